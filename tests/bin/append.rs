@@ -12,9 +12,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) fn append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).create(true);
-    // What is added goes behind what is there, whoever else adds: so it is on Unix (open(2),
+    // Appended bytes follow the existing ones, also with other writers. This holds on Unix (open(2),
     // `O_APPEND`) and on Windows, but not under Wine, which looks for the end and then writes
-    // there. So nobody else may write meanwhile.
+    // there. So no other process may write meanwhile.
     #[cfg(windows)]
     {
         use std::os::windows::fs::OpenOptionsExt;

@@ -12,27 +12,28 @@ use super::{Words, pause};
 
 /// The verb, if it is one of these.
 pub(super) fn act(words: &Words, args: &[OsString]) -> io::Result<Option<u8>> {
-    let (word, number) = (|place| words.word(place), |place| words.number(place));
+    let word = |place| words.word(place);
+    let number = |place| words.number(place);
     match word(0) {
-        // job ID,OUT,ERR,CODE: a head line and then so many bytes of every value, on both streams; then the
+        // job ID,OUT,ERR,CODE: a head line and then that many bytes of every value, on both streams; then the
         // code.
         "job" => return job(word(1)).map(Some),
         // text ID,OUT,ERR,LONGEST,CODE: lines that name their job, on both streams; then the code.
         "text" => return text(word(1)).map(Some),
-        // play LINE VALUE…: does what a shell would do with the line, of the little that it knows.
-        "play" => std::process::exit(super::play::play(words)?),
-        // fill BYTES FILE: so many bytes in lines, then the file is made. Lives on until FILE.go is there.
+        // mini-shell LINE VALUE…: does what a shell would do with the line, of the little that it knows.
+        "mini-shell" => std::process::exit(super::mini_shell::run(words)?),
+        // fill BYTES FILE: that many bytes in lines, then the file is made. Lives on until FILE.go is there.
         "fill" => fill(number(1), Path::new(word(2)))?,
-        // meet FOLDER N [WORD]: waits until N of these run at once, then lets all others through; says how
+        // meet FOLDER N [WORD]: waits until N of these run at once, then lets all others through; prints how
         // many it saw.
         "meet" => meet(Path::new(word(1)), number(2))?,
-        // append FILE WORD: adds a line to a file, and says the word.
+        // append FILE WORD: adds a line to a file, and prints the word.
         "append" => {
             let mut file = append(Path::new(word(1)))?;
             file.write_all(format!("{}\n", word(2)).as_bytes())?;
             println!("{}", word(2));
         }
-        // await FILE WORD: says the word when the file is there.
+        // await FILE WORD: prints the word when the file exists.
         "await" => {
             while !Path::new(word(1)).exists() {
                 pause(2);
@@ -77,7 +78,7 @@ fn job(text: &str) -> io::Result<u8> {
     for (stream, bytes, _) in &mut streams {
         writeln!(stream, "[{id} {}]", bytes.len())?;
     }
-    // In turns, by pieces that fit nothing.
+    // In turns, by chunks that fit nothing.
     let mut rest = true;
     while std::mem::take(&mut rest) {
         for (stream, bytes, at) in &mut streams {
@@ -96,8 +97,9 @@ fn text(text: &str) -> io::Result<u8> {
     let [id, out, err, longest, code] = parts[..] else { return Err(io::ErrorKind::InvalidInput.into()) };
     let [out, err] =
         [(0, out), (1, err)].map(|(stream, len)| super::text::lines(id, stream, len, longest).concat());
-    let (mut stdout, mut stderr) = (io::stdout().lock(), io::stderr().lock());
-    // In turns, by pieces that fit nothing, past the buffers of the standard library.
+    let mut stdout = io::stdout().lock();
+    let mut stderr = io::stderr().lock();
+    // In turns, by chunks that fit nothing, past the buffers of the standard library.
     for at in (0..out.len().max(err.len())).step_by(60_007) {
         let piece = |bytes: &[u8]| bytes[at.min(bytes.len())..(at + 60_007).min(bytes.len())].to_vec();
         stdout.write_all(&piece(&out))?;
@@ -145,7 +147,8 @@ fn work(log: &Path, seed: usize, job: usize) -> io::Result<()> {
 }
 
 fn meet(folder: &Path, many: usize) -> io::Result<()> {
-    let (own, met) = (folder.join(std::process::id().to_string()), folder.join("met"));
+    let own = folder.join(std::process::id().to_string());
+    let met = folder.join("met");
     File::create(&own)?;
     let mut most = 0;
     loop {
@@ -205,7 +208,7 @@ mod circumstances {
                 return error;
             }
         }
-        // The mask and ignored signals are kept by this, but for SIGPIPE, which gets its default action
+        // The mask and ignored signals survive exec, except SIGPIPE, which gets its default action
         // back.
         command.exec()
     }
@@ -222,7 +225,7 @@ mod circumstances {
         unsafe { libc::sigemptyset(set.as_mut_ptr()) };
         // SAFETY: `set` was initialised by the line above.
         unsafe { libc::sigaddset(set.as_mut_ptr(), signal.cast_signed()) };
-        // SAFETY: `set` is initialised; nobody asks for the old one.
+        // SAFETY: `set` is initialised; the old one is not requested.
         match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut()) } {
             0 => Ok(()),
             error => Err(io::Error::from_raw_os_error(error)),

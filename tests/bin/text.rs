@@ -1,14 +1,15 @@
-//! Long outputs that tell of themselves: each line names its job and its number, and any byte may
+//! Long outputs that describe themselves: each line names its job and its number, and any byte may
 //! follow.
 
 /// Where the bodies of lines are cut from.
 const TABLE: usize = 64 << 10;
 
-/// The lines of one stream of a job: at least so many bytes of them, none longer than about
+/// The lines of one stream of a job: at least that many bytes of them, none longer than about
 /// `longest`. The last has no end where the job's number is odd.
 pub(crate) fn lines(id: usize, stream: usize, bytes: usize, longest: usize) -> Vec<Vec<u8>> {
     let table: Vec<u8> = (0..TABLE).map(|at| plain(mix(at) as u8)).collect();
-    let (mut lines, mut len) = (Vec::new(), 0);
+    let mut lines = Vec::new();
+    let mut len = 0;
     while len < bytes {
         let hash = mix((id * 2 + stream) * 1_000_003 + lines.len());
         let most = if hash.is_multiple_of(8) { longest } else { longest.min(120) };

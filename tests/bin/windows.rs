@@ -21,9 +21,10 @@ use windows_sys::Win32::System::Threading::{
 use super::{Words, pause};
 
 pub(super) fn act(words: &Words) -> io::Result<u8> {
-    let (word, number) = (|place| words.word(place), |place| words.number(place));
+    let word = |place| words.word(place);
+    let number = |place| words.number(place);
     match word(0) {
-        // ignore-term MS: takes no Ctrl-C and no Ctrl-Break from here on, which are what asks somebody to end
+        // ignore-term MS: takes no Ctrl-C and no Ctrl-Break from here on, which are the requests to exit
         // here.
         "ignore-term" => {
             ignore_requests()?;
@@ -31,7 +32,7 @@ pub(super) fn act(words: &Words) -> io::Result<u8> {
             io::stdout().flush()?;
             pause(number(1));
         }
-        // stubborn-tree: the same, with a child on our console and one without any. Says the numbers of all
+        // stubborn-tree: the same, with a child on our console and one without any. Prints the pids of all
         // three.
         "stubborn-tree" => {
             ignore_requests()?;
@@ -41,21 +42,21 @@ pub(super) fn act(words: &Words) -> io::Result<u8> {
             io::stdout().flush()?;
             pause(600_000);
         }
-        // session-stray MS: leaves a child without our console, says both numbers, and lives on for MS.
+        // session-stray MS: leaves a child without our console, prints both pids, and lives on for MS.
         "session-stray" => {
             let stray = stray(&["sleep-ms", "600000"]).spawn()?.id();
             println!("{} {stray}", std::process::id());
             io::stdout().flush()?;
             pause(number(1));
         }
-        // leave-group MS: leaves a child that holds none of our streams, says its number, and ends.
+        // leave-group MS: leaves a child that holds none of our streams, prints its pid, and exits.
         "leave-group" => {
             keep_streams();
             let kid = myself(&["sleep-ms", word(1)]).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
             println!("{}", kid.id());
         }
         "daemon" => pause(number(1)),
-        // kill-self CODE: ends at once, as one whom somebody else ends.
+        // kill-self CODE: terminates itself, as another process would.
         "kill-self" => {
             // SAFETY: a pseudo-handle that is always valid.
             let own = unsafe { GetCurrentProcess() };
@@ -73,7 +74,7 @@ pub(super) fn act(words: &Words) -> io::Result<u8> {
             }
         }
         verb => {
-            eprintln!("testkid: no such verb: {verb}");
+            eprintln!("test_child: no such verb: {verb}");
             return Ok(124);
         }
     }

@@ -1,4 +1,4 @@
-//! `Child`: its end, however it comes, and how it is killed.
+//! `Child`: every way to exit, and to be killed.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -6,104 +6,109 @@ use std::time::{Duration, Instant};
 use minder::{ExitStatus, Stdio, Termination};
 
 #[cfg(any(target_os = "linux", windows))]
-use crate::kit::lives;
+use crate::support::lives;
 #[cfg(target_os = "linux")]
-use crate::kit::{alone, own_children};
-use crate::kit::{kid, killed, patience, patterned, read_all, silent};
+use crate::support::{alone, own_children};
+use crate::support::{killed, patience, patterned, quiet_child, read_all, test_child};
 
 #[test]
-fn wait_tells_the_status_once_and_again() {
+fn wait_returns_the_same_status_again() {
     for code in [0, 1, 127, 255] {
-        let mut child = silent(&format!("exit {code}")).spawn().expect("a child");
-        let exit = child.wait().expect("its end");
+        let mut child = quiet_child(&format!("exit {code}")).spawn().expect("spawn test child");
+        let exit = child.wait().expect("wait for child");
         assert_eq!((exit.status, exit.status.success()), (ExitStatus::Exited(code), code == 0));
         assert!(exit.usage.is_some());
         assert_eq!(child.wait().expect("its end, again"), exit);
         assert_eq!(child.try_wait().expect("its end, again"), Some(exit));
     }
-    let mut child =
-        silent(if cfg!(windows) { "kill-self 1" } else { "kill-self 9" }).spawn().expect("a child");
-    assert!(killed(child.wait().expect("its end").status, 9));
+    let mut child = quiet_child(if cfg!(windows) { "kill-self 1" } else { "kill-self 9" })
+        .spawn()
+        .expect("spawn test child");
+    assert!(killed(child.wait().expect("wait for child").status, 9));
 }
 
 #[test]
-fn a_wait_with_a_bound_never_ends_early() {
-    let mut child = silent("sleep-ms 600000").spawn().expect("a child");
+fn wait_timeout_never_returns_early() {
+    let mut child = quiet_child("sleep-ms 600000").spawn().expect("spawn test child");
     assert_eq!(child.try_wait().expect("no error"), None);
     for micros in (0..150).map(|number| 200 + number * 19) {
         let time = Duration::from_micros(micros);
         let begun = Instant::now();
-        assert_eq!(child.wait_timeout(time).expect("no error"), None);
+        assert_eq!(child.wait_timeout(time).expect("wait for child"), None);
         assert!(begun.elapsed() >= time, "early of {time:?}");
     }
-    assert_eq!(child.wait_timeout(Duration::ZERO).expect("no error"), None);
-    assert_eq!(child.wait_deadline(Instant::now() - Duration::from_secs(1)).expect("no error"), None);
-    child.kill(Termination::IMMEDIATE).expect("a child");
+    assert_eq!(child.wait_timeout(Duration::ZERO).expect("wait for child"), None);
+    assert_eq!(child.wait_deadline(Instant::now() - Duration::from_secs(1)).expect("wait for child"), None);
+    child.kill(Termination::IMMEDIATE).expect("kill child");
     // Longer than any clock can count.
-    let exit = child.wait_timeout(Duration::MAX).expect("no error").expect("its end");
+    let exit = child.wait_timeout(Duration::MAX).expect("wait for child").expect("wait for exit");
     assert!(killed(exit.status, 9));
 }
 
 #[test]
-fn a_wait_ends_with_the_child_and_not_with_the_deadline() {
-    let mut child = silent("sleep-ms 20").spawn().expect("a child");
+fn wait_deadline_returns_when_the_child_exits() {
+    let mut child = quiet_child("sleep-ms 20").spawn().expect("spawn test child");
     let far = patience();
-    let exit = child.wait_deadline(far).expect("no error").expect("its end");
+    let exit = child.wait_deadline(far).expect("wait for child").expect("wait for exit");
     assert!(exit.status.success() && Instant::now() < far);
 }
 
 #[test]
-fn wait_closes_the_input_that_the_child_reads() {
-    let mut command = kid("count");
-    let mut child = command.stdin(Stdio::Piped).spawn().expect("a child");
-    assert!(child.wait().expect("its end").status.success());
+fn wait_closes_piped_stdin() {
+    let mut command = test_child("count");
+    let mut child = command.stdin(Stdio::Piped).spawn().expect("spawn test child");
+    assert!(child.wait().expect("wait for child").status.success());
     assert_eq!(read_all(child.take_stdout()), "0\n");
 }
 
 #[test]
-fn pipes_block_like_files() {
-    let mut command = kid("cat");
-    let mut child = command.stdin(Stdio::Piped).spawn().expect("a child");
-    let mut input = child.take_stdin().expect("a pipe");
+fn child_pipes_are_blocking() {
+    let mut command = test_child("cat");
+    let mut child = command.stdin(Stdio::Piped).spawn().expect("spawn test child");
+    let mut input = child.take_stdin().expect("take stdin");
     assert!(child.take_stdin().is_none());
     let bytes = patterned(1 << 20);
     let writer = std::thread::spawn(move || input.write_all(&bytes));
     let text = read_all(child.take_stdout());
-    writer.join().expect("the writer").expect("a reader");
+    writer.join().expect("join writer").expect("a reader");
     assert!(text.as_bytes() == patterned(1 << 20), "{} bytes came back", text.len());
     assert_eq!(read_all(child.take_stderr()), "");
-    assert!(child.wait().expect("its end").status.success());
+    assert!(child.wait().expect("wait for child").status.success());
 }
 
-// Nobody can be asked on Windows: the first word ends.
+// Windows has no request to exit: the first kill ends the child.
 #[cfg(unix)]
 #[test]
-fn after_asks_once() {
-    let mut child = kid("ignore-term 600000").spawn().expect("a child");
+fn graceful_kill_signals_once_without_escalating() {
+    let mut child = test_child("ignore-term 600000").spawn().expect("spawn test child");
     let mut line = [0; 6];
-    let mut output = child.take_stdout().expect("a pipe");
-    std::io::Read::read_exact(&mut output, &mut line).expect("a line");
-    child.kill(Termination::graceful(Duration::from_millis(1))).expect("a child");
-    assert_eq!(child.wait_timeout(Duration::from_millis(100)).expect("no error"), None, "nobody insists");
-    child.kill(Termination::IMMEDIATE).expect("a child");
-    assert!(killed(child.wait().expect("its end").status, 9));
+    let mut output = child.take_stdout().expect("take stdout");
+    std::io::Read::read_exact(&mut output, &mut line).expect("read bytes");
+    child.kill(Termination::graceful(Duration::from_millis(1))).expect("kill child");
+    assert_eq!(
+        child.wait_timeout(Duration::from_millis(100)).expect("wait for child"),
+        None,
+        "nobody insists"
+    );
+    child.kill(Termination::IMMEDIATE).expect("kill child");
+    assert!(killed(child.wait().expect("wait for child").status, 9));
     child.kill(Termination::IMMEDIATE).expect("nothing happens to a child that is gone");
-    let mut child = silent("sleep-ms 600000").spawn().expect("a child");
-    child.kill(Termination::graceful(Duration::ZERO)).expect("a child");
-    assert!(killed(child.wait().expect("its end").status, 15));
+    let mut child = quiet_child("sleep-ms 600000").spawn().expect("spawn test child");
+    child.kill(Termination::graceful(Duration::ZERO)).expect("kill child");
+    assert!(killed(child.wait().expect("wait for child").status, 15));
 }
 
 #[cfg(any(target_os = "linux", windows))]
 #[test]
-fn now_kills_the_tree() {
-    let mut child = kid("stubborn-tree").spawn().expect("a child");
-    let mut reader = std::io::BufReader::new(child.take_stdout().expect("a pipe"));
+fn immediate_kill_ends_the_tree() {
+    let mut child = test_child("stubborn-tree").spawn().expect("spawn test child");
+    let mut reader = std::io::BufReader::new(child.take_stdout().expect("take stdout"));
     let mut line = String::new();
-    std::io::BufRead::read_line(&mut reader, &mut line).expect("a line");
+    std::io::BufRead::read_line(&mut reader, &mut line).expect("read line");
     let numbers: Vec<u32> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     assert_eq!((numbers.len(), numbers[0]), (3, child.id()));
-    child.kill(Termination::IMMEDIATE).expect("a tree");
-    child.wait().expect("its end");
+    child.kill(Termination::IMMEDIATE).expect("kill tree");
+    child.wait().expect("wait for child");
     let until = patience();
     while numbers.iter().any(|pid| lives(*pid)) {
         std::thread::yield_now();
@@ -111,38 +116,41 @@ fn now_kills_the_tree() {
     }
 }
 
-/// Somebody else in the process takes the status. The wait ends; the status is the kept one, or
+/// Another part of the process reaps the child. The wait returns; the status is the kept one, or
 /// unknown. On Windows it is there for everybody who has a handle.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_status_that_was_stolen_is_no_hang() {
-    alone("child::a_status_that_was_stolen_is_no_hang", || {
+fn wait_returns_when_the_status_was_reaped_elsewhere() {
+    alone("child::wait_returns_when_the_status_was_reaped_elsewhere", || {
         use rustix::process::{Pid, WaitOptions, waitpid};
         let known = |status| matches!(status, ExitStatus::Exited(7) | ExitStatus::Unknown);
         // Stolen before we look.
-        let mut child = silent("exit 7").spawn().expect("a child");
+        let mut child = quiet_child("exit 7").spawn().expect("spawn test child");
         let pid = Pid::from_raw(child.id().cast_signed());
-        waitpid(pid, WaitOptions::empty()).expect("our child").expect("its end");
-        assert!(known(child.wait().expect("its end").status));
+        waitpid(pid, WaitOptions::empty()).expect("wait for child").expect("wait for exit");
+        assert!(known(child.wait().expect("wait for child").status));
         child.kill(Termination::IMMEDIATE).expect("nothing happens");
         // Stolen while we wait.
         for _ in 0..20 {
-            let mut child = silent("script 0 0 5 7").spawn().expect("a child");
+            let mut child = quiet_child("script 0 0 5 7").spawn().expect("spawn test child");
             let pid = Pid::from_raw(child.id().cast_signed());
             let thief = std::thread::spawn(move || waitpid(pid, WaitOptions::empty()).is_ok());
-            assert!(known(child.wait().expect("its end").status));
-            thief.join().expect("the thief");
+            assert!(known(child.wait().expect("wait for child").status));
+            thief.join().expect("join thief");
         }
         // Stolen from a set.
-        crate::kit::each_backend(|backend| {
-            let mut set = minder::ChildSet::new(crate::kit::limits(backend)).expect("a set");
-            let token =
-                set.spawn(&kid("script 500 0 5 7"), minder::SpawnOptions::default()).expect("a child");
-            let pid = Pid::from_raw(set.id(token).expect("a child").cast_signed());
-            waitpid(pid, WaitOptions::empty()).expect("our child").expect("its end");
-            let mut ledger = crate::kit::Ledger::default();
-            ledger.finish(&mut set);
-            assert!(known(ledger.outcome(token).exit.status) && ledger.of(token).outs[0].len() == 500);
+        crate::support::each_backend(|backend| {
+            let mut set = minder::ChildSet::new(crate::support::limits(backend)).expect("create set");
+            let token = set
+                .spawn(&test_child("script 500 0 5 7"), minder::SpawnOptions::default())
+                .expect("spawn test child");
+            let pid = Pid::from_raw(set.id(token).expect("get pid").cast_signed());
+            waitpid(pid, WaitOptions::empty()).expect("wait for child").expect("wait for exit");
+            let mut event_log = crate::support::EventLog::default();
+            event_log.wait_all(&mut set);
+            assert!(
+                known(event_log.outcome(token).exit.status) && event_log.child(token).outs[0].len() == 500
+            );
         });
     });
 }
@@ -151,29 +159,31 @@ fn a_status_that_was_stolen_is_no_hang() {
 /// has no signals.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_host_that_ignores_the_ends_of_its_children_hears_of_them() {
-    alone("child::a_host_that_ignores_the_ends_of_its_children_hears_of_them", || {
+fn wait_returns_when_the_host_ignores_sigchld() {
+    alone("child::wait_returns_when_the_host_ignores_sigchld", || {
         crate::spawn::ignore(libc::SIGCHLD);
         let known = |status| matches!(status, ExitStatus::Exited(7) | ExitStatus::Unknown);
-        let mut child = silent("exit 7").spawn().expect("a child");
-        assert!(known(child.wait().expect("its end").status));
+        let mut child = quiet_child("exit 7").spawn().expect("spawn test child");
+        assert!(known(child.wait().expect("wait for child").status));
         let error = minder::Command::new("/no/such/program").spawn().expect_err("no such program");
         assert_eq!(error.kind(), minder::ErrorKind::NotFound);
-        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("a set");
-        let token = set.spawn(&kid("script 10 10 1 7"), minder::SpawnOptions::default()).expect("a child");
-        let mut ledger = crate::kit::Ledger::default();
-        ledger.finish(&mut set);
-        assert!(known(ledger.outcome(token).exit.status));
-        assert_eq!(ledger.of(token).outs, [patterned(10), patterned(10)]);
+        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
+        let token = set
+            .spawn(&test_child("script 10 10 1 7"), minder::SpawnOptions::default())
+            .expect("spawn test child");
+        let mut event_log = crate::support::EventLog::default();
+        event_log.wait_all(&mut set);
+        assert!(known(event_log.outcome(token).exit.status));
+        assert_eq!(event_log.child(token).outs, [patterned(10), patterned(10)]);
     });
 }
 
-// There are no zombies on Windows.
+// Windows has no zombies.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_dropped_child_that_ended_is_no_zombie() {
-    alone("child::a_dropped_child_that_ended_is_no_zombie", || {
-        let child = silent("exit 0").spawn().expect("a child");
+fn dropped_child_is_reaped() {
+    alone("child::dropped_child_is_reaped", || {
+        let child = quiet_child("exit 0").spawn().expect("spawn test child");
         let id = child.id();
         while lives(id) {
             std::thread::yield_now();
@@ -187,8 +197,8 @@ fn a_dropped_child_that_ended_is_no_zombie() {
 /// Signals for the host interrupt system calls; no wait may end by that. Windows has none.
 #[cfg(target_os = "linux")]
 #[test]
-fn signals_for_the_host_end_no_wait() {
-    alone("child::signals_for_the_host_end_no_wait", || {
+fn wait_survives_signals_to_the_host() {
+    alone("child::wait_survives_signals_to_the_host", || {
         crate::spawn::count(libc::SIGUSR1);
         let own = rustix::process::getpid();
         let stop = std::sync::atomic::AtomicBool::new(false);
@@ -199,24 +209,27 @@ fn signals_for_the_host_end_no_wait() {
                     std::thread::park_timeout(Duration::from_micros(300));
                 }
             });
-            let mut child = silent("sleep-ms 600000").spawn().expect("a child");
+            let mut child = quiet_child("sleep-ms 600000").spawn().expect("spawn test child");
             let begun = Instant::now();
-            assert_eq!(child.wait_timeout(Duration::from_millis(100)).expect("no error"), None);
+            assert_eq!(child.wait_timeout(Duration::from_millis(100)).expect("wait for child"), None);
             assert!(begun.elapsed() >= Duration::from_millis(100));
-            crate::kit::each_backend(|backend| {
-                let mut set = minder::ChildSet::new(crate::kit::limits(backend)).expect("a set");
+            crate::support::each_backend(|backend| {
+                let mut set = minder::ChildSet::new(crate::support::limits(backend)).expect("create set");
                 for _ in 0..20 {
-                    set.spawn(&kid("both 100000"), minder::SpawnOptions::default()).expect("a child");
+                    set.spawn(&test_child("both 100000"), minder::SpawnOptions::default())
+                        .expect("spawn test child");
                 }
-                let mut ledger = crate::kit::Ledger::default();
-                ledger.finish(&mut set);
-                assert!(ledger.records.values().all(|record| record.outs[1] == patterned(100_000)));
+                let mut event_log = crate::support::EventLog::default();
+                event_log.wait_all(&mut set);
+                assert!(event_log.records.values().all(|record| record.outs[1] == patterned(100_000)));
                 let deadline = Instant::now() + Duration::from_millis(20);
-                assert!(set.next(Some(deadline)).expect("no error").is_none() && Instant::now() >= deadline);
+                assert!(
+                    set.next(Some(deadline)).expect("wait for event").is_none() && Instant::now() >= deadline
+                );
             });
             stop.store(true, std::sync::atomic::Ordering::SeqCst);
-            child.kill(Termination::IMMEDIATE).expect("a child");
-            child.wait().expect("its end");
+            child.kill(Termination::IMMEDIATE).expect("kill child");
+            child.wait().expect("wait for child");
         });
     });
 }

@@ -1,13 +1,13 @@
 //! The command as its users meet it: words in, bytes and an exit status out, and a process that
 //! takes signals.
 //!
-//! Everything here runs the real command as a process, with `testkid` for its jobs.
+//! Everything here runs the real command as a process, with `test_child` for its jobs.
 
 mod run;
 mod output;
 mod views;
 mod input;
-mod bad_days;
+mod resource_limits;
 mod messages;
 #[cfg(unix)] // `console` has Ctrl-C, and `windows` runs that are ended by force.
 mod signals;
@@ -15,24 +15,24 @@ mod signals;
 mod terminal;
 mod daemons;
 mod shutdown;
-mod keys;
+mod suspend_interrupt;
 mod descriptors;
 #[cfg(unix)] // GNU make. `windows` has a jobserver as make has it there.
 mod jobserver;
 mod resume;
 mod record;
 mod log;
-mod faults;
+mod record_faults;
 mod bench;
 mod help;
 #[cfg(unix)] // What is shown is typed into bash.
 mod guide;
 #[cfg(target_os = "linux")] // tmux, and a pseudo-terminal.
-mod tour;
-mod teach;
+mod terminal_snapshots;
+mod help_man_completions;
 #[cfg(unix)] // GNU parallel, and the shells of Unix.
-mod oracle;
-mod face;
+mod gnu_differential;
+mod parallel_compat;
 mod bench_exit;
 #[cfg(windows)]
 mod windows;
@@ -47,41 +47,41 @@ use minder::{
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::kit::{KID, Ledger, Record, TESTKID};
+use crate::support::{ChildLog, EventLog, KID, TEST_CHILD};
 
 /// The command, of this package, so that it is found.
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
-/// Where the records of all these runs are, but for those that look at theirs.
+/// Where these runs are recorded, except those whose tests read the record.
 const STATE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/state");
 
 /// When a run is given up. Nothing here takes a tenth of it on an idle machine; under Wine a start
 /// takes longer.
 const PATIENCE: Duration = Duration::from_secs(if cfg!(windows) { 180 } else { 60 });
 
-/// The words of a line; `KID` stands for testkid, `MINDER` for the command.
-fn words(line: &str) -> impl Iterator<Item = &str> {
+/// The words of a line; `KID` stands for test_child, `MINDER` for the command.
+fn arguments(line: &str) -> impl Iterator<Item = &str> {
     line.split_whitespace().map(|word| match word {
-        "KID" => TESTKID,
+        "KID" => TEST_CHILD,
         "MINDER" => MINDER,
         word => word,
     })
 }
 
-/// `minder` with these words, an empty input, and outputs that we hear.
+/// `minder` with these arguments, an empty stdin, and piped outputs.
 fn minder(line: &str) -> Command {
     from(MINDER, line)
 }
 
-/// `minder` with these words, started under other circumstances: see testkid's `as`.
+/// `minder` with these arguments, started under other circumstances: see test_child's `as`.
 #[cfg(unix)]
 fn minder_as(changes: &str, line: &str) -> Command {
-    let mut command = from(TESTKID, "as");
-    command.arg(changes).arg(MINDER).args(words(line));
+    let mut command = from(TEST_CHILD, "as");
+    command.arg(changes).arg(MINDER).args(arguments(line));
     command
 }
 
-/// What a machine, or a build of which the tests are a part, may have said to a run.
+/// What a machine, or a build of which the tests are a part, may have set for a run.
 const AROUND: [&str; 6] =
     ["MINDER_BACKEND", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "CARGO_MAKEFLAGS", "NO_COLOR"];
 
@@ -90,25 +90,27 @@ fn from(program: &str, line: &str) -> Command {
     for name in AROUND {
         command.env_remove(name);
     }
-    command.args(words(line)).env("LC_ALL", "C.UTF-8").env("MINDER_STATE_DIR", STATE);
+    command.args(arguments(line)).env("LC_ALL", "C.UTF-8").env("MINDER_STATE_DIR", STATE);
     command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
     command
 }
 
 /// Gives a shell line to `minder run`: see [`script`].
-fn scripted<'a>(command: &'a mut Command, line: &str) -> &'a mut Command {
+fn with_script<'a>(command: &'a mut Command, line: &str) -> &'a mut Command {
     command.args(script(line))
 }
 
-/// The words that have `minder run` do what a shell line says, in which `KID` stands for testkid:
-/// the line, or, where there is no POSIX shell, testkid's `play` of it. These are the lines of
-/// tests whose point is not the shell.
+/// The arguments that make `minder run` do what a shell line does, in which `KID` stands for
+/// test_child: the line, or, where there is no POSIX shell, test_child's `mini-shell` of it. These
+/// are the lines of tests whose point is not the shell.
 fn script(line: &str) -> Vec<String> {
     if cfg!(unix) {
         return vec![line.replace("KID", KID)];
     }
-    // A value is a word of its own, which nothing in it can change.
-    let (mut text, mut values, mut rest) = (String::new(), Vec::new(), line);
+    // A value is a separate word, which nothing in it can change.
+    let mut text = String::new();
+    let mut values = Vec::new();
+    let mut rest = line;
     while let Some((before, (place, after))) =
         rest.split_once('{').and_then(|(before, after)| Some((before, after.split_once('}')?)))
     {
@@ -128,23 +130,23 @@ fn script(line: &str) -> Vec<String> {
         values.push("{}".to_owned());
         text += " $1";
     }
-    [vec![TESTKID.to_owned(), "play".to_owned(), text], values].concat()
+    [vec![TEST_CHILD.to_owned(), "mini-shell".to_owned(), text], values].concat()
 }
 
-/// The program that has a console of its own, and jobs that say when they run.
+/// The program that has its own console, and jobs that report when they run.
 #[cfg(windows)]
-const CONSOLEKID: &str = env!("CARGO_BIN_EXE_consolekid");
+const CONSOLE_CHILD: &str = env!("CARGO_BIN_EXE_console_child");
 
-/// Runs this in a console of its own, and presses Ctrl-C there when so many processes have written
-/// to `marker`, or when it is there if these are none. Gives what was said; the run has to end with
+/// Runs this in its own console, and presses Ctrl-C there when that many processes have written
+/// to `marker`, or when it is there if these are none. Returns the output; the run has to exit with
 /// this status, and none of the processes may live on.
 #[cfg(windows)]
-fn interrupted(processes: usize, marker: &Path, command: &Command, code: u32) -> Ended {
-    let mut console = from(CONSOLEKID, "press c");
+fn interrupted(processes: usize, marker: &Path, command: &Command, code: u32) -> RunOutput {
+    let mut console = from(CONSOLE_CHILD, "press c");
     console.arg(processes.to_string()).arg(marker).arg(command.get_program()).args(command.get_args());
-    // Whoever leads a group hears no Ctrl-C, nor do those that it starts.
+    // A group leader and its children ignore Ctrl-C.
     console.group(minder::Group::Inherit);
-    let mut ended = Live::start(&console).finish().code(0);
+    let mut ended = Run::start(&console).wait().exit_code(0);
     let end = format!("{code:08x} 0\n").into_bytes();
     assert!(ended.out.ends_with(&end), "{ended:?}");
     ended.out.truncate(ended.out.len() - end.len());
@@ -153,43 +155,43 @@ fn interrupted(processes: usize, marker: &Path, command: &Command, code: u32) ->
 
 /// The input of a run, from a file.
 fn input(bytes: &[u8]) -> Stdio {
-    crate::kit::file_of(bytes).into()
+    crate::support::file_of(bytes).into()
 }
 
-/// Runs `minder` with these words to its end.
-fn ended(line: &str) -> Ended {
-    Live::start(&minder(line)).finish()
+/// Runs `minder` with these arguments to its end.
+fn run_to_end(line: &str) -> RunOutput {
+    Run::start(&minder(line)).wait()
 }
 
-/// Runs `minder` with these words and this input to its end.
-fn fed(line: &str, bytes: &[u8]) -> Ended {
-    Live::start(minder(line).stdin(input(bytes))).finish()
+/// Runs `minder` with these arguments and this input to its end.
+fn run_with_input(line: &str, bytes: &[u8]) -> RunOutput {
+    Run::start(minder(line).stdin(input(bytes))).wait()
 }
 
-/// A run that goes on. It is killed when this is dropped.
-struct Live {
+/// A run that is still running. It is killed when this is dropped.
+struct Run {
     set: ChildSet,
     token: Token,
-    ledger: Ledger,
+    event_log: EventLog,
     begun: Instant,
 }
 
-impl Live {
+impl Run {
     fn start(command: &Command) -> Self {
         let mut limits = ChildSetConfig::default();
         // On a busy machine a child of another test holds copies of the pipes for a while before its exec.
         limits.leak_timeout = Some(Duration::from_secs(2));
-        let mut set = ChildSet::new(limits).expect("a set");
+        let mut set = ChildSet::new(limits).expect("create set");
         let begun = Instant::now();
         let token = set
             .spawn(command, SpawnOptions::default().output_mode(OutputMode::Stream))
-            .expect("the command starts");
-        Self { set, token, ledger: Ledger::default(), begun }
+            .expect("start command");
+        Self { set, token, event_log: EventLog::default(), begun }
     }
 
     /// The process that was started: where signals are sent.
     fn pid(&self) -> u32 {
-        self.set.id(self.token).expect("a run that goes on")
+        self.set.id(self.token).expect("get pid")
     }
 
     /// Ends the process that was started, as nothing else can: by SIGKILL, or by TerminateProcess.
@@ -197,81 +199,83 @@ impl Live {
         #[cfg(unix)]
         self.signal(Signal::KILL);
         #[cfg(windows)]
-        crate::kit::end(self.pid());
+        crate::support::end(self.pid());
     }
 
     #[cfg(unix)]
     fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_raw(self.pid().cast_signed()).expect("a pid"), signal)
-            .expect("a process to signal");
+        kill_process(Pid::from_raw(self.pid().cast_signed()).expect("valid pid"), signal)
+            .expect("signal process");
     }
 
     fn write(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
-            let written = self.set.write(self.token, rest).expect("an open input");
+            let written = self.set.write(self.token, rest).expect("write to stdin");
             rest = &rest[written..];
             if written == 0 {
                 let writables = self.record().writables;
-                self.until("room in the input", |record| record.writables > writables);
+                self.wait_until("room in the input", |record| record.writables > writables);
             }
         }
     }
 
     fn close(&mut self) {
-        self.set.close_stdin(self.token).expect("an open input");
+        self.set.close_stdin(self.token).expect("close stdin");
     }
 
-    fn record(&self) -> &Record {
-        self.ledger.of(self.token)
+    fn record(&self) -> &ChildLog {
+        self.event_log.child(self.token)
     }
 
-    /// Hears the run until `enough`.
-    fn until(&mut self, what: &str, enough: impl Fn(&Record) -> bool) {
-        let (token, deadline) = (self.token, Instant::now() + PATIENCE);
-        let heard = self.ledger.hear_until(&mut self.set, deadline, |ledger| enough(ledger.of(token)));
+    /// Reads events of the run until `enough`.
+    fn wait_until(&mut self, what: &str, enough: impl Fn(&ChildLog) -> bool) {
+        let token = self.token;
+        let deadline = Instant::now() + PATIENCE;
+        let heard =
+            self.event_log.read_until(&mut self.set, deadline, |event_log| enough(event_log.child(token)));
         let record = self.record();
         assert!(heard, "no {what} came: {:?}, {:?}", text(&record.outs[0]), text(&record.outs[1]));
     }
 
-    /// Hears the run for so long.
-    fn listen(&mut self, time: Duration) {
-        self.ledger.hear_until(&mut self.set, Instant::now() + time, |_| false);
+    /// Reads events of the run for this time.
+    fn read_for(&mut self, time: Duration) {
+        self.event_log.read_until(&mut self.set, Instant::now() + time, |_| false);
     }
 
-    /// Waits until something holds that the run does not tell.
-    fn until_true(&mut self, what: &str, holds: impl Fn() -> bool) {
+    /// Waits until a condition holds that no event reports.
+    fn wait_until_true(&mut self, what: &str, holds: impl Fn() -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !holds() {
             assert!(Instant::now() < deadline, "waited in vain for {what}");
-            self.listen(Duration::from_millis(5));
+            self.read_for(Duration::from_millis(5));
         }
     }
 
-    fn finish(mut self) -> Ended {
+    fn wait(mut self) -> RunOutput {
         let token = self.token;
-        self.until("end", |record| record.done.is_some());
+        self.wait_until("end", |record| record.done.is_some());
         let wall = self.begun.elapsed();
-        let outcome = self.ledger.outcome(token);
+        let outcome = self.event_log.outcome(token);
         assert!(!outcome.leaked, "somebody of the run holds its outputs beyond its end");
-        let [out, err] = std::mem::take(&mut self.ledger.records.get_mut(&token).expect("a record").outs);
-        Ended { status: outcome.exit.status, out, err: text(&err), errors: err, wall }
+        let [out, err] = std::mem::take(&mut self.event_log.records.get_mut(&token).expect("a record").outs);
+        RunOutput { status: outcome.exit.status, out, err: text(&err), errors: err, wall }
     }
 }
 
-impl Drop for Live {
+impl Drop for Run {
     fn drop(&mut self) {
         if !self.set.is_empty() && self.set.kill_all(Termination::IMMEDIATE).is_ok() {
-            self.ledger.hear_until(&mut self.set, Instant::now() + Duration::from_secs(5), |ledger| {
-                ledger.records.values().all(|record| record.done.is_some())
+            self.event_log.read_until(&mut self.set, Instant::now() + Duration::from_secs(5), |event_log| {
+                event_log.records.values().all(|record| record.done.is_some())
             });
         }
     }
 }
 
-/// A run that is over.
+/// A run that has ended.
 #[derive(Debug)]
-struct Ended {
+struct RunOutput {
     status: ExitStatus,
     out: Vec<u8>,
     err: String,
@@ -279,7 +283,7 @@ struct Ended {
     wall: Duration,
 }
 
-impl Ended {
+impl RunOutput {
     fn text(&self) -> String {
         text(&self.out)
     }
@@ -293,8 +297,9 @@ impl Ended {
 
     /// Fails unless the run ended with this status.
     #[track_caller]
-    fn code(self, code: i32) -> Self {
-        let (out, err) = (self.text(), &self.err);
+    fn exit_code(self, code: i32) -> Self {
+        let out = self.text();
+        let err = &self.err;
         let out = out.get(..200).unwrap_or(&out);
         assert_eq!(self.status, ExitStatus::Exited(code), "\nstdout: {out}\nstderr: {err}");
         self
@@ -303,38 +308,38 @@ impl Ended {
     /// Fails unless the run ended by this signal.
     #[cfg(unix)]
     #[track_caller]
-    fn by(self, signal: Signal) -> Self {
+    fn killed_by(self, signal: Signal) -> Self {
         let by = matches!(self.status, ExitStatus::Signaled { signal: by, .. } if by == signal.as_raw());
         assert!(by, "{:?} instead of {signal:?}\nstderr: {}", self.status, self.err);
         self
     }
 
-    /// Fails unless [`Live::kill`] ended the run.
+    /// Fails unless [`Run::kill`] ended the run.
     #[track_caller]
     fn killed(self) -> Self {
         #[cfg(unix)]
-        return self.by(Signal::KILL);
+        return self.killed_by(Signal::KILL);
         #[cfg(windows)]
-        self.code(9)
+        self.exit_code(9)
     }
 
     /// Fails unless stderr is exactly this.
     #[track_caller]
-    fn says(self, err: &str) -> Self {
+    fn stderr(self, err: &str) -> Self {
         assert_eq!(self.err, err, "what is said on stderr");
         self
     }
 
     /// Fails unless stderr has this in it.
     #[track_caller]
-    fn mentions(self, part: &str) -> Self {
+    fn stderr_contains(self, part: &str) -> Self {
         assert!(self.err.contains(part), "not said: {part}\nsaid: {}", self.err);
         self
     }
 
-    /// Fails unless one line alone is said, which names these.
+    /// Fails unless stderr is one error line that contains these parts.
     #[track_caller]
-    fn complains(self, parts: &[&str]) -> Self {
+    fn error_line(self, parts: &[&str]) -> Self {
         let err = &self.err;
         assert!(err.starts_with("minder: ") && err.lines().count() == 1 && err.ends_with('\n'), "{err:?}");
         assert!(!err.contains("(os error"), "{err:?}");
@@ -349,32 +354,33 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A folder of our own that everybody may use.
-fn folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
+/// Our own directory that everybody may use.
+fn temp_dir() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("create temporary directory");
     #[cfg(unix)]
     let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     #[cfg(unix)]
-    std::fs::set_permissions(folder.path(), everybody).expect("its permissions");
+    std::fs::set_permissions(folder.path(), everybody).expect("set permissions");
     folder
 }
 
 fn path(path: &Path) -> &str {
-    path.to_str().expect("a path without surprises")
+    path.to_str().expect("path is UTF-8")
 }
 
 fn file(path: &Path) -> String {
     std::fs::read(path).map(|bytes| text(&bytes)).unwrap_or_default()
 }
 
-/// The bytes that testkid's `job ID,…` writes to a stream after the head line.
+/// The bytes that test_child's `job ID,…` writes to a stream after the head line.
 fn job_bytes(id: usize, len: usize) -> Vec<u8> {
     (0..len).map(|at| ((at ^ (at >> 8)) + id) as u8).collect()
 }
 
 /// Takes a stream of many `job`s apart; fails when one is torn. Returns the numbers in order.
 fn jobs_in(stream: &[u8]) -> Vec<usize> {
-    let (mut rest, mut found) = (stream, Vec::new());
+    let mut rest = stream;
+    let mut found = Vec::new();
     while !rest.is_empty() {
         let end = rest.iter().position(|byte| *byte == b']').expect("a head line");
         let head = std::str::from_utf8(&rest[1..end]).unwrap_or_else(|_| panic!("torn after {found:?}"));
@@ -418,8 +424,8 @@ fn is_root() -> bool {
 
 /// A pipe's ends, which no child inherits.
 fn pipe() -> (File, File) {
-    let (reader, writer) = std::io::pipe().expect("a pipe");
-    (crate::kit::file(reader), crate::kit::file(writer))
+    let (reader, writer) = std::io::pipe().expect("create pipe");
+    (crate::support::file(reader), crate::support::file(writer))
 }
 
 /// Whether a program of this path can be run by another user.
@@ -432,11 +438,12 @@ fn is_public(program: &str) -> bool {
     Path::new(program).ancestors().filter(|path| !path.as_os_str().is_empty()).all(may)
 }
 
-/// The signals that whoever started these tests ignores, as `/proc` shows them: jobs ignore those,
+/// The signals that the parent of these tests ignores, as `/proc` shows them: jobs ignore those,
 /// too. SIGPIPE is our own runtime's.
 #[cfg(target_os = "linux")]
 fn ignored_from_outside() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t")).unwrap_or("0");
-    u64::from_str_radix(line, 16).expect("a mask") & !(1 << (rustix::process::Signal::PIPE.as_raw() - 1))
+    u64::from_str_radix(line, 16).expect("parse number")
+        & !(1 << (rustix::process::Signal::PIPE.as_raw() - 1))
 }

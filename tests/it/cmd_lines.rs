@@ -10,7 +10,7 @@ use std::process::Output;
 
 use minder::{Command, Stdio};
 
-use crate::kit::{TESTKID, said_by};
+use crate::support::{TEST_CHILD, output_of};
 
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
@@ -73,7 +73,7 @@ impl Place {
             .env("MINDER_STATE_DIR", self.folder.path().join("state"));
         // Of a system around Wine.
         command.env_remove("SHELL");
-        said_by(command.stdin(Stdio::Null).env("P", "p"))
+        output_of(command.stdin(Stdio::Null).env("P", "p"))
     }
 
     fn run(&self, flags: &[&str], line: &str, values: &[OsString]) -> Output {
@@ -87,7 +87,7 @@ impl Place {
         self.command(&words)
     }
 
-    /// What it prints, if it fails nowhere.
+    /// Its stdout, if all jobs succeed.
     #[track_caller]
     fn says(&self, line: &str, values: &[OsString]) -> String {
         let output = self.run(&[], line, values);
@@ -104,9 +104,9 @@ impl Place {
     }
 }
 
-/// testkid as cmd finds it, which takes `/` for the beginning of a flag.
-fn kid() -> String {
-    std::path::absolute(TESTKID.replace('/', "\\")).unwrap().into_os_string().into_string().unwrap()
+/// test_child as cmd finds it, which takes `/` for the beginning of a flag.
+fn program() -> String {
+    std::path::absolute(TEST_CHILD.replace('/', "\\")).unwrap().into_os_string().into_string().unwrap()
 }
 
 fn hard() -> Vec<OsString> {
@@ -114,7 +114,7 @@ fn hard() -> Vec<OsString> {
     values.extend([r"a\", r"a b\\", r"\", r"C:\x y\", ""].map(OsString::from));
     values.push(OsString::from_wide(&[b'a'.into(), 0xd800, b' '.into(), 0xdfff]));
     if expands_again() {
-        crate::kit::skip(format_args!(
+        crate::support::skip(format_args!(
             "values with `%`: this cmd expands again what came of a variable, as Wine's does"
         ));
         values.retain(|value| !value.as_encoded_bytes().contains(&b'%'));
@@ -127,20 +127,22 @@ fn hard() -> Vec<OsString> {
 fn expands_again() -> bool {
     let mut command = Command::new(minder_os::system_paths::system_shell());
     command.args(["/d", "/c", "echo", "%OUTER%"]).env("OUTER", "%INNER%").env("INNER", "again");
-    let said = String::from_utf8(said_by(&mut command).stdout).unwrap();
+    let said = String::from_utf8(output_of(&mut command).stdout).unwrap();
     let said = said.trim().trim_matches('"');
     assert!(["%INNER%", "again"].contains(&said), "{said}");
     said == "again"
 }
 
-/// What `testkid echo-args` prints for these.
+/// What `test_child echo-args` prints for these.
 fn echoed<'a>(values: impl IntoIterator<Item = &'a OsString>) -> String {
     values.into_iter().map(|value| format!("{value:?}\n")).collect()
 }
 
 #[test]
-fn a_program_gets_exactly_the_value() {
-    let (place, kid, values) = (Place::new(), kid(), hard());
+fn program_receives_the_exact_value() {
+    let place = Place::new();
+    let kid = program();
+    let values = hard();
     for line in [
         format!("\"{kid}\" echo-args {{}}"),
         format!("\"{kid}\" echo-args \"{{}}\""),
@@ -153,9 +155,10 @@ fn a_program_gets_exactly_the_value() {
 }
 
 #[test]
-fn a_value_is_a_part_of_a_word() {
-    let (place, values) = (Place::new(), hard());
-    let joined = place.says(&format!("\"{}\" echo-args x{{}}y \"%P% {{}} ^\"", kid()), &values);
+fn value_may_be_part_of_a_word() {
+    let place = Place::new();
+    let values = hard();
+    let joined = place.says(&format!("\"{}\" echo-args x{{}}y \"%P% {{}} ^\"", program()), &values);
     let with = |before: &str, value: &OsString, after: &str| {
         let mut out = OsString::from(before);
         out.push(value);
@@ -169,25 +172,26 @@ fn a_value_is_a_part_of_a_word() {
 
 #[test]
 fn several_values_are_several_words() {
-    let (place, values) = (Place::new(), hard());
-    let output = place.run(&["-n", "3"], &format!("\"{}\" echo-args {{}}", kid()), &values);
+    let place = Place::new();
+    let values = hard();
+    let output = place.run(&["-n", "3"], &format!("\"{}\" echo-args {{}}", program()), &values);
     assert_eq!(String::from_utf8_lossy(&output.stdout), echoed(&values));
     // As many as fit: with all that it refers to a line has 8191 characters at most.
     let many: Vec<OsString> = (0..1000).map(|n| format!("{n}{}", "x".repeat(20)).into()).collect();
-    let output = place.run(&["--xargs"], &format!("\"{}\" echo-args {{}}", kid()), &many);
+    let output = place.run(&["--xargs"], &format!("\"{}\" echo-args {{}}", program()), &many);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stdout), echoed(&many));
 }
 
 #[test]
-fn files_and_pipes_get_the_value() {
+fn files_and_pipes_receive_the_value() {
     let place = Place::new();
     std::fs::write(place.folder.path().join("a & b ^x.txt"), "one\r\ntwo\r\n").unwrap();
     let files = [OsString::from("a & b ^x.txt")];
     assert_eq!(place.says("type {}", &files), "one\ntwo\n");
     assert_eq!(place.says("type \"{.}.txt\" > {}.copy & type {}.copy", &files), "one\ntwo\n");
     // Each side of a pipe is another cmd.
-    let kid = kid();
+    let kid = program();
     assert_eq!(place.says(&format!("type {{}} | \"{kid}\" cat"), &files), "one\ntwo\n");
     let values: Vec<OsString> =
         hard().into_iter().filter(|value| !value.as_encoded_bytes().contains(&b'%')).collect();
@@ -197,7 +201,7 @@ fn files_and_pipes_get_the_value() {
 }
 
 #[test]
-fn what_no_line_can_hold_is_refused() {
+fn unquotable_values_are_rejected() {
     let place = Place::new();
     place.refuses("echo {}", "a\"b", "holds a quotation mark");
     place.refuses("echo {}", "a\nb", "holds a line end");
@@ -207,15 +211,15 @@ fn what_no_line_can_hold_is_refused() {
     std::fs::write(&path, "one\n").unwrap();
     let mut command = Command::new(MINDER);
     command.args(["run", "--no-record", "--no-guard", "--pipe", "--fifo", "type {}"]);
-    let output = said_by(command.stdin(std::fs::File::open(&path).unwrap()));
+    let output = output_of(command.stdin(std::fs::File::open(&path).unwrap()));
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(error.contains("no pipes in folders"), "{error}");
 }
 
 #[test]
-fn the_cmd_is_the_systems() {
+fn shell_is_the_system_cmd() {
     let place = Place::new();
-    // Whatever lies in the current folder.
+    // Files in the current directory are ignored.
     std::fs::write(place.folder.path().join("cmd.exe"), "no program").unwrap();
     assert_eq!(place.says("echo a {}", &["b".into()]), "a \"b\"\n");
     for shell in ["cmd", "CMD.EXE"] {
@@ -227,7 +231,7 @@ fn the_cmd_is_the_systems() {
 }
 
 #[test]
-fn lines_of_the_users_are_run_as_they_are() {
+fn user_lines_run_unchanged() {
     let place = Place::new();
     let words = ["parallel", "--no-record", "-k", ":::", "echo a %P%", "echo \"b\" & echo c"];
     let said = place.command(&words.map(OsStr::new)).stdout;

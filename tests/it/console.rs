@@ -6,29 +6,31 @@ use std::process::Output;
 
 use minder::{Command, Group};
 
-use crate::kit::said_by;
+use crate::support::output_of;
 
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
-const CONSOLEKID: &str = env!("CARGO_BIN_EXE_consolekid");
+const CONSOLE_CHILD: &str = env!("CARGO_BIN_EXE_console_child");
 
 /// Runs two jobs that sleep, of three, and presses the key when both run. Gives the journal as
 /// well.
 fn press(key: &str) -> (Output, String) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (marker, state) = (folder.path().join("marker"), folder.path().join("state"));
-    let mut command = Command::new(CONSOLEKID);
+    let folder = tempfile::tempdir().expect("create temporary directory");
+    let marker = folder.path().join("marker");
+    let state = folder.path().join("state");
+    let mut command = Command::new(CONSOLE_CHILD);
     command.args(["press", key, "2"]).arg(&marker).arg(MINDER);
-    command.args(["run", "-j2", CONSOLEKID, "sleep"]).arg(&marker).args([":::", "a", "b", "c"]);
-    // Whoever leads a group hears no Ctrl-C, nor do those that it starts.
-    let output = said_by(command.env("MINDER_STATE_DIR", &state).group(Group::Inherit));
+    command.args(["run", "-j2", CONSOLE_CHILD, "sleep"]).arg(&marker).args([":::", "a", "b", "c"]);
+    // A group leader and its children ignore Ctrl-C.
+    let output = output_of(command.env("MINDER_STATE_DIR", &state).group(Group::Inherit));
     let run = fs::read_dir(state.join("runs")).expect("runs").next().expect("a run").expect("a folder");
-    (output, fs::read_to_string(run.path().join("attempt-1.jsonl")).expect("a journal"))
+    (output, fs::read_to_string(run.path().join("attempt-1.jsonl")).expect("read file"))
 }
 
-/// The exit status is what the system ends programs with that do not know these keys.
+/// Windows ends programs without a handler for these keys with this exit status.
 fn ends_the_jobs_and_the_run(key: &str, why: &str) {
     let (output, journal) = press(key);
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let out = String::from_utf8_lossy(&output.stdout);
+    let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(out.trim_end(), "c000013a 0", "{key}: {err}");
     assert!(err.contains(&format!("minder: {why}: ended 2 running jobs")), "{key}: {err}");
     let last = journal.lines().last().unwrap_or_default();

@@ -5,18 +5,18 @@ use std::process::{Command, Output};
 fn doctor(args: &[&str], locale: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_minder-dup"));
     command.arg("doctor").args(args).env("LC_ALL", locale);
-    let output = crate::kit::output(&mut command);
+    let output = crate::support::output(&mut command);
     assert!(output.status.success(), "{output:?}");
     assert!(output.stderr.is_empty(), "the report is data and goes to stdout: {output:?}");
     output
 }
 
 #[test]
-fn the_report_names_each_backend_and_the_one_that_is_used() {
-    let text = String::from_utf8(doctor(&[], "C.UTF-8").stdout).expect("text");
+fn report_names_each_backend_and_the_chosen_one() {
+    let text = String::from_utf8(doctor(&[], "C.UTF-8").stdout).expect("decode UTF-8");
     let waiting = text.lines().next().expect("a line");
     assert!(waiting.starts_with("waiting      "), "{text}");
-    for backend in crate::kit::backends() {
+    for backend in crate::support::backends() {
         assert!(waiting.contains(&format!("{backend} ✓")), "{waiting}");
     }
     assert_eq!(waiting.matches("(chosen)").count(), 1, "{waiting}");
@@ -24,13 +24,13 @@ fn the_report_names_each_backend_and_the_one_that_is_used() {
 }
 
 #[test]
-fn without_utf8_the_report_is_ascii() {
+fn report_is_ascii_without_utf8() {
     assert!(doctor(&[], "C").stdout.is_ascii());
 }
 
 #[test]
-fn the_report_for_programs_is_one_list() {
-    let text = String::from_utf8(doctor(&["--json"], "C").stdout).expect("text");
+fn json_report_is_one_list() {
+    let text = String::from_utf8(doctor(&["--json"], "C").stdout).expect("decode UTF-8");
     assert!(text.starts_with("[\n") && text.ends_with("]\n"), "{text}");
     assert_eq!(text.matches("\"state\":").count(), minder::capabilities().len());
 }

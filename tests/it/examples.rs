@@ -1,10 +1,10 @@
-//! The examples of the library say what they promise. They are built with the tests of the whole
+//! The examples of the library print what they promise. They are built with the tests of the whole
 //! workspace.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Every file in the folder of examples, and how the line begins that it ends with.
+/// Every file in the directory of examples, and how the line begins that it ends with.
 const EXAMPLES: [(&str, &str); 8] = [
     ("spawn", "spawn: "),
     ("child", "child: "),
@@ -16,26 +16,26 @@ const EXAMPLES: [(&str, &str); 8] = [
     ("hundred", "100 children, "),
 ];
 
-/// Where cargo puts an example: beside the folder of this binary.
+/// Where cargo puts an example: beside the directory of this binary.
 fn built(name: &str) -> Option<PathBuf> {
-    let own = std::env::current_exe().expect("the path of this binary");
+    let own = std::env::current_exe().expect("find test binary");
     let profile = own.parent().and_then(std::path::Path::parent).expect("the folder of the profile");
     let path = profile.join("examples").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     path.exists().then_some(path)
 }
 
 #[test]
-fn each_example_ends_well_and_says_so() {
+fn each_example_succeeds_and_prints_its_summary() {
     for (name, begins) in EXAMPLES {
         let Some(path) = built(name) else {
-            crate::kit::skip(format_args!(
+            crate::support::skip(format_args!(
                 "the example `{name}` is not built; `cargo test --workspace` builds it"
             ));
             continue;
         };
-        let output = crate::kit::output(&mut Command::new(&path));
-        let (said, complained) =
-            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let output = crate::support::output(&mut Command::new(&path));
+        let said = String::from_utf8_lossy(&output.stdout);
+        let complained = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{name}: {}\n{said}{complained}", output.status);
         let last = said.lines().last().unwrap_or_default();
         assert!(last.starts_with(begins), "{name} ends with {last:?}");
@@ -44,15 +44,15 @@ fn each_example_ends_well_and_says_so() {
 }
 
 #[test]
-fn every_example_is_short_and_run() {
+fn every_example_is_short_and_tested() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/minder/examples");
     let Ok(entries) = std::fs::read_dir(folder) else {
-        crate::kit::skip(format_args!("no sources beside the tests"));
+        crate::support::skip(format_args!("no sources beside the tests"));
         return;
     };
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().trim_end_matches(".rs").to_owned();
-        let lines = std::fs::read_to_string(entry.path()).expect("a source").lines().count();
+        let lines = std::fs::read_to_string(entry.path()).expect("read file").lines().count();
         let known = EXAMPLES.iter().any(|(known, _)| *known == name);
         assert!(known, "the example `{name}` is not run by this test");
         assert!(lines < 60 || name == "hundred", "{name}.rs has {lines} lines");

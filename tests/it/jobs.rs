@@ -12,12 +12,12 @@ use minder::{
     ChildSet, ChildSetConfig, Command, Error, Event, Outcome, SpawnOptions, Stdio, Termination, Token,
 };
 
-use crate::kit::{kid, patience, patterned, silent};
+use crate::support::{patience, patterned, quiet_child, test_child};
 
 mod control;
 #[cfg(unix)] // A limit of descriptors.
-mod shortage;
-#[cfg(unix)] // Nobody stands still on Windows: there is no word for it.
+mod resource_shortage;
+#[cfg(unix)] // Windows has no way to suspend a process.
 mod suspend;
 
 const LOOPS: usize = 2;
@@ -29,7 +29,7 @@ struct Site {
     queue: Mutex<VecDeque<Command>>,
     log: Mutex<Log>,
     bell: Condvar,
-    /// Whoever has it keeps the loops busy in their idle moment.
+    /// Its holder keeps the idle workers busy.
     gate: Mutex<()>,
     /// How many loops are at the gate.
     at_gate: AtomicUsize,
@@ -94,22 +94,22 @@ impl Site {
     }
 
     fn work(&self, place: usize) {
-        let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
+        let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
         let mut hand = Hand { site: self, place, written: HashMap::new() };
         self.crew.run_worker(&mut set, place, LOOPS, &mut hand).expect("a good end");
     }
 
     fn note(&self, change: impl FnOnce(&mut Log)) {
-        change(&mut self.log.lock().expect("a log"));
+        change(&mut self.log.lock().expect("lock log"));
         self.bell.notify_all();
     }
 
     /// Waits until the log is as it should be.
     fn await_log(&self, what: &str, enough: impl Fn(&Log) -> bool) {
-        let mut log = self.log.lock().expect("a log");
+        let mut log = self.log.lock().expect("lock log");
         while !enough(&log) {
             let left = patience().saturating_duration_since(Instant::now());
-            let (next, late) = self.bell.wait_timeout(log, left).expect("a log");
+            let (next, late) = self.bell.wait_timeout(log, left).expect("wait for child");
             log = next;
             assert!(!late.timed_out() || enough(&log), "not in time: {what}: {log:?}");
         }
@@ -118,16 +118,16 @@ impl Site {
     /// Whether nothing of this happens for a while.
     fn never(&self, what: &str, bad: impl Fn(&Log) -> bool) {
         let end = Instant::now() + Duration::from_millis(100);
-        let mut log = self.log.lock().expect("a log");
+        let mut log = self.log.lock().expect("lock log");
         while let Some(left) = end.checked_duration_since(Instant::now()) {
             assert!(!bad(&log), "{what}: {log:?}");
-            log = self.bell.wait_timeout(log, left).expect("a log").0;
+            log = self.bell.wait_timeout(log, left).expect("wait for child").0;
         }
     }
 
     /// How many jobs were started, and how many ended.
     fn seen(&self) -> (usize, usize) {
-        let log = self.log.lock().expect("a log");
+        let log = self.log.lock().expect("lock log");
         (log.starts.len(), log.ends.len())
     }
 
@@ -138,7 +138,7 @@ impl Site {
     }
 
     fn end_running(&self) {
-        let running: Vec<u64> = self.log.lock().expect("a log").running.keys().copied().collect();
+        let running: Vec<u64> = self.log.lock().expect("lock log").running.keys().copied().collect();
         self.end(running);
     }
 }
@@ -146,19 +146,19 @@ impl Site {
 impl Hand<'_> {
     /// Writes what there is room for.
     fn feed(&mut self, start: Attempt, token: Token, outputs: &mut ChildControl<'_>) {
-        let input = self.site.log.lock().expect("a log").input.clone();
+        let input = self.site.log.lock().expect("lock log").input.clone();
         if input.is_empty() {
             return;
         }
         let written = self.written.entry(start.job).or_default();
         loop {
-            match outputs.write(token, &input[*written..]).expect("an open input") {
+            match outputs.write(token, &input[*written..]).expect("write to stdin") {
                 0 => break,
                 count => *written += count,
             }
         }
         if *written == input.len() {
-            outputs.close_stdin(token).expect("a child");
+            outputs.close_stdin(token).expect("close stdin");
         }
     }
 }
@@ -223,12 +223,12 @@ impl JobHandler for Hand<'_> {
 
     fn idle(&mut self, outputs: &mut ChildControl<'_>) {
         self.site.at_gate.fetch_add(1, Ordering::SeqCst);
-        drop(self.site.gate.lock().expect("a gate"));
+        drop(self.site.gate.lock().expect("lock gate"));
         self.site.at_gate.fetch_sub(1, Ordering::SeqCst);
-        let log = self.site.log.lock().expect("a log");
+        let log = self.site.log.lock().expect("lock log");
         for (place, token) in log.doomed.iter().filter_map(|job| log.running.get(job)) {
             if *place == self.place {
-                outputs.kill(*token, Termination::IMMEDIATE).expect("a child");
+                outputs.kill(*token, Termination::IMMEDIATE).expect("kill child");
             }
         }
     }

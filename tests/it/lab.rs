@@ -7,7 +7,7 @@ use minder::ErrorKind;
 use minder_bench::{Stopwatch, WaitBench, WaitObjects, is_wine, waits};
 
 #[cfg(windows)]
-use crate::kit::threads;
+use crate::support::threads;
 
 /// The system call without a library.
 const BARE: &str = if cfg!(windows) { "bare-wfmo" } else { "bare-poll" };
@@ -32,7 +32,7 @@ fn sample_indices(count: usize) -> impl Iterator<Item = usize> {
 
 #[test]
 fn each_mechanism_reports_the_signalled_object() {
-    for name in waits().filter(|name| crate::kit::has_backend(name)) {
+    for name in waits().filter(|name| crate::support::has_backend(name)) {
         // One call takes 64 objects; an `fd_set` has 1024 bits.
         for count in [1, 2, 63, 64, 65, 127, 1100].into_iter().filter(|count| *count <= objects_max(name)) {
             let mut bench =
@@ -46,7 +46,7 @@ fn each_mechanism_reports_the_signalled_object() {
 
 #[test]
 fn poll_without_a_signalled_object_does_not_wait() {
-    for name in waits().filter(|name| crate::kit::has_backend(name)) {
+    for name in waits().filter(|name| crate::support::has_backend(name)) {
         // No object, one call, and several threads.
         for count in [0, 3, 70].into_iter().filter(|count| *count <= objects_max(name)) {
             if count == 0 && name == "bare-wfmo" {

@@ -2,10 +2,10 @@
 
 #![expect(clippy::print_stderr, reason = "a test says what it skipped, and which backend failed")]
 
-mod kit;
+mod support;
 mod spawn;
 mod child;
-mod wait;
+mod poller;
 mod set;
 mod lab;
 mod regression;
@@ -15,12 +15,12 @@ mod template;
 #[cfg(target_os = "linux")] // Guardians; on Windows job objects do their work (`spawn::windows::jobs`).
 mod guard;
 #[cfg(target_os = "linux")] // A filter of system calls.
-mod refused;
+mod seccomp;
 #[cfg(target_os = "linux")] // PID namespaces.
-mod strangers;
-mod pump;
+mod foreign_proc;
+mod background;
 #[cfg(windows)]
-mod handles;
+mod handle_sources;
 mod jobs;
 #[cfg(windows)]
 mod cmd_lines;
@@ -31,4 +31,4 @@ mod doctor;
 #[cfg(windows)]
 mod console;
 #[cfg(windows)]
-mod surroundings;
+mod windows_paths;

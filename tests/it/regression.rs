@@ -1,84 +1,94 @@
-//! What went wrong once, each test named by it.
+//! Bugs that were fixed. Each test is named after the wrong behaviour.
 
 use std::time::{Duration, Instant};
 
 use minder::{ChildSet, ChildSetConfig, Event, OverflowPolicy, SpawnOptions, Termination};
 
-use crate::kit::{Ledger, end_rest_of, kid, lives, nameless_files, patience, patterned};
+use crate::support::{EventLog, kill_group_of, lives, nameless_files, patience, patterned, test_child};
 
-/// Grace that has no end became five seconds.
-// Nobody can be asked on Windows: the first word ends.
+/// A grace period without an end was cut to five seconds.
+// Windows has no request to exit: the first kill ends the child.
 #[cfg(unix)]
 #[test]
-fn grace_without_end_was_cut_short() {
-    let (mut set, mut ledger) = (ChildSet::new(ChildSetConfig::default()).expect("a set"), Ledger::default());
-    let token = set.spawn(&kid("ignore-term 600000"), SpawnOptions::default()).expect("a child");
-    assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.text(token) == "ready\n"));
-    set.kill(token, Termination::graceful(Duration::MAX)).expect("a child");
+fn unlimited_grace_was_cut_to_five_seconds() {
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let mut event_log = EventLog::default();
+    let token =
+        set.spawn(&test_child("ignore-term 600000"), SpawnOptions::default()).expect("spawn test child");
+    assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.text(token) == "ready\n"));
+    set.kill(token, Termination::graceful(Duration::MAX)).expect("kill child");
     let later = Instant::now() + Duration::from_millis(5300);
-    assert!(!ledger.hear_until(&mut set, later, |ledger| ledger.of(token).exit.is_some()), "it was killed");
-    set.kill(token, Termination::IMMEDIATE).expect("a child");
-    ledger.finish(&mut set);
+    assert!(
+        !event_log.read_until(&mut set, later, |event_log| event_log.child(token).exit.is_some()),
+        "it was killed"
+    );
+    set.kill(token, Termination::IMMEDIATE).expect("kill child");
+    event_log.wait_all(&mut set);
 }
 
-/// Once the leader's exit was told it was reaped, and nothing could end what it had left behind.
+/// The leader was reaped when its exit was reported. A later kill did not reach its descendants.
 #[test]
-fn the_rest_of_a_tree_could_not_be_killed_once_its_leader_was_told() {
+fn rest_of_a_tree_survived_a_kill_after_its_leader_exited() {
     let mut limits = ChildSetConfig::default();
     limits.leak_timeout = None;
-    let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
-    let token = set.spawn(&kid("hold-stdout 600000"), SpawnOptions::default()).expect("a child");
-    assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.of(token).exit.is_some()));
-    assert!(!ledger.hear_until(&mut set, Instant::now() + Duration::from_millis(50), |ledger| {
-        ledger.of(token).done.is_some()
+    let mut set = ChildSet::new(limits).expect("create set");
+    let mut event_log = EventLog::default();
+    let token =
+        set.spawn(&test_child("hold-stdout 600000"), SpawnOptions::default()).expect("spawn test child");
+    assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.child(token).exit.is_some()));
+    assert!(!event_log.read_until(&mut set, Instant::now() + Duration::from_millis(50), |event_log| {
+        event_log.child(token).done.is_some()
     }));
-    set.kill(token, Termination::IMMEDIATE).expect("a group");
-    ledger.finish(&mut set);
-    assert!(!ledger.outcome(token).left_running);
+    set.kill(token, Termination::IMMEDIATE).expect("kill group");
+    event_log.wait_all(&mut set);
+    assert!(!event_log.outcome(token).left_running);
 }
 
-/// A deadline was for the leader alone: what it left behind held the outputs for ever.
+/// A deadline applied to the leader only. Descendants held the outputs forever.
 #[test]
-fn a_deadline_was_forgotten_when_the_leader_had_ended() {
+fn deadline_was_dropped_when_the_leader_exited() {
     let mut limits = ChildSetConfig::default();
     limits.leak_timeout = None;
-    let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
+    let mut set = ChildSet::new(limits).expect("create set");
+    let mut event_log = EventLog::default();
     // Under Wine, on a busy machine, a child needs long to start.
     let time = Duration::from_millis(if cfg!(windows) { 3000 } else { 300 });
     let options = SpawnOptions::default().deadline(Instant::now() + time, Termination::IMMEDIATE);
-    let token = set.spawn(&kid("hold-stdout 600000"), options).expect("a child");
-    ledger.finish(&mut set);
-    assert!(ledger.outcome(token).exit.status.success(), "the leader ended by itself");
+    let token = set.spawn(&test_child("hold-stdout 600000"), options).expect("spawn test child");
+    event_log.wait_all(&mut set);
+    assert!(event_log.outcome(token).exit.status.success(), "the leader ended by itself");
 }
 
-/// A read into no room is no end of file.
+/// A read into an empty buffer was taken for end of file.
 #[test]
-fn a_buffer_of_no_bytes_ended_every_output() {
+fn zero_sized_buffer_ended_every_output() {
     let mut limits = ChildSetConfig::default();
     (limits.read_buffer_bytes, limits.max_buffered_bytes, limits.max_child_bytes) = (0, 0, 0);
-    let mut set = ChildSet::new(limits).expect("a set");
-    let token = set.spawn(&kid("both 3000"), SpawnOptions::default()).expect("a child");
-    let mut ledger = Ledger::default();
-    ledger.finish(&mut set);
-    assert_eq!(ledger.of(token).outs, [patterned(3000), patterned(3000)]);
+    let mut set = ChildSet::new(limits).expect("create set");
+    let token = set.spawn(&test_child("both 3000"), SpawnOptions::default()).expect("spawn test child");
+    let mut event_log = EventLog::default();
+    event_log.wait_all(&mut set);
+    assert_eq!(event_log.child(token).outs, [patterned(3000), patterned(3000)]);
 }
 
-/// Bytes that the spill file did not take were lost, or kept in memory without a bound.
+/// Bytes that did not fit into the spill file were lost, or kept in memory without a limit.
 #[cfg(target_os = "linux")] // A limit of the size of files.
 #[test]
-fn spilled_bytes_were_lost_when_the_disk_was_full() {
-    crate::kit::alone("regression::spilled_bytes_were_lost_when_the_disk_was_full", || {
+fn spilled_bytes_were_lost_on_a_full_disk() {
+    crate::support::alone("regression::spilled_bytes_were_lost_on_a_full_disk", || {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         crate::spawn::ignore(libc::SIGXFSZ);
         let hard = getrlimit(Resource::Fsize).maximum;
         let mut limits = ChildSetConfig::default();
         (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 16 << 10);
-        let mut set = ChildSet::new(limits).expect("a set");
+        let mut set = ChildSet::new(limits).expect("create set");
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
-        let token = set.spawn(&kid("both 500000"), options).expect("a child");
-        // A file takes 100,000 bytes and half a piece, and then no more.
-        setrlimit(Resource::Fsize, Rlimit { current: Some(100_001), maximum: hard }).expect("a limit");
-        let (mut kept, mut errors) = (Vec::new(), 0);
+        let token = set.spawn(&test_child("both 500000"), options).expect("spawn test child");
+        // A file takes 100,000 bytes and half a chunk, and then no more.
+        setrlimit(Resource::Fsize, Rlimit { current: Some(100_001), maximum: hard })
+            .expect("set resource limit");
+        let mut kept = Vec::new();
+        let mut errors = 0;
         let end = Instant::now() + Duration::from_millis(500);
         while let Some(event) = set.next(Some(end)).map_err(|_| errors += 1).unwrap_or(Some(Event::Woken)) {
             if !matches!(event, Event::Woken) {
@@ -90,91 +100,101 @@ fn spilled_bytes_were_lost_when_the_disk_was_full() {
         }
         assert!(errors > 0, "nobody was told");
         assert!(set.buffered_bytes() <= 64 << 10, "{} bytes are held", set.buffered_bytes());
-        setrlimit(Resource::Fsize, Rlimit { current: hard, maximum: hard }).expect("the old limit");
-        let mut ledger = Ledger::default();
-        kept.into_iter().for_each(|event| ledger.take(event));
-        ledger.finish(&mut set);
-        let outs = &ledger.of(token).outs;
+        setrlimit(Resource::Fsize, Rlimit { current: hard, maximum: hard }).expect("set resource limit");
+        let mut event_log = EventLog::default();
+        for event in kept {
+            event_log.record(event);
+        }
+        event_log.wait_all(&mut set);
+        let outs = &event_log.child(token).outs;
         assert!(outs.iter().all(|out| *out == patterned(500_000)), "{} and {}", outs[0].len(), outs[1].len());
     });
 }
 
-/// A file from which everything was taken back went on growing.
+/// A spill file kept growing after all of its bytes were read back.
 #[test]
-fn a_spill_file_grew_although_it_was_empty() {
-    let folder = tempfile::tempdir().expect("a folder");
+fn empty_spill_file_kept_growing() {
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let mut limits = ChildSetConfig::default();
     (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 8 << 10);
     limits.spill_dir = Some(folder.path().to_owned());
-    let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
-    let mut command = kid("cat");
+    let mut set = ChildSet::new(limits).expect("create set");
+    let mut event_log = EventLog::default();
+    let mut command = test_child("cat");
     command.stdin(minder::Stdio::Piped);
-    let token =
-        set.spawn(&command, SpawnOptions::default().overflow(OverflowPolicy::Spill)).expect("a child");
-    let (piece, mut largest) = (patterned(50_000), 0);
+    let token = set
+        .spawn(&command, SpawnOptions::default().overflow(OverflowPolicy::Spill))
+        .expect("spawn test child");
+    let piece = patterned(50_000);
+    let mut largest = 0;
     for round in 1..=40 {
-        let (mut kept, mut heard, mut written) = (Vec::new(), 0, 0);
+        let mut kept = Vec::new();
+        let mut heard = 0;
+        let mut written = 0;
         while written < piece.len() {
-            written += set.write(token, &piece[written..]).expect("a reader");
-            // What is told stays in our hands, so that the rest goes to the file.
+            written += set.write(token, &piece[written..]).expect("write to stdin");
+            // What is reported stays in our hands, so that the rest goes to the file.
             while let Some(event) =
-                set.next(Some(Instant::now() + Duration::from_millis(2))).expect("an event")
+                set.next(Some(Instant::now() + Duration::from_millis(2))).expect("wait for event")
             {
                 kept.push(event);
             }
         }
-        kept.into_iter().for_each(|event| ledger.take(event));
+        for event in kept {
+            event_log.record(event);
+        }
         while heard < piece.len() * round {
-            let event = set.next(Some(patience())).expect("an event");
-            ledger
-                .take(event.unwrap_or_else(|| {
+            let event = set.next(Some(patience())).expect("wait for event");
+            event_log
+                .record(event.unwrap_or_else(|| {
                     panic!("round {round}: {heard} bytes; {} held", set.buffered_bytes())
                 }));
-            heard = ledger.of(token).outs[0].len();
+            heard = event_log.child(token).outs[0].len();
         }
         largest = nameless_files(folder.path()).into_iter().max().unwrap_or(0).max(largest);
     }
     assert!(largest > 0, "nothing was spilled");
     assert!(largest <= 200_000, "the file of {} bytes a round grew to {largest}", piece.len());
-    set.close_stdin(token).expect("a child");
-    ledger.finish(&mut set);
-    assert_eq!(ledger.of(token).outs[0], piece.repeat(40));
+    set.close_stdin(token).expect("close stdin");
+    event_log.wait_all(&mut set);
+    assert_eq!(event_log.child(token).outs[0], piece.repeat(40));
 }
 
-/// Hundreds of children ended, each with a full pipe and a grandchild that held it. When we came
-/// late, their outputs counted as silent before they were read.
+/// Hundreds of children exited, each with a full pipe that a grandchild held open. A slow host saw
+/// their outputs marked as silent before they were read.
 #[test]
-fn an_output_that_was_not_read_yet_counted_as_silent() {
+fn unread_output_was_treated_as_silent() {
     let mut limits = ChildSetConfig::default();
     limits.read_buffer_bytes = 4 << 10;
-    let mut set = ChildSet::new(limits).expect("a set");
+    let mut set = ChildSet::new(limits).expect("create set");
     let mut tokens = Vec::new();
     // Where a start is slow, there are fewer, so that the first grandchild is there when the last child
     // ends.
     for _ in 0..if cfg!(windows) { 100 } else { 300 } {
-        let mut command = kid("hold-stdout 120000 40000");
+        let mut command = test_child("hold-stdout 120000 40000");
         command.stderr(minder::Stdio::Null);
-        tokens.push(set.spawn(&command, SpawnOptions::default()).expect("a child"));
+        tokens.push(set.spawn(&command, SpawnOptions::default()).expect("spawn test child"));
     }
-    let ids: Vec<u32> = tokens.iter().map(|token| set.id(*token).expect("a child")).collect();
+    let ids: Vec<u32> = tokens.iter().map(|token| set.id(*token).expect("get pid")).collect();
     while ids.iter().any(|id| lives(*id)) {
         std::thread::yield_now();
     }
-    let mut ledger = Ledger::default();
-    let (mut exits, until) = (0, patience());
+    let mut event_log = EventLog::default();
+    let mut exits = 0;
+    let until = patience();
     while !set.is_empty() {
-        let event = set.next(Some(until)).expect("an event").expect("news in time");
-        // We are slow once a look at the system.
+        let event = set.next(Some(until)).expect("wait for event").expect("event before the deadline");
+        // We are slow once per scan of processes.
         if matches!(event, Event::Exited(..)) && exits % 100 == 50 {
             std::thread::park_timeout(Duration::from_millis(150));
         }
         exits += usize::from(matches!(event, Event::Exited(..)));
-        ledger.take(event);
+        event_log.record(event);
     }
-    let short = tokens.iter().filter(|token| ledger.of(**token).outs[0].len() < 40_000).count();
+    let short = tokens.iter().filter(|token| event_log.child(**token).outs[0].len() < 40_000).count();
     assert_eq!(short, 0, "outputs were cut off");
-    assert!(tokens.iter().all(|token| ledger.outcome(*token).leaked));
+    assert!(tokens.iter().all(|token| event_log.outcome(*token).leaked));
     for id in ids {
-        end_rest_of(id);
+        kill_group_of(id);
     }
 }

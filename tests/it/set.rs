@@ -2,13 +2,13 @@
 //! its own below.
 
 mod output;
-mod live;
-mod turns;
+mod streaming;
+mod read_turns;
 mod kill;
-// Nobody stands still on Windows: there is no word for it.
+// Windows has no way to suspend a process.
 #[cfg(unix)]
 mod suspend;
-mod news;
+mod foreign_loop;
 mod model;
 
 use std::io::Write;
@@ -21,25 +21,27 @@ use minder::{
     ChildSet, ChildSetConfig, Command, ErrorKind, ExitStatus, SpawnOptions, Stdio, Stream, Termination, Token,
 };
 
-use crate::kit::{Ledger, TESTKID, alone, each_backend, kid, killed, limits, patience, patterned, silent};
+use crate::support::{
+    EventLog, TEST_CHILD, alone, each_backend, killed, limits, patience, patterned, quiet_child, test_child,
+};
 #[cfg(any(target_os = "linux", windows))]
-use crate::kit::{open_descriptors, own_children};
+use crate::support::{open_descriptors, own_children};
 
 /// Children that all live at once: they wait for the end of an input that they share.
 fn crowd(backend: &'static str, count: usize) {
-    let mut set = ChildSet::new(limits(backend)).expect("a set");
+    let mut set = ChildSet::new(limits(backend)).expect("create set");
     assert_eq!(set.backend(), backend);
-    let (gate, opener) = std::io::pipe().expect("a pipe");
-    let gate = Stdio::File(Arc::new(crate::kit::file(gate)));
+    let (gate, opener) = std::io::pipe().expect("create pipe");
+    let gate = Stdio::File(Arc::new(crate::support::file(gate)));
     let mut tokens = Vec::new();
     for number in 0..count {
-        let mut command = Command::new(TESTKID);
+        let mut command = Command::new(TEST_CHILD);
         command.args(["gate".to_owned(), (number % 97).to_string()]);
         command.stdin(gate.clone()).stdout(Stdio::Piped).stderr(Stdio::Null);
         match set.spawn(&command, SpawnOptions::default()) {
             Ok(token) => tokens.push(token),
             Err(error) if error.kind() == ErrorKind::Exhausted => {
-                crate::kit::skip(format_args!("{count} children on {backend}: after {number} {error}"));
+                crate::support::skip(format_args!("{count} children on {backend}: after {number} {error}"));
                 break;
             }
             Err(error) => panic!("child {number} of {count}: {error}"),
@@ -47,14 +49,14 @@ fn crowd(backend: &'static str, count: usize) {
     }
     assert_eq!(set.len(), tokens.len());
     drop(opener);
-    let mut ledger = Ledger::default();
-    ledger.finish(&mut set);
+    let mut event_log = EventLog::default();
+    event_log.wait_all(&mut set);
     for (number, token) in tokens.iter().enumerate() {
-        let record = ledger.of(*token);
+        let record = event_log.child(*token);
         let bytes = number % 97;
         assert_eq!(record.outs[0], patterned(bytes), "child {number} of {count}");
         assert_eq!((record.eofs, record.exit), ([1, 0], Some(ExitStatus::Exited((bytes % 7) as i32))));
-        let outcome = ledger.outcome(*token);
+        let outcome = event_log.outcome(*token);
         assert!(
             !outcome.leaked && !outcome.left_running && outcome.dropped == 0,
             "child {number}: {outcome:?}"
@@ -65,22 +67,22 @@ fn crowd(backend: &'static str, count: usize) {
 
 #[cfg(unix)]
 #[test]
-fn children_for_which_the_system_has_no_watch_are_heard() {
+fn set_reports_children_without_an_exit_watch() {
     const BYTES: usize = 200_000;
     each_backend(|backend| {
         for room in [0, 1, 4, 9] {
             let mut own = limits(backend);
             own.fault_capacity = Some(room);
-            let mut set = ChildSet::new(own).expect("a set");
+            let mut set = ChildSet::new(own).expect("create set");
             let mut tokens = Vec::new();
             for _ in 0..4 {
-                let token = set.spawn(&kid(&format!("both {BYTES}")), SpawnOptions::default());
+                let token = set.spawn(&test_child(&format!("both {BYTES}")), SpawnOptions::default());
                 tokens.push(token.unwrap_or_else(|error| panic!("{backend}, room for {room}: {error}")));
             }
-            let mut ledger = Ledger::default();
-            ledger.finish(&mut set);
+            let mut event_log = EventLog::default();
+            event_log.wait_all(&mut set);
             for token in tokens {
-                let record = ledger.of(token);
+                let record = event_log.child(token);
                 let place = format!("{backend}, room for {room}, {token:?}");
                 assert_eq!(record.exit, Some(ExitStatus::Exited(0)), "{place}");
                 assert!(record.outs.iter().all(|out| *out == patterned(BYTES)), "{place}");
@@ -92,41 +94,41 @@ fn children_for_which_the_system_has_no_watch_are_heard() {
 
 #[test]
 #[cfg_attr(windows, ignore = "`windows` does it with three pipes each")]
-fn hears_29_to_64_children_at_once() {
+fn set_reports_29_to_64_children() {
     each_backend(|backend| [29, 32, 64].into_iter().for_each(|count| crowd(backend, count)));
 }
 
 #[test]
 #[cfg_attr(windows, ignore = "`windows` does it with three pipes each")]
-fn hears_1021_children_at_once() {
+fn set_reports_1021_children() {
     each_backend(|backend| crowd(backend, 1021));
 }
 
 #[test]
 #[cfg_attr(windows, ignore = "`windows` has the numbers that matter there")]
-fn hears_1025_children_at_once() {
+fn set_reports_1025_children() {
     each_backend(|backend| crowd(backend, 1025));
 }
 
 #[test]
 #[cfg_attr(windows, ignore = "`windows` has the numbers that matter there")]
-fn hears_4096_children_at_once() {
+fn set_reports_4096_children() {
     each_backend(|backend| crowd(backend, 4096));
 }
 
 #[test]
-fn tells_both_streams_byte_for_byte() {
+fn both_streams_are_delivered_byte_for_byte() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
         let sizes = [0, 1, 4095, 4096, 65_535, 65_536, 65_537, 300_000];
         let tokens = sizes.map(|size| {
-            let command = kid(&format!("both {size} {}", if size < 5000 { 7 } else { 4097 }));
-            set.spawn(&command, SpawnOptions::default()).expect("a child")
+            let command = test_child(&format!("both {size} {}", if size < 5000 { 7 } else { 4097 }));
+            set.spawn(&command, SpawnOptions::default()).expect("spawn test child")
         });
-        let mut ledger = Ledger::default();
-        ledger.finish(&mut set);
+        let mut event_log = EventLog::default();
+        event_log.wait_all(&mut set);
         for (token, size) in tokens.into_iter().zip(sizes) {
-            let record = ledger.of(token);
+            let record = event_log.child(token);
             assert!(record.outs[0] == patterned(size), "{size}: {} bytes of stdout", record.outs[0].len());
             assert!(record.outs[1] == patterned(size), "{size}: {} bytes of stderr", record.outs[1].len());
             assert_eq!((record.eofs, record.exit), ([1, 1], Some(ExitStatus::Exited(0))));
@@ -135,98 +137,113 @@ fn tells_both_streams_byte_for_byte() {
 }
 
 #[test]
-fn tells_every_end_with_its_status() {
+fn exits_are_reported_with_their_status() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
-        let code = set.spawn(&silent("exit 200"), SpawnOptions::default()).expect("a child");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let code = set.spawn(&quiet_child("exit 200"), SpawnOptions::default()).expect("spawn test child");
         let number = if cfg!(windows) { 1 } else { 10 };
-        let signal = silent(&format!("kill-self {number}"));
-        let signal = set.spawn(&signal, SpawnOptions::default()).expect("a child");
-        let mut ledger = Ledger::default();
-        ledger.finish(&mut set);
-        assert_eq!(ledger.outcome(code).exit.status, ExitStatus::Exited(200));
-        assert!(killed(ledger.outcome(signal).exit.status, 10));
-        assert!(ledger.outcome(code).exit.usage.is_some());
+        let signal = quiet_child(&format!("kill-self {number}"));
+        let signal = set.spawn(&signal, SpawnOptions::default()).expect("spawn test child");
+        let mut event_log = EventLog::default();
+        event_log.wait_all(&mut set);
+        assert_eq!(event_log.outcome(code).exit.status, ExitStatus::Exited(200));
+        assert!(killed(event_log.outcome(signal).exit.status, 10));
+        assert!(event_log.outcome(code).exit.usage.is_some());
     });
 }
 
 #[test]
-fn feeds_ten_megabytes_through_cat() {
+fn ten_megabytes_pass_through_cat() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
-        let mut command = kid("cat");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut command = test_child("cat");
         command.stdin(Stdio::Piped);
-        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         let bytes = patterned(10 << 20);
-        let (mut written, mut ledger, mut blocked) = (0, Ledger::default(), 0);
+        let mut written = 0;
+        let mut event_log = EventLog::default();
+        let mut blocked = 0;
         let until = patience();
         while written < bytes.len() {
-            match set.write(token, &bytes[written..]).expect("a reader") {
+            match set.write(token, &bytes[written..]).expect("write to stdin") {
                 0 => {
-                    // What was told as full is told when there is room again, even if nobody asks meanwhile.
-                    let before = ledger.of(token).writables;
-                    assert!(ledger.hear_until(&mut set, until, |ledger| ledger.of(token).writables > before));
+                    // What was reported as full is reported when there is room again, even without a write
+                    // meanwhile.
+                    let before = event_log.child(token).writables;
+                    assert!(event_log.read_until(
+                        &mut set,
+                        until,
+                        |event_log| event_log.child(token).writables > before
+                    ));
                     blocked += 1;
                 }
                 count => written += count,
             }
         }
-        set.close_stdin(token).expect("a child");
-        ledger.finish(&mut set);
-        assert!(ledger.of(token).outs[0] == bytes, "{} bytes came back", ledger.of(token).outs[0].len());
-        assert!(ledger.of(token).writables >= blocked);
+        set.close_stdin(token).expect("close stdin");
+        event_log.wait_all(&mut set);
+        assert!(
+            event_log.child(token).outs[0] == bytes,
+            "{} bytes came back",
+            event_log.child(token).outs[0].len()
+        );
+        assert!(event_log.child(token).writables >= blocked);
     });
 }
 
 #[test]
-fn a_reader_that_is_gone_is_an_error_and_no_signal() {
+fn write_after_the_reader_closed_is_an_error_without_sigpipe() {
     // SIGPIPE keeps its default action here: a test binary ignores it, which would hide the signal.
-    alone("set::a_reader_that_is_gone_is_an_error_and_no_signal", || {
+    alone("set::write_after_the_reader_closed_is_an_error_without_sigpipe", || {
         #[cfg(unix)]
         crate::spawn::restore_sigpipe();
         each_backend(|backend| {
-            let mut set = ChildSet::new(limits(backend)).expect("a set");
-            let mut command = kid("close-stdin 600000");
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
+            let mut command = test_child("close-stdin 600000");
             command.stdin(Stdio::Piped);
-            let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
-            let mut ledger = Ledger::default();
-            assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.text(token) == "closed\n"));
+            let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+            let mut event_log = EventLog::default();
+            assert!(
+                event_log.read_until(&mut set, patience(), |event_log| event_log.text(token) == "closed\n")
+            );
             let error = set.write(token, b"x").expect_err("nobody reads");
             assert_eq!(error.io_error().kind(), std::io::ErrorKind::BrokenPipe, "{error}");
             let error = set.write(token, b"x").expect_err("the pipe is closed");
             assert_eq!(error.kind(), ErrorKind::Unknown);
             set.close_stdin(token).expect("closing twice is nothing");
-            set.kill(token, Termination::IMMEDIATE).expect("a child");
-            ledger.finish(&mut set);
+            set.kill(token, Termination::IMMEDIATE).expect("kill child");
+            event_log.wait_all(&mut set);
         });
     });
 }
 
 #[test]
-fn a_full_pipe_whose_reader_goes_is_told_as_writable() {
+fn full_pipe_becomes_writable_when_its_reader_closes() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
-        let mut command = silent("close-stdin 600000 200");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut command = quiet_child("close-stdin 600000 200");
         command.stdin(Stdio::Piped);
-        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
-        while set.write(token, &[b'x'; 65_536]).expect("an open pipe") > 0 {}
-        let mut ledger = Ledger::default();
-        assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.of(token).writables == 1));
+        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        while set.write(token, &[b'x'; 65_536]).expect("write to stdin") > 0 {}
+        let mut event_log = EventLog::default();
+        assert!(
+            event_log.read_until(&mut set, patience(), |event_log| event_log.child(token).writables == 1)
+        );
         assert!(set.write(token, b"x").is_err());
-        set.kill(token, Termination::IMMEDIATE).expect("a child");
-        ledger.finish(&mut set);
+        set.kill(token, Termination::IMMEDIATE).expect("kill child");
+        event_log.wait_all(&mut set);
     });
 }
 
 #[test]
-fn a_token_names_one_child_for_ever() {
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
+fn token_names_one_child_forever() {
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
     let mut seen = std::collections::HashSet::new();
     for _ in 0..50 {
-        let token = set.spawn(&silent("exit 0"), SpawnOptions::default()).expect("a child");
+        let token = set.spawn(&quiet_child("exit 0"), SpawnOptions::default()).expect("spawn test child");
         assert!(seen.insert(token), "{token:?} again");
         assert_eq!(token.index(), 0, "a small number is used again");
-        Ledger::default().finish(&mut set);
+        EventLog::default().wait_all(&mut set);
         assert_eq!(set.id(token).expect_err("it is done").kind(), ErrorKind::Unknown);
         assert_eq!(
             set.kill(token, Termination::IMMEDIATE).expect_err("it is done").kind(),
@@ -239,136 +256,144 @@ fn a_token_names_one_child_for_ever() {
 }
 
 #[test]
-fn refuses_more_children_than_it_may_have() {
+fn spawn_rejects_more_than_max_children() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         limits.max_children = 2;
-        let mut set = ChildSet::new(limits).expect("a set");
-        let first = set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
-        set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
-        let error = set.spawn(&silent("exit 0"), SpawnOptions::default()).expect_err("too many");
+        let mut set = ChildSet::new(limits).expect("create set");
+        let first =
+            set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
+        set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
+        let error = set.spawn(&quiet_child("exit 0"), SpawnOptions::default()).expect_err("too many");
         assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
-        set.kill(first, Termination::IMMEDIATE).expect("a child");
-        let mut ledger = Ledger::default();
-        assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.of(first).done.is_some()));
-        set.spawn(&silent("exit 0"), SpawnOptions::default()).expect("there is room again");
-        set.kill_all(Termination::IMMEDIATE).expect("children");
-        ledger.finish(&mut set);
+        set.kill(first, Termination::IMMEDIATE).expect("kill child");
+        let mut event_log = EventLog::default();
+        assert!(
+            event_log.read_until(&mut set, patience(), |event_log| event_log.child(first).done.is_some())
+        );
+        set.spawn(&quiet_child("exit 0"), SpawnOptions::default()).expect("there is room again");
+        set.kill_all(Termination::IMMEDIATE).expect("kill all children");
+        event_log.wait_all(&mut set);
     });
 }
 
 #[test]
-fn moves_to_another_thread_with_its_children() {
+fn set_moves_to_another_thread_with_its_children() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
         let tokens: Vec<_> = (0..8)
-            .map(|_| set.spawn(&kid("script 3000 3000 5 3"), SpawnOptions::default()).expect("a child"))
+            .map(|_| {
+                set.spawn(&test_child("script 3000 3000 5 3"), SpawnOptions::default())
+                    .expect("spawn test child")
+            })
             .collect();
         let thread = std::thread::spawn(move || {
-            let token = set.spawn(&kid("spew 10"), SpawnOptions::default()).expect("a child");
-            let mut ledger = Ledger::default();
-            ledger.finish(&mut set);
-            (ledger, token, set)
+            let token = set.spawn(&test_child("spew 10"), SpawnOptions::default()).expect("spawn test child");
+            let mut event_log = EventLog::default();
+            event_log.wait_all(&mut set);
+            (event_log, token, set)
         });
-        let (ledger, token, mut set) = thread.join().expect("the thread");
-        assert_eq!(ledger.of(token).outs[0], patterned(10));
-        assert!(tokens.iter().all(|token| ledger.outcome(*token).exit.status == ExitStatus::Exited(3)));
-        set.spawn(&kid("exit 0"), SpawnOptions::default()).expect("a child, here again");
-        Ledger::default().finish(&mut set);
+        let (event_log, token, mut set) = thread.join().expect("join thread");
+        assert_eq!(event_log.child(token).outs[0], patterned(10));
+        assert!(tokens.iter().all(|token| event_log.outcome(*token).exit.status == ExitStatus::Exited(3)));
+        set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("a child, here again");
+        EventLog::default().wait_all(&mut set);
     });
 }
 
 #[test]
-fn a_wait_never_ends_early_and_ends_at_once_without_children() {
+fn next_never_returns_early_and_returns_at_once_without_children() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
-        assert!(set.next(None).expect("no error").is_none(), "nobody is left");
-        set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        assert!(set.next(None).expect("wait for event").is_none(), "nobody is left");
+        set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
         for micros in (0..200).map(|number| 100 + number * 13) {
             let deadline = Instant::now() + Duration::from_micros(micros);
-            assert!(set.next(Some(deadline)).expect("no error").is_none());
+            assert!(set.next(Some(deadline)).expect("wait for event").is_none());
             assert!(Instant::now() >= deadline, "early, of {micros} us");
         }
-        set.kill_all(Termination::IMMEDIATE).expect("a child");
-        Ledger::default().finish(&mut set);
+        set.kill_all(Termination::IMMEDIATE).expect("kill all children");
+        EventLog::default().wait_all(&mut set);
     });
 }
 
-// Nobody stops on Windows.
+// Windows does not stop processes.
 #[cfg(unix)]
 #[test]
-fn notices_children_that_stop() {
+fn stopped_children_are_reported() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         limits.stop_poll_interval = Some(Duration::from_millis(5));
-        let mut set = ChildSet::new(limits).expect("a set");
-        let token = set.spawn(&kid("stop-self"), SpawnOptions::default()).expect("a child");
-        let mut ledger = Ledger::default();
-        assert!(ledger.hear_until(&mut set, patience(), |ledger| !ledger.of(token).stops.is_empty()));
-        assert_eq!(ledger.of(token).stops, [19]);
+        let mut set = ChildSet::new(limits).expect("create set");
+        let token = set.spawn(&test_child("stop-self"), SpawnOptions::default()).expect("spawn test child");
+        let mut event_log = EventLog::default();
+        assert!(
+            event_log.read_until(&mut set, patience(), |event_log| !event_log.child(token).stops.is_empty())
+        );
+        assert_eq!(event_log.child(token).stops, [19]);
         let id =
-            rustix::process::Pid::from_raw(set.id(token).expect("a child").cast_signed()).expect("a number");
-        rustix::process::kill_process(id, rustix::process::Signal::CONT).expect("our child");
-        ledger.finish(&mut set);
-        assert!(ledger.outcome(token).exit.status.success());
-        assert_eq!(ledger.of(token).stops.len(), 1);
+            rustix::process::Pid::from_raw(set.id(token).expect("get pid").cast_signed()).expect("valid pid");
+        rustix::process::kill_process(id, rustix::process::Signal::CONT).expect("signal process");
+        event_log.wait_all(&mut set);
+        assert!(event_log.outcome(token).exit.status.success());
+        assert_eq!(event_log.child(token).stops.len(), 1);
     });
 }
 
 // A pseudo-console is not supported.
 #[cfg(unix)]
 #[test]
-fn a_terminal_is_one_merged_stream_that_ends() {
+fn terminal_is_one_merged_stream_that_ends() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
-        let mut command = Command::new(TESTKID);
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut command = Command::new(TEST_CHILD);
         command.arg("terminal").group(minder::Group::Terminal(minder::Size { rows: 17, columns: 91 }));
-        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
-        let mut ledger = Ledger::default();
-        ledger.finish(&mut set);
+        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        let mut event_log = EventLog::default();
+        event_log.wait_all(&mut set);
         let expected = "[true, true, true] 17x91 own=true controlling=true\r\nand this is stderr\r\n";
-        assert_eq!(ledger.text(token), expected);
-        assert_eq!(ledger.of(token).eofs, [1, 0]);
-        assert!(!ledger.outcome(token).leaked);
+        assert_eq!(event_log.text(token), expected);
+        assert_eq!(event_log.child(token).eofs, [1, 0]);
+        assert!(!event_log.outcome(token).leaked);
     });
 }
 
 // The same.
 #[cfg(unix)]
 #[test]
-fn a_terminal_takes_input() {
+fn terminal_accepts_input() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
-        let mut command = Command::new(TESTKID);
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut command = Command::new(TEST_CHILD);
         command.arg("cat").group(minder::Group::Terminal(minder::Size::default()));
-        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
-        assert_eq!(set.write(token, b"hello\n\x04").expect("a terminal"), 7);
-        let mut ledger = Ledger::default();
-        ledger.finish(&mut set);
+        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        assert_eq!(set.write(token, b"hello\n\x04").expect("write to terminal"), 7);
+        let mut event_log = EventLog::default();
+        event_log.wait_all(&mut set);
         // Once as the echo, once from the child.
-        assert_eq!(ledger.text(token), "hello\r\nhello\r\n");
+        assert_eq!(event_log.text(token), "hello\r\nhello\r\n");
     });
 }
 
 #[cfg(any(target_os = "linux", windows))]
 #[test]
-fn two_thousand_children_leave_nothing_behind() {
-    alone("set::two_thousand_children_leave_nothing_behind", || {
+fn two_thousand_children_leak_nothing() {
+    alone("set::two_thousand_children_leak_nothing", || {
         each_backend(|backend| {
-            let mut set = ChildSet::new(limits(backend)).expect("a set");
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
             let mut before = 0;
-            // Where Wine stands for Windows, a start takes many times as long.
+            // Under Wine, a start takes many times as long.
             let rounds = if cfg!(windows) { 4 } else { 21 };
             for round in 0..rounds {
                 let count = if round == 0 { 10 } else { 50 };
                 for number in 0..count {
-                    let mut command = kid(if number % 3 == 0 { "exit 0" } else { "spew 100" });
+                    let mut command = test_child(if number % 3 == 0 { "exit 0" } else { "spew 100" });
                     if number % 5 == 0 {
                         command.stdin(Stdio::Piped);
                     }
-                    set.spawn(&command, SpawnOptions::default()).expect("a child");
+                    set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
                 }
-                Ledger::default().finish(&mut set);
+                EventLog::default().wait_all(&mut set);
                 assert_eq!(own_children(), [0; 0], "a zombie after Done");
                 // The first round opens what is kept from one start to the next.
                 if round == 0 {
@@ -380,17 +405,18 @@ fn two_thousand_children_leave_nothing_behind() {
     });
 }
 
-// There are no zombies on Windows.
+// Windows has no zombies.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_child_is_a_zombie_until_its_end_was_told_and_none_after() {
-    alone("set::a_child_is_a_zombie_until_its_end_was_told_and_none_after", || {
+fn child_is_a_zombie_until_its_exit_is_reported() {
+    alone("set::child_is_a_zombie_until_its_exit_is_reported", || {
         each_backend(|backend| {
-            let mut set = ChildSet::new(limits(backend)).expect("a set");
-            let token = set.spawn(&silent("exit 4"), SpawnOptions::default()).expect("a child");
-            let id = set.id(token).expect("a child");
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
+            let token = set.spawn(&quiet_child("exit 4"), SpawnOptions::default()).expect("spawn test child");
+            let id = set.id(token).expect("get pid");
             loop {
-                match set.next(Some(patience())).expect("an event").expect("news in time") {
+                match set.next(Some(patience())).expect("wait for event").expect("event before the deadline")
+                {
                     Event::Exited(..) => assert_eq!(own_children(), [id], "its number is still its own"),
                     Event::Done(..) => break,
                     _ => (),
@@ -403,14 +429,14 @@ fn a_child_is_a_zombie_until_its_end_was_told_and_none_after() {
 
 #[cfg(any(target_os = "linux", windows))]
 #[test]
-fn a_dropped_set_closes_its_descriptors() {
-    alone("set::a_dropped_set_closes_its_descriptors", || {
+fn dropped_set_closes_its_descriptors() {
+    alone("set::dropped_set_closes_its_descriptors", || {
         let before = open_descriptors();
         each_backend(|backend| {
-            let mut set = ChildSet::new(limits(backend)).expect("a set");
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
             for _ in 0..20 {
-                let mut command = kid("cat");
-                set.spawn(command.stdin(Stdio::Piped), SpawnOptions::default()).expect("a child");
+                let mut command = test_child("cat");
+                set.spawn(command.stdin(Stdio::Piped), SpawnOptions::default()).expect("spawn test child");
             }
             drop(set);
             assert_eq!(open_descriptors(), before, "descriptors on {backend}");
@@ -421,27 +447,30 @@ fn a_dropped_set_closes_its_descriptors() {
 // A limit of descriptors.
 #[cfg(target_os = "linux")]
 #[test]
-fn without_a_free_descriptor_nothing_happened_and_later_it_works() {
-    alone("set::without_a_free_descriptor_nothing_happened_and_later_it_works", || {
+fn spawn_without_a_free_descriptor_fails_cleanly() {
+    alone("set::spawn_without_a_free_descriptor_fails_cleanly", || {
         each_backend(|backend| {
             use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
             let hard = getrlimit(Resource::Nofile).maximum;
-            let mut set = ChildSet::new(limits(backend)).expect("a set");
-            let waiting = set.spawn(&kid("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
+            let waiting =
+                set.spawn(&test_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
             let open = open_descriptors();
             // Each of these leaves room for a different part of a start: pipes, the process, nothing.
             let mut refused = 0;
             for free in 0..9 {
                 let soft = Some((open + free) as u64);
-                setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: hard }).expect("a lower limit");
-                let result = set.spawn(&kid("exit 0"), SpawnOptions::default());
-                setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard }).expect("the old limit");
+                setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: hard })
+                    .expect("set resource limit");
+                let result = set.spawn(&test_child("exit 0"), SpawnOptions::default());
+                setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })
+                    .expect("set resource limit");
                 match result {
                     Ok(token) => {
-                        let mut ledger = Ledger::default();
-                        assert!(
-                            ledger.hear_until(&mut set, patience(), |ledger| ledger.of(token).done.is_some())
-                        );
+                        let mut event_log = EventLog::default();
+                        assert!(event_log.read_until(&mut set, patience(), |event_log| {
+                            event_log.child(token).done.is_some()
+                        }));
                     }
                     Err(error) => {
                         assert_eq!(error.kind(), ErrorKind::Exhausted, "with {free} free: {error}");
@@ -456,27 +485,28 @@ fn without_a_free_descriptor_nothing_happened_and_later_it_works() {
             assert!(kept <= open + 1, "{open} descriptors became {kept}");
             // The same command works once a child has ended.
             setrlimit(Resource::Nofile, Rlimit { current: Some(kept as u64), maximum: hard })
-                .expect("a lower limit");
+                .expect("set resource limit");
             let error =
-                set.spawn(&kid("exit 0"), SpawnOptions::default()).expect_err("no descriptor is free");
+                set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("no descriptor is free");
             assert_eq!(error.kind(), ErrorKind::Exhausted);
             setrlimit(Resource::Nofile, Rlimit { current: Some(kept as u64 + 2), maximum: hard })
-                .expect("a limit");
-            set.spawn(&kid("exit 0"), SpawnOptions::default()).expect_err("two are free");
-            set.kill(waiting, Termination::IMMEDIATE).expect("a child");
-            let mut ledger = Ledger::default();
-            ledger.finish(&mut set);
-            set.spawn(&kid("exit 0"), SpawnOptions::default()).expect("what the child had is free now");
-            ledger.finish(&mut set);
+                .expect("set resource limit");
+            set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("two are free");
+            set.kill(waiting, Termination::IMMEDIATE).expect("kill child");
+            let mut event_log = EventLog::default();
+            event_log.wait_all(&mut set);
+            set.spawn(&test_child("exit 0"), SpawnOptions::default())
+                .expect("what the child had is free now");
+            event_log.wait_all(&mut set);
         });
     });
 }
 
 #[test]
-fn options_that_contradict_each_other_are_refused() {
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
+fn contradicting_options_are_rejected() {
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
     let options = SpawnOptions::default().output_mode(minder::OutputMode::AtExit);
-    let error = set.spawn(&kid("exit 0"), options).expect_err("held until the end, which never comes");
+    let error = set.spawn(&test_child("exit 0"), options).expect_err("held until the end, which never comes");
     assert_eq!((error.kind(), set.len()), (ErrorKind::InvalidInput, 0));
     let mut limits = ChildSetConfig::default();
     limits.backend = Some("no-such-backend");
@@ -484,44 +514,44 @@ fn options_that_contradict_each_other_are_refused() {
 }
 
 #[test]
-fn a_command_that_fails_leaves_the_set_as_it_was() {
+fn failed_spawn_leaves_the_set_unchanged() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
         let error = set
             .spawn(&Command::new("/no/such/program"), SpawnOptions::default())
             .expect_err("no such program");
         assert_eq!((error.kind(), set.len()), (ErrorKind::NotFound, 0));
-        assert!(set.next(None).expect("no error").is_none());
-        set.spawn(&kid("exit 0"), SpawnOptions::default()).expect("a child");
-        Ledger::default().finish(&mut set);
+        assert!(set.next(None).expect("wait for event").is_none());
+        set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("spawn test child");
+        EventLog::default().wait_all(&mut set);
     });
 }
 
 #[test]
-fn a_stream_is_told_by_its_name() {
+fn output_is_labeled_with_its_stream() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
-        let mut command = kid("script 5 9 0 0");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut command = test_child("script 5 9 0 0");
         command.stdout(Stdio::Null);
-        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
-        let mut ledger = Ledger::default();
-        ledger.finish(&mut set);
-        assert_eq!(ledger.of(token).outs[Stream::Stderr as usize], patterned(9));
-        assert_eq!(ledger.of(token).eofs, [0, 1], "only piped streams have an end");
+        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        let mut event_log = EventLog::default();
+        event_log.wait_all(&mut set);
+        assert_eq!(event_log.child(token).outs[Stream::Stderr as usize], patterned(9));
+        assert_eq!(event_log.child(token).eofs, [0, 1], "only piped streams have an end");
     });
 }
 
 #[test]
-fn an_output_may_go_to_an_open_file() {
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
-    let mut file = tempfile::tempfile().expect("a file");
-    file.write_all(b"before ").expect("a file");
-    let mut command = kid("spew 20");
-    command.stdout(file.try_clone().expect("a descriptor"));
-    set.spawn(&command, SpawnOptions::default()).expect("a child");
-    Ledger::default().finish(&mut set);
+fn output_may_go_to_an_open_file() {
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let mut file = tempfile::tempfile().expect("create temporary file");
+    file.write_all(b"before ").expect("write bytes");
+    let mut command = test_child("spew 20");
+    command.stdout(file.try_clone().expect("duplicate handle"));
+    set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+    EventLog::default().wait_all(&mut set);
     let mut text = String::new();
-    std::io::Seek::rewind(&mut file).expect("a file");
-    std::io::Read::read_to_string(&mut file, &mut text).expect("a file");
+    std::io::Seek::rewind(&mut file).expect("rewind file");
+    std::io::Read::read_to_string(&mut file, &mut text).expect("read file");
     assert_eq!(text, format!("before {}", String::from_utf8_lossy(&patterned(20))));
 }

@@ -1,11 +1,11 @@
-//! Starting: what a child finds, what it does not find, and what is said when it cannot be started.
+//! Spawning: what a child inherits, what it does not, and the errors of a failed spawn.
 
 #![expect(unsafe_code, reason = "the environment of processes that a test has for itself")]
 
 #[cfg(unix)]
 mod unix;
 #[cfg(target_os = "linux")] // Where `clone3` is.
-mod keys;
+mod terminal_keys;
 #[cfg(windows)]
 mod windows;
 
@@ -14,12 +14,12 @@ use std::path::Path;
 
 use minder::{Command, ErrorKind, ExitStatus, Stdio};
 
-use crate::kit::{TESTKID, alone, kid, read_all, said, silent};
+use crate::support::{TEST_CHILD, alone, quiet_child, read_all, stdout_of, test_child};
 #[cfg(unix)]
 pub(crate) use unix::{count, ignore, restore_sigpipe};
 
-/// An argument that is no text here: bytes, or a half of a pair of 16-bit units, as testkid shows
-/// it.
+/// An argument that is not text here: bytes, or a half of a pair of 16-bit units, as test_child
+/// shows it.
 fn no_text() -> (OsString, &'static str) {
     #[cfg(unix)]
     return (std::os::unix::ffi::OsStringExt::from_vec(b"\xff\xfe".to_vec()), "\\xFF\\xFE");
@@ -32,49 +32,49 @@ fn program(name: &str) -> String {
     format!("{name}{}", std::env::consts::EXE_SUFFIX)
 }
 
-/// Folders, as PATH lists them.
+/// Directories, as PATH lists them.
 fn listed(folders: &[&Path]) -> OsString {
     std::env::join_paths(folders).expect("plain names")
 }
 
 #[test]
-fn the_folder_is_the_one_that_was_named() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().canonicalize().expect("its path");
-    let found = said(kid("cwd").current_dir(&path));
-    // Windows gives the form of paths with `\\?\`, which a child's own folder does not have.
+fn child_runs_in_the_given_directory() {
+    let folder = tempfile::tempdir().expect("create temporary directory");
+    let path = folder.path().canonicalize().expect("canonicalize path");
+    let found = stdout_of(test_child("cwd").current_dir(&path));
+    // Windows gives the form of paths with `\\?\`, which a child's own directory does not have.
     assert_eq!(found.trim(), path.to_string_lossy().trim_start_matches(r"\\?\"));
-    let error = kid("cwd").current_dir(path.join("missing")).spawn().expect_err("no such folder");
+    let error = test_child("cwd").current_dir(path.join("missing")).spawn().expect_err("no such folder");
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.to_string().starts_with("failed to enter the folder `"), "{error}");
     let file = path.join("file");
-    std::fs::write(&file, "").expect("a file");
-    let error = kid("cwd").current_dir(&file).spawn().expect_err("a file is no folder");
+    std::fs::write(&file, "").expect("write file");
+    let error = test_child("cwd").current_dir(&file).spawn().expect_err("a file is no folder");
     assert!(error.to_string().starts_with("failed to enter the folder `"), "{error}");
     // A relative path of a program is looked for there.
-    std::fs::copy(TESTKID, path.join(program("here"))).expect("a copy");
-    assert_eq!(said(Command::new("./here").arg("exit").current_dir(&path)), "");
+    std::fs::copy(TEST_CHILD, path.join(program("here"))).expect("copy file");
+    assert_eq!(stdout_of(Command::new("./here").arg("exit").current_dir(&path)), "");
 }
 
 #[test]
-fn the_environment_is_ours_with_changes() {
-    let mut command = kid("echo-env");
+fn environment_is_inherited_with_changes() {
+    let mut command = test_child("echo-env");
     command.env("MINDER_TEST_NEW", "1").env("MINDER_TEST_NEW", "2 = two").env("MINDER_TEST_GONE", "x");
     command.env_remove("MINDER_TEST_GONE").env_remove("HOME");
-    let text = said(&command);
+    let text = stdout_of(&command);
     assert!(text.contains("\"MINDER_TEST_NEW\"=\"2 = two\"\n"), "{text}");
     assert_eq!(text.matches("MINDER_TEST_NEW").count(), 1);
     assert!(!text.contains("MINDER_TEST_GONE") && !text.contains("\"HOME\"="), "{text}");
     assert!(text.to_uppercase().contains("\"PATH\"="), "{text}");
-    let mut command = kid("echo-env");
+    let mut command = test_child("echo-env");
     command.env("BEFORE", "1").env_clear();
-    // The system adds some of its own on Windows.
-    let text = said(&command);
+    // Windows adds its own variables.
+    let text = stdout_of(&command);
     assert!(text.is_empty() || cfg!(windows) && !text.contains("BEFORE"), "an empty environment: {text}");
     let (odd, shown) = no_text();
     command.env("B", "2").env("A", "").env(&odd, "odd");
     let expected = format!("\"A\"=\"\"\n\"B\"=\"2\"\n\"{shown}\"=\"odd\"\n");
-    let text = said(&command);
+    let text = stdout_of(&command);
     assert!(
         text == expected
             || cfg!(windows) && expected.lines().all(|line| text.lines().any(|said| said == line)),
@@ -83,13 +83,13 @@ fn the_environment_is_ours_with_changes() {
 }
 
 #[test]
-fn arguments_arrive_as_they_are() {
-    let mut command = kid("echo-args");
+fn arguments_arrive_unchanged() {
+    let mut command = test_child("echo-args");
     command.args(["", " ", "a b", "\"'$(x)`", "*", "-", "--", "\n"]);
     let (odd, shown) = no_text();
     command.arg(odd);
     let expected = "\"\"\n\" \"\n\"a b\"\n\"\\\"'$(x)`\"\n\"*\"\n\"-\"\n\"--\"\n\"\\n\"\n";
-    assert_eq!(said(&command), format!("{expected}\"{shown}\"\n"));
+    assert_eq!(stdout_of(&command), format!("{expected}\"{shown}\"\n"));
 }
 
 fn set_path(path: impl AsRef<OsStr>) {
@@ -97,41 +97,41 @@ fn set_path(path: impl AsRef<OsStr>) {
     unsafe { std::env::set_var("PATH", path) };
 }
 
-/// A set keeps what it found in PATH from one start to the next.
+/// A set caches lookups in PATH from one start to the next.
 #[test]
-fn a_program_that_moved_is_found_again() {
-    alone("spawn::a_program_that_moved_is_found_again", || {
-        let (first, second) =
-            (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+fn moved_program_is_found_again() {
+    alone("spawn::moved_program_is_found_again", || {
+        let first = tempfile::tempdir().expect("create temporary directory");
+        let second = tempfile::tempdir().expect("create temporary directory");
         let mover = program("mover");
-        std::fs::copy(TESTKID, first.path().join(&mover)).expect("a copy");
+        std::fs::copy(TEST_CHILD, first.path().join(&mover)).expect("copy file");
         set_path(listed(&[first.path(), second.path()]));
-        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("a set");
+        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
         let mut command = Command::new("mover");
         command.args(["exit", "0"]).stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
         let start = |set: &mut minder::ChildSet| {
-            set.spawn(&command, minder::SpawnOptions::default()).expect("the program");
-            crate::kit::Ledger::default().finish(set);
+            set.spawn(&command, minder::SpawnOptions::default()).expect("spawn program");
+            crate::support::EventLog::default().wait_all(set);
         };
         start(&mut set);
-        std::fs::rename(first.path().join(&mover), second.path().join(&mover)).expect("a move");
+        std::fs::rename(first.path().join(&mover), second.path().join(&mover)).expect("rename");
         start(&mut set);
         // Another PATH is another search.
-        let third = tempfile::tempdir().expect("a folder");
-        // Which is no program that ends well with these arguments.
-        std::fs::copy(env!("CARGO_BIN_EXE_minder-dup"), third.path().join(&mover)).expect("a copy");
+        let third = tempfile::tempdir().expect("create temporary directory");
+        // It does not succeed with these arguments.
+        std::fs::copy(env!("CARGO_BIN_EXE_minder-dup"), third.path().join(&mover)).expect("copy file");
         set_path(listed(&[third.path(), second.path()]));
-        let token = set.spawn(&command, minder::SpawnOptions::default()).expect("the program");
-        let mut ledger = crate::kit::Ledger::default();
-        ledger.finish(&mut set);
-        assert!(!ledger.outcome(token).exit.status.success(), "the old PATH was used");
+        let token = set.spawn(&command, minder::SpawnOptions::default()).expect("spawn program");
+        let mut event_log = crate::support::EventLog::default();
+        event_log.wait_all(&mut set);
+        assert!(!event_log.outcome(token).exit.status.success(), "the old PATH was used");
     });
 }
 
 #[test]
-fn a_variable_that_no_program_can_be_given_is_refused_by_its_fault() {
+fn invalid_variable_name_is_rejected() {
     for name in ["", "A=B"] {
-        let mut command = kid("exit 0");
+        let mut command = test_child("exit 0");
         command.env(name, "x");
         let error = command.spawn().expect_err(name);
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
@@ -140,49 +140,55 @@ fn a_variable_that_no_program_can_be_given_is_refused_by_its_fault() {
 }
 
 #[test]
-fn children_may_be_started_from_many_threads_at_once() {
+fn children_are_spawned_from_many_threads() {
     let threads: Vec<_> = (0..8)
         .map(|number| {
             std::thread::spawn(move || {
                 for round in 0..25 {
                     let bytes = number * 100 + round;
-                    let mut child = kid(&format!("both {bytes}")).spawn().expect("a child");
-                    let (out, err) = (read_all(child.take_stdout()), read_all(child.take_stderr()));
+                    let mut child = test_child(&format!("both {bytes}")).spawn().expect("spawn test child");
+                    let out = read_all(child.take_stdout());
+                    let err = read_all(child.take_stderr());
                     assert_eq!(
                         (out.len(), err.len()),
                         (bytes, bytes),
                         "another child holds a copy of the pipe"
                     );
-                    assert!(child.wait().expect("its end").status.success());
+                    assert!(child.wait().expect("wait for child").status.success());
                 }
             })
         })
         .collect();
-    threads.into_iter().for_each(|thread| thread.join().expect("a thread"));
+    threads.into_iter().for_each(|thread| thread.join().expect("join thread"));
 }
 
 #[test]
-fn a_command_is_plain_data_and_can_be_started_again() {
-    let command = silent("exit 3");
+fn command_is_reusable_and_cloneable() {
+    let command = quiet_child("exit 3");
     let copy = command.clone();
-    let other = std::thread::spawn(move || copy.spawn().expect("a child").wait().expect("its end").status);
+    let other = std::thread::spawn(move || {
+        copy.spawn().expect("spawn test child").wait().expect("wait for child").status
+    });
     for _ in 0..3 {
-        assert_eq!(command.spawn().expect("a child").wait().expect("its end").status, ExitStatus::Exited(3));
+        assert_eq!(
+            command.spawn().expect("spawn test child").wait().expect("wait for child").status,
+            ExitStatus::Exited(3)
+        );
     }
-    assert_eq!(other.join().expect("the thread"), ExitStatus::Exited(3));
-    assert_eq!((command.get_program(), command.get_args().len()), (OsStr::new(TESTKID), 2));
+    assert_eq!(other.join().expect("join thread"), ExitStatus::Exited(3));
+    assert_eq!((command.get_program(), command.get_args().len()), (OsStr::new(TEST_CHILD), 2));
 }
 
 #[test]
-fn a_nul_byte_is_refused_wherever_it_is() {
+fn nul_byte_is_rejected_everywhere() {
     let nul = "a\0b";
-    let mut variable = kid("exit 0");
+    let mut variable = test_child("exit 0");
     variable.env("X", nul);
-    let mut name = kid("exit 0");
+    let mut name = test_child("exit 0");
     name.env(nul, "x");
-    let mut folder = kid("exit 0");
+    let mut folder = test_child("exit 0");
     folder.current_dir(nul);
-    let mut argument = kid("exit 0");
+    let mut argument = test_child("exit 0");
     argument.arg(nul);
     for command in [Command::new(nul), argument, variable, name, folder] {
         let error = command.spawn().expect_err("a NUL");

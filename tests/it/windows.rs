@@ -1,6 +1,6 @@
 //! Numbers at which waits for handles break on Windows, and the ends of whole trees there.
 //!
-//! A wait for several objects takes 64 at most, less one for a wake: whoever uses it has a step
+//! A wait for several objects takes 64 at most, less one for a wake: a user of it has a step
 //! there, and another at every further 63. So what is shown here is shown on either side of such
 //! numbers.
 //!
@@ -13,9 +13,9 @@ use minder::{
     ChildSet, ChildSetConfig, Command, ErrorKind, ExitStatus, Group, SpawnOptions, Stdio, Termination, Token,
 };
 
-use crate::kit::{
-    Ledger, TESTKID, alone, each_backend, end, kid, killed, limits, lives, nap, patience, patterned, silent,
-    threads,
+use crate::support::{
+    EventLog, TEST_CHILD, alone, each_backend, end, killed, limits, lives, nap, patience, patterned,
+    quiet_child, test_child, threads,
 };
 
 /// What every child of a crowd writes before it reads.
@@ -27,14 +27,14 @@ fn long_patience() -> Instant {
     Instant::now() + Duration::from_secs(240)
 }
 
-/// Starts so many of the command, or as many as the system has room for, which is said.
+/// Starts that many of the command, or as many as fit, which is printed.
 fn start(set: &mut ChildSet, count: usize, command: impl Fn(usize) -> Command) -> Vec<Token> {
     let mut tokens = Vec::new();
     for number in 0..count {
         match set.spawn(&command(number), SpawnOptions::default()) {
             Ok(token) => tokens.push(token),
             Err(error) if error.kind() == ErrorKind::Exhausted && number > 64 => {
-                crate::kit::skip(format_args!("{count} children: after {number} {error}"));
+                crate::support::skip(format_args!("{count} children: after {number} {error}"));
                 break;
             }
             Err(error) => panic!("child {number} of {count}: {error}"),
@@ -43,11 +43,11 @@ fn start(set: &mut ChildSet, count: usize, command: impl Fn(usize) -> Command) -
     tokens
 }
 
-/// Hears until all are done, for longer than most tests would.
-fn finish(set: &mut ChildSet, ledger: &mut Ledger, until: Instant) {
+/// Reads until all are done, for longer than most tests would.
+fn finish(set: &mut ChildSet, event_log: &mut EventLog, until: Instant) {
     while !set.is_empty() {
-        let event = set.next(Some(until)).expect("an event");
-        ledger.take(event.unwrap_or_else(|| panic!("{} children are not done", set.len())));
+        let event = set.next(Some(until)).expect("wait for event");
+        event_log.record(event.unwrap_or_else(|| panic!("{} children are not done", set.len())));
     }
 }
 
@@ -56,41 +56,42 @@ fn words_for(number: usize) -> Vec<u8> {
     format!("child {number}\n").repeat(1 + number % 50).into_bytes()
 }
 
-/// Children with three pipes each that all live at once: each writes on both outputs, then says
-/// what it reads, and ends with a code of its own. Returns how many threads there were then.
+/// Children with three pipes each that all live at once: each writes on both outputs, then prints
+/// its input, and exits with its own code. Returns how many threads there were then.
 fn crowd(backend: &'static str, count: usize) -> usize {
-    let mut set = ChildSet::new(limits(backend)).expect("a set");
+    let mut set = ChildSet::new(limits(backend)).expect("create set");
     let tokens = start(&mut set, count, |number| {
-        let mut command = kid(&format!("relay {OUT} {ERR} {number}"));
+        let mut command = test_child(&format!("relay {OUT} {ERR} {number}"));
         command.stdin(Stdio::Piped);
         command
     });
-    let (mut ledger, until) = (Ledger::default(), long_patience());
+    let mut event_log = EventLog::default();
+    let until = long_patience();
     let mut waiting = tokens.len();
     while waiting > 0 {
-        let event = set.next(Some(until)).expect("an event");
+        let event = set.next(Some(until)).expect("wait for event");
         let event = event.unwrap_or_else(|| panic!("{waiting} of {count} have not written"));
         let Some(token) = event.token() else { continue };
-        ledger.take(event);
-        let outs = &ledger.of(token).outs;
+        event_log.record(event);
+        let outs = &event_log.child(token).outs;
         waiting -= usize::from(outs[0].len() == OUT && outs[1].len() == ERR);
     }
     for token in &tokens {
-        assert!(lives(set.id(*token).expect("a child")), "they do not live at once");
+        assert!(lives(set.id(*token).expect("get pid")), "they do not live at once");
     }
     let threads = threads();
     for (number, token) in tokens.iter().enumerate() {
         let words = words_for(number);
-        assert_eq!(set.write(*token, &words).expect("a reader"), words.len());
-        set.close_stdin(*token).expect("a child");
+        assert_eq!(set.write(*token, &words).expect("write to stdin"), words.len());
+        set.close_stdin(*token).expect("close stdin");
     }
-    finish(&mut set, &mut ledger, until);
+    finish(&mut set, &mut event_log, until);
     for (number, token) in tokens.iter().enumerate() {
-        let record = ledger.of(*token);
+        let record = event_log.child(*token);
         assert!(record.outs[0] == [patterned(OUT), words_for(number)].concat(), "child {number} of {count}");
         assert!(record.outs[1] == patterned(ERR), "child {number} of {count}");
         assert_eq!((record.eofs, record.exit), ([1, 1], Some(ExitStatus::Exited(number as i32))));
-        let outcome = ledger.outcome(*token);
+        let outcome = event_log.outcome(*token);
         assert!(!outcome.leaked && !outcome.left_running && outcome.dropped == 0, "{number}: {outcome:?}");
     }
     assert_eq!((set.len(), set.buffered_bytes()), (0, 0));
@@ -98,53 +99,54 @@ fn crowd(backend: &'static str, count: usize) -> usize {
 }
 
 #[test]
-fn children_of_29_to_65_have_every_byte_end_and_code_right() {
+fn set_handles_29_to_65_children() {
     each_backend(|backend| [29, 32, 64, 65].into_iter().for_each(|count| _ = crowd(backend, count)));
 }
 
 #[test]
-fn children_of_1021_have_every_byte_end_and_code_right_with_few_threads() {
-    alone("windows::children_of_1021_have_every_byte_end_and_code_right_with_few_threads", || {
-        let (before, backend) = (threads(), minder::backends().next().expect("a backend"));
+fn set_handles_1021_children_with_few_threads() {
+    alone("windows::set_handles_1021_children_with_few_threads", || {
+        let before = threads();
+        let backend = minder::backends().next().expect("a backend");
         let more = crowd(backend, 1021).saturating_sub(before);
         assert!(more <= 2 + 1021_usize.div_ceil(63), "{more} threads more");
     });
 }
 
-/// How many more threads this process has while so many silent children live, than the `before`
+/// How many more threads this process has while that many silent children live, than the `before`
 /// that it began with.
 fn threads_beside(before: usize, backend: &'static str, command: impl Fn(usize) -> Command) -> usize {
     const COUNT: usize = 130;
-    // Threads of the system's pool stay for some seconds after their last work.
+    // Threads of the pool of Windows stay for some seconds after their last work.
     let until = patience();
     while threads() > before && Instant::now() < until {
         nap(Duration::from_millis(20));
     }
-    let mut set = ChildSet::new(limits(backend)).expect("a set");
+    let mut set = ChildSet::new(limits(backend)).expect("create set");
     assert_eq!(start(&mut set, COUNT, command).len(), COUNT);
-    // Whatever is started late is there by then.
-    let mut ledger = Ledger::default();
-    ledger.hear_until(&mut set, Instant::now() + Duration::from_millis(200), |_| false);
+    // Late starts are done by then.
+    let mut event_log = EventLog::default();
+    event_log.read_until(&mut set, Instant::now() + Duration::from_millis(200), |_| false);
     let more = threads().saturating_sub(before);
     assert!(more <= 2 + COUNT.div_ceil(63), "{more} threads more for {COUNT} children, on {backend}");
-    set.kill_all(Termination::IMMEDIATE).expect("children");
-    finish(&mut set, &mut ledger, long_patience());
+    set.kill_all(Termination::IMMEDIATE).expect("kill all children");
+    finish(&mut set, &mut event_log, long_patience());
     more
 }
 
-/// A child that reads with its outputs piped and is not written to says nothing.
+/// A child that reads with its outputs piped and is not written to is silent.
 fn reader(_number: usize) -> Command {
-    let mut command = kid("cat");
+    let mut command = test_child("cat");
     command.stdin(Stdio::Piped);
     command
 }
 
 #[test]
-fn threads_do_not_grow_with_pipes_and_hardly_with_children() {
-    alone("windows::threads_do_not_grow_with_pipes_and_hardly_with_children", || {
+fn threads_do_not_grow_with_pipes_and_little_with_children() {
+    alone("windows::threads_do_not_grow_with_pipes_and_little_with_children", || {
         let before = threads();
         each_backend(|backend| {
-            let bare = threads_beside(before, backend, |_| silent("sleep-ms 600000"));
+            let bare = threads_beside(before, backend, |_| quiet_child("sleep-ms 600000"));
             let piped = threads_beside(before, backend, reader);
             assert!(piped <= bare, "{piped} threads with pipes, {bare} without, on {backend}");
         });
@@ -152,32 +154,33 @@ fn threads_do_not_grow_with_pipes_and_hardly_with_children() {
 }
 
 #[test]
-fn one_that_talks_is_heard_at_once_beside_300_that_are_silent() {
-    alone("windows::one_that_talks_is_heard_at_once_beside_300_that_are_silent", || {
-        // Every backend hears outputs through the same port.
-        let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
+fn one_writer_is_read_at_once_beside_300_silent_children() {
+    alone("windows::one_writer_is_read_at_once_beside_300_silent_children", || {
+        // Every backend reads outputs through the same port.
+        let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
         start(&mut set, 300, reader);
         let talker = start(&mut set, 1, reader)[0];
-        let (mut ledger, mut best) = (Ledger::default(), Duration::MAX);
+        let mut event_log = EventLog::default();
+        let mut best = Duration::MAX;
         // From our write to its echo, which is more than what is asked for. The best of a few, on a busy
         // machine.
         for round in 1..=5 {
             let begun = Instant::now();
-            assert_eq!(set.write(talker, b"word\n").expect("a reader"), 5);
-            let heard = |ledger: &Ledger| ledger.of(talker).outs[0].len() == 5 * round;
-            assert!(ledger.hear_until(&mut set, patience(), heard));
+            assert_eq!(set.write(talker, b"word\n").expect("write to stdin"), 5);
+            let heard = |event_log: &EventLog| event_log.child(talker).outs[0].len() == 5 * round;
+            assert!(event_log.read_until(&mut set, patience(), heard));
             best = best.min(begun.elapsed());
         }
         assert!(best < Duration::from_millis(500), "heard after {best:?}");
-        set.kill_all(Termination::IMMEDIATE).expect("children");
-        finish(&mut set, &mut ledger, long_patience());
+        set.kill_all(Termination::IMMEDIATE).expect("kill all children");
+        finish(&mut set, &mut event_log, long_patience());
     });
 }
 
 #[test]
 #[ignore = "takes minutes: cargo xtask wine --full"]
-fn children_of_2048_have_every_byte_and_code_right() {
-    alone("windows::children_of_2048_have_every_byte_and_code_right", || {
+fn set_handles_2048_children() {
+    alone("windows::set_handles_2048_children", || {
         many_that_end_at_once(2048, true);
     });
 }
@@ -186,8 +189,8 @@ fn children_of_2048_have_every_byte_and_code_right() {
 /// 5.1 of them.
 #[test]
 #[ignore = "takes minutes: cargo xtask wine --full"]
-fn children_of_3600_have_every_code_right() {
-    alone("windows::children_of_3600_have_every_code_right", || {
+fn set_handles_3600_children() {
+    alone("windows::set_handles_3600_children", || {
         many_that_end_at_once(3600, false);
     });
 }
@@ -195,11 +198,11 @@ fn children_of_3600_have_every_code_right() {
 /// Children that share one input, and end with it.
 fn many_that_end_at_once(count: usize, pipes: bool) {
     let begun = Instant::now();
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
-    let (gate, opener) = std::io::pipe().expect("a pipe");
-    let gate = Stdio::File(std::sync::Arc::new(crate::kit::file(gate)));
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let (gate, opener) = std::io::pipe().expect("create pipe");
+    let gate = Stdio::File(std::sync::Arc::new(crate::support::file(gate)));
     let tokens = start(&mut set, count, |number| {
-        let mut command = silent(&format!("relay {} 0 {number}", if pipes { OUT } else { 0 }));
+        let mut command = quiet_child(&format!("relay {} 0 {number}", if pipes { OUT } else { 0 }));
         command.stdin(gate.clone());
         if pipes {
             command.stdout(Stdio::Piped);
@@ -207,19 +210,19 @@ fn many_that_end_at_once(count: usize, pipes: bool) {
         command
     });
     let started = begun.elapsed();
-    let mut ledger = Ledger::default();
-    // What they write meanwhile is heard, so that none of them is held by a full pipe when it is to
+    let mut event_log = EventLog::default();
+    // Their output is read meanwhile, so that none of them is held by a full pipe when it is to
     // end.
-    let all = |ledger: &Ledger| tokens.iter().all(|token| ledger.of(*token).outs[0].len() == OUT);
-    assert!(!pipes || hear_rarely(&mut set, &mut ledger, all), "not all have written");
-    let living = tokens.iter().filter(|token| lives(set.id(**token).expect("a child"))).count();
+    let all = |event_log: &EventLog| tokens.iter().all(|token| event_log.child(*token).outs[0].len() == OUT);
+    assert!(!pipes || read_rarely(&mut set, &mut event_log, all), "not all have written");
+    let living = tokens.iter().filter(|token| lives(set.id(**token).expect("get pid"))).count();
     assert_eq!(living, tokens.len(), "they do not live at once");
     drop(opener);
     let opened = Instant::now();
-    finish(&mut set, &mut ledger, long_patience());
+    finish(&mut set, &mut event_log, long_patience());
     for (number, token) in tokens.iter().enumerate() {
-        assert_eq!(ledger.of(*token).exit, Some(ExitStatus::Exited(number as i32)));
-        assert!(!pipes || ledger.of(*token).outs[0] == patterned(OUT), "child {number}");
+        assert_eq!(event_log.child(*token).exit, Some(ExitStatus::Exited(number as i32)));
+        assert!(!pipes || event_log.child(*token).outs[0] == patterned(OUT), "child {number}");
     }
     eprintln!(
         "{} of {count} children lived at once: started in {started:.1?}, ended in {:.1?}",
@@ -228,13 +231,13 @@ fn many_that_end_at_once(count: usize, pipes: bool) {
     );
 }
 
-/// As the ledger does, with a look at all of them only where nothing comes for a moment.
-fn hear_rarely(set: &mut ChildSet, ledger: &mut Ledger, enough: impl Fn(&Ledger) -> bool) -> bool {
+/// As the event log does, with a look at all of them only where nothing comes for a moment.
+fn read_rarely(set: &mut ChildSet, event_log: &mut EventLog, enough: impl Fn(&EventLog) -> bool) -> bool {
     let until = long_patience();
     while Instant::now() < until {
-        match set.next(Some(Instant::now() + Duration::from_millis(50))).expect("an event") {
-            Some(event) => ledger.take(event),
-            None if enough(ledger) => return true,
+        match set.next(Some(Instant::now() + Duration::from_millis(50))).expect("wait for event") {
+            Some(event) => event_log.record(event),
+            None if enough(event_log) => return true,
             None => (),
         }
     }
@@ -242,21 +245,22 @@ fn hear_rarely(set: &mut ChildSet, ledger: &mut Ledger, enough: impl Fn(&Ledger)
 }
 
 #[test]
-fn all_32_bits_of_an_exit_code_are_told() {
+fn exit_codes_keep_all_32_bits() {
     each_backend(|backend| {
         let codes: [u32; 7] = [0, 1, 255, 256, 0x7fff_ffff, 0xc000_013a, 0xffff_ffff];
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
         let tokens = codes.map(|code| {
             ["exit", "kill-self"].map(|verb| {
-                set.spawn(&silent(&format!("{verb} {code}")), SpawnOptions::default()).expect("a child")
+                set.spawn(&quiet_child(&format!("{verb} {code}")), SpawnOptions::default())
+                    .expect("spawn test child")
             })
         });
-        let mut ledger = Ledger::default();
-        ledger.finish(&mut set);
+        let mut event_log = EventLog::default();
+        event_log.wait_all(&mut set);
         for (code, tokens) in codes.into_iter().zip(tokens) {
             for token in tokens {
                 assert_eq!(
-                    ledger.outcome(token).exit.status,
+                    event_log.outcome(token).exit.status,
                     ExitStatus::Exited(code.cast_signed()),
                     "{code:x}"
                 );
@@ -266,49 +270,57 @@ fn all_32_bits_of_an_exit_code_are_told() {
 }
 
 #[test]
-fn a_kill_ends_every_tree() {
+fn kill_ends_every_tree() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
-        let tokens: Vec<_> =
-            (0..8).map(|_| set.spawn(&kid("tree 4"), SpawnOptions::default()).expect("a child")).collect();
-        let mut ledger = Ledger::default();
-        let all = |ledger: &Ledger| tokens.iter().all(|token| ledger.text(*token).lines().count() == 4);
-        assert!(ledger.hear_until(&mut set, patience(), all));
-        let of = |ledger: &Ledger, token| -> Vec<u32> {
-            ledger.text(token).lines().filter_map(|line| line.parse().ok()).collect()
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let tokens: Vec<_> = (0..8)
+            .map(|_| set.spawn(&test_child("tree 4"), SpawnOptions::default()).expect("spawn test child"))
+            .collect();
+        let mut event_log = EventLog::default();
+        let all =
+            |event_log: &EventLog| tokens.iter().all(|token| event_log.text(*token).lines().count() == 4);
+        assert!(event_log.read_until(&mut set, patience(), all));
+        let of = |event_log: &EventLog, token| -> Vec<u32> {
+            event_log.text(token).lines().filter_map(|line| line.parse().ok()).collect()
         };
-        set.kill(tokens[0], Termination::IMMEDIATE).expect("a tree");
-        assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.of(tokens[0]).done.is_some()));
-        assert!(!of(&ledger, tokens[0]).into_iter().any(lives), "somebody lives after Done");
+        set.kill(tokens[0], Termination::IMMEDIATE).expect("kill tree");
         assert!(
-            tokens[1..].iter().all(|token| of(&ledger, *token).into_iter().all(lives)),
+            event_log.read_until(&mut set, patience(), |event_log| event_log.child(tokens[0]).done.is_some())
+        );
+        assert!(!of(&event_log, tokens[0]).into_iter().any(lives), "somebody lives after Done");
+        assert!(
+            tokens[1..].iter().all(|token| of(&event_log, *token).into_iter().all(lives)),
             "others were killed"
         );
         set.kill_all(Termination::IMMEDIATE).expect("trees");
-        ledger.finish(&mut set);
+        event_log.wait_all(&mut set);
         for token in tokens {
-            assert!(!of(&ledger, token).into_iter().any(lives), "somebody lives after Done");
-            assert!(killed(ledger.outcome(token).exit.status, 9) && !ledger.outcome(token).left_running);
+            assert!(!of(&event_log, token).into_iter().any(lives), "somebody lives after Done");
+            assert!(
+                killed(event_log.outcome(token).exit.status, 9) && !event_log.outcome(token).left_running
+            );
         }
     });
 }
 
 #[test]
-fn nobody_stands_still_here() {
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
-    let token = set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+fn suspend_is_unsupported() {
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let token =
+        set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
     assert_eq!(set.suspend(token).expect_err("no word for it").kind(), ErrorKind::Unsupported);
-    set.kill_all(Termination::IMMEDIATE).expect("a child");
-    Ledger::default().finish(&mut set);
+    set.kill_all(Termination::IMMEDIATE).expect("kill all children");
+    EventLog::default().wait_all(&mut set);
 }
 
-/// Starts what starts twenty trees of two, which say their numbers; ends it as nobody can prevent,
+/// Starts what starts twenty trees of two, which print their pids; ends it abruptly,
 /// and sees whether all forty end with it.
 fn end_with_its_trees(command: &mut Command) {
     command.group(Group::Inherit).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Null);
-    let mut runner = command.spawn().expect("a child");
-    let lines = BufReader::new(runner.take_stdout().expect("a pipe")).lines();
-    let all: Vec<u32> = lines.take(40).map(|line| line.expect("a line").parse().expect("a number")).collect();
+    let mut runner = command.spawn().expect("spawn test child");
+    let lines = BufReader::new(runner.take_stdout().expect("take stdout")).lines();
+    let all: Vec<u32> =
+        lines.take(40).map(|line| line.expect("a line").parse().expect("parse number")).collect();
     assert!(all.len() == 40 && all.iter().all(|pid| lives(*pid)), "they do not live at once");
     end(runner.id());
     let until = Instant::now() + Duration::from_secs(10);
@@ -316,19 +328,19 @@ fn end_with_its_trees(command: &mut Command) {
         assert!(Instant::now() < until, "{left} lives on");
         nap(Duration::from_millis(5));
     }
-    runner.wait().expect("its end");
+    runner.wait().expect("wait for child");
 }
 
 #[test]
-fn a_host_that_is_killed_leaves_nobody() {
-    end_with_its_trees(&mut kid("herd 20 tree 2"));
+fn killed_host_leaves_no_process() {
+    end_with_its_trees(&mut test_child("herd 20 tree 2"));
 }
 
 #[test]
-fn a_command_that_is_killed_leaves_nobody() {
-    let state = tempfile::tempdir().expect("a folder");
+fn killed_command_leaves_no_process() {
+    let state = tempfile::tempdir().expect("create temporary directory");
     let mut command = Command::new(env!("CARGO_BIN_EXE_minder-dup"));
-    command.args(["run", "-u", "-j20", TESTKID, "tree", "2", "{}", ":::"]);
+    command.args(["run", "-u", "-j20", TEST_CHILD, "tree", "2", "{}", ":::"]);
     command.args((0..20).map(|job| job.to_string())).env("MINDER_STATE_DIR", state.path());
     end_with_its_trees(&mut command);
 }

@@ -78,7 +78,7 @@ const RUNS: [Runs; 5] = [
             "--test",
             "it",
             "--",
-            "windows::children_of_",
+            "windows::set_handles_",
             "--ignored",
             "--test-threads=1",
             "--nocapture",

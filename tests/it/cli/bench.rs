@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use super::interrupted;
 #[cfg(unix)]
 use super::minder_as;
-use super::{Live, ended, file, folder, minder, path, pipe};
+use super::{Run, run_to_end, file, temp_dir, minder, path, pipe};
 
 /// Numbers of objects that every mechanism takes: on Windows one call takes 64. Under Wine a case
 /// takes half a second.
@@ -23,7 +23,7 @@ const LIMITED: (&str, u32, &[&str]) = if cfg!(windows) {
 
 /// Returns the mechanisms of this machine.
 fn mechanisms() -> Vec<&'static str> {
-    minder_bench::waits().filter(|name| crate::kit::has_backend(name)).collect()
+    minder_bench::waits().filter(|name| crate::support::has_backend(name)).collect()
 }
 
 /// Returns a backend of minder and a baseline that every machine has.
@@ -45,7 +45,7 @@ pub(super) fn columns(names: &str) -> String {
 fn table_has_every_mechanism() {
     let sizes: Vec<String> = SIZES.iter().map(u32::to_string).collect();
     let line = format!("bench wait --rounds 1 --objects {}", sizes.join(","));
-    let text = ended(&with(&line, &mechanisms())).code(0).says("").text();
+    let text = run_to_end(&with(&line, &mechanisms())).exit_code(0).stderr("").text();
     let head: Vec<&str> = text
         .lines()
         .find(|line| line.starts_with("objects "))
@@ -66,7 +66,7 @@ fn table_has_every_mechanism() {
 
 #[test]
 fn csv_has_a_row_for_each_measurement() {
-    let text = ended(&with("bench wait --rounds 2 --objects 2,5 --csv", &two())).code(0).says("").text();
+    let text = run_to_end(&with("bench wait --rounds 2 --objects 2,5 --csv", &two())).exit_code(0).stderr("").text();
     let mut lines = text.split("\r\n");
     assert_eq!(lines.next(), Some(&*columns("mechanism,objects,round,waits,cpu_ns,wall_ns")));
     let rows: Vec<Vec<&str>> =
@@ -85,7 +85,7 @@ fn csv_has_a_row_for_each_measurement() {
 
 #[test]
 fn json_has_an_object_for_each_measurement() {
-    let text = ended("bench wait --rounds 1 --objects 2..4 --mechanism pool --json").code(0).says("").text();
+    let text = run_to_end("bench wait --rounds 1 --objects 2..4 --mechanism pool --json").exit_code(0).stderr("").text();
     let rows: Vec<&str> = text.lines().collect();
     assert_eq!(rows.len(), 2, "{text}");
     for (row, size) in rows.iter().zip([2, 4]) {
@@ -96,11 +96,11 @@ fn json_has_an_object_for_each_measurement() {
 
 #[test]
 fn chart_has_a_curve_for_each_mechanism() {
-    let folder = folder();
+    let folder = temp_dir();
     let svg = folder.path().join("wait.svg");
     let line = format!("bench wait --rounds 1 --objects 2,70 --svg {}", path(&svg));
     let asked = if cfg!(windows) { two().to_vec() } else { mechanisms() };
-    ended(&with(&line, &asked)).code(0).says("");
+    run_to_end(&with(&line, &asked)).exit_code(0).stderr("");
     let text = file(&svg);
     assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"), "{text}");
     let cost = if cfg!(windows) { "Wall time of one wait" } else { "CPU time of one wait, all threads" };
@@ -115,9 +115,9 @@ fn chart_has_a_curve_for_each_mechanism() {
 fn unsupported_sizes_are_listed_and_the_others_measured() {
     let (name, most, said) = LIMITED;
     let more = most + 1;
-    let text = ended(&format!("bench wait --rounds 1 --objects 2,{more} --mechanism {name}"))
-        .code(0)
-        .says("")
+    let text = run_to_end(&format!("bench wait --rounds 1 --objects 2,{more} --mechanism {name}"))
+        .exit_code(0)
+        .stderr("")
         .text();
     let row = |size: u32| text.lines().find(|line| line.trim_start().starts_with(&format!("{size} ")));
     assert!(row(2).is_some_and(|row| !row.ends_with(" -")), "{text}");
@@ -131,7 +131,7 @@ fn unsupported_sizes_are_listed_and_the_others_measured() {
 fn too_low_descriptor_limit_is_reported_with_a_hint() {
     let poor =
         minder_as("nofile=100", "bench wait --rounds 1 --objects 2,1000 --mechanism poll --mechanism pool");
-    let text = Live::start(&poor).finish().code(0).says("").text();
+    let text = Run::start(&poor).wait().exit_code(0).stderr("").text();
     assert!(text.lines().any(|line| line.starts_with("   1000 ") && line.ends_with(" -")), "{text}");
     for name in ["poll", "pool"] {
         let gap = text.lines().find(|line| line.starts_with(&format!("  {name}, 1000 objects: ")));
@@ -141,7 +141,7 @@ fn too_low_descriptor_limit_is_reported_with_a_hint() {
 
 /// Returns a directory, a chart in it, and arguments of a measurement that takes minutes.
 fn long(flags: &str) -> (tempfile::TempDir, std::path::PathBuf, String) {
-    let folder = folder();
+    let folder = temp_dir();
     let svg = folder.path().join("wait.svg");
     let line =
         format!("bench wait --rounds 1000 --objects 2,4 --mechanism pool --svg {} {flags}", path(&svg));
@@ -161,17 +161,17 @@ fn shows(table: &str, chart: &std::path::Path) {
 fn interrupt_shows_what_was_measured() {
     for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let (_folder, svg, line) = long("");
-        let mut live = Live::start(&minder(&line));
+        let mut live = Run::start(&minder(&line));
         // The command opens it after it began to handle signals.
-        live.until_true("the chart's file", || svg.exists());
+        live.wait_until_true("the chart's file", || svg.exists());
         live.signal(signal);
-        shows(&live.finish().code(status).says(INTERRUPTED).text(), &svg);
+        shows(&live.wait().exit_code(status).stderr(INTERRUPTED).text(), &svg);
     }
     let (_folder, _svg, line) = long("--csv");
-    let mut live = Live::start(&minder(&line));
-    live.until("three rows", |record| record.outs[0].iter().filter(|byte| **byte == b'\n').count() > 3);
+    let mut live = Run::start(&minder(&line));
+    live.wait_until("three rows", |record| record.outs[0].iter().filter(|byte| **byte == b'\n').count() > 3);
     live.signal(Signal::INT);
-    let text = live.finish().code(130).says(INTERRUPTED).text();
+    let text = live.wait().exit_code(130).stderr(INTERRUPTED).text();
     assert!(text.lines().count() > 3 && text.ends_with("\r\n"), "{text}");
 }
 
@@ -181,7 +181,7 @@ fn interrupt_shows_what_was_measured() {
 fn ctrl_c_shows_what_was_measured() {
     let (_folder, svg, line) = long("");
     // The command opens it after it began to handle Ctrl-C.
-    shows(&interrupted(0, &svg, &minder(&line), 130).says(INTERRUPTED).text(), &svg);
+    shows(&interrupted(0, &svg, &minder(&line), 130).stderr(INTERRUPTED).text(), &svg);
 }
 
 /// Opening a FIFO blocks until it has a reader; a signal still ends the command. Opening a named
@@ -189,33 +189,33 @@ fn ctrl_c_shows_what_was_measured() {
 #[cfg(target_os = "linux")]
 #[test]
 fn signal_ends_command_that_opens_fifo_without_reader() {
-    let folder = folder();
+    let folder = temp_dir();
     let fifo = folder.path().join("chart");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).expect("make FIFO");
     for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let mut live =
-            Live::start(&minder(&format!("bench wait --rounds 1 --objects 2 --svg {}", path(&fifo))));
+            Run::start(&minder(&format!("bench wait --rounds 1 --objects 2 --svg {}", path(&fifo))));
         // The second thread opens the FIFO; the command handles signals since before it started.
         let threads = format!("/proc/{}/task", live.pid());
-        live.until_true("the wait for a reader", || {
+        live.wait_until_true("the wait for a reader", || {
             std::fs::read_dir(&threads).is_ok_and(|tasks| tasks.count() == 2)
         });
         live.signal(signal);
-        assert_eq!(live.finish().code(status).says("").text(), "");
+        assert_eq!(live.wait().exit_code(status).stderr("").text(), "");
     }
 }
 
 #[test]
 fn chart_is_not_overwritten_when_nothing_was_measured() {
-    let folder = folder();
+    let folder = temp_dir();
     let svg = folder.path().join("wait.svg");
     std::fs::write(&svg, "the chart of yesterday").expect("write old chart");
     let (name, most, said) = LIMITED;
     let line =
         format!("bench wait --rounds 1 --objects {} --mechanism {name} --svg {}", most + 1, path(&svg));
-    let ended = ended(&line).code(255);
+    let ended = run_to_end(&line).exit_code(255);
     assert!(said.iter().any(|said| ended.err.contains(said)), "{}", ended.err);
-    ended.complains(&["nothing was measured"]);
+    ended.error_line(&["nothing was measured"]);
     assert_eq!(file(&svg), "the chart of yesterday");
 }
 
@@ -225,7 +225,7 @@ fn closed_stdout_ends_command_quietly() {
         let (reader, writer) = pipe();
         drop(reader);
         let mut command = minder(&format!("bench wait --rounds 1 --objects 2 --mechanism pool {form}"));
-        Live::start(command.stdout(writer)).finish().code(141).says("");
+        Run::start(command.stdout(writer)).wait().exit_code(141).stderr("");
     }
 }
 
@@ -240,11 +240,11 @@ fn interrupt_ends_command_that_blocks_on_stdout() {
         while std::io::Write::write(&mut writer, &[b'x'; 4096]).is_ok() {}
         rustix::io::ioctl_fionbio(&writer, false).expect("make pipe blocking");
         let mut command = minder(&format!("bench wait --rounds 1 --objects 2 --mechanism poll {options}"));
-        let mut live = Live::start(command.stdout(writer));
+        let mut live = Run::start(command.stdout(writer));
         // The second thread writes.
         let threads = format!("/proc/{}/task", live.pid());
-        live.until_true("the write", || std::fs::read_dir(&threads).is_ok_and(|tasks| tasks.count() == 2));
+        live.wait_until_true("the write", || std::fs::read_dir(&threads).is_ok_and(|tasks| tasks.count() == 2));
         live.signal(Signal::INT);
-        live.finish().code(130);
+        live.wait().exit_code(130);
     }
 }

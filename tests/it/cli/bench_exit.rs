@@ -9,9 +9,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 #[cfg(target_os = "linux")]
 use super::text;
-use super::{Command, Live, ended, file, minder, path};
+use super::{Command, Run, run_to_end, file, minder, path};
 #[cfg(target_os = "linux")]
-use crate::kit::lives;
+use crate::support::lives;
 
 /// Children of one test: the number of seconds that they sleep identifies them.
 #[cfg(target_os = "linux")]
@@ -49,7 +49,7 @@ struct Sleep(tempfile::TempDir);
 #[cfg(windows)]
 impl Sleep {
     fn new() -> Self {
-        Self(super::folder())
+        Self(super::temp_dir())
     }
 
     fn marker(&self) -> std::path::PathBuf {
@@ -58,7 +58,7 @@ impl Sleep {
 
     /// Returns the command that each of them runs.
     fn line(&self) -> String {
-        format!("{} sleep {}", super::CONSOLEKID, path(&self.marker()))
+        format!("{} sleep {}", super::CONSOLE_CHILD, path(&self.marker()))
     }
 
     /// Returns the number of live children.
@@ -100,7 +100,7 @@ fn number(cell: &str) -> f64 {
 
 /// Returns the mechanisms of this machine.
 fn exits() -> Vec<&'static str> {
-    minder_bench::exits().filter(|name| crate::kit::has_backend(name)).collect()
+    minder_bench::exits().filter(|name| crate::support::has_backend(name)).collect()
 }
 
 const EXIT: &str = "mechanism,kind,live,round,exits,cpu_ns,wall_ns";
@@ -116,7 +116,7 @@ fn every_mechanism_observes_every_exit() {
     let sleep = Sleep::new();
     let line = format!("bench exit --live {} --rounds {} --csv", LIVE.join(","), ROUNDS.len());
     let line = exits().iter().fold(line, |line, name| format!("{line} --mechanism {name}"));
-    let ended = Live::start(&sleep.minder(&line)).finish().code(0).says("");
+    let ended = Run::start(&sleep.minder(&line)).wait().exit_code(0).stderr("");
     let rows = rows(&ended.text(), EXIT);
     for mechanism in exits() {
         for (live, kind) in LIVE.iter().flat_map(|live| [(*live, "one"), (*live, "burst")]) {
@@ -134,7 +134,7 @@ fn every_mechanism_observes_every_exit() {
 
 #[test]
 fn default_child_can_be_measured() {
-    let ended = ended("bench exit --live 1 --rounds 1 --csv --mechanism floor").code(0).says("");
+    let ended = run_to_end("bench exit --live 1 --rounds 1 --csv --mechanism floor").exit_code(0).stderr("");
     assert_eq!(rows(&ended.text(), EXIT).len(), 2);
 }
 
@@ -143,7 +143,7 @@ fn every_mechanism_starts_children() {
     // A case takes a second on Windows.
     let sizes: &[&str] = if cfg!(windows) { &["8"] } else { &["1", "8"] };
     let line = format!("bench spawn --parent-mib {} --rounds 1 --csv", sizes.join(","));
-    let ended = ended(&line).code(0).says("");
+    let ended = run_to_end(&line).exit_code(0).stderr("");
     let rows = rows(&ended.text(), SPAWN);
     let heads: Vec<&[String]> = rows.iter().map(|row| &row[..3]).collect();
     let wanted = sizes.iter().flat_map(|size| minder_bench::spawns().map(move |name| [name, size, "1"]));
@@ -155,12 +155,12 @@ fn every_mechanism_starts_children() {
 
 #[test]
 fn tables_have_a_row_for_each_kind_and_a_chart_has_curves() {
-    let (sleep, folder) = (Sleep::new(), super::folder());
+    let (sleep, folder) = (Sleep::new(), super::temp_dir());
     let svg = folder.path().join("exit.svg");
     let second = if cfg!(windows) { "floor" } else { "poll" };
     let line = format!("bench exit --live 1,2 --rounds 1 --mechanism floor --mechanism {second}");
     let mut command = sleep.minder(&line);
-    let ended = Live::start(command.arg("--svg").arg(path(&svg))).finish().code(0).says("");
+    let ended = Run::start(command.arg("--svg").arg(path(&svg))).wait().exit_code(0).stderr("");
     let heads: Vec<String> =
         ended.text().lines().map(|line| line.split("  ").next().unwrap_or_default().to_owned()).collect();
     assert_eq!(heads.iter().filter(|head| *head == "one").count(), 4, "{}", ended.text());
@@ -171,7 +171,7 @@ fn tables_have_a_row_for_each_kind_and_a_chart_has_curves() {
     }
     let last = minder_bench::spawns().last().expect("find last mechanism");
     let line = format!("bench spawn --parent-mib 1,2 --rounds 1 --mechanism {last} --svg");
-    Live::start(minder(&line).arg(path(&svg))).finish().code(0).says("");
+    Run::start(minder(&line).arg(path(&svg))).wait().exit_code(0).stderr("");
     let chart = file(&svg);
     for part in ["Starting a child", "MiB of the parent", last, "</svg>"] {
         assert!(chart.contains(part), "{part} is not in the chart");
@@ -184,10 +184,10 @@ const INTERRUPTED: &str = "minder: interrupted; showing what was measured\n";
 #[test]
 fn interrupt_shows_what_was_measured_and_leaves_no_child() {
     let sleep = Sleep::new();
-    let mut live = Live::start(&sleep.minder("bench exit --live 150 --rounds 1000 --csv"));
-    live.until("row", |record| text(&record.outs[0]).lines().count() > 1);
+    let mut live = Run::start(&sleep.minder("bench exit --live 150 --rounds 1000 --csv"));
+    live.wait_until("row", |record| text(&record.outs[0]).lines().count() > 1);
     live.signal(Signal::INT);
-    let ended = live.finish().code(130).says(INTERRUPTED);
+    let ended = live.wait().exit_code(130).stderr(INTERRUPTED);
     assert!(!rows(&ended.text(), EXIT).is_empty());
     assert_eq!(sleep.count(), 0);
 }
@@ -198,7 +198,7 @@ fn ctrl_c_shows_what_was_measured_and_leaves_no_child() {
     let sleep = Sleep::new();
     let command = sleep.minder("bench exit --live 2 --rounds 1000 --csv --mechanism floor");
     // More children than the first row needs.
-    let ended = super::interrupted(30, &sleep.marker(), &command, 130).says(INTERRUPTED);
+    let ended = super::interrupted(30, &sleep.marker(), &command, 130).stderr(INTERRUPTED);
     assert!(!rows(&ended.text(), EXIT).is_empty());
     assert_eq!(sleep.count(), 0);
 }
@@ -209,11 +209,11 @@ fn children_are_killed_when_minder_is_killed() {
     for mechanism in [exits()[0], "floor", "thread-each"] {
         let sleep = Sleep::new();
         let line = format!("bench exit --live 150 --rounds 1000 --csv --mechanism {mechanism}");
-        let mut live = Live::start(&sleep.minder(&line));
-        live.until_true("children", || sleep.count() > 50);
+        let mut live = Run::start(&sleep.minder(&line));
+        live.wait_until_true("children", || sleep.count() > 50);
         live.kill();
-        live.until_true("the end of all children", || sleep.count() == 0);
-        live.finish().killed();
+        live.wait_until_true("the end of all children", || sleep.count() == 0);
+        live.wait().killed();
     }
 }
 
@@ -230,45 +230,45 @@ fn children_are_killed_when_minder_is_killed() {
         std::io::Write::write_all(&mut writer, &[b'x'; 4096]).expect("fill pipe");
         let mut command =
             sleep.minder(&format!("bench exit --live 2 --rounds 1 --csv --mechanism {mechanism}"));
-        let mut live = Live::start(command.stdout(writer));
-        live.until_true("the first children", || sleep.marker().exists());
+        let mut live = Run::start(command.stdout(writer));
+        live.wait_until_true("the first children", || sleep.marker().exists());
         let mut starts = String::new();
         while std::mem::replace(&mut starts, file(&sleep.marker())) != starts || sleep.count() < 2 {
-            live.listen(std::time::Duration::from_millis(500));
+            live.read_for(std::time::Duration::from_millis(500));
         }
         live.kill();
-        live.until_true("the end of all children", || sleep.count() == 0);
-        live.finish().killed();
+        live.wait_until_true("the end of all children", || sleep.count() == 0);
+        live.wait().killed();
     }
 }
 
 #[test]
 fn unfit_child_is_reported() {
     // `--child` is split at spaces, and the path of testkid may have some: it is found in PATH.
-    let folder = crate::kit::testkid_folder();
+    let folder = crate::support::test_child_dir();
     let with = |line: &str, child: &str| {
         let mut command = minder(line);
-        Live::start(command.arg("--child").arg(child).env("PATH", &folder)).finish().code(255)
+        Run::start(command.arg("--child").arg(child).env("PATH", &folder)).wait().exit_code(255)
     };
     for line in ["bench exit --live 5", "bench spawn --parent-mib 1"] {
-        with(line, "no-such-program").complains(&["failed to start `no-such-program`: not found in PATH"]);
-        with(line, " \t").complains(&["--child", "no program"]);
+        with(line, "no-such-program").error_line(&["failed to start `no-such-program`: not found in PATH"]);
+        with(line, " \t").error_line(&["--child", "no program"]);
     }
     // Children that exit at once, and some that exit after the first measurements.
     let (many, life_ms) = if cfg!(windows) { (10, 1000) } else { (250, 300) };
     let children = [(5, "testkid exit 0".to_owned()), (many, format!("testkid sleep-ms {life_ms}"))];
     for (live, child) in children {
         let line = format!("bench exit --live {live} --rounds 1000");
-        with(&line, &child).complains(&["testkid", "ended by itself"]);
+        with(&line, &child).error_line(&["testkid", "ended by itself"]);
     }
 }
 
 #[test]
 fn parent_beyond_free_memory_is_skipped() {
-    ended("bench spawn --parent-mib 1048576").code(255).complains(&["`1048576 MiB`", "free memory"]);
-    let ended = ended("bench spawn --parent-mib 1,1048576 --rounds 1 --csv --mechanism minder").code(0);
+    run_to_end("bench spawn --parent-mib 1048576").exit_code(255).error_line(&["`1048576 MiB`", "free memory"]);
+    let ended = run_to_end("bench spawn --parent-mib 1,1048576 --rounds 1 --csv --mechanism minder").exit_code(0);
     assert_eq!(rows(&ended.text(), SPAWN).len(), 1);
-    ended.complains(&["`1048576 MiB`", "free memory"]);
+    ended.error_line(&["`1048576 MiB`", "free memory"]);
 }
 
 #[cfg(target_os = "linux")] // On Windows no mechanism reaps the children of others.
@@ -279,7 +279,7 @@ fn mechanisms_that_reap_every_child_refuse_a_process_with_other_children() {
     let minder = env!("CARGO_BIN_EXE_minder-dup");
     shell.args(["-c", "sleep \"$1\" >/dev/null 2>&1 & exec \"$0\" bench exit --live 2 --rounds 1 --csv"]);
     shell.args([minder, &sleep.0]).stdout(minder::Stdio::Piped).stderr(minder::Stdio::Piped);
-    let ended = Live::start(&shell).finish().code(0);
+    let ended = Run::start(&shell).wait().exit_code(0);
     // The other child was not reaped and is still alive.
     let other = sleep.pids();
     assert_eq!(other.len(), 1);

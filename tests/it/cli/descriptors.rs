@@ -4,15 +4,15 @@
 use minder::{Command, Stdio};
 use tempfile::TempDir;
 
-use super::{Ended, Live, MINDER, STATE, file, folder};
+use super::{MINDER, Run, RunOutput, STATE, file, temp_dir};
 
-/// Runs this text with bash in a folder of its own, where `parallel`, `sem` and `minder` are ours.
-fn bash(text: &str) -> (Ended, TempDir) {
-    let folder = folder();
+/// Runs this text with bash in its own directory, where `parallel`, `sem` and `minder` are ours.
+fn bash(text: &str) -> (RunOutput, TempDir) {
+    let folder = temp_dir();
     let programs = folder.path().join("programs");
-    std::fs::create_dir(&programs).expect("a folder");
+    std::fs::create_dir(&programs).expect("create directory");
     for name in ["parallel", "sem", "minder"] {
-        std::os::unix::fs::symlink(MINDER, programs.join(name)).expect("a link");
+        std::os::unix::fs::symlink(MINDER, programs.join(name)).expect("create symbolic link");
     }
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let paths = std::env::join_paths(std::iter::once(programs).chain(std::env::split_paths(&paths)));
@@ -21,27 +21,27 @@ fn bash(text: &str) -> (Ended, TempDir) {
     command.env("PATH", paths.expect("paths")).env("MINDER_STATE_DIR", STATE).env("SHELL", "/bin/bash");
     command.env_remove("MINDER_BACKEND").env("LC_ALL", "C.UTF-8").stdin(Stdio::Null);
     command.stdout(Stdio::Piped).stderr(Stdio::Piped);
-    (Live::start(&command).finish(), folder)
+    (Run::start(&command).wait(), folder)
 }
 
-/// The same, for a text that succeeds; returns what it wrote.
+/// The same, for a text that succeeds; returns its stdout.
 #[track_caller]
 fn said(text: &str) -> String {
     let (ended, _folder) = bash(text);
     assert_eq!(ended.err, "", "{text}");
-    ended.code(0).text()
+    ended.exit_code(0).text()
 }
 
 #[test]
-fn substituted_processes_are_read_by_jobs() {
+fn jobs_read_process_substitutions() {
     assert_eq!(said("minder run -k cat ::: <(echo a) <(echo b)"), "a\nb\n");
     // The job's own shell must not take the number that its value has.
     let (ended, _folder) = bash("parallel 'diff {} <(echo b)' ::: <(echo a)");
-    assert_eq!(ended.code(1).text(), "1c1\n< a\n---\n> b\n");
+    assert_eq!(ended.exit_code(1).text(), "1c1\n< a\n---\n> b\n");
 }
 
 #[test]
-fn jobs_write_to_what_the_shell_opened_whatever_else_is_done_with_their_output() {
+fn jobs_write_to_inherited_descriptors_in_every_mode() {
     for flags in ["", "--pty", "-u", "--lb", "-k", "--results res", "--spool", "--no-guard", "--no-record"] {
         let text = format!("minder run {flags} 'echo {{}} >&3' ::: a b 3>file; sort file");
         assert_eq!(said(&text), "a\nb\n", "{flags}");
@@ -51,7 +51,7 @@ fn jobs_write_to_what_the_shell_opened_whatever_else_is_done_with_their_output()
 }
 
 #[test]
-fn jobs_that_read_parts_have_it_too() {
+fn piped_jobs_inherit_descriptors() {
     for (flags, command) in [("", "cat >&3"), ("--cat", "cat {} >&3"), ("--fifo", "cat {} >&3")] {
         let text = format!("seq 3 | minder run -j1 --pipe {flags} -N1 '{command}' 3>file; cat file");
         assert_eq!(said(&text), "1\n2\n3\n", "{flags}");
@@ -62,12 +62,12 @@ fn jobs_that_read_parts_have_it_too() {
 }
 
 #[test]
-fn a_lock_of_the_shell_is_the_jobs_lock() {
+fn inherited_lock_belongs_to_the_job() {
     assert_eq!(said("exec 9>lock; flock 9; minder run 'flock -n 9 && echo {}' ::: a"), "a\n");
 }
 
 #[test]
-fn sixty_of_them_and_high_ones_arrive() {
+fn many_and_high_descriptors_are_inherited() {
     let text = "for i in {10..69} 500; do eval \"exec $i>f$i\"; done; ulimit -Sn 100
         minder run --shell bash 'for i in {10..69} 500; do echo {} >&$i || exit 9; done; ulimit -Sn' ::: a
         cat f* | sort | uniq -c | tr -s ' '";
@@ -75,38 +75,39 @@ fn sixty_of_them_and_high_ones_arrive() {
 }
 
 #[test]
-fn jobs_get_nothing_else() {
-    let text = "exec 7>f 40>g; minder run --shell bash --no-record -j2 'for i in {3..300}; do [ -e /proc/self/fd/$i ] && echo $i; \
+fn jobs_inherit_no_other_descriptor() {
+    let text = "exec 7>f 40>g; minder run --shell bash --no-record -j2 'for i in {3..300}; do [ -e \
+        /proc/self/fd/$i ] && echo $i; \
                 done; : {}' ::: a b | sort -n | uniq -c | tr -s ' '";
     assert_eq!(said(text), " 2 7\n 2 40\n");
 }
 
 #[test]
-fn a_flag_keeps_them_from_jobs() {
+fn close_fds_keeps_descriptors_from_jobs() {
     let (ended, folder) = bash("minder run --close-fds 'echo {} >&3' ::: a 3>file");
     assert!(ended.err.contains("3: Bad file descriptor"), "{}", ended.err);
     assert_eq!(file(&folder.path().join("file")), "");
 }
 
 #[test]
-fn a_semaphore_s_command_has_them() {
+fn sem_command_inherits_descriptors() {
     assert_eq!(said("sem --fg --id fds 'echo x >&3' 3>file; cat file"), "x\n");
     assert_eq!(said("sem --id fds2 'echo y >&3' 3>file; sem --wait --id fds2; cat file"), "y\n");
 }
 
-/// No guardian holds one: the reader sees the end when the run is over, and `$(…)` ends.
+/// No guardian holds one: the reader sees the end when the run has ended, and `$(…)` ends.
 #[test]
-fn readers_see_the_end_when_the_run_is_over() {
+fn readers_see_eof_when_the_run_exits() {
     let text = "minder run 'echo {} >&3' ::: a 3> >(cat; echo end >&2); wait $!";
     let (ended, _folder) = bash(text);
-    let ended = ended.code(0);
+    let ended = ended.exit_code(0);
     assert_eq!((ended.text().as_str(), ended.err.as_str()), ("a\n", "end\n"));
     assert_eq!(said("echo $(minder run 'echo {} >&3' ::: a b 3>&1 >/dev/null | sort)"), "a b\n");
 }
 
 /// While jobs run, only they and the process that runs them have it.
 #[test]
-fn guardians_let_go_of_them() {
+fn guardians_close_inherited_descriptors() {
     let text = "mkfifo wait go; minder run 'echo {} >wait; read x <go' ::: a 3>file & read x <wait
         for p in /proc/[0-9]*; do [ \"$(readlink $p/fd/3)\" = \"$PWD/file\" ] && cat $p/comm; done
         echo >go; wait";
@@ -117,7 +118,7 @@ fn guardians_let_go_of_them() {
 }
 
 #[test]
-fn without_descriptors_to_spare_the_run_says_so() {
+fn run_reports_an_exhausted_descriptor_limit() {
     let (ended, _folder) = bash("ulimit -n 8; minder run 'echo {} >&3' ::: a 3>file");
-    ended.code(255).mentions("too many open files");
+    ended.exit_code(255).stderr_contains("too many open files");
 }

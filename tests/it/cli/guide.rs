@@ -1,9 +1,9 @@
 //! What the guide and the topics of `minder help` show is what happens.
 //!
-//! Every command in them is run by bash, in a folder of its own for each section, and what comes is
-//! compared with what stands there, but for what differs from run to run: see `PATTERNS`. After a
-//! change, run this test with `MINDER_REWRITE=1`: it writes what came into the texts, for a person
-//! to read.
+//! Every command in them is run by bash, in its own directory for each section, and what comes is
+//! compared with what stands there, except for what differs from run to run: see `PATTERNS`. After
+//! a change, run this test with `MINDER_REWRITE=1`: it writes what came into the texts, for a
+//! person to read.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use minder::{Command, Stdio};
 use regex::Regex;
 
-use super::{Live, MINDER, folder, path};
+use super::{MINDER, Run, path, temp_dir};
 
 /// Stands between the outputs of two commands.
 const MARK: &str = "\n\u{1e}\n";
@@ -23,20 +23,22 @@ const PATTERNS: [(&str, &str); 6] = [
     (r"today \d\d:\d\d", "today"),
     (r" · [0-9.]+ times as fast as one by one", ""),
     (r"\d[0-9.]* (ms|s|min|h)\b( \d+ (s|min)\b)?", "TIME"),
-    // bash says more of a program that was killed when it reads a script.
+    // bash prints more about a killed program when it reads a script.
     (r"^\S+: line \d+: +\d+ Killed .*", "Killed"),
 ];
 
 #[test]
-fn the_guide_shows_what_happens() {
+fn guide_shows_actual_output() {
     check(&root().join("docs/guide.md"));
 }
 
 #[test]
-fn topics_show_what_happens() {
+fn help_topics_show_actual_output() {
     let topics = root().join("crates/minder-cli/src/verbs/help");
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(topics).expect("the topics").map(|item| item.expect("a name").path()).collect();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(topics)
+        .expect("list directory")
+        .map(|item| item.expect("get name").path())
+        .collect();
     files.sort();
     assert!(files.len() >= 10, "{files:?}");
     for file in files {
@@ -48,7 +50,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in the repository")
 }
 
-/// A command that a text shows, and what it shows of its output.
+/// A command in a text, with the output shown there.
 struct Step<'a> {
     /// What stands before each line.
     indent: &'static str,
@@ -63,7 +65,8 @@ fn check(file: &Path) {
     let sections =
         if file.extension().is_some_and(|it| it == "md") { fenced(&text) } else { indented(&text) };
     assert!(sections.iter().any(|steps| !steps.is_empty()), "{}: no command", file.display());
-    let (mut wrong, mut lines) = (String::new(), text.lines().map(str::to_owned).collect::<Vec<_>>());
+    let mut wrong = String::new();
+    let mut lines = text.lines().map(str::to_owned).collect::<Vec<_>>();
     for steps in sections.iter().rev().filter(|steps| !steps.is_empty()) {
         let came = play(steps, file);
         for (step, came) in steps.iter().zip(came).rev() {
@@ -71,7 +74,8 @@ fn check(file: &Path) {
             if same(&came, &step.shown) {
                 continue;
             }
-            let (at, shown) = (step.lines.start, step.shown.join("\n"));
+            let at = step.lines.start;
+            let shown = step.shown.join("\n");
             let _ = writeln!(
                 wrong,
                 "line {at}: $ {}\n--- shown\n{shown}\n--- came\n{}",
@@ -82,7 +86,7 @@ fn check(file: &Path) {
         }
     }
     if std::env::var_os("MINDER_REWRITE").is_some() {
-        std::fs::write(file, lines.join("\n") + "\n").expect("the text is written");
+        std::fs::write(file, lines.join("\n") + "\n").expect("write file");
     } else {
         assert!(wrong.is_empty(), "{}:\n{wrong}", file.display());
     }
@@ -90,19 +94,19 @@ fn check(file: &Path) {
 
 /// Runs the commands of a section one after the other in one shell, and returns the output of each.
 fn play(steps: &[Step<'_>], file: &Path) -> Vec<String> {
-    let folder = folder();
+    let folder = temp_dir();
     let at = |name: &str| folder.path().join(name);
     for name in ["bin", "work"] {
-        std::fs::create_dir(at(name)).expect("a folder");
+        std::fs::create_dir(at(name)).expect("create directory");
     }
-    std::os::unix::fs::symlink(MINDER, at("bin/minder")).expect("a link");
+    std::os::unix::fs::symlink(MINDER, at("bin/minder")).expect("create symbolic link");
     // The status of a command is that of the mark after it, for `echo $?`.
     let mark = format!("mark() {{ local status=$?; printf '{MARK}'; return $status; }}\n");
     let mut script = mark + "exec 2>&1\n";
     for step in steps {
         let _ = write!(script, "{}\nmark\n", step.command);
     }
-    std::fs::write(at("script"), script).expect("a file");
+    std::fs::write(at("script"), script).expect("write file");
     let mut bash = Command::new("bash");
     bash.arg(at("script"))
         .current_dir(at("work"))
@@ -116,7 +120,7 @@ fn play(steps: &[Step<'_>], file: &Path) -> Vec<String> {
     for name in ["MINDER_BACKEND", "MAKEFLAGS", "CARGO_MAKEFLAGS", "PARALLEL", "SHELL", "BASH_ENV"] {
         bash.env_remove(name);
     }
-    let said = Live::start(&bash).finish().text();
+    let said = Run::start(&bash).wait().text();
     let mut came: Vec<String> = said.split(MARK).map(str::to_owned).collect();
     let rest = came.pop().unwrap_or_default();
     assert_eq!((came.len(), rest.as_str()), (steps.len(), ""), "{}: bash gave up:\n{said}", file.display());
@@ -145,7 +149,8 @@ fn even(lines: &[&str]) -> Vec<String> {
 
 /// The commands of a page, section by section: those in blocks that are called `console`.
 fn fenced(text: &str) -> Vec<Vec<Step<'_>>> {
-    let (mut sections, mut inside) = (vec![Vec::new()], false);
+    let mut sections = vec![Vec::new()];
+    let mut inside = false;
     let mut lines = text.lines().enumerate();
     while let Some((at, line)) = lines.next() {
         if line.starts_with("```") {
@@ -165,7 +170,8 @@ fn fenced(text: &str) -> Vec<Vec<Step<'_>>> {
 
 /// The commands of a topic: indented by four, the first line begins with `$`.
 fn indented(text: &str) -> Vec<Vec<Step<'_>>> {
-    let (mut steps, mut inside) = (Vec::new(), false);
+    let mut steps = Vec::new();
+    let mut inside = false;
     for (at, line) in text.lines().enumerate() {
         inside = line.starts_with("    ") && (inside || line.starts_with("    $ "));
         if inside {

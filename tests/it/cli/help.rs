@@ -4,7 +4,7 @@ use minder::Stdio;
 
 #[cfg(unix)]
 use super::minder_as;
-use super::{Live, ended, minder, pipe};
+use super::{Run, minder, pipe, run_to_end};
 
 /// The flags of `run`, long and short.
 const RUN: &[&str] = &[
@@ -215,7 +215,7 @@ fn help_names_every_flag() {
         ("bench spawn --help", SPAWN),
         ("bench spawn -h", SPAWN),
     ] {
-        let ended = ended(line).code(0).says("");
+        let ended = run_to_end(line).exit_code(0).stderr("");
         for flag in flags {
             let words = ended.text().split([' ', ',', ']', '[', '\n']).any(|word| word == *flag);
             assert!(words, "`{line}` does not name {flag}:\n{}", ended.text());
@@ -224,7 +224,7 @@ fn help_names_every_flag() {
 }
 
 #[test]
-fn every_flag_that_help_names_is_tested_here() {
+fn every_flag_in_help_is_listed_here() {
     for (line, flags) in [
         ("run -h", RUN),
         ("log -h", LOG),
@@ -232,7 +232,7 @@ fn every_flag_that_help_names_is_tested_here() {
         ("bench exit -h", EXIT),
         ("bench spawn -h", SPAWN),
     ] {
-        let help = ended(line).code(0).text();
+        let help = run_to_end(line).exit_code(0).text();
         let named =
             help.lines().filter(|line| line.trim_start().starts_with('-')).flat_map(str::split_whitespace);
         for flag in named
@@ -245,9 +245,9 @@ fn every_flag_that_help_names_is_tested_here() {
 }
 
 #[test]
-fn help_tells_what_every_exit_status_means() {
+fn help_explains_every_exit_status() {
     for line in ["run --help", "run -h"] {
-        let help = ended(line).code(0).text();
+        let help = run_to_end(line).exit_code(0).text();
         for status in ["0 ", "1 to 100", "101", "130, 143", "141", "255"] {
             assert!(
                 help.lines().any(|line| line.trim_start().starts_with(status)),
@@ -258,8 +258,8 @@ fn help_tells_what_every_exit_status_means() {
 }
 
 #[test]
-fn help_of_log_tells_its_columns_and_exit_statuses() {
-    let help = ended("log --help").code(0).says("").text();
+fn log_help_explains_columns_and_exit_statuses() {
+    let help = run_to_end("log --help").exit_code(0).stderr("").text();
     assert!(help.contains("Usage: minder log [FLAGS] [RUN]"), "{help}");
     for status in ["0 ", "141", "255"] {
         assert!(
@@ -271,16 +271,16 @@ fn help_of_log_tells_its_columns_and_exit_statuses() {
     let names = |line: &str| {
         let mut lines = help.lines().skip_while(|it| !it.trim_start().starts_with(line));
         let first = lines.next().expect(line).trim_start().strip_prefix(line).expect(line);
-        // Lines that go on stand below the names.
+        // Lines that are still running stand below the names.
         let more = lines.take_while(|it| it.starts_with("            "));
         let all: Vec<&str> = std::iter::once(first).chain(more).collect();
         all.join(" ").split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
     for table in ["runs", "attempts", "jobs"] {
-        let folder = super::folder();
+        let folder = super::temp_dir();
         let mut query = minder("log --csv --sql");
         query.arg(format!("select * from {table}")).env("MINDER_STATE_DIR", folder.path());
-        let head = Live::start(&query).finish().code(0).says("").text();
+        let head = Run::start(&query).wait().exit_code(0).stderr("").text();
         let all: Vec<&str> = head.trim_end().split(',').filter(|name| !name.ends_with("_form")).collect();
         assert_eq!(names(&format!("{table} ")), all, "{table}");
     }
@@ -303,7 +303,7 @@ fn help_fits_a_terminal() {
         "bench spawn --help",
         "bench spawn -h",
     ] {
-        let help = ended(line).code(0).text();
+        let help = run_to_end(line).exit_code(0).text();
         let paragraphs: Vec<&str> = help.split("\n\n").collect();
         for paragraph in paragraphs {
             assert!(paragraph.lines().all(|line| line.chars().count() <= 100), "{paragraph}");
@@ -320,57 +320,57 @@ fn help_fits_a_terminal() {
 }
 
 #[test]
-fn help_works_on_a_bad_day() {
+fn help_works_with_a_broken_environment() {
     let mut command = minder("run --help");
     command
         .env("MINDER_BACKEND", "magic")
         .env(minder_os::system_paths::TEMP_DIR_VARIABLE, "/no/such")
         .stdin(Stdio::Null);
-    assert!(Live::start(&command).finish().code(0).text().contains("Usage: minder run"));
+    assert!(Run::start(&command).wait().exit_code(0).text().contains("Usage: minder run"));
     // Windows has no device that is always full.
     #[cfg(unix)]
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("open /dev/full");
     #[cfg(unix)]
-    Live::start(command.stdout(full))
-        .finish()
-        .code(255)
-        .complains(&["cannot write to standard output: no space left on device"]);
+    Run::start(command.stdout(full))
+        .wait()
+        .exit_code(255)
+        .error_line(&["cannot write to standard output: no space left on device"]);
     let (reader, writer) = pipe();
     drop(reader);
-    Live::start(command.stdout(writer)).finish().code(0).says("");
+    Run::start(command.stdout(writer)).wait().exit_code(0).stderr("");
 }
 
 #[test]
-fn the_version_is_said() {
+fn version_is_printed() {
     for line in ["--version", "-V"] {
-        let ended = ended(line).code(0).says("");
+        let ended = run_to_end(line).exit_code(0).stderr("");
         assert_eq!(ended.text(), format!("minder {}\n", "0.1.0"));
     }
 }
 
 #[test]
-fn doctor_reports_for_people_and_for_programs() {
-    let table = ended("doctor").code(0).says("").text();
+fn doctor_reports_as_table_and_json() {
+    let table = run_to_end("doctor").exit_code(0).stderr("").text();
     for word in ["waiting", "children", "limits", "(chosen)"] {
         assert!(table.contains(word), "{table}");
     }
     for name in minder::backends() {
         assert!(table.contains(name), "{table}");
     }
-    let json = ended("doctor --json").code(0).says("").text();
+    let json = run_to_end("doctor --json").exit_code(0).stderr("").text();
     assert!(json.starts_with('[') && json.trim_end().ends_with(']'), "{json}");
     for name in ["area", "name", "state", "reason", "chosen", "value", "note"] {
         assert!(json.contains(&format!("\"{name}\":")), "{json}");
     }
-    // Whoever reads only the beginning ends it quietly.
+    // A reader that closes early ends it quietly.
     let (reader, writer) = pipe();
     drop(reader);
-    Live::start(minder("doctor --json").stdout(writer)).finish().code(141).says("");
+    Run::start(minder("doctor --json").stdout(writer)).wait().exit_code(141).stderr("");
 }
 
 #[cfg(unix)] // A limit of descriptors.
 #[test]
-fn doctor_works_where_little_else_does() {
-    let poor = Live::start(&minder_as("nofile=12", "doctor")).finish().code(0);
+fn doctor_works_with_few_descriptors() {
+    let poor = Run::start(&minder_as("nofile=12", "doctor")).wait().exit_code(0);
     assert!(poor.text().contains("12 descriptors"), "{}", poor.text());
 }

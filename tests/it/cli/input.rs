@@ -1,36 +1,37 @@
-//! Where arguments come from: lines of standard input, as they come, whatever is in them.
+//! Where arguments come from: lines of standard input, unchanged, with any content.
 
 use minder::Stdio;
 
-use super::{Live, ended, fed, minder};
+use super::{Run, minder, run_to_end, run_with_input};
 #[cfg(unix)]
-use super::{file, folder, input, minder_as, pipe};
+use super::{file, input, minder_as, pipe, temp_dir};
 
 #[test]
-fn a_job_starts_before_the_next_line_comes() {
-    let mut live = Live::start(minder("run -j4 KID echo-args").stdin(Stdio::Piped));
+fn job_starts_before_the_next_line_arrives() {
+    let mut live = Run::start(minder("run -j4 KID echo-args").stdin(Stdio::Piped));
     for line in ["one", "two", "three"] {
         let before = live.record().outs[0].len();
         live.write(format!("{line}\n").as_bytes());
-        live.until("output of a job", |record| record.outs[0].len() > before);
+        live.wait_until("output of a job", |record| record.outs[0].len() > before);
         assert!(live.record().outs[0].ends_with(format!("\"{line}\"\n").as_bytes()));
     }
     live.write(b"no line end");
     live.close();
-    assert_eq!(live.finish().code(0).text(), "\"one\"\n\"two\"\n\"three\"\n\"no line end\"\n");
+    assert_eq!(live.wait().exit_code(0).text(), "\"one\"\n\"two\"\n\"three\"\n\"no line end\"\n");
 }
 
 // Anonymous pipes of Windows always block.
 #[cfg(unix)]
 #[test]
-fn little_is_read_ahead() {
+fn input_is_read_ahead_within_a_limit() {
     use std::time::{Duration, Instant};
 
     let (reader, mut writer) = pipe();
-    rustix::io::ioctl_fionbio(&writer, true).expect("a pipe that does not block");
-    let mut live = Live::start(minder("run -j1 KID await /no/such/file").stdin(reader));
+    rustix::io::ioctl_fionbio(&writer, true).expect("set nonblocking mode");
+    let mut live = Run::start(minder("run -j1 KID await /no/such/file").stdin(reader));
     let line = format!("{}\n", "x".repeat(1023));
-    let (mut written, mut quiet_since) = (0, Instant::now());
+    let mut written = 0;
+    let mut quiet_since = Instant::now();
     while quiet_since.elapsed() < Duration::from_millis(400) {
         match std::io::Write::write(&mut writer, line.as_bytes()) {
             Ok(count) => {
@@ -38,7 +39,7 @@ fn little_is_read_ahead() {
                 written += count;
                 quiet_since = Instant::now();
             }
-            Err(_) => live.listen(Duration::from_millis(20)),
+            Err(_) => live.read_for(Duration::from_millis(20)),
         }
         assert!(written < 10 << 20, "the input is read without bound");
     }
@@ -51,11 +52,11 @@ fn little_is_read_ahead() {
 // As `/proc` shows it: Wine's figures of memory are not those of Windows.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_million_lines_take_no_memory() {
+fn million_lines_take_constant_memory() {
     use std::io::Write;
     use std::time::Duration;
 
-    // A program that writes lines for ever, without a process: a thread of ours.
+    // A program that writes lines forever, without a process: a thread of ours.
     let (reader, mut writer) = pipe();
     let producer = std::thread::spawn(move || {
         let mut many = Vec::new();
@@ -70,102 +71,105 @@ fn a_million_lines_take_no_memory() {
         }
         1_000_000
     });
-    let mut live = Live::start(minder("run -j2 KID exit 0").stdin(reader));
-    let peak = |live: &Live| {
+    let mut live = Run::start(minder("run -j2 KID exit 0").stdin(reader));
+    let peak = |live: &Run| {
         let runner = super::runner(live.pid()).expect("a runner");
         let status = file(std::path::Path::new(&format!("/proc/{runner}/status")));
         let line = status.lines().find(|line| line.starts_with("VmHWM")).expect("a peak").to_owned();
-        line.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok()).expect("a number")
+        line.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok()).expect("parse number")
     };
     let outer = live.pid();
-    live.until_true("a runner", || super::runner(outer).is_some());
-    live.listen(Duration::from_millis(300));
+    live.wait_until_true("a runner", || super::runner(outer).is_some());
+    live.read_for(Duration::from_millis(300));
     let early = peak(&live);
-    live.listen(Duration::from_millis(1200));
+    live.read_for(Duration::from_millis(1200));
     let late = peak(&live);
     drop(live);
-    assert!(producer.join().expect("a producer") < 1_000_000, "all lines were taken");
+    assert!(producer.join().expect("join producer") < 1_000_000, "all lines were taken");
     assert!(late < early + 8192, "from {early} KiB to {late} KiB");
     assert!(late < 32 << 10, "{late} KiB");
 }
 
 #[test]
-fn lines_are_kept_as_they_are() {
+fn lines_reach_jobs_unchanged() {
     // Where lines end with `\r\n`, both are their end.
     let blank = if cfg!(windows) { "  b  " } else { "  b  \r" };
     let text = b"a\n\n  b  \r\n\tc\n'q' \"$(x)`y`\\\n--flag\n{}\n:::\nlast";
     let expected: Vec<String> = ["a", "", blank, "\tc", "'q' \"$(x)`y`\\", "--flag", "{}", ":::", "last"]
         .map(|v| format!("{v:?}\n"))
         .to_vec();
-    assert_eq!(fed("run -j1 KID echo-args", text).code(0).text(), expected.concat());
+    assert_eq!(run_with_input("run -j1 KID echo-args", text).exit_code(0).text(), expected.concat());
     let mut line = minder("run -j1");
-    super::scripted(&mut line, "KID echo-args {}").stdin(super::input(text));
-    assert_eq!(Live::start(&line).finish().code(0).text(), expected.concat());
+    super::with_script(&mut line, "KID echo-args {}").stdin(super::input(text));
+    assert_eq!(Run::start(&line).wait().exit_code(0).text(), expected.concat());
 }
 
 #[test]
-fn nothing_is_fine() {
-    fed("run -j2 KID echo-args", b"").code(0).says("");
-    fed("run -j2 KID echo-args", b"\n").code(0).says("");
-    assert_eq!(ended("run KID echo-args x :::").code(0).says("").text(), "");
+fn empty_input_runs_no_job() {
+    run_with_input("run -j2 KID echo-args", b"").exit_code(0).stderr("");
+    run_with_input("run -j2 KID echo-args", b"\n").exit_code(0).stderr("");
+    assert_eq!(run_to_end("run KID echo-args x :::").exit_code(0).stderr("").text(), "");
 }
 
 // Unix starts programs without a standard input.
 #[cfg(unix)]
 #[test]
-fn no_input_is_fine() {
-    let closed = Live::start(&super::minder_as("close=0", "run KID echo-args")).finish().code(0).says("");
+fn closed_stdin_runs_no_job() {
+    let closed = Run::start(&super::minder_as("close=0", "run KID echo-args")).wait().exit_code(0).stderr("");
     assert_eq!(closed.text(), "");
 }
 
-// Arguments are bytes on Unix; `windows.rs` has what is no text there.
+// Arguments are bytes on Unix; `windows.rs` has what is not text there.
 #[cfg(unix)]
 #[test]
-fn bytes_that_are_no_text_pass_through() {
+fn non_utf8_bytes_reach_jobs() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
 
     let odd: Vec<u8> = (1..=255).filter(|byte| *byte != b'\n').collect();
-    assert_eq!(fed("run -j1 KID raw", &odd).code(0).out, odd);
+    assert_eq!(run_with_input("run -j1 KID raw", &odd).exit_code(0).out, odd);
     let mut command = minder("run -j1 KID raw :::");
-    assert_eq!(Live::start(command.arg(OsStr::from_bytes(&odd))).finish().code(0).out, odd);
+    assert_eq!(Run::start(command.arg(OsStr::from_bytes(&odd))).wait().exit_code(0).out, odd);
     let mut line = minder("run -j1");
     line.arg("printf %s {}; exit 1").arg(":::").arg(OsStr::from_bytes(b"\xff\xfe\x1b[31m"));
-    let line = Live::start(&line).finish().code(1);
+    let line = Run::start(&line).wait().exit_code(1);
     assert_eq!(line.out, b"\xff\xfe\x1b[31m");
     assert!(!line.errors.contains(&0x1b) && line.err.contains("\\377"), "{:?}", line.err);
 }
 
 #[test]
-fn a_nul_in_a_line_is_refused_and_the_others_run() {
-    let ended = fed("run -j1 KID echo-args", b"a\nb\0c\nd\n").code(1);
+fn nul_in_a_line_fails_only_its_job() {
+    let ended = run_with_input("run -j1 KID echo-args", b"a\nb\0c\nd\n").exit_code(1);
     assert_eq!(ended.text(), "\"a\"\n\"d\"\n");
-    ended.mentions("NUL").mentions("job 2").mentions("3 jobs · 1 failed");
+    ended.stderr_contains("NUL").stderr_contains("job 2").stderr_contains("3 jobs · 1 failed");
 }
 
 // The limit is Linux's; that of Windows is in `windows.rs`.
 #[cfg(unix)]
 #[test]
-fn lines_too_long_for_an_argument_are_refused_and_the_others_run() {
+fn overlong_lines_fail_only_their_jobs() {
     let line = |length: usize| "x".repeat(length);
     let text = format!("a\n{}\n{}\n{}\nz\n", line(131_071), line(131_072), line(5 << 20));
-    let ended = fed("run -j1 KID count-args", text.as_bytes());
+    let ended = run_with_input("run -j1 KID count-args", text.as_bytes());
     assert_eq!(ended.text(), "1\n131071\n1\n");
-    let ended = ended.code(2).mentions("131,071").mentions(&format!("a line of {} bytes", 5 << 20));
+    let ended = ended
+        .exit_code(2)
+        .stderr_contains("131,071")
+        .stderr_contains(&format!("a line of {} bytes", 5 << 20));
     assert!(ended.err.len() < 4096, "{} bytes of complaints", ended.err.len());
     let mut command = minder("run -j1 KID count-args :::");
-    let ended = Live::start(command.arg(line(131_071)).arg("b")).finish().code(0);
+    let ended = Run::start(command.arg(line(131_071)).arg("b")).wait().exit_code(0);
     assert_eq!(ended.text(), "131071\n1\n");
 }
 
 #[test]
-fn long_lines_fill_the_room_and_nothing_waits() {
+fn long_lines_fill_the_buffer_without_deadlock() {
     // Each of these waits for all of the room while little of it is used.
     let lens = if cfg!(windows) { [10_000, 30_000] } else { [20_000, 60_000] };
     let pair = format!("{}\n{}\n", "a".repeat(lens[0]), "b".repeat(lens[1]));
     let text = pair.repeat(20);
     for degree in [1, 3] {
-        let ended = fed(&format!("run -j{degree} KID count-args"), text.as_bytes()).code(0);
+        let ended = run_with_input(&format!("run -j{degree} KID count-args"), text.as_bytes()).exit_code(0);
         assert_eq!(ended.text().lines().count(), 40);
     }
 }
@@ -173,58 +177,58 @@ fn long_lines_fill_the_room_and_nothing_waits() {
 // Anonymous pipes of Windows always block.
 #[cfg(unix)]
 #[test]
-fn input_that_does_not_block_is_waited_for() {
+fn nonblocking_stdin_is_waited_for() {
     use std::time::Duration;
 
     let (reader, writer) = pipe();
-    rustix::io::ioctl_fionbio(&reader, true).expect("a pipe that does not block");
+    rustix::io::ioctl_fionbio(&reader, true).expect("set nonblocking mode");
     let mut command = minder("run -j1 KID echo-args");
-    let mut live = Live::start(command.stdin(reader));
-    live.listen(Duration::from_millis(100));
-    std::io::Write::write_all(&mut &writer, b"x\n").expect("a reader");
+    let mut live = Run::start(command.stdin(reader));
+    live.read_for(Duration::from_millis(100));
+    std::io::Write::write_all(&mut &writer, b"x\n").expect("write bytes");
     drop((writer, command));
-    assert_eq!(live.finish().code(0).says("").text(), "\"x\"\n");
+    assert_eq!(live.wait().exit_code(0).stderr("").text(), "\"x\"\n");
 }
 
-// Windows opens no folder as a file.
+// Windows opens no directory as a file.
 #[cfg(unix)]
 #[test]
-fn an_input_that_cannot_be_read_is_one_line() {
-    let folder = folder();
+fn unreadable_stdin_is_one_line_of_error() {
+    let folder = temp_dir();
     let mut command = minder("run KID echo-args");
     let directory = std::fs::File::open(folder.path()).expect("a folder");
-    Live::start(command.stdin(directory)).finish().code(255).complains(&["standard input", "directory"]);
+    Run::start(command.stdin(directory)).wait().exit_code(255).error_line(&["standard input", "directory"]);
 }
 
 // An endless device.
 #[cfg(unix)]
 #[test]
-fn whoever_reads_one_command_ends_the_rest() {
+fn dry_run_stops_when_its_reader_is_gone() {
     let (reader, writer) = pipe();
     drop(reader);
     let mut command = minder("run --pipe --recend \\0 --block 100 --dry-run cat");
     // The input does not end.
-    let endless = std::fs::File::open("/dev/zero").expect("the device");
-    Live::start(command.stdin(endless).stdout(writer)).finish().code(141).says("");
+    let endless = std::fs::File::open("/dev/zero").expect("open device");
+    Run::start(command.stdin(endless).stdout(writer)).wait().exit_code(141).stderr("");
 }
 
 // A limit of descriptors.
 #[cfg(unix)]
 #[test]
-fn all_jobs_of_a_tee_need_room() {
+fn tee_fails_without_descriptors_for_all_jobs() {
     let mut command = minder_as("nofile=64", "run --no-record --pipe --tee cat ::: 1 2 3 4 5 6 7 8");
-    Live::start(command.stdin(input(b"1\n"))).finish().code(255).mentions("runs 8 jobs at once");
+    Run::start(command.stdin(input(b"1\n"))).wait().exit_code(255).stderr_contains("runs 8 jobs at once");
 }
 
 // `--fifo`: Windows has no pipes among its files.
 #[cfg(unix)]
 #[test]
-fn a_named_pipe_never_takes_the_place_of_an_argument() {
-    let folder = folder();
+fn fifo_never_replaces_an_existing_file() {
+    let folder = temp_dir();
     let precious = folder.path().join("precious");
-    std::fs::write(&precious, "kept").expect("a file");
+    std::fs::write(&precious, "kept").expect("write file");
     let line = format!("run --no-record --pipe --tee --fifo cat ::: {}", precious.display());
-    assert_eq!(fed(&line, b"1\n2\n").code(0).text(), "1\n2\n");
+    assert_eq!(run_with_input(&line, b"1\n2\n").exit_code(0).text(), "1\n2\n");
     assert_eq!(file(&precious), "kept");
 }
 
@@ -232,7 +236,8 @@ fn a_named_pipe_never_takes_the_place_of_an_argument() {
 fn gathered(flags: &str, arguments: &[String]) -> (Vec<String>, usize) {
     let input =
         arguments.iter().flat_map(|argument| [argument.as_bytes(), b"\0"].concat()).collect::<Vec<_>>();
-    let ended = fed(&format!("run -0 -k --tagstring {{#}} {flags}"), &input).code(0).says("");
+    let ended =
+        run_with_input(&format!("run -0 -k --tagstring {{#}} {flags}"), &input).exit_code(0).stderr("");
     let text = ended.text();
     let lines = text.lines().map(|line| line.split_once('\t').expect("a tag"));
     let (jobs, lines): (std::collections::BTreeSet<_>, Vec<_>) =
@@ -241,7 +246,7 @@ fn gathered(flags: &str, arguments: &[String]) -> (Vec<String>, usize) {
 }
 
 #[test]
-fn as_many_arguments_as_fit_go_into_one_job() {
+fn xargs_fills_each_command_line() {
     let plain = (1..=30_000).map(|number| number.to_string()).collect::<Vec<_>>();
     let hard = (1..=6000).map(|number| format!("{number} \"\\")).collect::<Vec<_>>();
     let wide = (1..=6000).map(|number| format!("{number} 🦀ü")).collect::<Vec<_>>();
@@ -249,7 +254,7 @@ fn as_many_arguments_as_fit_go_into_one_job() {
         let expected = arguments.iter().map(|argument| format!("{argument:?}")).collect::<Vec<_>>();
         let (found, jobs) = gathered("--xargs KID echo-args", arguments);
         assert!(found == expected, "{} of {} came", found.len(), expected.len());
-        // With quotes and escapes a line of 32,766 units holds so much of them.
+        // With quotes and escapes a line of 32,766 units holds that much of them.
         assert_eq!(jobs, if cfg!(windows) { most } else { arguments.concat().len().div_ceil(120_000) });
     }
     let (found, _) = gathered("-j2 -X KID echo-args a{}\\\"b{#}", &hard);

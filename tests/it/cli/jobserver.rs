@@ -7,23 +7,23 @@ use std::path::Path;
 use minder::{Command, Stdio};
 use tempfile::TempDir;
 
-use super::{Ended, Live, MINDER, STATE, file, folder, path};
-use crate::kit::KID;
+use super::{MINDER, Run, RunOutput, STATE, file, path, temp_dir};
+use crate::support::KID;
 
-/// What make says at its end when tokens are missing.
+/// What make prints at its exit when tokens are missing.
 const LOST: &str = "INTERNAL";
 
 /// Runs `make` with these flags on a rule of this one line; `MINDER` and `KID` stand for the
-/// programs. Nothing where there is no make.
-fn make(flags: &str, rule: &str) -> Option<(Ended, TempDir)> {
-    make_live(flags, rule).map(|(live, folder)| (live.finish(), folder))
+/// programs. `None` without make.
+fn make(flags: &str, rule: &str) -> Option<(RunOutput, TempDir)> {
+    make_live(flags, rule).map(|(live, folder)| (live.wait(), folder))
 }
 
-/// The same, while it goes on.
-fn make_live(flags: &str, rule: &str) -> Option<(Live, TempDir)> {
-    let folder = folder();
+/// The same, while it continues.
+fn make_live(flags: &str, rule: &str) -> Option<(Run, TempDir)> {
+    let folder = temp_dir();
     let rule = rule.replace("MINDER", &format!("'{MINDER}'")).replace("KID", KID);
-    std::fs::write(folder.path().join("Makefile"), format!("all:\n\t{rule}\n")).expect("a makefile");
+    std::fs::write(folder.path().join("Makefile"), format!("all:\n\t{rule}\n")).expect("write file");
     let mut command = Command::new("make");
     command.args(flags.split_whitespace()).args(["--no-print-directory", "-s", "-C", path(folder.path())]);
     command.env("MINDER_STATE_DIR", STATE).env("LC_ALL", "C.UTF-8").env_remove("MINDER_BACKEND");
@@ -36,56 +36,56 @@ fn make_live(flags: &str, rule: &str) -> Option<(Live, TempDir)> {
     match there {
         Ok(mut child) => drop(child.wait()),
         Err(error) => {
-            crate::kit::skip(format_args!("make does not run: {error}; cure: apt-get install make"));
+            crate::support::skip(format_args!("make does not run: {error}; cure: apt-get install make"));
             return None;
         }
     }
-    Some((Live::start(&command), folder))
+    Some((Run::start(&command), folder))
 }
 
-/// A job that sleeps, and says when it began and when it ended. What it says of itself lies within
-/// the time in which its slot is taken, however late others hear of it.
+/// A job that sleeps, and prints when it began and when it ended. Both times lie within
+/// the time in which its slot is taken, however late others notice it.
 const TIMED: &str = "\"date +%s.%N; KID sleep-ms {}; date +%s.%N\"";
 
 /// How many of [`TIMED`] ran at the same time.
-fn peak(ended: &Ended) -> usize {
+fn peak(ended: &RunOutput) -> usize {
     let text = ended.text();
-    let times: Vec<f64> = text.lines().map(|line| line.parse().expect("a time")).collect();
+    let times: Vec<f64> = text.lines().map(|line| line.parse().expect("parse time")).collect();
     let spans: Vec<Range<f64>> = times.chunks(2).map(|pair| pair[0]..pair[1]).collect();
     let at_once = |begin: f64| spans.iter().filter(|span| span.contains(&begin)).count();
     spans.iter().map(|span| at_once(span.start)).max().unwrap_or(0)
 }
 
 #[test]
-fn jobs_run_in_the_slots_that_make_lends() {
+fn jobs_run_within_the_tokens_of_make() {
     let rule = format!("+MINDER run --no-record -j8 {TIMED} ::: 201 202 203 204 205 206 207 208 209");
     let Some((ended, _folder)) = make("-j3", &rule) else { return };
-    let ended = ended.code(0);
+    let ended = ended.exit_code(0);
     assert!(!ended.err.contains(LOST), "{}", ended.err);
     let peak = peak(&ended);
     assert!((2..=3).contains(&peak), "{peak} at once: {}", ended.text());
 }
 
 #[test]
-fn jobs_that_wait_for_each_other_run_all_at_once() {
+fn pipe_jobs_ignore_tokens_and_run_at_once() {
     let rule = "+printf '1\\n2\\n3\\n' | MINDER run --no-record --pipe --shard 1 -j8 cat";
     let Some((ended, _folder)) = make("-j2", rule) else { return };
-    let ended = ended.code(0);
+    let ended = ended.exit_code(0);
     assert!(ended.err.contains("run all at once") && !ended.err.contains(LOST), "{}", ended.err);
     assert_eq!(ended.sorted(), ["1", "2", "3"]);
 }
 
 #[test]
-fn a_build_of_two_slots_lends_one() {
+fn two_slots_lend_one_token() {
     let rule = format!("+MINDER run --no-record -j8 {TIMED} ::: 51 52 53 54");
     let Some((ended, _folder)) = make("-j2", &rule) else { return };
-    let ended = ended.code(0);
+    let ended = ended.exit_code(0);
     assert!(!ended.err.contains(LOST));
     assert!(peak(&ended) <= 2, "{}", ended.text());
 }
 
 #[test]
-fn tokens_come_back_from_a_run_that_fails_or_is_halted() {
+fn failed_or_halted_run_returns_tokens() {
     for jobs in
         ["KID exit {} ::: 1 2 3 4 5 6", "KID kill-self {} ::: 9 15 9 15", "/no/such/program ::: 1 2 3"]
     {
@@ -93,13 +93,13 @@ fn tokens_come_back_from_a_run_that_fails_or_is_halted() {
         else {
             return;
         };
-        assert!(!ended.code(2).err.contains(LOST), "{jobs}");
+        assert!(!ended.exit_code(2).err.contains(LOST), "{jobs}");
     }
 }
 
 /// Of the process that make started, the parent of the worker, and the worker.
 #[test]
-fn tokens_come_back_from_a_run_that_is_killed() {
+fn killed_run_returns_tokens() {
     for victim in 0..3 {
         // The other rule ends later, so that make counts its tokens when the guardians have done their
         // work.
@@ -108,73 +108,75 @@ fn tokens_come_back_from_a_run_that_is_killed() {
         let rule = format!("+{own}\nother:\n\t-KID await go over");
         let Some(there) = make_live("-k -j4 all other", &rule) else { return };
         let (mut live, folder) = there;
-        let (own, go) = (folder.path().join("own"), folder.path().join("go"));
+        let own = folder.path().join("own");
+        let go = folder.path().join("go");
         let outer = || super::pids(&file(&own)).first().copied();
         // Three tokens are lent: one is the other rule's, and our first job needs none.
         let jobs = || outer().and_then(super::runner).map(super::children).unwrap_or_default();
-        let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("testkid");
-        live.until_true("three jobs", || jobs().iter().filter(|pid| is_kid(pid)).count() == 3);
-        let outer = outer().expect("a run");
+        let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("test_child");
+        live.wait_until_true("three jobs", || jobs().iter().filter(|pid| is_kid(pid)).count() == 3);
+        let outer = outer().expect("find run");
         let killed = [outer, super::children(outer)[0], super::runner(outer).expect("a worker")][victim];
-        let pid = rustix::process::Pid::from_raw(killed.cast_signed()).expect("a pid");
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("a process");
-        live.until("an error", |record| {
+        let pid = rustix::process::Pid::from_raw(killed.cast_signed()).expect("valid pid");
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("signal process");
+        live.wait_until("an error", |record| {
             String::from_utf8_lossy(&record.outs[1]).contains("Error 137")
                 || String::from_utf8_lossy(&record.outs[1]).contains("Killed")
         });
-        live.listen(std::time::Duration::from_millis(500));
-        std::fs::write(go, "").expect("a file");
-        let ended = live.finish().code(2);
+        live.read_for(std::time::Duration::from_millis(500));
+        std::fs::write(go, "").expect("write file");
+        let ended = live.wait().exit_code(2);
         assert!(!ended.err.contains(LOST), "{victim}: {}", ended.err);
     }
 }
 
 #[test]
-fn a_jobserver_out_of_reach_is_said_once() {
+fn unreachable_jobserver_is_reported_once() {
     let rule = format!("MINDER run --no-record -j4 {TIMED} ::: 101 102 103 104 105 106");
     let Some((ended, _folder)) = make("-j3", &rule) else { return };
-    let ended = ended.code(0).mentions("jobserver `3,4` cannot be reached");
+    let ended = ended.exit_code(0).stderr_contains("jobserver `3,4` cannot be reached");
     assert_eq!(ended.err.matches("jobserver").count(), 2, "{}", ended.err);
     assert!((2..=4).contains(&peak(&ended)), "{}", ended.text());
 }
 
 #[test]
-fn a_run_may_stay_out_of_it() {
+fn no_jobserver_flag_ignores_tokens() {
     let rule = "MINDER run --no-record --no-jobserver -j4 KID sleep-ms {} ::: 1 2 3";
     let Some((ended, _folder)) = make("-j3", rule) else { return };
-    assert_eq!(ended.code(0).err, "");
+    assert_eq!(ended.exit_code(0).err, "");
     let rule = format!("+MINDER run --no-record --no-jobserver -j6 {TIMED} ::: 301 302 303 304 305 306");
     let Some((ended, _folder)) = make("-j2", &rule) else { return };
-    let ended = ended.code(0);
+    let ended = ended.exit_code(0);
     assert!(!ended.err.contains(LOST));
     assert!(peak(&ended) > 2, "{}", ended.text());
 }
 
 #[test]
-fn a_make_within_a_job_takes_part() {
+fn make_inside_a_job_joins_the_jobserver() {
     let inner = "all: a b c\\na b c:;@mkdir run.$$@; ls -d run.* | wc -l; sleep 0.4; rmdir run.$$@";
     let rule =
         format!("+printf '{inner}\\n' > inner.mk; MINDER run --no-record make -s -f inner.mk {{}} ::: all");
     let Some((ended, _folder)) = make("-j3", &rule) else { return };
-    let ended = ended.code(0);
+    let ended = ended.exit_code(0);
     assert_eq!(ended.err, "");
     let most = ended.text().lines().filter_map(|line| line.trim().parse::<u32>().ok()).max();
     assert!(most.is_some_and(|most| (2..=3).contains(&most)), "{}", ended.text());
     let rule = "+MINDER run --no-record KID echo-env {} ::: 1";
     let Some((ended, _folder)) = make("-k -j3", rule) else { return };
-    assert!(ended.code(0).text().contains("jobserver"));
+    assert!(ended.exit_code(0).text().contains("jobserver"));
 }
 
 #[test]
-fn jobs_hear_nothing_of_descriptors_that_they_do_not_have() {
+fn closed_descriptors_are_removed_from_makeflags() {
     let rule = "+MINDER run --no-record --close-fds KID echo-env {} ::: 1";
     let Some((ended, _folder)) = make("-k -j3", rule) else { return };
-    let text = ended.code(0).text();
+    let text = ended.exit_code(0).text();
     assert!(!text.contains("--jobserver"), "{text}");
     assert!(text.lines().any(|line| line.starts_with("\"MAKEFLAGS\"=") && line.contains('k')), "{text}");
     // A make within a job runs, and has nothing to complain about.
-    let rule = "+printf 'a b:;@echo inner' > inner.mk; MINDER run --no-record --close-fds make -s -f inner.mk {} ::: a b";
+    let rule = "+printf 'a b:;@echo inner' > inner.mk; MINDER run --no-record --close-fds make -s -f \
+        inner.mk {} ::: a b";
     let Some((ended, _folder)) = make("-j3", rule) else { return };
-    let ended = ended.code(0);
+    let ended = ended.exit_code(0);
     assert_eq!((ended.text().as_str(), ended.err.as_str()), ("inner\ninner\n", ""));
 }

@@ -1,4 +1,4 @@
-//! What the command says when something is wrong: every message, with how it comes about.
+//! Every message of the command about an error, with its cause.
 //!
 //! The tables are the files beside this one. A case is what a terminal would show, in paragraphs:
 //!
@@ -11,13 +11,13 @@
 //!
 //! Words are quoted as for a shell: `'…'`, or `$'…'` with `\n`, `\r`, `\t`, `\0`, `\\` and `\xff`.
 //! The lines are all of stderr; `***` in them stands for anything. `exit 255` is left out; with
-//! `exit *` the run is killed when it has said the lines. `DIR` is the folder of the case, in which
-//! it runs, `ID` the run that was given, `KID` testkid, `TMPDIR` the system's variable
-//! for temporary files, and `X3000` a word of so many letters. What `given` knows is in
+//! `exit *` the run is killed when it has printed the lines. `DIR` is the directory of the case, in
+//! which it runs, `ID` the run that was given, `KID` test_child, `TMPDIR` the platform's variable
+//! for temporary files, and `X3000` a word of that many letters. What `given` knows is in
 //! [`Scene::give`].
 //!
 //! All of it holds on Linux and on Windows, where both slashes are one, `\xff` in a word is half of
-//! a pair of surrogates, and the words for an error of the system are its own: see [`ERRORS`]. What
+//! a pair of surrogates, and the text of an OS error differs: see [`ERRORS`]. What
 //! holds on one of them alone has a line more, with the reason:
 //!
 //! ```text
@@ -26,7 +26,7 @@
 //!
 //! The table `windows` is of Windows alone.
 //!
-//! Whoever adds a message adds a case: `every_message_is_in_a_table` reads the sources for those
+//! A new message needs a case: `every_message_has_a_case` searches the sources for those
 //! that have none.
 #![cfg(any(target_os = "linux", windows))]
 
@@ -46,8 +46,8 @@ use std::time::{Duration, SystemTime};
 use minder::{Command, ExitStatus};
 use minder_os::system_paths::TEMP_DIR_VARIABLE;
 
-use super::{Live, MINDER, input, text};
-use crate::kit::{KID, TESTKID};
+use super::{MINDER, Run, input, text};
+use crate::support::{KID, TEST_CHILD};
 
 /// The tables.
 const TABLES: &[(&str, &str)] = &[
@@ -60,21 +60,21 @@ const TABLES: &[(&str, &str)] = &[
     ("windows", include_str!("messages/windows.txt")),
 ];
 
-/// The system that these tests run on, as `only` names it.
+/// The operating system of these tests, as `only` names it.
 const HERE: &str = std::env::consts::OS;
 
 /// How many cases run at once: they wait for processes more than they work.
 const AT_ONCE: usize = 4;
 
-/// Errors of the system as the tables have them, and their numbers on Windows ("System Error
+/// OS errors as the tables have them, and their numbers on Windows ("System Error
 /// Codes"), whose words for them differ between versions and languages.
 const ERRORS: &[(&str, &[i32])] = &[
     // ERROR_FILE_NOT_FOUND, ERROR_PATH_NOT_FOUND.
     ("no such file or directory", &[2, 3]),
-    // ERROR_ACCESS_DENIED: so it calls a folder where a file is wanted.
+    // ERROR_ACCESS_DENIED: so it calls a directory where a file is wanted.
     ("is a directory", &[5]),
-    // ERROR_PATH_NOT_FOUND, ERROR_DIRECTORY; ERROR_ALREADY_EXISTS where the folder above is made, which is a
-    // file.
+    // ERROR_PATH_NOT_FOUND, ERROR_DIRECTORY; ERROR_ALREADY_EXISTS where the directory above is made, which
+    // is a file.
     ("not a directory", &[3, 267, 183]),
     // ERROR_FILE_EXISTS, ERROR_ALREADY_EXISTS.
     ("file exists", &[80, 183]),
@@ -82,7 +82,7 @@ const ERRORS: &[(&str, &[i32])] = &[
     ("bad file descriptor", &[5]),
 ];
 
-/// Variables of whoever runs the tests that would be heard.
+/// Variables of the environment of the tests that minder would read.
 const HEARD: &[&str] = &[
     "MINDER_BACKEND",
     "XDG_STATE_HOME",
@@ -103,7 +103,7 @@ struct Case {
     words: Vec<Vec<u8>>,
     line: &'static str,
     says: Vec<&'static str>,
-    /// None: it goes on, and is killed.
+    /// None: it continues, and is killed.
     code: Option<i32>,
 }
 
@@ -133,7 +133,7 @@ fn cases(table: &'static str) -> Vec<Case> {
     cases
 }
 
-/// The system that `only` names, with a reason behind it.
+/// The operating system that `only` names, with a reason behind it.
 fn only_system(text: &'static str) -> &'static str {
     let (system, why) = text.split_once(" # ").unwrap_or((text, ""));
     assert!(["linux", "windows"].contains(&system) && !why.is_empty(), "only {text}: which system, and why?");
@@ -182,7 +182,7 @@ fn os(word: Vec<u8>) -> OsString {
     std::os::unix::ffi::OsStringExt::from_vec(word)
 }
 
-/// A word of a command line; what is no UTF-8 is half of a pair of surrogates.
+/// A word of a command line; what is not UTF-8 is half of a pair of surrogates.
 #[cfg(windows)]
 fn os(word: Vec<u8>) -> OsString {
     let text = String::from_utf8_lossy(&word);
@@ -191,7 +191,8 @@ fn os(word: Vec<u8>) -> OsString {
 }
 
 fn unescape(text: &str) -> Vec<u8> {
-    let (mut out, mut rest) = (Vec::new(), text.as_bytes());
+    let mut out = Vec::new();
+    let mut rest = text.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {
         let (meant, used) = match (byte, after) {
             (b'\\', [b'n', ..]) => (b'\n', 2),
@@ -225,14 +226,15 @@ struct Scene {
 
 impl Scene {
     fn new(case: &Case) -> Self {
-        let folder = super::folder();
+        let folder = super::temp_dir();
         let dir = match cfg!(windows) {
-            // Canonical paths have a form there that nobody types.
+            // Canonical paths have an unusual form there.
             true => std::path::absolute(folder.path()),
             false => fs::canonicalize(folder.path()),
         };
         let dir = dir.expect("our folder");
-        let (command, variables) = (vec![MINDER.into()], Vec::new());
+        let command = vec![MINDER.into()];
+        let variables = Vec::new();
         let mut scene = Self {
             _folder: folder,
             dir,
@@ -254,27 +256,28 @@ impl Scene {
         let (name, text) = rest.split_once(' ').unwrap_or((rest, ""));
         let path = self.dir.join(name);
         match what {
-            "file" => fs::write(path, self.filled(unescape(text))).expect("a file"),
-            "folder" => fs::create_dir_all(path).expect("a folder"),
+            "file" => fs::write(path, self.filled(unescape(text))).expect("write file"),
+            "folder" => fs::create_dir_all(path).expect("create directory"),
             #[cfg(unix)]
-            "link" => std::os::unix::fs::symlink(text, path).expect("a link"),
+            "link" => std::os::unix::fs::symlink(text, path).expect("create symbolic link"),
             "input" => self.input = self.filled(unescape(rest)),
-            // So many lines as input.
+            // That many lines as input.
             "lines" => {
-                self.input = (0..name.parse().expect("a number")).flat_map(|_: u32| *b"a line\n").collect()
+                self.input =
+                    (0..name.parse().expect("parse number")).flat_map(|_: u32| *b"a line\n").collect()
             }
             "set" => self.variables.push((name.to_owned(), Some(text.to_owned()))),
             "unset" => self.variables.push((name.to_owned(), None)),
             "stdout" => self.stdout = fs::OpenOptions::new().write(true).open(name).ok(),
             // Standard output is this file, and open for reading only.
             "unwritable" => self.stdout = fs::File::open(path).ok(),
-            // The circumstances of testkid's `as`.
-            "as" => self.command = vec![TESTKID.into(), "as".into(), name.into(), MINDER.into()],
+            // The circumstances of test_child's `as`.
+            "as" => self.command = vec![TEST_CHILD.into(), "as".into(), name.into(), MINDER.into()],
             // An earlier run.
             "run" => {
                 let mut command = Command::new(MINDER);
                 command.arg("run").args(split(rest).into_iter().map(|word| os(self.filled(word))));
-                Live::start(self.dressed(&mut command)).finish();
+                Run::start(self.dressed(&mut command)).wait();
             }
             // A change in the record of that run, or the end of one of its files.
             "edit" => {
@@ -282,36 +285,38 @@ impl Scene {
                 let before = fs::read_to_string(&file).expect("a file of the record");
                 let (old, new) = text.split_once(" => ").expect("what it was and what it becomes");
                 assert!(before.contains(old), "{line}: {before}");
-                fs::write(file, before.replace(old, new)).expect("a file of the record");
+                fs::write(file, before.replace(old, new)).expect("write file");
             }
-            "remove" => fs::remove_file(self.run().join(name)).expect("a file of the record"),
-            // A folder where a file was, of the record.
+            "remove" => fs::remove_file(self.run().join(name)).expect("remove file"),
+            // A directory where a file was, of the record.
             "spoil" => {
                 let _ = fs::remove_file(self.run().join(name));
-                fs::create_dir(self.run().join(name)).expect("a folder in the record");
+                fs::create_dir(self.run().join(name)).expect("create directory");
             }
             // Nothing was written to the run for long.
             "age" => {
                 let manifest = self.run().join("manifest.json");
                 let text = fs::read_to_string(&manifest).expect("a manifest");
-                fs::write(manifest, text.replace("\"at\": 1", "\"at\": ")).expect("a manifest");
+                fs::write(manifest, text.replace("\"at\": 1", "\"at\": ")).expect("write file");
                 let then = SystemTime::now() - Duration::from_secs(60 * 86_400);
-                for entry in
-                    fs::read_dir(self.run()).expect("a run").flatten().filter(|it| it.path().is_file())
+                for entry in fs::read_dir(self.run())
+                    .expect("list directory")
+                    .flatten()
+                    .filter(|it| it.path().is_file())
                 {
                     let file =
                         fs::OpenOptions::new().append(true).open(entry.path()).expect("a file of the record");
-                    file.set_modified(then).expect("its time");
+                    file.set_modified(then).expect("set modification time");
                 }
             }
-            "delete" => fs::remove_file(path).expect("a file"),
-            // Somebody else holds its lock.
+            "delete" => fs::remove_file(path).expect("remove file"),
+            // Another process holds its lock.
             "lock" => {
                 let path = match name.strip_prefix("ID/") {
                     Some(rest) => self.run().join(rest),
                     None => path,
                 };
-                let file = fs::OpenOptions::new().create(true).append(true).open(path).expect("a file");
+                let file = fs::OpenOptions::new().create(true).append(true).open(path).expect("open file");
                 file.lock().expect("its lock");
                 self.locked.push(file);
             }
@@ -338,8 +343,8 @@ impl Scene {
             Ok(text) => text,
             Err(error) => return error.into_bytes(),
         };
-        // In a line of several words it is a word of its own, whatever its path.
-        let kid = if text == "KID" || cfg!(windows) { TESTKID } else { KID };
+        // In a line of several words it is a separate argument, for any path.
+        let kid = if text == "KID" || cfg!(windows) { TEST_CHILD } else { KID };
         let mut text = text.replace("DIR", &self.dir.to_string_lossy()).replace("KID", kid);
         if let Some(id) = self.ids().first() {
             text = text.replace("ID", id);
@@ -354,7 +359,7 @@ impl Scene {
     fn plain(&self, text: &str) -> String {
         let slashes = |text: &str| if cfg!(windows) { text.replace('\\', "/") } else { text.to_owned() };
         let mut text = slashes(text).replace(&slashes(&self.dir.to_string_lossy()), "DIR");
-        text = text.replace(KID, "KID").replace(&slashes(TESTKID), "KID");
+        text = text.replace(KID, "KID").replace(&slashes(TEST_CHILD), "KID");
         for id in self.ids() {
             text = text.replace(&id, "ID");
         }
@@ -371,7 +376,7 @@ impl Scene {
         if cfg!(unix) {
             command.env("SHELL", "/bin/sh");
         }
-        command.env("LC_ALL", "C.UTF-8").env("HOME", &self.dir).env("PATH", with_testkid());
+        command.env("LC_ALL", "C.UTF-8").env("HOME", &self.dir).env("PATH", path_with_test_child());
         command.env("MINDER_STATE_DIR", self.dir.join("state")).current_dir(&self.dir);
         for (name, value) in &self.variables {
             let name = if name == "TMPDIR" { TEMP_DIR_VARIABLE } else { name };
@@ -391,12 +396,12 @@ impl Scene {
         command.args(case.words.iter().map(|word| os(self.filled(word.clone()))));
         self.dressed(&mut command);
         if let Some(file) = &self.stdout {
-            command.stdout(file.try_clone().expect("an output"));
+            command.stdout(file.try_clone().expect("duplicate handle"));
         }
-        let mut live = Live::start(&command);
+        let mut live = Run::start(&command);
         let (code, err) = match case.code {
             Some(_) => {
-                let ended = live.finish();
+                let ended = live.wait();
                 let code = match ended.status {
                     ExitStatus::Exited(code) => code.to_string(),
                     status => format!("{status:?}"),
@@ -404,7 +409,7 @@ impl Scene {
                 (code, ended.err)
             }
             None => {
-                live.until("message", |record| text(&record.outs[1]).lines().count() >= case.says.len());
+                live.wait_until("message", |record| text(&record.outs[1]).lines().count() >= case.says.len());
                 ("*".to_owned(), text(&live.record().outs[1]))
             }
         };
@@ -421,15 +426,16 @@ impl Scene {
     }
 }
 
-/// `PATH` with the folder of testkid: words that are separated by blanks cannot name it otherwise.
-fn with_testkid() -> OsString {
-    let own = crate::kit::testkid_folder();
+/// `PATH` with the directory of test_child: words that are separated by spaces cannot name it
+/// otherwise.
+fn path_with_test_child() -> OsString {
+    let own = crate::support::test_child_dir();
     let all = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(own).chain(std::env::split_paths(&all));
     std::env::join_paths(folders).expect("folders without colons")
 }
 
-/// Whether a line is as a pattern has it, in the words of this system.
+/// Whether a line is as a pattern has it, in the arguments of this system.
 fn says(line: &str, pattern: &str) -> bool {
     if cfg!(unix) {
         return matches(line, pattern);
@@ -440,7 +446,7 @@ fn says(line: &str, pattern: &str) -> bool {
     matches(line, &pattern) || told.any(|(words, told)| matches(line, &pattern.replace(words, &told)))
 }
 
-/// The system's words for an error, as a part of a sentence.
+/// The text of an OS error, as a part of a sentence.
 fn spoken(number: i32) -> String {
     let text = io::Error::from_raw_os_error(number).to_string();
     let text = text.split(" (os error").next().unwrap_or_default().trim_end_matches('.');
@@ -462,19 +468,20 @@ fn matches(line: &str, pattern: &str) -> bool {
 }
 
 fn play(table: &str) {
-    let (_, text) = TABLES.iter().find(|(name, _)| *name == table).expect("a table");
+    let (_, text) = TABLES.iter().find(|(name, _)| *name == table).expect("read table");
     let cases = cases(text);
-    let (next, wrong) = (Mutex::new(cases.iter().enumerate()), Mutex::new(Vec::new()));
-    let take = || next.lock().expect("a list").next();
+    let next = Mutex::new(cases.iter().enumerate());
+    let wrong = Mutex::new(Vec::new());
+    let take = || next.lock().expect("lock list").next();
     let work = || {
         while let Some((at, case)) = take() {
             if let Err(said) = Scene::new(case).play(case) {
-                wrong.lock().expect("a list").push((at, said));
+                wrong.lock().expect("lock list").push((at, said));
             }
         }
     };
     thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(work))));
-    let mut wrong = wrong.into_inner().expect("a list");
+    let mut wrong = wrong.into_inner().expect("lock list");
     wrong.sort();
     let wrong: String = wrong.into_iter().map(|(_, said)| format!("{said}\n")).collect();
     assert!(wrong.is_empty(), "said otherwise:\n\n{wrong}");
@@ -482,44 +489,44 @@ fn play(table: &str) {
 }
 
 #[test]
-fn of_flags() {
+fn flag_messages_match() {
     play("flags");
 }
 
 #[test]
-fn of_shell_lines() {
+fn template_messages_match() {
     play("template");
 }
 
 #[test]
-fn of_the_compatible_face() {
+fn parallel_messages_match() {
     play("parallel");
 }
 
 #[test]
-fn of_the_record() {
+fn record_messages_match() {
     play("record");
 }
 
 #[test]
-fn of_runs() {
+fn run_messages_match() {
     play("run");
 }
 
 #[test]
-fn of_benches_with_children() {
+fn bench_children_messages_match() {
     play("bench_children");
 }
 
 #[cfg(windows)]
 #[test]
-fn of_windows() {
+fn windows_messages_match() {
     play("windows");
 }
 
 #[test]
-fn without_a_word_help_is_shown_as_an_error() {
-    let ended = super::ended("").code(255);
+fn missing_verb_shows_help_as_an_error() {
+    let ended = super::run_to_end("").exit_code(255);
     assert!(
         ended.out.is_empty() && ended.err.contains("Usage: ") && ended.err.contains("doctor"),
         "{ended:?}"
@@ -527,7 +534,7 @@ fn without_a_word_help_is_shown_as_an_error() {
 }
 
 #[test]
-fn each_message_is_one_line_in_our_manner() {
+fn each_message_follows_the_style() {
     for (table, text) in TABLES {
         for line in text.lines().filter(|line| line.starts_with("minder: ")) {
             let begin = line["minder: ".len()..].chars().next().unwrap_or_default();
@@ -540,7 +547,7 @@ fn each_message_is_one_line_in_our_manner() {
 
 #[cfg(target_os = "linux")] // The sources are the same everywhere.
 #[test]
-fn every_message_is_in_a_table() {
+fn every_message_has_a_case() {
     let lines: Vec<&str> = TABLES.iter().flat_map(|(_, text)| text.lines()).collect();
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../crates"));
     sources::check(root, &lines);

@@ -1,4 +1,4 @@
-//! What jobs write: whole, job by job, byte for byte, and what happens when nobody can take it.
+//! What jobs write: whole, job by job, byte for byte, and what happens when no reader takes it.
 
 use std::fs;
 use std::io::Read;
@@ -8,53 +8,53 @@ use minder::Stdio;
 
 #[cfg(target_os = "linux")]
 use super::is_root;
-use super::{Live, ended, fed, folder, input, jobs_in, minder, path, pipe, scripted};
-use crate::kit::patterned;
+use super::{Run, input, jobs_in, minder, path, pipe, run_to_end, run_with_input, temp_dir, with_script};
+use crate::support::patterned;
 
 const MIB: usize = 1 << 20;
 
-/// The variable that names the folder for temporary files.
+/// The variable that names the directory for temporary files.
 const TEMPORARY: &str = if cfg!(windows) { "TMP" } else { "TMPDIR" };
 
-/// A folder that is not there, and how its name ends when it is told.
+/// A directory that is not there, and how its name ends when it is reported.
 const NOWHERE: &str = "/no/such/folder";
 const NOWHERE_TOLD: &str = if cfg!(windows) { r":\no\such\folder\`" } else { "`/no/such/folder`" };
 
-/// The command, with this folder for temporary files.
+/// The command, with this directory for temporary files.
 fn temporary<'a>(command: &'a mut minder::Command, folder: &str) -> &'a mut minder::Command {
     command.env(TEMPORARY, folder)
 }
 
 #[test]
-fn large_outputs_come_job_by_job_and_whole() {
-    let folder = folder();
+fn large_outputs_are_grouped_and_complete() {
+    let folder = temp_dir();
     let jobs: String = (0..8).map(|id| format!("{id},{},{},0\n", 5 * MIB + id, MIB / 2 + id)).collect();
     let mut command = minder("run -j8 KID job");
     temporary(&mut command, path(folder.path())).stdin(input(jobs.as_bytes()));
-    let ended = Live::start(&command).finish().code(0);
+    let ended = Run::start(&command).wait().exit_code(0);
     for stream in [&ended.out, &ended.errors] {
         let mut ids = jobs_in(stream);
         ids.sort_unstable();
         assert_eq!(ids, (0..8).collect::<Vec<_>>());
     }
-    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0, "spill files are left");
+    assert_eq!(fs::read_dir(folder.path()).expect("list directory").count(), 0, "spill files are left");
 }
 
 // Modes, and files without a name.
 #[cfg(target_os = "linux")]
 #[test]
-fn spill_files_are_private_and_vanish() {
+fn spill_files_are_private_and_removed() {
     use std::os::unix::fs::MetadataExt;
 
-    let folder = folder();
+    let folder = temp_dir();
     let wait = folder.path().join("wait");
     let own = folder.path().join("tmp");
-    fs::create_dir(&own).expect("a folder");
+    fs::create_dir(&own).expect("create directory");
     let mut command = minder("run -j2 --no-record");
-    command.arg(format!("{KID} spew 6000000; {KID} await {{}} done", KID = crate::kit::KID));
-    let mut live = Live::start(command.args([":::", path(&wait), path(&wait)]).env("TMPDIR", &own));
+    command.arg(format!("{KID} spew 6000000; {KID} await {{}} done", KID = crate::support::KID));
+    let mut live = Run::start(command.args([":::", path(&wait), path(&wait)]).env("TMPDIR", &own));
     let outer = live.pid();
-    // Nothing is told as yet: the output waits where nobody else can read it.
+    // Nothing is reported as yet: the output waits in private files.
     let spilled = || {
         let Some(runner) = super::runner(outer) else { return 0 };
         let files = fs::read_dir(format!("/proc/{runner}/fd")).into_iter().flatten().flatten();
@@ -65,21 +65,21 @@ fn spill_files_are_private_and_vanish() {
         let private = |file: &fs::Metadata| file.nlink() == 0 || file.mode() & 0o077 == 0;
         files.map(|file| if private(&file) { file.size() } else { panic!("a file for all: {file:?}") }).sum()
     };
-    live.until_true("a spill file", || spilled() > 4_000_000);
-    for item in fs::read_dir(&own).expect("a folder").flatten() {
+    live.wait_until_true("a spill file", || spilled() > 4_000_000);
+    for item in fs::read_dir(&own).expect("list directory").flatten() {
         assert_eq!(item.metadata().map_or(0, |it| it.mode() & 0o077), 0, "{item:?} is for all");
     }
     assert!(live.record().outs[0].is_empty());
-    fs::write(&wait, "").expect("a file");
-    let ended = live.finish().code(0);
+    fs::write(&wait, "").expect("write file");
+    let ended = live.wait().exit_code(0);
     assert_eq!(ended.out.len(), 2 * 6_000_005);
     assert!(ended.out[..6_000_000] == patterned(6_000_000) && ended.out.ends_with(b"done\n"));
-    assert_eq!(fs::read_dir(&own).expect("a folder").count(), 0, "spill files are left");
+    assert_eq!(fs::read_dir(&own).expect("list directory").count(), 0, "spill files are left");
 }
 
 #[test]
-fn bytes_are_not_touched() {
-    let ended = fed("run -j1 KID job", b"0,300,0,0\n1,0,700,0\n2,1,1,0").code(0);
+fn output_bytes_are_unchanged() {
+    let ended = run_with_input("run -j1 KID job", b"0,300,0,0\n1,0,700,0\n2,1,1,0").exit_code(0);
     let stream = |parts: &[(usize, usize)]| -> Vec<u8> {
         parts
             .iter()
@@ -93,17 +93,17 @@ fn bytes_are_not_touched() {
 }
 
 #[test]
-fn stdout_and_stderr_stay_apart_and_in_step() {
+fn stdout_precedes_stderr_on_a_shared_pipe() {
     let (mut reader, writer) = pipe();
     // Byte by byte, which a slow machine shows as it comes.
     let verb = if cfg!(windows) { "script 9 9 0 ::: 0" } else { "both 9 ::: 1" };
     let mut command = minder(&format!("run -j1 KID {verb}"));
     let both = Stdio::from(writer);
-    let live = Live::start(command.stdout(both.clone()).stderr(both.clone()));
+    let live = Run::start(command.stdout(both.clone()).stderr(both.clone()));
     drop((command, both));
     let mut all = String::new();
     reader.read_to_string(&mut all).expect("the output");
-    live.finish().code(0);
+    live.wait().exit_code(0);
     let once = String::from_utf8(patterned(9)).expect("letters");
     assert_eq!(all, once.repeat(2), "through one pipe a job's stdout comes first, then its stderr");
 }
@@ -111,110 +111,113 @@ fn stdout_and_stderr_stay_apart_and_in_step() {
 // Windows has no device that is always full.
 #[cfg(unix)]
 #[test]
-fn a_full_device_is_one_line() {
+fn full_device_is_one_line_of_error() {
     for line in ["run -j2 KID spew 10 ::: 1 2", "run -j2 KID spew 100000 ::: 1 2 3 4", "doctor"] {
-        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
-        let ended = Live::start(minder(line).stdout(full)).finish().code(255);
-        ended.complains(&["standard output: no space left on device"]);
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("open /dev/full");
+        let ended = Run::start(minder(line).stdout(full)).wait().exit_code(255);
+        ended.error_line(&["standard output: no space left on device"]);
     }
 }
 
 #[test]
-fn a_reader_that_goes_ends_the_run() {
+fn closed_reader_ends_the_run() {
     let (mut reader, writer) = pipe();
     let mut command = minder("run -j2 KID spew 70000");
-    // So many bytes at once: few of them take long under Wine.
+    // That many bytes at once: few of them take long under Wine.
     let line: &[u8] = if cfg!(windows) { b"4000\n" } else { b"1\n" };
-    let mut live = Live::start(command.stdin(input(&line.repeat(20_000))).stdout(writer));
+    let mut live = Run::start(command.stdin(input(&line.repeat(20_000))).stdout(writer));
     drop(command);
     let mut first = [0; 10];
-    reader.read_exact(&mut first).expect("output");
+    reader.read_exact(&mut first).expect("read bytes");
     drop(reader);
-    live.until("end", |record| record.done.is_some());
-    let ended = live.finish().code(141).says("");
+    live.wait_until("end", |record| record.done.is_some());
+    let ended = live.wait().exit_code(141).stderr("");
     assert!(ended.wall < Duration::from_secs(10), "{:?}", ended.wall);
 }
 
 #[test]
-fn jobs_are_told_when_the_reader_is_gone() {
+fn jobs_are_terminated_when_the_reader_is_gone() {
     let (mut reader, writer) = pipe();
     let mut command = minder("run -j3 --grace 60");
     let line = "case {} in a) echo a; exit;; b) exec KID sleep-ms 600000;; esac; echo c";
-    scripted(&mut command, line).args([":::", "b", "a"]).args(["c"; 500]);
-    let live = Live::start(command.stdout(writer));
+    with_script(&mut command, line).args([":::", "b", "a"]).args(["c"; 500]);
+    let live = Run::start(command.stdout(writer));
     drop(command);
     let mut first = [0; 1];
-    reader.read_exact(&mut first).expect("output");
+    reader.read_exact(&mut first).expect("read bytes");
     drop(reader);
-    let ended = live.finish().code(141).says("");
+    let ended = live.wait().exit_code(141).stderr("");
     assert!(ended.wall < Duration::from_secs(10), "{:?}", ended.wall);
 }
 
 // Anonymous pipes of Windows always block.
 #[cfg(unix)]
 #[test]
-fn output_that_does_not_block_is_waited_for() {
+fn nonblocking_stdout_is_waited_for() {
     let (mut reader, writer) = pipe();
-    rustix::io::ioctl_fionbio(&writer, true).expect("a pipe that does not block");
+    rustix::io::ioctl_fionbio(&writer, true).expect("set nonblocking mode");
     let jobs: String = (0..20).map(|id| format!("{id},100000,0,0\n")).collect();
     let mut command = minder("run -j4 KID job");
-    let mut live = Live::start(command.stdin(input(jobs.as_bytes())).stdout(writer));
+    let mut live = Run::start(command.stdin(input(jobs.as_bytes())).stdout(writer));
     drop(command);
     // Long enough that the pipe is full.
-    live.listen(Duration::from_millis(300));
+    live.read_for(Duration::from_millis(300));
     let mut all = Vec::new();
-    reader.read_to_end(&mut all).expect("the output");
-    assert_eq!(jobs_in(&live.finish().code(0).errors).len(), 20);
+    reader.read_to_end(&mut all).expect("read to end");
+    assert_eq!(jobs_in(&live.wait().exit_code(0).errors).len(), 20);
     assert_eq!(jobs_in(&all).len(), 20);
 }
 
 #[test]
-fn no_folder_for_temporary_files_is_one_line() {
+fn missing_temporary_directory_is_one_line_of_error() {
     let mut command = minder("run -j2 --no-record KID job");
     temporary(&mut command, NOWHERE).stdin(input(b"0,6000000,0,0\n1,6000000,0,0\n2,10,0,0\n"));
-    let ended = Live::start(&command).finish().code(255).mentions(NOWHERE_TOLD).mentions(TEMPORARY);
+    let ended =
+        Run::start(&command).wait().exit_code(255).stderr_contains(NOWHERE_TOLD).stderr_contains(TEMPORARY);
     jobs_in(&ended.out);
     // Small outputs need none.
     let mut command = minder("run -j2 --no-record KID job");
     temporary(&mut command, NOWHERE).stdin(input(b"0,100000,0,0\n1,0,100000,0\n"));
-    assert_eq!(jobs_in(&Live::start(&command).finish().code(0).out).len(), 2);
+    assert_eq!(jobs_in(&Run::start(&command).wait().exit_code(0).out).len(), 2);
 }
 
 #[test]
-fn pieces_of_jobs_that_a_failure_of_ours_killed_are_not_shown() {
-    let folder = folder();
+fn partial_output_of_jobs_killed_by_an_error_is_not_shown() {
+    let folder = temp_dir();
     let mark = folder.path().join("mark");
     let mut command = minder("run -j2 --no-record");
     let piece = format!("KID spew 1000; exec KID touch {} 600000", path(&mark));
     let large = format!("KID await {} x; exec KID spew 9000000", path(&mark));
     let line = format!("case {{}} in piece) {piece};; *) {large};; esac");
-    scripted(&mut command, &line).args([":::", "piece", "large"]);
-    let ended = Live::start(temporary(&mut command, NOWHERE)).finish().code(255);
+    with_script(&mut command, &line).args([":::", "piece", "large"]);
+    let ended = Run::start(temporary(&mut command, NOWHERE)).wait().exit_code(255);
     assert_eq!(ended.out.len(), 0, "a piece is shown as if it were whole");
-    ended.complains(&[NOWHERE_TOLD, TEMPORARY]);
+    ended.error_line(&[NOWHERE_TOLD, TEMPORARY]);
 }
 
 // A file system that is mounted for it.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_one_line_and_nothing_is_torn() {
-    let folder = folder();
+fn full_disk_is_one_line_of_error_and_tears_no_output() {
+    let folder = temp_dir();
     let mounted = is_root()
         && std::process::Command::new("mount")
             .args(["-t", "tmpfs", "-o", "size=2m", "minder-test", path(folder.path())])
             .output()
             .is_ok_and(|output| output.status.success());
     if !mounted {
-        crate::kit::skip(format_args!("a full disk needs the right to mount one"));
+        crate::support::skip(format_args!("a full disk needs the right to mount one"));
         return;
     }
     let mut command = minder("run -j3 --no-record KID job");
     command.env("TMPDIR", folder.path()).stdin(input(b"9,20,0,0\n0,9000000,0,0\n1,9000000,0,0\n2,10,0,0\n"));
-    let ended = Live::start(&command).finish();
+    let ended = Run::start(&command).wait();
     let unmounted = std::process::Command::new("umount").arg(folder.path()).output();
     assert!(unmounted.is_ok_and(|output| output.status.success()), "the small disk is still in use");
-    let ended =
-        ended.code(255).mentions(path(folder.path())).mentions("no space left on device (--tmpdir or TMPDIR");
+    let ended = ended
+        .exit_code(255)
+        .stderr_contains(path(folder.path()))
+        .stderr_contains("no space left on device (--tmpdir or TMPDIR");
     assert_eq!(ended.err.matches("minder: ").count(), 1, "{}", ended.err);
     jobs_in(&ended.out);
 }
@@ -222,66 +225,70 @@ fn a_full_disk_is_one_line_and_nothing_is_torn() {
 // Unix starts programs without a standard stream; a full device is there only.
 #[cfg(unix)]
 #[test]
-fn a_closed_output_is_an_error_where_bytes_are_lost() {
+fn closed_stdout_is_an_error_only_if_bytes_are_lost() {
     let closed =
-        |stream: u32, line: &str| Live::start(&super::minder_as(&format!("close={stream}"), line)).finish();
+        |stream: u32, line: &str| Run::start(&super::minder_as(&format!("close={stream}"), line)).wait();
     assert_eq!(
-        closed(2, "run -j2 KID both 5 ::: 1 2").code(0).out.len(),
+        closed(2, "run -j2 KID both 5 ::: 1 2").exit_code(0).out.len(),
         10,
         "who closes stderr wants it so"
     );
     for flags in ["", "-k", "--lb", "--spool", "--buffer 64k"] {
-        let ended = closed(1, &format!("run -j2 {flags} KID both 5000 ::: 1 2")).code(255);
+        let ended = closed(1, &format!("run -j2 {flags} KID both 5000 ::: 1 2")).exit_code(255);
         assert!(
             ended.err.contains("minder: cannot write to standard output: it is closed\n"),
             "{flags}: {ended:?}"
         );
     }
-    closed(1, "run -j2 KID exit ::: 0 0").code(0).says("");
-    closed(1, "run -u KID exit ::: 0").code(255).complains(&["cannot hand standard output to the jobs"]);
+    closed(1, "run -j2 KID exit ::: 0 0").exit_code(0).stderr("");
+    closed(1, "run -u KID exit ::: 0")
+        .exit_code(255)
+        .error_line(&["cannot hand standard output to the jobs"]);
     for line in ["--version", "--help", "run --help", "log", "doctor", "help"] {
-        closed(1, line).code(255).complains(&["cannot write to standard output: it is closed"]);
+        closed(1, line).exit_code(255).error_line(&["cannot write to standard output: it is closed"]);
     }
-    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("open /dev/full");
     // Bytes that found no place are an error, on either stream.
-    Live::start(minder("run -j1 KID both 5 ::: 1 2").stderr(full)).finish().code(255);
+    Run::start(minder("run -j1 KID both 5 ::: 1 2").stderr(full)).wait().exit_code(255);
 }
 
 #[test]
-fn a_reader_of_errors_that_went_is_no_error() {
+fn closed_stderr_reader_is_not_an_error() {
     let (reader, writer) = pipe();
     drop(reader);
-    let ended = Live::start(minder("run -j1 KID script 5 5 0 ::: 1 2").stderr(writer)).finish().code(2);
+    let ended = Run::start(minder("run -j1 KID script 5 5 0 ::: 1 2").stderr(writer)).wait().exit_code(2);
     assert_eq!(ended.out.len(), 10, "whoever closed stderr does not want to hear, and the run goes on");
 }
 
 #[test]
-fn quick_jobs_are_seen_at_once() {
+fn quick_job_is_shown_before_a_slow_one() {
     // A quick job's output does not wait for a slow one.
-    let folder = folder();
+    let folder = temp_dir();
     let wait = folder.path().join("wait");
     let mut command = minder("run -j2");
     let line = format!("case {{}} in slow) KID await {} slow;; *) echo {{}};; esac", path(&wait));
-    scripted(&mut command, &line);
-    let mut live = Live::start(command.args([":::", "slow", "quick"]));
-    live.until("output of the quick job", |record| record.outs[0] == b"quick\n");
-    fs::write(&wait, "").expect("a file");
-    assert_eq!(live.finish().code(0).text(), "quick\nslow\n");
+    with_script(&mut command, &line);
+    let mut live = Run::start(command.args([":::", "slow", "quick"]));
+    live.wait_until("output of the quick job", |record| record.outs[0] == b"quick\n");
+    fs::write(&wait, "").expect("write file");
+    assert_eq!(live.wait().exit_code(0).text(), "quick\nslow\n");
 }
 
 #[test]
-fn an_output_that_is_left_open_is_closed_and_reported() {
-    let closed = ended("run -j1 KID hold-stdout 3000 7 ::: 1").code(0);
+fn leaked_output_is_closed_and_reported() {
+    let closed = run_to_end("run -j1 KID hold-stdout 3000 7 ::: 1").exit_code(0);
     assert!(
         closed.wall >= Duration::from_millis(100) && closed.wall < Duration::from_secs(10),
         "{:?}",
         closed.wall
     );
     assert_eq!(closed.out, patterned(7));
-    let closed =
-        closed.mentions("left its output open: ").mentions("hold-stdout 3000 7 1").mentions("`--leak wait`");
+    let closed = closed
+        .stderr_contains("left its output open: ")
+        .stderr_contains("hold-stdout 3000 7 1")
+        .stderr_contains("`--leak wait`");
     assert_eq!(closed.err.matches("left its output open").count(), 1);
-    let waited = ended("run -j1 --leak wait KID hold-stdout 700 ::: 9").code(0);
+    let waited = run_to_end("run -j1 --leak wait KID hold-stdout 700 ::: 9").exit_code(0);
     assert_eq!((waited.text().len(), waited.err.as_str()), (9, ""));
     assert!(waited.wall >= Duration::from_millis(700), "{:?}", waited.wall);
 }
@@ -289,17 +296,17 @@ fn an_output_that_is_left_open_is_closed_and_reported() {
 // A script of a POSIX shell.
 #[cfg(unix)]
 #[test]
-fn a_line_without_an_end_does_not_hold_up_others_until_a_retry() {
-    let folder = folder();
+fn unfinished_line_does_not_block_others_until_a_retry() {
+    let folder = temp_dir();
     let script = "case $1 in
         long) head -c 2000000 /dev/zero | tr '\\0' x; exit 1;;
         many) sleep 0.3; yes | head -c 4000000;;
         *) sleep 0.6;;
         esac";
     let script_path = folder.path().join("script");
-    std::fs::write(&script_path, script).expect("a script");
+    std::fs::write(&script_path, script).expect("write file");
     let line = "run --no-record --lb -j3 --buffer 1M --retries 2 --retry-delay 60 --halt soon,success=1";
-    let ended = ended(&format!("{line} sh {} {{}} ::: long many last", path(&script_path))).code(0);
+    let ended = run_to_end(&format!("{line} sh {} {{}} ::: long many last", path(&script_path))).exit_code(0);
     let out = ended.text();
     assert!(out.contains("x\ny\n"), "the line was ended");
     assert_eq!(out.len(), 2_000_001 + 4_000_000);

@@ -1,14 +1,14 @@
 //! Runs that were cut off and are taken up again: nothing that finished runs twice, and nothing
 //! that it wrote is lost.
 //!
-//! `MINDER_KILLS` says how many runs of each mode are killed, each at another moment; `MINDER_SEED`
-//! repeats one choice of moments and outputs.
+//! `MINDER_KILLS` sets how many runs of each mode are killed, each at another moment;
+//! `MINDER_SEED` repeats one choice of moments and outputs.
 #![cfg(any(target_os = "linux", windows))]
 
-mod seen;
+mod output_checks;
 #[cfg(unix)] // Signals ask for the end.
-mod wishes;
-mod order;
+mod interrupts;
+mod keep_order;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -21,7 +21,7 @@ use minder::{Child, ExitStatus, Stdio};
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use self::seen::{Look, Shown, check, work};
+use self::output_checks::{Look, Shown, check, work};
 use super::{PATIENCE, minder, path, pipe};
 
 /// Who is killed.
@@ -50,7 +50,7 @@ fn is_killed(status: ExitStatus) -> bool {
 
 /// How many runs of each mode are killed.
 fn kills() -> usize {
-    // Where Wine stands for Windows, a start takes many times as long.
+    // Under Wine, a start takes many times as long.
     let few = if cfg!(windows) { 1 } else { 3 };
     std::env::var("MINDER_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(few)
 }
@@ -61,7 +61,8 @@ pub(super) struct Random(u64);
 impl Random {
     pub(super) fn new(salt: &str) -> Self {
         let seed = std::env::var("MINDER_SEED").ok().and_then(|text| text.parse().ok());
-        let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
+        let clock =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("clock is after 1970");
         let seed = seed.unwrap_or(clock.as_nanos() as u64 % 1_000_000);
         eprintln!("MINDER_SEED={seed}");
         Self(salt.bytes().fold(seed + 1, |all, byte| all.wrapping_mul(31).wrapping_add(u64::from(byte))))
@@ -87,8 +88,8 @@ struct Trial {
 
 impl Trial {
     fn new(flags: &str, seed: usize, jobs: usize) -> Self {
-        let folder = super::folder();
-        fs::create_dir(folder.path().join("here")).expect("a folder");
+        let folder = super::temp_dir();
+        fs::create_dir(folder.path().join("here")).expect("create directory");
         let degree = flags.split(' ').find_map(|word| word.strip_prefix("-j")?.parse().ok()).unwrap_or(4);
         let flags = flags.replace("DIR", path(folder.path()));
         let flags = if flags.contains("-j") { flags } else { format!("-j4 {flags}") };
@@ -112,18 +113,21 @@ impl Trial {
         super::file(&self.file("log"))
     }
 
-    /// The only run in the state folder.
+    /// The only run in the state directory.
     fn run(&self) -> Option<PathBuf> {
         let found: Vec<_> = fs::read_dir(self.file("state/runs")).into_iter().flatten().flatten().collect();
         assert!(found.len() <= 1, "more than one run: {found:?}");
         Some(found.first()?.path())
     }
 
-    /// The words of the next attempt.
+    /// The arguments of the next attempt.
     fn words(&self) -> Vec<String> {
-        let own = |text: &str| super::words(text).map(str::to_owned).collect::<Vec<_>>();
+        let own = |text: &str| super::arguments(text).map(str::to_owned).collect::<Vec<_>>();
         match self.run().filter(|run| run.join("manifest.json").exists()) {
-            Some(run) => own(&format!("run --resume {}", run.file_name().expect("a name").to_string_lossy())),
+            Some(run) => own(&format!(
+                "run --resume {}",
+                run.file_name().expect("path has a file name").to_string_lossy()
+            )),
             None => {
                 // It was killed before anything ran.
                 assert!(self.log().is_empty(), "jobs ran without a record");
@@ -148,17 +152,18 @@ impl Trial {
         Running::start(&self.words(), self.folder.path(), self.shown.len().is_multiple_of(2))
     }
 
-    /// Makes one attempt, and kills it when the log has so many lines. Returns the jobs that it
+    /// Makes one attempt, and kills it when the log has that many lines. Returns the jobs that it
     /// started.
     fn attempt(&mut self, kill: Option<(Victim, usize, usize)>) -> (Vec<usize>, ExitStatus) {
-        let (before, recorded) = (self.log().len(), self.recorded());
+        let before = self.log().len();
+        let recorded = self.recorded();
         let mut running = self.start();
         if let Some((victim, lines, spins)) = kill {
-            running.until("so many jobs", |_| self.log().lines().count() >= lines);
+            running.wait_until("so many jobs", |_| self.log().lines().count() >= lines);
             (0..spins).for_each(|_| std::hint::spin_loop());
             running.kill(victim);
         }
-        let (status, out, err) = running.finish();
+        let (status, out, err) = running.wait();
         let killed = is_killed(status);
         if !killed {
             assert_eq!(status, ExitStatus::Exited(0), "{err}");
@@ -173,7 +178,8 @@ impl Trial {
         let unique: BTreeSet<&usize> = started.iter().collect();
         assert_eq!(unique.len(), started.len(), "started twice in one attempt");
         if !killed {
-            let (started, rest) = (started.iter().copied().collect::<BTreeSet<_>>(), &self.all() - &recorded);
+            let started = started.iter().copied().collect::<BTreeSet<_>>();
+            let rest = &self.all() - &recorded;
             assert_eq!(started, rest, "not exactly the others ran");
         }
         (started, status)
@@ -191,8 +197,8 @@ impl Trial {
         );
         let last = self.shown.pop().expect("an attempt");
         assert!(last.out.is_empty() && last.err.is_empty(), "{:?} {}", super::text(&last.out), last.err);
-        let left: Vec<String> = fs::read_dir(self.run().expect("a run"))
-            .expect("the run")
+        let left: Vec<String> = fs::read_dir(self.run().expect("find run"))
+            .expect("list directory")
             .map(|entry| entry.expect("a file").file_name().to_string_lossy().into_owned())
             .filter(|name| name.starts_with("out-") || name.starts_with("spill-"))
             .collect();
@@ -202,7 +208,7 @@ impl Trial {
         }
         for job in (1..=self.jobs).filter(|_| self.flags.contains("--results")) {
             let file = self.file(&format!("results/1/{job}/stdout"));
-            assert!(fs::read(file).expect("a result") == work(self.seed, job), "the result of job {job}");
+            assert!(fs::read(file).expect("read result") == work(self.seed, job), "the result of job {job}");
         }
         if self.flags.contains("--joblog") {
             self.check_joblog();
@@ -217,7 +223,7 @@ impl Trial {
         for row in text.lines().skip(1) {
             let columns: Vec<&str> = row.split('\t').collect();
             assert_eq!(columns.len(), 9, "{row}");
-            let job: usize = columns[0].parse().expect("a number");
+            let job: usize = columns[0].parse().expect("parse number");
             assert!(columns[8].ends_with(&format!(" {job}")), "{row}");
             jobs.insert(job);
         }
@@ -229,7 +235,7 @@ impl Trial {
 /// The jobs whose end is in the record of this run.
 fn recorded(run: &Path) -> BTreeSet<usize> {
     let mut jobs = BTreeSet::new();
-    for entry in fs::read_dir(run).expect("the run").flatten() {
+    for entry in fs::read_dir(run).expect("list directory").flatten() {
         if !entry.file_name().to_string_lossy().starts_with("attempt-") {
             continue;
         }
@@ -248,10 +254,10 @@ fn numbers(log: &str, mark: char) -> Vec<usize> {
     log.lines().filter_map(|line| line.strip_prefix(mark)?.parse().ok()).collect()
 }
 
-/// The folder in which all of a run works, as the system names it.
+/// The directory in which all of a run works, as the kernel names it.
 fn home(trial: &Path) -> PathBuf {
     let here = trial.join("here");
-    if cfg!(windows) { here } else { fs::canonicalize(here).expect("a folder") }
+    if cfg!(windows) { here } else { fs::canonicalize(here).expect("canonicalize path") }
 }
 
 /// Where a run writes to.
@@ -265,26 +271,27 @@ impl Sink {
         let (mut reader, writer) = pipe();
         let read = move || {
             let mut bytes = Vec::new();
-            reader.read_to_end(&mut bytes).expect("a pipe");
+            reader.read_to_end(&mut bytes).expect("read to end");
             bytes
         };
         (writer.into(), Self::Pipe(std::thread::spawn(read)))
     }
 
     fn file(path: PathBuf) -> (Stdio, Self) {
-        (File::create(&path).expect("a file").into(), Self::File(path))
+        (File::create(&path).expect("create file").into(), Self::File(path))
     }
 
-    /// All that came. Whoever could write is gone.
+    /// All output. Every writer has exited.
     fn take(self) -> Vec<u8> {
         match self {
-            Self::Pipe(reader) => reader.join().expect("a reader"),
-            Self::File(path) => fs::read(path).expect("a file"),
+            Self::Pipe(reader) => reader.join().expect("join reader"),
+            Self::File(path) => fs::read(path).expect("read file"),
         }
     }
 }
 
-/// One attempt that goes on. Everything of it works in a folder of its own, and is found by that.
+/// One attempt that is still running. Everything of it works in its own directory, and is found by
+/// that.
 struct Running {
     child: Child,
     sinks: Option<(Sink, Sink)>,
@@ -297,22 +304,22 @@ impl Running {
         command.args(words).env("MINDER_STATE_DIR", trial.join("state")).current_dir(trial.join("here"));
         let (out, shown) = if piped { Sink::pipe() } else { Sink::file(trial.join("out")) };
         let (err, said) = Sink::pipe();
-        let child = command.stdout(out).stderr(err).spawn().expect("the command starts");
+        let child = command.stdout(out).stderr(err).spawn().expect("start command");
         let here = home(trial);
         Self { child, sinks: Some((shown, said)), here }
     }
 
     #[cfg(unix)]
     fn pid(&self) -> Pid {
-        Pid::from_raw(self.child.id().cast_signed()).expect("a pid")
+        Pid::from_raw(self.child.id().cast_signed()).expect("valid pid")
     }
 
     fn is_over(&mut self) -> bool {
-        self.child.try_wait().expect("a child").is_some()
+        self.child.try_wait().expect("poll child").is_some()
     }
 
-    /// Waits until something holds, or the run is over.
-    fn until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) {
+    /// Waits until something holds, or the run has ended.
+    fn wait_until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !holds(self) && !self.is_over() {
             assert!(Instant::now() < deadline, "waited in vain for {what}");
@@ -328,7 +335,7 @@ impl Running {
     #[cfg(windows)]
     fn kill(&mut self, _victim: Victim) {
         if !self.is_over() {
-            crate::kit::end(self.child.id());
+            crate::support::end(self.child.id());
         }
     }
 
@@ -338,14 +345,16 @@ impl Running {
         let _ = match victim {
             Victim::Outer => kill_process(self.pid(), Signal::KILL),
             Victim::Group => kill_process_group(self.pid(), Signal::KILL),
-            Victim::Runner => kill_process(Pid::from_raw(runner.cast_signed()).expect("a pid"), Signal::KILL),
+            Victim::Runner => {
+                kill_process(Pid::from_raw(runner.cast_signed()).expect("valid pid"), Signal::KILL)
+            }
         };
     }
 
-    /// The processes that work in the run's folder.
+    /// The processes that work in the run's directory.
     #[cfg(windows)]
     fn inhabitants(&self) -> Vec<u32> {
-        crate::kit::children_of(self.child.id())
+        crate::support::children_of(self.child.id())
     }
 
     #[cfg(unix)]
@@ -376,8 +385,8 @@ impl Running {
     }
 
     /// Waits for its end, and for the end of all that it started.
-    fn finish(mut self) -> (ExitStatus, Vec<u8>, String) {
-        let exit = self.child.wait_timeout(PATIENCE).expect("a child").expect("its end");
+    fn wait(mut self) -> (ExitStatus, Vec<u8>, String) {
+        let exit = self.child.wait_timeout(PATIENCE).expect("wait for child").expect("wait for exit");
         self.settle();
         let (shown, said) = self.sinks.take().expect("outputs");
         (exit.status, shown.take(), super::text(&said.take()))
@@ -388,11 +397,11 @@ impl Drop for Running {
     fn drop(&mut self) {
         for pid in self.inhabitants() {
             #[cfg(windows)]
-            if crate::kit::lives(pid) {
-                crate::kit::end(pid);
+            if crate::support::lives(pid) {
+                crate::support::end(pid);
             }
             #[cfg(unix)]
-            let _ = kill_process(Pid::from_raw(pid.cast_signed()).expect("a pid"), Signal::KILL);
+            let _ = kill_process(Pid::from_raw(pid.cast_signed()).expect("valid pid"), Signal::KILL);
         }
     }
 }
@@ -402,7 +411,8 @@ impl Drop for Running {
 fn survives(flags: &str) {
     let mut random = Random::new(flags);
     for round in 0..kills() {
-        let (jobs, victim) = (30, VICTIMS[round % VICTIMS.len()]);
+        let jobs = 30;
+        let victim = VICTIMS[round % VICTIMS.len()];
         let mut trial = Trial::new(flags, random.below(1_000_000), jobs);
         eprintln!("{flags}: round {round}, {victim:?}, seed {}", trial.seed);
         for _ in 0..=random.below(3) {
@@ -429,20 +439,20 @@ macro_rules! modes {
 }
 
 modes! {
-    a_killed_run_is_taken_up: "";
-    a_killed_run_in_order_is_taken_up: "-k";
-    a_killed_run_by_lines_is_taken_up: "--lb";
-    a_killed_run_that_spools_is_taken_up: "--spool";
-    a_killed_run_that_spools_in_order_is_taken_up: "-k --spool";
-    a_killed_run_with_tags_is_taken_up: "--tag";
-    a_killed_run_by_tagged_lines_is_taken_up: "--lb --tag";
+    killed_run_is_resumed: "";
+    killed_ordered_run_is_resumed: "-k";
+    killed_line_buffered_run_is_resumed: "--lb";
+    killed_spooling_run_is_resumed: "--spool";
+    killed_ordered_spooling_run_is_resumed: "-k --spool";
+    killed_tagged_run_is_resumed: "--tag";
+    killed_tagged_line_buffered_run_is_resumed: "--lb --tag";
     #[cfg(unix)] // No pseudo console is made on Windows as yet.
-    a_killed_run_on_terminals_is_taken_up: "--pty";
-    a_killed_run_with_results_is_taken_up: "--results DIR/results";
-    a_killed_run_of_one_at_a_time_is_taken_up: "-j1";
-    a_killed_run_with_a_joblog_is_taken_up: "--joblog DIR/joblog";
-    a_killed_run_without_guardians_is_taken_up: "--no-guard";
-    a_killed_run_that_spills_is_taken_up: "-k --buffer 64k";
-    a_killed_run_that_syncs_is_taken_up: "--sync";
-    a_killed_run_without_a_view_is_taken_up: "-u";
+    killed_pty_run_is_resumed: "--pty";
+    killed_run_with_results_is_resumed: "--results DIR/results";
+    killed_sequential_run_is_resumed: "-j1";
+    killed_run_with_a_joblog_is_resumed: "--joblog DIR/joblog";
+    killed_run_without_guardians_is_resumed: "--no-guard";
+    killed_spilling_run_is_resumed: "-k --buffer 64k";
+    killed_syncing_run_is_resumed: "--sync";
+    killed_ungrouped_run_is_resumed: "-u";
 }

@@ -2,108 +2,113 @@
 
 use std::time::Duration;
 
-use super::{Live, ended, fed, file, folder, input, jobs_in, minder, path};
-use crate::kit::{KID, TESTKID};
+use super::{Run, file, input, jobs_in, minder, path, run_to_end, run_with_input, temp_dir};
+use crate::support::{KID, TEST_CHILD};
 
 #[test]
-fn words_are_run_directly() {
-    let direct = ended("run -j1 KID echo-args $HOME *{}* {} ::: a$(x) b|c").code(0).says("");
+fn arguments_are_passed_without_a_shell() {
+    let direct = run_to_end("run -j1 KID echo-args $HOME *{}* {} ::: a$(x) b|c").exit_code(0).stderr("");
     assert_eq!(direct.text(), "\"$HOME\"\n\"*a$(x)*\"\n\"a$(x)\"\n\"$HOME\"\n\"*b|c*\"\n\"b|c\"\n");
 }
 
 // A POSIX shell's line.
 #[cfg(unix)]
 #[test]
-fn a_line_is_run_by_a_shell() {
+fn single_argument_is_a_shell_line() {
     let mut line = minder("run -j1");
     line.arg(format!("{KID} echo-args \"<{{}}>\" {{}} | cat; exit 3")).args([":::", "a  b", "$(x) 'y", ""]);
-    let line = Live::start(&line).finish().code(3);
+    let line = Run::start(&line).wait().exit_code(3);
     assert_eq!(line.text(), "\"<a  b>\"\n\"a  b\"\n\"<$(x) 'y>\"\n\"$(x) 'y\"\n\"<>\"\n\"\"\n");
 }
 
 /// A job whose value does not match fails, and the others run.
 #[test]
-fn only_jobs_whose_values_match_are_run() {
-    let ended = ended("run -j1 --only [0-9]+ KID echo-args {} ::: 1 a 12 1a 3").code(2);
+fn only_skips_jobs_whose_values_do_not_match() {
+    let ended = run_to_end("run -j1 --only [0-9]+ KID echo-args {} ::: 1 a 12 1a 3").exit_code(2);
     assert_eq!(ended.text(), "\"1\"\n\"12\"\n\"3\"\n");
-    let ended = super::ended("run -j1 --no-dash-values KID echo-args {/} ::: 1 -x a/-y 2").code(2);
+    let ended = super::run_to_end("run -j1 --no-dash-values KID echo-args {/} ::: 1 -x a/-y 2").exit_code(2);
     assert_eq!(ended.text(), "\"1\"\n\"2\"\n");
-    super::ended("run --only ( KID exit 0 ::: 1").code(255);
+    super::run_to_end("run --only ( KID exit 0 ::: 1").exit_code(255);
 }
 
 #[test]
-fn an_argument_without_a_place_comes_last() {
-    assert_eq!(ended("run -j1 KID echo-args x ::: a b").code(0).text(), "\"x\"\n\"a\"\n\"x\"\n\"b\"\n");
+fn value_without_placeholder_is_appended() {
+    assert_eq!(
+        run_to_end("run -j1 KID echo-args x ::: a b").exit_code(0).text(),
+        "\"x\"\n\"a\"\n\"x\"\n\"b\"\n"
+    );
 }
 
 // POSIX shells' lines.
 #[cfg(unix)]
 #[test]
-fn an_argument_without_a_place_comes_last_on_a_line() {
+fn value_without_placeholder_is_appended_to_a_shell_line() {
     let mut line = minder("run -j1");
     line.arg(format!("exec {KID} echo-args x;")).args([":::", "a b"]);
     // After a semicolon a value would be a command.
-    let ended = Live::start(&line).finish();
+    let ended = Run::start(&line).wait();
     assert!(!ended.text().contains("\"a b\"\n\"a b\""), "{ended:?}");
     let mut line = minder("run -j1");
     line.arg(format!("{KID} echo-args 'x y'")).args([":::", "a b"]);
-    assert_eq!(Live::start(&line).finish().code(0).text(), "\"x y\"\n\"a b\"\n");
+    assert_eq!(Run::start(&line).wait().exit_code(0).text(), "\"x y\"\n\"a b\"\n");
 }
 
 #[test]
-fn flags_after_the_command_are_the_commands() {
-    let ended = ended("run -j1 KID echo-args -q --bar -j5 --no-such -- ::: --help --").code(0).says("");
+fn flags_after_the_command_belong_to_it() {
+    let ended =
+        run_to_end("run -j1 KID echo-args -q --bar -j5 --no-such -- ::: --help --").exit_code(0).stderr("");
     let start = "\"-q\"\n\"--bar\"\n\"-j5\"\n\"--no-such\"\n\"--\"\n";
     assert_eq!(ended.text(), format!("{start}\"--help\"\n{start}\"--\"\n"));
-    assert_eq!(super::ended("run -j1 -- KID echo-args -- ::: a").code(0).text(), "\"--\"\n\"a\"\n");
+    assert_eq!(super::run_to_end("run -j1 -- KID echo-args -- ::: a").exit_code(0).text(), "\"--\"\n\"a\"\n");
 }
 
 // A POSIX shell's line.
 #[cfg(unix)]
 #[test]
-fn the_shell_is_chosen() {
-    let folder = folder();
+fn shell_flag_selects_the_shell() {
+    let folder = temp_dir();
     // Called as `SHELL -c LINE NAME VALUE…`, and known by its name.
     let shell = folder.path().join("dash");
-    std::fs::write(&shell, "#!/bin/sh\necho \"$1|$4\"\n").expect("a file");
+    std::fs::write(&shell, "#!/bin/sh\necho \"$1|$4\"\n").expect("write file");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&shell, mode).expect("its permissions");
+    std::fs::set_permissions(&shell, mode).expect("set permissions");
     let mut command = minder("run -j1 --shell");
-    let ended = Live::start(command.arg(&shell).arg("echo {};").args([":::", "a b"])).finish().code(0);
+    let ended = Run::start(command.arg(&shell).arg("echo {};").args([":::", "a b"])).wait().exit_code(0);
     assert_eq!(ended.text(), "-c|a b\n");
 }
 
 #[test]
-fn the_largest_numbers_are_numbers() {
+fn largest_numbers_are_accepted() {
     let most = u64::MAX;
-    let ended = ended(&format!("run -j{most} --grace {most} KID echo-args ::: a b")).code(0).says("");
+    let ended =
+        run_to_end(&format!("run -j{most} --grace {most} KID echo-args ::: a b")).exit_code(0).stderr("");
     assert_eq!(ended.sorted(), ["\"a\"", "\"b\""]);
 }
 
 #[test]
 fn jobs_and_slots_are_numbered() {
-    let many = ended("run -j3 KID echo-args {#}/{%} ::: a b c d e f g h").code(0);
+    let many = run_to_end("run -j3 KID echo-args {#}/{%} ::: a b c d e f g h").exit_code(0);
     let pairs: Vec<(u32, u32)> = many
         .sorted()
         .iter()
         .filter_map(|line| line.trim_matches('"').split_once('/'))
-        .map(|(job, slot)| (job.parse().expect("a number"), slot.parse().expect("a number")))
+        .map(|(job, slot)| (job.parse().expect("parse number"), slot.parse().expect("parse number")))
         .collect();
     assert_eq!(pairs.iter().map(|pair| pair.0).collect::<Vec<_>>(), (1..=8).collect::<Vec<_>>());
     assert!(pairs.iter().all(|pair| (1..=3).contains(&pair.1)), "{pairs:?}");
 }
 
 #[test]
-fn the_bound_is_reached_and_never_passed() {
+fn job_limit_is_reached_and_never_exceeded() {
     for (degree, jobs) in [(1, 4), (3, 24), (8, 40)] {
-        let folder = folder();
+        let folder = temp_dir();
         let line = format!("run -j{degree} KID meet {} {degree}", path(folder.path()));
         let input: String = (0..jobs).map(|job| format!("{job}\n")).collect();
-        let seen: Vec<u32> = fed(&line, input.as_bytes())
-            .code(0)
+        let seen: Vec<u32> = run_with_input(&line, input.as_bytes())
+            .exit_code(0)
             .text()
             .lines()
-            .map(|l| l.parse().expect("a count"))
+            .map(|l| l.parse().expect("parse count"))
             .collect();
         assert_eq!(seen.len(), jobs);
         assert_eq!(seen.iter().max(), Some(&degree), "-j{degree}: {seen:?}");
@@ -111,59 +116,64 @@ fn the_bound_is_reached_and_never_passed() {
 }
 
 #[test]
-fn zero_means_as_many_as_there_are_descriptors_for() {
-    let folder = folder();
+fn zero_jobs_means_as_many_as_descriptors_allow() {
+    let folder = temp_dir();
     let numbers: Vec<String> = (0..60).map(|job| job.to_string()).collect();
     let mut command = minder(&format!("run -j0 KID meet {} 60 :::", path(folder.path())));
-    assert_eq!(Live::start(command.args(numbers)).finish().code(0).text().lines().count(), 60);
+    assert_eq!(Run::start(command.args(numbers)).wait().exit_code(0).text().lines().count(), 60);
 }
 
 #[test]
-fn the_status_counts_failed_jobs_up_to_a_hundred() {
-    ended("run KID exit ::: 0 0 0").code(0).says("");
-    ended("run KID exit ::: 0 7 255").code(2).mentions("3 jobs · 2 failed");
-    let many = |count: usize| fed("run -j4 KID exit 1", "\n".repeat(count).as_bytes());
-    many(100).code(100).mentions("100 jobs · 100 failed");
-    many(101).code(101).mentions("and 91 more");
+fn exit_status_counts_failures_up_to_101() {
+    run_to_end("run KID exit ::: 0 0 0").exit_code(0).stderr("");
+    run_to_end("run KID exit ::: 0 7 255").exit_code(2).stderr_contains("3 jobs · 2 failed");
+    let many = |count: usize| run_with_input("run -j4 KID exit 1", "\n".repeat(count).as_bytes());
+    many(100).exit_code(100).stderr_contains("100 jobs · 100 failed");
+    many(101).exit_code(101).stderr_contains("and 91 more");
 }
 
 // Windows has no signals: what ended a process is its exit code, see `windows.rs`.
 #[cfg(unix)]
 #[test]
-fn a_job_that_a_signal_ended_has_failed() {
+fn job_killed_by_a_signal_has_failed() {
     // A job that a signal ended has failed, too, and the signal is named.
-    ended("run KID kill-self ::: 9 15").code(2).mentions("killed by KILL").mentions("killed by TERM");
+    run_to_end("run KID kill-self ::: 9 15")
+        .exit_code(2)
+        .stderr_contains("killed by KILL")
+        .stderr_contains("killed by TERM");
 }
 
 #[test]
-fn what_failed_is_named_with_its_status() {
-    let ended = ended("run -j1 KID exit ::: 0 4").code(1);
+fn failed_jobs_are_reported_with_their_status() {
+    let ended = run_to_end("run -j1 KID exit ::: 0 4").exit_code(1);
     let lines: Vec<&str> = ended.err.lines().collect();
     assert!(lines[0].starts_with("minder: 2 jobs · 1 failed · ") && lines[0].contains(" CPU"), "{lines:?}");
-    let named = [TESTKID, KID].map(|kid| format!("minder:   failed: {kid} exit 4  (exit 4, "));
+    let named = [TEST_CHILD, KID].map(|kid| format!("minder:   failed: {kid} exit 4  (exit 4, "));
     assert!(named.iter().any(|begin| lines[1].starts_with(begin)), "{lines:?}");
     assert!(lines[2].starts_with("minder:   more of them: minder log ") && lines.len() == 3, "{lines:?}");
 }
 
 #[test]
-fn quiet_says_nothing_of_failed_jobs_but_all_of_errors() {
-    ended("run --quiet KID exit ::: 0 4").code(1).says("");
-    ended("run --quiet no-such-program-anywhere ::: 1").code(255).complains(&["no-such-program-anywhere"]);
+fn quiet_hides_failed_jobs_but_not_errors() {
+    run_to_end("run --quiet KID exit ::: 0 4").exit_code(1).stderr("");
+    run_to_end("run --quiet no-such-program-anywhere ::: 1")
+        .exit_code(255)
+        .error_line(&["no-such-program-anywhere"]);
 }
 
 #[test]
-fn a_command_that_does_not_exist_is_named_once() {
-    let arguments = ended("run -j2 no-such-program-anywhere {} ::: a b c").code(255);
+fn missing_command_is_reported_once() {
+    let arguments = run_to_end("run -j2 no-such-program-anywhere {} ::: a b c").exit_code(255);
     arguments
-        .says("minder: cannot run `no-such-program-anywhere`: not found in PATH (3 jobs, none started)\n");
-    let lines = fed("run -j2 /no/such/program", &b"x\n".repeat(10_000)).code(255);
-    lines.complains(&["cannot run `/no/such/program`: no such file", "(no job was started)"]);
+        .stderr("minder: cannot run `no-such-program-anywhere`: not found in PATH (3 jobs, none started)\n");
+    let lines = run_with_input("run -j2 /no/such/program", &b"x\n".repeat(10_000)).exit_code(255);
+    lines.error_line(&["cannot run `/no/such/program`: no such file", "(no job was started)"]);
 }
 
 #[test]
-fn arguments_that_are_programs_are_named_one_by_one() {
+fn missing_programs_from_values_are_reported_one_by_one() {
     let fine = if cfg!(windows) { "hostname" } else { "true" };
-    let ended = ended(&format!("run -j2 {{}} ::: {fine} no-such-1 no-such-2 {fine}")).code(2);
+    let ended = run_to_end(&format!("run -j2 {{}} ::: {fine} no-such-1 no-such-2 {fine}")).exit_code(2);
     for name in ["no-such-1", "no-such-2"] {
         assert_eq!(
             ended.err.matches(&format!("cannot run `{name}`: not found in PATH")).count(),
@@ -175,16 +185,16 @@ fn arguments_that_are_programs_are_named_one_by_one() {
     assert!(ended.err.contains("4 jobs · 2 failed"), "{}", ended.err);
 }
 
-// Modes and `#!` are those of Unix; `windows.rs` has what is no program there.
+// Modes and `#!` are those of Unix; `windows.rs` has the unrunnable programs there.
 #[cfg(unix)]
 #[test]
-fn what_cannot_be_run_is_named_with_the_reason() {
-    let folder = folder();
+fn unrunnable_program_is_reported_with_the_reason() {
+    let folder = temp_dir();
     let [plain, empty, orphan] = ["plain", "empty", "orphan"].map(|name| folder.path().join(name));
     let write = |path: &std::path::Path, text: &str, mode: u32| {
-        std::fs::write(path, text).expect("a file");
+        std::fs::write(path, text).expect("write file");
         let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
-        std::fs::set_permissions(path, mode).expect("its permissions");
+        std::fs::set_permissions(path, mode).expect("set permissions");
     };
     write(&plain, "#!/bin/sh\n", 0o644);
     write(&empty, "echo hello\n", 0o755);
@@ -194,58 +204,60 @@ fn what_cannot_be_run_is_named_with_the_reason() {
         (path(folder.path()), "permission denied"),
         (path(&orphan), "interpreter"),
     ] {
-        // The same for every job, so it is said once.
-        let ended = ended(&format!("run -j2 {program} ::: a b c")).code(255);
-        ended.complains(&[program, reason, "(3 jobs, none started)"]);
+        // The same for every job, so it is reported once.
+        let ended = run_to_end(&format!("run -j2 {program} ::: a b c")).exit_code(255);
+        ended.error_line(&[program, reason, "(3 jobs, none started)"]);
     }
-    ended(&format!("run -j2 {} ::: a", path(&empty))).mentions("no `#!`");
+    run_to_end(&format!("run -j2 {} ::: a", path(&empty))).stderr_contains("no `#!`");
 }
 
 #[test]
-fn the_environment_is_passed_on() {
+fn environment_is_passed_on() {
     let mut command = minder("run -j1 KID echo-env");
-    let ended = Live::start(command.env("MINDER_TEST_WORD", "a b").args([":::", "1"])).finish().code(0);
+    let ended = Run::start(command.env("MINDER_TEST_WORD", "a b").args([":::", "1"])).wait().exit_code(0);
     assert!(ended.text().contains("\"MINDER_TEST_WORD\"=\"a b\"\n"), "{}", ended.text());
 }
 
 #[test]
-fn jobs_have_an_empty_input() {
-    let ended = fed("run -j1 KID count ::: 1 2", b"not for jobs").code(0);
+fn jobs_have_an_empty_stdin() {
+    let ended = run_with_input("run -j1 KID count ::: 1 2", b"not for jobs").exit_code(0);
     assert_eq!(ended.text(), "0\n0\n");
 }
 
 // Groups of processes are those of Unix.
 #[cfg(unix)]
 #[test]
-fn jobs_have_a_group_of_their_own() {
-    let ids = super::pids(&super::ended("run -j1 KID ids ::: 1").code(0).text());
+fn jobs_have_their_own_process_group() {
+    let ids = super::pids(&super::run_to_end("run -j1 KID ids ::: 1").exit_code(0).text());
     assert_eq!(ids[0], ids[1], "process and group");
 }
 
 // As `/proc` shows it; `handles` has what children inherit on Windows.
 #[cfg(target_os = "linux")]
 #[test]
-fn jobs_inherit_no_descriptor_and_no_signal() {
-    let ended = ended("run -j4 KID fds ::: 1 2 3 4").code(0);
+fn jobs_inherit_no_descriptor_and_no_signal_state() {
+    let ended = run_to_end("run -j4 KID fds ::: 1 2 3 4").exit_code(0);
     for line in ended.text().lines() {
         let ours = ["0 /dev/null", "1 pipe:", "2 pipe:"].iter().any(|start| line.starts_with(start));
         assert!(ours, "{}", ended.text());
     }
     let mut line = minder("run -j1");
     line.arg("grep -E 'Sig(Blk|Ign)' /proc/self/status; : {}").args([":::", "1"]);
-    let ended = Live::start(&line).finish().code(0);
+    let ended = Run::start(&line).wait().exit_code(0);
     let ignored = super::ignored_from_outside();
     assert_eq!(ended.text(), format!("SigBlk:\t{:016x}\nSigIgn:\t{ignored:016x}\n", 0));
 }
 
 #[test]
 fn thousands_of_short_jobs_run_once_each() {
-    // Where Wine stands for Windows, a start takes many times as long.
+    // Under Wine, a start takes many times as long.
     const JOBS: usize = if cfg!(windows) { 300 } else { 3000 };
-    let folder = folder();
+    let folder = temp_dir();
     let log = folder.path().join("log");
     let lines: String = (0..JOBS).map(|job| format!("{job:05}\n")).collect();
-    let ended = fed(&format!("run -j16 KID append {}", path(&log)), lines.as_bytes()).code(0).says("");
+    let ended = run_with_input(&format!("run -j16 KID append {}", path(&log)), lines.as_bytes())
+        .exit_code(0)
+        .stderr("");
     assert_eq!(ended.sorted().join("\n") + "\n", lines, "what was shown");
     let mut ran: Vec<String> = file(&log).lines().map(str::to_owned).collect();
     ran.sort();
@@ -253,8 +265,8 @@ fn thousands_of_short_jobs_run_once_each() {
 }
 
 #[test]
-fn two_hundred_jobs_do_as_a_model_says() {
-    // Where Wine stands for Windows, a start takes many times as long.
+fn random_jobs_match_a_model() {
+    // Under Wine, a start takes many times as long.
     const JOBS: usize = if cfg!(windows) { 50 } else { 200 };
     // xorshift: the same jobs every time, and none like the other.
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
@@ -267,15 +279,16 @@ fn two_hundred_jobs_do_as_a_model_says() {
     let mut specs = Vec::new();
     for id in 0..JOBS {
         let size = [0, 1, 30, 5_000, 70_000, 300_000][random(6) as usize];
-        let (out, err) = (random(size + 1), random(size / 3 + 1));
+        let out = random(size + 1);
+        let err = random(size / 3 + 1);
         specs.push((id, out, err, if random(3) == 0 { random(255) + 1 } else { 0 }));
     }
     let text: String =
         specs.iter().map(|(id, out, err, code)| format!("{id},{out},{err},{code}\n")).collect();
     let failed = specs.iter().filter(|spec| spec.3 != 0).count();
-    for backend in crate::kit::backends() {
+    for backend in crate::support::backends() {
         let mut command = minder(&format!("run --quiet -j7 --backend {backend} KID job"));
-        let ended = Live::start(command.stdin(input(text.as_bytes()))).finish();
+        let ended = Run::start(command.stdin(input(text.as_bytes()))).wait();
         assert_eq!(ended.status, minder::ExitStatus::Exited(failed as i32), "{backend}");
         for stream in [&ended.out, &ended.errors] {
             let mut ids = jobs_in(stream);
@@ -288,99 +301,100 @@ fn two_hundred_jobs_do_as_a_model_says() {
 // A POSIX shell's line.
 #[cfg(unix)]
 #[test]
-fn minder_runs_inside_minder_and_reads_a_pipe() {
+fn nested_run_reads_a_pipe() {
     let lines = "1\n2\n3\n";
     let mut command = minder("run -j3");
     command
         .arg(format!("printf 'a\\nb\\n' | '{}' run -j1 {KID} echo-args {{}}", super::MINDER))
         .stdin(input(lines.as_bytes()));
-    let ended = Live::start(&command).finish().code(0);
+    let ended = Run::start(&command).wait().exit_code(0);
     for own in ["1", "2", "3"] {
         assert!(ended.text().contains(&format!("\"{own}\"\n\"a\"\n\"{own}\"\n\"b\"\n")), "{}", ended.text());
     }
 }
 
 #[test]
-fn minder_runs_inside_minder() {
-    let folder = folder();
+fn nested_run_reads_a_file() {
+    let folder = temp_dir();
     let list = folder.path().join("list");
-    std::fs::write(&list, "a\nb\n").expect("a file");
+    std::fs::write(&list, "a\nb\n").expect("write file");
     let inner = format!("MINDER run -j1 -a {} KID echo-args {{}}", path(&list));
-    let ended = ended(&format!("run -j3 {inner} ::: 1 2 3")).code(0);
+    let ended = run_to_end(&format!("run -j3 {inner} ::: 1 2 3")).exit_code(0);
     for own in ["1", "2", "3"] {
         assert!(ended.text().contains(&format!("\"{own}\"\n\"a\"\n\"{own}\"\n\"b\"\n")), "{}", ended.text());
     }
 }
 
 #[test]
-fn a_value_of_a_tag_adds_no_line() {
+fn tag_escapes_control_characters() {
     let mut command = minder("run -k --tag KID echo-args :::");
-    let ended = Live::start(command.args(["a\nb", "c\td", "e\x1b[31mf", "plain"])).finish().code(0);
+    let ended = Run::start(command.args(["a\nb", "c\td", "e\x1b[31mf", "plain"])).wait().exit_code(0);
     let text = ended.text();
     let tags: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once('\t')?.0)).collect();
     assert_eq!(tags, ["a\\nb", "c\\td", "e\\x1b[31mf", "plain"], "{text:?}");
 }
 
 #[test]
-fn a_folder_that_cannot_be_entered_fails_its_own_job() {
-    let folder = folder();
-    std::fs::write(folder.path().join("file"), "").expect("a file");
+fn unusable_directory_fails_only_its_job() {
+    let folder = temp_dir();
+    std::fs::write(folder.path().join("file"), "").expect("write file");
     let mut command = minder("run -j2 -k --wd");
-    command.current_dir(folder.path()).args(["{}", TESTKID, "echo-args", ":::", "a", "file", "", "b"]);
-    let ended = Live::start(&command).finish().code(2);
+    command.current_dir(folder.path()).args(["{}", TEST_CHILD, "echo-args", ":::", "a", "file", "", "b"]);
+    let ended = Run::start(&command).wait().exit_code(2);
     assert_eq!(ended.text(), "\"a\"\n\"b\"\n", "{ended:?}");
     assert!(ended.err.contains("4 jobs · 2 failed"), "{ended:?}");
-    // The same for all is said once.
+    // An error of all jobs is reported once.
     let mut command = minder("run -j2 --wd file KID echo-args ::: a b");
-    let ended = Live::start(command.current_dir(folder.path())).finish().code(255);
-    ended.complains(&["cannot make `file`"]);
+    let ended = Run::start(command.current_dir(folder.path())).wait().exit_code(255);
+    ended.error_line(&["cannot make `file`"]);
 }
 
 #[cfg(unix)] // `./a` without an extension is a program there.
 #[test]
-fn a_program_of_each_folder_fails_its_own_job() {
-    let folder = folder();
+fn program_is_looked_up_in_each_directory() {
+    let folder = temp_dir();
     for name in ["a", "b", "c"] {
-        std::fs::create_dir(folder.path().join(name)).expect("a folder");
+        std::fs::create_dir(folder.path().join(name)).expect("create directory");
     }
     for name in ["a", "c"] {
-        std::os::unix::fs::symlink(TESTKID, folder.path().join(name).join("kid")).expect("a link");
+        std::os::unix::fs::symlink(TEST_CHILD, folder.path().join(name).join("kid"))
+            .expect("create symbolic link");
     }
     let mut command = minder("run -j1 -k --wd {} ./kid echo-args ::: a b c");
-    let ended = Live::start(command.current_dir(folder.path())).finish().code(1);
+    let ended = Run::start(command.current_dir(folder.path())).wait().exit_code(1);
     assert_eq!(ended.text(), "\"a\"\n\"c\"\n", "{ended:?}");
 }
 
 #[test]
-fn a_template_is_not_overwritten_and_what_was_there_stays() {
-    let folder = folder();
-    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
+fn template_file_is_never_overwritten() {
+    let folder = temp_dir();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("write file");
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).ok();
     let run = |flags: &str| {
         let mut command = minder("run -k");
-        Live::start(command.current_dir(folder.path()).args(super::words(flags))).finish()
+        Run::start(command.current_dir(folder.path()).args(super::arguments(flags))).wait()
     };
     write("tpl", "<{}>");
     for (name, code) in [("tpl", 255), ("./tpl", 255), ("{}", 1)] {
-        let ended = run(&format!("--template tpl={name} KID exit 0 ::: tpl")).code(code);
+        let ended = run(&format!("--template tpl={name} KID exit 0 ::: tpl")).exit_code(code);
         assert!(ended.err.contains("it is the template"), "{ended:?}");
         assert_eq!(read("tpl").as_deref(), Some("<{}>"), "{name}");
     }
     write("mine", "of the user");
-    run("--cleanup --template tpl={} KID exit 0 ::: mine new").code(0);
+    run("--cleanup --template tpl={} KID exit 0 ::: mine new").exit_code(0);
     assert_eq!((read("mine").as_deref(), read("new")), (Some("<mine>"), None));
 }
 
 #[test]
-fn retries_without_a_limit_leave_time_between_them() {
-    let folder = folder();
+fn unlimited_retries_pause_between_attempts() {
+    let folder = temp_dir();
     let tries = folder.path().join("tries");
     let mut command = minder("run --retries 0");
     let line = format!("KID append {} x; exit 1; : {{}}", super::path(&tries));
-    let mut live = Live::start(super::scripted(&mut command, &line).args([":::", "a"]));
-    live.until_true("a first try", || tries.exists());
+    let mut live = Run::start(super::with_script(&mut command, &line).args([":::", "a"]));
+    live.wait_until_true("a first try", || tries.exists());
     // The first pause is a second, give or take a half.
-    live.listen(Duration::from_millis(300));
-    assert_eq!(std::fs::read(&tries).expect("a file"), b"x\n");
-    live.until_true("a second try", || std::fs::read(&tries).is_ok_and(|bytes| bytes.len() > 2));
+    live.read_for(Duration::from_millis(300));
+    assert_eq!(std::fs::read(&tries).expect("read file"), b"x\n");
+    live.wait_until_true("a second try", || std::fs::read(&tries).is_ok_and(|bytes| bytes.len() > 2));
 }

@@ -1,5 +1,5 @@
-//! One signal to all processes at once, as when a machine stops: what it ended did not fail, and
-//! runs again.
+//! One signal to all processes at once, as when a machine stops: a job that it ended did not fail,
+//! and runs again.
 #![cfg(target_os = "linux")]
 
 use std::path::Path;
@@ -8,14 +8,14 @@ use std::time::Duration;
 use minder::{ExitStatus, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Live, children, file, folder, minder, path, runner};
-use crate::kit::{KID, TESTKID};
+use super::{Run, children, file, minder, path, runner, temp_dir};
+use crate::support::{KID, TEST_CHILD};
 
 /// A run of five jobs, three at once. Each lasts until it is killed, or notes its end where `go` is
 /// there.
-struct Run {
+struct ShutdownRun {
     folder: tempfile::TempDir,
-    live: Live,
+    live: Run,
     outer: u32,
     inner: u32,
     runner: u32,
@@ -25,7 +25,7 @@ struct Run {
 fn send(pids: &[u32], signal: Signal) {
     for pid in pids {
         // It may have ended by what was sent before.
-        let _ = kill_process(Pid::from_raw(pid.cast_signed()).expect("a pid"), signal);
+        let _ = kill_process(Pid::from_raw(pid.cast_signed()).expect("valid pid"), signal);
     }
 }
 
@@ -35,9 +35,9 @@ fn ends(folder: &Path) -> Vec<String> {
     lines
 }
 
-impl Run {
+impl ShutdownRun {
     fn start(flags: &str) -> Self {
-        let folder = folder();
+        let folder = temp_dir();
         let [ends, go] = ["ends", "go"].map(|name| path(&folder.path().join(name)).to_owned());
         let mut command = minder(&format!("run -j3 {flags}"));
         command.env("MINDER_STATE_DIR", folder.path().join("state"));
@@ -45,36 +45,37 @@ impl Run {
         command.args([":::", "1", "2", "3", "4", "5"]);
         // A worker that sweeps outlives the process that was started, and would hold its outputs.
         command.stdout(Stdio::Null).stderr(Stdio::Null);
-        let mut live = Live::start(&command);
+        let mut live = Run::start(&command);
         let outer = live.pid();
-        live.until_true("three jobs", || {
+        live.wait_until_true("three jobs", || {
             let runner = runner(outer).map(children).unwrap_or_default();
-            let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("testkid");
+            let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("test_child");
             runner.iter().filter(|pid| is_kid(pid)).count() == 3
         });
         let runner = runner(outer).expect("a runner");
-        let (inner, jobs) = (children(outer)[0], children(runner));
+        let inner = children(outer)[0];
+        let jobs = children(runner);
         Self { folder, live, outer, inner, runner, jobs }
     }
 
     fn wait(&mut self, ms: u64) {
-        self.live.listen(Duration::from_millis(ms));
+        self.live.read_for(Duration::from_millis(ms));
     }
 
     /// Nothing of what was cut off has a row: all of it runs again, once.
     fn resume_runs_all(self, what: &str) {
         let Self { folder, mut live, runner, .. } = self;
-        live.until_true("the worker's end", || {
+        live.wait_until_true("the worker's end", || {
             let stat = file(Path::new(&format!("/proc/{runner}/stat")));
             stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")
         });
-        let ended = live.finish();
+        let ended = live.wait();
         assert!(matches!(ended.status, ExitStatus::Signaled { .. }), "{what}: {ended:?}");
         assert!(ends(folder.path()).is_empty());
-        std::fs::write(folder.path().join("go"), "").expect("a file");
+        std::fs::write(folder.path().join("go"), "").expect("write file");
         let mut command = minder("run --resume last");
         command.env("MINDER_STATE_DIR", folder.path().join("state"));
-        let again = Live::start(&command).finish().code(0);
+        let again = Run::start(&command).wait().exit_code(0);
         let said = format!("{what}\nfirst: {}\nthen: {}", ended.err, again.err);
         assert_eq!(ends(folder.path()), ["1", "2", "3", "4", "5"], "{said}");
     }
@@ -85,7 +86,7 @@ const WISHES: [Signal; 4] = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUI
 #[test]
 fn jobs_that_die_first_are_cut_off_with_the_run() {
     for (signal, pause) in WISHES.into_iter().zip([0, 2, 100, 400]) {
-        let mut run = Run::start("");
+        let mut run = ShutdownRun::start("");
         send(&run.jobs, signal);
         run.wait(pause);
         send(&[run.inner, run.runner, run.outer], signal);
@@ -96,7 +97,7 @@ fn jobs_that_die_first_are_cut_off_with_the_run() {
 #[test]
 fn jobs_that_die_last_or_between_are_cut_off_with_the_run() {
     for (at, signal) in WISHES.into_iter().enumerate() {
-        let run = Run::start(["", "-k", "--lb", "--halt soon,fail=1"][at]);
+        let run = ShutdownRun::start(["", "-k", "--lb", "--halt soon,fail=1"][at]);
         let mut all = vec![run.outer, run.jobs[0], run.inner, run.runner, run.jobs[1], run.jobs[2]];
         all.rotate_left(at);
         send(&all, signal);
@@ -105,9 +106,9 @@ fn jobs_that_die_last_or_between_are_cut_off_with_the_run() {
 }
 
 #[test]
-fn jobs_that_are_killed_before_the_run_is_are_cut_off_with_it() {
+fn jobs_killed_before_the_run_are_cut_off_with_it() {
     for victim in 0..3 {
-        let mut run = Run::start("");
+        let mut run = ShutdownRun::start("");
         send(&run.jobs, Signal::KILL);
         run.wait(200);
         send(&[[run.outer, run.inner, run.runner][victim]], Signal::KILL);
@@ -117,9 +118,9 @@ fn jobs_that_are_killed_before_the_run_is_are_cut_off_with_it() {
 
 /// The runner sees its jobs die by its own sweep.
 #[test]
-fn jobs_of_a_run_without_guardians_left_are_cut_off_with_it() {
+fn jobs_swept_without_guardians_are_cut_off_with_the_run() {
     for _ in 0..3 {
-        let run = Run::start("");
+        let run = ShutdownRun::start("");
         send(&[run.outer, run.inner], Signal::KILL);
         run.resume_runs_all("KILL of both guardians");
     }
@@ -127,14 +128,14 @@ fn jobs_of_a_run_without_guardians_left_are_cut_off_with_it() {
 
 /// No signal follows: the job failed, its row is written, and so is its output.
 #[test]
-fn a_job_that_is_killed_alone_has_failed() {
+fn job_killed_alone_has_failed() {
     for flags in ["", "-k", "--lb", "--halt now,fail=1", "--spool", "--tag"] {
-        let folder = folder();
+        let folder = temp_dir();
         let joblog = folder.path().join("joblog");
         let mut command = minder(&format!("run -j2 --joblog {} {flags}", path(&joblog)));
         command.env("MINDER_STATE_DIR", folder.path().join("state"));
         command.args(["echo said; kill -9 $$; : {}", ":::", "1"]);
-        let ended = Live::start(&command).finish();
+        let ended = Run::start(&command).wait();
         assert!(ended.text().ends_with("said\n"), "{flags}: {ended:?}");
         assert!(matches!(ended.status, ExitStatus::Exited(1 | 137)), "{flags}: {ended:?}");
         let row = file(&joblog).lines().nth(1).unwrap_or_default().to_owned();
@@ -143,29 +144,29 @@ fn a_job_that_is_killed_alone_has_failed() {
         assert!(fields[3].trim().parse::<f64>().is_ok_and(|took| took < 0.9), "the wait counts: {row}");
         let mut command = minder("run --resume last");
         command.env("MINDER_STATE_DIR", folder.path().join("state"));
-        assert_eq!(Live::start(&command).finish().text(), "", "{flags}: it ran again");
+        assert_eq!(Run::start(&command).wait().text(), "", "{flags}: it ran again");
     }
 }
 
 #[test]
-fn many_jobs_that_are_killed_alone_all_have_failed() {
-    let folder = folder();
+fn many_jobs_killed_alone_have_failed() {
+    let folder = temp_dir();
     let joblog = folder.path().join("joblog");
     let mut command = minder(&format!("run -k -j8 --quiet --joblog {}", path(&joblog)));
-    command.args([TESTKID, "kill-self", "9", "{}", ":::"]).args((0..700).map(|job| job.to_string()));
-    let ended = Live::start(&command).finish();
+    command.args([TEST_CHILD, "kill-self", "9", "{}", ":::"]).args((0..700).map(|job| job.to_string()));
+    let ended = Run::start(&command).wait();
     assert_eq!(file(&joblog).lines().count(), 701, "{}", ended.err);
 }
 
 /// What is decided at the end of such a job does not wait for its row.
 #[test]
-fn a_halt_does_not_wait_for_the_row_that_is_held() {
-    let folder = folder();
+fn halt_does_not_wait_for_a_held_event() {
+    let folder = temp_dir();
     let joblog = folder.path().join("joblog");
     let mut command = minder(&format!("run -j2 --no-record --halt now,fail=1 --joblog {}", path(&joblog)));
     command.arg(format!("case {{}} in 1) kill -9 $$;; *) exec {KID} sleep-ms 600000;; esac"));
     command.args([":::", "1", "2", "3"]);
-    let ended = Live::start(&command).finish();
+    let ended = Run::start(&command).wait();
     assert!(matches!(ended.status, ExitStatus::Exited(137)), "{ended:?}");
     let log = file(&joblog);
     let rows: Vec<Vec<&str>> = log.lines().skip(1).map(|row| row.split('\t').collect()).collect();
@@ -178,13 +179,14 @@ fn a_halt_does_not_wait_for_the_row_that_is_held() {
 }
 
 #[test]
-fn a_retry_does_not_wait_for_the_row_that_is_held() {
-    let folder = folder();
-    let (log, tries) = (folder.path().join("joblog"), folder.path().join("tries"));
+fn retry_does_not_wait_for_a_held_event() {
+    let folder = temp_dir();
+    let log = folder.path().join("joblog");
+    let tries = folder.path().join("tries");
     let mut command = minder(&format!("run -j1 --no-record --retries 4 --joblog {}", path(&log)));
     command.arg(format!("echo {{}} >>{}; echo said {{}}; kill -9 $$", path(&tries)));
     command.args([":::", "1", "2"]);
-    let ended = Live::start(&command).finish().code(2);
+    let ended = Run::start(&command).wait().exit_code(2);
     // The output of the last attempt of each, once.
     assert_eq!(ended.text(), "said 1\nsaid 2\n");
     let tries = file(&tries);
@@ -194,31 +196,31 @@ fn a_retry_does_not_wait_for_the_row_that_is_held() {
 
 /// The next job is seen as it writes, once the row of the one before it is written.
 #[test]
-fn the_job_behind_one_that_was_killed_is_seen_as_it_writes() {
+fn job_after_a_killed_one_is_streamed() {
     let mut command = minder("run -j1 --no-record --quiet");
     command.arg(format!("case {{}} in 1) kill -9 $$;; *) echo early; exec {KID} sleep-ms 600000;; esac"));
     command.args([":::", "1", "2"]);
-    let mut live = Live::start(&command);
-    live.until("what the second has written", |record| record.outs[0] == b"early\n");
+    let mut live = Run::start(&command);
+    live.wait_until("what the second has written", |record| record.outs[0] == b"early\n");
     live.signal(Signal::TERM);
-    live.finish().by(Signal::TERM);
+    live.wait().killed_by(Signal::TERM);
 }
 
 /// Held outputs are bounded together: what is too much is written at once, and all of it comes.
 #[test]
-fn much_output_of_jobs_that_were_killed_is_not_lost() {
+fn held_output_of_killed_jobs_is_complete() {
     for flags in ["-k", "", "--tag", "--files"] {
         let mut command = minder(&format!("run -j4 --no-record --quiet {flags}"));
         command.arg(format!("{KID} spew 200000; echo end {{}}; kill -9 $$"));
         command.args([":::"]).args((0..40).map(|job| job.to_string()));
-        let ended = Live::start(&command).finish().code(40);
+        let ended = Run::start(&command).wait().exit_code(40);
         let text = match flags {
             "--files" => ended
                 .text()
                 .lines()
                 .map(|name| {
                     let text = file(Path::new(name));
-                    std::fs::remove_file(name).expect("an output");
+                    std::fs::remove_file(name).expect("remove file");
                     text
                 })
                 .collect(),
@@ -231,12 +233,12 @@ fn much_output_of_jobs_that_were_killed_is_not_lost() {
 }
 
 #[test]
-fn a_job_that_signals_its_parent_ends_the_run() {
-    let folder = folder();
+fn job_that_signals_its_parent_ends_the_run() {
+    let folder = temp_dir();
     let log = folder.path().join("log");
     let mut command = minder("run -j1");
     command.arg(format!("echo {{}} >>{}; kill -TERM $PPID; exec {KID} sleep-ms 600000", path(&log)));
     command.args([":::", "1", "2", "3"]);
-    Live::start(&command).finish().by(Signal::TERM).mentions("asked 1 running job to end");
+    Run::start(&command).wait().killed_by(Signal::TERM).stderr_contains("asked 1 running job to end");
     assert_eq!(file(&log), "1\n");
 }

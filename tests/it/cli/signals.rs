@@ -6,8 +6,8 @@ use std::time::Duration;
 use minder::Stdio;
 use rustix::process::Signal;
 
-use super::{Live, file, folder, minder, minder_as, path, pipe};
-use crate::kit::KID;
+use super::{Run, file, minder, minder_as, path, pipe, temp_dir};
+use crate::support::KID;
 
 /// Ten seconds: what a loaded machine may need for what takes milliseconds.
 const SOON: Duration = Duration::from_secs(10);
@@ -16,63 +16,65 @@ const IGNORE: &str = "trap '' TERM;";
 
 /// A run of two jobs that sleep, after one that wrote; more wait. Every start leaves a line in the
 /// log, and what the job does about TERM is done before that.
-fn sleepers(log: &Path, flags: &str, trap: &str) -> Live {
+fn sleepers(log: &Path, flags: &str, trap: &str) -> Run {
     let mut command = minder(&format!("run -j2 {flags}"));
     let sleep = format!("exec {KID} sleep-ms 600000");
     let line = format!("{trap} echo {{}} >>{}; case {{}} in quick) echo done;; *) {sleep};; esac", path(log));
     command.arg(line).args([":::", "quick"]).args(["slow"; 20]);
-    let mut live = Live::start(&command);
-    live.until("the finished output", |record| record.outs[0] == b"done\n");
+    let mut live = Run::start(&command);
+    live.wait_until("the finished output", |record| record.outs[0] == b"done\n");
     let log = log.to_owned();
-    live.until_true("three starts", || file(&log).lines().count() == 3);
+    live.wait_until_true("three starts", || file(&log).lines().count() == 3);
     live
 }
 
 #[test]
-fn one_wish_ends_the_run_in_order() {
+fn first_signal_ends_the_run_in_order() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let folder = folder();
+        let folder = temp_dir();
         let log = folder.path().join("log");
         let live = sleepers(&log, "--grace 100", "");
         live.signal(signal);
-        let ended = live.finish().by(signal);
+        let ended = live.wait().killed_by(signal);
         assert!(ended.wall < SOON, "{:?}", ended.wall);
         assert_eq!(ended.text(), "done\n");
         assert_eq!(file(&log).lines().count(), 3, "something was started afterwards");
-        let ended = ended.mentions("asked 2 running jobs to end; once more kills").mentions("killed by TERM");
-        ended.mentions("1 job · 0 failed · 2 cut off");
+        let ended = ended
+            .stderr_contains("asked 2 running jobs to end; once more kills")
+            .stderr_contains("killed by TERM");
+        ended.stderr_contains("1 job · 0 failed · 2 cut off");
     }
 }
 
 #[test]
-fn quiet_runs_end_quietly() {
-    let folder = folder();
+fn quiet_run_ends_without_a_message() {
+    let folder = temp_dir();
     let live = sleepers(&folder.path().join("log"), "--quiet", "");
     live.signal(Signal::INT);
-    live.finish().by(Signal::INT).says("");
+    live.wait().killed_by(Signal::INT).stderr("");
 }
 
 #[test]
-fn what_ignores_the_wish_is_killed_after_its_grace() {
-    let folder = folder();
+fn job_that_ignores_term_is_killed_after_the_grace() {
+    let folder = temp_dir();
     let live = sleepers(&folder.path().join("log"), "--grace 1", IGNORE);
     live.signal(Signal::TERM);
-    let ended = live.finish().by(Signal::TERM).mentions("killed by KILL");
+    let ended = live.wait().killed_by(Signal::TERM).stderr_contains("killed by KILL");
     assert!(ended.wall >= Duration::from_secs(1) && ended.wall < SOON, "{:?}", ended.wall);
     assert!(ended.text().starts_with("done\n"), "{:?}", ended.text());
 }
 
 #[test]
-fn the_second_wish_kills_at_once() {
-    let folder = folder();
+fn second_signal_kills_at_once() {
+    let folder = temp_dir();
     let mut live = sleepers(&folder.path().join("log"), "--grace 600", IGNORE);
     live.signal(Signal::INT);
-    live.until("an answer", |record| record.outs[1].ends_with(b"once more kills\n"));
+    live.wait_until("an answer", |record| record.outs[1].ends_with(b"once more kills\n"));
     // The same wish within 200 ms is taken for the same key.
-    live.listen(Duration::from_millis(300));
+    live.read_for(Duration::from_millis(300));
     assert!(live.record().done.is_none());
     live.signal(Signal::INT);
-    let ended = live.finish().by(Signal::INT).mentions("killed by KILL");
+    let ended = live.wait().killed_by(Signal::INT).stderr_contains("killed by KILL");
     assert!(ended.wall < SOON, "{:?}", ended.wall);
 }
 
@@ -81,45 +83,45 @@ fn the_second_wish_kills_at_once() {
 fn unread(flags: &str, wishes: u32) {
     let (reader, writer) = pipe();
     let mut command = minder(&format!("run -j2 {flags} KID spew 700000 ::: 1 2 3 4 5 6 7 8"));
-    let mut live = Live::start(command.stdout(writer));
+    let mut live = Run::start(command.stdout(writer));
     drop(command);
     // A pipe holds 1 MiB at most.
-    live.until_true("output of the first job", || {
+    live.wait_until_true("output of the first job", || {
         rustix::io::ioctl_fionread(&reader).is_ok_and(|len| len > 0)
     });
-    live.listen(Duration::from_millis(1000));
+    live.read_for(Duration::from_millis(1000));
     for _ in 0..wishes {
         live.signal(Signal::TERM);
-        live.listen(Duration::from_millis(300));
+        live.read_for(Duration::from_millis(300));
     }
-    let ended = live.finish();
+    let ended = live.wait();
     assert!(!ended.status.success() && ended.wall < Duration::from_secs(20), "{ended:?}");
     drop(reader);
 }
 
 #[test]
-fn output_that_nobody_takes_does_not_keep_a_run_alive() {
+fn blocked_output_does_not_keep_a_run_alive() {
     unread("--grace 0", 1);
 }
 
 #[test]
-fn the_third_wish_waits_for_nothing() {
+fn third_signal_waits_for_nothing() {
     unread("--grace 600", 3);
 }
 
 #[test]
-fn a_wish_before_anything_is_there_ends_the_run() {
-    let mut live = Live::start(minder("run -j2 KID echo-args").stdin(Stdio::Piped));
-    live.listen(Duration::from_millis(100));
+fn signal_before_the_first_job_ends_the_run() {
+    let mut live = Run::start(minder("run -j2 KID echo-args").stdin(Stdio::Piped));
+    live.read_for(Duration::from_millis(100));
     live.signal(Signal::INT);
-    live.finish().by(Signal::INT);
+    live.wait().killed_by(Signal::INT);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_whole_tree_of_a_job_goes() {
+fn signal_ends_the_whole_tree_of_a_job() {
     for (verb, grace) in [("tree 3", 100), ("stubborn-tree", 0)] {
-        let mut live = Live::start(&minder(&format!("run -j2 --grace {grace} KID {verb} ::: 1 2")));
+        let mut live = Run::start(&minder(&format!("run -j2 --grace {grace} KID {verb} ::: 1 2")));
         // The jobs' own outputs are not shown before their end, so their numbers are found from outside.
         let outer = live.pid();
         let tree = || {
@@ -131,32 +133,32 @@ fn the_whole_tree_of_a_job_goes() {
             }
             found
         };
-        live.until_true("two trees of three", || tree().len() == 6);
+        live.wait_until_true("two trees of three", || tree().len() == 6);
         let all = tree();
-        live.listen(Duration::from_millis(200));
+        live.read_for(Duration::from_millis(200));
         live.signal(Signal::INT);
-        let ended = live.finish().by(Signal::INT);
-        let alive: Vec<&u32> = all.iter().filter(|pid| crate::kit::lives(**pid)).collect();
+        let ended = live.wait().killed_by(Signal::INT);
+        let alive: Vec<&u32> = all.iter().filter(|pid| crate::support::lives(**pid)).collect();
         assert!(alive.is_empty(), "{verb}: {alive:?} of {all:?} live on\n{}", ended.err);
     }
 }
 
 #[test]
-fn an_ignored_hangup_stays_ignored() {
+fn ignored_hangup_stays_ignored() {
     let mut command = minder_as("ignore=1", "run -j1 KID echo-args");
-    let mut live = Live::start(command.stdin(Stdio::Piped));
+    let mut live = Run::start(command.stdin(Stdio::Piped));
     live.write(b"a\n");
-    live.until("the first job", |record| !record.outs[0].is_empty());
+    live.wait_until("the first job", |record| !record.outs[0].is_empty());
     live.signal(Signal::HUP);
     live.write(b"b\n");
-    live.until("the second job", |record| record.outs[0].ends_with(b"\"b\"\n"));
+    live.wait_until("the second job", |record| record.outs[0].ends_with(b"\"b\"\n"));
     live.close();
-    live.finish().code(0).says("");
+    live.wait().exit_code(0).stderr("");
     if cfg!(target_os = "linux") {
         let mut line = minder_as("ignore=1", "run -j1");
         line.arg("grep SigIgn /proc/self/status; : {}").args([":::", "1"]);
         assert_eq!(
-            Live::start(&line).finish().code(0).text(),
+            Run::start(&line).wait().exit_code(0).text(),
             format!("SigIgn:\t{:016x}\n", super::ignored_from_outside() | 1),
             "jobs of nohup ignore it, too"
         );
@@ -164,22 +166,22 @@ fn an_ignored_hangup_stays_ignored() {
 }
 
 #[test]
-fn signals_that_were_blocked_are_heard() {
+fn inherited_blocked_signals_are_received() {
     let mut command = minder_as("block=2,block=15", "run -j1 KID sleep-ms ::: 600000");
     for signal in [Signal::INT, Signal::TERM] {
-        let mut live = Live::start(command.stdin(Stdio::Null));
-        live.listen(Duration::from_millis(200));
+        let mut live = Run::start(command.stdin(Stdio::Null));
+        live.read_for(Duration::from_millis(200));
         live.signal(signal);
-        let ended = live.finish().by(signal);
+        let ended = live.wait().killed_by(signal);
         assert!(ended.wall < SOON, "{:?}", ended.wall);
     }
 }
 
 #[test]
-fn without_guardians_signals_work_the_same() {
-    let folder = folder();
+fn signals_work_without_guardians() {
+    let folder = temp_dir();
     let live = sleepers(&folder.path().join("log"), "--no-guard", "");
     live.signal(Signal::TERM);
-    let ended = live.finish().by(Signal::TERM).mentions("killed by TERM");
+    let ended = live.wait().killed_by(Signal::TERM).stderr_contains("killed by TERM");
     assert!(ended.wall < SOON && ended.text() == "done\n", "{ended:?}");
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use minder::{Command, Group, Size, Stdio};
 
-use super::{Ended, Live, ended, folder, minder, path};
-use crate::kit::KID;
+use super::{Run, RunOutput, minder, path, run_to_end, temp_dir};
+use crate::support::KID;
 
-/// The command with all of its streams on a terminal of its own.
+/// The command with all of its streams on its own terminal.
 fn on_terminal(line: &str) -> Command {
     on_terminal_of(100, line)
 }
@@ -24,28 +24,30 @@ fn on_terminal_of(columns: u16, line: &str) -> Command {
     command
 }
 
-fn shown(command: &Command) -> Ended {
-    Live::start(command).finish()
+fn shown(command: &Command) -> RunOutput {
+    Run::start(command).wait()
 }
 
 #[test]
-fn a_terminal_gets_a_summary_and_a_pipe_does_not() {
-    let ended = shown(&on_terminal("run -j2 KID echo-args ::: a")).code(0);
+fn summary_is_shown_on_a_terminal_only() {
+    let ended = shown(&on_terminal("run -j2 KID echo-args ::: a")).exit_code(0);
     assert!(ended.text().starts_with("\"a\"\r\nminder: 1 job · 0 failed · "), "{:?}", ended.text());
-    let ended = shown(&on_terminal("run --quiet -j2 KID echo-args ::: a")).code(0);
+    let ended = shown(&on_terminal("run --quiet -j2 KID echo-args ::: a")).exit_code(0);
     assert_eq!(ended.text(), "\"a\"\r\n");
-    assert_eq!(super::ended("run -j2 KID echo-args ::: a").code(0).says("").text(), "\"a\"\n");
+    assert_eq!(super::run_to_end("run -j2 KID echo-args ::: a").exit_code(0).stderr("").text(), "\"a\"\n");
 }
 
 #[test]
-fn the_bar_is_drawn_and_taken_away() {
-    let folder = folder();
+fn bar_is_drawn_and_erased() {
+    let folder = temp_dir();
     let wait = folder.path().join("wait");
     let line = format!("run -j2 --bar KID await {} {{}} ::: one two three", path(&wait));
-    let mut live = Live::start(&on_terminal(&line));
-    live.until("a bar", |record| super::text(&record.outs[0]).contains("0/3 done · 2 running · 0 failed"));
-    std::fs::write(&wait, "").expect("a file");
-    let ended = live.finish().code(0);
+    let mut live = Run::start(&on_terminal(&line));
+    live.wait_until("a bar", |record| {
+        super::text(&record.outs[0]).contains("0/3 done · 2 running · 0 failed")
+    });
+    std::fs::write(&wait, "").expect("write file");
+    let ended = live.wait().exit_code(0);
     let screen = screen(&ended.text());
     assert!(!screen.contains(" running"), "the bar is left on the screen:\n{screen}");
     for word in ["one", "two", "three"] {
@@ -60,14 +62,14 @@ fn the_bar_is_drawn_and_taken_away() {
 }
 
 #[test]
-fn the_bar_fits_a_narrow_terminal_and_tears_no_line() {
-    let folder = folder();
+fn bar_fits_a_narrow_terminal_and_tears_no_line() {
+    let folder = temp_dir();
     let [wait, half] = ["wait", "half"].map(|name| folder.path().join(name));
     let line = format!("run -j2 --bar --lb KID await {} {{}} ::: one two three", path(&wait));
-    let mut live = Live::start(&on_terminal_of(30, &line));
-    live.until("a bar", |record| super::text(&record.outs[0]).contains("0/3 done"));
-    std::fs::write(&wait, "").expect("a file");
-    let ended = live.finish().code(0);
+    let mut live = Run::start(&on_terminal_of(30, &line));
+    live.wait_until("a bar", |record| super::text(&record.outs[0]).contains("0/3 done"));
+    std::fs::write(&wait, "").expect("write file");
+    let ended = live.wait().exit_code(0);
     for drawn in ended.text().split('\r').filter(|drawn| drawn.contains("done")) {
         let drawn = drawn.split('\x1b').next().unwrap_or_default().trim_start();
         assert!(drawn.chars().count() < 30, "{drawn:?}");
@@ -75,55 +77,56 @@ fn the_bar_fits_a_narrow_terminal_and_tears_no_line() {
     // A line without an end is not written over.
     let mut command = on_terminal_of(60, "run -j1 --bar");
     command.arg(format!("printf begun; {KID} await {{}}")).args([":::", path(&half)]);
-    let mut live = Live::start(&command);
-    live.until("the bar", |record| super::text(&record.outs[0]).contains("0/1 done"));
-    live.until("the bar below the line", |record| {
+    let mut live = Run::start(&command);
+    live.wait_until("the bar", |record| super::text(&record.outs[0]).contains("0/1 done"));
+    live.wait_until("the bar below the line", |record| {
         let screen = screen(&super::text(&record.outs[0]));
         let mut lines = screen.lines();
         lines.next() == Some("begun") && lines.next().is_some_and(|line| line.contains("0/1 done"))
     });
-    std::fs::write(&half, "").expect("a file");
-    let ended = live.finish().code(0);
+    std::fs::write(&half, "").expect("write file");
+    let ended = live.wait().exit_code(0);
     assert!(screen(&ended.text()).starts_with("begun\n"), "{:?}", ended.text());
 }
 
 #[test]
-fn jobs_that_write_to_the_terminal_themselves_have_no_bar_in_their_lines() {
+fn ungrouped_output_disables_the_bar() {
     for flags in ["-u --bar", "-u --progress --eta"] {
         let line = format!("run -j1 {flags} KID script 3 0 0 ::: a b");
-        let text = shown(&on_terminal(&line)).code(0).text();
+        let text = shown(&on_terminal(&line)).exit_code(0).text();
         assert!(!text.contains("running") && text.contains("minder: 2 jobs · 0 failed"), "{flags}: {text:?}");
     }
 }
 
 #[test]
-fn the_summary_has_a_line_and_a_colour_of_its_own() {
+fn summary_starts_on_its_own_line_without_color() {
     let mut command = on_terminal("run -j1");
     command.args(["printf '\\033[31mred %s' {}", ":::", "6"]);
-    let text = shown(&command).code(0).text().replace('\r', "");
+    let text = shown(&command).exit_code(0).text().replace('\r', "");
     assert!(text.starts_with("\x1b[31mred 6\n\x1b[0mminder: 1 job"), "{text:?}");
     let mut command = on_terminal("run -j1");
-    let text = shown(command.args(["echo {}", ":::", "6"])).code(0).text();
+    let text = shown(command.args(["echo {}", ":::", "6"])).exit_code(0).text();
     assert!(text.starts_with("6\r\nminder: 1 job"), "nothing is added where nothing is left: {text:?}");
 }
 
 #[test]
-fn what_turns_the_direction_of_text_is_escaped_in_the_summary() {
+fn summary_escapes_bidirectional_controls() {
     let mut command = minder("run -j1");
-    let ended = Live::start(command.args(["false", ":::", "a\u{202e}b"])).finish().code(1);
+    let ended = Run::start(command.args(["false", ":::", "a\u{202e}b"])).wait().exit_code(1);
     assert!(ended.err.contains("failed: false") && !ended.err.contains('\u{202e}'), "{ended:?}");
 }
 
 #[test]
-fn failures_are_red_where_colours_are_seen() {
-    let ended = shown(&on_terminal("run -j1 KID exit ::: 0 1")).code(1);
+fn failures_are_red_if_colors_are_enabled() {
+    let ended = shown(&on_terminal("run -j1 KID exit ::: 0 1")).exit_code(1);
     assert!(ended.text().contains("\x1b[31m1 failed\x1b[0m"), "{:?}", ended.text());
 }
 
 /// What is left to see: carriage returns, erased lines and the cursor's way up are carried out.
 fn screen(bytes: &str) -> String {
     let mut lines: Vec<Vec<char>> = vec![Vec::new()];
-    let (mut row, mut column) = (0, 0);
+    let mut row = 0;
+    let mut column = 0;
     let mut rest = bytes.chars().peekable();
     while let Some(c) = rest.next() {
         match c {
@@ -163,42 +166,42 @@ fn screen(bytes: &str) -> String {
 }
 
 #[test]
-fn there_is_no_bar_on_a_pipe_and_no_colour() {
-    let ended = ended("run --bar -j2 KID sleep-ms ::: 150 150").code(0);
+fn pipe_gets_neither_bar_nor_color() {
+    let ended = run_to_end("run --bar -j2 KID sleep-ms ::: 150 150").exit_code(0);
     assert!(!ended.err.contains('\x1b') && !ended.err.contains("running"), "{:?}", ended.err);
     for (key, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
         let mut command = on_terminal("run -j1 KID exit ::: 0 1");
-        let ended = shown(command.env(key, value)).code(1);
+        let ended = shown(command.env(key, value)).exit_code(1);
         assert!(!ended.text().contains("\x1b["), "{:?}", ended.text());
     }
 }
 
 #[test]
-fn the_key_for_the_end_is_one_wish() {
+fn ctrl_c_counts_as_one_interrupt() {
     // The terminal sends the signal to all processes of the group: to the one that was started and to
     // the runner.
-    let folder = folder();
+    let folder = temp_dir();
     let mark = folder.path().join("mark");
     let mut command = on_terminal("run -j1 --grace 600");
     command.arg(format!("trap '' TERM; exec {KID} touch {{}} 600000")).args([":::", path(&mark)]);
-    let mut live = Live::start(&command);
-    live.until_true("a job", || mark.exists());
+    let mut live = Run::start(&command);
+    live.wait_until_true("a job", || mark.exists());
     live.write(b"\x03");
-    live.until("an answer", |record| super::text(&record.outs[0]).contains("once more kills"));
-    live.listen(Duration::from_millis(400));
+    live.wait_until("an answer", |record| super::text(&record.outs[0]).contains("once more kills"));
+    live.read_for(Duration::from_millis(400));
     assert!(live.record().done.is_none(), "one key is two wishes");
     live.write(b"\x03");
-    let ended = live.finish().by(rustix::process::Signal::INT);
+    let ended = live.wait().killed_by(rustix::process::Signal::INT);
     assert!(ended.text().contains("killed by KILL"), "{}", ended.text());
 }
 
 #[test]
-fn a_job_that_wants_the_terminal_is_named_and_ended() {
+fn job_that_reads_the_terminal_is_reported_and_ended() {
     let mut command = on_terminal("run -j2");
     command
         .arg(format!("case {{}} in ask) {KID} read-tty;; *) echo {{}};; esac"))
         .args([":::", "ask", "fine"]);
-    let ended = shown(&command).code(1);
+    let ended = shown(&command).exit_code(1);
     let text = ended.text();
     assert!(text.contains("fine\r\n") && text.contains("wants the terminal"), "{text}");
     assert!(text.contains("give it a file as input"), "{text}");
@@ -206,24 +209,24 @@ fn a_job_that_wants_the_terminal_is_named_and_ended() {
 }
 
 #[test]
-fn arguments_are_taken_from_a_terminal() {
-    let mut live = Live::start(&on_terminal("run -j1 KID echo-args"));
-    live.until("a word about it", |record| super::text(&record.outs[0]).contains("Ctrl-D ends them"));
+fn arguments_are_read_from_a_terminal() {
+    let mut live = Run::start(&on_terminal("run -j1 KID echo-args"));
+    live.wait_until("a word about it", |record| super::text(&record.outs[0]).contains("Ctrl-D ends them"));
     live.write(b"hello\n");
-    live.until("the job", |record| super::text(&record.outs[0]).contains("\"hello\""));
+    live.wait_until("the job", |record| super::text(&record.outs[0]).contains("\"hello\""));
     live.write(b"\x04");
-    live.finish().code(0);
+    live.wait().exit_code(0);
 }
 
 #[test]
-fn jobs_see_no_terminal() {
-    let ended = shown(&on_terminal("run -j1 KID fds ::: 1")).code(0);
+fn jobs_have_no_terminal() {
+    let ended = shown(&on_terminal("run -j1 KID fds ::: 1")).exit_code(0);
     assert!(!ended.text().contains("/dev/pts") && !ended.text().contains("/dev/tty"), "{}", ended.text());
 }
 
 #[test]
-fn a_measurement_says_how_far_it_is() {
-    let text = shown(&on_terminal("bench wait --rounds 2 --objects 2 --mechanism poll")).code(0).text();
+fn bench_reports_progress() {
+    let text = shown(&on_terminal("bench wait --rounds 2 --objects 2 --mechanism poll")).exit_code(0).text();
     assert!(text.contains("\rwait: poll, 2 objects, round 1 of 2\x1b[K"), "{text:?}");
     assert!(text.contains("\rwait: poll, 2 objects, round 2 of 2, about 1 s left\x1b[K"), "{text:?}");
     // The line is gone when the table comes.

@@ -1,5 +1,5 @@
 //! Ways to see the output of jobs, each against the same promises: every byte, no line torn,
-//! nothing waits in vain.
+//! nothing waits forever.
 
 #[path = "../../bin/text.rs"]
 mod text;
@@ -7,20 +7,20 @@ mod bytes;
 mod long_lines;
 mod order;
 mod live;
-mod sinks;
+mod stdout_targets;
 mod results;
 mod tables;
-mod beside;
-mod waiting;
+mod results_files;
+mod buffered_output;
 mod options;
 
 use std::fs;
 
 #[cfg(unix)]
 use super::is_root;
-use super::{Ended, Live, ended, fed, file, folder, input, minder, path, pipe};
+use super::{Run, RunOutput, file, input, minder, path, pipe, run_to_end, run_with_input, temp_dir};
 
-/// What testkid's `text` is told, and so what it writes.
+/// The arguments of test_child's `text`, and so its output.
 #[derive(Clone, Copy, Debug)]
 struct Text {
     id: usize,
@@ -42,7 +42,7 @@ impl Text {
 
 /// Some jobs of all sizes, numbered from 0.
 fn texts(many: usize, longest: usize, most: usize) -> Vec<Text> {
-    // Where Wine stands for Windows, all of it takes many times as long.
+    // Under Wine, all of it takes many times as long.
     let (many, most) = if cfg!(windows) { (many.min(7), most.min(200_000)) } else { (many, most) };
     let sizes = [0, 1, 300, 70_000, 300_000, 1_200_000, most];
     let size = |at: usize| sizes[at % sizes.len()].min(most);
@@ -61,7 +61,8 @@ fn feed(jobs: &[Text]) -> Vec<u8> {
 #[track_caller]
 fn untangle(all: &[u8], stream: usize, jobs: &[Text], tagged: bool) -> Vec<usize> {
     let mut lines: Vec<_> = jobs.iter().map(|job| job.lines(stream).into_iter()).collect();
-    let (mut rest, mut order) = (all, Vec::new());
+    let mut rest = all;
+    let mut order = Vec::new();
     while !rest.is_empty() {
         let tag = if tagged { rest.iter().position(|byte| *byte == b'\t').expect("a tag") + 1 } else { 0 };
         let body = &rest[tag..];
@@ -99,29 +100,29 @@ fn untangle(all: &[u8], stream: usize, jobs: &[Text], tagged: bool) -> Vec<usize
 /// standard output.
 #[track_caller]
 fn compare(flags: &str, jobs: &[Text]) -> Vec<usize> {
-    let ended = fed(&format!("run {flags} KID text"), &feed(jobs)).code(0);
+    let ended = run_with_input(&format!("run {flags} KID text"), &feed(jobs)).exit_code(0);
     let tagged = flags.contains("--tag");
     untangle(&ended.errors, 1, jobs, tagged);
     untangle(&ended.out, 0, jobs, tagged)
 }
 
-/// `minder` with these flags and this shell line, in which `KID` stands for testkid, for these
+/// `minder` with these flags and this shell line, in which `KID` stands for test_child, for these
 /// arguments.
 fn shell(flags: &str, line: &str, args: &[&str]) -> minder::Command {
     let mut command = minder(&format!("run {flags}"));
-    super::scripted(&mut command, line).arg(":::").args(args);
+    super::with_script(&mut command, line).arg(":::").args(args);
     command
 }
 
-/// Whether the system can do what these flags ask for: no pseudo console is made on Windows as yet.
+/// Whether this platform supports these flags: no pseudo console is made on Windows as yet.
 fn is_known(flags: &str) -> bool {
     cfg!(unix) || !flags.contains("--pty")
 }
 
-/// How many files are below a folder.
+/// How many files are below a directory.
 fn files(folder: &std::path::Path) -> usize {
     fs::read_dir(folder)
-        .expect("a folder")
+        .expect("list directory")
         .flatten()
         .map(|item| if item.file_type().is_ok_and(|it| it.is_dir()) { files(&item.path()) } else { 1 })
         .sum()

@@ -1,4 +1,4 @@
-//! What only Windows has: names that are no text, two kinds of slashes, long paths, exit codes of
+//! What only Windows has: names that are not text, two kinds of slashes, long paths, exit codes of
 //! 32 bits, `\r\n`, and runs that are ended by TerminateProcess.
 
 use std::ffi::{OsStr, OsString};
@@ -6,74 +6,84 @@ use std::fs;
 use std::os::windows::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use super::{Live, ended, fed, folder, job_bytes, jobs_in, minder, path};
-use crate::kit::{self, TESTKID};
+use super::{Run, job_bytes, jobs_in, minder, path, run_to_end, run_with_input, temp_dir};
+use crate::support::{self, TEST_CHILD};
 
 /// A word with a surrogate that has no other half: a name that Windows takes, and that no UTF-8 can
-/// say.
+/// express.
 fn unpaired() -> OsString {
     OsString::from_wide(&[u16::from(b'a'), 0xd800, u16::from(b'.'), u16::from(b'b')])
 }
 
-/// A folder whose path is longer than the 260 units that old programs have room for.
+/// A directory whose path is longer than the 260 units that old programs have room for.
 fn deep(below: &tempfile::TempDir) -> PathBuf {
     let deep = (0..6).fold(below.path().to_owned(), |path, _| path.join("x".repeat(60)));
-    fs::create_dir_all(&deep).expect("a deep folder");
+    fs::create_dir_all(&deep).expect("create directory");
     deep
 }
 
 #[test]
-fn names_that_are_no_text_reach_the_job() {
+fn unpaired_surrogates_reach_the_job() {
     let mut command = minder("run -j1 KID echo-args {} <{.}> {/} :::");
-    let ended = Live::start(command.arg(unpaired())).finish().code(0).says("");
+    let ended = Run::start(command.arg(unpaired())).wait().exit_code(0).stderr("");
     assert_eq!(ended.text(), "\"a\\u{d800}.b\"\n\"<a\\u{d800}>\"\n\"a\\u{d800}.b\"\n");
 }
 
 #[test]
-fn names_that_are_no_text_are_kept_exactly() {
-    let folder = folder();
-    let (state, late) = (folder.path().join("state"), folder.path().join("late.exe"));
+fn unpaired_surrogates_are_recorded_exactly() {
+    let folder = temp_dir();
+    let state = folder.path().join("state");
+    let late = folder.path().join("late.exe");
     let mut command = minder(&format!("run -j1 {} echo-args {{}} :::", path(&late)));
-    Live::start(command.arg(unpaired()).env("MINDER_STATE_DIR", &state)).finish().code(255);
-    fs::copy(TESTKID, &late).expect("a program");
+    Run::start(command.arg(unpaired()).env("MINDER_STATE_DIR", &state)).wait().exit_code(255);
+    fs::copy(TEST_CHILD, &late).expect("copy program");
     let mut command = minder("run --resume last");
-    let ended = Live::start(command.env("MINDER_STATE_DIR", &state)).finish().code(0).says("");
+    let ended = Run::start(command.env("MINDER_STATE_DIR", &state)).wait().exit_code(0).stderr("");
     assert_eq!(ended.text(), "\"a\\u{d800}.b\"\n");
     let mut command = minder("log last --json");
-    let json = Live::start(command.env("MINDER_STATE_DIR", &state)).finish().code(0).text();
+    let json = Run::start(command.env("MINDER_STATE_DIR", &state)).wait().exit_code(0).text();
     // Its bytes as the standard library has them (WTF-8).
     assert!(json.contains(r#""args":[{"base64":"Ye2ggC5i"}]"#), "{json}");
 }
 
 #[test]
-fn both_slashes_separate_the_parts_of_a_path() {
+fn both_slashes_separate_path_components() {
     for (value, name, folder, stem, bare) in [
         (r"C:\a\b.txt", "b.txt", r"C:\a", r"C:\a\b", "b"),
         ("C:/a/b.txt", "b.txt", "C:/a", "C:/a/b", "b"),
         (r"a/b\c.txt", "c.txt", "a/b", r"a/b\c", "c"),
         (r"\\server\share\x.y", "x.y", r"\\server\share\", r"\\server\share\x", "x"),
-        // With a slash behind the folder it has to be this file again.
+        // With a slash behind the directory it has to be this file again.
         ("C:x.txt", "x.txt", "C:.", "C:x", "x"),
     ] {
         let mut command = minder("run -j1 KID echo-args {/} {//} {.} {/.} :::");
-        let ended = Live::start(command.arg(value)).finish().code(0);
+        let ended = Run::start(command.arg(value)).wait().exit_code(0);
         let wanted: String = [name, folder, stem, bare].iter().map(|part| format!("{part:?}\n")).collect();
         assert_eq!(ended.text(), wanted, "{value}");
     }
 }
 
 #[test]
-fn a_carriage_return_belongs_to_the_end_of_a_line_and_to_nothing_else() {
-    assert_eq!(fed("run -j1 KID echo-args", b"\xef\xbb\xbfa\r\nb\r\n").code(0).text(), "\"a\"\n\"b\"\n");
-    // Whoever says what ends a record gets what stands before it.
-    assert_eq!(fed("run -j1 -d \\n KID echo-args", b"a\r\nb").code(0).text(), "\"a\\r\"\n\"b\"\n");
-    assert_eq!(fed("run -j1 -0 KID echo-args", b"a\r\0b\r\n\0").code(0).text(), "\"a\\r\"\n\"b\\r\\n\"\n");
+fn carriage_return_is_stripped_only_before_a_newline() {
+    assert_eq!(
+        run_with_input("run -j1 KID echo-args", b"\xef\xbb\xbfa\r\nb\r\n").exit_code(0).text(),
+        "\"a\"\n\"b\"\n"
+    );
+    // With an explicit delimiter, a record is everything before it.
+    assert_eq!(
+        run_with_input("run -j1 -d \\n KID echo-args", b"a\r\nb").exit_code(0).text(),
+        "\"a\\r\"\n\"b\"\n"
+    );
+    assert_eq!(
+        run_with_input("run -j1 -0 KID echo-args", b"a\r\0b\r\n\0").exit_code(0).text(),
+        "\"a\\r\"\n\"b\\r\\n\"\n"
+    );
 }
 
 #[test]
-fn every_byte_of_three_hundred_jobs_comes() {
+fn three_hundred_jobs_deliver_every_byte() {
     let jobs: String = (0..300).map(|id| format!("{id},{},{},0\n", 256 + id, 300 - id)).collect();
-    let ended = fed("run -j16 KID job", jobs.as_bytes()).code(0);
+    let ended = run_with_input("run -j16 KID job", jobs.as_bytes()).exit_code(0);
     for stream in [&ended.out, &ended.errors] {
         let mut ids = jobs_in(stream);
         ids.sort_unstable();
@@ -83,8 +93,8 @@ fn every_byte_of_three_hundred_jobs_comes() {
 }
 
 #[test]
-fn all_bits_of_an_exit_code_are_told() {
-    let folder = folder();
+fn exit_codes_keep_all_32_bits() {
+    let folder = temp_dir();
     let joblog = folder.path().join("joblog");
     for (code, said, written) in [
         (1_u32, "exit 1", "1"),
@@ -95,12 +105,12 @@ fn all_bits_of_an_exit_code_are_told() {
         (0xffff_ffff, "exit 0xffffffff", "-1"),
     ] {
         let line = format!("run -j1 --joblog {} KID exit ::: {code}", path(&joblog));
-        ended(&line).code(1).mentions(said);
+        run_to_end(&line).exit_code(1).stderr_contains(said);
         let log = super::file(&joblog);
         let row: Vec<&str> = log.lines().last().expect("a row").split('\t').collect();
         assert_eq!((row[6], row[7]), (written, "0"), "{log}");
     }
-    ended("run -j1 KID exit ::: 0 0").code(0).says("");
+    run_to_end("run -j1 KID exit ::: 0 0").exit_code(0).stderr("");
 }
 
 /// `minder` inside of a build with this jobserver.
@@ -111,122 +121,130 @@ fn in_build(line: &str, server: &str) -> minder::Command {
 }
 
 #[test]
-fn jobs_take_the_tokens_of_a_build_and_give_them_back() {
-    let folder = folder();
-    let (go, name) = (folder.path().join("go"), format!("minder-test-{}", std::process::id()));
-    let tokens = kit::Tokens::new(&name, 2);
+fn jobs_take_and_return_jobserver_tokens() {
+    let folder = temp_dir();
+    let go = folder.path().join("go");
+    let name = format!("minder-test-{}", std::process::id());
+    let tokens = support::Tokens::new(&name, 2);
     let line = format!("run --no-record -j8 KID await {} {{}} ::: 1 2 3 4 5 6", path(&go));
-    let mut live = Live::start(&in_build(&line, &name));
+    let mut live = Run::start(&in_build(&line, &name));
     let runner = live.pid();
     // The first needs none.
     for jobs in [3, 4] {
-        live.until_true("a job for each token", || kit::children_of(runner).len() == jobs);
-        live.listen(std::time::Duration::from_millis(300));
-        assert_eq!((kit::children_of(runner).len(), tokens.take_all()), (jobs, 0), "more than were lent");
+        live.wait_until_true("a job for each token", || support::children_of(runner).len() == jobs);
+        live.read_for(std::time::Duration::from_millis(300));
+        assert_eq!((support::children_of(runner).len(), tokens.take_all()), (jobs, 0), "more than were lent");
         if jobs == 3 {
             tokens.put();
         }
     }
-    fs::write(&go, "").expect("a file");
-    assert_eq!(live.finish().code(0).says("").sorted(), ["1", "2", "3", "4", "5", "6"]);
+    fs::write(&go, "").expect("write file");
+    assert_eq!(live.wait().exit_code(0).stderr("").sorted(), ["1", "2", "3", "4", "5", "6"]);
     assert_eq!(tokens.take_all(), 3);
 }
 
 #[test]
-fn tokens_come_back_from_jobs_that_fail() {
+fn failed_jobs_return_tokens() {
     let name = format!("minder-test-fail-{}", std::process::id());
-    let tokens = kit::Tokens::new(&name, 2);
-    Live::start(&in_build("run --no-record --quiet -j8 KID exit {} ::: 1 2 3 4", &name)).finish().code(4);
+    let tokens = support::Tokens::new(&name, 2);
+    Run::start(&in_build("run --no-record --quiet -j8 KID exit {} ::: 1 2 3 4", &name)).wait().exit_code(4);
     assert_eq!(tokens.take_all(), 2);
 }
 
 #[test]
-fn a_jobserver_that_is_not_there_is_said_once() {
+fn missing_jobserver_is_reported_once() {
     let ended =
-        Live::start(&in_build("run --no-record -j4 KID exit ::: 0 0", "minder-test-none")).finish().code(0);
+        Run::start(&in_build("run --no-record -j4 KID exit ::: 0 0", "minder-test-none")).wait().exit_code(0);
     assert_eq!(ended.err.lines().filter(|line| line.contains("jobserver")).count(), 1, "{}", ended.err);
-    ended.mentions("jobserver `minder-test-none` cannot be reached");
+    ended.stderr_contains("jobserver `minder-test-none` cannot be reached");
 }
 
-/// Ends a run of so many jobs at once, as nothing else can, and looks for those who live on.
+/// Ends a run of that many jobs at once, abruptly, and looks for survivors.
 fn ends_with_its_jobs(degree: usize) {
     let mut command = minder(&format!("run -j{degree} KID sleep-ms 600000 :::"));
-    let mut live = Live::start(command.args((0..degree + 3).map(|job| job.to_string())));
+    let mut live = Run::start(command.args((0..degree + 3).map(|job| job.to_string())));
     let runner = live.pid();
-    live.until_true("all jobs", || kit::children_of(runner).len() >= degree);
-    live.listen(std::time::Duration::from_millis(300));
-    let jobs = kit::children_of(runner);
+    live.wait_until_true("all jobs", || support::children_of(runner).len() >= degree);
+    live.read_for(std::time::Duration::from_millis(300));
+    let jobs = support::children_of(runner);
     assert_eq!(jobs.len(), degree, "more run than were asked for");
     live.kill();
-    live.until_true("the end of all jobs", || !jobs.iter().any(|job| kit::lives(*job)));
-    live.finish().killed();
+    live.wait_until_true("the end of all jobs", || !jobs.iter().any(|job| support::lives(*job)));
+    live.wait().killed();
 }
 
 #[test]
-fn sixty_four_jobs_at_once_end_with_the_run() {
+fn sixty_four_jobs_end_with_the_run() {
     ends_with_its_jobs(64);
 }
 
 #[test]
-fn sixty_five_jobs_at_once_end_with_the_run() {
+fn sixty_five_jobs_end_with_the_run() {
     ends_with_its_jobs(65);
 }
 
 #[test]
-fn two_hundred_jobs_at_once_end_with_the_run() {
+fn two_hundred_jobs_end_with_the_run() {
     ends_with_its_jobs(200);
 }
 
 #[test]
-fn paths_may_be_long() {
-    let folder = folder();
+fn long_paths_are_accepted() {
+    let folder = temp_dir();
     let deep = deep(&folder);
-    let (list, results) = (deep.join("list"), deep.join("results"));
-    fs::write(&list, "a\nb\n").expect("a list");
+    let list = deep.join("list");
+    let results = deep.join("results");
+    fs::write(&list, "a\nb\n").expect("write file");
     let line = format!("run -k -j1 -a {} --results {} KID echo-args", path(&list), path(&results));
-    assert_eq!(ended(&line).code(0).says("").text(), "\"a\"\n\"b\"\n");
+    assert_eq!(run_to_end(&line).exit_code(0).stderr("").text(), "\"a\"\n\"b\"\n");
     assert_eq!(super::file(&results.join("1").join("b").join("stdout")), "\"b\"\n");
     let line = format!("run --no-record --joblog {} KID exit ::: 0", path(&deep.join("joblog")));
-    ended(&line).code(0).says("");
+    run_to_end(&line).exit_code(0).stderr("");
     assert_eq!(super::file(&deep.join("joblog")).lines().count(), 2);
 }
 
 #[test]
 #[ignore = "Wine starts no program whose path is longer than 259 units"]
-fn the_path_of_a_program_may_be_long() {
-    let folder = folder();
+fn long_program_path_is_accepted() {
+    let folder = temp_dir();
     let program = deep(&folder).join("kid.exe");
-    fs::copy(TESTKID, &program).expect("a program");
-    assert_eq!(ended(&format!("run {} echo-args ::: a", path(&program))).code(0).says("").text(), "\"a\"\n");
+    fs::copy(TEST_CHILD, &program).expect("copy program");
+    assert_eq!(
+        run_to_end(&format!("run {} echo-args ::: a", path(&program))).exit_code(0).stderr("").text(),
+        "\"a\"\n"
+    );
 }
 
 #[test]
-fn a_long_folder_to_work_in_is_entered_or_named() {
-    let folder = folder();
+fn long_working_directory_is_entered_or_reported() {
+    let folder = temp_dir();
     let deep = deep(&folder);
-    // The system takes at most 258 units for it ("CreateProcessW", lpCurrentDirectory), unless it was
+    // Windows takes at most 258 units for it ("CreateProcessW", lpCurrentDirectory), unless it was
     // set up otherwise.
-    let ended = ended(&format!("run -j1 --wd {} KID cwd ::: 1", path(&deep)));
-    let name = deep.file_name().and_then(OsStr::to_str).expect("a name");
+    let ended = run_to_end(&format!("run -j1 --wd {} KID cwd ::: 1", path(&deep)));
+    let name = deep.file_name().and_then(OsStr::to_str).expect("get name");
     let known = if ended.status.success() { ended.text() } else { ended.err.clone() };
     assert!(known.contains(name), "{ended:?}");
     assert!(ended.status.success() || known.contains("longer than the 258 characters"), "{ended:?}");
 }
 
 #[test]
-fn what_is_no_program_is_named_with_the_reason() {
-    let folder = folder();
+fn unrunnable_program_is_reported_with_the_reason() {
+    let folder = temp_dir();
     let text = folder.path().join("text.exe");
-    fs::write(&text, "no program\r\n").expect("a file");
-    ended(&format!("run -j2 {} ::: a b", path(&text))).code(2).mentions("text.exe").mentions("not a program");
-    let told = ended(&format!("run -j2 {} ::: a b", path(folder.path())));
+    fs::write(&text, "no program\r\n").expect("write file");
+    run_to_end(&format!("run -j2 {} ::: a b", path(&text)))
+        .exit_code(2)
+        .stderr_contains("text.exe")
+        .stderr_contains("not a program");
+    let told = run_to_end(&format!("run -j2 {} ::: a b", path(folder.path())));
     assert!(!told.status.success() && told.err.contains("cannot run `"), "{}", told.err);
 }
 
 #[test]
-fn values_too_long_for_a_command_line_are_refused_and_the_others_run() {
+fn overlong_command_lines_fail_only_their_jobs() {
     let input = format!("a\n{}\nz\n", "x".repeat(40_000));
-    let ended = fed("run -j1 KID count-args", input.as_bytes()).code(1);
+    let ended = run_with_input("run -j1 KID count-args", input.as_bytes()).exit_code(1);
     assert_eq!(ended.text(), "1\n1\n");
     assert!(
         ended.err.len() < 4096 && ended.err.contains("longer than the 32,766 characters"),
@@ -236,12 +254,13 @@ fn values_too_long_for_a_command_line_are_refused_and_the_others_run() {
 }
 
 #[test]
-fn as_many_arguments_as_cmd_takes_go_into_one_call_of_a_batch_file() {
-    let folder = folder();
+fn xargs_fills_each_batch_file_call() {
+    let folder = temp_dir();
     let batch = folder.path().join("all.bat");
-    fs::write(&batch, "@echo %*\r\n").expect("a file");
+    fs::write(&batch, "@echo %*\r\n").expect("write file");
     let input = (1..=5000).map(|number| format!("{number} ü\n")).collect::<String>();
-    let ended = fed(&format!("run -k --xargs {}", path(&batch)), input.as_bytes()).code(0).says("");
+    let ended =
+        run_with_input(&format!("run -k --xargs {}", path(&batch)), input.as_bytes()).exit_code(0).stderr("");
     let said = String::from_utf8_lossy(&ended.out).into_owned();
     let found =
         said.split('"').filter_map(|part| part.split_once(' ')?.0.parse::<u32>().ok()).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Keys, `kill`, `nohup` and background: what the runner hears.
+//! Keys, `kill`, `nohup` and background: signals that reach the runner.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -7,10 +7,10 @@ use std::time::Duration;
 use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use super::stage::{MIX, Run, Setting, send, send_group, start, stat, wait_for};
-use crate::kit::nap;
+use super::harness::{MIX, Run, Setting, send, send_group, start, stat, wait_for};
+use crate::support::nap;
 
-/// A run as the foreground job of a shell on a terminal of its own.
+/// A run as the foreground job of a shell on its own terminal.
 struct Terminal {
     run: Run,
     keys: File,
@@ -22,21 +22,21 @@ impl Terminal {
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
         grantpt(&ours).expect("granted");
         unlockpt(&ours).expect("unlocked");
-        let path = ptsname(&ours, Vec::new()).expect("a name").into_string().expect("text");
+        let path = ptsname(&ours, Vec::new()).expect("get name").into_string().expect("decode text");
         let all: Vec<&str> = ["terminal", &path].into_iter().chain(before.iter().copied()).collect();
         let run = Setting::new(&all, words).start();
         Terminal { run, keys: File::from(ours) }
     }
 
     fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).expect("the terminal takes keys");
+        self.keys.write_all(keys.as_bytes()).expect("write bytes");
     }
 }
 
 const SHELL: [&str; 2] = ["shell", "REPORT"];
 
 #[test]
-fn one_ctrl_c_is_one_signal() {
+fn ctrl_c_is_one_signal() {
     let mut terminal = Terminal::start(&SHELL, &["ignore"]);
     let pids = terminal.run.ready();
     for pressed in 1..=40 {
@@ -50,7 +50,7 @@ fn one_ctrl_c_is_one_signal() {
 }
 
 #[test]
-fn ctrl_z_and_fg_lose_nothing() {
+fn ctrl_z_and_fg_lose_no_signal() {
     let mut terminal = Terminal::start(&SHELL, &["plain"]);
     let pids = terminal.run.ready();
     for pressed in 1..=20 {
@@ -68,8 +68,8 @@ fn ctrl_z_and_fg_lose_nothing() {
 }
 
 #[test]
-fn a_session_leader_cannot_be_stopped() {
-    // No shell watches: the system drops the stop, and the run goes on.
+fn session_leader_is_not_stopped() {
+    // No shell watches: the kernel drops the stop, and the run continues.
     let mut terminal = Terminal::start(&[], &["plain"]);
     let pids = terminal.run.ready();
     for pressed in 1..=3 {
@@ -81,7 +81,7 @@ fn a_session_leader_cannot_be_stopped() {
 }
 
 #[test]
-fn the_runner_reads_the_terminal() {
+fn runner_reads_the_terminal() {
     let mut terminal = Terminal::start(&SHELL, &["read=1"]);
     terminal.run.ready();
     terminal.press("hello\n");
@@ -89,16 +89,16 @@ fn the_runner_reads_the_terminal() {
 }
 
 #[test]
-fn a_job_that_reads_the_terminal_dies_too() {
+fn job_that_reads_the_terminal_is_killed() {
     let terminal = Terminal::start(&SHELL, &["terminal", "plain"]);
     let pids = terminal.run.ready();
     let killed = std::time::Instant::now();
-    super::stage::kill(pids.outer);
+    super::harness::kill(pids.outer);
     terminal.run.expect_gone(killed, "a job at the terminal");
 }
 
 #[test]
-fn a_hang_up_is_heard() {
+fn hangup_is_received() {
     let terminal = Terminal::start(&SHELL, &[]);
     terminal.run.ready();
     let Terminal { run, keys } = terminal;
@@ -107,7 +107,7 @@ fn a_hang_up_is_heard() {
 }
 
 #[test]
-fn nohup_holds() {
+fn nohup_ignores_hangup() {
     let terminal = Terminal::start(&["shell", "REPORT", "nohup"], &[]);
     let pids = terminal.run.ready();
     let Terminal { run, keys } = terminal;
@@ -121,7 +121,7 @@ fn nohup_holds() {
 }
 
 #[test]
-fn a_background_job_hears_no_keys() {
+fn background_run_receives_no_keyboard_signals() {
     let mut run = Setting::new(&["session", "background"], &[]).start();
     let pids = run.ready();
     send_group(pids.outer, Signal::INT);
@@ -134,7 +134,7 @@ fn a_background_job_hears_no_keys() {
 }
 
 #[test]
-fn the_same_wish_twice_is_one() {
+fn repeated_signal_within_200_ms_counts_once() {
     // `timeout -s INT` signals the process, then its group. Signals that are 200 ms apart count as two:
     // on a busy machine this test tries again.
     for _ in 0..20 {
@@ -155,12 +155,12 @@ fn the_same_wish_twice_is_one() {
 }
 
 #[test]
-fn the_runner_hears_a_wish_that_is_sent_to_it() {
+fn runner_receives_signals_sent_to_it() {
     let run = start(&[]);
     let pids = run.ready();
     send(pids.runner, Signal::INT);
     run.expect_line("signal Interrupt", 1);
-    // The rest is only heard from the process that was started.
+    // The rest is only received by the started process.
     send(pids.runner, Signal::TSTP);
     send(pids.runner, Signal::USR1);
     send(pids.inner, Signal::TERM);
@@ -171,7 +171,7 @@ fn the_runner_hears_a_wish_that_is_sent_to_it() {
 }
 
 #[test]
-fn a_kill_of_the_group_is_one_wish() {
+fn signal_to_the_group_counts_once() {
     let run = start(&[]);
     let pids = run.ready();
     for sent in 1..=20 {
@@ -186,15 +186,15 @@ fn a_kill_of_the_group_is_one_wish() {
 
 /// A run whose errors are kept in a file.
 fn heard(words: &[&str]) -> (Run, std::path::PathBuf, tempfile::TempDir) {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let path = folder.path().join("errors");
     let mut setting = Setting::new(&["session"], words);
-    setting.stderr = File::create(&path).expect("a file").into();
+    setting.stderr = File::create(&path).expect("create file").into();
     (setting.start(), path, folder)
 }
 
 #[test]
-fn the_third_wish_ends_a_run_that_does_not_answer() {
+fn third_signal_ends_an_unresponsive_run() {
     let (mut run, errors, _folder) = heard(&MIX);
     let pids = run.ready();
     send(pids.runner, Signal::STOP);
@@ -204,7 +204,7 @@ fn the_third_wish_ends_a_run_that_does_not_answer() {
     let ended = wait_for(|| {
         send(pids.outer, Signal::INT);
         nap(Duration::from_millis(250));
-        run.child.try_wait().expect("our child")
+        run.child.try_wait().expect("poll child")
     });
     assert!(ended.is_some(), "it does not end: {:?}", run.lines());
     let ended_at = std::time::Instant::now();
@@ -218,14 +218,14 @@ fn the_third_wish_ends_a_run_that_does_not_answer() {
 }
 
 #[test]
-fn a_shell_gets_its_prompt_from_a_run_that_does_not_stop() {
+fn unstoppable_run_returns_the_prompt() {
     let mut terminal = Terminal::start(&SHELL, &["unstopped=1", "plain"]);
     let pids = terminal.run.ready();
     for pressed in 1..=2 {
         terminal.press("\x1a");
         terminal.run.expect_line("stopped", pressed);
     }
-    // And goes on with it.
+    // And continues with it.
     send(pids.outer, Signal::USR1);
     terminal.run.expect_line("signal User1", 1);
     send(pids.outer, Signal::TERM);
@@ -233,11 +233,12 @@ fn a_shell_gets_its_prompt_from_a_run_that_does_not_stop() {
 }
 
 #[test]
-fn signals_come_without_guardians_too() {
+fn signals_arrive_without_guardians() {
     let mut run = start(&["alone=1"]);
     // It reports pids 0 for guardians, so it is found otherwise.
     wait_for(|| run.lines().into_iter().find(|l| l.starts_with("ready 0 0 "))).expect("it starts");
-    let pid = rustix::process::Pid::from_raw(i32::try_from(run.child.id()).expect("a pid")).expect("a pid");
+    let pid =
+        rustix::process::Pid::from_raw(i32::try_from(run.child.id()).expect("valid pid")).expect("valid pid");
     for (sent, heard) in [(Signal::USR1, "User1"), (Signal::INT, "Interrupt"), (Signal::WINCH, "Resize")] {
         send(pid, sent);
         run.expect_line(&format!("signal {heard}"), 1);
@@ -247,7 +248,7 @@ fn signals_come_without_guardians_too() {
 }
 
 #[test]
-fn a_cancelled_run_sweeps_its_tree() {
+fn cancelled_run_sweeps_its_tree() {
     let mut run = start(&MIX);
     let pids = run.ready();
     let asked = std::time::Instant::now();
@@ -257,13 +258,13 @@ fn a_cancelled_run_sweeps_its_tree() {
 }
 
 #[test]
-fn a_cancelled_run_without_guardians_sweeps_what_it_can() {
+fn cancelled_run_without_guardians_sweeps_what_it_finds() {
     let mut run = start(&["alone=1", "plain", "setsid", "ignore", "stopped", "nested"]);
     run.expect_alive(1 + 15);
     run.expect_line(&format!("ready 0 0 {}", run.child.id()), 1);
     let asked = std::time::Instant::now();
     send(
-        rustix::process::Pid::from_raw(i32::try_from(run.child.id()).expect("a pid")).expect("a pid"),
+        rustix::process::Pid::from_raw(i32::try_from(run.child.id()).expect("valid pid")).expect("valid pid"),
         Signal::TERM,
     );
     assert_eq!(run.shell_status(), 130);
@@ -271,7 +272,7 @@ fn a_cancelled_run_without_guardians_sweeps_what_it_can() {
 }
 
 #[test]
-fn nobody_holds_the_output_but_the_runner() {
+fn only_the_runner_holds_the_output() {
     let mut setting = Setting::new(&["session"], &["say=hello"]);
     setting.stdout = std::process::Stdio::piped();
     let mut run = setting.start();
@@ -285,7 +286,7 @@ fn nobody_holds_the_output_but_the_runner() {
     }
     // Ends without a word: the guardians sleep on, or not, but hold nothing.
     send(pids.runner, Signal::KILL);
-    // Would wait for ever if a stopped guardian held the pipe.
+    // Would wait forever if a stopped guardian held the pipe.
     let mut text = String::new();
     output.read_to_string(&mut text).expect("an end");
     assert_eq!(text, "hello");

@@ -1,12 +1,12 @@
-//! What can be said to a crew while it runs.
+//! Control of a pool while it runs.
 
 use minder::jobs::{HaltPolicy, HaltTrigger, Threshold};
 
 use super::*;
 
 #[test]
-fn while_held_nothing_starts_and_what_runs_goes_on() {
-    let site = Site::new(degree(4), (0..12).map(|_| silent(LONG)));
+fn paused_pool_starts_no_job() {
+    let site = Site::new(degree(4), (0..12).map(|_| quiet_child(LONG)));
     site.run(|site| {
         site.await_log("four run", |log| log.running.len() == 4);
         site.crew.set_paused(true);
@@ -17,13 +17,13 @@ fn while_held_nothing_starts_and_what_runs_goes_on() {
         site.await_log("four more run", |log| log.running.len() == 4);
         site.crew.kill();
     });
-    assert_eq!(site.log.lock().expect("a log").peak, 4);
+    assert_eq!(site.log.lock().expect("lock log").peak, 4);
 }
 
-/// Whoever is not admitted stays first in line.
+/// A job that is not admitted stays first in line.
 #[test]
-fn workers_admit_as_many_as_they_like() {
-    let site = Site::new(degree(8), (0..12).map(|_| silent(LONG)));
+fn handlers_limit_admission() {
+    let site = Site::new(degree(8), (0..12).map(|_| quiet_child(LONG)));
     site.admitted.store(2, Ordering::SeqCst);
     site.run(|site| {
         site.await_log("two run", |log| log.running.len() == 2);
@@ -34,7 +34,7 @@ fn workers_admit_as_many_as_they_like() {
         site.end_running();
         site.await_log("five others run", |log| log.ends.len() >= 5 && log.running.len() == 5);
         site.never("a sixth", |log| log.running.len() > 5);
-        let log = site.log.lock().expect("a log");
+        let log = site.log.lock().expect("lock log");
         let jobs: Vec<u64> = log.starts.iter().map(|(start, _)| start.job).take(5).collect();
         assert_eq!(jobs.iter().collect::<HashSet<_>>(), (1..=5).collect::<Vec<u64>>().iter().collect());
         drop(log);
@@ -43,8 +43,8 @@ fn workers_admit_as_many_as_they_like() {
 }
 
 #[test]
-fn a_run_that_is_held_ends_when_nothing_is_left() {
-    let site = Site::new(degree(4), (0..3).map(|_| silent("exit 0")));
+fn paused_pool_ends_when_no_job_is_left() {
+    let site = Site::new(degree(4), (0..3).map(|_| quiet_child("exit 0")));
     site.run(|site| {
         site.await_log("all started", |log| log.starts.len() == 3);
         site.crew.set_paused(true);
@@ -53,8 +53,8 @@ fn a_run_that_is_held_ends_when_nothing_is_left() {
 }
 
 #[test]
-fn the_degree_follows_while_jobs_run() {
-    let site = Site::new(degree(1), (0..40).map(|_| silent(LONG)));
+fn max_running_changes_while_jobs_run() {
+    let site = Site::new(degree(1), (0..40).map(|_| quiet_child(LONG)));
     site.run(|site| {
         site.await_log("one runs", |log| log.running.len() == 1);
         site.never("a second", |log| log.running.len() > 1);
@@ -71,25 +71,25 @@ fn the_degree_follows_while_jobs_run() {
         site.await_log("eight run", |log| log.running.len() == 8);
         site.crew.kill();
     });
-    assert_eq!(site.log.lock().expect("a log").peak, 8);
+    assert_eq!(site.log.lock().expect("lock log").peak, 8);
 }
 
-/// The second loop has no share, and sleeps without a child until all is over.
+/// The second loop has no share, and sleeps without a child until all has ended.
 #[test]
-fn a_loop_without_a_share_ends_with_the_others() {
-    let site = Site::new(degree(1), (0..20).map(|_| silent("exit 0")));
+fn worker_without_a_share_ends_with_the_others() {
+    let site = Site::new(degree(1), (0..20).map(|_| quiet_child("exit 0")));
     site.run(|_| ());
     assert_eq!(site.crew.counts().succeeded, 20);
-    assert_eq!(site.log.lock().expect("a log").peak, 1);
+    assert_eq!(site.log.lock().expect("lock log").peak, 1);
 }
 
 #[test]
-fn the_last_attempt_is_known_when_it_is_judged() {
+fn last_attempt_is_flagged_when_it_finishes() {
     let mut rules = degree(2);
     rules.retry.max_attempts = 3;
-    let site = Site::new(rules, [silent("exit 1"), silent("exit 0")]);
+    let site = Site::new(rules, [quiet_child("exit 1"), quiet_child("exit 0")]);
     site.run(|_| ());
-    let log = site.log.lock().expect("a log");
+    let log = site.log.lock().expect("lock log");
     let of = |job| {
         log.ends.iter().zip(&log.last).filter(move |((start, _), _)| start.job == job).map(|(_, last)| *last)
     };
@@ -99,23 +99,23 @@ fn the_last_attempt_is_known_when_it_is_judged() {
 
 /// More than a pipe holds: the rest is written when there is room, from `event`.
 #[test]
-fn input_is_written_on_when_there_is_room() {
-    let mut command = kid("cat");
+fn input_is_written_as_the_pipe_drains() {
+    let mut command = test_child("cat");
     command.stdin(Stdio::Piped);
     let site = Site::new(degree(3), (0..6).map(|_| command.clone()));
     let input = patterned(600_000);
     site.note(|log| log.input = input.clone());
     site.run(|_| ());
-    let log = site.log.lock().expect("a log");
+    let log = site.log.lock().expect("lock log");
     assert_eq!(log.text.len(), 6);
     assert!(log.text.values().all(|text| *text == input));
 }
 
 #[test]
-fn starts_keep_their_distance() {
+fn starts_are_delayed() {
     let mut rules = degree(4);
     rules.delay = Duration::from_millis(40);
-    let site = Site::new(rules, (0..6).map(|_| silent("exit 0")));
+    let site = Site::new(rules, (0..6).map(|_| quiet_child("exit 0")));
     let begun = Instant::now();
     site.run(|_| ());
     assert!(begun.elapsed() >= Duration::from_millis(5 * 40), "six starts need five pauses");
@@ -123,10 +123,13 @@ fn starts_keep_their_distance() {
 }
 
 #[test]
-fn a_halt_ends_the_jobs_and_says_why() {
+fn halt_ends_the_jobs_and_reports_its_rule() {
     let mut rules = degree(4);
     rules.halt = Some(HaltPolicy { on: HaltTrigger::Failed, at: Threshold::Percent(10), now: true });
-    let jobs = (0..3).map(|_| silent(LONG)).chain([silent("exit 1")]).chain((0..6).map(|_| silent("exit 0")));
+    let jobs = (0..3)
+        .map(|_| quiet_child(LONG))
+        .chain([quiet_child("exit 1")])
+        .chain((0..6).map(|_| quiet_child("exit 0")));
     let site = Site::new(rules, jobs);
     site.crew.set_total(Some(10));
     site.run(|_| ());
@@ -135,10 +138,10 @@ fn a_halt_ends_the_jobs_and_says_why() {
     assert_eq!((by.on, by.now), (HaltTrigger::Failed, true));
 }
 
-#[cfg(unix)] // Nobody can be asked on Windows: the first word ends.
+#[cfg(unix)] // Windows has no request to exit: the first kill ends the child.
 #[test]
-fn jobs_are_asked_as_the_crew_was_told() {
-    let mut site = Site::new(degree(2), (0..2).map(|_| silent(LONG)));
+fn cancel_with_sends_the_configured_signal() {
+    let mut site = Site::new(degree(2), (0..2).map(|_| quiet_child(LONG)));
     let how = Termination::signals(&[(libc::SIGUSR1, Duration::from_secs(600))]).expect("a signal");
     site.crew = JobPool::new(degree(2), Duration::ZERO).cancel_with(how);
     site.run(|site| {
@@ -146,5 +149,5 @@ fn jobs_are_asked_as_the_crew_was_told() {
         site.crew.cancel();
     });
     let by = |status| matches!(status, minder::ExitStatus::Signaled { signal: libc::SIGUSR1, .. });
-    assert!(site.log.lock().expect("a log").ends.iter().all(|(_, outcome)| by(outcome.exit.status)));
+    assert!(site.log.lock().expect("lock log").ends.iter().all(|(_, outcome)| by(outcome.exit.status)));
 }

@@ -1,17 +1,17 @@
-//! Crews whose jobs stand still.
+//! Crews whose jobs are suspended.
 
 use super::*;
 
 #[test]
-fn all_jobs_stand_still_and_none_starts() {
-    let site = Site::new(degree(4), (0..12).map(|_| silent("sleep-ms 30")));
+fn suspend_stops_all_jobs_and_starts_none() {
+    let site = Site::new(degree(4), (0..12).map(|_| quiet_child("sleep-ms 30")));
     site.run(|site| {
         for _ in 0..3 {
             site.await_log("some run", |log| !log.running.is_empty() || log.ends.len() == 12);
             site.crew.suspend();
             assert!(site.crew.wait_suspended(patience()));
             assert!(site.crew.wait_suspended(Instant::now()), "it stays so");
-            // What had ended may still be told.
+            // Earlier exits may still be reported.
             let told = Instant::now() + Duration::from_millis(50);
             while Instant::now() < told {
                 std::thread::yield_now();
@@ -26,26 +26,26 @@ fn all_jobs_stand_still_and_none_starts() {
 }
 
 #[test]
-fn jobs_that_stand_still_can_be_ended() {
+fn suspended_jobs_can_be_ended() {
     for sharp in [false, true] {
-        let site = Site::new(degree(4), (0..12).map(|_| silent(LONG)));
+        let site = Site::new(degree(4), (0..12).map(|_| quiet_child(LONG)));
         site.run(|site| {
             site.await_log("four run", |log| log.running.len() == 4);
             site.crew.suspend();
             assert!(site.crew.wait_suspended(patience()));
             if sharp { site.crew.kill() } else { site.crew.cancel() }
         });
-        let log = site.log.lock().expect("a log");
+        let log = site.log.lock().expect("lock log");
         assert_eq!((log.starts.len(), log.ends.len()), (4, 4));
     }
 }
 
 /// Orders that follow each other faster than the loops look: the last one counts, for all jobs.
 #[test]
-fn the_last_order_counts() {
-    let site = Site::new(degree(6), (0..60).map(|_| silent("sleep-ms 5")));
+fn last_of_rapid_suspends_and_resumes_wins() {
+    let site = Site::new(degree(6), (0..60).map(|_| quiet_child("sleep-ms 5")));
     site.run(|site| {
-        let end = Instant::now() + crate::kit::race_time() / 2;
+        let end = Instant::now() + crate::support::race_time() / 2;
         while Instant::now() < end && site.crew.counts().succeeded < 50 {
             site.crew.suspend();
             site.crew.resume();
@@ -58,13 +58,14 @@ fn the_last_order_counts() {
     assert_eq!(site.crew.counts().succeeded, 60);
 }
 
-/// It waits for a loop that is busy with its worker, but not for ever.
+/// It waits for a loop that is busy with its worker, but not forever.
 #[test]
-fn a_busy_loop_is_waited_for_until_the_deadline() {
-    let site = Site::new(degree(2), (0..2).map(|_| silent(LONG)));
+fn wait_suspended_waits_for_a_busy_worker_until_the_deadline() {
+    let site = Site::new(degree(2), (0..2).map(|_| quiet_child(LONG)));
     site.run(|site| {
         site.await_log("both run", |log| log.running.len() == 2);
-        let (gate, until) = (site.gate.lock().expect("a gate"), patience());
+        let gate = site.gate.lock().expect("lock gate");
+        let until = patience();
         site.crew.wake();
         while site.at_gate.load(Ordering::SeqCst) < LOOPS {
             assert!(Instant::now() < until, "a loop does not become idle");

@@ -7,58 +7,62 @@ use minder::{ChildSet, Event, ExitStatus, Group, SpawnOptions, Termination, Toke
 use minder::{ChildSetConfig, Stdio};
 
 #[cfg(any(target_os = "linux", windows))]
-use crate::kit::lives;
-use crate::kit::{Ledger, each_backend, kid, killed, limits, patience, silent};
+use crate::support::lives;
+use crate::support::{EventLog, each_backend, killed, limits, patience, quiet_child, test_child};
 #[cfg(target_os = "linux")]
-use crate::kit::{alone, open_descriptors};
+use crate::support::{alone, open_descriptors};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Starts the child and hears it until it wrote a line; returns the numbers in that line.
+/// Starts the child and reads until it wrote a line; returns the numbers in that line.
 pub(super) fn start(
     set: &mut ChildSet,
-    ledger: &mut Ledger,
+    event_log: &mut EventLog,
     words: &str,
     options: SpawnOptions,
 ) -> (Token, Vec<u32>) {
-    let token = set.spawn(&kid(words), options).expect("a child");
+    let token = set.spawn(&test_child(words), options).expect("spawn test child");
     assert!(
-        ledger.hear_until(set, patience(), |ledger| ledger.text(token).ends_with('\n')),
+        event_log.read_until(set, patience(), |event_log| event_log.text(token).ends_with('\n')),
         "{words} said nothing"
     );
-    let numbers = ledger.text(token).split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let numbers = event_log.text(token).split_whitespace().filter_map(|word| word.parse().ok()).collect();
     (token, numbers)
 }
 
 #[cfg(any(target_os = "linux", windows))]
 #[test]
-fn now_kills_the_group_and_the_stray_before_done_is_told() {
+fn immediate_kill_ends_group_and_stray_before_done() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let (token, numbers) = start(&mut set, &mut ledger, "stubborn-tree", SpawnOptions::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
+        let (token, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
         assert!(numbers.len() == 3 && numbers.iter().all(|pid| lives(*pid)), "{numbers:?}");
-        set.kill(token, Termination::IMMEDIATE).expect("a tree");
-        ledger.finish(&mut set);
+        set.kill(token, Termination::IMMEDIATE).expect("kill tree");
+        event_log.wait_all(&mut set);
         assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
-        let outcome = ledger.outcome(token);
+        let outcome = event_log.outcome(token);
         assert!(killed(outcome.exit.status, 9), "{outcome:?}");
         assert!(!outcome.left_running && !outcome.leaked, "{outcome:?}");
     });
 }
 
-// Nobody can be asked on Windows: the first word ends.
+// Windows has no request to exit: the first kill ends the child.
 #[cfg(target_os = "linux")]
 #[test]
-fn after_asks_then_insists_with_those_who_ignore_it() {
+fn graceful_kill_escalates_for_processes_that_ignore_it() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let (token, numbers) = start(&mut set, &mut ledger, "stubborn-tree", SpawnOptions::default());
-        let (asked, grace) = (Instant::now(), Duration::from_millis(300));
-        set.kill(token, Termination::graceful(grace)).expect("a tree");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
+        let (token, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
+        let asked = Instant::now();
+        let grace = Duration::from_millis(300);
+        set.kill(token, Termination::graceful(grace)).expect("kill tree");
         // On a busy machine the last look comes late, and may see the kill that was due meanwhile.
-        let ended = ledger.hear_until(&mut set, asked + grace, |ledger| ledger.of(token).exit.is_some());
+        let ended =
+            event_log.read_until(&mut set, asked + grace, |event_log| event_log.child(token).exit.is_some());
         assert!(!ended || asked.elapsed() >= grace, "killed early");
-        ledger.finish(&mut set);
+        event_log.wait_all(&mut set);
         assert!(asked.elapsed() >= grace);
         assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
     });
@@ -68,26 +72,28 @@ fn after_asks_then_insists_with_those_who_ignore_it() {
 /// with again.
 #[cfg(target_os = "linux")]
 #[test]
-fn without_a_free_descriptor_nobody_is_taken_for_dead() {
+fn kill_without_a_free_descriptor_presumes_no_process_dead() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    alone("set::kill::without_a_free_descriptor_nobody_is_taken_for_dead", || {
+    alone("set::kill::kill_without_a_free_descriptor_presumes_no_process_dead", || {
         each_backend(|backend| {
-            let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-            let (token, numbers) = start(&mut set, &mut ledger, "stubborn-tree", SpawnOptions::default());
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
+            let mut event_log = EventLog::default();
+            let (token, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
             let before = getrlimit(Resource::Nofile);
-            set.kill(token, Termination::graceful(Duration::from_millis(100))).expect("a tree");
+            set.kill(token, Termination::graceful(Duration::from_millis(100))).expect("kill tree");
             // As many as are open: poll(2) takes no more sources than the limit.
             let open = Some(open_descriptors() as u64);
-            setrlimit(Resource::Nofile, Rlimit { current: open, ..before }).expect("one's own limit");
+            setrlimit(Resource::Nofile, Rlimit { current: open, ..before }).expect("set resource limit");
             // And those between them.
             let rest: Vec<_> =
                 std::iter::repeat_with(|| std::fs::File::open("/dev/null")).map_while(Result::ok).collect();
             let until = Instant::now() + SECOND;
-            let done = ledger.hear_until(&mut set, until, |ledger| ledger.of(token).done.is_some());
-            setrlimit(Resource::Nofile, before).expect("one's own limit");
+            let done =
+                event_log.read_until(&mut set, until, |event_log| event_log.child(token).done.is_some());
+            setrlimit(Resource::Nofile, before).expect("set resource limit");
             drop(rest);
-            assert!(!done && ledger.of(token).exit.is_some(), "{:?}", ledger.of(token).done);
-            ledger.finish(&mut set);
+            assert!(!done && event_log.child(token).exit.is_some(), "{:?}", event_log.child(token).done);
+            event_log.wait_all(&mut set);
             assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
         });
     });
@@ -95,177 +101,196 @@ fn without_a_free_descriptor_nobody_is_taken_for_dead() {
 
 #[cfg(any(target_os = "linux", windows))]
 #[test]
-fn one_who_is_asked_may_end_by_itself() {
+fn graceful_kill_lets_a_tree_exit() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let (token, numbers) = start(&mut set, &mut ledger, "tree 4", SpawnOptions::default());
-        assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.text(token).lines().count() == 4));
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
+        let (token, numbers) = start(&mut set, &mut event_log, "tree 4", SpawnOptions::default());
+        assert!(event_log.read_until(
+            &mut set,
+            patience(),
+            |event_log| event_log.text(token).lines().count() == 4
+        ));
         assert!(!numbers.is_empty());
-        let numbers: Vec<u32> = ledger.text(token).lines().filter_map(|line| line.parse().ok()).collect();
-        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a tree");
-        ledger.finish(&mut set);
-        assert!(killed(ledger.outcome(token).exit.status, 15));
+        let numbers: Vec<u32> = event_log.text(token).lines().filter_map(|line| line.parse().ok()).collect();
+        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill tree");
+        event_log.wait_all(&mut set);
+        assert!(killed(event_log.outcome(token).exit.status, 15));
         assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
     });
 }
 
-// Nobody stops on Windows.
+// Windows does not stop processes.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_stopped_tree_can_be_asked() {
+fn stopped_tree_receives_a_graceful_kill() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let token = set.spawn(&silent("stop-self"), SpawnOptions::default()).expect("a child");
-        let id = set.id(token).expect("a child");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
+        let token = set.spawn(&quiet_child("stop-self"), SpawnOptions::default()).expect("spawn test child");
+        let id = set.id(token).expect("get pid");
         let stopped =
             || std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| stat.contains(") T "));
         while !stopped() {
             std::thread::yield_now();
         }
-        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a child");
-        ledger.finish(&mut set);
-        assert!(killed(ledger.outcome(token).exit.status, 15));
+        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill child");
+        event_log.wait_all(&mut set);
+        assert!(killed(event_log.outcome(token).exit.status, 15));
     });
 }
 
 #[cfg(any(target_os = "linux", windows))]
 #[test]
-fn a_stray_in_its_own_session_is_found() {
+fn stray_in_its_own_session_is_killed() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let (token, numbers) = start(&mut set, &mut ledger, "session-stray 600000", SpawnOptions::default());
-        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a tree");
-        ledger.finish(&mut set);
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
+        let (token, numbers) =
+            start(&mut set, &mut event_log, "session-stray 600000", SpawnOptions::default());
+        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill tree");
+        event_log.wait_all(&mut set);
         assert_eq!(numbers.len(), 2);
         assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
     });
 }
 
-/// The leader is gone, and its end was not told yet: its number still holds the group.
+/// The leader is gone, and its end was not reported yet: its number still holds the group.
 #[cfg(any(target_os = "linux", windows))]
 #[test]
-fn the_group_of_a_dead_leader_is_killed() {
+fn group_of_an_exited_leader_is_killed() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let token = set.spawn(&kid("leave-group 600000"), SpawnOptions::default()).expect("a child");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
+        let token =
+            set.spawn(&test_child("leave-group 600000"), SpawnOptions::default()).expect("spawn test child");
         // The number of the grandchild comes before the exit, and both wait here until the next call.
         let until = patience();
         let pid: u32 = loop {
-            let event = set.next(Some(until)).expect("an event").expect("news in time");
+            let event = set.next(Some(until)).expect("wait for event").expect("event before the deadline");
             let pid = if let Event::Output(_, _, chunk) = &event {
                 std::str::from_utf8(chunk).ok().and_then(|text| text.trim().parse().ok())
             } else {
                 None
             };
-            ledger.take(event);
+            event_log.record(event);
             if let Some(pid) = pid {
                 break pid;
             }
         };
-        let id = set.id(token).expect("a child");
+        let id = set.id(token).expect("get pid");
         while lives(id) {
             std::thread::yield_now();
         }
         assert!(lives(pid), "the grandchild ended with its parent");
-        set.kill(token, Termination::IMMEDIATE).expect("a group");
-        ledger.finish(&mut set);
+        set.kill(token, Termination::IMMEDIATE).expect("kill group");
+        event_log.wait_all(&mut set);
         assert!(!lives(pid), "{pid} of the group {id} lives after Done");
-        assert!(!ledger.outcome(token).left_running);
+        assert!(!event_log.outcome(token).left_running);
     });
 }
 
-/// A job that ends normally may leave a daemon: it is told, and lives on.
+/// A job that ends normally may leave a daemon: it is reported, and lives on.
 #[cfg(any(target_os = "linux", windows))]
 #[test]
-fn a_normal_end_leaves_the_group_alone_and_says_so() {
+fn normal_exit_leaves_the_group_running_and_reports_it() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let token = set.spawn(&kid("leave-group 600000"), SpawnOptions::default()).expect("a child");
-        ledger.finish(&mut set);
-        let pid: u32 = ledger.text(token).trim().parse().expect("a number");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
+        let token =
+            set.spawn(&test_child("leave-group 600000"), SpawnOptions::default()).expect("spawn test child");
+        event_log.wait_all(&mut set);
+        let pid: u32 = event_log.text(token).trim().parse().expect("parse number");
         assert!(lives(pid), "it was killed");
-        let outcome = ledger.outcome(token);
+        let outcome = event_log.outcome(token);
         assert!(outcome.left_running && !outcome.leaked, "{outcome:?}");
-        crate::kit::end(pid);
+        crate::support::end(pid);
     });
 }
 
 #[test]
-fn a_deadline_ends_the_child_and_never_early() {
+fn deadline_kills_the_child_and_never_early() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let deadline = Instant::now() + Duration::from_millis(200);
         let options = SpawnOptions::default().deadline(deadline, Termination::IMMEDIATE);
-        let late = set.spawn(&silent("sleep-ms 600000"), options).expect("a child");
+        let late = set.spawn(&quiet_child("sleep-ms 600000"), options).expect("spawn test child");
         let options = SpawnOptions::default().deadline(patience(), Termination::IMMEDIATE);
-        let early = set.spawn(&silent("exit 3"), options).expect("a child");
+        let early = set.spawn(&quiet_child("exit 3"), options).expect("spawn test child");
         // A busy machine may let us look only after the deadline.
-        let ended = ledger.hear_until(&mut set, deadline, |ledger| ledger.of(late).exit.is_some());
+        let ended =
+            event_log.read_until(&mut set, deadline, |event_log| event_log.child(late).exit.is_some());
         assert!(!ended || Instant::now() >= deadline, "ended early");
-        ledger.finish(&mut set);
+        event_log.wait_all(&mut set);
         assert!(Instant::now() >= deadline);
-        assert!(killed(ledger.outcome(late).exit.status, 9));
-        assert_eq!(ledger.outcome(early).exit.status, ExitStatus::Exited(3));
+        assert!(killed(event_log.outcome(late).exit.status, 9));
+        assert_eq!(event_log.outcome(early).exit.status, ExitStatus::Exited(3));
     });
 }
 
 #[test]
-fn a_deadline_in_the_past_ends_the_child_at_once() {
+fn past_deadline_kills_the_child_at_once() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let options = SpawnOptions::default().deadline(Instant::now() - SECOND, Termination::IMMEDIATE);
-        let token = set.spawn(&silent("sleep-ms 600000"), options).expect("a child");
-        ledger.finish(&mut set);
-        assert!(killed(ledger.outcome(token).exit.status, 9));
+        let token = set.spawn(&quiet_child("sleep-ms 600000"), options).expect("spawn test child");
+        event_log.wait_all(&mut set);
+        assert!(killed(event_log.outcome(token).exit.status, 9));
     });
 }
 
-// Nobody can be asked on Windows: the first word ends.
+// Windows has no request to exit: the first kill ends the child.
 #[cfg(unix)]
 #[test]
-fn a_sharper_order_replaces_a_softer_one_and_not_the_other_way() {
+fn stronger_kill_replaces_a_weaker_one_only() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let (token, _) = start(&mut set, &mut ledger, "ignore-term 600000", SpawnOptions::default());
-        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a child");
-        assert!(!ledger.hear_until(&mut set, Instant::now() + Duration::from_millis(50), |ledger| {
-            ledger.of(token).exit.is_some()
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
+        let (token, _) = start(&mut set, &mut event_log, "ignore-term 600000", SpawnOptions::default());
+        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill child");
+        assert!(!event_log.read_until(&mut set, Instant::now() + Duration::from_millis(50), |event_log| {
+            event_log.child(token).exit.is_some()
         }));
-        set.kill(token, Termination::IMMEDIATE).expect("a child");
-        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a child");
-        ledger.finish(&mut set);
-        assert!(killed(ledger.outcome(token).exit.status, 9));
+        set.kill(token, Termination::IMMEDIATE).expect("kill child");
+        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill child");
+        event_log.wait_all(&mut set);
+        assert!(killed(event_log.outcome(token).exit.status, 9));
     });
 }
 
-// Nobody can be asked on Windows: the first word ends.
+// Windows has no request to exit: the first kill ends the child.
 #[cfg(unix)]
 #[test]
-fn a_sequence_goes_on_to_the_signal_that_ends() {
+fn signal_sequence_continues_until_the_child_exits() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let ms = Duration::from_millis;
-        let (one, _) = start(&mut set, &mut ledger, "ignore-term 600000", SpawnOptions::default());
-        let (other, _) = start(&mut set, &mut ledger, "ignore-term 600000", SpawnOptions::default());
-        let (term, hup) = (15, 1);
-        let (asked, minute) = (Instant::now(), ms(60_000));
+        let (one, _) = start(&mut set, &mut event_log, "ignore-term 600000", SpawnOptions::default());
+        let (other, _) = start(&mut set, &mut event_log, "ignore-term 600000", SpawnOptions::default());
+        let term = 15;
+        let hup = 1;
+        let asked = Instant::now();
+        let minute = ms(60_000);
         set.kill(one, Termination::signals(&[(term, ms(100)), (hup, minute)]).expect("signals"))
-            .expect("a child");
+            .expect("kill child");
         set.kill(other, Termination::signals(&[(term, ms(100)), (term, ms(50))]).expect("signals"))
-            .expect("a child");
-        let ended = |ledger: &Ledger, token| ledger.of(token).exit.is_some();
-        let any = |ledger: &Ledger| ended(ledger, one) || ended(ledger, other);
-        assert!(ledger.hear_until(&mut set, patience(), any) && asked.elapsed() >= ms(100));
-        assert!(!ended(&ledger, other) || asked.elapsed() >= ms(150));
-        ledger.finish(&mut set);
+            .expect("kill child");
+        let ended = |event_log: &EventLog, token| event_log.child(token).exit.is_some();
+        let any = |event_log: &EventLog| ended(event_log, one) || ended(event_log, other);
+        assert!(event_log.read_until(&mut set, patience(), any) && asked.elapsed() >= ms(100));
+        assert!(!ended(&event_log, other) || asked.elapsed() >= ms(150));
+        event_log.wait_all(&mut set);
         assert!(asked.elapsed() >= ms(150));
-        assert!(killed(ledger.outcome(one).exit.status, 1));
-        assert!(killed(ledger.outcome(other).exit.status, 9));
+        assert!(killed(event_log.outcome(one).exit.status, 1));
+        assert!(killed(event_log.outcome(other).exit.status, 9));
     });
 }
 
 #[test]
-fn a_sequence_is_bounded_and_of_signals() {
+fn signal_sequence_is_validated() {
     let step = (15, SECOND);
     assert_eq!(Termination::signals(&[]).expect("no signal"), Termination::IMMEDIATE);
     assert_eq!(Termination::signals(&[step]).expect("one signal"), Termination::graceful(SECOND));
@@ -279,36 +304,39 @@ fn a_sequence_is_bounded_and_of_signals() {
 #[test]
 fn kill_all_ends_many_trees() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let mut groups = vec![Group::New, Group::Session, Group::Inherit];
         if cfg!(unix) {
             groups.push(Group::Terminal(minder::Size::default()));
         }
         for group in &groups {
             for _ in 0..10 {
-                let mut command = kid("sleep-ms 600000");
-                set.spawn(command.group(*group), SpawnOptions::default()).expect("a child");
+                let mut command = test_child("sleep-ms 600000");
+                set.spawn(command.group(*group), SpawnOptions::default()).expect("spawn test child");
             }
         }
-        set.kill_all(Termination::IMMEDIATE).expect("children");
-        ledger.finish(&mut set);
-        assert_eq!(ledger.records.len(), groups.len() * 10);
-        assert!(ledger.records.values().all(|record| record.exit.is_some_and(|status| killed(status, 9))));
+        set.kill_all(Termination::IMMEDIATE).expect("kill all children");
+        event_log.wait_all(&mut set);
+        assert_eq!(event_log.records.len(), groups.len() * 10);
+        assert!(event_log.records.values().all(|record| record.exit.is_some_and(|status| killed(status, 9))));
     });
 }
 
-/// The kill races with the exit: whatever wins, there is one end, and it is told.
+/// The kill races with the exit: in both orders there is one exit, and it is reported.
 #[test]
-fn a_kill_at_the_moment_of_the_exit_loses_nobody() {
+fn kill_racing_with_exit_reports_one_exit() {
     each_backend(|backend| {
-        let end = Instant::now() + crate::kit::race_time() / 2;
+        let end = Instant::now() + crate::support::race_time() / 2;
         let mut round: u32 = 0;
         while Instant::now() < end {
-            let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-            let token = set.spawn(&kid("spew 100"), SpawnOptions::default()).expect("a child");
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
+            let mut event_log = EventLog::default();
+            let token =
+                set.spawn(&test_child("spew 100"), SpawnOptions::default()).expect("spawn test child");
             let moment = Instant::now() + Duration::from_micros(u64::from(round % 30) * 100);
-            ledger.hear_until(&mut set, moment, |ledger| ledger.of(token).done.is_some());
-            if ledger.of(token).done.is_none() {
+            event_log.read_until(&mut set, moment, |event_log| event_log.child(token).done.is_some());
+            if event_log.child(token).done.is_none() {
                 let how = if round.is_multiple_of(2) {
                     Termination::IMMEDIATE
                 } else {
@@ -316,7 +344,7 @@ fn a_kill_at_the_moment_of_the_exit_loses_nobody() {
                 };
                 set.kill(token, how).expect("a child that may be over");
             }
-            ledger.finish(&mut set);
+            event_log.wait_all(&mut set);
             round += 1;
         }
     });
@@ -325,15 +353,16 @@ fn a_kill_at_the_moment_of_the_exit_loses_nobody() {
 // On Windows children die with the process, whichever thread has started them.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_child_dies_with_the_thread_that_started_it_if_it_was_told_to() {
-    let (mut set, mut ledger) = (ChildSet::new(ChildSetConfig::default()).expect("a set"), Ledger::default());
-    let mut command = silent("sleep-ms 600000");
+fn die_with_parent_kills_the_child_with_its_thread() {
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let mut event_log = EventLog::default();
+    let mut command = quiet_child("sleep-ms 600000");
     command.die_with_parent(true).stdin(Stdio::Null);
     let thread = std::thread::spawn(move || {
-        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         (set, token)
     });
-    let (mut set, token) = thread.join().expect("the thread");
-    ledger.finish(&mut set);
-    assert!(killed(ledger.outcome(token).exit.status, 9));
+    let (mut set, token) = thread.join().expect("join thread");
+    event_log.wait_all(&mut set);
+    assert!(killed(event_log.outcome(token).exit.status, 9));
 }

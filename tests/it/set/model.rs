@@ -1,11 +1,11 @@
-//! Random children against what the set tells of them.
+//! Random children against a model of their events.
 
 use minder::{ChildSet, ExitStatus, OutputMode, OverflowPolicy, SpawnOptions};
 use proptest::prelude::*;
 
-use crate::kit::{Ledger, kid, limits, patience, patterned};
+use crate::support::{EventLog, limits, patience, patterned, test_child};
 
-/// What one child is told to do, and how it is treated.
+/// The verb of one child, and its options.
 #[derive(Clone, Debug)]
 struct Script {
     sizes: [usize; 2],
@@ -45,22 +45,23 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
     limits.read_buffer_bytes = buffer_bytes;
     limits.max_child_bytes = child_bytes_max;
     limits.max_buffered_bytes = bytes_max;
-    let mut set = ChildSet::new(limits).expect("a set");
-    let (mut ledger, mut held) = (Ledger::default(), std::collections::VecDeque::new());
+    let mut set = ChildSet::new(limits).expect("create set");
+    let mut event_log = EventLog::default();
+    let mut held = std::collections::VecDeque::new();
     let until = patience();
     let mut take = |set: &mut ChildSet, hands: usize| {
-        // What is in our hands may be what a child waits for: let go before a wait that nothing else would
+        // A child may wait for chunks that we hold: they are dropped before a wait that nothing else would
         // end.
         let soon = std::time::Instant::now() + std::time::Duration::from_millis(20);
-        match set.next(Some(if held.is_empty() { until } else { soon })).expect("an event") {
+        match set.next(Some(if held.is_empty() { until } else { soon })).expect("wait for event") {
             Some(event) => held.push_back(event),
             None => assert!(!held.is_empty(), "nothing came, and nothing was in our hands"),
         }
         while held.len() > hands {
-            ledger.take(held.pop_front().expect("an event"));
+            event_log.record(held.pop_front().expect("wait for event"));
         }
         if set.is_empty() || std::time::Instant::now() >= soon {
-            held.drain(..).for_each(|event| ledger.take(event));
+            held.drain(..).for_each(|event| event_log.record(event));
         }
     };
     let mut tokens = Vec::new();
@@ -71,16 +72,19 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
             }
         }
         let [out, err] = script.sizes;
-        let command = kid(&format!("script {out} {err} {} {}", script.pause_ms, script.code));
+        let command = test_child(&format!("script {out} {err} {} {}", script.pause_ms, script.code));
         let options = SpawnOptions::default().overflow(script.when_full).output_mode(script.delivery);
-        tokens.push(set.spawn(&command, options).expect("a child"));
+        tokens.push(set.spawn(&command, options).expect("spawn test child"));
     }
     while !set.is_empty() {
         take(&mut set, hands);
     }
-    held.into_iter().for_each(|event| ledger.take(event));
+    for event in held {
+        event_log.record(event);
+    }
     for (token, script) in tokens.into_iter().zip(scripts) {
-        let (record, outcome) = (ledger.of(token), ledger.outcome(token));
+        let record = event_log.child(token);
+        let outcome = event_log.outcome(token);
         assert_eq!(
             (record.exit, record.eofs),
             (Some(ExitStatus::Exited(script.code.into())), [1, 1]),
@@ -101,11 +105,15 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(windows) { 5 } else { 16 }, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(windows) { 5 } else { 16 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
-    fn tells_what_random_children_do(scripts in prop::collection::vec(script(), 1..12), habits in habits()) {
-        for backend in crate::kit::backends() {
+    fn random_children_match_a_model(scripts in prop::collection::vec(script(), 1..12), habits in habits()) {
+        for backend in crate::support::backends() {
             play(backend, &scripts, habits);
         }
     }

@@ -7,11 +7,11 @@ use minder::{
     Stream, Termination, Token,
 };
 
-use crate::kit::{
-    Ledger, each_backend, end_rest_of, kid, killed, limits, nameless_files, patience, patterned,
+use crate::support::{
+    EventLog, each_backend, kill_group_of, killed, limits, nameless_files, patience, patterned, test_child,
 };
 
-/// Small bounds: a piece of 4 KiB, 16 KiB a child, 64 KiB in all.
+/// Small bounds: a chunk of 4 KiB, 16 KiB a child, 64 KiB in all.
 fn tight(backend: &'static str) -> ChildSetConfig {
     let mut limits = limits(backend);
     (limits.read_buffer_bytes, limits.max_child_bytes, limits.max_buffered_bytes) =
@@ -19,11 +19,11 @@ fn tight(backend: &'static str) -> ChildSetConfig {
     limits
 }
 
-/// Keeps what the set tells until it has nothing to tell for a while. Before the first word a child
+/// Keeps events until none comes for a while. Before its first output a child
 /// may start slowly.
 fn hoard(set: &mut ChildSet, quiet: Duration) -> Vec<Event> {
-    let mut kept: Vec<Event> = set.next(Some(patience())).expect("an event").into_iter().collect();
-    while let Some(event) = set.next(Some(Instant::now() + quiet)).expect("an event") {
+    let mut kept: Vec<Event> = set.next(Some(patience())).expect("wait for event").into_iter().collect();
+    while let Some(event) = set.next(Some(Instant::now() + quiet)).expect("wait for event") {
         kept.push(event);
     }
     kept
@@ -35,10 +35,11 @@ fn bytes_in(events: &[Event]) -> usize {
 }
 
 #[test]
-fn hold_blocks_the_child_within_the_bound_and_goes_on() {
+fn block_holds_the_child_within_the_limit() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(tight(backend)).expect("a set");
-        let token = set.spawn(&kid("spew 1000000"), SpawnOptions::default()).expect("a child");
+        let mut set = ChildSet::new(tight(backend)).expect("create set");
+        let token =
+            set.spawn(&test_child("spew 1000000"), SpawnOptions::default()).expect("spawn test child");
         let kept = hoard(&mut set, Duration::from_millis(150));
         assert!(set.buffered_bytes() <= 16 << 10, "{} bytes are held", set.buffered_bytes());
         assert!(
@@ -47,19 +48,26 @@ fn hold_blocks_the_child_within_the_bound_and_goes_on() {
             bytes_in(&kept)
         );
         assert!(!kept.iter().any(|event| matches!(event, Event::Exited(..))), "the child did not block");
-        let mut ledger = Ledger::default();
-        kept.into_iter().for_each(|event| ledger.take(event));
-        ledger.finish(&mut set);
-        assert!(ledger.of(token).outs[0] == patterned(1_000_000), "{} bytes", ledger.of(token).outs[0].len());
-        assert_eq!((set.buffered_bytes(), ledger.outcome(token).dropped), (0, 0));
+        let mut event_log = EventLog::default();
+        for event in kept {
+            event_log.record(event);
+        }
+        event_log.wait_all(&mut set);
+        assert!(
+            event_log.child(token).outs[0] == patterned(1_000_000),
+            "{} bytes",
+            event_log.child(token).outs[0].len()
+        );
+        assert_eq!((set.buffered_bytes(), event_log.outcome(token).dropped), (0, 0));
     });
 }
 
 #[test]
-fn a_chunk_that_another_thread_drops_makes_room() {
+fn chunk_dropped_by_another_thread_makes_room() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(tight(backend)).expect("a set");
-        let token = set.spawn(&kid("both 500000 3000"), SpawnOptions::default()).expect("a child");
+        let mut set = ChildSet::new(tight(backend)).expect("create set");
+        let token =
+            set.spawn(&test_child("both 500000 3000"), SpawnOptions::default()).expect("spawn test child");
         let (sender, receiver) = std::sync::mpsc::channel::<(Stream, Chunk)>();
         let taker = std::thread::spawn(move || {
             let mut outs = [Vec::new(), Vec::new()];
@@ -75,8 +83,8 @@ fn a_chunk_that_another_thread_drops_makes_room() {
         let until = patience();
         let mut done = false;
         while !done {
-            match set.next(Some(until)).expect("an event").expect("news in time") {
-                Event::Output(_, stream, chunk) => sender.send((stream, chunk)).expect("the taker"),
+            match set.next(Some(until)).expect("wait for event").expect("event before the deadline") {
+                Event::Output(_, stream, chunk) => sender.send((stream, chunk)).expect("send to thread"),
                 Event::Done(of, outcome) => {
                     assert_eq!((of, outcome.exit.status), (token, ExitStatus::Exited(0)));
                     done = true;
@@ -85,7 +93,7 @@ fn a_chunk_that_another_thread_drops_makes_room() {
             }
         }
         drop(sender);
-        let outs = taker.join().expect("the taker");
+        let outs = taker.join().expect("join taker");
         assert!(outs.iter().all(|out| *out == patterned(500_000)), "{} and {}", outs[0].len(), outs[1].len());
         assert_eq!(set.buffered_bytes(), 0);
     });
@@ -93,67 +101,72 @@ fn a_chunk_that_another_thread_drops_makes_room() {
 
 /// Room that is made in the very moment in which a child is held must not be missed.
 #[test]
-fn room_is_never_missed_however_the_threads_meet() {
+fn freed_room_is_never_missed() {
     each_backend(|backend| {
-        let end = Instant::now() + crate::kit::race_time() / 2;
+        let end = Instant::now() + crate::support::race_time() / 2;
         let mut rounds = 0;
         while Instant::now() < end {
             let mut limits = tight(backend);
             (limits.read_buffer_bytes, limits.max_child_bytes) = (1 << 10, 2 << 10);
-            let mut set = ChildSet::new(limits).expect("a set");
+            let mut set = ChildSet::new(limits).expect("create set");
             for _ in 0..3 {
-                set.spawn(&kid("spew 60000 1000"), SpawnOptions::default()).expect("a child");
+                set.spawn(&test_child("spew 60000 1000"), SpawnOptions::default()).expect("spawn test child");
             }
             let (sender, receiver) = std::sync::mpsc::channel::<Chunk>();
             let dropper =
                 std::thread::spawn(move || receiver.into_iter().map(|chunk| chunk.len()).sum::<usize>());
             let until = patience();
             while !set.is_empty() {
-                let event = set.next(Some(until)).expect("an event");
+                let event = set.next(Some(until)).expect("wait for event");
                 match event.unwrap_or_else(|| panic!("room was missed in round {rounds}")) {
-                    Event::Output(_, _, chunk) => sender.send(chunk).expect("the dropper"),
+                    Event::Output(_, _, chunk) => sender.send(chunk).expect("send to thread"),
                     _ => continue,
                 }
             }
             drop(sender);
-            assert_eq!(dropper.join().expect("the dropper"), 180_000);
+            assert_eq!(dropper.join().expect("join dropper"), 180_000);
             rounds += 1;
         }
     });
 }
 
 #[test]
-fn many_held_children_stay_within_the_bound_of_all() {
+fn blocked_children_stay_within_the_total_limit() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(tight(backend)).expect("a set");
+        let mut set = ChildSet::new(tight(backend)).expect("create set");
         let tokens: Vec<_> = (0..40)
-            .map(|_| set.spawn(&kid("spew 100000"), SpawnOptions::default()).expect("a child"))
+            .map(|_| {
+                set.spawn(&test_child("spew 100000"), SpawnOptions::default()).expect("spawn test child")
+            })
             .collect();
         let kept = hoard(&mut set, Duration::from_millis(300));
-        // A child that holds nothing may always hold one piece.
+        // A child that holds nothing may always hold one chunk.
         let bound = (64 << 10) + tokens.len() * (4 << 10);
         assert!(set.buffered_bytes() <= bound, "{} bytes are held", set.buffered_bytes());
-        let mut ledger = Ledger::default();
-        kept.into_iter().for_each(|event| ledger.take(event));
-        ledger.finish(&mut set);
-        assert!(tokens.iter().all(|token| ledger.of(*token).outs[0] == patterned(100_000)));
+        let mut event_log = EventLog::default();
+        for event in kept {
+            event_log.record(event);
+        }
+        event_log.wait_all(&mut set);
+        assert!(tokens.iter().all(|token| event_log.child(*token).outs[0] == patterned(100_000)));
     });
 }
 
 #[test]
-fn spill_keeps_order_and_bytes_while_nobody_takes_them() {
+fn spill_keeps_order_and_bytes_while_nothing_is_taken() {
     each_backend(|backend| {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("create temporary directory");
         let mut limits = tight(backend);
         limits.spill_dir = Some(folder.path().to_owned());
-        let mut set = ChildSet::new(limits).expect("a set");
+        let mut set = ChildSet::new(limits).expect("create set");
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
-        let token = set.spawn(&kid("both 700000 5000"), options).expect("a child");
-        // The child is never blocked: it ends although nothing is taken but the first few pieces.
-        let (mut kept, mut ledger) = (Vec::new(), Ledger::default());
+        let token = set.spawn(&test_child("both 700000 5000"), options).expect("spawn test child");
+        // The child is never blocked: it ends although nothing is taken but the first few chunks.
+        let mut kept = Vec::new();
+        let mut event_log = EventLog::default();
         let until = patience();
         loop {
-            match set.next(Some(until)).expect("an event").expect("the child was blocked") {
+            match set.next(Some(until)).expect("wait for event").expect("the child was blocked") {
                 Event::Exited(of, exit) => {
                     kept.push(Event::Exited(of, exit));
                     break;
@@ -163,35 +176,39 @@ fn spill_keeps_order_and_bytes_while_nobody_takes_them() {
         }
         assert!(set.buffered_bytes() <= 16 << 10, "{} bytes are held", set.buffered_bytes());
         assert!(!nameless_files(folder.path()).is_empty(), "nothing was spilled");
-        let names = std::fs::read_dir(folder.path()).expect("the folder").count();
+        let names = std::fs::read_dir(folder.path()).expect("list directory").count();
         assert!(names == 0 || cfg!(windows), "the file has a name");
-        kept.into_iter().for_each(|event| ledger.take(event));
-        ledger.finish(&mut set);
-        let outs = &ledger.of(token).outs;
+        for event in kept {
+            event_log.record(event);
+        }
+        event_log.wait_all(&mut set);
+        let outs = &event_log.child(token).outs;
         assert!(outs.iter().all(|out| *out == patterned(700_000)), "{} and {}", outs[0].len(), outs[1].len());
-        assert_eq!(ledger.of(token).eofs, [1, 1]);
+        assert_eq!(event_log.child(token).eofs, [1, 1]);
         assert_eq!(nameless_files(folder.path()), [0; 0], "a file is left");
     });
 }
 
 #[test]
-fn spill_goes_on_while_chunks_are_taken_slowly() {
-    let mut set = ChildSet::new(tight(best())).expect("a set");
+fn spill_continues_while_chunks_are_taken_slowly() {
+    let mut set = ChildSet::new(tight(best())).expect("create set");
     let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
-    let token = set.spawn(&kid("both 400000 1000"), options).expect("a child");
-    let mut ledger = Ledger::default();
+    let token = set.spawn(&test_child("both 400000 1000"), options).expect("spawn test child");
+    let mut event_log = EventLog::default();
     let mut window = std::collections::VecDeque::new();
     let until = patience();
     while !set.is_empty() {
-        let event = set.next(Some(until)).expect("an event").expect("news in time");
+        let event = set.next(Some(until)).expect("wait for event").expect("event before the deadline");
         window.push_back(event);
         // Three chunks stay in our hands, so that the file is read and written in turns.
         while window.len() > 3 {
-            ledger.take(window.pop_front().expect("an event"));
+            event_log.record(window.pop_front().expect("wait for event"));
         }
     }
-    window.into_iter().for_each(|event| ledger.take(event));
-    assert!(ledger.of(token).outs.iter().all(|out| *out == patterned(400_000)));
+    for event in window {
+        event_log.record(event);
+    }
+    assert!(event_log.child(token).outs.iter().all(|out| *out == patterned(400_000)));
 }
 
 fn best() -> &'static str {
@@ -199,20 +216,21 @@ fn best() -> &'static str {
 }
 
 #[test]
-fn at_end_a_child_is_told_in_one_go() {
+fn at_exit_output_is_delivered_contiguously() {
     each_backend(|backend| {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("create temporary directory");
         let mut limits = tight(backend);
         limits.spill_dir = Some(folder.path().to_owned());
-        let mut set = ChildSet::new(limits).expect("a set");
+        let mut set = ChildSet::new(limits).expect("create set");
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill).output_mode(OutputMode::AtExit);
         let sizes = [0, 10, 5_000, 16_385, 200_000, 300_000];
-        let tokens =
-            sizes.map(|size| set.spawn(&kid(&format!("both {size} 999")), options).expect("a child"));
-        let (mut ledger, mut open): (_, Option<Token>) = (Ledger::default(), None);
+        let tokens = sizes.map(|size| {
+            set.spawn(&test_child(&format!("both {size} 999")), options).expect("spawn test child")
+        });
+        let (mut event_log, mut open): (_, Option<Token>) = (EventLog::default(), None);
         let until = patience();
         while !set.is_empty() {
-            let event = set.next(Some(until)).expect("an event").expect("news in time");
+            let event = set.next(Some(until)).expect("wait for event").expect("event before the deadline");
             match &event {
                 Event::Output(token, ..) | Event::Eof(token, _) => {
                     assert!(
@@ -226,11 +244,11 @@ fn at_end_a_child_is_told_in_one_go() {
                 }
                 _ => assert_eq!(open, None, "{event:?} between the pieces of {open:?}"),
             }
-            ledger.take(event);
+            event_log.record(event);
         }
         for (token, size) in tokens.into_iter().zip(sizes) {
-            assert!(ledger.of(token).outs.iter().all(|out| *out == patterned(size)), "{size} bytes");
-            assert_eq!((ledger.of(token).eofs, ledger.outcome(token).dropped), ([1, 1], 0));
+            assert!(event_log.child(token).outs.iter().all(|out| *out == patterned(size)), "{size} bytes");
+            assert_eq!((event_log.child(token).eofs, event_log.outcome(token).dropped), ([1, 1], 0));
         }
         assert_eq!(nameless_files(folder.path()), [0; 0], "a file is left");
     });
@@ -240,25 +258,29 @@ fn at_end_a_child_is_told_in_one_go() {
 fn drop_oldest_counts_every_byte() {
     each_backend(|backend| {
         for delivery in [OutputMode::Stream, OutputMode::AtExit] {
-            let mut set = ChildSet::new(tight(backend)).expect("a set");
+            let mut set = ChildSet::new(tight(backend)).expect("create set");
             let options = SpawnOptions::default().overflow(OverflowPolicy::DropOldest).output_mode(delivery);
-            let tokens: Vec<_> =
-                (0..4).map(|_| set.spawn(&kid("both 300000 777"), options).expect("a child")).collect();
+            let tokens: Vec<_> = (0..4)
+                .map(|_| set.spawn(&test_child("both 300000 777"), options).expect("spawn test child"))
+                .collect();
             let mut kept = Vec::new();
-            let mut ledger = Ledger::default();
+            let mut event_log = EventLog::default();
             let until = patience();
             while !set.is_empty() {
-                // What is taken stays in our hands, so that there is no room for long.
-                kept.push(set.next(Some(until)).expect("an event").expect("the child was blocked"));
+                // Taken chunks are kept, so that there is no room for long.
+                kept.push(set.next(Some(until)).expect("wait for event").expect("the child was blocked"));
                 assert!(
                     set.buffered_bytes() <= (64 << 10) + 4 * (8 << 10),
                     "{} bytes are held",
                     set.buffered_bytes()
                 );
             }
-            kept.into_iter().for_each(|event| ledger.take(event));
+            for event in kept {
+                event_log.record(event);
+            }
             for token in tokens {
-                let (record, outcome) = (ledger.of(token), ledger.outcome(token));
+                let record = event_log.child(token);
+                let outcome = event_log.outcome(token);
                 let received = (record.outs[0].len() + record.outs[1].len()) as u64;
                 assert_eq!(received + outcome.dropped, 600_000, "{delivery:?}: {received} bytes came");
                 assert!(outcome.dropped > 0, "{delivery:?}: nothing was dropped");
@@ -275,86 +297,91 @@ fn drop_oldest_counts_every_byte() {
 }
 
 #[test]
-fn a_silent_grandchild_is_given_up_after_a_while() {
+fn silent_grandchild_is_abandoned_after_the_leak_timeout() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
         let begun = Instant::now();
-        let token = set.spawn(&kid("hold-stdout 600000 50000"), SpawnOptions::default()).expect("a child");
-        let id = set.id(token).expect("a child");
-        let mut ledger = Ledger::default();
+        let token = set
+            .spawn(&test_child("hold-stdout 600000 50000"), SpawnOptions::default())
+            .expect("spawn test child");
+        let id = set.id(token).expect("get pid");
+        let mut event_log = EventLog::default();
         let mut exited = None;
         let until = patience();
         while !set.is_empty() {
-            ledger.take(set.next(Some(until)).expect("an event").expect("news in time"));
-            exited = exited.or_else(|| ledger.of(token).exit.map(|_| Instant::now()));
+            event_log
+                .record(set.next(Some(until)).expect("wait for event").expect("event before the deadline"));
+            exited = exited.or_else(|| event_log.child(token).exit.map(|_| Instant::now()));
         }
-        let outcome = ledger.outcome(token);
+        let outcome = event_log.outcome(token);
         assert!(outcome.leaked && outcome.left_running, "{outcome:?}");
         assert!(begun.elapsed() >= Duration::from_millis(100), "given up early");
-        end_rest_of(id);
+        kill_group_of(id);
         assert!(exited.is_some());
-        assert_eq!(ledger.of(token).outs[0], patterned(50_000), "what was written before is kept");
-        assert_eq!(ledger.of(token).eofs, [1, 1]);
+        assert_eq!(event_log.child(token).outs[0], patterned(50_000), "what was written before is kept");
+        assert_eq!(event_log.child(token).eofs, [1, 1]);
     });
 }
 
 #[test]
-fn without_a_bound_a_silent_grandchild_is_waited_for() {
+fn silent_grandchild_is_awaited_without_a_leak_timeout() {
     let mut limits = ChildSetConfig::default();
     limits.leak_timeout = None;
-    let mut set = ChildSet::new(limits).expect("a set");
+    let mut set = ChildSet::new(limits).expect("create set");
     let begun = Instant::now();
-    let token = set.spawn(&kid("hold-stdout 400"), SpawnOptions::default()).expect("a child");
-    let mut ledger = Ledger::default();
-    ledger.finish(&mut set);
+    let token = set.spawn(&test_child("hold-stdout 400"), SpawnOptions::default()).expect("spawn test child");
+    let mut event_log = EventLog::default();
+    event_log.wait_all(&mut set);
     assert!(begun.elapsed() >= Duration::from_millis(400), "it did not wait");
-    assert!(!ledger.outcome(token).leaked);
+    assert!(!event_log.outcome(token).leaked);
 }
 
 #[test]
-fn a_grandchild_that_goes_on_writing_keeps_its_output_open() {
+fn writing_grandchild_keeps_its_output_open() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         // It writes for twice as long as silence is borne; that takes a start and more, which Wine may need
         // a second for.
         let (silence, period) = if cfg!(windows) { (3000, 300) } else { (500, 50) };
         limits.leak_timeout = Some(Duration::from_millis(silence));
-        let mut set = ChildSet::new(limits).expect("a set");
-        let lines = kid(&format!("leave-lines 20 {period}"));
-        let token = set.spawn(&lines, SpawnOptions::default()).expect("a child");
-        let mut ledger = Ledger::default();
-        ledger.finish(&mut set);
+        let mut set = ChildSet::new(limits).expect("create set");
+        let lines = test_child(&format!("leave-lines 20 {period}"));
+        let token = set.spawn(&lines, SpawnOptions::default()).expect("spawn test child");
+        let mut event_log = EventLog::default();
+        event_log.wait_all(&mut set);
         let lines: String = (0..20).map(|line| format!("line {line}\n")).collect();
-        assert_eq!((ledger.text(token), ledger.outcome(token).leaked), (lines, false));
+        assert_eq!((event_log.text(token), event_log.outcome(token).leaked), (lines, false));
     });
 }
 
 #[test]
-fn a_held_child_is_not_called_silent() {
-    let mut set = ChildSet::new(tight(best())).expect("a set");
-    let token = set.spawn(&kid("spew 40000"), SpawnOptions::default()).expect("a child");
-    // The child exits with its last bytes in the pipe, and nobody takes them for longer than silence is
+fn blocked_child_is_not_treated_as_silent() {
+    let mut set = ChildSet::new(tight(best())).expect("create set");
+    let token = set.spawn(&test_child("spew 40000"), SpawnOptions::default()).expect("spawn test child");
+    // The child exits with its last bytes in the pipe, and they stay unread for longer than silence is
     // borne.
     let kept = hoard(&mut set, Duration::from_millis(400));
     assert!(
         kept.iter().any(|event| matches!(event, Event::Exited(..))),
         "40,000 bytes fit into bound and pipe"
     );
-    let mut ledger = Ledger::default();
-    kept.into_iter().for_each(|event| ledger.take(event));
-    ledger.finish(&mut set);
-    assert_eq!(ledger.of(token).outs[0], patterned(40_000));
-    assert!(!ledger.outcome(token).leaked, "it was we who did not listen");
+    let mut event_log = EventLog::default();
+    for event in kept {
+        event_log.record(event);
+    }
+    event_log.wait_all(&mut set);
+    assert_eq!(event_log.child(token).outs[0], patterned(40_000));
+    assert!(!event_log.outcome(token).leaked, "it was we who did not listen");
 }
 
 #[test]
-fn a_chunk_outlives_its_set() {
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
-    let mut command = kid("spew 1000");
+fn chunk_outlives_its_set() {
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let mut command = test_child("spew 1000");
     command.stderr(Stdio::Null);
-    set.spawn(&command, SpawnOptions::default()).expect("a child");
+    set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
     let mut chunks = Vec::new();
-    while let Some(event) = set.next(Some(patience())).expect("an event") {
+    while let Some(event) = set.next(Some(patience())).expect("wait for event") {
         match event {
             Event::Output(_, _, chunk) => chunks.push(chunk),
             Event::Done(..) => break,
@@ -368,17 +395,20 @@ fn a_chunk_outlives_its_set() {
 }
 
 #[test]
-fn a_child_that_is_killed_while_it_is_held_ends() {
+fn blocked_child_can_be_killed() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(tight(backend)).expect("a set");
-        let token = set.spawn(&kid("spew 100000000"), SpawnOptions::default()).expect("a child");
+        let mut set = ChildSet::new(tight(backend)).expect("create set");
+        let token =
+            set.spawn(&test_child("spew 100000000"), SpawnOptions::default()).expect("spawn test child");
         let kept = hoard(&mut set, Duration::from_millis(100));
-        set.kill(token, Termination::IMMEDIATE).expect("a child");
-        let mut ledger = Ledger::default();
-        kept.into_iter().for_each(|event| ledger.take(event));
-        ledger.finish(&mut set);
-        assert!(killed(ledger.outcome(token).exit.status, 9));
-        let told = &ledger.of(token).outs[0];
+        set.kill(token, Termination::IMMEDIATE).expect("kill child");
+        let mut event_log = EventLog::default();
+        for event in kept {
+            event_log.record(event);
+        }
+        event_log.wait_all(&mut set);
+        assert!(killed(event_log.outcome(token).exit.status, 9));
+        let told = &event_log.child(token).outs[0];
         assert!(*told == patterned(told.len()), "a byte is missing between");
     });
 }

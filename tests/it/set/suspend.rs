@@ -1,10 +1,10 @@
-//! Children that stand still, and deadlines that change.
+//! Children that are suspended, and deadlines that change.
 
 use std::time::{Duration, Instant};
 
 use minder::{ChildSet, ErrorKind, ExitStatus, SpawnOptions, Termination};
 
-use crate::kit::{Ledger, each_backend, limits, patience, silent};
+use crate::support::{EventLog, each_backend, limits, patience, quiet_child};
 
 const LONG: &str = "sleep-ms 600000";
 
@@ -12,7 +12,7 @@ fn killed_by(signal: i32) -> impl Fn(ExitStatus) -> bool {
     move |status| matches!(status, ExitStatus::Signaled { signal: by, .. } if by == signal)
 }
 
-/// Waits until nothing or everything of these processes stands still.
+/// Waits until nothing or everything of these processes is suspended.
 #[cfg(target_os = "linux")]
 fn await_state(numbers: &[u32], stopped: bool) {
     let until = patience();
@@ -34,175 +34,203 @@ fn children_of(pid: u32) -> Vec<u32> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_whole_tree_stands_still_and_goes_on() {
+fn suspend_stops_and_resume_continues_the_whole_tree() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let options = SpawnOptions::default();
-        let (token, numbers) = super::kill::start(&mut set, &mut ledger, "stubborn-tree", options);
+        let (token, numbers) = super::kill::start(&mut set, &mut event_log, "stubborn-tree", options);
         for _ in 0..3 {
-            set.suspend(token).expect("a tree");
+            set.suspend(token).expect("suspend child");
             set.suspend(token).expect("nothing more to do");
             await_state(&numbers, true);
-            set.resume(token).expect("a tree");
+            set.resume(token).expect("resume child");
             set.resume(token).expect("nothing more to do");
             await_state(&numbers, false);
         }
-        set.kill_all(Termination::IMMEDIATE).expect("a tree");
-        ledger.finish(&mut set);
+        set.kill_all(Termination::IMMEDIATE).expect("kill all children");
+        event_log.wait_all(&mut set);
     });
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_leader_that_left_its_group_stands_still_and_dies() {
+fn leader_outside_its_group_is_suspended_and_killed() {
     each_backend(|backend| {
         for how in [Termination::IMMEDIATE, Termination::graceful(Duration::from_secs(600))] {
-            let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
+            let mut event_log = EventLog::default();
             let options = SpawnOptions::default();
-            let (token, numbers) = super::kill::start(&mut set, &mut ledger, "join-parent 600000", options);
-            assert_eq!(numbers, [set.id(token).expect("a child")]);
-            set.suspend(token).expect("a child");
+            let (token, numbers) =
+                super::kill::start(&mut set, &mut event_log, "join-parent 600000", options);
+            assert_eq!(numbers, [set.id(token).expect("get pid")]);
+            set.suspend(token).expect("suspend child");
             await_state(&numbers, true);
-            set.resume(token).expect("a child");
+            set.resume(token).expect("resume child");
             await_state(&numbers, false);
-            set.kill(token, how).expect("a child");
-            ledger.finish(&mut set);
-            assert!(ledger.outcome(token).killed && !ledger.outcome(token).timed_out);
+            set.kill(token, how).expect("kill child");
+            event_log.wait_all(&mut set);
+            assert!(event_log.outcome(token).killed && !event_log.outcome(token).timed_out);
         }
     });
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_struck_a_child_and_how_long_it_stood_still_is_told() {
+fn outcome_reports_kill_timeout_and_suspended_time() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let soon = |ms| {
             SpawnOptions::default()
                 .deadline(Instant::now() + Duration::from_millis(ms), Termination::IMMEDIATE)
         };
-        let struck = set.spawn(&silent(LONG), soon(50)).expect("a child");
-        let stood = set.spawn(&silent("lines 40 10"), soon(2000)).expect("a child");
-        set.suspend(stood).expect("a child");
-        assert!(!ledger.hear_until(&mut set, Instant::now() + Duration::from_millis(2500), |_| false));
+        let struck = set.spawn(&quiet_child(LONG), soon(50)).expect("spawn test child");
+        let stood = set.spawn(&quiet_child("lines 40 10"), soon(2000)).expect("spawn test child");
+        set.suspend(stood).expect("suspend child");
+        assert!(!event_log.read_until(&mut set, Instant::now() + Duration::from_millis(2500), |_| false));
         assert!(set.suspended_time(stood).expect("a child") >= Duration::from_millis(2500));
-        set.resume(stood).expect("a child");
-        ledger.finish(&mut set);
-        let outcome = ledger.outcome(struck);
+        set.resume(stood).expect("resume child");
+        event_log.wait_all(&mut set);
+        let outcome = event_log.outcome(struck);
         assert!(outcome.killed && outcome.timed_out && outcome.suspended.is_zero(), "{outcome:?}");
-        let outcome = ledger.outcome(stood);
+        let outcome = event_log.outcome(stood);
         assert!(!outcome.killed && !outcome.timed_out && outcome.exit.status.success(), "{outcome:?}");
         assert!(outcome.suspended >= Duration::from_millis(2500), "{outcome:?}");
     });
 }
 
 #[test]
-fn all_stand_still_and_all_go_on() {
+fn suspend_all_stops_and_resume_all_continues_every_child() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let tokens: Vec<_> = (0..10)
-            .map(|_| set.spawn(&silent("sleep-ms 20"), SpawnOptions::default()).expect("a child"))
+            .map(|_| {
+                set.spawn(&quiet_child("sleep-ms 20"), SpawnOptions::default()).expect("spawn test child")
+            })
             .collect();
-        set.suspend_all().expect("children");
+        set.suspend_all().expect("suspend children");
         let pause = Instant::now() + Duration::from_millis(100);
-        let running = tokens.iter().filter(|token| ledger.of(**token).done.is_none()).count();
+        let running = tokens.iter().filter(|token| event_log.child(**token).done.is_none()).count();
         assert!(
-            !ledger.hear_until(&mut set, pause, |ledger| ledger.records.len() == running),
+            !event_log.read_until(&mut set, pause, |event_log| event_log.records.len() == running),
             "they went on"
         );
-        set.resume_all().expect("children");
-        ledger.finish(&mut set);
-        assert!(tokens.iter().all(|token| ledger.outcome(*token).exit.status.success()));
+        set.resume_all().expect("resume children");
+        event_log.wait_all(&mut set);
+        assert!(tokens.iter().all(|token| event_log.outcome(*token).exit.status.success()));
     });
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn only_a_stop_of_its_own_is_told() {
+fn only_own_stops_are_reported() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         limits.stop_poll_interval = Some(Duration::from_millis(5));
-        let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
-        let ours = set.spawn(&silent(LONG), SpawnOptions::default()).expect("a child");
-        set.suspend(ours).expect("a child");
-        let its = set.spawn(&silent("stop-self"), SpawnOptions::default()).expect("a child");
-        assert!(ledger.hear_until(&mut set, patience(), |ledger| !ledger.of(its).stops.is_empty()));
-        set.resume(ours).expect("a child");
+        let mut set = ChildSet::new(limits).expect("create set");
+        let mut event_log = EventLog::default();
+        let ours = set.spawn(&quiet_child(LONG), SpawnOptions::default()).expect("spawn test child");
+        set.suspend(ours).expect("suspend child");
+        let its = set.spawn(&quiet_child("stop-self"), SpawnOptions::default()).expect("spawn test child");
+        assert!(
+            event_log.read_until(&mut set, patience(), |event_log| !event_log.child(its).stops.is_empty())
+        );
+        set.resume(ours).expect("resume child");
         let later = Instant::now() + Duration::from_millis(50);
-        assert!(!ledger.hear_until(&mut set, later, |ledger| !ledger.of(ours).stops.is_empty()));
-        set.kill_all(Termination::IMMEDIATE).expect("children");
-        ledger.finish(&mut set);
+        assert!(!event_log.read_until(&mut set, later, |event_log| !event_log.child(ours).stops.is_empty()));
+        set.kill_all(Termination::IMMEDIATE).expect("kill all children");
+        event_log.wait_all(&mut set);
     });
 }
 
 #[test]
-fn a_deadline_stands_still_with_its_child() {
+fn deadline_pauses_while_suspended() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let (begun, time) = (Instant::now(), Duration::from_millis(200));
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
+        let begun = Instant::now();
+        let time = Duration::from_millis(200);
         let options = SpawnOptions::default().deadline(begun + time, Termination::IMMEDIATE);
-        let token = set.spawn(&silent(LONG), options).expect("a child");
-        set.suspend(token).expect("a child");
+        let token = set.spawn(&quiet_child(LONG), options).expect("spawn test child");
+        set.suspend(token).expect("suspend child");
         let used = begun.elapsed();
-        assert!(!ledger.hear_until(&mut set, begun + 2 * time, |ledger| ledger.of(token).exit.is_some()));
-        set.resume(token).expect("a child");
+        assert!(
+            !event_log
+                .read_until(&mut set, begun + 2 * time, |event_log| event_log.child(token).exit.is_some())
+        );
+        set.resume(token).expect("resume child");
         let resumed = Instant::now();
-        ledger.finish(&mut set);
+        event_log.wait_all(&mut set);
         assert!(resumed.elapsed() + used >= time, "{:?} of {time:?} were left", resumed.elapsed());
-        assert!(killed_by(9)(ledger.outcome(token).exit.status));
+        assert!(killed_by(9)(event_log.outcome(token).exit.status));
     });
 }
 
 #[test]
-fn one_that_stands_still_can_be_killed() {
+fn suspended_child_can_be_killed() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let spawn = |set: &mut ChildSet| set.spawn(&silent(LONG), SpawnOptions::default()).expect("a child");
-        let (asked, killed) = (spawn(&mut set), spawn(&mut set));
-        set.suspend_all().expect("children");
-        set.kill(asked, Termination::graceful(Duration::from_secs(600))).expect("a child");
-        set.kill(killed, Termination::IMMEDIATE).expect("a child");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
+        let spawn = |set: &mut ChildSet| {
+            set.spawn(&quiet_child(LONG), SpawnOptions::default()).expect("spawn test child")
+        };
+        let asked = spawn(&mut set);
+        let killed = spawn(&mut set);
+        set.suspend_all().expect("suspend children");
+        set.kill(asked, Termination::graceful(Duration::from_secs(600))).expect("kill child");
+        set.kill(killed, Termination::IMMEDIATE).expect("kill child");
         set.suspend(asked).expect("no effect on a child that is being killed");
-        ledger.finish(&mut set);
-        assert!(killed_by(15)(ledger.outcome(asked).exit.status));
-        assert!(killed_by(9)(ledger.outcome(killed).exit.status));
+        event_log.wait_all(&mut set);
+        assert!(killed_by(15)(event_log.outcome(asked).exit.status));
+        assert!(killed_by(9)(event_log.outcome(killed).exit.status));
         assert_eq!(set.suspend(asked).expect_err("it is done").kind(), ErrorKind::Unknown);
         assert_eq!(set.resume(asked).expect_err("it is done").kind(), ErrorKind::Unknown);
     });
 }
 
-/// The child is over, and what it left stands still with the outputs: that is no silence.
+/// The child has ended, and its suspended survivor holds the outputs: that does not count as
+/// silence.
 #[test]
-fn an_output_that_stands_still_does_not_leak() {
+fn suspended_output_is_not_leaked() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         // On a busy machine a writer comes late.
         limits.leak_timeout = Some(Duration::from_millis(500));
-        let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
-        let command = crate::kit::kid("leave-lines 120 5");
-        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
-        let lines = |ledger: &Ledger| ledger.text(token).lines().count();
-        let begun = |ledger: &Ledger| lines(ledger) > 1 && ledger.of(token).exit.is_some();
-        assert!(ledger.hear_until(&mut set, patience(), begun));
-        set.suspend(token).expect("a group");
+        let mut set = ChildSet::new(limits).expect("create set");
+        let mut event_log = EventLog::default();
+        let command = crate::support::test_child("leave-lines 120 5");
+        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        let lines = |event_log: &EventLog| event_log.text(token).lines().count();
+        let begun = |event_log: &EventLog| lines(event_log) > 1 && event_log.child(token).exit.is_some();
+        assert!(event_log.read_until(&mut set, patience(), begun));
+        set.suspend(token).expect("suspend child");
         let pause = Instant::now() + Duration::from_millis(1000);
-        assert!(!ledger.hear_until(&mut set, pause, |ledger| ledger.of(token).done.is_some()));
-        set.resume(token).expect("a group");
-        ledger.finish(&mut set);
-        assert!(lines(&ledger) == 120 && !ledger.outcome(token).leaked, "{:?}", ledger.outcome(token));
+        assert!(!event_log.read_until(&mut set, pause, |event_log| event_log.child(token).done.is_some()));
+        set.resume(token).expect("resume child");
+        event_log.wait_all(&mut set);
+        assert!(
+            lines(&event_log) == 120 && !event_log.outcome(token).leaked,
+            "{:?}",
+            event_log.outcome(token)
+        );
     });
 }
 
-/// Somebody else ends the child while it stands still: nobody would wake the stray that it had.
+/// Another process kills the suspended child: nothing would wake its stray.
 /// (The rest of its group gets `SIGHUP` and `SIGCONT` from the kernel, as a group without a parent
 /// in its session.)
 #[cfg(target_os = "linux")]
 #[test]
-fn what_outlives_one_that_stood_still_goes_on() {
+fn stray_of_a_killed_suspended_child_continues() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let token = set.spawn(&silent("session-stray 600000"), SpawnOptions::default()).expect("a child");
-        let id = set.id(token).expect("a child");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
+        let token = set
+            .spawn(&quiet_child("session-stray 600000"), SpawnOptions::default())
+            .expect("spawn test child");
+        let id = set.id(token).expect("get pid");
         let pid = |pid: u32| rustix::process::Pid::from_raw(pid.cast_signed());
         // rustix takes no session 0, which begins outside of our PID namespace.
         let left = |stray: &u32| {
@@ -215,72 +243,81 @@ fn what_outlives_one_that_stood_still_goes_on() {
             }
             std::thread::yield_now();
         };
-        set.suspend(token).expect("a tree");
+        set.suspend(token).expect("suspend child");
         await_state(&[stray], true);
         let kill = |one| {
             let one = pid(one).expect("a process");
-            rustix::process::kill_process(one, rustix::process::Signal::KILL).expect("a process");
+            rustix::process::kill_process(one, rustix::process::Signal::KILL).expect("signal process");
         };
         kill(id);
-        ledger.finish(&mut set);
+        event_log.wait_all(&mut set);
         await_state(&[stray], false);
-        assert!(crate::kit::lives(stray));
+        assert!(crate::support::lives(stray));
         kill(stray);
     });
 }
 
 #[test]
-fn a_deadline_comes_goes_and_moves() {
+fn deadline_is_added_moved_and_removed() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let (now, ms) = (Instant::now(), Duration::from_millis);
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
+        let now = Instant::now();
+        let ms = Duration::from_millis;
         let first = Some((now + ms(50), Termination::IMMEDIATE));
         let mut spawn = |at: Option<(Instant, Termination)>| {
             let options =
                 at.map_or_else(SpawnOptions::default, |(at, how)| SpawnOptions::default().deadline(at, how));
-            set.spawn(&silent(LONG), options).expect("a child")
+            set.spawn(&quiet_child(LONG), options).expect("spawn test child")
         };
-        let (later, sooner, never, new) =
-            (spawn(first), spawn(Some((patience(), Termination::IMMEDIATE))), spawn(first), spawn(None));
-        set.set_deadline(later, Some((now + ms(300), Termination::IMMEDIATE))).expect("a child");
-        set.set_deadline(sooner, Some((now + ms(100), Termination::IMMEDIATE))).expect("a child");
-        set.set_deadline(never, None).expect("a child");
-        set.set_deadline(new, Some((now + ms(100), Termination::graceful(ms(0))))).expect("a child");
-        let ended = |ledger: &Ledger, token| ledger.of(token).exit.is_some();
+        let later = spawn(first);
+        let sooner = spawn(Some((patience(), Termination::IMMEDIATE)));
+        let never = spawn(first);
+        let new = spawn(None);
+        set.set_deadline(later, Some((now + ms(300), Termination::IMMEDIATE))).expect("set deadline");
+        set.set_deadline(sooner, Some((now + ms(100), Termination::IMMEDIATE))).expect("set deadline");
+        set.set_deadline(never, None).expect("set deadline");
+        set.set_deadline(new, Some((now + ms(100), Termination::graceful(ms(0))))).expect("set deadline");
+        let ended = |event_log: &EventLog, token| event_log.child(token).exit.is_some();
         // The last look may come late.
-        let any = ledger.hear_until(&mut set, now + ms(100), |ledger| !ledger.records.is_empty());
+        let any = event_log.read_until(&mut set, now + ms(100), |event_log| !event_log.records.is_empty());
         assert!(!any || now.elapsed() >= ms(100), "early");
-        let both = |ledger: &Ledger| ended(ledger, sooner) && ended(ledger, new);
-        assert!(ledger.hear_until(&mut set, patience(), both));
-        assert!(!ended(&ledger, later) || now.elapsed() >= ms(300), "early");
-        assert!(ledger.hear_until(&mut set, patience(), |ledger| ended(ledger, later)));
-        assert!(now.elapsed() >= ms(300) && !ended(&ledger, never));
-        set.set_deadline(never, Some((now, Termination::IMMEDIATE))).expect("a child");
-        ledger.finish(&mut set);
+        let both = |event_log: &EventLog| ended(event_log, sooner) && ended(event_log, new);
+        assert!(event_log.read_until(&mut set, patience(), both));
+        assert!(!ended(&event_log, later) || now.elapsed() >= ms(300), "early");
+        assert!(event_log.read_until(&mut set, patience(), |event_log| ended(event_log, later)));
+        assert!(now.elapsed() >= ms(300) && !ended(&event_log, never));
+        set.set_deadline(never, Some((now, Termination::IMMEDIATE))).expect("set deadline");
+        event_log.wait_all(&mut set);
         assert_eq!(set.set_deadline(never, None).expect_err("it is done").kind(), ErrorKind::Unknown);
     });
 }
 
-/// What is left from the call on is left when the child goes on.
+/// What is left from the call on is left when the child continues.
 #[test]
-fn a_deadline_that_is_set_meanwhile_counts_from_there() {
+fn deadline_set_while_suspended_starts_at_the_call() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let token = set.spawn(&silent(LONG), SpawnOptions::default()).expect("a child");
-        set.suspend(token).expect("a child");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
+        let token = set.spawn(&quiet_child(LONG), SpawnOptions::default()).expect("spawn test child");
+        set.suspend(token).expect("suspend child");
         let time = Duration::from_millis(100);
-        let pause = |set: &mut ChildSet, ledger: &mut Ledger| {
+        let pause = |set: &mut ChildSet, event_log: &mut EventLog| {
             let until = Instant::now() + 2 * time;
-            assert!(!ledger.hear_until(set, until, |ledger| ledger.of(token).exit.is_some()), "it ended");
+            assert!(
+                !event_log.read_until(set, until, |event_log| event_log.child(token).exit.is_some()),
+                "it ended"
+            );
         };
-        pause(&mut set, &mut ledger);
-        let (set_at, at) = (Instant::now(), Instant::now() + time);
-        set.set_deadline(token, Some((at, Termination::IMMEDIATE))).expect("a child");
+        pause(&mut set, &mut event_log);
+        let set_at = Instant::now();
+        let at = Instant::now() + time;
+        set.set_deadline(token, Some((at, Termination::IMMEDIATE))).expect("set deadline");
         let used = set_at.elapsed();
-        pause(&mut set, &mut ledger);
-        set.resume(token).expect("a child");
+        pause(&mut set, &mut event_log);
+        set.resume(token).expect("resume child");
         let resumed = Instant::now();
-        ledger.finish(&mut set);
+        event_log.wait_all(&mut set);
         assert!(resumed.elapsed() + used >= time);
         assert!(resumed.elapsed() < Duration::from_secs(10));
     });

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use minder::{Command, ErrorKind, ExitStatus, Group, Size, Stdio, Termination};
 
 use super::set_path;
-use crate::kit::{TESTKID, alone, kid, read_all, said};
+use crate::support::{TEST_CHILD, alone, read_all, stdout_of, test_child};
 #[cfg(target_os = "linux")]
-use crate::kit::{open_descriptors, own_children};
+use crate::support::{open_descriptors, own_children};
 
 /// Gives SIGPIPE its default action, which Rust's runtime took away.
 pub(crate) fn restore_sigpipe() {
@@ -43,7 +43,7 @@ pub(crate) fn count(signal: i32) {
 
 /// A descriptor that execve does not close, of at least this number.
 fn inheritable(least: i32) -> i32 {
-    let null = std::fs::File::open("/dev/null").expect("/dev/null");
+    let null = std::fs::File::open("/dev/null").expect("open /dev/null");
     // SAFETY: numbers only.
     let copy = unsafe { libc::fcntl(null.as_raw_fd(), libc::F_DUPFD, least) };
     assert!(copy >= least);
@@ -58,7 +58,7 @@ fn close(fd: i32) {
 /// Opens descriptors until this number is in use.
 fn open_up_to(number: i32) {
     loop {
-        let fd = std::fs::File::open("/dev/null").expect("/dev/null").into_raw_fd();
+        let fd = std::fs::File::open("/dev/null").expect("open /dev/null").into_raw_fd();
         if fd >= number {
             return;
         }
@@ -72,47 +72,48 @@ fn descriptors(text: &str) -> Vec<i32> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_child_inherits_three_descriptors_and_no_other() {
-    alone("spawn::unix::a_child_inherits_three_descriptors_and_no_other", || {
+fn child_inherits_only_three_descriptors() {
+    alone("spawn::unix::child_inherits_only_three_descriptors", || {
         inheritable(3);
         inheritable(60);
-        assert_eq!(descriptors(&said(&kid("fds"))), [0, 1, 2]);
+        assert_eq!(descriptors(&stdout_of(&test_child("fds"))), [0, 1, 2]);
         // From here on the table is shared and cut instead of copied.
         open_up_to(200);
         inheritable(100);
         inheritable(300);
         inheritable(5000);
         for _ in 0..3 {
-            assert_eq!(descriptors(&said(&kid("fds"))), [0, 1, 2]);
+            assert_eq!(descriptors(&stdout_of(&test_child("fds"))), [0, 1, 2]);
         }
-        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("a set");
+        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
         for _ in 0..5 {
-            let token = set.spawn(&kid("fds"), minder::SpawnOptions::default()).expect("a child");
-            let mut ledger = crate::kit::Ledger::default();
-            ledger.finish(&mut set);
-            assert_eq!(descriptors(&ledger.text(token)), [0, 1, 2]);
-            assert!(!ledger.outcome(token).leaked, "a copy of its output stayed here");
+            let token =
+                set.spawn(&test_child("fds"), minder::SpawnOptions::default()).expect("spawn test child");
+            let mut event_log = crate::support::EventLog::default();
+            event_log.wait_all(&mut set);
+            assert_eq!(descriptors(&event_log.text(token)), [0, 1, 2]);
+            assert!(!event_log.outcome(token).leaked, "a copy of its output stayed here");
         }
         // Our own descriptors are as they were.
         assert!(open_descriptors() > 200);
-        let mut terminal = Command::new(TESTKID);
+        let mut terminal = Command::new(TEST_CHILD);
         terminal.arg("fds").group(Group::Terminal(Size::default()));
-        let mut child = terminal.spawn().expect("a child");
+        let mut child = terminal.spawn().expect("spawn test child");
         let mut text = String::new();
         // A terminal whose last user is gone is an error to a plain read.
-        let _ = std::io::Read::read_to_string(&mut child.take_stdout().expect("a terminal"), &mut text);
+        let _ = std::io::Read::read_to_string(&mut child.take_stdout().expect("take stdout"), &mut text);
         assert_eq!(descriptors(&text), [0, 1, 2], "{text}");
-        child.wait().expect("its end");
+        child.wait().expect("wait for child");
     });
 }
 
-/// Under their numbers, among others that it does not get, and however it is started: also by
-/// posix_spawn (`refused.rs`).
+/// Under their numbers, among others that it does not get, and with any way to start it: also by
+/// posix_spawn (`seccomp.rs`).
 #[cfg(target_os = "linux")]
 #[test]
-fn a_child_keeps_the_descriptors_that_its_command_names() {
-    alone("spawn::unix::a_child_keeps_the_descriptors_that_its_command_names", || {
-        // What those who run these tests left open is none of ours.
+fn child_inherits_the_descriptors_of_its_command() {
+    alone("spawn::unix::child_inherits_the_descriptors_of_its_command", || {
+        // Descriptors inherited from the test runner do not count.
         minder::Descriptors::inherited().close_on_exec();
         let numbers = [3, 5, 40, 63, 70].map(inheritable);
         let found = minder::Descriptors::inherited();
@@ -122,10 +123,10 @@ fn a_child_keeps_the_descriptors_that_its_command_names() {
             all.sort_unstable();
             all
         };
-        let file = std::fs::File::open("/dev/null").expect("/dev/null");
+        let file = std::fs::File::open("/dev/null").expect("open /dev/null");
         let own = file.as_raw_fd();
         let with_own = found.clone().with(file);
-        let mut command = kid("fds");
+        let mut command = test_child("fds");
         command.descriptors(&found);
         inheritable(50);
         for many in [false, true] {
@@ -133,22 +134,22 @@ fn a_child_keeps_the_descriptors_that_its_command_names() {
                 open_up_to(200);
                 inheritable(200);
             }
-            assert_eq!(descriptors(&said(&command)), with(&[]));
-            assert_eq!(descriptors(&said(&kid("fds"))), [0, 1, 2]);
-            assert_eq!(descriptors(&said(kid("fds").descriptors(&with_own))), with(&[own]));
+            assert_eq!(descriptors(&stdout_of(&command)), with(&[]));
+            assert_eq!(descriptors(&stdout_of(&test_child("fds"))), [0, 1, 2]);
+            assert_eq!(descriptors(&stdout_of(test_child("fds").descriptors(&with_own))), with(&[own]));
         }
-        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("a set");
-        let token = set.spawn(&command, minder::SpawnOptions::default()).expect("a child");
-        let mut ledger = crate::kit::Ledger::default();
-        ledger.finish(&mut set);
-        assert_eq!(descriptors(&ledger.text(token)), with(&[]));
+        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
+        let token = set.spawn(&command, minder::SpawnOptions::default()).expect("spawn test child");
+        let mut event_log = crate::support::EventLog::default();
+        event_log.wait_all(&mut set);
+        assert_eq!(descriptors(&event_log.text(token)), with(&[]));
         // One that is closed since is missing, and what took its number is not passed.
         close(numbers[4]);
-        let other = std::fs::File::open("/dev/null").expect("/dev/null");
+        let other = std::fs::File::open("/dev/null").expect("open /dev/null");
         assert_eq!(other.as_raw_fd(), numbers[4]);
         let mut rest = with(&[]);
         rest.retain(|number| *number != numbers[4]);
-        assert_eq!(descriptors(&said(&command)), rest);
+        assert_eq!(descriptors(&stdout_of(&command)), rest);
         found.close_on_exec();
         assert_eq!(minder::Descriptors::inherited().numbers().filter(|number| *number < 50).count(), 0);
     });
@@ -157,9 +158,9 @@ fn a_child_keeps_the_descriptors_that_its_command_names() {
 /// Pipes then have the numbers that the child's streams must get.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_host_without_standard_streams_can_start_children() {
-    alone("spawn::unix::a_host_without_standard_streams_can_start_children", || {
-        // What this process says later goes through copies.
+fn host_without_standard_streams_spawns_children() {
+    alone("spawn::unix::host_without_standard_streams_spawns_children", || {
+        // Later output of this process goes through copies.
         let kept = [0, 1, 2].map(inheritable_copy);
         let result = std::panic::catch_unwind(|| {
             for many in [false, true] {
@@ -193,31 +194,31 @@ fn inheritable_copy(fd: i32) -> i32 {
     unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 20) }
 }
 
-/// Whether each of the three streams leads where it should, told by what comes and goes through
+/// Whether each of the three streams leads where it should, checked by the bytes that pass through
 /// each.
 #[cfg(target_os = "linux")]
 fn swapped() -> [String; 3] {
-    let mut command = kid("cat");
-    let mut child = command.stdin(Stdio::Piped).spawn().expect("a child");
-    let mut input = child.take_stdin().expect("a pipe");
-    std::io::Write::write_all(&mut input, b"in").expect("a reader");
+    let mut command = test_child("cat");
+    let mut child = command.stdin(Stdio::Piped).spawn().expect("spawn test child");
+    let mut input = child.take_stdin().expect("take stdin");
+    std::io::Write::write_all(&mut input, b"in").expect("write bytes");
     drop(input);
     let text = read_all(child.take_stdout());
     let quiet = read_all(child.take_stderr());
-    assert!(child.wait().expect("its end").status.success() && quiet.is_empty());
-    let mut child = kid("script 3 0 0 0").spawn().expect("a child");
+    assert!(child.wait().expect("wait for child").status.success() && quiet.is_empty());
+    let mut child = test_child("script 3 0 0 0").spawn().expect("spawn test child");
     let out = if read_all(child.take_stdout()) == "abc" { "out" } else { "?" };
-    child.wait().expect("its end");
-    let mut child = kid("script 0 3 0 0").spawn().expect("a child");
+    child.wait().expect("wait for child");
+    let mut child = test_child("script 0 3 0 0").spawn().expect("spawn test child");
     let err = if read_all(child.take_stderr()) == "abc" { "err" } else { "?" };
-    child.wait().expect("its end");
+    child.wait().expect("wait for child");
     [text, out.to_owned(), err.to_owned()]
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_child_starts_with_no_signal_blocked_and_sigpipe_as_it_should_be() {
-    alone("spawn::unix::a_child_starts_with_no_signal_blocked_and_sigpipe_as_it_should_be", || {
+fn child_starts_with_no_blocked_signal_and_default_sigpipe() {
+    alone("spawn::unix::child_starts_with_no_blocked_signal_and_default_sigpipe", || {
         ignore(libc::SIGPIPE);
         // SAFETY: all zero is a value of it.
         let mut set = unsafe { std::mem::zeroed() };
@@ -225,13 +226,13 @@ fn a_child_starts_with_no_signal_blocked_and_sigpipe_as_it_should_be() {
         unsafe { libc::sigfillset(&mut set) };
         // SAFETY: an initialised set that outlives the call.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &set, std::ptr::null_mut()) };
-        let text = said(&kid("sigmask"));
+        let text = stdout_of(&test_child("sigmask"));
         let field = |name: &str| {
             let line = text.lines().find(|line| line.starts_with(name)).expect("a line of it");
-            u64::from_str_radix(line.split_whitespace().nth(1).expect("a mask"), 16).expect("a number")
+            u64::from_str_radix(line.split_whitespace().nth(1).expect("a mask"), 16).expect("parse number")
         };
         assert_eq!(field("SigBlk:"), 0, "{text}");
-        // What we ignore stays ignored, but for SIGPIPE. (The child's runtime ignores that again, before it
+        // Ignored signals stay ignored, except SIGPIPE. (The child's runtime ignores that again, before it
         // looks.)
         let own = std::fs::read_to_string("/proc/thread-self/status").expect("our status");
         let ignored = own.lines().find(|line| line.starts_with("SigIgn:")).expect("a line of it");
@@ -241,7 +242,7 @@ fn a_child_starts_with_no_signal_blocked_and_sigpipe_as_it_should_be() {
         let mut child =
             command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Null).spawn().expect("yes(1)");
         drop(child.take_stdout());
-        let exit = child.wait().expect("its end");
+        let exit = child.wait().expect("wait for child");
         assert!(matches!(exit.status, ExitStatus::Signaled { signal: libc::SIGPIPE, .. }), "{exit:?}");
         // Our own mask is as it was.
         let own = std::fs::read_to_string("/proc/thread-self/status").expect("our status");
@@ -250,14 +251,14 @@ fn a_child_starts_with_no_signal_blocked_and_sigpipe_as_it_should_be() {
 }
 
 #[test]
-fn groups_and_sessions_are_as_they_were_asked_for() {
+fn groups_and_sessions_match_the_request() {
     let ids = |group| {
-        let text = said(kid("ids").group(group));
+        let text = stdout_of(test_child("ids").group(group));
         let numbers: Vec<u32> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         <[u32; 3]>::try_from(numbers).expect("three numbers")
     };
-    let own_group = nix::unistd::getpgid(None).expect("our group").as_raw().cast_unsigned();
-    let own_session = nix::unistd::getsid(None).expect("our session").as_raw().cast_unsigned();
+    let own_group = nix::unistd::getpgid(None).expect("get process group").as_raw().cast_unsigned();
+    let own_session = nix::unistd::getsid(None).expect("get session").as_raw().cast_unsigned();
     let [_, group, session] = ids(Group::Inherit);
     assert_eq!((group, session), (own_group, own_session));
     let [pid, group, session] = ids(Group::New);
@@ -267,35 +268,35 @@ fn groups_and_sessions_are_as_they_were_asked_for() {
 }
 
 #[test]
-fn a_terminal_is_the_childs_own() {
-    let mut command = Command::new(TESTKID);
+fn terminal_belongs_to_the_child() {
+    let mut command = Command::new(TEST_CHILD);
     command.arg("terminal").group(Group::Terminal(Size { rows: 3, columns: 40 }));
-    let mut child = command.spawn().expect("a child");
+    let mut child = command.spawn().expect("spawn test child");
     let mut text = String::new();
-    let _ = std::io::Read::read_to_string(&mut child.take_stdout().expect("a terminal"), &mut text);
+    let _ = std::io::Read::read_to_string(&mut child.take_stdout().expect("take stdout"), &mut text);
     assert_eq!(text, "[true, true, true] 3x40 own=true controlling=true\r\nand this is stderr\r\n");
     assert!(child.take_stderr().is_none(), "all output is one stream");
-    assert!(child.wait().expect("its end").status.success());
+    assert!(child.wait().expect("wait for child").status.success());
 }
 
-/// In a folder of its own: a program, a text, a script, and what else `PATH` may lead to.
+/// In its own directory: a program, a text, a script, and what else `PATH` may lead to.
 fn odd_programs(folder: &Path) {
     let make = |name: &str, text: &str, mode: u32| {
         let path = folder.join(name);
-        std::fs::write(&path, text).expect("a file");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("its mode");
+        std::fs::write(&path, text).expect("write file");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("set permissions");
     };
     make("not-executable", "#!/bin/sh\n", 0o644);
     make("no-first-line", "exit 0\n", 0o755);
     make("bad-interpreter", "#!/no/such/interpreter\n", 0o755);
     make("empty", "", 0o755);
-    std::fs::create_dir(folder.join("folder")).expect("a folder");
-    std::fs::copy(TESTKID, folder.join("only-here")).expect("a copy");
+    std::fs::create_dir(folder.join("folder")).expect("create directory");
+    std::fs::copy(TEST_CHILD, folder.join("only-here")).expect("copy file");
 }
 
 #[test]
-fn what_cannot_be_run_is_named_with_its_reason() {
-    let folder = tempfile::tempdir().expect("a folder");
+fn unrunnable_program_is_reported_with_the_reason() {
+    let folder = tempfile::tempdir().expect("create temporary directory");
     odd_programs(folder.path());
     let fails = |name: &str| Command::new(folder.path().join(name)).spawn().expect_err(name);
     for (name, kind, reason) in [
@@ -333,11 +334,11 @@ fn what_cannot_be_run_is_named_with_its_reason() {
 }
 
 #[test]
-fn path_is_searched_and_the_current_folder_is_not() {
-    alone("spawn::unix::path_is_searched_and_the_current_folder_is_not", || {
-        let folder = tempfile::tempdir().expect("a folder");
+fn path_is_searched_and_the_current_directory_is_not() {
+    alone("spawn::unix::path_is_searched_and_the_current_directory_is_not", || {
+        let folder = tempfile::tempdir().expect("create temporary directory");
         odd_programs(folder.path());
-        std::env::set_current_dir(folder.path()).expect("the folder");
+        std::env::set_current_dir(folder.path()).expect("change directory");
         let error = Command::new("only-here").spawn().expect_err("it is only in the current folder");
         assert_eq!(error.kind(), ErrorKind::NotFound);
         set_path(format!("/no/such/folder:{}:/bin:/usr/bin", folder.path().display()));
@@ -345,39 +346,39 @@ fn path_is_searched_and_the_current_folder_is_not() {
             Command::new("only-here")
                 .arg("exit")
                 .spawn()
-                .expect("found")
+                .expect("spawn program")
                 .wait()
-                .expect("its end")
+                .expect("wait for child")
                 .status
                 .success()
         );
-        // Folders and files that may not be run are passed over, and told if nothing better follows.
+        // Directories and files that may not be run are skipped, and reported if nothing better follows.
         for (name, kind) in [("folder", ErrorKind::NotFound), ("not-executable", ErrorKind::PermissionDenied)]
         {
             assert_eq!(Command::new(name).spawn().expect_err(name).kind(), kind, "{name}");
         }
-        let second = tempfile::tempdir().expect("a folder");
-        std::fs::copy(TESTKID, second.path().join("not-executable")).expect("a copy");
+        let second = tempfile::tempdir().expect("create temporary directory");
+        std::fs::copy(TEST_CHILD, second.path().join("not-executable")).expect("copy file");
         set_path(format!("{}:{}", folder.path().display(), second.path().display()));
         assert!(Command::new("not-executable").arg("exit").spawn().expect("the second").wait().is_ok());
-        // An empty part of PATH names the current folder.
+        // An empty part of PATH names the current directory.
         set_path("/bin:");
-        assert!(Command::new("only-here").arg("exit").spawn().expect("found").wait().is_ok());
+        assert!(Command::new("only-here").arg("exit").spawn().expect("spawn program").wait().is_ok());
     });
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn too_long_arguments_are_refused_by_their_limit() {
-    let mut command = kid("count");
+fn overlong_arguments_are_rejected_with_their_limit() {
+    let mut command = test_child("count");
     command.arg("x".repeat(131_071));
     assert!(command.spawn().expect("the longest argument").wait().is_ok());
-    let mut command = kid("count");
+    let mut command = test_child("count");
     command.arg("x".repeat(131_072));
     let error = command.spawn().expect_err("one argument is too long");
     assert_eq!(error.kind(), ErrorKind::TooLong);
     assert!(error.to_string().contains("one argument is longer than the 131,071 bytes"), "{error}");
-    let mut command = kid("count");
+    let mut command = test_child("count");
     command.args(std::iter::repeat_n("x".repeat(100_000), 100));
     let error = command.spawn().expect_err("all together are too long");
     assert_eq!(error.kind(), ErrorKind::TooLong);
@@ -386,12 +387,12 @@ fn too_long_arguments_are_refused_by_their_limit() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_start_that_fails_leaves_no_process_and_no_descriptor() {
-    alone("spawn::unix::a_start_that_fails_leaves_no_process_and_no_descriptor", || {
+fn failed_spawn_leaves_no_process_and_no_descriptor() {
+    alone("spawn::unix::failed_spawn_leaves_no_process_and_no_descriptor", || {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("create temporary directory");
         odd_programs(folder.path());
-        kid("exit 0").spawn().expect("a child").wait().expect("its end");
+        test_child("exit 0").spawn().expect("spawn test child").wait().expect("wait for child");
         let before = open_descriptors();
         let hard = getrlimit(Resource::Nofile).maximum;
         for many in [false, true] {
@@ -400,7 +401,7 @@ fn a_start_that_fails_leaves_no_process_and_no_descriptor() {
             }
             let before = if many { open_descriptors() } else { before };
             for name in ["missing", "bad-interpreter", "folder", "not-executable", "no-first-line"] {
-                let mut command = kid("exit 0");
+                let mut command = test_child("exit 0");
                 command.stdin(Stdio::Piped);
                 let mut odd = Command::new(folder.path().join(name));
                 odd.stdin(Stdio::Piped).stdout(Stdio::Piped).stderr(Stdio::Piped);
@@ -410,12 +411,14 @@ fn a_start_that_fails_leaves_no_process_and_no_descriptor() {
             let mut refused = 0;
             for free in 0..16 {
                 let soft = Some((before + free) as u64);
-                setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: hard }).expect("a lower limit");
-                let mut command = kid("exit 0");
+                setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: hard })
+                    .expect("set resource limit");
+                let mut command = test_child("exit 0");
                 let result = command.stdin(Stdio::Piped).spawn();
-                setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard }).expect("the old limit");
+                setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })
+                    .expect("set resource limit");
                 match result {
-                    Ok(mut child) => assert!(child.wait().expect("its end").status.success()),
+                    Ok(mut child) => assert!(child.wait().expect("wait for child").status.success()),
                     Err(error) => {
                         assert_eq!(error.kind(), ErrorKind::Exhausted, "with {free} free: {error}");
                         refused += 1;
@@ -432,10 +435,10 @@ fn a_start_that_fails_leaves_no_process_and_no_descriptor() {
 /// A host raises its limit; with few descriptors open, and with more than its children may have.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_soft_limit_of_descriptors_is_given_back() {
+fn soft_descriptor_limit_is_restored_in_children() {
     for open in [0, 400] {
         assert_eq!(
-            said(&kid(&format!("raise-limit 300 {open}"))),
+            stdout_of(&test_child(&format!("raise-limit 300 {open}"))),
             "300 again, 3 descriptors\n",
             "{open} are open"
         );
@@ -454,18 +457,18 @@ fn children_of_many_threads_share_no_descriptors() {
             .map(|_| {
                 std::thread::spawn(|| {
                     for _ in 0..50 {
-                        assert_eq!(descriptors(&said(&kid("fds"))), [0, 1, 2]);
+                        assert_eq!(descriptors(&stdout_of(&test_child("fds"))), [0, 1, 2]);
                         Command::new("/no/such/program").spawn().expect_err("no such program");
                     }
                 })
             })
             .collect();
-        threads.into_iter().for_each(|thread| thread.join().expect("a thread"));
+        threads.into_iter().for_each(|thread| thread.join().expect("join thread"));
         assert_eq!(open_descriptors(), before);
     });
 }
 
-/// What /proc says of the niceness of a process.
+/// The niceness of a process by /proc.
 #[cfg(target_os = "linux")]
 fn niceness(stat: &str) -> i32 {
     let (_, fields) = stat.rsplit_once(')').expect("a name in parentheses");
@@ -474,10 +477,10 @@ fn niceness(stat: &str) -> i32 {
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[test]
-fn a_niceness_is_added_to_ours() {
+fn niceness_is_added_to_ours() {
     let own = niceness(&std::fs::read_to_string("/proc/thread-self/stat").expect("our own"));
     for (nice, expected) in [(0, own), (3, (own + 3).min(19)), (i32::MAX, 19), (-1, (own - 1).max(-20))] {
-        let mut command = kid("sleep-ms 600000");
+        let mut command = test_child("sleep-ms 600000");
         command.nice(nice);
         let mut child = match command.spawn() {
             Ok(child) => child,
@@ -489,8 +492,8 @@ fn a_niceness_is_added_to_ours() {
             }
         };
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("the child");
-        child.kill(Termination::IMMEDIATE).expect("a child");
-        child.wait().expect("its end");
+        child.kill(Termination::IMMEDIATE).expect("kill child");
+        child.wait().expect("wait for child");
         assert_eq!(niceness(&stat), expected, "{nice}");
     }
     let after = niceness(&std::fs::read_to_string("/proc/thread-self/stat").expect("our own"));
@@ -500,11 +503,18 @@ fn a_niceness_is_added_to_ours() {
 /// Run from `refused`, where the mechanism is missing.
 #[test]
 #[ignore = "needs a system without clone3"]
-fn a_niceness_is_refused_rather_than_forgotten() {
-    let error = kid("exit 0").nice(3).spawn().expect_err("no mechanism");
+fn niceness_is_rejected_rather_than_ignored() {
+    let error = test_child("exit 0").nice(3).spawn().expect_err("no mechanism");
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     assert_eq!(
-        kid("exit 0").nice(0).spawn().expect("a child").wait().expect("its end").status.code(),
+        test_child("exit 0")
+            .nice(0)
+            .spawn()
+            .expect("spawn test child")
+            .wait()
+            .expect("wait for child")
+            .status
+            .code(),
         Some(0)
     );
 }

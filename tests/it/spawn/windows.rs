@@ -5,7 +5,7 @@
 
 mod batch;
 mod jobs;
-mod words;
+mod command_line;
 
 use std::os::windows::io::{AsRawHandle, OwnedHandle};
 
@@ -13,14 +13,14 @@ use minder::{Command, ErrorKind, Stdio};
 use windows_sys::Win32::Foundation::{HANDLE_FLAG_INHERIT, SetHandleInformation};
 
 use super::{listed, program, set_path};
-use crate::kit::{TESTKID, alone, kid, open_descriptors, own_children, said};
+use crate::support::{TEST_CHILD, alone, open_descriptors, own_children, stdout_of, test_child};
 
 #[test]
-fn a_handle_that_others_would_inherit_does_not_reach_a_child() {
+fn inheritable_handle_does_not_reach_a_child() {
     // What the standard library starts may inherit pipes of other tests, too.
-    alone("spawn::windows::a_handle_that_others_would_inherit_does_not_reach_a_child", || {
+    alone("spawn::windows::inheritable_handle_does_not_reach_a_child", || {
         let handles: Vec<OwnedHandle> =
-            (0..20).map(|_| crate::kit::file(std::io::pipe().expect("a pipe").0).into()).collect();
+            (0..20).map(|_| crate::support::file(std::io::pipe().expect("create pipe").0).into()).collect();
         let mut words = String::from("holds");
         for handle in &handles {
             // SAFETY: the handle is open.
@@ -30,49 +30,46 @@ fn a_handle_that_others_would_inherit_does_not_reach_a_child() {
             assert!(answer != 0);
             words.push_str(&format!(" {}", handle.as_raw_handle() as usize));
         }
-        // Started as others do, a child has them all. Numbers of its own may be the same by chance: not all
-        // of them.
+        // Started as others do, a child has them all. Its own handles may have the same numbers by chance:
+        // not all of them.
         let args = words.split(' ');
-        let output = std::process::Command::new(TESTKID).args(args).output().expect("a child");
+        let output = std::process::Command::new(TEST_CHILD).args(args).output().expect("a child");
         assert_eq!(String::from_utf8_lossy(&output.stdout).matches("true").count(), handles.len());
-        let text = said(&kid(&words));
+        let text = stdout_of(&test_child(&words));
         assert!(text.matches("true").count() < handles.len() / 2, "{text}");
     });
 }
 
 #[test]
-fn path_is_searched_with_the_extensions_of_programs_and_the_current_folder_is_not() {
-    alone(
-        "spawn::windows::path_is_searched_with_the_extensions_of_programs_and_the_current_folder_is_not",
-        || {
-            let folder = tempfile::tempdir().expect("a folder");
-            std::fs::copy(TESTKID, folder.path().join(program("only-here"))).expect("a copy");
-            std::fs::create_dir(folder.path().join("folder.exe")).expect("a folder");
-            std::env::set_current_dir(folder.path()).expect("the folder");
-            let fails = |name: &str| Command::new(name).spawn().expect_err(name);
-            for name in ["only-here", "only-here.exe", "", "no-such-program"] {
-                let error = fails(name);
-                assert_eq!(
-                    (error.kind(), error.reason().as_str()),
-                    (ErrorKind::NotFound, "not found in PATH"),
-                    "{name}"
-                );
-            }
-            set_path(listed(&["C:\\no\\such\\folder".as_ref(), folder.path()]));
-            for name in ["only-here", "only-here.exe", "ONLY-HERE", "./only-here", ".\\only-here.exe"] {
-                assert_eq!(said(Command::new(name).args(["echo-args", "x"])), "\"x\"\n", "{name}");
-            }
-            assert_eq!(fails("folder").kind(), ErrorKind::NotFound);
-            std::env::set_current_dir("C:\\").expect("the folder");
-        },
-    );
+fn path_is_searched_with_pathext_and_the_current_directory_is_not() {
+    alone("spawn::windows::path_is_searched_with_pathext_and_the_current_directory_is_not", || {
+        let folder = tempfile::tempdir().expect("create temporary directory");
+        std::fs::copy(TEST_CHILD, folder.path().join(program("only-here"))).expect("copy file");
+        std::fs::create_dir(folder.path().join("folder.exe")).expect("create directory");
+        std::env::set_current_dir(folder.path()).expect("change directory");
+        let fails = |name: &str| Command::new(name).spawn().expect_err(name);
+        for name in ["only-here", "only-here.exe", "", "no-such-program"] {
+            let error = fails(name);
+            assert_eq!(
+                (error.kind(), error.reason().as_str()),
+                (ErrorKind::NotFound, "not found in PATH"),
+                "{name}"
+            );
+        }
+        set_path(listed(&["C:\\no\\such\\folder".as_ref(), folder.path()]));
+        for name in ["only-here", "only-here.exe", "ONLY-HERE", "./only-here", ".\\only-here.exe"] {
+            assert_eq!(stdout_of(Command::new(name).args(["echo-args", "x"])), "\"x\"\n", "{name}");
+        }
+        assert_eq!(fails("folder").kind(), ErrorKind::NotFound);
+        std::env::set_current_dir("C:\\").expect("the folder");
+    });
 }
 
 #[test]
-fn what_is_no_program_is_named_with_its_reason() {
-    let folder = tempfile::tempdir().expect("a folder");
+fn unrunnable_program_is_reported_with_the_reason() {
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let text = folder.path().join("text.exe");
-    std::fs::write(&text, "no program").expect("a file");
+    std::fs::write(&text, "no program").expect("write file");
     for path in [text, folder.path().join("missing.exe"), folder.path().to_owned()] {
         let error = Command::new(&path).spawn().expect_err("no program");
         assert!(error.to_string().starts_with("failed to start `C:"), "{error}");
@@ -80,8 +77,8 @@ fn what_is_no_program_is_named_with_its_reason() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_refused_by_its_limit() {
-    let mut command = kid("count");
+fn overlong_command_line_is_rejected_with_its_limit() {
+    let mut command = test_child("count");
     command.arg("x".repeat(32_000));
     assert!(command.spawn().expect("a long argument").wait().is_ok());
     command.arg("x".repeat(1000));
@@ -90,19 +87,19 @@ fn a_line_that_is_too_long_is_refused_by_its_limit() {
 }
 
 #[test]
-fn a_start_that_fails_leaves_no_process_and_no_handle() {
-    alone("spawn::windows::a_start_that_fails_leaves_no_process_and_no_handle", || {
-        let folder = tempfile::tempdir().expect("a folder");
+fn failed_spawn_leaves_no_process_and_no_handle() {
+    alone("spawn::windows::failed_spawn_leaves_no_process_and_no_handle", || {
+        let folder = tempfile::tempdir().expect("create temporary directory");
         let text = folder.path().join("text.exe");
-        std::fs::write(&text, "no program").expect("a file");
-        kid("exit 0").spawn().expect("a child").wait().expect("its end");
+        std::fs::write(&text, "no program").expect("write file");
+        test_child("exit 0").spawn().expect("spawn test child").wait().expect("wait for child");
         let fail = || {
             for path in [text.clone(), folder.path().join("missing.exe")] {
                 let mut odd = Command::new(path);
                 odd.stdin(Stdio::Piped).stdout(Stdio::Piped).stderr(Stdio::Piped);
                 odd.spawn().expect_err("no program");
             }
-            kid("exit 0").current_dir("C:\\no\\such\\folder").spawn().expect_err("no such folder");
+            test_child("exit 0").current_dir("C:\\no\\such\\folder").spawn().expect_err("no such folder");
         };
         fail();
         let before = open_descriptors();

@@ -1,15 +1,15 @@
-//! Data for programs: exact, whatever bytes there are; and queries, which read and do nothing else.
+//! Data for programs: exact for any bytes; and queries, which are read-only.
 
 use std::ffi::OsString;
 use std::fs;
 
 use super::{State, before_times, path};
-use crate::cli::{Ended, script, text};
+use crate::cli::{RunOutput, script, text};
 
 /// Arguments that are hard to write.
 const HARD: [&[u8]; 6] =
     [b"plain", b"a \"b\",\n c\x1b[1m", NO_TEXT, "d\u{e9}j\u{e0}".as_bytes(), b"", b" x "];
-/// Bytes that are no text; on Windows such are no argument.
+/// Bytes that are not text; Windows rejects them as arguments.
 const NO_TEXT: &[u8] = if cfg!(unix) { b"\xff\xfe\x01" } else { b"\x01" };
 
 const LINE: &str = "printf %s {} >&2; exit 3";
@@ -20,18 +20,18 @@ fn hard() -> State {
     let mut words: Vec<OsString> = script(LINE).into_iter().map(Into::into).collect();
     words.push(":::".into());
     words.extend(HARD.map(|arg| minder_os::encoding::os_string_from_encoded(arg.to_vec())));
-    state.run("aaaa0001", "-j1", &words).code(6);
+    state.run("aaaa0001", "-j1", &words).exit_code(6);
     state
 }
 
-fn sql(state: &State, flags: &str, query: &str) -> Ended {
+fn sql(state: &State, flags: &str, query: &str) -> RunOutput {
     state.with(&format!("log {flags} --sql"), &[query])
 }
 
 #[test]
 fn json_is_exact() {
     let state = hard();
-    let text = state.log("last --json").code(0).says("").text();
+    let text = state.log("last --json").exit_code(0).stderr("").text();
     let lines: Vec<&str> = text.lines().collect();
     let values = [
         r#""plain""#,
@@ -46,12 +46,13 @@ fn json_is_exact() {
         let begin = format!(r#"{{"run":"aaaa0001","job":{},"args":[{value}],"#, number + 1);
         assert_eq!(before_times(line), begin);
         let tail = if value == "\"\"" { "null" } else { value };
-        assert!(line.ends_with(&format!(r#","leaked":false,"tail":{tail},"out_tail":null,"timed_out":false,"attempts":1,"cause":null}}"#)), "{line}");
+        let end = r#""out_tail":null,"timed_out":false,"attempts":1,"cause":null}"#;
+        assert!(line.ends_with(&format!(r#","leaked":false,"tail":{tail},{end}"#)), "{line}");
         assert!(line.contains(r#","exit":3,"signal":null,"error":null,"out":0,"err":"#), "{line}");
     }
-    assert_eq!(state.log("last --json --failed").code(0).text(), text);
-    assert_eq!(state.log("--json --follow").code(0).text(), text);
-    let runs = state.log("--json").code(0).says("").text();
+    assert_eq!(state.log("last --json --failed").exit_code(0).text(), text);
+    assert_eq!(state.log("--json --follow").exit_code(0).text(), text);
+    let runs = state.log("--json").exit_code(0).stderr("").text();
     let words: Vec<String> = script(LINE).iter().map(|word| format!("{word:?}")).collect();
     let command = format!(r#""command":[{}],"jobs":6,"failed":6,"elapsed":"#, words.join(","));
     assert!(runs.starts_with(r#"{"run":"aaaa0001","at":"#) && runs.contains(&command), "{runs}");
@@ -61,7 +62,7 @@ fn json_is_exact() {
 #[test]
 fn csv_is_exact() {
     let state = hard();
-    let text = state.log("last --csv").code(0).says("").text();
+    let text = state.log("last --csv").exit_code(0).stderr("").text();
     let head = "run,job,args,at,wall,user,system,rss,exit,signal,error,out,err,leaked,tail,\
                 out_tail,timed_out,attempts,cause,args_form,tail_form,out_tail_form\r\n";
     let rows = text.strip_prefix(head).expect("a head");
@@ -83,38 +84,42 @@ fn csv_is_exact() {
 }
 
 #[test]
-fn a_query_selects_and_counts() {
+fn query_selects_and_aggregates() {
     let state = hard();
-    state.run("bbbb0002", "-j1 KID exit :::", &["0", "0", "7"]).code(1);
+    state.run("bbbb0002", "-j1 KID exit :::", &["0", "0", "7"]).exit_code(1);
     let of_all = "select run, count(*) n, sum(exit) from jobs group by run order by run";
-    let csv = sql(&state, "--csv", of_all).code(0).says("").text();
+    let csv = sql(&state, "--csv", of_all).exit_code(0).stderr("").text();
     assert_eq!(csv, "run,n,sum(exit)\r\naaaa0001,6,18\r\nbbbb0002,3,7\r\n");
-    let json = sql(&state, "bbbb --json", of_all).code(0).says("").text();
+    let json = sql(&state, "bbbb --json", of_all).exit_code(0).stderr("").text();
     assert_eq!(json, "{\"run\":\"bbbb0002\",\"n\":3,\"sum(exit)\":7}\n");
-    let shown = sql(&state, "", of_all).code(0).says("").text();
+    let shown = sql(&state, "", of_all).exit_code(0).stderr("").text();
     assert_eq!(super::table(&shown)[1..], [["aaaa0001", "6", "18"], ["bbbb0002", "3", "7"]]);
-    assert_eq!(sql(&state, "-n1 --csv", "select count(*) c from runs").code(0).text(), "c\r\n1\r\n");
+    assert_eq!(sql(&state, "-n1 --csv", "select count(*) c from runs").exit_code(0).text(), "c\r\n1\r\n");
     // No rows: the head alone.
-    assert_eq!(sql(&state, "--csv", "select job from jobs where 0").code(0).text(), "job\r\n");
-    assert_eq!(sql(&state, "--json", "select job from jobs where 0").code(0).text(), "");
+    assert_eq!(sql(&state, "--csv", "select job from jobs where 0").exit_code(0).text(), "job\r\n");
+    assert_eq!(sql(&state, "--json", "select job from jobs where 0").exit_code(0).text(), "");
     let ends = "select attempt, succeeded, failed, why from attempts";
-    assert_eq!(sql(&state, "bbbb --csv", ends).code(0).text(), "attempt,succeeded,failed,why\r\n1,2,1,\r\n");
+    assert_eq!(
+        sql(&state, "bbbb --csv", ends).exit_code(0).text(),
+        "attempt,succeeded,failed,why\r\n1,2,1,\r\n"
+    );
 }
 
 #[cfg(unix)] // Arguments are bytes there.
 #[test]
-fn bytes_are_bytes_in_a_query() {
+fn query_returns_non_utf8_arguments_as_blobs() {
     let state = hard();
     let bytes =
         "select job, typeof(args), hex(args), args_form from jobs where run = 'aaaa0001' and job in (1, 3)";
-    let rows = sql(&state, "--csv", bytes).code(0).text();
+    let rows = sql(&state, "--csv", bytes).exit_code(0).text();
     assert!(rows.ends_with("1,text,706C61696E,text\r\n3,blob,FFFE01,bytes\r\n"), "{rows}");
-    let values = sql(&state, "--json", "select args from jobs where job = 3 and run = 'aaaa0001'").code(0);
+    let values =
+        sql(&state, "--json", "select args from jobs where job = 3 and run = 'aaaa0001'").exit_code(0);
     assert_eq!(values.text(), "{\"args\":{\"base64\":\"//4B\"}}\n");
 }
 
 #[test]
-fn a_query_that_would_do_more_is_refused() {
+fn query_that_writes_is_rejected() {
     let state = hard();
     let file = state.file("x.db");
     let name = path(&file);
@@ -143,44 +148,45 @@ fn a_query_that_would_do_more_is_refused() {
         "-- nothing".to_owned(),
     ] {
         for flags in ["", "--json", "--csv"] {
-            let ended = sql(&state, flags, &query).code(255).complains(&[]);
+            let ended = sql(&state, flags, &query).exit_code(255).error_line(&[]);
             // The names of columns may be known before it is refused; no row is.
             assert!(ended.text().lines().count() <= 1, "{query}: {}", ended.text());
             assert!(!ended.text().contains("main"), "{query}: {}", ended.text());
         }
     }
-    sql(&state, "", "delete from jobs").complains(&["`delete from jobs` is refused", "may only read"]);
-    sql(&state, "", "selec 1").complains(&["cannot answer `selec 1`", "syntax error"]);
+    sql(&state, "", "delete from jobs").error_line(&["`delete from jobs` is refused", "may only read"]);
+    sql(&state, "", "selec 1").error_line(&["cannot answer `selec 1`", "syntax error"]);
     assert!(!file.exists());
     // What goes wrong later than the first row.
     let late = "select abs(value) from (select 1 value union all select -9223372036854775808)";
-    assert_eq!(sql(&state, "--json", late).code(255).err.lines().count(), 1);
-    assert_eq!(state.log("last --json").code(0).text().lines().count(), 6, "the record is as it was");
+    assert_eq!(sql(&state, "--json", late).exit_code(255).err.lines().count(), 1);
+    assert_eq!(state.log("last --json").exit_code(0).text().lines().count(), 6, "the record is as it was");
 }
 
 #[test]
-fn a_database_is_new_and_whole() {
+fn sqlite_export_is_new_and_complete() {
     let state = hard();
     let file = state.file("runs.db");
     let write = |words: &str| state.with(&format!("log {words} --sqlite"), &[&file]);
-    assert_eq!(write("").code(0).says("").text(), "");
+    assert_eq!(write("").exit_code(0).stderr("").text(), "");
     // Modes are those of Unix.
     #[cfg(unix)]
-    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).expect("a file").permissions());
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).expect("read metadata").permissions());
     #[cfg(unix)]
     assert_eq!(mode & 0o777, 0o600, "arguments may be secret");
-    let before = fs::read(&file).expect("a file");
-    write("last").code(255).complains(&["cannot write `", "runs.db`", "it exists already"]);
-    assert_eq!(fs::read(&file).expect("a file"), before);
+    let before = fs::read(&file).expect("read file");
+    write("last").exit_code(255).error_line(&["cannot write `", "runs.db`", "it exists already"]);
+    assert_eq!(fs::read(&file).expect("read file"), before);
     state
         .with("log --sqlite", &["/no/such/runs.db"])
-        .code(255)
-        .complains(&["/no/such/runs.db", if cfg!(windows) { "not found" } else { "no such file" }]);
+        .exit_code(255)
+        .error_line(&["/no/such/runs.db", if cfg!(windows) { "not found" } else { "no such file" }]);
     // A name that SQLite would take for something else, and that Windows refuses.
     #[cfg(unix)]
     in_memory(&state);
     let left: Vec<String> = fs::read_dir(state.file(""))
-        .expect("the folder")
+        .expect("list directory")
         .flatten()
         .map(|entry| text(entry.file_name().as_encoded_bytes()))
         .filter(|name| name.contains("journal") || name.contains("-wal"))
@@ -192,8 +198,8 @@ fn a_database_is_new_and_whole() {
 #[cfg(unix)]
 fn in_memory(state: &State) {
     let mut command = state.command("log --sqlite :memory:");
-    let here = crate::cli::Live::start(command.current_dir(state.file(""))).finish();
-    here.code(0).says("");
+    let here = crate::cli::Run::start(command.current_dir(state.file(""))).wait();
+    here.exit_code(0).stderr("");
     super::assert_there(&state.file(":memory:"));
 }
 
@@ -215,7 +221,7 @@ fn read_by_python(file: &std::path::Path) {
     };
     // The smallest package of Python has no module for it.
     if !python("import sqlite3").is_ok_and(|read| read.status.success()) {
-        crate::kit::skip(format_args!("reading it by another program: python3 has no sqlite3"));
+        crate::support::skip(format_args!("reading it by another program: python3 has no sqlite3"));
         return;
     }
     let read = python(script).expect("a program that runs");

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 
 /// The crates whose texts a person can read.
-const CRATES: &[&str] = &["minder-cli", "minder-record", "minder-template"];
+const CRATES: &[&str] = &["minder-cli", "minder-runner", "minder-record", "minder-template"];
 
-/// Files whose texts are no messages: tables, bars and help, which have tests of their own.
+/// Files without messages: tables, bars and help, which have their own tests.
 const VIEWS: &[&str] = &[
     "minder-cli/exit.rs",
     "minder-cli/flags/",
@@ -24,7 +24,7 @@ const VIEWS: &[&str] = &[
     "minder-cli/verbs/help.rs",
 ];
 
-/// Constants whose texts are names with blanks between them: builtins, variables and programs. They
+/// Constants whose texts are names with spaces between them: builtins, variables and programs. They
 /// are data, of which a message shows one name at most.
 const NAMES: &[(&str, &[&str])] = &[
     ("minder-template/posix/builtins.rs", &["SAFE", "RULED", "OTHERS"]),
@@ -33,13 +33,13 @@ const NAMES: &[(&str, &[&str])] = &[
     ("minder-template/posix/variables.rs", &["TEXT", "EVALUATED", "GRAMMAR", "FILLED"]),
 ];
 
-/// The file whose texts are no formats: `%` in them stands for a program.
+/// The file without format strings: `%` in them stands for a program.
 const CURES: &str = "minder-template/programs.rs";
 
-/// Texts that no case shows: a part of each, and why. Where a test of its own shows it, that file,
+/// Texts that no case shows: a part of each, and why. Where a separate test shows it, that file,
 /// in which the part stands.
 const WITHOUT_A_CASE: &[(&str, &str)] = &[
-    // Tests of their own.
+    // Their own tests.
     ("run all at once: not by the build's jobserver", "see cli/jobserver.rs: run all at once"),
     ("asked {jobs} to end; once more kills", "see cli/signals.rs: once more kills"),
     ("wants the terminal", "see cli/terminal.rs: wants the terminal"),
@@ -50,13 +50,13 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("cannot hand standard output to the jobs", "see cli/output.rs: cannot hand standard output to the jobs"),
     ("keeps output that was not shown", "see cli/log/prune.rs: keeps output"),
     ("older than {} days", "see cli/log/prune.rs: older than"),
-    ("is missing: what only it ran", "see cli/faults/kept.rs: of the record in"),
-    ("the stack may have {has} KiB only", "see cli/bad_days.rs: stack may have 64 KiB only"),
-    ("no job runs whose end could free some", "see cli/bad_days.rs: too many open files"),
+    ("is missing: what only it ran", "see cli/record_faults/pending_output.rs: of the record in"),
+    ("the stack may have {has} KiB only", "see cli/resource_limits.rs: stack may have 64 KiB only"),
+    ("no job runs whose end could free some", "see cli/resource_limits.rs: too many open files"),
     ("of the input is not what it was: nothing is run", "see cli/record.rs: not what it was"),
     ("--tee runs {jobs} jobs at once", "see cli/input.rs: jobs at once"),
     ("stdout was closed by its reader", "stdout is closed: the exit status reports it"),
-    ("the best of the others is used", "see refused.rs: the best of the others is used"),
+    ("the best of the others is used", "see seccomp.rs: the best of the others is used"),
     ("interrupted; showing what was measured", "see cli/bench.rs: showing what was measured"),
     ("Waiting for one of many objects", "see cli/bench.rs: Waiting for one of many objects"),
     ("objects that are waited for", "see cli/bench.rs: objects that are waited for"),
@@ -105,32 +105,44 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     // The machine would have to fail at one moment.
     ("cannot read the input again that was kept in a file", "a disk that fails"),
     ("cannot read standard input", "the descriptor is there, or the runtime opens /dev/null for it"),
-    ("cannot write the record in", "a disk that is full in the middle: see cli/faults/disk.rs: write"),
+    (
+        "cannot write the record in",
+        "a disk that is full in the middle: see cli/record_faults/full_disk.rs: write",
+    ),
     ("cannot write the joblog: {}", "a disk that is full in the middle"),
     ("cannot keep output in", "a disk that is full in the middle"),
-    ("cannot read output that waited in a file", "see cli/faults/kept.rs: cannot read output that waited"),
-    ("{} bytes of it are missing", "see cli/faults/kept.rs: bytes of it are missing"),
-    ("cannot read the kept output of job", "see cli/faults/kept.rs: kept output of job"),
-    ("runs when the run is resumed", "see cli/faults/kept.rs: when the run is resumed once more"),
-    ("counted as done (--skip-lost)", "see cli/faults/kept.rs: counted as done"),
-    ("would run what is lost again", "see cli/faults/kept.rs: --resume would run what is lost again"),
-    ("what is lost will run again", "see cli/faults/kept.rs: will run again"),
+    (
+        "cannot read output that waited in a file",
+        "see cli/record_faults/pending_output.rs: cannot read output that waited",
+    ),
+    ("{} bytes of it are missing", "see cli/record_faults/pending_output.rs: bytes of it are missing"),
+    ("cannot read the kept output of job", "see cli/record_faults/pending_output.rs: kept output of job"),
+    (
+        "runs when the run is resumed",
+        "see cli/record_faults/pending_output.rs: when the run is resumed once more",
+    ),
+    ("counted as done (--skip-lost)", "see cli/record_faults/pending_output.rs: counted as done"),
+    (
+        "would run what is lost again",
+        "see cli/record_faults/pending_output.rs: --resume would run what is lost again",
+    ),
+    ("what is lost will run again", "see cli/record_faults/pending_output.rs: will run again"),
     ("cannot count the run in", "a disk that is full in the middle"),
     ("that could have been resumed: ", "see cli/log/prune.rs: that could have been resumed"),
-    ("{how} (", "see cli/log/ends.rs: timed out (2 tries)"),
-    ("the record of this run is gone", "see cli/faults.rs: the record of this run is gone"),
-    ("cannot use `{}`", "see cli/faults.rs: it is a link"),
-    ("it is a link", "see cli/faults.rs: it is a link"),
-    ("other users could change", "see cli/faults.rs: other users could change"),
+    ("{how} (", "see cli/log/job_status.rs: timed out (2 tries)"),
+    ("the record of this run is gone", "see cli/record_faults.rs: the record of this run is gone"),
+    ("cannot use `{}`", "see cli/record_faults.rs: it is a link"),
+    ("it is a link", "see cli/record_faults.rs: it is a link"),
+    ("other users could change", "see cli/record_faults.rs: other users could change"),
     (" (MINDER_STATE_DIR names another)", "a file system without modes"),
-    ("the file is too short", "see cli/faults/kept.rs: too short"),
-    ("belongs to another user", "see cli/faults/kept.rs: belongs to another user"),
+    ("the file is too short", "see cli/record_faults/pending_output.rs: too short"),
+    ("belongs to another user", "see cli/record_faults/pending_output.rs: belongs to another user"),
     ("its row is damaged", "a row with numbers that no file has"),
     ("cannot read the kept output of {more} more jobs", "it takes nine reasons at once"),
     ("cannot read the output of a job", "a disk that fails"),
     ("this folder is gone", "it has to go between two steps"),
     ("became shorter while it was read", "it has to be cut in the middle"),
-    ("cannot start a thread", "the limit differs between machines: see cli/bad_days.rs: nproc"),
+    ("cannot start a thread", "the limit differs between machines: see cli/resource_limits.rs: nproc"),
     ("no guardians", "a fork has to fail"),
     ("no memory for a block", "the memory differs between machines"),
     ("is not looked at: {}", "/proc has to vanish in the middle"),
@@ -196,7 +208,9 @@ struct Literal {
 
 /// Fails unless each text is in the lines, or in the list of those that cannot be.
 pub(super) fn check(root: &Path, lines: &[&str]) {
-    let (mut missing, mut used, mut names) = (String::new(), BTreeSet::new(), BTreeSet::new());
+    let mut missing = String::new();
+    let mut used = BTreeSet::new();
+    let mut names = BTreeSet::new();
     let visit_all = |look: &mut dyn FnMut(&Path)| {
         CRATES.iter().for_each(|name| visit(&root.join(name).join("src"), &mut |path: &Path| look(path)));
     };
@@ -209,7 +223,7 @@ pub(super) fn check(root: &Path, lines: &[&str]) {
         if VIEWS.iter().any(|view| name.starts_with(view)) || name.contains("tests") {
             return;
         }
-        let source = fs::read_to_string(path).expect("a source");
+        let source = fs::read_to_string(path).expect("read file");
         let source = source.split("\nmod tests {").next().unwrap_or_default();
         for literal in literals(source) {
             if let Some(list) = list_of_names(&name, &literal) {
@@ -231,7 +245,8 @@ pub(super) fn check(root: &Path, lines: &[&str]) {
     });
     assert!(
         missing.is_empty(),
-        "no case shows these: add one to tests/it/cli/messages/*.txt, or a reason to WITHOUT_A_CASE\n\n{missing}"
+        "no case shows these: add one to tests/it/cli/messages/*.txt, or a reason to \
+            WITHOUT_A_CASE\n\n{missing}"
     );
     for (text, why) in WITHOUT_A_CASE {
         let Some((file, part)) = why.split_once("see ").and_then(|(_, see)| see.split_once(": ")) else {
@@ -257,7 +272,8 @@ fn list_of_names(file: &str, literal: &Literal) -> Option<(&'static str, &'stati
 }
 
 fn visit(folder: &Path, look: &mut impl FnMut(&Path)) {
-    let mut paths: Vec<_> = fs::read_dir(folder).expect("a folder").flatten().map(|it| it.path()).collect();
+    let mut paths: Vec<_> =
+        fs::read_dir(folder).expect("list directory").flatten().map(|it| it.path()).collect();
     paths.sort();
     for path in paths {
         if path.is_dir() {
@@ -268,7 +284,7 @@ fn visit(folder: &Path, look: &mut impl FnMut(&Path)) {
     }
 }
 
-/// Whether a person reads it: a sentence, or what is handed to those who say things.
+/// Whether a user reads it: a sentence, or an argument of a function that prints.
 fn is_message(literal: &Literal) -> bool {
     let within = |name: &str| literal.within.iter().any(|call| call == name);
     // What `lists` looks a name up in is data, too.
@@ -282,7 +298,9 @@ fn is_message(literal: &Literal) -> bool {
 
 /// The longest part of a format that is always the same.
 fn fixed(format: &str) -> String {
-    let (mut parts, mut chars, mut depth) = (vec![String::new()], format.chars().peekable(), 0);
+    let mut parts = vec![String::new()];
+    let mut chars = format.chars().peekable();
+    let mut depth = 0;
     while let Some(char) = chars.next() {
         let doubled = matches!(char, '{' | '}') && depth == 0 && chars.peek() == Some(&char);
         match char {
@@ -310,7 +328,9 @@ fn cure(text: &str) -> String {
 /// All texts of a source, without its comments.
 fn literals(source: &str) -> Vec<Literal> {
     let bytes = source.as_bytes();
-    let (mut found, mut within, mut at) = (Vec::new(), Vec::new(), 0);
+    let mut found = Vec::new();
+    let mut within = Vec::new();
+    let mut at = 0;
     // The constant that is declared here, and how many brackets it stands in.
     let mut constant: Option<(String, usize)> = None;
     while at < bytes.len() {
@@ -366,14 +386,15 @@ fn literal(text: &str) -> Option<(String, usize)> {
         return Some((rest[..length].to_owned(), begin + length + end.len()));
     }
     let rest = text.strip_prefix('"')?;
-    let (mut out, mut chars) = (String::new(), rest.char_indices());
+    let mut out = String::new();
+    let mut chars = rest.char_indices();
     while let Some((at, char)) = chars.next() {
         match char {
             '"' => return Some((out, at + 2)),
             '\\' => match chars.next()?.1 {
                 'n' => out.push('\n'),
                 't' => out.push('\t'),
-                // The line goes on where the next one begins.
+                // The line continues where the next one begins.
                 '\n' => {
                     let skipped = rest[at..].trim_start_matches('\\').trim_start().len();
                     while chars.clone().next().is_some_and(|(next, _)| rest.len() - next > skipped) {

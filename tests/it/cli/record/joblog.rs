@@ -5,7 +5,7 @@ use std::fs;
 use minder::{Command, Stdio};
 
 use super::{Place, fails_first};
-use crate::cli::{Live, file, scripted};
+use crate::cli::{Run, file, with_script};
 
 const HEADER: &str = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand";
 const ARGS: [&str; 5] = ["0", "3", "101", "a b", "-"];
@@ -34,7 +34,7 @@ fn rows(text: &str) -> Vec<String> {
     lines.map(row).collect()
 }
 
-/// GNU parallel with these words, if it is there.
+/// GNU parallel with these arguments, if it is there.
 fn gnu(place: &Place, words: &[&str]) -> Option<()> {
     let mut command = Command::new("parallel");
     command
@@ -53,19 +53,19 @@ fn gnu(place: &Place, words: &[&str]) -> Option<()> {
         .stderr(Stdio::Null)
         .spawn();
     let version = version.ok().map(|mut child| {
-        let text = crate::kit::read_all(child.take_stdout());
+        let text = crate::support::read_all(child.take_stdout());
         child.wait().map(|_| text)
     });
     if !version.is_some_and(|text| text.is_ok_and(|text| text.starts_with("GNU parallel"))) {
-        crate::kit::skip(format_args!("GNU parallel is not installed"));
+        crate::support::skip(format_args!("GNU parallel is not installed"));
         return None;
     }
-    Live::start(&command).finish();
+    Run::start(&command).wait();
     Some(())
 }
 
 #[test]
-fn columns_are_those_of_gnu_parallel() {
+fn columns_match_gnu_parallel() {
     let lines = [
         "echo {}; exit {}",
         "kill -9 $$; : {}",
@@ -77,7 +77,7 @@ fn columns_are_those_of_gnu_parallel() {
         let words = ["-k", "-j1", "--joblog", "../gnu.log", line, ":::"];
         let Some(()) = gnu(&place, &[&words[..], &ARGS].concat()) else { return };
         let mut command = place.command("run --quiet -k -j1 --joblog ../own.log");
-        Live::start(command.arg(line).arg(":::").args(ARGS)).finish();
+        Run::start(command.arg(line).arg(":::").args(ARGS)).wait();
         assert_eq!(rows(&file(&place.at("own.log"))), rows(&file(&place.at("gnu.log"))), "{line}");
     }
 }
@@ -87,14 +87,13 @@ fn taken_up(place: &Place, log: &str, line: &str, cases: &[(&str, &str)]) {
     let _ = fs::write(place.at("fixed"), "");
     for (flag, ran) in cases {
         let _ = fs::remove_file(place.at("log"));
-        fs::write(place.at("joblog"), log).expect("a joblog");
+        fs::write(place.at("joblog"), log).expect("write file");
         let mut command = place.command(&format!("run --quiet -k -j1 --no-record {flag} --joblog ../joblog"));
-        let ended = Live::start(scripted(&mut command, line).args(super::INPUT)).finish().code(0);
+        let ended = Run::start(with_script(&mut command, line).args(super::INPUT)).wait().exit_code(0);
         assert_eq!(file(&place.at("log")), *ran, "{flag}: {}", ended.err);
-        let (before, after) = (
-            rows(log.split_inclusive('\n').filter(|line| line.ends_with('\n')).collect::<String>().as_str()),
-            rows(&file(&place.at("joblog"))),
-        );
+        let before =
+            rows(log.split_inclusive('\n').filter(|line| line.ends_with('\n')).collect::<String>().as_str());
+        let after = rows(&file(&place.at("joblog")));
         assert_eq!(after.len(), before.len() + ran.lines().count(), "{flag}");
         assert_eq!(after[..before.len()], before[..], "{flag}");
     }
@@ -107,11 +106,11 @@ const TORN: [(&str, &str); 3] =
     [("--resume", "a5\n"), ("--resume-failed", "b2\nb4\na5\n"), ("--retry-failed", "b2\nb4\n")];
 
 #[test]
-fn a_joblog_of_our_own_is_taken_up() {
+fn own_joblog_is_resumed() {
     let place = Place::new();
     let line = fails_first(&place);
     let mut command = place.command("run --quiet -k -j1 --no-record --joblog ../own.log");
-    Live::start(scripted(&mut command, &line).args(super::INPUT)).finish().code(2);
+    Run::start(with_script(&mut command, &line).args(super::INPUT)).wait().exit_code(2);
     let log = file(&place.at("own.log"));
     taken_up(&place, &log, &line, &ALL);
     let last = log.trim_end().rfind('\n').expect("rows") + 1;
@@ -121,7 +120,7 @@ fn a_joblog_of_our_own_is_taken_up() {
 }
 
 #[test]
-fn a_joblog_of_gnu_parallel_is_taken_up() {
+fn joblog_of_gnu_parallel_is_resumed() {
     let place = Place::new();
     let line = fails_first(&place);
     let words = ["-k", "-j1", "--joblog", "../gnu.log", &line];
@@ -132,25 +131,25 @@ fn a_joblog_of_gnu_parallel_is_taken_up() {
 }
 
 #[test]
-fn gnu_parallel_takes_up_a_joblog_of_ours() {
+fn gnu_parallel_resumes_our_joblog() {
     let place = Place::new();
     let line = fails_first(&place);
     let mut command = place.command("run --quiet -k -j1 --joblog ../own.log");
-    Live::start(scripted(&mut command, &line).args(super::INPUT)).finish().code(2);
-    fs::write(place.at("fixed"), "").expect("a file");
-    fs::remove_file(place.at("log")).expect("a log");
+    Run::start(with_script(&mut command, &line).args(super::INPUT)).wait().exit_code(2);
+    fs::write(place.at("fixed"), "").expect("write file");
+    fs::remove_file(place.at("log")).expect("remove file");
     let words = ["-k", "-j1", "--resume-failed", "--joblog", "../own.log", &line];
     let Some(()) = gnu(&place, &[&words[..], &super::INPUT].concat()) else { return };
     assert_eq!(file(&place.at("log")), "b2\nb4\n");
 }
 
 #[test]
-fn what_is_no_joblog_is_left_alone() {
+fn file_that_is_not_a_joblog_is_left_alone() {
     let place = Place::new();
     for text in ["no joblog\n", "1\t:\t0\n\n"] {
-        fs::write(place.at("joblog"), text).expect("a file");
+        fs::write(place.at("joblog"), text).expect("write file");
         let ended = place.ended("run --resume --joblog ../joblog KID append ../log ::: 1 2");
-        ended.code(255).complains(&["joblog"]);
+        ended.exit_code(255).error_line(&["joblog"]);
         assert_eq!(file(&place.at("joblog")), text, "it was changed");
         assert!(!place.at("log").exists(), "jobs ran");
     }
@@ -160,14 +159,14 @@ fn what_is_no_joblog_is_left_alone() {
 // Windows has no device that is always full.
 #[cfg(unix)]
 #[test]
-fn a_joblog_that_cannot_be_written_ends_the_run() {
+fn unwritable_joblog_ends_the_run() {
     if !std::path::Path::new("/dev/full").exists() {
-        crate::kit::skip(format_args!("there is no /dev/full"));
+        crate::support::skip(format_args!("there is no /dev/full"));
         return;
     }
     let place = Place::new();
     place
         .ended("run --quiet --joblog /dev/full KID echo-args ::: 1 2")
-        .code(255)
-        .complains(&["joblog", "no space left"]);
+        .exit_code(255)
+        .error_line(&["joblog", "no space left"]);
 }

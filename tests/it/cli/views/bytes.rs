@@ -1,6 +1,6 @@
 //! Every byte of every job, in every view.
 
-use super::{Text, compare, fed, feed, texts, untangle};
+use super::{Text, compare, feed, run_with_input, texts, untangle};
 
 const MIB: usize = 1 << 20;
 
@@ -20,14 +20,14 @@ fn with_output(jobs: &[Text]) -> Vec<usize> {
 }
 
 #[test]
-fn grouped() {
+fn grouped_output_is_complete() {
     for degree in ["-j1", "-j3", "-j16"] {
         whole(degree, &texts(10, 20_000, 5 * MIB));
     }
 }
 
 #[test]
-fn in_order() {
+fn ordered_output_is_complete() {
     for degree in ["-j1", "-j3", "-j16"] {
         let jobs = texts(10, 20_000, 5 * MIB);
         assert_eq!(whole(&format!("-k {degree}"), &jobs), with_output(&jobs));
@@ -36,7 +36,7 @@ fn in_order() {
 
 /// More at once than is read at once: jobs wait for their turn to be read.
 #[test]
-fn while_much_waits_in_files() {
+fn output_waiting_in_files_is_complete() {
     let most = if cfg!(windows) { 8 } else { 48 };
     let jobs: Vec<Text> =
         (0..most).map(|id| Text { id, lens: [MIB, 100_000], longest: 20_000, code: 0 }).collect();
@@ -49,14 +49,14 @@ fn while_much_waits_in_files() {
 }
 
 #[test]
-fn by_lines() {
+fn line_buffered_output_is_complete() {
     for degree in ["-j1", "-j3", "-j16"] {
         compare(&format!("--lb {degree}"), &texts(10, 20_000, 5 * MIB));
     }
 }
 
 #[test]
-fn with_tags() {
+fn tagged_output_is_complete() {
     let jobs = texts(9, 20_000, MIB);
     whole("--tag -j1", &jobs);
     whole("--tag -j4", &jobs);
@@ -67,7 +67,7 @@ fn with_tags() {
 }
 
 #[test]
-fn with_files_as_outputs() {
+fn spooled_output_is_complete() {
     let jobs = texts(10, 20_000, 5 * MIB);
     for flags in ["--spool -j1", "--spool -j3", "--spool -j16 --no-record", "--spool -j3 --buffer 64k"] {
         whole(flags, &jobs);
@@ -77,7 +77,7 @@ fn with_files_as_outputs() {
 }
 
 #[test]
-fn in_little_memory_and_without_a_record() {
+fn output_is_complete_with_little_memory_or_without_a_record() {
     let jobs = texts(12, 90_000, MIB);
     for flags in ["--buffer 64k -j8", "--no-record -j8", "--no-record --buffer 64k -j8", "--sync -j4"] {
         whole(flags, &jobs);
@@ -88,13 +88,13 @@ fn in_little_memory_and_without_a_record() {
 }
 
 #[test]
-fn straight() {
+fn ungrouped_output_is_complete() {
     let jobs = texts(8, 3000, MIB);
-    let ended = fed("run -u -j1 KID text", &feed(&jobs)).code(0);
+    let ended = run_with_input("run -u -j1 KID text", &feed(&jobs)).exit_code(0);
     untangle(&ended.out, 0, &jobs, false);
     untangle(&ended.errors, 1, &jobs, false);
     // Several at once are mixed, and nothing is lost.
-    let ended = fed("run -u -j4 KID text", &feed(&jobs)).code(0);
+    let ended = run_with_input("run -u -j4 KID text", &feed(&jobs)).exit_code(0);
     for (stream, bytes) in [ended.out, ended.errors].iter().enumerate() {
         let written: usize = jobs.iter().map(|job| job.lines(stream).concat().len()).sum();
         assert_eq!(bytes.len(), written);
@@ -102,8 +102,8 @@ fn straight() {
 }
 
 #[test]
-fn hundreds_of_small_ones() {
-    // Where Wine stands for Windows, a start takes many times as long.
+fn hundreds_of_small_outputs_are_complete() {
+    // Under Wine, a start takes many times as long.
     let many = if cfg!(windows) { 60 } else { 400 };
     let jobs: Vec<Text> =
         (0..many).map(|id| Text { id, lens: [id % 3 * 40, id % 7 * 9], longest: 30, code: 0 }).collect();

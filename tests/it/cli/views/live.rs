@@ -1,9 +1,9 @@
 //! Jobs that are seen while they write.
 
-use super::{Live, folder, is_known, minder, path, shell};
-use crate::kit::Record;
+use super::{Run, is_known, minder, path, shell, temp_dir};
+use crate::support::ChildLog;
 
-fn out(bytes: &'static str) -> impl Fn(&Record) -> bool {
+fn out(bytes: &'static str) -> impl Fn(&ChildLog) -> bool {
     move |record| record.outs[0] == bytes.as_bytes()
 }
 
@@ -16,24 +16,24 @@ fn patient(folder: &std::path::Path) -> String {
 }
 
 fn let_go(folder: &std::path::Path, name: &str) {
-    std::fs::write(folder.join(name), "").expect("a file");
+    std::fs::write(folder.join(name), "").expect("write file");
 }
 
 #[test]
-fn the_only_job() {
+fn only_job_is_streamed() {
     let all = ["", "-j4", "-k", "-k -j4", "--no-record", "--pty", "--tag", "-u", "--results"];
     for flags in all.into_iter().filter(|flags| is_known(flags)) {
-        let folder = folder();
+        let folder = temp_dir();
         let flags = flags.replace("--results", &format!("--results {}/results", path(folder.path())));
-        let mut live = Live::start(&shell(&flags, &patient(folder.path()), &["x"]));
+        let mut live = Run::start(&shell(&flags, &patient(folder.path()), &["x"]));
         let tag = if flags == "--tag" { "x\t" } else { "" };
         let begin = format!("{tag}begin x");
-        live.until("first bytes", |record| {
+        live.wait_until("first bytes", |record| {
             let text = super::super::text(&record.outs[0]);
             text == begin || text == format!("{begin}err x")
         });
         let_go(folder.path(), "x");
-        let ended = live.finish().code(0);
+        let ended = live.wait().exit_code(0);
         assert!(
             ended.text().ends_with(" end x\n") || ended.text().ends_with(" end x\r\n"),
             "{flags}: {ended:?}"
@@ -42,120 +42,125 @@ fn the_only_job() {
 }
 
 #[test]
-fn one_at_a_time() {
-    let folder = folder();
+fn single_slot_jobs_are_streamed() {
+    let folder = temp_dir();
     for flags in ["-j1", "-j1 -k", "-j1 --buffer 64k"] {
-        let mut live = Live::start(&shell(flags, &patient(folder.path()), &["a", "b", "c"]));
-        live.until("first bytes", out("begin a"));
-        live.until("its errors", |record| record.outs[1] == b"err a");
+        let mut live = Run::start(&shell(flags, &patient(folder.path()), &["a", "b", "c"]));
+        live.wait_until("first bytes", out("begin a"));
+        live.wait_until("its errors", |record| record.outs[1] == b"err a");
         let_go(folder.path(), "a");
-        live.until("the second", out("begin a end a\nbegin b"));
+        live.wait_until("the second", out("begin a end a\nbegin b"));
         let_go(folder.path(), "b");
-        live.until("the third", out("begin a end a\nbegin b end b\nbegin c"));
+        live.wait_until("the third", out("begin a end a\nbegin b end b\nbegin c"));
         let_go(folder.path(), "c");
-        live.finish().code(0);
+        live.wait().exit_code(0);
         ["a", "b", "c"]
             .into_iter()
-            .for_each(|name| std::fs::remove_file(folder.path().join(name)).expect("a file"));
+            .for_each(|name| std::fs::remove_file(folder.path().join(name)).expect("remove file"));
     }
 }
 
 #[test]
-fn the_last_straggler() {
-    // The last that runs is seen as it writes, whichever loop has it, and what it wrote before comes
+fn last_running_job_is_streamed() {
+    // The last that runs is seen as it writes, whichever worker has it, and its earlier output comes
     // first.
     for args in [["slow", "quick", "fast"], ["quick", "slow", "fast"], ["quick", "fast", "slow"]] {
         for (flags, before) in
             [("-j3", 0), ("-j3", 2_000_000), ("-j3 --buffer 64k --no-record", 500_000), ("-j2", 100)]
         {
-            let folder = folder();
+            let folder = temp_dir();
             let line = format!(
-                "case {{}} in slow) KID spew {before}; echo; echo slow; KID await {} x; KID await {} end;; *) echo {{}}; KID touch {0} 0;; esac",
+                "case {{}} in slow) KID spew {before}; echo; echo slow; KID await {} x; KID await {} end;; \
+                    *) echo {{}}; KID touch {0} 0;; esac",
                 path(&folder.path().join("one")),
                 path(&folder.path().join("two")),
             );
-            let mut live = Live::start(&shell(flags, &line, &args));
+            let mut live = Run::start(&shell(flags, &line, &args));
             let len = before + 1 + "slow\nx\nquick\nfast\n".len();
-            live.until("what the straggler wrote", |record| record.outs[0].len() == len);
+            live.wait_until("what the straggler wrote", |record| record.outs[0].len() == len);
             assert!(live.record().outs[0].ends_with(b"x\n"), "{flags} {args:?}");
             let_go(folder.path(), "two");
-            let text = live.finish().code(0).text();
+            let text = live.wait().exit_code(0).text();
             assert!(text.ends_with("\nslow\nx\nend\n") && text.contains("quick\n"), "{flags} {args:?}");
         }
     }
 }
 
 #[test]
-fn the_head_of_the_order() {
-    let folder = folder();
-    let mut live = Live::start(&shell("-k -j3", &patient(folder.path()), &["a", "b", "c", "d"]));
-    live.until("first bytes", out("begin a"));
+fn first_job_in_order_is_streamed() {
+    let folder = temp_dir();
+    let mut live = Run::start(&shell("-k -j3", &patient(folder.path()), &["a", "b", "c", "d"]));
+    live.wait_until("first bytes", out("begin a"));
     // Others end first, and wait.
     let_go(folder.path(), "b");
     let_go(folder.path(), "d");
-    live.listen(std::time::Duration::from_millis(100));
+    live.read_for(std::time::Duration::from_millis(100));
     assert_eq!(live.record().outs[0], b"begin a");
     let_go(folder.path(), "a");
     // The third gets the stage in the middle of its life.
-    live.until("the third", out("begin a end a\nbegin b end b\nbegin c"));
-    live.until("its errors", |record| record.outs[1] == b"err aerr berr c");
+    live.wait_until("the third", out("begin a end a\nbegin b end b\nbegin c"));
+    live.wait_until("its errors", |record| record.outs[1] == b"err aerr berr c");
     let_go(folder.path(), "c");
-    assert_eq!(live.finish().code(0).text(), "begin a end a\nbegin b end b\nbegin c end c\nbegin d end d\n");
+    assert_eq!(
+        live.wait().exit_code(0).text(),
+        "begin a end a\nbegin b end b\nbegin c end c\nbegin d end d\n"
+    );
 }
 
 #[test]
-fn a_head_that_spilled_before_it_had_the_stage() {
-    let folder = folder();
+fn spilled_job_is_streamed_when_it_becomes_first() {
+    let folder = temp_dir();
     for flags in ["-k -j2", "-k -j2 --no-record", "-k -j2 --tag --buffer 64k", "-k -j3 --buffer 64k"] {
         let line = format!(
-            "case {{}} in a) KID await {0}/ready x; KID await {0}/a a;; b) KID spew 3000000; KID spew 900000 >&2; KID touch {0}/ready 0; KID await {0}/b b;; *) echo {{}};; esac",
+            "case {{}} in a) KID await {0}/ready x; KID await {0}/a a;; b) KID spew 3000000; KID spew \
+                900000 >&2; KID touch {0}/ready 0; KID await {0}/b b;; *) echo {{}};; esac",
             path(folder.path())
         );
-        let mut live = Live::start(&shell(flags, &line, &["a", "b", "c"]));
-        live.until("the first", |record| record.outs[0].ends_with(b"x\n"));
+        let mut live = Run::start(&shell(flags, &line, &["a", "b", "c"]));
+        live.wait_until("the first", |record| record.outs[0].ends_with(b"x\n"));
         let_go(folder.path(), "a");
-        live.until("what was kept of the second", |record| {
+        live.wait_until("what was kept of the second", |record| {
             record.outs[0].len() >= 3_000_004 && record.outs[1].len() >= 900_000
         });
         let_go(folder.path(), "b");
-        let ended = live.finish().code(0);
+        let ended = live.wait().exit_code(0);
         let lens = if flags.contains("--tag") { (3_000_016, 900_002) } else { (3_000_008, 900_000) };
         assert_eq!((ended.out.len(), ended.errors.len()), lens, "{flags}");
         assert!(ended.text().ends_with("c\n"));
         ["a", "b", "ready"]
             .into_iter()
-            .for_each(|name| std::fs::remove_file(folder.path().join(name)).expect("a file"));
+            .for_each(|name| std::fs::remove_file(folder.path().join(name)).expect("remove file"));
     }
 }
 
 #[test]
-fn whole_lines_of_all() {
-    let folder = folder();
+fn line_buffered_jobs_stream_whole_lines() {
+    let folder = temp_dir();
     let line = format!(
         "echo whole {{}}; printf 'half {{}}'; KID await {}/{{}} ' of {{}}'; KID await {0}/end over",
         path(folder.path())
     );
-    let mut live = Live::start(&shell("--lb -j3", &line, &["a", "b", "c"]));
-    live.until("whole lines", |record| record.outs[0].len() == 3 * "whole a\n".len());
+    let mut live = Run::start(&shell("--lb -j3", &line, &["a", "b", "c"]));
+    live.wait_until("whole lines", |record| record.outs[0].len() == 3 * "whole a\n".len());
     let_go(folder.path(), "b");
-    live.until("the line of b", |record| record.outs[0].ends_with(b"half b of b\n"));
+    live.wait_until("the line of b", |record| record.outs[0].ends_with(b"half b of b\n"));
     assert!(!super::super::text(&live.record().outs[0]).contains("half a"));
     ["a", "c", "end"].into_iter().for_each(|name| let_go(folder.path(), name));
-    let ended = live.finish().code(0);
+    let ended = live.wait().exit_code(0);
     assert_eq!(ended.text().lines().filter(|line| line.starts_with("half")).count(), 3);
 }
 
 #[test]
-fn more_input_to_come() {
+fn pending_input_does_not_mix_streams() {
     // While lines may still come, the only running job may be followed by others at any moment: nothing
     // is mixed.
     let mut command = minder("run -j4");
     let mut live =
-        Live::start(super::super::scripted(&mut command, "KID spew {}; echo").stdin(minder::Stdio::Piped));
+        Run::start(super::super::with_script(&mut command, "KID spew {}; echo").stdin(minder::Stdio::Piped));
     live.write(b"300000\n");
-    live.until("the first job's output", |record| record.outs[0].len() == 300_001);
+    live.wait_until("the first job's output", |record| record.outs[0].len() == 300_001);
     live.write(b"200000\n3\n");
-    live.until("the next", |record| record.outs[0].len() == 500_006);
+    live.wait_until("the next", |record| record.outs[0].len() == 500_006);
     live.close();
-    live.finish().code(0);
+    live.wait().exit_code(0);
 }

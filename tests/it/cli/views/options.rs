@@ -1,14 +1,14 @@
-//! What each flag about output does, says and refuses.
+//! What each flag about output does, prints and rejects.
 
 use std::fs;
 
 #[cfg(unix)]
 use minder::{Group, Size};
 
-use super::{Live, ended, fed, folder, is_known, minder, path, shell};
+use super::{Run, is_known, minder, path, run_to_end, run_with_input, shell, temp_dir};
 
 #[test]
-fn flags_that_contradict_are_one_line() {
+fn conflicting_flags_are_one_line_of_error() {
     let pairs = [
         "--lb -k",
         "--lb -u",
@@ -26,7 +26,7 @@ fn flags_that_contradict_are_one_line() {
         "--no-record --redact-args",
     ];
     for pair in pairs {
-        let ended = ended(&format!("run {pair} KID exit ::: 0")).code(255);
+        let ended = run_to_end(&format!("run {pair} KID exit ::: 0")).exit_code(255);
         let said = ended.err.trim_end();
         assert_eq!(said.lines().count(), 1, "`{pair}`: {said}");
         assert!(said.starts_with("minder: ") && said.contains("do not go together"), "`{pair}`: {said}");
@@ -35,45 +35,49 @@ fn flags_that_contradict_are_one_line() {
 }
 
 #[test]
-fn sizes_are_checked() {
+fn buffer_sizes_are_checked() {
     for (size, why) in
         [("1k", "at least 64k"), ("0", "at least 64k"), ("x", "no number"), ("99999999999G", "too large")]
     {
-        let ended = ended(&format!("run --buffer {size} KID exit ::: 0"))
-            .code(255)
-            .mentions(why)
-            .mentions("--buffer");
+        let ended = run_to_end(&format!("run --buffer {size} KID exit ::: 0"))
+            .exit_code(255)
+            .stderr_contains(why)
+            .stderr_contains("--buffer");
         assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
     }
     for size in ["64k", "64K", "1m", "2G", "65536"] {
-        ended(&format!("run --buffer {size} KID exit ::: 0")).code(0).says("");
+        run_to_end(&format!("run --buffer {size} KID exit ::: 0")).exit_code(0).stderr("");
     }
 }
 
 #[test]
-fn a_tag_is_the_argument_or_a_text() {
-    assert_eq!(ended("run --tag -k -j2 KID lines 2 0 ; ::: a").code(0).text(), "a\tline 0\na\tline 1\n");
-    let ended = fed("run -k -j2 --tagstring <{#}:{/}> KID echo-args", b"x/y\nz z\n").code(0);
+fn tag_is_the_argument_or_a_template() {
+    assert_eq!(
+        run_to_end("run --tag -k -j2 KID lines 2 0 ; ::: a").exit_code(0).text(),
+        "a\tline 0\na\tline 1\n"
+    );
+    let ended = run_with_input("run -k -j2 --tagstring <{#}:{/}> KID echo-args", b"x/y\nz z\n").exit_code(0);
     assert_eq!(ended.text(), "<1:y>\t\"x/y\"\n<2:z z>\t\"z z\"\n");
     // Errors are tagged as well, empty lines too; what has no end stays without.
     let line = "printf 'one\\n\\ntwo'; printf 'err' >&2";
     for view in ["--tag -j1", "--tag -j2", "--tag --lb", "--tag --spool", "--tag -k", "--tag --buffer 64k"] {
-        let ended = Live::start(&shell(view, line, &["t"])).finish().code(0);
+        let ended = Run::start(&shell(view, line, &["t"])).wait().exit_code(0);
         assert_eq!((ended.text().as_str(), ended.err.as_str()), ("t\tone\nt\t\nt\ttwo", "t\terr"), "{view}");
     }
     // Nothing written, nothing tagged; any bytes may be a tag.
-    assert_eq!(super::ended("run --tag KID exit ::: 0").code(0).out.len(), 0);
-    // On Windows, what is no text is no argument.
+    assert_eq!(super::run_to_end("run --tag KID exit ::: 0").exit_code(0).out.len(), 0);
+    // On Windows, what is not text cannot be an argument.
     if cfg!(unix) {
-        let ended = fed("run --tag -j1 KID raw", b"\xff\xfe\n").code(0);
+        let ended = run_with_input("run --tag -j1 KID raw", b"\xff\xfe\n").exit_code(0);
         assert_eq!(ended.out, b"\xff\xfe\t\xff\xfe");
     }
 }
 
 #[test]
-fn a_dry_run_prints_and_does_nothing() {
-    let folder = folder();
-    let (state, mark) = (folder.path().join("state"), folder.path().join("mark"));
+fn dry_run_prints_and_changes_nothing() {
+    let folder = temp_dir();
+    let state = folder.path().join("state");
+    let mark = folder.path().join("mark");
     let results = folder.path().join("results");
     let all = ["", "-k", "--spool", "--lb", "-u", "--pty", "--joblog", "--results", "--tmpdir /no/such"];
     for flags in all.into_iter().filter(|flags| is_known(flags)) {
@@ -84,7 +88,7 @@ fn a_dry_run_prints_and_does_nothing() {
         };
         let mut command = minder(&format!("run --dry-run {flags} touch :::"));
         command.args([path(&mark), "a b", "c"]).env("MINDER_STATE_DIR", &state);
-        let ended = Live::start(&command).finish().code(0).says("");
+        let ended = Run::start(&command).wait().exit_code(0).stderr("");
         let text = ended.text();
         assert_eq!(text.lines().count(), 3, "{text}");
         assert!(
@@ -99,38 +103,38 @@ fn a_dry_run_prints_and_does_nothing() {
     assert_eq!(super::files(folder.path()), 0);
     assert!(!state.exists() && !mark.exists() && !results.exists());
     // From standard input, a shell line, and into a pipe that is closed.
-    let ended = fed("run --dry-run echo {#} {}", b"x\ny\n").code(0);
+    let ended = run_with_input("run --dry-run echo {#} {}", b"x\ny\n").exit_code(0);
     assert_eq!(ended.text(), "echo 1 x\necho 2 y\n");
     let (reader, writer) = super::pipe();
     drop(reader);
-    Live::start(minder("run --dry-run echo ::: 1").stdout(writer)).finish().code(141).says("");
+    Run::start(minder("run --dry-run echo ::: 1").stdout(writer)).wait().exit_code(141).stderr("");
 }
 
 // Windows has no device that is always full.
 #[cfg(unix)]
 #[test]
-fn a_dry_run_into_a_full_device_is_one_line() {
-    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
-    Live::start(minder("run --dry-run echo ::: 1").stdout(full))
-        .finish()
-        .code(255)
-        .complains(&["no space left"]);
+fn dry_run_into_a_full_device_is_one_line_of_error() {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("open /dev/full");
+    Run::start(minder("run --dry-run echo ::: 1").stdout(full))
+        .wait()
+        .exit_code(255)
+        .error_line(&["no space left"]);
 }
 
 #[test]
-fn a_dry_run_goes_on_after_a_bad_value() {
+fn dry_run_continues_after_an_invalid_value() {
     // As the run would: such a job fails, the others run.
     let mut bytes = b"a\n".to_vec();
     bytes.extend(vec![b'x'; 200_000]);
     bytes.extend(b"\nb\n");
-    let ended = fed("run --dry-run echo", &bytes);
+    let ended = run_with_input("run --dry-run echo", &bytes);
     assert_eq!(ended.text(), "echo a\necho b\n");
 }
 
 #[test]
-fn what_starts_is_said() {
+fn verbose_prints_each_command() {
     for flag in ["-t", "--verbose"] {
-        let ended = ended(&format!("run {flag} -j1 KID echo-args ::: a b")).code(0);
+        let ended = run_to_end(&format!("run {flag} -j1 KID echo-args ::: a b")).exit_code(0);
         assert_eq!(ended.text(), "\"a\"\n\"b\"\n");
         let said: Vec<&str> = ended.err.lines().collect();
         assert_eq!(said.len(), 2, "{}", ended.err);
@@ -138,7 +142,7 @@ fn what_starts_is_said() {
     }
     let views = ["-k -j3", "--lb -j3", "-u -j2", "--spool -j2", "--pty -j2"];
     for view in views.into_iter().filter(|view| is_known(view)) {
-        let ended = ended(&format!("run --verbose {view} KID echo-args ::: a b c")).code(0);
+        let ended = run_to_end(&format!("run --verbose {view} KID echo-args ::: a b c")).exit_code(0);
         assert_eq!(
             ended.err.lines().filter(|line| line.contains("echo-args")).count(),
             3,
@@ -149,26 +153,26 @@ fn what_starts_is_said() {
 }
 
 #[test]
-fn straight_outputs_are_ours() {
-    let folder = folder();
+fn ungrouped_jobs_inherit_our_outputs() {
+    let folder = temp_dir();
     let target = folder.path().join("out");
-    let file = fs::File::create(&target).expect("a file");
+    let file = fs::File::create(&target).expect("create file");
     let kid = if cfg!(target_os = "linux") { "fds" } else { "echo-args x" };
     let mut command = minder(&format!("run -u -j2 KID {kid} ::: 1 2"));
-    let ended = Live::start(command.stdout(file)).finish().code(0).says("");
+    let ended = Run::start(command.stdout(file)).wait().exit_code(0).stderr("");
     assert_eq!(ended.out.len(), 0);
     let text = super::file(&target);
     let own = |line: &str| line.starts_with("1 ") && line.ends_with("/out");
     assert!(text.lines().any(|line| own(line) || !cfg!(target_os = "linux")), "{text}");
-    let ended = super::ended("run --ungroup -j3 KID script 5 5 0 ::: 1 0 2 3").code(3);
+    let ended = super::run_to_end("run --ungroup -j3 KID script 5 5 0 ::: 1 0 2 3").exit_code(3);
     assert_eq!(ended.out.len(), 20);
     assert!(ended.err.contains("exit"), "what failed is named: {}", ended.err);
 }
 
 #[cfg(unix)] // No pseudo console is made on Windows as yet.
 #[test]
-fn a_job_with_a_terminal() {
-    let folder = folder();
+fn pty_gives_jobs_a_terminal() {
+    let folder = temp_dir();
     let line = "test -t 1 && test -t 2 && printf '\\033[31mred {}\\033[0m\\n'; test -t 0 && echo in; true";
     for view in [
         "--pty -j1",
@@ -178,7 +182,7 @@ fn a_job_with_a_terminal() {
         "--pty --no-record -j2",
         "--pty --tag -j2",
     ] {
-        let ended = Live::start(&shell(view, line, &["a", "b"])).finish();
+        let ended = Run::start(&shell(view, line, &["a", "b"])).wait();
         for name in ["a", "b"] {
             assert!(
                 ended.text().contains(&format!("\u{1b}[31mred {name}\u{1b}[0m")),
@@ -187,10 +191,10 @@ fn a_job_with_a_terminal() {
             );
         }
         // Both are one stream.
-        ended.code(0).says("");
+        ended.exit_code(0).stderr("");
     }
     // Without it there is none.
-    assert!(!Live::start(&shell("-j2", line, &["a"])).finish().text().contains("red"));
+    assert!(!Run::start(&shell("-j2", line, &["a"])).wait().text().contains("red"));
     // Large ones are whole, each job for itself.
     let results = folder.path().join("results");
     let mut command = shell(
@@ -198,8 +202,8 @@ fn a_job_with_a_terminal() {
         "KID spew 700000; echo; echo {} >&2",
         &["1", "2", "3"],
     );
-    let ended = Live::start(command.env("TERM", "xterm")).finish().code(0);
-    let once = crate::kit::patterned(700_000);
+    let ended = Run::start(command.env("TERM", "xterm")).wait().exit_code(0);
+    let once = crate::support::patterned(700_000);
     let bytes: Vec<u8> = ended.out.iter().copied().filter(|byte| *byte != b'\r').collect();
     assert_eq!(bytes.len(), 3 * 700_003);
     assert_eq!(bytes.split(|byte| *byte == b'\n').filter(|line| *line == once).count(), 3);
@@ -209,8 +213,8 @@ fn a_job_with_a_terminal() {
 
 #[cfg(unix)] // The same.
 #[test]
-fn a_jobs_terminal_has_a_size() {
-    let size = |command: &minder::Command| Live::start(command).finish().text();
+fn pty_has_a_window_size() {
+    let size = |command: &minder::Command| Run::start(command).wait().text();
     let line = "stty size </dev/tty; true";
     let text = size(&shell("--pty -j2", line, &["1"]));
     assert!(text.contains("24 80"), "{text:?}");
@@ -225,13 +229,13 @@ fn a_jobs_terminal_has_a_size() {
 
 #[cfg(target_os = "linux")] // As `/proc` shows it.
 #[test]
-fn tmpdir_is_where_output_waits() {
-    let folder = folder();
+fn tmpdir_holds_waiting_output() {
+    let folder = temp_dir();
     let own = folder.path().join("own");
-    fs::create_dir(&own).expect("a folder");
-    // A folder by a path from here.
+    fs::create_dir(&own).expect("create directory");
+    // A directory by a path from here.
     let mut command = minder("run --tmpdir own --spool -j2 KID fds ::: 1");
-    let text = Live::start(command.current_dir(folder.path())).finish().code(0).text();
+    let text = Run::start(command.current_dir(folder.path())).wait().exit_code(0).text();
     assert!(text.lines().any(|line| line.starts_with("1 ") && line.contains("/own/")), "{text}");
     assert_eq!(super::files(&own), 0);
 }

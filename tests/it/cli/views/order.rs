@@ -1,23 +1,23 @@
-//! `--keep-order`: the order of the input, whatever becomes of the jobs.
+//! `--keep-order`: the order of the input, for any results of the jobs.
 
 #[cfg(unix)]
-use super::fed;
-use super::{Live, Text, feed, folder, is_known, minder, shell, untangle};
+use super::run_with_input;
+use super::{Run, Text, feed, is_known, minder, shell, temp_dir, untangle};
 
 // Scripts of a POSIX shell.
 #[cfg(unix)]
 #[test]
-fn jobs_that_fail_write_nothing_or_cannot_start_keep_their_places() {
+fn failed_silent_and_missing_jobs_keep_their_order() {
     // 1 to 6: fine, failed, silent, not there, killed, fine.
     use super::path;
-    use crate::kit::KID;
+    use crate::support::KID;
 
-    let folder = folder();
+    let folder = temp_dir();
     let script = |name: &str, text: &str| {
         let file = folder.path().join(name);
-        std::fs::write(&file, format!("#!/bin/sh\n{text}\n")).expect("a file");
+        std::fs::write(&file, format!("#!/bin/sh\n{text}\n")).expect("write file");
         std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755))
-            .expect("its mode");
+            .expect("set permissions");
         path(&file).to_owned()
     };
     let args = [
@@ -31,12 +31,12 @@ fn jobs_that_fail_write_nothing_or_cannot_start_keep_their_places() {
     ];
     for degree in ["-j1", "-j2", "-j3", "-j16"] {
         let mut command = minder(&format!("run -k {degree} {{}} :::"));
-        let ended = Live::start(command.args(&args)).finish().code(4);
+        let ended = Run::start(command.args(&args)).wait().exit_code(4);
         assert_eq!(ended.text(), "a\nb\ne\nf\n", "{degree}");
         assert_eq!(ended.err.matches("cannot run `").count(), 2, "{}", ended.err);
         // The others first, and the slow one last.
         let mut command = minder(&format!("run -k {degree} {{}} :::"));
-        let ended = Live::start(command.args(args.iter().rev())).finish().code(4);
+        let ended = Run::start(command.args(args.iter().rev())).wait().exit_code(4);
         assert_eq!(ended.text(), "f\ne\nb\na\n", "{degree}");
     }
 }
@@ -44,21 +44,22 @@ fn jobs_that_fail_write_nothing_or_cannot_start_keep_their_places() {
 // The limit is Linux's.
 #[cfg(unix)]
 #[test]
-fn lines_that_are_too_long_keep_their_places() {
+fn overlong_lines_keep_their_order() {
     let mut bytes = b"a\n".to_vec();
     bytes.extend(vec![b'x'; 200_000]);
     bytes.extend(b"\nb\n");
     for view in ["-k", "--lb", "", "--spool -k", "-u"] {
-        let ended = fed(&format!("run {view} -j2 echo"), &bytes).code(1).mentions("200000");
+        let ended =
+            run_with_input(&format!("run {view} -j2 echo"), &bytes).exit_code(1).stderr_contains("200000");
         assert_eq!(ended.sorted(), ["a", "b"]);
     }
 }
 
 #[test]
-fn the_first_is_the_slowest() {
-    let folder = folder();
+fn slow_first_job_holds_back_the_others() {
+    let folder = temp_dir();
     let wait = folder.path().join("wait");
-    // Where Wine stands for Windows, a start takes many times as long.
+    // Under Wine, a start takes many times as long.
     let many = if cfg!(windows) { 60 } else { 300 };
     let jobs: Vec<Text> = (0..many)
         .map(|id| Text { id, lens: [id * 37 % 9000, id % 5 * 100], longest: 500, code: 0 })
@@ -69,29 +70,29 @@ fn the_first_is_the_slowest() {
             super::path(&wait)
         );
         let mut command = minder(&format!("run {flags}"));
-        super::super::scripted(&mut command, &line).stdin(super::input(&feed(&jobs)));
-        let mut live = Live::start(&command);
-        live.listen(std::time::Duration::from_millis(200));
+        super::super::with_script(&mut command, &line).stdin(super::input(&feed(&jobs)));
+        let mut live = Run::start(&command);
+        live.read_for(std::time::Duration::from_millis(200));
         assert!(live.record().outs.iter().all(Vec::is_empty), "shown before the first");
-        std::fs::write(&wait, "").expect("a file");
-        let ended = live.finish().code(0);
+        std::fs::write(&wait, "").expect("write file");
+        let ended = live.wait().exit_code(0);
         let order = untangle(&ended.out, 0, &jobs, false);
         assert!(order.is_sorted(), "{order:?}");
         untangle(&ended.errors, 1, &jobs, false);
-        std::fs::remove_file(&wait).expect("a file");
+        std::fs::remove_file(&wait).expect("remove file");
     }
 }
 
 #[test]
-fn statuses_are_counted_in_every_view() {
+fn failures_are_counted_in_every_mode() {
     let views =
         ["", "-k", "--lb", "-u", "--tag", "--spool", "--pty", "-k --spool", "--lb --pty", "--no-record"];
     for view in views.into_iter().filter(|view| is_known(view)) {
         for degree in ["-j1", "-j3"] {
             let line = "KID spew {}0; exit {}";
-            let ended = Live::start(&shell(&format!("{view} {degree}"), line, &["0", "1", "2", "0", "7"]))
-                .finish()
-                .code(3);
+            let ended = Run::start(&shell(&format!("{view} {degree}"), line, &["0", "1", "2", "0", "7"]))
+                .wait()
+                .exit_code(3);
             // A tag is two bytes, before each of the three that write something.
             let bytes = if view == "--tag" { 100 + 3 * 2 } else { 100 };
             assert_eq!(ended.out.len(), bytes, "{view}");

@@ -1,19 +1,19 @@
-//! `--results DIR`: GNU parallel's layout, for whatever the arguments are.
+//! `--results DIR`: GNU parallel's layout, for any arguments.
 
 use std::fs;
 use std::path::Path;
 
-use super::{Live, feed, files, folder, input, minder, path, texts};
+use super::{Run, feed, files, input, minder, path, temp_dir, texts};
 
 /// `run --results` of these arguments, which each job writes to its outputs.
-fn echoed(results: &Path, flags: &str, args: &[&[u8]]) -> super::Ended {
+fn echoed(results: &Path, flags: &str, args: &[&[u8]]) -> super::RunOutput {
     let mut command = minder(&format!("run {flags} --results {} KID raw {{}} :::", path(results)));
     command.args(args.iter().map(|arg| minder_os::encoding::os_string_from_encoded(arg.to_vec())));
-    Live::start(&command).finish()
+    Run::start(&command).wait()
 }
 
 #[test]
-fn each_job_has_a_folder() {
+fn each_job_has_a_directory() {
     let jobs = texts(9, 3000, 300_000);
     for flags in [
         "-j1",
@@ -25,15 +25,15 @@ fn each_job_has_a_folder() {
         "-j4 --buffer 64k",
         "-j3 --no-record",
     ] {
-        let folder = folder();
+        let folder = temp_dir();
         let results = folder.path().join("deep/er");
         let mut command = minder(&format!("run {flags} --results {} KID text", path(&results)));
-        let ended = Live::start(command.stdin(input(&feed(&jobs)))).finish().code(0);
+        let ended = Run::start(command.stdin(input(&feed(&jobs)))).wait().exit_code(0);
         super::untangle(&ended.out, 0, &jobs, flags.contains("--tag"));
         for job in &jobs {
             let own = results.join("1").join(job.word());
             for (stream, name) in ["stdout", "stderr"].iter().enumerate() {
-                let bytes = fs::read(own.join(name)).expect("a result");
+                let bytes = fs::read(own.join(name)).expect("read result");
                 assert!(bytes == job.lines(stream).concat(), "{flags}: {name} of {job:?}");
             }
             assert_eq!(fs::read(own.join("seq")).expect("a number"), (job.id + 1).to_string().as_bytes());
@@ -43,7 +43,7 @@ fn each_job_has_a_folder() {
 }
 
 #[test]
-fn odd_names_stay_inside() {
+fn unusual_names_stay_inside_the_results() {
     let long = [b'n'; 300];
     let umlauts = "ä".repeat(150);
     let args: &[&[u8]] = &[
@@ -58,7 +58,7 @@ fn odd_names_stay_inside() {
         b"a\\tb",
         b" ",
         b"new\nline",
-        // On Windows, what is no text is no argument.
+        // On Windows, what is not text cannot be an argument.
         if cfg!(unix) { b"\xff\xfe" } else { b"\xef\xbf\xbd" },
         b"-rf",
         b"\\",
@@ -66,15 +66,19 @@ fn odd_names_stay_inside() {
         &long,
         umlauts.as_bytes(),
     ];
-    let folder = folder();
+    let folder = temp_dir();
     let results = folder.path().join("a/results");
-    let ended = echoed(&results, "-j3 -k", args).code(0);
+    let ended = echoed(&results, "-j3 -k", args).exit_code(0);
     assert_eq!(ended.out, args.concat());
-    assert_eq!(fs::read_dir(results.join("1")).expect("a folder").count(), args.len(), "two have one folder");
+    assert_eq!(
+        fs::read_dir(results.join("1")).expect("list directory").count(),
+        args.len(),
+        "two have one folder"
+    );
     assert_eq!(files(folder.path()), 3 * args.len(), "something is elsewhere");
     let mut found: Vec<Vec<u8>> = Vec::new();
-    for item in fs::read_dir(results.join("1")).expect("a folder").flatten() {
-        found.push(fs::read(item.path().join("stdout")).expect("a result"));
+    for item in fs::read_dir(results.join("1")).expect("list directory").flatten() {
+        found.push(fs::read(item.path().join("stdout")).expect("read result"));
     }
     found.sort();
     let mut sorted: Vec<Vec<u8>> = args.iter().map(|arg| arg.to_vec()).collect();
@@ -83,58 +87,61 @@ fn odd_names_stay_inside() {
 }
 
 #[test]
-fn what_was_there_is_replaced() {
-    let folder = folder();
-    let (victim, results) = (folder.path().join("victim"), folder.path().join("results"));
-    fs::write(&victim, "precious").expect("a file");
+fn previous_results_are_replaced() {
+    let folder = temp_dir();
+    let victim = folder.path().join("victim");
+    let results = folder.path().join("results");
+    fs::write(&victim, "precious").expect("write file");
     let own = results.join("1/x");
-    fs::create_dir_all(&own).expect("a folder");
+    fs::create_dir_all(&own).expect("create directory");
     // No link is followed, where everybody may make one.
     #[cfg(unix)]
     for name in ["stdout", "stderr", "seq"] {
-        std::os::unix::fs::symlink(&victim, own.join(name)).expect("a link");
+        std::os::unix::fs::symlink(&victim, own.join(name)).expect("create symbolic link");
     }
-    echoed(&results, "-j2", &[b"x", b"y"]).code(0);
-    assert_eq!(fs::read(&victim).expect("a file"), b"precious");
-    assert_eq!(fs::read(own.join("stdout")).expect("a result"), b"x");
+    echoed(&results, "-j2", &[b"x", b"y"]).exit_code(0);
+    assert_eq!(fs::read(&victim).expect("read file"), b"precious");
+    assert_eq!(fs::read(own.join("stdout")).expect("read result"), b"x");
     assert!(fs::symlink_metadata(own.join("stdout")).is_ok_and(|it| it.is_file()));
-    // A second run replaces what the first left, be it longer.
-    fs::write(own.join("stdout"), "much longer than before").expect("a file");
-    echoed(&results, "-j2", &[b"x"]).code(0);
-    assert_eq!(fs::read(own.join("stdout")).expect("a result"), b"x");
+    // A second run replaces files of the first, also longer ones.
+    fs::write(own.join("stdout"), "much longer than before").expect("write file");
+    echoed(&results, "-j2", &[b"x"]).exit_code(0);
+    assert_eq!(fs::read(own.join("stdout")).expect("read result"), b"x");
     // Hard links keep their bytes.
-    fs::remove_file(own.join("stdout")).expect("a file");
-    fs::hard_link(&victim, own.join("stdout")).expect("a link");
-    echoed(&results, "-j2", &[b"x"]).code(0);
-    assert_eq!(fs::read(&victim).expect("a file"), b"precious");
+    fs::remove_file(own.join("stdout")).expect("remove file");
+    fs::hard_link(&victim, own.join("stdout")).expect("create hard link");
+    echoed(&results, "-j2", &[b"x"]).exit_code(0);
+    assert_eq!(fs::read(&victim).expect("read file"), b"precious");
 }
 
 #[test]
-fn the_same_argument_many_times() {
-    // Where Wine stands for Windows, a start takes many times as long.
+fn repeated_argument_shares_a_directory() {
+    // Under Wine, a start takes many times as long.
     const JOBS: usize = if cfg!(windows) { 50 } else { 200 };
-    let folder = folder();
+    let folder = temp_dir();
     for flags in ["-j16", "-k -j16", "--spool -j8"] {
-        let ended = echoed(folder.path(), flags, &[&b"same"[..]; JOBS]).code(0);
+        let ended = echoed(folder.path(), flags, &[&b"same"[..]; JOBS]).exit_code(0);
         assert_eq!(ended.out, b"same".repeat(JOBS));
-        assert_eq!(fs::read(folder.path().join("1/same/stdout")).expect("a result"), b"same");
+        assert_eq!(fs::read(folder.path().join("1/same/stdout")).expect("read result"), b"same");
     }
 }
 
 #[test]
-fn what_cannot_be_written_is_one_line() {
-    let folder = folder();
+fn unwritable_results_are_one_line_of_error() {
+    let folder = temp_dir();
     let file = folder.path().join("file");
-    fs::write(&file, "").expect("a file");
+    fs::write(&file, "").expect("write file");
     echoed(&file, "-j2", &[b"1", b"2", b"3"])
-        .code(255)
-        .complains(&["cannot write results in `", path(&file)]);
+        .exit_code(255)
+        .error_line(&["cannot write results in `", path(&file)]);
     if cfg!(target_os = "linux") {
         echoed(Path::new("/proc/none"), "-j2", &[b"1", b"2"])
-            .code(255)
-            .complains(&["cannot write results in `/proc/none`"]);
+            .exit_code(255)
+            .error_line(&["cannot write results in `/proc/none`"]);
     }
     // In the way of one job's file.
-    fs::create_dir_all(folder.path().join("1/b/stdout/x")).expect("a folder");
-    echoed(folder.path(), "-j1", &[b"a", b"b", b"c"]).code(255).complains(&["cannot write results in `"]);
+    fs::create_dir_all(folder.path().join("1/b/stdout/x")).expect("create directory");
+    echoed(folder.path(), "-j1", &[b"a", b"b", b"c"])
+        .exit_code(255)
+        .error_line(&["cannot write results in `"]);
 }

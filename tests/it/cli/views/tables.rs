@@ -1,13 +1,16 @@
-//! `--results NAME.csv`, `.tsv`, `.json`: a row for each job, whole, once, whatever the job wrote.
+//! `--results NAME.csv`, `.tsv`, `.json`: one complete row for each job, with any output.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-use super::{Live, feed, folder, input, minder, path, shell, texts};
+use super::{Run, feed, input, minder, path, shell, temp_dir, texts};
 
 /// Rows of a table with quotes around what needs them.
 fn rows(text: &[u8], between: u8) -> Vec<Vec<Vec<u8>>> {
-    let (mut rows, mut row, mut field, mut within) = (Vec::new(), Vec::new(), Vec::new(), false);
+    let mut rows = Vec::new();
+    let mut row = Vec::new();
+    let mut field = Vec::new();
+    let mut within = false;
     let mut bytes = text.iter().copied().peekable();
     while let Some(byte) = bytes.next() {
         match byte {
@@ -27,19 +30,19 @@ fn rows(text: &[u8], between: u8) -> Vec<Vec<Vec<u8>>> {
 }
 
 #[test]
-fn each_job_is_a_row_whatever_it_wrote() {
+fn each_job_is_one_row_with_any_output() {
     let jobs = texts(9, 3000, 700_000);
     for flags in ["-j1", "-j4", "-k -j4", "--spool -j4", "-j4 --buffer 64k --no-record", "--tag -j3"] {
         for (name, between) in [("out.csv", b','), ("out.tsv", b'\t'), ("-.csv", b',')] {
-            let folder = folder();
+            let folder = temp_dir();
             let table = folder.path().join(name);
             let to_screen = name.starts_with('-');
             let results = if to_screen { name } else { path(&table) };
             let mut command = minder(&format!("run {flags} --results {results} KID text"));
-            let ended = Live::start(command.stdin(input(&feed(&jobs)))).finish().code(0);
+            let ended = Run::start(command.stdin(input(&feed(&jobs)))).wait().exit_code(0);
             assert!(ended.errors.is_empty(), "{flags} {name}: {:?}", String::from_utf8_lossy(&ended.errors));
             assert!(to_screen || ended.out.is_empty(), "{flags} {name}");
-            let all = if to_screen { ended.out } else { fs::read(&table).expect("a table") };
+            let all = if to_screen { ended.out } else { fs::read(&table).expect("read table") };
             let mut found = rows(&all, between);
             let head: Vec<_> =
                 found.remove(0).into_iter().map(|name| String::from_utf8(name).unwrap()).collect();
@@ -66,11 +69,11 @@ fn each_job_is_a_row_whatever_it_wrote() {
 }
 
 #[test]
-fn rows_of_json_are_lines() {
-    let folder = folder();
+fn json_rows_are_lines() {
+    let folder = temp_dir();
     let table = folder.path().join("out.json");
     let line = r"printf 'a\377\001ä\n'; exit {}";
-    Live::start(&shell(&format!("-j1 --results {}", path(&table)), line, &["0", "3"])).finish().code(1);
+    Run::start(&shell(&format!("-j1 --results {}", path(&table)), line, &["0", "3"])).wait().exit_code(1);
     let text = fs::read_to_string(&table).expect("text");
     for (line, code) in text.lines().zip([0, 3]) {
         assert!(line.contains(&format!("\"Exitval\": {code}, \"Signal\": 0, ")), "{line}");
@@ -82,75 +85,78 @@ fn rows_of_json_are_lines() {
 }
 
 #[test]
-fn a_job_that_cannot_start_has_a_row() {
-    let folder = folder();
+fn job_that_cannot_start_has_a_row() {
+    let folder = temp_dir();
     let table = folder.path().join("out.csv");
     let mut command = minder(&format!("run -j1 --results {} {{}} :::", path(&table)));
     let fine = if cfg!(windows) { "hostname" } else { "true" };
-    Live::start(command.args([fine, "/no/such/program"])).finish().code(1);
-    let found = rows(&fs::read(&table).expect("a table"), b',');
+    Run::start(command.args([fine, "/no/such/program"])).wait().exit_code(1);
+    let found = rows(&fs::read(&table).expect("read table"), b',');
     assert_eq!(found.len(), 3);
     assert_eq!([&found[1][6][..], &found[2][6][..]], [&b"0"[..], b"127"]);
 }
 
 #[test]
-fn a_run_that_goes_on_goes_on_with_its_table() {
-    let folder = folder();
-    let (table, joblog) = (folder.path().join("out.csv"), folder.path().join("log"));
+fn resume_continues_the_table() {
+    let folder = temp_dir();
+    let table = folder.path().join("out.csv");
+    let joblog = folder.path().join("log");
     let flags = format!("-j1 --no-record --joblog {} --results {}", path(&joblog), path(&table));
     let run = |more: &str, args: &[&str]| {
-        Live::start(&shell(&format!("{flags} {more}"), "echo {}; echo e >&2", args)).finish().code(0)
+        Run::start(&shell(&format!("{flags} {more}"), "echo {}; echo e >&2", args)).wait().exit_code(0)
     };
     run("", &["a", "b"]);
-    let before = fs::read(&table).expect("a table");
+    let before = fs::read(&table).expect("read table");
     // Torn within quotes, where a line ends as well.
-    fs::write(&table, [&before[..], b"3,:,1.000,0.000,0,2,0,0,echo,c,\"c\nc"].concat()).expect("a table");
+    fs::write(&table, [&before[..], b"3,:,1.000,0.000,0,2,0,0,echo,c,\"c\nc"].concat()).expect("write file");
     run("--resume", &["a", "b", "c"]);
-    let found = rows(&fs::read(&table).expect("a table"), b',');
+    let found = rows(&fs::read(&table).expect("read table"), b',');
     let seen: Vec<_> = found.iter().map(|row| String::from_utf8_lossy(&row[10]).into_owned()).collect();
     assert_eq!(seen, ["Stdout", "a\n", "b\n", "c\n"]);
     // Without --resume it is emptied.
     run("", &["d"]);
-    assert_eq!(rows(&fs::read(&table).expect("a table"), b',').len(), 2);
+    assert_eq!(rows(&fs::read(&table).expect("read table"), b',').len(), 2);
 }
 
 #[test]
-fn a_row_that_waited_is_written_once() {
-    let folder = folder();
+fn delayed_row_is_written_once() {
+    let folder = temp_dir();
     let at = |name: &str| folder.path().join(name);
-    let (table, joblog, go) = (at("out.csv"), at("log"), at("go"));
-    fs::create_dir(at("state")).expect("a folder");
+    let table = at("out.csv");
+    let joblog = at("log");
+    let go = at("go");
+    fs::create_dir(at("state")).expect("create directory");
     let flags = format!("-k -j2 --joblog {} --results {}", path(&joblog), path(&table));
     let line = format!("test {{}} = b || until test -e {}; do sleep 0.1; done; echo {{}}", path(&go));
     let mut command = shell(&flags, &line, &["a", "b"]);
-    let mut live = Live::start(command.env("MINDER_STATE_DIR", at("state")));
-    live.until_true("a row", || fs::read_to_string(&joblog).is_ok_and(|log| log.lines().count() == 2));
+    let mut live = Run::start(command.env("MINDER_STATE_DIR", at("state")));
+    live.wait_until_true("a row", || fs::read_to_string(&joblog).is_ok_and(|log| log.lines().count() == 2));
     live.kill();
-    live.finish();
-    fs::write(&go, "").expect("a file");
+    live.wait();
+    fs::write(&go, "").expect("write file");
     let mut command = minder("run --resume last");
-    Live::start(command.env("MINDER_STATE_DIR", at("state"))).finish().code(0);
-    let found = rows(&fs::read(&table).expect("a table"), b',');
+    Run::start(command.env("MINDER_STATE_DIR", at("state"))).wait().exit_code(0);
+    let found = rows(&fs::read(&table).expect("read table"), b',');
     let seen: Vec<_> = found.iter().map(|row| String::from_utf8_lossy(&row[10]).into_owned()).collect();
     assert_eq!(seen, ["Stdout", "a\n", "b\n"]);
 }
 
 #[test]
-fn what_cannot_be_written_is_one_line() {
-    let folder = folder();
+fn unwritable_table_is_one_line_of_error() {
+    let folder = temp_dir();
     let nowhere = folder.path().join("no/such/out.csv");
-    Live::start(&shell(&format!("--results {}", path(&nowhere)), "echo {}", &["a"]))
-        .finish()
-        .code(255)
-        .complains(&["cannot write results in `", path(&nowhere)]);
+    Run::start(&shell(&format!("--results {}", path(&nowhere)), "echo {}", &["a"]))
+        .wait()
+        .exit_code(255)
+        .error_line(&["cannot write results in `", path(&nowhere)]);
     // Windows has no device that is always full.
     #[cfg(unix)]
     if std::path::Path::new("/dev/full").exists() {
         let table = folder.path().join("full.csv");
-        std::os::unix::fs::symlink("/dev/full", &table).expect("a link");
-        Live::start(&shell(&format!("--results {}", path(&table)), "echo {}", &["a", "b"]))
-            .finish()
-            .code(255)
-            .complains(&["cannot write to the results in `"]);
+        std::os::unix::fs::symlink("/dev/full", &table).expect("create symbolic link");
+        Run::start(&shell(&format!("--results {}", path(&table)), "echo {}", &["a", "b"]))
+            .wait()
+            .exit_code(255)
+            .error_line(&["cannot write to the results in `"]);
     }
 }

@@ -7,28 +7,28 @@ use std::path::{Path, PathBuf};
 use minder::{Command, ErrorKind, Stdio};
 
 use super::super::{listed, set_path};
-use crate::kit::{TESTKID, alone, said};
+use crate::support::{TEST_CHILD, alone, stdout_of};
 
-/// Shows what testkid gets of what the batch file gets, then the first two arguments, and ends with
-/// 7.
+/// Shows what test_child gets of what the batch file gets, then the first two arguments, and ends
+/// with 7.
 fn batch(folder: &Path, name: &str) -> PathBuf {
     let path = folder.join(name);
     let text =
-        format!("@echo off\r\n\"{TESTKID}\" echo-args %*\r\necho 1:%1\r\necho \"2:%~2\"\r\nexit /b 7\r\n");
-    std::fs::write(&path, text).expect("a batch file");
+        format!("@echo off\r\n\"{TEST_CHILD}\" echo-args %*\r\necho 1:%1\r\necho \"2:%~2\"\r\nexit /b 7\r\n");
+    std::fs::write(&path, text).expect("write file");
     path
 }
 
 fn output(command: &mut Command) -> (String, Option<i32>) {
     command.stdin(Stdio::Null).stdout(Stdio::Piped);
-    let mut child = command.spawn().expect("a child");
-    let text = crate::kit::read_all(child.take_stdout());
-    (text, child.wait().expect("its end").status.code())
+    let mut child = command.spawn().expect("spawn test child");
+    let text = crate::support::read_all(child.take_stdout());
+    (text, child.wait().expect("wait for child").status.code())
 }
 
 #[test]
-fn a_batch_file_gets_its_arguments_whole() {
-    let folder = tempfile::tempdir().expect("a folder");
+fn batch_file_receives_its_arguments() {
+    let folder = tempfile::tempdir().expect("create temporary directory");
     for name in ["x.bat", "a & b ^ (c) !d! ;e,f=g'.cmd", "grün.BAT"] {
         let path = batch(folder.path(), name);
         for args in [
@@ -63,8 +63,8 @@ fn a_batch_file_gets_its_arguments_whole() {
 }
 
 #[test]
-fn what_a_batch_file_cannot_be_given_is_refused() {
-    let folder = tempfile::tempdir().expect("a folder");
+fn unsafe_batch_argument_is_rejected() {
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let path = batch(folder.path(), "x.cmd");
     let fails =
         |arg: &str| Command::new(&path).args(["a", arg]).spawn().expect_err("no batch file can have it");
@@ -94,11 +94,11 @@ fn what_a_batch_file_cannot_be_given_is_refused() {
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
 }
 
-/// Dots and blanks at the end of a name are nothing to the system, which would start the batch file
+/// Dots and spaces at the end of a name are ignored by Windows, which would start the batch file
 /// by itself.
 #[test]
-fn no_spelling_of_a_name_goes_past_the_rules() {
-    let folder = tempfile::tempdir().expect("a folder");
+fn no_spelling_of_a_name_bypasses_the_rules() {
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let path = batch(folder.path(), "x.bat");
     for tail in ["", ".", " ", ". .", "...   "] {
         let mut name = path.clone().into_os_string();
@@ -113,11 +113,11 @@ fn no_spelling_of_a_name_goes_past_the_rules() {
 }
 
 #[test]
-fn path_leads_to_batch_files_and_not_to_documents() {
-    alone("spawn::windows::batch::path_leads_to_batch_files_and_not_to_documents", || {
-        let folder = tempfile::tempdir().expect("a folder");
+fn path_finds_batch_files_and_no_documents() {
+    alone("spawn::windows::batch::path_finds_batch_files_and_no_documents", || {
+        let folder = tempfile::tempdir().expect("create temporary directory");
         batch(folder.path(), "tool.cmd");
-        std::fs::write(folder.path().join("page.js"), "").expect("a file");
+        std::fs::write(folder.path().join("page.js"), "").expect("write file");
         set_path(listed(&[folder.path()]));
         // SAFETY: this process has no other thread that reads the environment.
         unsafe { std::env::set_var("PATHEXT", ".COM;.EXE;.BAT;.CMD;.VBS;.JS") };
@@ -131,11 +131,15 @@ fn path_leads_to_batch_files_and_not_to_documents() {
             let text = "`page.js` is no program but a document: start the program that reads it";
             assert_eq!(error.to_string(), format!("failed to start `{name}`: {text}"));
         }
-        // The interpreter is the system's own, whatever the environment says.
-        std::fs::copy(TESTKID, folder.path().join("cmd.exe")).expect("a copy");
+        // The interpreter is the one of Windows, for any environment.
+        std::fs::copy(TEST_CHILD, folder.path().join("cmd.exe")).expect("copy file");
         let mut command = Command::new("tool");
         command.args(["a", "b"]).env("COMSPEC", folder.path().join("cmd.exe")).env("PATHEXT", ".EXE");
         assert_eq!(output(&mut command).1, Some(7));
-        assert_eq!(said(Command::new("cmd").args(["echo-args", "x"])), "\"x\"\n", "PATH has another one");
+        assert_eq!(
+            stdout_of(Command::new("cmd").args(["echo-args", "x"])),
+            "\"x\"\n",
+            "PATH has another one"
+        );
     });
 }

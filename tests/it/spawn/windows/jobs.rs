@@ -2,13 +2,13 @@
 
 use minder::{Child, ChildSet, ChildSetConfig, Group, SpawnOptions, Stdio, Termination};
 
-use crate::kit::{Ledger, end, kid, lives, nap, patience, read_all, said, silent};
+use crate::support::{EventLog, end, lives, nap, patience, quiet_child, read_all, stdout_of, test_child};
 
-/// Reads so many numbers, one a line.
+/// Reads that many numbers, one a line.
 fn numbers(child: &mut Child, many: usize) -> Vec<u32> {
     use std::io::BufRead;
-    let lines = std::io::BufReader::new(child.take_stdout().expect("a pipe")).lines();
-    let numbers = lines.take(many).map(|line| line.expect("a line").trim().parse().expect("a number"));
+    let lines = std::io::BufReader::new(child.take_stdout().expect("take stdout")).lines();
+    let numbers = lines.take(many).map(|line| line.expect("a line").trim().parse().expect("parse number"));
     numbers.collect()
 }
 
@@ -22,92 +22,92 @@ fn gone(processes: &[u32]) {
 }
 
 #[test]
-fn a_host_in_a_job_has_trees_and_they_are_killed_whole() {
-    assert_eq!(said(&kid("confined echo-args a")), "\"a\"\n");
+fn trees_of_a_host_in_a_job_are_killed() {
+    assert_eq!(stdout_of(&test_child("confined echo-args a")), "\"a\"\n");
     // Ours, that of the child, and that of the library in the child.
-    let mut child = kid("confined tree 3").spawn().expect("a child");
+    let mut child = test_child("confined tree 3").spawn().expect("spawn test child");
     let tree = numbers(&mut child, 3);
     assert!(tree.iter().all(|pid| lives(*pid)));
-    child.kill(Termination::IMMEDIATE).expect("a child");
-    child.wait().expect("its end");
+    child.kill(Termination::IMMEDIATE).expect("kill child");
+    child.wait().expect("wait for child");
     gone(&tree);
 }
 
 #[test]
-fn nobody_breaks_away() {
-    assert_eq!(said(&kid("break-away")), "Some(5)\n");
+fn child_cannot_break_away() {
+    assert_eq!(stdout_of(&test_child("break-away")), "Some(5)\n");
 }
 
 #[test]
-fn a_tree_is_killed_whole_whatever_group_it_is_in() {
+fn tree_is_killed_in_any_group() {
     for group in [Group::New, Group::Session, Group::Inherit] {
-        let mut command = kid("tree 3");
-        let mut child = command.group(group).spawn().expect("a child");
+        let mut command = test_child("tree 3");
+        let mut child = command.group(group).spawn().expect("spawn test child");
         let tree = numbers(&mut child, 3);
-        child.kill(Termination::IMMEDIATE).expect("a child");
-        assert_eq!(child.wait().expect("its end").status.code(), Some(1), "{group:?}");
+        child.kill(Termination::IMMEDIATE).expect("kill child");
+        assert_eq!(child.wait().expect("wait for child").status.code(), Some(1), "{group:?}");
         gone(&tree);
     }
 }
 
 #[test]
-fn a_host_that_is_killed_takes_its_children_along() {
-    let mut host = kid("herd 2 tree 2").spawn().expect("a host");
+fn killed_host_takes_its_children_along() {
+    let mut host = test_child("herd 2 tree 2").spawn().expect("spawn host");
     let trees = numbers(&mut host, 4);
     assert!(trees.iter().all(|pid| lives(*pid)));
     // The host alone: the job that it is in stays open.
     end(host.id());
-    host.wait().expect("its end");
+    host.wait().expect("wait for child");
     gone(&trees);
 }
 
 #[test]
-fn who_outlives_a_child_lives_on_while_we_do() {
+fn survivor_of_a_child_lives_while_the_host_does() {
     for group in [Group::New, Group::Inherit] {
-        let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
-        let mut command = kid("leave-group 600000");
-        let token = set.spawn(command.group(group), SpawnOptions::default()).expect("a child");
-        let mut ledger = Ledger::default();
-        ledger.finish(&mut set);
-        let left: u32 = ledger.text(token).trim().parse().expect("a number");
-        assert_eq!(ledger.outcome(token).left_running, group == Group::New);
+        let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+        let mut command = test_child("leave-group 600000");
+        let token = set.spawn(command.group(group), SpawnOptions::default()).expect("spawn test child");
+        let mut event_log = EventLog::default();
+        event_log.wait_all(&mut set);
+        let left: u32 = event_log.text(token).trim().parse().expect("parse number");
+        assert_eq!(event_log.outcome(token).left_running, group == Group::New);
         drop(set);
-        said(&kid("cwd"));
+        stdout_of(&test_child("cwd"));
         assert!(lives(left), "{group:?}: it was killed");
         end(left);
     }
-    // A child that is let go, too.
-    let mut child = silent("sleep-ms 600000").spawn().expect("a child");
+    // A dropped child, too.
+    let mut child = quiet_child("sleep-ms 600000").spawn().expect("spawn test child");
     let id = child.id();
     drop(child.take_stdin());
     drop(child);
-    said(&kid("cwd"));
+    stdout_of(&test_child("cwd"));
     assert!(lives(id), "it was killed");
     end(id);
 }
 
 /// End of file comes when the child ends, however many others start in that moment.
 #[test]
-fn children_of_many_threads_hold_no_pipes_of_each_other() {
+fn children_of_many_threads_share_no_pipes() {
     let sleepers: Vec<_> = std::thread::scope(|scope| {
         let threads = [0, 1].map(|number| {
             scope.spawn(move || {
                 let mut sleepers = Vec::new();
                 for _ in 0..10 {
-                    let mut sleeper = kid("sleep-ms 600000");
-                    sleepers.push(sleeper.stdin(Stdio::Piped).spawn().expect("a child"));
-                    let mut child = kid("spew 10").spawn().expect("a child");
+                    let mut sleeper = test_child("sleep-ms 600000");
+                    sleepers.push(sleeper.stdin(Stdio::Piped).spawn().expect("spawn test child"));
+                    let mut child = test_child("spew 10").spawn().expect("spawn test child");
                     let text = read_all(child.take_stdout());
                     assert_eq!(text.len(), 10, "thread {number}");
-                    child.wait().expect("its end");
+                    child.wait().expect("wait for child");
                 }
                 sleepers
             })
         });
-        threads.into_iter().flat_map(|thread| thread.join().expect("a thread")).collect()
+        threads.into_iter().flat_map(|thread| thread.join().expect("join thread")).collect()
     });
     for mut sleeper in sleepers {
-        sleeper.kill(Termination::IMMEDIATE).expect("a child");
-        sleeper.wait().expect("its end");
+        sleeper.kill(Termination::IMMEDIATE).expect("kill child");
+        sleeper.wait().expect("wait for child");
     }
 }

@@ -36,7 +36,7 @@ impl Ground {
         open(&programs);
         // A copy, since another user may have no access to the build directory.
         let first = programs.join("prog");
-        std::fs::copy(env!("CARGO_BIN_EXE_argkid"), &first).unwrap();
+        std::fs::copy(env!("CARGO_BIN_EXE_log_args"), &first).unwrap();
         std::fs::hard_link(&first, programs.join("cat")).unwrap();
         // Displayed lines use it, and not every shell has it as a builtin.
         let printf = ["/usr/bin/printf", "/bin/printf"].into_iter().find(|path| Path::new(path).exists());
@@ -128,7 +128,7 @@ impl<'a> Sandbox<'a> {
             .env_clear()
             .env("PATH", self.ground.programs())
             .env("HOME", &self.folder)
-            .env("ARGKID_LOG", &self.log)
+            .env("ARGUMENT_LOG", &self.log)
             .env("TERM", "dumb")
             .env("LC_ALL", "C")
             .envs(variables.iter().copied())

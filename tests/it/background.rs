@@ -1,0 +1,479 @@
+//! The pump: a set on its own thread, and a host that watches one descriptor.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use minder::{
+    BackgroundSet, BackgroundSetConfig, ChildSetConfig, Command, ErrorKind, Event, ExitStatus, OutputMode,
+    OverflowPolicy, Poller, SpawnOptions, Stdio, Termination, Token,
+};
+
+use crate::support::{EventLog, each_backend, limits, patience, patterned, readable, test_child};
+
+/// A host with its own loop, which knows nothing but the descriptor.
+struct Host {
+    set: BackgroundSet,
+    event_log: EventLog,
+    /// What one call takes.
+    max: usize,
+}
+
+impl Host {
+    fn new(limits: ChildSetConfig) -> Self {
+        Self::of(BackgroundSet::start(limits).expect("a pump"))
+    }
+
+    fn of(set: BackgroundSet) -> Self {
+        Self { set, event_log: EventLog::default(), max: usize::MAX }
+    }
+
+    fn spawn(&self, command: &Command, options: SpawnOptions) -> Token {
+        self.set.spawn(command, options).expect("spawn test child")
+    }
+
+    /// Whether the poll handle is readable before `deadline`.
+    fn news(&self, deadline: Instant) -> bool {
+        readable(self.set.poll_handle(), deadline.saturating_duration_since(Instant::now()))
+    }
+
+    fn take(&mut self) -> usize {
+        let mut events = Vec::new();
+        let count = self.set.drain_events(&mut events, self.max);
+        assert_eq!(count, events.len());
+        events.into_iter().for_each(|event| self.event_log.record(event));
+        count
+    }
+
+    /// Goes by the news alone until `enough`.
+    fn wait_until(&mut self, enough: impl Fn(&EventLog) -> bool) {
+        let until = patience();
+        while !enough(&self.event_log) {
+            assert!(
+                self.news(until),
+                "no news, while {} children are not done: {:?}",
+                self.set.children(),
+                self.set
+            );
+            assert!(self.take() > 0, "news of nothing");
+        }
+    }
+
+    fn wait_all(&mut self) {
+        let until = patience();
+        while self.set.children() > 0 {
+            assert!(
+                self.news(until),
+                "no news, while {} children are not done: {:?}",
+                self.set.children(),
+                self.set
+            );
+            assert!(self.take() > 0, "news of nothing");
+        }
+        assert!(!self.news(Instant::now()) && self.take() == 0, "news after the end");
+        assert!(self.set.take_error().is_none());
+    }
+}
+
+/// Lets time pass, while the pump works.
+fn meanwhile(time: Duration) {
+    let poller = Poller::new().expect("create poller");
+    poller.wait(&mut minder::Events::new(), Some(Instant::now() + time)).expect("wait for events");
+}
+
+#[test]
+fn hundred_children_deliver_every_byte() {
+    each_backend(|backend| {
+        let mut host = Host::new(limits(backend));
+        host.max = 100_000;
+        let (many, step) = if cfg!(windows) { (25, 12_044) } else { (100, 3011) };
+        let sizes: Vec<usize> = (0..many).map(|child| child * step).collect();
+        let kids: Vec<Token> = sizes
+            .iter()
+            .map(|size| host.spawn(&test_child(&format!("both {size} 700")), SpawnOptions::default()))
+            .collect();
+        host.wait_all();
+        for (token, size) in kids.iter().zip(sizes) {
+            let record = host.event_log.child(*token);
+            assert!(
+                record.outs.iter().all(|out| *out == patterned(size)),
+                "{size} bytes became {:?}",
+                record.outs.each_ref().map(Vec::len)
+            );
+            assert_eq!((record.eofs, record.exit), ([1, 1], Some(ExitStatus::Exited(0))));
+        }
+    });
+}
+
+#[test]
+fn undrained_set_blocks_a_loud_child_and_loses_nothing() {
+    each_backend(|backend| {
+        let mut limits = limits(backend);
+        (limits.max_buffered_bytes, limits.max_child_bytes) = (1 << 20, 256 << 10);
+        let mut host = Host::new(limits);
+        let loud = host.spawn(&test_child("spew 8000000"), SpawnOptions::default());
+        let quiet = host.spawn(&test_child("spew 5000"), SpawnOptions::default());
+        let until = patience();
+        while host.set.queued_bytes() < 192 << 10 && Instant::now() < until {
+            meanwhile(Duration::from_millis(1));
+        }
+        meanwhile(Duration::from_millis(50));
+        let waiting = host.set.queued_bytes();
+        assert!((192 << 10..=(256 << 10) + 5000).contains(&waiting), "{waiting} bytes wait");
+        host.wait_all();
+        assert_eq!(host.event_log.child(loud).outs[0], patterned(8_000_000));
+        assert_eq!(host.event_log.child(quiet).outs[0], patterned(5000));
+    });
+}
+
+#[test]
+fn chunks_kept_by_the_host_count_against_the_limit() {
+    let mut limits = ChildSetConfig::default();
+    (limits.max_buffered_bytes, limits.max_child_bytes) = (512 << 10, 512 << 10);
+    let set = BackgroundSet::start(limits).expect("a pump");
+    let _loud = set.spawn(&test_child("spew 4000000"), SpawnOptions::default()).expect("spawn test child");
+    let mut kept = Vec::new();
+    let until = Instant::now() + Duration::from_millis(200);
+    while Instant::now() < until {
+        set.drain_events(&mut kept, usize::MAX);
+        meanwhile(Duration::from_millis(1));
+    }
+    let bytes = |events: &[Event]| -> usize {
+        events.iter().map(|event| if let Event::Output(_, _, chunk) = event { chunk.len() } else { 0 }).sum()
+    };
+    let held = bytes(&kept);
+    assert!(held <= 512 << 10, "{held} bytes were handed over while none were dropped");
+    kept.clear();
+    let mut host = Host::of(set);
+    let until = patience();
+    while host.set.children() > 0 && host.news(until) {
+        host.take();
+    }
+    let rest = host.event_log.records.values().map(|record| record.outs[0].len()).sum::<usize>();
+    assert_eq!(held + rest, 4_000_000);
+}
+
+#[test]
+fn drop_oldest_keeps_the_newest_bytes() {
+    each_backend(|backend| {
+        let mut limits = limits(backend);
+        (limits.max_buffered_bytes, limits.max_child_bytes) = (4 << 20, 700_000);
+        let mut host = Host::new(limits);
+        // Small enough for a child that is slow under Wine.
+        let size = if cfg!(windows) { 2_000_000 } else { 6_000_000 };
+        let token = host.spawn(
+            &test_child(&format!("spew {size}")),
+            SpawnOptions::default().overflow(OverflowPolicy::DropOldest),
+        );
+        let pid = host.set.id(token).expect("get pid");
+        let until = patience();
+        while crate::support::lives(pid) && Instant::now() < until {
+            assert!(host.set.queued_bytes() <= 700_000, "{} bytes wait", host.set.queued_bytes());
+            meanwhile(Duration::from_millis(1));
+        }
+        host.wait_all();
+        let record = host.event_log.child(token);
+        let heard = &record.outs[0];
+        assert_eq!(heard.len() as u64 + host.event_log.outcome(token).dropped, size as u64);
+        // What was still in the pipe when the child was gone may have been read after the first take.
+        let most = 700_000 + (64 << 10);
+        assert!(
+            (600_000..=most).contains(&heard.len()) && patterned(size).ends_with(heard),
+            "{} bytes heard",
+            heard.len()
+        );
+    });
+}
+
+#[test]
+fn spilled_output_returns_within_the_limit() {
+    each_backend(|backend| {
+        let mut limits = limits(backend);
+        (limits.max_buffered_bytes, limits.max_child_bytes) = (1 << 20, 256 << 10);
+        let mut host = Host::new(limits);
+        let options = SpawnOptions::default().overflow(OverflowPolicy::Spill).output_mode(OutputMode::AtExit);
+        let token = host.spawn(&test_child("spew 9000000"), options);
+        assert!(host.news(patience()));
+        meanwhile(Duration::from_millis(50));
+        let waiting = host.set.queued_bytes();
+        assert!(waiting <= (1 << 20) + (64 << 10), "{waiting} bytes wait");
+        host.max = 300_000;
+        host.wait_all();
+        assert_eq!(host.event_log.child(token).outs[0], patterned(9_000_000));
+    });
+}
+
+#[test]
+fn poll_handle_is_readable_exactly_while_events_wait() {
+    each_backend(|backend| {
+        for gather in [Duration::ZERO, Duration::from_millis(1)] {
+            let mut options = BackgroundSetConfig::default();
+            (options.set, options.coalesce_delay) = (limits(backend), gather);
+            let mut host = Host::of(BackgroundSet::with_options(options).expect("start set"));
+            assert!(!host.news(Instant::now()));
+            let kids: Vec<Token> =
+                (0..20).map(|_| host.spawn(&test_child("lines 30 1"), SpawnOptions::default())).collect();
+            host.max = 50;
+            host.wait_all();
+            let wanted: String = (0..30).map(|line| format!("line {line}\n")).collect();
+            assert!(kids.iter().all(|token| host.event_log.text(*token) == wanted));
+        }
+    });
+}
+
+#[test]
+fn small_writes_are_coalesced() {
+    let mut host = Host::new(ChildSetConfig::default());
+    let token = host.spawn(&test_child("spew 20000 10"), SpawnOptions::default());
+    let pid = host.set.id(token).expect("get pid");
+    let until = patience();
+    while crate::support::lives(pid) && Instant::now() < until {
+        meanwhile(Duration::from_millis(1));
+    }
+    host.wait_all();
+    let record = host.event_log.child(token);
+    assert_eq!(record.outs[0], patterned(20_000));
+    assert!(record.pieces <= 3, "20,000 bytes, written ten at a time, came in {} pieces", record.pieces);
+}
+
+#[test]
+fn exit_follows_the_last_byte_unless_eager() {
+    each_backend(|backend| {
+        for at_once in [false, true] {
+            let mut options = BackgroundSetConfig::default();
+            (options.set, options.eager_exit) = (limits(backend), at_once);
+            options.set.leak_timeout = None;
+            let set = BackgroundSet::with_options(options).expect("start set");
+            let token = set
+                .spawn(&test_child("leave-lines 30 10"), SpawnOptions::default())
+                .expect("spawn test child");
+            let mut events = Vec::new();
+            let until = patience();
+            while !matches!(events.last(), Some(Event::Done(..))) {
+                assert!(Host::of(set.clone()).news(until));
+                set.drain_events(&mut events, usize::MAX);
+            }
+            let exited = events.iter().position(|event| matches!(event, Event::Exited(..))).expect("an exit");
+            let last = events.iter().rposition(|event| matches!(event, Event::Output(..))).expect("output");
+            assert_eq!(
+                (exited < last, exited + 2 == events.len()),
+                (at_once, !at_once),
+                "{token:?}: {events:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn input_queue_is_bounded_and_closes_after_the_last_byte() {
+    each_backend(|backend| {
+        let mut options = BackgroundSetConfig::default();
+        (options.set, options.max_input_bytes) = (limits(backend), 100_000);
+        let mut host = Host::of(BackgroundSet::with_options(options).expect("start set"));
+        let mut command = test_child("cat");
+        let token = host.spawn(command.stdin(Stdio::Piped), SpawnOptions::default());
+        let bytes = patterned(3_000_000);
+        let mut written = 0;
+        let mut refused = 0;
+        while written < bytes.len() {
+            let count = host.set.write(token, &bytes[written..]).expect("write to stdin");
+            assert!(count <= 100_000);
+            written += count;
+            if written < bytes.len() {
+                refused += 1;
+                host.wait_until(|event_log| event_log.child(token).writables >= refused);
+            }
+        }
+        host.set.close_stdin(token).expect("close stdin");
+        let error = host.set.write(token, b"x").expect_err("its input is closed");
+        assert_eq!(error.kind(), ErrorKind::Unknown);
+        host.wait_all();
+        assert_eq!(host.event_log.child(token).outs[0], bytes);
+        assert_eq!(host.set.write(token, b"x").map_err(|error| error.kind()), Err(ErrorKind::Unknown));
+    });
+}
+
+#[test]
+fn write_fails_after_the_child_closes_stdin() {
+    let mut host = Host::new(ChildSetConfig::default());
+    let mut command = test_child("close-stdin 60000");
+    let token = host.spawn(command.stdin(Stdio::Piped), SpawnOptions::default());
+    host.wait_until(|event_log| event_log.text(token) == "closed\n");
+    let until = patience();
+    let error = loop {
+        match host.set.write(token, b"to nobody") {
+            Ok(_) => assert!(Instant::now() < until),
+            Err(error) => break error,
+        }
+        meanwhile(Duration::from_millis(1));
+    };
+    assert_eq!(error.io_error().kind(), io::ErrorKind::BrokenPipe);
+    host.set.stop(Duration::ZERO).expect("stop set");
+}
+
+#[test]
+fn kill_ends_a_child_and_rejects_an_unknown_token() {
+    each_backend(|backend| {
+        let mut host = Host::new(limits(backend));
+        let token = host.spawn(&test_child("tree 3"), SpawnOptions::default());
+        host.wait_until(|event_log| event_log.text(token).lines().count() == 3);
+        host.set.kill(token, Termination::IMMEDIATE).expect("kill child");
+        host.wait_all();
+        assert!(host.event_log.child(token).exit.is_some_and(|status| crate::support::killed(status, 9)));
+        for pid in host.event_log.text(token).lines() {
+            assert!(!crate::support::lives(pid.parse().expect("parse number")), "{pid} lives");
+        }
+        assert_eq!(
+            host.set.kill(token, Termination::IMMEDIATE).map_err(|error| error.kind()),
+            Err(ErrorKind::Unknown)
+        );
+        assert_eq!(host.set.id(token).map_err(|error| error.kind()), Err(ErrorKind::Unknown));
+    });
+}
+
+#[test]
+fn spawn_returns_the_error_of_a_missing_program() {
+    let set = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
+    let error = set
+        .spawn(&Command::new("no-such-program-anywhere"), SpawnOptions::default())
+        .expect_err("no program");
+    assert_eq!(error.to_string(), "failed to start `no-such-program-anywhere`: not found in PATH");
+    assert_eq!(set.children(), 0);
+}
+
+#[test]
+fn undrained_child_counts_against_max_children() {
+    let mut limits = ChildSetConfig::default();
+    limits.max_children = 2;
+    let mut host = Host::new(limits);
+    for _ in 0..2 {
+        host.spawn(&test_child("exit 3"), SpawnOptions::default());
+    }
+    let until = patience();
+    while !host.news(until) {}
+    meanwhile(Duration::from_millis(50));
+    let error = host.set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("a third one");
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    host.wait_all();
+    host.spawn(&test_child("exit 0"), SpawnOptions::default());
+    host.wait_all();
+}
+
+// Windows has no request to exit: the first kill ends the child.
+#[cfg(unix)]
+#[test]
+fn stop_escalates_and_ends_the_set_for_all_handles() {
+    each_backend(|backend| {
+        let mut host = Host::new(limits(backend));
+        let stubborn = host.spawn(&test_child("ignore-term 600000"), SpawnOptions::default());
+        let loud = host.spawn(&test_child("spew 1000000000"), SpawnOptions::default());
+        host.wait_until(|event_log| !event_log.text(stubborn).is_empty());
+        let pids = [stubborn, loud].map(|token| host.set.id(token).expect("get pid"));
+        let other = host.set.clone();
+        let grace = Duration::from_millis(60);
+        let before = Instant::now();
+        host.set.stop(grace).expect("stop set");
+        assert!(before.elapsed() >= grace, "it was asked first");
+        assert!(pids.iter().all(|pid| !crate::support::lives(*pid)));
+        let error =
+            other.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("a pump that was stopped");
+        assert_eq!(error.to_string(), "failed to start a child: the pump was stopped");
+        assert_eq!((other.drain_events(&mut Vec::new(), 1), other.children()), (0, 0));
+        assert!(!Host::of(other.clone()).news(Instant::now()));
+        other.stop(Duration::ZERO).expect("stopped is stopped");
+    });
+}
+
+#[test]
+fn stop_ends_children_blocked_on_full_buffers() {
+    let mut limits = ChildSetConfig::default();
+    limits.max_buffered_bytes = 128 << 10;
+    let host = Host::new(limits);
+    for _ in 0..4 {
+        host.spawn(&test_child("spew 100000000"), SpawnOptions::default());
+    }
+    while host.set.queued_bytes() == 0 {
+        meanwhile(Duration::from_millis(1));
+    }
+    host.set.stop(Duration::from_millis(10)).expect("stop set");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn dropping_the_last_handle_ends_the_thread_and_kills_no_child() {
+    crate::support::alone("background::dropping_the_last_handle_ends_the_thread_and_kills_no_child", || {
+        let threads = || {
+            let names = std::fs::read_dir("/proc/self/task").expect("list directory").flatten();
+            let names =
+                names.map(|task| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default());
+            names.filter(|name| name.trim() == "minder-pump").count()
+        };
+        let before = crate::support::open_descriptors();
+        let set = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
+        let second = set.clone();
+        let token =
+            set.spawn(&test_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
+        let pid = set.id(token).expect("get pid");
+        drop(set);
+        assert_eq!((threads(), second.children()), (1, 1));
+        drop(second);
+        let until = patience();
+        while (threads() > 0 || crate::support::open_descriptors() > before) && Instant::now() < until {
+            meanwhile(Duration::from_millis(1));
+        }
+        assert_eq!((threads(), crate::support::open_descriptors()), (0, before));
+        assert!(crate::support::lives(pid), "it was killed");
+        crate::support::end(pid);
+    });
+}
+
+#[test]
+fn many_threads_share_one_set() {
+    each_backend(|backend| {
+        let mut host = Host::new(limits(backend));
+        let all: Vec<(Token, usize)> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8)
+                .map(|thread| {
+                    let set = host.set.clone();
+                    scope.spawn(move || {
+                        let start = |child: usize| {
+                            let bytes = thread * 1000 + child;
+                            let mut command = test_child(&format!("gate {bytes}"));
+                            let token = set
+                                .spawn(command.stdin(Stdio::Piped), SpawnOptions::default())
+                                .expect("spawn test child");
+                            set.close_stdin(token).expect("close stdin");
+                            (token, bytes)
+                        };
+                        (0..if cfg!(windows) { 4 } else { 12 }).map(start).collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            threads.into_iter().flat_map(|thread| thread.join().expect("join thread")).collect()
+        });
+        host.wait_all();
+        for (token, bytes) in all {
+            assert_eq!(host.event_log.child(token).outs[0], patterned(bytes));
+            assert_eq!(host.event_log.child(token).exit, Some(ExitStatus::Exited((bytes % 7) as i32)));
+        }
+    });
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn background_thread_blocks_signals_of_the_host() {
+    let set = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
+    set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("spawn test child");
+    let mut seen = 0;
+    for task in std::fs::read_dir("/proc/self/task").expect("list directory").flatten() {
+        let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
+        let field =
+            |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
+        if field("Name:") == "minder-pump" {
+            let blocked = u64::from_str_radix(field("SigBlk:"), 16).expect("parse number");
+            // All but the two that cannot be blocked and the two of the C library, 32 and 33.
+            assert_eq!(blocked | 1 << 8 | 1 << 18 | 3 << 31, u64::MAX, "{blocked:x}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+}

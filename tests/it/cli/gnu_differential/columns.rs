@@ -1,0 +1,95 @@
+//! Separators: of records and of columns, headers, trimming, CSV.
+
+use super::{Case, case, script};
+
+const TABLE: &str = "name\tsize\nred\t1\nblue\t22\n";
+
+#[rustfmt::skip]
+pub(super) const CASES: &[Case] = &[
+    // Records.
+    case("-k -0 echo").input("a\0b c\0"),
+    case("-k --null echo").input("a\nb\0c\0"),
+    case("-k -0 echo").input("a\0\0b"),
+    case("-k -0 -n2 echo").input("a\0b\0c\0"),
+    case("-k -d, echo").input("a,b,c"),
+    case("-k -d , echo").input("a,b,c\n"),
+    case("-k --delimiter , echo").input("a,,b"),
+    case("-k --delimiter=: echo").input("a:b:"),
+    case(r"-k -d '\t' echo").input("a\tb\tc"),
+    case(r"-k -d '\n' echo").input("a\nb\n"),
+    case(r"-k -d '\0' echo").input("a\0b\0"),
+    case(r"-k -d '\x41' echo").input("1A2A3").differs("escapes as in the manual"),
+    case(r"-k -d '\101' echo").input("1A2A3"),
+    case("-k -d xy echo").input("1xy2xy3x4y5"),
+    case("-k -d . echo").input("a.b.c"),
+    case("-k -d '|' echo").input("a|b|c"),
+    case("-k -d, echo").input(""),
+    case("-k -d, -N2 echo {2} {1}").input("a,b,c,d"),
+    case(r"-k -d '\\' echo").input("a\\b").differs("escapes as in the manual"),
+    case("-k -d ä echo").input("1ä2ä3"),
+    // Columns.
+    case("-k --colsep , echo {2} {1}").input("a,b\nc,d\n"),
+    case("-k -C , echo {2} {1}").input("a,b\nc,d\n"),
+    case("-k -C, echo {1}").input("a,b\nc,d\n"),
+    case("-k --colsep=- echo {4} {3} {2} {1} ::: A-B C-D ::: e-f g-h"),
+    case("-k --colsep , echo").input("a,b\nc,d\n"),
+    case("-k --colsep , echo {}").input("a,b\nc,d\n"),
+    case("-k --colsep , echo {1}-{2}-{3}").input("a,b\nc,d,e\nf\n"),
+    case("-k --colsep , echo {1} {-1}").input("a,b,c\nd,e\n"),
+    case("-k --colsep , echo '[{1}] [{2}]'").input(" a , b \n"),
+    case("-k --colsep , --trim n echo '\"[{1}] [{2}]\"' ").input(" a , b \n")
+        .differs("Inside double quotes a value is unchanged"),
+    case("-k --colsep , --trim n echo '[{1}]' '[{2}]' ").input(" a , b \n"),
+    case("-k --colsep '[;,]' echo {1} {2} {3}").input("a;b,c\n"),
+    case(r"-k --colsep '\s+' echo {2} {1}").input("a   b\nc\td\n"),
+    case(r"-k --colsep '\t' echo {2} {1}").input("a b\tc\n"),
+    case("-k --colsep ' ' echo {2}").input("a b c\nd  e\n"),
+    case("-k --colsep '' echo {1} {2}").input("ab\n"),
+    case(r"-k --colsep '\.' echo {1} {2}").input("a.b.c\n"),
+    case(r"-k --colsep '\d+' echo {1} {2}").input("a12b345c\n"),
+    case("-k --colsep '(,|;)' echo {1} {2} {3}").input("a,b;c\n").differs("its groups are not columns"),
+    case("-k --colsep '(?i)x' echo {1} {2} {3}").input("1x2X3\n"),
+    case("-k --colsep , echo {1.} {2/}").input("a.c,d/e.f\n"),
+    case("-k --colsep , -N2 echo {1} {2} {3} {4}").input("a,b\nc,d\n"),
+    case("-k --colsep , echo {1} {2} {3} ::: a,b c,d ::: x y"),
+    case("-k --colsep , --link echo {1} {2} {3} ::: a,b c,d ::: x y"),
+    case("-k --colsep , echo {1} {2} :::: t").files(&[("t", "a,b\n,\nc\n")])
+        .differs("A missing column is an empty string"),
+    case("-k --colsep , -r echo '[{1}][{2}]'").input(",\na,b\n\n"),
+    // CSV.
+    case("-k --csv echo {1} of {2} at {3}").input("\"1 big, 2 small\",\"2\"\"x4\"\" plank\",12.34\n")
+        .needs("Text::CSV"),
+    case("-k --csv --colsep ';' echo Field 1: {1} Field 2: {2}").input("\"Start of field\nLine 2\";value 2\n")
+        .needs("Text::CSV"),
+    case("-k --csv echo {2}").input("a,b\nc,d\n").needs("Text::CSV"),
+    case("-k --csv echo {2}").input("a,\"b,c\"\n\"\",\n").needs("Text::CSV"),
+    case("-k --csv --header : echo {x} {y}").input("x,y\n1,\"2,3\"\n").needs("Text::CSV"),
+    // Headers.
+    case("-k --header : --colsep '\\t' echo {size} {name}").input(TABLE),
+    case("-k --header : echo {size} {name}").input(TABLE),
+    case("-k --header : --colsep , echo {b} {a}").input("a,b\n1,2\n"),
+    case("-k --header : --colsep , echo {a} {2}").input("a,b\n1,2\n"),
+    case("-k --header : echo {f1} {f2} ::: f1 a b ::: f2 x y"),
+    case("-k --header : echo {f2/} {f1.} {f1/.} {f1//} ::: f1 d/a.c ::: f2 x/y"),
+    case("-k --header : echo {name} {name} :::: t").files(&[("t", "name\na\nb\n")]),
+    case("-k --header : --link echo {f1} {f2} ::: f1 a b ::: f2 x y"),
+    case("-k --header : echo {f1} {f2} ::: f1 a b :::+ f2 x y"),
+    case("-k --header : echo {a b} ::: 'a b' 1 2").differs("a name may contain spaces"),
+    case("-k --header : echo {nosuch} ::: x 1 2"),
+    case("-k --header : echo ::: x 1 2"),
+    case("-k --header 0 echo {one} {two} :::: one two").files(&[("one", "1\n2\n"), ("two", "a\n")]),
+    case("-k --header 0 echo {one} -a one").files(&[("one", "1\n2\n")]),
+    case("-k --header 0 -a one echo {one}").files(&[("one", "1\n2\n")]),
+    case("-k --header 2 echo {}").input("h1\nh2\na\nb\n").differs("a number skips that many lines"),
+    case("-k --header '.*\\n' echo {x}").input("x\na\nb\n"),
+    case("-k --header : --tag echo {x} ::: x 1 2"),
+    // Trimming.
+    case("-k --trim n echo x{}x").input("  a  b \n"),
+    case("-k --trim l echo x{}x").input("  a  b \n"),
+    case("-k --trim r echo x{}x").input("  a  b \n"),
+    case("-k --trim lr echo x{}x").input("  a  b \n"),
+    case("-k --trim rl echo x{}x").input("\t a\tb \t\n"),
+    case("-k --trim=lr echo x{}x ::: ' a ' b"),
+    case("-k --trim lr echo x{1}x{2}x ::: ' a ' ::: ' b'"),
+    script("printf 'a b\\nc d\\n' | parallel -k --colsep ' ' echo {2} {1}"),
+];

@@ -1,0 +1,41 @@
+//! `sem`: a limit of commands at once for each name, over processes.
+
+use super::{Case, case, script};
+
+#[rustfmt::skip]
+pub(super) const CASES: &[Case] = &[
+    case("--semaphore --fg --id x echo hello"),
+    case("--semaphore --fg --id x 'echo a; exit 3'"),
+    case("--sem --fg --id x echo hello"),
+    case("--fg --id x echo hello"),
+    case("--semaphore --semaphore-name x --fg echo hello").status(),
+    case("--semaphorename x --fg echo hello"),
+    case("--semaphore --fg --id x -j2 echo a b c"),
+    case("--semaphore --fg --id x echo '{}' a"),
+    case("--semaphore --fg --id x 'cat; echo end'").input("in\n"),
+    case("--semaphore --fg --id x nosuchcommand"),
+    case("--semaphore --fg --id x 'kill -9 $$'"),
+    case("--semaphore --fg --id x -q echo 'a  b' '$x'"),
+    case("--semaphore --id x --wait"),
+    script("sem --fg --id x echo hello"),
+    script("sem --fg --id x 'exit 4'; echo $?"),
+    script("sem --id x 'sleep 0.5; echo background'; echo first; sem --id x --wait; echo last"),
+    script("sem --bg --id x 'sleep 0.5; echo background'; echo first; sem --id x --wait"),
+    script("parallel --semaphore --bg --id x 'sleep 0.5; echo background'; echo first; parallel --semaphore \
+        --wait --id x"),
+    script("parallel --bg --id x 'sleep 0.3; echo background'; sem --wait --id x; echo last"),
+    script("for i in 1 2 3; do sem --id x \"sleep 0.2; echo $i\"; done; sem --wait --id x").sorted(),
+    script("for i in 1 2 3 4; do sem -j2 --id x \"sleep 0.4; echo $i >> log\"; done; sem --wait --id \
+        x; sort log"),
+    script("for i in 1 2 3 4 5 6; do sem -j2 --id x 'echo in >> log; sleep 0.3; echo out >> log'; done; sem \
+        --wait --id x; awk '/in/ { n++ } /out/ { n-- } n > 2 { print \"too many\" }' log; grep -c in log"),
+    script("sem --id x sleep 3; sem --st -1 --fg --id x echo never; echo $?; sem --wait --id x"),
+    script("sem --id x sleep 4; sem --st 1 --fg --id x echo anyway; echo $?; sem --wait --id x"),
+    script("sem --id x sleep 4; sem --semaphore-timeout 1s --fg --id x echo anyway; sem --wait --id x"),
+    script("sem --id x sleep 4; sem --semaphoretimeout -1 --fg --id x echo never; echo $?; sem \
+        --wait --id x"),
+    script("sem --id x sleep 2 & sem --fg --id y echo other; wait"),
+    script("sem --wait --id none; echo $?"),
+    script("sem --fg --id 'a b/c' echo odd name; echo $?"),
+    script("sem --fg --id x --timeout 1 sleep 20; echo $?").status(),
+];

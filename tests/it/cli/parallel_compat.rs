@@ -1,0 +1,261 @@
+//! GNU parallel's command line, and that of its `sem`.
+
+use std::path::Path;
+#[cfg(unix)]
+use std::{fs::File, time::Duration};
+
+use minder::Command;
+#[cfg(unix)]
+use minder::Stdio;
+#[cfg(unix)]
+use rustix::process::Signal;
+
+use super::{MINDER, Run, RunOutput, from};
+#[cfg(unix)]
+use super::{file, input, path, temp_dir};
+
+/// `minder` as GNU parallel or its `sem`, with no options but these.
+fn face(name: &str, words: &[&str]) -> Command {
+    let mut command = from(MINDER, name);
+    at_home(&mut command, Path::new("/nonexistent"));
+    command.args(words);
+    command
+}
+
+/// Options come from this directory.
+fn at_home<'a>(command: &'a mut Command, home: &Path) -> &'a mut Command {
+    command.env_remove("PARALLEL").env("PARALLEL_HOME", home).env("PARALLEL_SHELL", "/bin/sh")
+}
+
+fn parallel(words: &[&str]) -> RunOutput {
+    Run::start(&face("parallel", words)).wait()
+}
+
+fn sem(words: &[&str]) -> RunOutput {
+    Run::start(&face("sem", words)).wait()
+}
+
+/// A semaphore that no other test has.
+#[cfg(unix)]
+fn name(test: &str) -> String {
+    format!("{test} {}", std::process::id())
+}
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn arguments_form_one_shell_line() {
+    let out = parallel(&["-k", "echo", "{}", "|", "tr", "a-z", "A-Z", ":::", "it's", "$(id)"]);
+    assert_eq!(out.exit_code(0).text(), "IT'S\n$(ID)\n");
+    assert_eq!(parallel(&["exit", ":::", "0", "3", "4"]).exit_code(2).text(), "");
+    assert_eq!(parallel(&["-q", "echo", "a  ;b", ":::", "c"]).exit_code(0).text(), "a  ;b c\n");
+}
+
+#[cfg(unix)] // Links, and a POSIX shell's line.
+#[test]
+fn link_named_parallel_or_sem_selects_the_mode() {
+    let folder = temp_dir();
+    let link = folder.path().join("parallel");
+    std::os::unix::fs::symlink(MINDER, &link).expect("create symbolic link");
+    let mut command = from(path(&link), "-kj2 --keep echo {1}-{2} ::: a b ::: 1 2");
+    at_home(&mut command, folder.path());
+    assert_eq!(Run::start(&command).wait().exit_code(0).text(), "a-1\na-2\nb-1\nb-2\n");
+
+    let link = folder.path().join("sem");
+    std::os::unix::fs::symlink(MINDER, &link).expect("create symbolic link");
+    let mut command = from(path(&link), "--fg --id");
+    at_home(&mut command, folder.path()).arg(name("link")).arg("exit 5");
+    Run::start(&command).wait().exit_code(5);
+}
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn options_come_from_profiles_and_the_environment() {
+    let home = temp_dir();
+    std::fs::write(home.path().join("config"), "# tags\n--tag\n-k\n").expect("write file");
+    std::fs::write(home.path().join("mine"), "-k --tagstring 'a b' echo").expect("write file");
+    let said = |variable: &str, words: &[&str]| {
+        let mut command = from(MINDER, "parallel");
+        at_home(&mut command, home.path()).args(words);
+        if !variable.is_empty() {
+            command.env("PARALLEL", variable);
+        }
+        Run::start(&command).wait().exit_code(0).text()
+    };
+    assert_eq!(said("", &["echo", ":::", "1"]), "1\t1\n");
+    assert_eq!(said(r"--tagstring x\ y", &["echo", ":::", "1"]), "x y\t1\n");
+    assert_eq!(said("--tagstring p", &["--tagstring", "c", "echo", ":::", "1"]), "c\t1\n");
+    assert_eq!(said("--tagstring p", &["--plain", "echo", ":::", "1"]), "1\n");
+    assert_eq!(said("", &["-J", "mine", "x", ":::", "1"]), "a b\tx 1\n");
+}
+
+#[test]
+fn unsupported_options_are_named() {
+    parallel(&["-S", "host", "echo", ":::", "1"])
+        .exit_code(255)
+        .error_line(&["`--sshlogin host`", "this machine"]);
+    parallel(&["echo", "{= s/a/b/ =}", ":::", "1"]).exit_code(255).error_line(&["Perl"]);
+    parallel(&["--bogus", "echo"]).exit_code(255).error_line(&["`--bogus`"]);
+    parallel(&["-u", "--lb", "echo", ":::", "1"])
+        .exit_code(255)
+        .error_line(&["`--ungroup`", "`--line-buffer`"]);
+    sem(&["echo", ":::", "1"]).exit_code(255).error_line(&["`:::`"]);
+}
+
+#[test]
+fn version_and_machine_options_print_values() {
+    let version = parallel(&["--version"]).exit_code(0).text();
+    assert!(version.starts_with("minder ") && version.contains("20221122"), "{version}");
+    assert_eq!(parallel(&["--minversion", "20100101"]).exit_code(0).text(), "20221122\n");
+    assert_eq!(parallel(&["--minversion", "20990101"]).exit_code(255).text(), "20221122\n");
+    assert!(parallel(&["--help"]).exit_code(0).text().contains("--joblog"));
+    for flag in ["--number-of-cores", "--number-of-sockets", "--number-of-threads", "--number-of-cpus"] {
+        let number: u32 = parallel(&[flag]).exit_code(0).text().trim().parse().expect(flag);
+        assert!((1..100_000).contains(&number), "{flag}: {number}");
+    }
+}
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn show_limits_precedes_the_jobs() {
+    let limits = parallel(&["--show-limits", "echo", ":::", "on"]).exit_code(0).text();
+    assert!(limits.starts_with("Maximal size of command: ") && limits.ends_with("\non\n"), "{limits}");
+}
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn shell_quote_quotes_arguments() {
+    let said = |words: &[&str]| parallel(words).exit_code(0).text();
+    assert_eq!(said(&["--shell-quote", ":::", "a b", "c", "it's", ""]), "'a b'\nc\n'it'\"'\"'s'\n''\n");
+    assert_eq!(said(&["--shellquote", "--shell-quote", ":::", "a b"]), "\"'\"'a b'\"'\"\n");
+    assert_eq!(said(&["--shell-quote", "echo", "{}", "x", ":::", "a b"]), "'echo '\"'\"'a b'\"'\"' x'\n");
+    let mut command = face("parallel", &["--shell-quote"]);
+    command.stdin(input(b"a b\nc"));
+    assert_eq!(Run::start(&command).wait().exit_code(0).text(), "'a b'\nc\n");
+}
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn input_lines_are_commands_without_a_template() {
+    assert_eq!(parallel(&["-k", ":::", "echo a; echo b", "echo c"]).exit_code(0).text(), "a\nb\nc\n");
+    assert_eq!(parallel(&["{}", ":::", "exit 3"]).exit_code(1).text(), "");
+    let mut command = face("parallel", &["-k"]);
+    command.stdin(input(b"echo a\necho $PARALLEL_SEQ"));
+    assert_eq!(Run::start(&command).wait().exit_code(0).text(), "a\n2\n");
+}
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn resume_keeps_the_parallel_mode() {
+    let state = temp_dir();
+    let run = |command: &mut Command| Run::start(command.env("MINDER_STATE_DIR", state.path())).wait();
+    // What only a shell knows, in one plain word.
+    // Without a terminal it prints nothing on stderr, as GNU parallel.
+    run(&mut face("parallel", &["exit", ":::", "3"])).exit_code(1).stderr("");
+    run(&mut from(MINDER, "run --resume-failed last")).exit_code(1).stderr("");
+    run(&mut from(MINDER, "log last --failed")).exit_code(0);
+}
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn sem_exits_with_the_status_of_its_command() {
+    let name = name("status");
+    sem(&["--fg", "--id", &name, "exit 3"]).exit_code(3);
+    sem(&["--fg", "--id", &name, "kill -TERM $$"]).exit_code(143);
+    sem(&["--fg", "--id", &name, "nosuchtool"]).exit_code(127);
+    sem(&["--fg", "--id", &name, "--st", "x", "true"]).exit_code(255).error_line(&["--semaphore-timeout"]);
+    let out = sem(&["--fg", "--id", &name, "echo", "$PARALLEL_SEQ;", "echo", "b"]).exit_code(0).text();
+    assert_eq!(out, "1\nb\n");
+    assert_eq!(
+        parallel(&["--semaphore", "--fg", "--id", &name, "echo", "{}", "a"]).exit_code(0).text(),
+        "a\n"
+    );
+}
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn sem_leaves_background_commands_running() {
+    let folder = temp_dir();
+    let name = name("background");
+    let log = folder.path().join("log");
+    let behind = |line: &str| {
+        let mut command = face("sem", &["--id", &name, "-j2", line]);
+        command.stdout(File::options().append(true).create(true).open(&log).expect("open log"));
+        // What runs on in the background holds it.
+        Run::start(command.stderr(Stdio::Null)).wait().exit_code(0);
+    };
+    let gate = folder.path().join("gate");
+    let wait = format!("echo a; while ! [ -e {} ]; do sleep 0.05; done; echo c", path(&gate));
+    behind(&wait);
+    behind("echo b");
+    File::create(&gate).expect("the gate opens");
+    sem(&["--id", &name, "--wait"]).exit_code(0);
+    let mut lines: Vec<String> = file(&log).lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines, ["a", "b", "c"]);
+}
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn sem_runs_one_command_at_a_time() {
+    let folder = temp_dir();
+    let name = name("turns");
+    let taken = folder.path().join("taken");
+    let one = format!("mkdir {0} && sleep 0.1 && rmdir {0}", path(&taken));
+    let all: Vec<Run> = (0..4).map(|_| Run::start(&face("sem", &["--fg", "--id", &name, &one]))).collect();
+    for one in all {
+        one.wait().exit_code(0);
+    }
+}
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn sem_timeout_gives_up_or_runs_anyway() {
+    let name = name("patience");
+    let mut holder = Run::start(&face("sem", &["--fg", "--id", &name, "echo here; sleep 3"]));
+    holder.wait_until("the turn", |record| !record.outs[0].is_empty());
+    let late = sem(&["--fg", "--id", &name, "--st", "-0.1", "echo never"]).exit_code(1);
+    assert_eq!(late.text(), "");
+    let late = sem(&["--id", &name, "--st", "-0.1", "echo never"]).exit_code(1);
+    assert_eq!(late.text(), "");
+    let anyway = sem(&["--fg", "--id", &name, "--st", "0.1", "echo anyway"]).exit_code(0);
+    assert_eq!(anyway.text(), "anyway\n");
+    assert!(holder.record().done.is_none(), "the turn was still held");
+    holder.wait().exit_code(0);
+}
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn sem_slot_is_freed_when_its_holder_dies() {
+    let name = name("killed");
+    let line = "echo here; exec sleep 2 >/dev/null 2>&1";
+    let mut holder = Run::start(&face("sem", &["--fg", "--id", &name, line]));
+    holder.wait_until("the turn", |record| !record.outs[0].is_empty());
+    holder.signal(Signal::KILL);
+    let next = sem(&["--fg", "--id", &name, "echo mine"]).exit_code(0);
+    assert_eq!(next.text(), "mine\n");
+    assert!(next.wall < Duration::from_secs(30));
+    holder.wait().killed_by(Signal::KILL);
+}
+
+/// Values beside `--pipe` come from a silent named pipe. Neither the running jobs nor the end of
+/// the run wait for it.
+#[cfg(unix)] // A named pipe.
+#[test]
+fn missing_pipe_values_block_neither_jobs_nor_exit() {
+    use rustix::fs::{CWD, Mode, OFlags, mkfifoat, openat};
+    let folder = temp_dir();
+    let values = folder.path().join("values");
+    mkfifoat(CWD, &values, Mode::RWXU).expect("create FIFO");
+    let writer = openat(CWD, &values, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).expect("open FIFO");
+    rustix::io::write(&writer, b"one\n").expect("write to pipe");
+    let words = ["--pipe", "-N1", "-j2", "--lb", "cat; echo {}", "::::", path(&values)];
+    let mut live = Run::start(face("parallel", &words).stdin(Stdio::Piped));
+    live.write(b"1\n2\n3\n");
+    live.wait_until("the first job", |record| record.outs[0] == b"1\none\n");
+    rustix::io::write(&writer, b"two\n").expect("write to pipe");
+    live.wait_until("the second job", |record| record.outs[0] == b"1\none\n2\ntwo\n");
+    live.signal(Signal::TERM);
+    let ended = live.wait().killed_by(Signal::TERM);
+    assert!(ended.wall < Duration::from_secs(10), "{:?}", ended.wall);
+    drop(writer);
+}

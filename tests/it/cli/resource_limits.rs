@@ -1,0 +1,178 @@
+//! Machines that have run out of something, and odd circumstances. What mistakes lead to is in
+//! `messages.rs`.
+
+use super::{Run, minder, run_with_input};
+#[cfg(unix)]
+use super::{file, input, is_public, is_root, minder_as, path, temp_dir};
+#[cfg(unix)]
+use crate::support::KID;
+
+#[test]
+fn missing_column_is_reported_once() {
+    run_with_input("run -j4 KID echo-args {2}", &b"x\n".repeat(5000))
+        .exit_code(255)
+        .error_line(&["`{2}`", "second column"]);
+}
+
+#[test]
+fn backend_is_selected_by_the_environment() {
+    let mut command = minder("run -j3 KID echo-args ::: 1 2 3");
+    let last = if cfg!(windows) { "iocp" } else { "poll" };
+    let ended = Run::start(command.env("MINDER_BACKEND", last)).wait().exit_code(0).stderr("");
+    assert_eq!(ended.sorted(), ["\"1\"", "\"2\"", "\"3\""]);
+    Run::start(command.env("MINDER_BACKEND", "magic")).wait().exit_code(255).error_line(&["magic", last]);
+    let mut command = minder(&format!("run --backend {last} KID exit ::: 0"));
+    Run::start(command.env("MINDER_BACKEND", "magic")).wait().exit_code(0);
+}
+
+#[cfg(unix)] // A limit of descriptors.
+#[test]
+fn few_descriptors_only_slow_the_run() {
+    for backend in crate::support::backends() {
+        let lines: String = (0..600).map(|job| format!("{job:03}\n")).collect();
+        let line = format!("run -j100 --backend {backend} KID echo-args");
+        let ended = Run::start(minder_as("nofile=64", &line).stdin(input(lines.as_bytes())))
+            .wait()
+            .exit_code(0)
+            .stderr("");
+        let expected: Vec<String> = lines.lines().map(|line| format!("{line:?}")).collect();
+        assert_eq!(ended.sorted(), expected, "{backend}");
+    }
+}
+
+#[cfg(unix)] // The same.
+#[test]
+fn too_few_descriptors_for_one_job_fail_at_once() {
+    let mut kinds = 0;
+    for limit in (5..40).step_by(3) {
+        let ended =
+            Run::start(&minder_as(&format!("nofile={limit}"), "run -j4 KID echo-args ::: 1 2 3")).wait();
+        if ended.status.success() {
+            assert_eq!(ended.sorted().len(), 3, "{limit}: {ended:?}");
+            continue;
+        }
+        kinds += 1;
+        eprintln!("{limit}: {}", ended.err.trim_end());
+        assert!(ended.out.is_empty(), "{limit}: {ended:?}");
+        assert!(ended.wall < std::time::Duration::from_secs(10), "{limit}: {:?}", ended.wall);
+        if limit >= 14 {
+            ended.exit_code(255).error_line(&["too many open files"]);
+        }
+    }
+    assert!(kinds > 2, "even 5 descriptors were enough");
+}
+
+/// A user without other processes, also of the same test in another run. 65534 is
+/// the shared `nobody`.
+#[cfg(unix)]
+fn user(place: u32) -> u32 {
+    50_000 + 2 * (std::process::id() % 7_000) + place
+}
+
+#[cfg(unix)] // A limit of a user's processes.
+#[test]
+fn few_processes_only_slow_the_run() {
+    if !is_root() || !is_public(super::MINDER) {
+        crate::support::skip(format_args!("a limit of processes needs a user without any, and so root"));
+        return;
+    }
+    let folder = temp_dir();
+    let log = folder.path().join("log");
+    let lines: String = (0..60).map(|job| format!("{job:02}\n")).collect();
+    // Two guardians, a runner and its threads, and a few jobs that run long enough to meet.
+    let changes = format!("user={},nproc=14", user(0));
+    let mut command = minder_as(&changes, "run --no-record -j50");
+    command.arg(format!("{KID} sleep-ms 20; {KID} append {} {{}}", path(&log)));
+    let ended = Run::start(command.env("TMPDIR", folder.path()).stdin(input(lines.as_bytes()))).wait();
+    let mut ran: Vec<String> = file(&log).lines().map(str::to_owned).collect();
+    ran.sort();
+    eprintln!("{}", ended.err);
+    // A shell that finds no process for its own command fails; the job was run, once.
+    assert!(ran.windows(2).all(|pair| pair[0] != pair[1]), "run twice: {ran:?}");
+    let folder = super::temp_dir();
+    let log = folder.path().join("log");
+    let mut command = minder_as(&changes, &format!("run --no-record -j50 KID append {}", path(&log)));
+    let ended = Run::start(command.stdin(input(lines.as_bytes()))).wait().exit_code(0).stderr("");
+    assert_eq!(ended.sorted().join("\n") + "\n", lines);
+    let mut ran: Vec<String> = file(&log).lines().map(str::to_owned).collect();
+    ran.sort();
+    assert_eq!(ran.join("\n") + "\n", lines);
+}
+
+#[cfg(unix)] // The same.
+#[test]
+fn no_free_process_fails_at_once() {
+    if !is_root() || !is_public(super::MINDER) {
+        crate::support::skip(format_args!("a limit of processes needs a user without any, and so root"));
+        return;
+    }
+    for most in 1..=6 {
+        let ended = Run::start(&minder_as(
+            &format!("user={},nproc={most}", user(1)),
+            "run --no-record -j4 KID echo-args ::: 1 2",
+        ))
+        .wait();
+        eprintln!("{most}: {}", ended.err.trim_end());
+        if !ended.status.success() {
+            assert!(ended.out.is_empty(), "{most}: {ended:?}");
+            ended.exit_code(255).error_line(&["minder doctor"]);
+        }
+    }
+}
+
+#[cfg(unix)] // Signals.
+#[test]
+fn inherited_signal_dispositions_do_no_harm() {
+    // SIGCHLD ignored: the kernel would reap children before their status is read.
+    for changes in
+        ["ignore=17", "block=17", "ignore=17,block=2,block=15,block=1,block=18", "ignore=13,block=13"]
+    {
+        let ended = Run::start(&minder_as(changes, "run -j3 KID exit ::: 0 5 0 6 0")).wait().exit_code(2);
+        assert!(ended.err.contains("exit 5") && ended.err.contains("exit 6"), "{changes}: {}", ended.err);
+        let mut line = minder_as(changes, "run -j1");
+        line.arg("grep SigBlk /proc/self/status; : {}").args([":::", "1"]);
+        let blocked = Run::start(&line).wait();
+        if cfg!(target_os = "linux") {
+            assert_eq!(blocked.exit_code(0).text(), "SigBlk:\t0000000000000000\n", "{changes}");
+        }
+    }
+}
+
+#[cfg(unix)] // A limit of the size of files.
+#[test]
+fn file_size_limit_is_a_full_disk_for_us_and_a_signal_for_jobs() {
+    let folder = temp_dir();
+    let kid = crate::support::TEST_CHILD;
+    let run = |words: &str| {
+        let mut command = super::from("/bin/sh", "-c");
+        command.arg(format!("ulimit -f 1; exec \"$0\" run {words}")).arg(super::MINDER);
+        Run::start(command.current_dir(folder.path()).env("MINDER_STATE_DIR", folder.path())).wait()
+    };
+    // One block of 512 or 1024 bytes.
+    let ended =
+        run(&format!("--no-record --joblog log -j1 \"{kid}\" exit ::: $(seq 0 9999 | sed 's/.*/0/')"))
+            .exit_code(255);
+    assert!(ended.err.contains("file too large"), "{ended:?}");
+    let ended = run(&format!("--no-record 'echo {{}}; \"{kid}\" spew 100000 >large' ::: 1")).exit_code(1);
+    assert!(ended.text() == "1\n" && ended.err.contains("1 failed"), "{ended:?}");
+}
+
+#[cfg(unix)] // A limit of the stack.
+#[test]
+fn too_small_stack_is_reported() {
+    for (limit, code) in [(64, 255), (1024, 0)] {
+        let mut command = super::from("/bin/sh", "-c");
+        command.arg(format!("ulimit -s {limit}; exec \"$0\" run --no-record echo ::: a")).arg(super::MINDER);
+        let ended = Run::start(&command).wait().exit_code(code);
+        assert_eq!(ended.err.contains("stack may have 64 KiB only"), code != 0, "{ended:?}");
+    }
+}
+
+#[test]
+fn dry_run_fails_the_jobs_that_a_run_would_fail() {
+    for (words, code) in [("-x a -y", 2_u8), ("a b", 0)] {
+        let mut command = super::minder("run --no-record --dry-run --no-dash-values echo :::");
+        let ended = Run::start(command.args(words.split(' '))).wait().exit_code(code.into());
+        assert_eq!(ended.err.lines().count(), usize::from(code), "{ended:?}");
+    }
+}

@@ -1,0 +1,400 @@
+//! One descriptor for a foreign loop: readable while a wait would return at once.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use minder::{Events, Interest, Poller, Token};
+
+use super::{counter, look, lower, names, open, raise, settle, tokens, wait_events};
+use crate::support::{alone, each_backend, patience, readable};
+
+const LONG: Duration = Duration::from_secs(20);
+const SHORT: Duration = Duration::from_millis(10);
+
+/// Nothing is readable, or else once, and the wait that follows finds nothing.
+fn assert_quiet(poller: &Poller, news: BorrowedFd<'_>, what: &str) {
+    for _ in 0..2 {
+        if !readable(news, SHORT) {
+            return;
+        }
+        assert_eq!(look(poller), [], "{what}");
+    }
+    assert!(!readable(news, SHORT), "{what}: readable again and again, with nothing to tell");
+}
+
+#[test]
+fn ready_source_is_announced_until_served() {
+    each_backend(|name| {
+        for before in [false, true] {
+            let poller = open(name);
+            let source = counter();
+            poller.add(&source, Token(1), Interest::READABLE).expect("add source");
+            if before {
+                raise(&source);
+            }
+            let news = poller.poll_handle().expect("get poll handle");
+            if !before {
+                assert_quiet(&poller, news, "nothing is ready");
+                raise(&source);
+            }
+            for round in 0..3 {
+                assert!(readable(news, LONG), "round {round}: it is ready");
+                assert_eq!(tokens(&poller), [1]);
+            }
+            lower(&source);
+            assert_quiet(&poller, news, "it was served");
+            // Many times, so that a report of an earlier time shows.
+            for round in 0..50 {
+                raise(&source);
+                assert!(readable(news, LONG), "round {round}");
+                if round % 2 == 0 {
+                    assert_eq!(tokens(&poller), [1]);
+                }
+                lower(&source);
+                assert_eq!(tokens(&poller), [0; 0]);
+            }
+            assert_quiet(&poller, news, "it was served");
+        }
+    });
+}
+
+/// The descriptor is taken once, and watched by its own thread while sources change.
+#[test]
+fn changes_of_sources_are_announced() {
+    each_backend(|name| {
+        let poller = open(name);
+        let ready = counter();
+        let other = counter();
+        raise(&ready);
+        let news = poller.poll_handle().expect("get poll handle");
+        assert_quiet(&poller, news, "there is no source");
+        poller.add(&ready, Token(1), Interest::READABLE).expect("add source");
+        assert!(readable(news, LONG), "a source that was ready when it was added");
+        assert_eq!(tokens(&poller), [1]);
+        poller.delete(&ready).expect("delete source");
+        assert_quiet(&poller, news, "it was deleted");
+        poller.add(&other, Token(2), Interest::READABLE).expect("add source");
+        assert_quiet(&poller, news, "another one that is not ready");
+        poller.modify(&other, Token(3), Interest::WRITABLE).expect("modify source");
+        assert!(readable(news, LONG), "it has room");
+        assert_eq!(tokens(&poller), [3]);
+        poller.modify(&other, Token(4), Interest::READABLE).expect("modify source");
+        assert_quiet(&poller, news, "nobody asks for room any more");
+        // A source that was reported once is not announced again until it is modified.
+        poller.add(&ready, Token(5), Interest::READABLE.oneshot()).expect("add source");
+        assert!(readable(news, LONG));
+        assert_eq!(tokens(&poller), [5]);
+        assert_quiet(&poller, news, "told once");
+        poller.modify(&ready, Token(6), Interest::READABLE.oneshot()).expect("modify source");
+        assert!(readable(news, LONG), "still ready");
+        assert_eq!(tokens(&poller), [6]);
+    });
+}
+
+#[test]
+fn hundreds_of_unserved_sources_are_announced() {
+    each_backend(|name| {
+        let poller = open(name);
+        let sources: Vec<_> = (0..600).map(|_| counter()).collect();
+        for (token, source) in (0..).zip(&sources) {
+            poller.add(source, Token(token), Interest::READABLE).expect("add source");
+        }
+        let news = poller.poll_handle().expect("get poll handle");
+        assert_quiet(&poller, news, "nothing is ready");
+        sources.iter().for_each(raise);
+        let mut left = 600;
+        let until = patience();
+        while left > 0 {
+            assert!(readable(news, LONG) && Instant::now() < until, "{left} are left");
+            for token in tokens(&poller) {
+                lower(&sources[token as usize]);
+                left -= 1;
+            }
+        }
+        assert_quiet(&poller, news, "all were served");
+    });
+}
+
+#[test]
+fn timers_are_announced_whenever_added() {
+    each_backend(|name| {
+        for before in [false, true] {
+            let poller = open(name);
+            let add = |token: u64, time: u64| {
+                let deadline = Instant::now() + Duration::from_millis(time);
+                poller.add_timer(Token(token), deadline, Duration::ZERO).expect("add timer");
+                deadline
+            };
+            let early = before.then(|| add(1, 5));
+            let news = poller.poll_handle().expect("get poll handle");
+            let deadline = early.unwrap_or_else(|| {
+                assert_quiet(&poller, news, "there is no timer");
+                add(1, 5)
+            });
+            let until = patience();
+            while look(&poller).is_empty() {
+                assert!(readable(news, LONG) && Instant::now() < until, "the timer is no news");
+            }
+            assert!(Instant::now() >= deadline, "early");
+            assert_quiet(&poller, news, "it was told");
+            // An earlier one behind a later one.
+            let far = add(2, 60_000);
+            assert_quiet(&poller, news, "it is far away");
+            let near = add(3, 5);
+            assert!(readable(news, LONG) && Instant::now() < far, "the earlier one was passed over");
+            assert_eq!(names(&wait_events(&poller, near)), [3]);
+            assert_quiet(&poller, news, "the far one is left");
+            poller.delete_timer(Token(2)).expect("delete timer");
+            assert_quiet(&poller, news, "no timer is left");
+        }
+    });
+}
+
+/// Our own wait with a deadline in between takes nothing from the foreign loop.
+#[test]
+fn own_wait_keeps_timers_for_the_foreign_loop() {
+    each_backend(|name| {
+        let poller = open(name);
+        let news = poller.poll_handle().expect("get poll handle");
+        for round in 0..10 {
+            let deadline = Instant::now() + Duration::from_millis(8);
+            poller.add_timer(Token(round), deadline, Duration::ZERO).expect("add timer");
+            let mut told = wait_events(&poller, Instant::now() + Duration::from_millis(2));
+            let until = patience();
+            while told.is_empty() {
+                assert!(readable(news, LONG) && Instant::now() < until, "the timer was forgotten");
+                told = look(&poller);
+            }
+            assert!(names(&told) == [round] && Instant::now() >= deadline, "{told:?}");
+        }
+    });
+}
+
+#[test]
+fn wake_is_announced() {
+    each_backend(|name| {
+        let poller = open(name);
+        let waker = poller.waker();
+        let news = poller.poll_handle().expect("get poll handle");
+        for round in 0..20 {
+            if round == 1 {
+                assert_quiet(&poller, news, "nobody rang");
+            }
+            waker.wake().expect("wake poller");
+            assert!(readable(news, LONG), "round {round}");
+            let mut events = Events::new();
+            poller.wait(&mut events, Some(Instant::now())).expect("wait for events");
+            assert!(events.woken(), "round {round}");
+        }
+        assert_quiet(&poller, news, "all wakes were heard");
+        // From another thread, while the foreign loop sleeps.
+        std::thread::scope(|scope| {
+            let foreign = scope.spawn(move || readable(news, LONG));
+            settle();
+            waker.wake().expect("wake poller");
+            assert!(foreign.join().expect("the foreign loop"));
+        });
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn process_exit_is_announced() {
+    use minder::Source;
+    each_backend(|name| {
+        let poller = open(name);
+        let news = poller.poll_handle().expect("get poll handle");
+        assert_quiet(&poller, news, "there is no process");
+        let mut child = crate::support::quiet_child("sleep-ms 30").spawn().expect("spawn test child");
+        poller.add(Source::process(child.id()), Token(1), Interest::READABLE).expect("add process");
+        let until = patience();
+        while look(&poller).is_empty() {
+            assert!(readable(news, LONG) && Instant::now() < until, "its end is no news");
+        }
+        child.wait().expect("wait for child");
+        assert!(readable(news, LONG), "told until it is deleted");
+        assert_eq!(tokens(&poller), [1]);
+        poller.delete(Source::process(child.id())).expect("delete source");
+        assert_quiet(&poller, news, "it was deleted");
+    });
+}
+
+/// Every backend within every other one: the outer waits, the inner has the sources.
+#[test]
+fn poller_can_watch_another_poller() {
+    each_backend(|outer| {
+        each_backend(|inner| {
+            let outer = open(outer);
+            let inner = open(inner);
+            let source = counter();
+            inner.add(&source, Token(7), Interest::READABLE).expect("add source");
+            outer
+                .add(&inner.poll_handle().expect("get poll handle"), Token(1), Interest::READABLE)
+                .expect("add source");
+            for round in 0..20 {
+                raise(&source);
+                let until = patience();
+                while look(&inner).is_empty() {
+                    assert_eq!(names(&wait_events(&outer, until)), [1], "round {round}");
+                }
+                lower(&source);
+                assert_eq!(look(&inner), [], "round {round}");
+            }
+            // From another thread, while the outer one waits.
+            for _ in 0..10 {
+                while !wait_events(&outer, Instant::now() + Duration::from_millis(2)).is_empty() {
+                    assert_eq!(look(&inner), []);
+                }
+                std::thread::scope(|scope| {
+                    let waiting = scope.spawn(|| wait_events(&outer, patience()));
+                    settle();
+                    raise(&source);
+                    assert_eq!(names(&waiting.join().expect("join waiter")), [1]);
+                });
+                assert_eq!(tokens(&inner), [7]);
+                lower(&source);
+            }
+            outer.delete(&inner.poll_handle().expect("get poll handle")).expect("delete source");
+        });
+    });
+}
+
+/// The thread that was the first to watch, and so did something on the backend's behalf, ends.
+#[test]
+fn readiness_is_announced_after_the_requesting_thread_exited() {
+    each_backend(|name| {
+        let poller = open(name);
+        let source = counter();
+        std::thread::scope(|scope| {
+            let asker = scope.spawn(|| {
+                poller.add(&source, Token(1), Interest::READABLE).expect("add source");
+                poller.poll_handle().expect("get poll handle");
+                tokens(&poller)
+            });
+            assert_eq!(asker.join().expect("join asker"), [0; 0]);
+        });
+        let news = poller.poll_handle().expect("get poll handle");
+        assert_quiet(&poller, news, "nothing is ready");
+        for _ in 0..5 {
+            raise(&source);
+            assert!(readable(news, LONG));
+            assert_eq!(tokens(&poller), [1]);
+            lower(&source);
+            assert_quiet(&poller, news, "it was served");
+        }
+    });
+}
+
+/// How many threads of this process watch in the place of a foreign loop.
+#[cfg(target_os = "linux")]
+fn heralds() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("list directory").flatten();
+    let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+    names.filter(|name| name.trim_end() == "minder news").count()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn notifier_thread_exits_with_its_poller() {
+    alone("poller::foreign_loop::notifier_thread_exits_with_its_poller", || {
+        each_backend(|name| {
+            let before = crate::support::open_descriptors();
+            for ready in [false, true] {
+                for _ in 0..20 {
+                    let poller = open(name);
+                    let source = counter();
+                    poller.add(&source, Token(1), Interest::READABLE).expect("add source");
+                    assert_eq!(heralds(), 0, "a thread that nobody asked for");
+                    if ready {
+                        raise(&source);
+                        assert!(readable(poller.poll_handle().expect("get poll handle"), LONG));
+                    } else {
+                        poller.poll_handle().expect("get poll handle");
+                        poller.poll_handle().expect("get poll handle");
+                    }
+                    let until = patience();
+                    while heralds() != usize::from(name == "poll") {
+                        assert!(Instant::now() < until, "{} threads", heralds());
+                    }
+                    drop(poller);
+                    // The kernel lists a thread for a moment after it was joined.
+                    let until = patience();
+                    while heralds() != 0 {
+                        assert!(Instant::now() < until, "the thread lives on");
+                    }
+                }
+            }
+            assert_eq!(crate::support::open_descriptors(), before, "descriptors are left");
+        });
+    });
+}
+
+/// Two threads ask at once, while a third one changes sources.
+#[test]
+fn many_threads_may_request_the_handle() {
+    each_backend(|name| {
+        for _ in 0..20 {
+            let poller = open(name);
+            let source = counter();
+            raise(&source);
+            std::thread::scope(|scope| {
+                let ask = || readable(poller.poll_handle().expect("get poll handle").as_fd(), LONG);
+                let asking: Vec<_> = (0..3).map(|_| scope.spawn(ask)).collect();
+                poller.add(&source, Token(1), Interest::READABLE).expect("add source");
+                assert!(asking.into_iter().all(|thread| thread.join().expect("join thread")));
+            });
+            assert_eq!(tokens(&poller), [1]);
+        }
+    });
+}
+
+/// A caller that failed without a free descriptor may retry.
+#[test]
+fn poll_handle_is_retried_after_a_failure() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    alone("poller::foreign_loop::poll_handle_is_retried_after_a_failure", || {
+        each_backend(|name| {
+            let poller = open(name);
+            let source = counter();
+            poller.add(&source, Token(1), Interest::READABLE).expect("add source");
+            assert_eq!(tokens(&poller), [0; 0]);
+            let before = getrlimit(Resource::Nofile);
+            setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..before }).expect("set resource limit");
+            let refused = poller.poll_handle().map(drop);
+            setrlimit(Resource::Nofile, before).expect("set resource limit");
+            if let Err(error) = refused {
+                assert_eq!(error.kind(), minder::ErrorKind::Exhausted, "{error}");
+            }
+            let news = poller.poll_handle().expect("get poll handle");
+            // Another thread waits, too: the descriptor is the same ever after.
+            std::thread::scope(|scope| {
+                assert_eq!(scope.spawn(|| tokens(&poller)).join().expect("join thread"), [0; 0]);
+            });
+            raise(&source);
+            rustix::io::fcntl_getfd(news).expect("it is open");
+            assert!(readable(news, LONG), "it is ready");
+            assert_eq!(tokens(&poller), [1]);
+        });
+    });
+}
+
+/// A thread that waits keeps its deadline when another one asks for news.
+#[test]
+fn poll_handle_delays_no_deadline() {
+    each_backend(|name| {
+        let poller = &open(name);
+        let later = Instant::now() + Duration::from_secs(3600);
+        poller.add_timer(Token(1), later, Duration::ZERO).expect("add timer");
+        for _ in 0..3 {
+            std::thread::scope(|scope| {
+                let near = Instant::now() + Duration::from_millis(40);
+                let waiting = scope.spawn(move || wait_events(poller, near));
+                settle();
+                poller.poll_handle().expect("get poll handle");
+                assert_eq!(waiting.join().expect("join waiter"), []);
+                let late = Instant::now() - near;
+                assert!(late < LONG / 2, "the deadline was put off by {late:?}");
+            });
+        }
+    });
+}

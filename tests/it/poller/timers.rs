@@ -1,0 +1,293 @@
+//! Timers: in time and never early, few wake-ups, and no interplay with what else a poller watches.
+
+use std::time::{Duration, Instant};
+
+use minder::{ErrorKind, Events, Interest, Poller, Readiness, Token};
+
+use super::{counter, each_source, expect, look, lower, names, open, raise, settle, soon, wait_events};
+use crate::support::{each_backend, patience};
+
+const NONE: Duration = Duration::ZERO;
+
+fn millis(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+fn timer(token: u64) -> Readiness {
+    let poller = Poller::new().expect("create poller");
+    poller.add_timer(Token(token), Instant::now(), NONE).expect("add timer");
+    look(&poller)[0]
+}
+
+#[test]
+fn timer_is_reported_once_with_its_token() {
+    each_backend(|name| {
+        let poller = open(name);
+        let deadline = Instant::now() + millis(2);
+        poller.add_timer(Token(3), deadline, NONE).expect("add timer");
+        let told = wait_events(&poller, patience());
+        assert!(Instant::now() >= deadline, "early");
+        assert_eq!(names(&told), [3]);
+        let one = told[0];
+        assert!(one.expired && !one.readable && !one.writable && !one.closed, "{one:?}");
+        assert_eq!(one, timer(3), "the same on every backend");
+        assert_eq!(wait_events(&poller, Instant::now() + millis(3)), [], "told twice");
+    });
+}
+
+#[test]
+fn timer_is_never_early() {
+    each_backend(|name| {
+        let poller = open(name);
+        let mut events = Events::new();
+        for round in 0..300u64 {
+            let deadline = Instant::now() + Duration::from_nanos(100_000 + round * 2_801);
+            // Some waits have their own deadline before that, or behind it.
+            poller.add_timer(Token(round), deadline, NONE).expect("add timer");
+            let own = match round % 3 {
+                0 => None,
+                1 => Some(deadline - Duration::from_micros(50)),
+                _ => Some(patience()),
+            };
+            while poller.wait(&mut events, own).expect("wait for events") == 0 {
+                let own = own.expect("a wait without a deadline ends with something to tell");
+                assert!(Instant::now() >= own, "the wait ended early");
+            }
+            assert!(Instant::now() >= deadline, "{:?} early", deadline - Instant::now());
+            assert_eq!(events.iter().map(|ready| ready.token).collect::<Vec<_>>(), [Token(round)]);
+        }
+    });
+}
+
+#[test]
+fn timers_with_tolerance_share_wakeups() {
+    each_backend(|name| {
+        let poller = open(name);
+        let start = Instant::now() + millis(5);
+        for number in 0..100 {
+            poller.add_timer(Token(number), start + millis(number), millis(20)).expect("add timer");
+        }
+        let mut waits = 0;
+        let mut told = Vec::new();
+        let mut events = Events::new();
+        while told.len() < 100 {
+            poller.wait(&mut events, Some(patience())).expect("wait for events");
+            let now = Instant::now();
+            waits += 1;
+            for ready in events.iter() {
+                assert!(now >= start + millis(ready.token.0), "early");
+                told.push(ready.token.0);
+            }
+        }
+        // 0 to 20 at 20, 21 to 41 at 41, … On a busy machine later ones come together.
+        assert!(waits <= 8, "{waits} waits for 100 timers");
+        assert_eq!(told, (0..100).collect::<Vec<_>>(), "by their deadlines");
+    });
+}
+
+/// A wait that ends for another reason also reports due timers.
+#[test]
+fn wait_ended_by_a_source_also_reports_due_timers() {
+    each_source(|name| {
+        let poller = open(name);
+        let source = counter();
+        poller.add(&source, Token(1), Interest::READABLE).expect("add source");
+        poller.add_timer(Token(2), Instant::now(), Duration::from_secs(3600)).expect("add timer");
+        poller.add_timer(Token(3), Instant::now() + Duration::from_secs(60), NONE).expect("add timer");
+        raise(&source);
+        assert_eq!(names(&soon(&poller)), [1, 2]);
+    });
+}
+
+#[test]
+fn timers_follow_sources_in_deadline_order() {
+    each_source(|name| {
+        let poller = open(name);
+        let source = counter();
+        raise(&source);
+        poller.add(&source, Token(50), Interest::READABLE).expect("add source");
+        let now = Instant::now();
+        for (token, back) in [(4, 1), (1, 4), (3, 2), (2, 3)] {
+            poller.add_timer(Token(token), now - millis(back), NONE).expect("add timer");
+        }
+        let mut events = Events::new();
+        assert_eq!(poller.wait(&mut events, Some(now)).expect("wait for events"), 5);
+        let told: Vec<_> = events.iter().map(|ready| ready.token.0).collect();
+        assert_eq!(told, [50, 1, 2, 3, 4]);
+    });
+}
+
+#[test]
+fn timer_and_source_may_share_a_token() {
+    each_source(|name| {
+        let poller = open(name);
+        let source = counter();
+        poller.add(&source, Token(1), Interest::READABLE).expect("add source");
+        poller.add_timer(Token(1), Instant::now(), NONE).expect("add timer");
+        raise(&source);
+        let told = look(&poller);
+        assert_eq!(names(&told), [1, 1]);
+        assert!(told.iter().any(|one| one.expired && !one.readable), "{told:?}");
+        assert!(told.iter().any(|one| one.readable && !one.expired), "{told:?}");
+        poller.delete(&source).expect("delete source");
+        poller.add_timer(Token(1), Instant::now(), NONE).expect("free again");
+        assert!(matches!(look(&poller)[..], [one] if one.expired && !one.readable));
+    });
+}
+
+#[test]
+fn timer_is_deleted_once_and_not_added_twice() {
+    each_backend(|name| {
+        let poller = open(name);
+        let soon = Instant::now() + millis(5);
+        poller.add_timer(Token(1), soon, NONE).expect("add timer");
+        let error = poller.add_timer(Token(1), soon, NONE).expect_err("twice");
+        assert!(error.kind() == ErrorKind::InvalidInput && error.to_string().contains('1'), "{error}");
+        poller.delete_timer(Token(1)).expect("delete timer");
+        assert_eq!(poller.delete_timer(Token(1)).expect_err("gone").kind(), ErrorKind::Unknown);
+        assert_eq!(wait_events(&poller, soon + millis(3)), [], "told though it was deleted");
+        // One that was reported is gone, too.
+        poller.add_timer(Token(1), soon, NONE).expect("free again");
+        expect(&poller, &[1]);
+        assert_eq!(poller.delete_timer(Token(1)).expect_err("told").kind(), ErrorKind::Unknown);
+        // What is due and was not reported can be deleted.
+        poller.add_timer(Token(2), soon, NONE).expect("add timer");
+        poller.delete_timer(Token(2)).expect("delete timer");
+        expect(&poller, &[]);
+    });
+}
+
+#[test]
+fn timer_added_during_a_wait_ends_it_in_time() {
+    each_backend(|name| {
+        let poller = open(name);
+        for round in 0..40 {
+            let limit = Duration::from_secs(10);
+            let start = Instant::now();
+            std::thread::scope(|scope| {
+                // Without a deadline, with one, and with a later timer.
+                if round % 3 == 2 {
+                    poller.add_timer(Token(9), start + 2 * limit, NONE).expect("add timer");
+                }
+                let waiting = scope.spawn(|| wait_events(&poller, start + 2 * limit));
+                if round % 4 == 0 {
+                    settle();
+                }
+                let deadline = Instant::now() + millis(2);
+                poller.add_timer(Token(round), deadline, NONE).expect("add timer");
+                assert_eq!(names(&waiting.join().expect("join waiter")), [round]);
+                let now = Instant::now();
+                assert!(now >= deadline && now < start + limit, "{:?} after {deadline:?}", now - start);
+            });
+            let _ = poller.delete_timer(Token(9));
+        }
+    });
+}
+
+/// Two threads wait, one with its own near deadline. When it leaves, the other one reports the
+/// timer.
+#[test]
+fn exiting_waiter_takes_no_timer_along() {
+    each_backend(|name| {
+        let poller = open(name);
+        let start = Instant::now();
+        let limit = Duration::from_secs(10);
+        for round in 0..30u64 {
+            std::thread::scope(|scope| {
+                let long = scope.spawn(|| wait_events(&poller, start + 4 * limit));
+                let short = scope.spawn(|| wait_events(&poller, Instant::now() + millis(3)));
+                if round % 2 == 0 {
+                    std::thread::park_timeout(millis(round % 4));
+                }
+                // The nudged thread may be the one that leaves before that.
+                poller.add_timer(Token(round), Instant::now() + millis(6), NONE).expect("add timer");
+                let mut told = short.join().expect("join short wait");
+                if told.is_empty() {
+                    told = long.join().expect("join long wait");
+                } else {
+                    poller.notify().expect("wake poller");
+                    assert_eq!(long.join().expect("join long wait"), []);
+                }
+                assert_eq!(names(&told), [round]);
+                assert!(start.elapsed() < limit, "the timer came with the deadline of the wait");
+            });
+        }
+    });
+}
+
+#[test]
+fn ten_thousand_timers_expire_in_order() {
+    each_backend(|name| {
+        let poller = open(name);
+        let start = Instant::now() + millis(10);
+        let at = |number: u64| start + Duration::from_micros(number * 7_919 % 10_000 * 5);
+        for number in 0..10_000 {
+            poller.add_timer(Token(number), at(number), millis(1)).expect("add timer");
+        }
+        // One in ten goes again.
+        (0..10_000).step_by(10).for_each(|number| poller.delete_timer(Token(number)).expect("delete timer"));
+        let mut events = Events::new();
+        let mut told = Vec::new();
+        let mut waits = 0;
+        while told.len() < 9_000 {
+            poller.wait(&mut events, Some(patience())).expect("wait for events");
+            let now = Instant::now();
+            waits += 1;
+            for ready in events.iter() {
+                assert!(now >= at(ready.token.0), "early");
+                told.push(ready.token.0);
+            }
+        }
+        // 50 ms of deadlines, each a millisecond tolerant.
+        assert!(waits <= 60, "{waits} waits");
+        assert!(told.windows(2).all(|pair| at(pair[0]) <= at(pair[1])), "not by their deadlines");
+        assert_eq!(wait_events(&poller, Instant::now() + millis(2)), []);
+        let mut tokens = told;
+        tokens.sort_unstable();
+        tokens.dedup();
+        assert!(tokens.len() == 9_000 && tokens.iter().all(|token| token % 10 != 0));
+    });
+}
+
+/// A timer that never comes bounds nothing and breaks nothing.
+#[test]
+fn timer_at_the_latest_instant_is_kept() {
+    each_backend(|name| {
+        let poller = open(name);
+        let latest = (0..63).rev().fold(Instant::now(), |latest, bit| {
+            latest.checked_add(Duration::from_secs(1 << bit)).unwrap_or(latest)
+        });
+        poller.add_timer(Token(1), latest, Duration::MAX).expect("add timer");
+        poller.add_timer(Token(2), latest, NONE).expect("add timer");
+        let until = Instant::now() + millis(5);
+        assert_eq!(wait_events(&poller, until), []);
+        assert!(Instant::now() >= until);
+        poller.add_timer(Token(3), until, Duration::MAX).expect("add timer");
+        assert_eq!(names(&look(&poller)), [3], "a look takes what is due");
+        poller.delete_timer(Token(1)).expect("delete timer");
+        poller.delete_timer(Token(2)).expect("delete timer");
+    });
+}
+
+/// A source that is never served does not keep timers from expiring.
+#[test]
+fn timers_expire_beside_a_busy_source() {
+    each_source(|name| {
+        let poller = open(name);
+        let source = counter();
+        raise(&source);
+        poller.add(&source, Token(1000), Interest::READABLE).expect("add source");
+        let start = Instant::now();
+        (0..10).for_each(|number| {
+            poller.add_timer(Token(number), start + millis(number), NONE).expect("add timer");
+        });
+        let mut left = 10;
+        while left > 0 {
+            let told = wait_events(&poller, patience());
+            assert!(told.iter().any(|one| one.token == Token(1000)), "the source is ready");
+            left -= told.iter().filter(|one| one.expired).count();
+            assert!(start.elapsed() < Duration::from_secs(10), "{left} timers did not come");
+        }
+        lower(&source);
+    });
+}

@@ -1,0 +1,235 @@
+//! How often a source is reported: one-shot and edge.
+
+use std::io::{Read, Write};
+
+use minder::{ErrorKind, Interest, Poller, Token};
+
+use super::{
+    await_hang_up, counter, each_source, expect, expect_since, has_edge, lower, names, open, pair, pipe,
+    raise, settle, tokens, wait_events,
+};
+use crate::support::{each_backend, patience};
+
+const ONCE: Interest = Interest::READABLE.oneshot();
+
+#[test]
+fn oneshot_is_reported_once_until_modified() {
+    each_backend(|name| {
+        let poller = open(name);
+        let (mut reader, mut writer) = pipe().expect("create pipe");
+        poller.add(&reader, Token(1), ONCE).expect("add source");
+        expect(&poller, &[]);
+        writer.write_all(b"a").expect("write bytes");
+        expect(&poller, &[1]);
+        for _ in 0..3 {
+            expect_since(&poller, &[], "told twice");
+        }
+        writer.write_all(b"b").expect("write bytes");
+        expect_since(&poller, &[], "more bytes do not matter");
+        // Still ready: reported again at once, by its new token.
+        poller.modify(&reader, Token(2), ONCE).expect("modify source");
+        expect(&poller, &[2]);
+        expect_since(&poller, &[], "told twice");
+        // Served, and changed: silent until there is more.
+        reader.read_exact(&mut [0; 2]).expect("two bytes");
+        poller.modify(&reader, Token(3), ONCE).expect("modify source");
+        expect_since(&poller, &[], "an empty pipe");
+        writer.write_all(b"c").expect("write bytes");
+        expect(&poller, &[3]);
+        // Another interest makes it level-triggered.
+        poller.modify(&reader, Token(4), Interest::READABLE).expect("modify source");
+        expect(&poller, &[4]);
+        expect(&poller, &[4]);
+    });
+}
+
+#[test]
+fn disarmed_source_can_be_deleted_and_added_again() {
+    each_source(|name| {
+        let poller = open(name);
+        let other = counter();
+        let source = counter();
+        poller.add(&other, Token(9), Interest::READABLE).expect("add source");
+        poller.add(&source, Token(1), ONCE).expect("add source");
+        raise(&source);
+        expect(&poller, &[1]);
+        let error = poller.add(&source, Token(2), ONCE).expect_err("a silent one is registered");
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+        poller.delete(&source).expect("delete source");
+        assert_eq!(poller.delete(&source).expect_err("gone").kind(), ErrorKind::NotFound);
+        expect(&poller, &[]);
+        poller.add(&source, Token(3), ONCE).expect("add source");
+        expect(&poller, &[3]);
+        raise(&other);
+        expect_since(&poller, &[9], "its neighbour is told as ever");
+    });
+}
+
+/// Hang-ups cannot be left out of what poll(2) and epoll(7) report; a disarmed source can be
+/// ignored.
+#[test]
+fn hangup_of_a_disarmed_source_is_not_reported() {
+    each_backend(|name| {
+        let poller = open(name);
+        let (ours, theirs) = pair().expect("create socket pair");
+        poller.add(&ours, Token(1), ONCE).expect("add source");
+        (&theirs).write_all(b"x").expect("write bytes");
+        expect(&poller, &[1]);
+        (&ours).read_exact(&mut [0]).expect("read bytes");
+        drop(theirs);
+        await_hang_up(&ours);
+        for _ in 0..3 {
+            expect_since(&poller, &[], "the hang-up of a silent source");
+        }
+        poller.modify(&ours, Token(2), ONCE).expect("modify source");
+        let ready = wait_events(&poller, patience());
+        assert!(names(&ready) == [2] && ready[0].closed, "{ready:?}");
+        expect_since(&poller, &[], "a hang-up, too, is told once");
+    });
+}
+
+/// Three threads wait: what is reported once is reported to one of them.
+#[test]
+fn oneshot_is_reported_to_one_of_many_threads() {
+    each_source(|name| {
+        let poller = open(name);
+        let source = counter();
+        let end = counter();
+        for round in 0..30 {
+            poller.add(&source, Token(1), ONCE).expect("add source");
+            poller.add(&end, Token(2), Interest::READABLE).expect("add source");
+            let told: usize = std::thread::scope(|scope| {
+                let wait = || {
+                    let mut told = 0;
+                    loop {
+                        let ready = names(&wait_events(&poller, patience()));
+                        told += ready.iter().filter(|&&token| token == 1).count();
+                        if ready.contains(&2) {
+                            return told;
+                        }
+                        assert!(!ready.is_empty(), "nobody told the end");
+                    }
+                };
+                let waiting: Vec<_> = (0..3).map(|_| scope.spawn(wait)).collect();
+                if round % 2 == 0 {
+                    std::thread::yield_now();
+                }
+                raise(&source);
+                raise(&end);
+                waiting.into_iter().map(|thread| thread.join().expect("join waiter")).sum()
+            });
+            // The end may have been reported before.
+            let mut rest = 0;
+            let until = patience();
+            while told + rest == 0 && std::time::Instant::now() < until {
+                rest += tokens(&poller).iter().filter(|&&token| token == 1).count();
+                assert!(rest > 0 || !super::is_prompt(), "nobody was told, round {round}");
+            }
+            rest += tokens(&poller).iter().filter(|&&token| token == 1).count();
+            assert_eq!(told + rest, 1, "round {round}");
+            lower(&source);
+            lower(&end);
+            poller.delete(&source).expect("delete source");
+            poller.delete(&end).expect("delete source");
+        }
+    });
+}
+
+/// Whether the backend has edges; if it has none, that it returns an error and registers nothing.
+fn has_edges(poller: &Poller) -> bool {
+    let source = counter();
+    let result = poller.add(&source, Token(1), Interest::READABLE.edge());
+    if has_edge(poller.backend()) {
+        result.expect("edge");
+        poller.delete(&source).expect("delete source");
+        return true;
+    }
+    let error = result.expect_err("it has no edges");
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    raise(&source);
+    expect_since(poller, &[], "what was refused is watched");
+    assert_eq!(poller.delete(&source).expect_err("not there").kind(), ErrorKind::NotFound);
+    // A change that is refused changes nothing.
+    poller.add(&source, Token(2), Interest::READABLE).expect("add source");
+    let error = poller.modify(&source, Token(3), Interest::READABLE.edge()).expect_err("no edges");
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    expect(poller, &[2]);
+    poller.delete(&source).expect("delete source");
+    false
+}
+
+#[test]
+fn edge_is_reported_only_with_new_readiness() {
+    each_backend(|name| {
+        let poller = open(name);
+        if !has_edges(&poller) {
+            return;
+        }
+        let (mut reader, mut writer) = pipe().expect("create pipe");
+        poller.add(&reader, Token(1), Interest::READABLE.edge()).expect("add source");
+        expect(&poller, &[]);
+        for round in 0..20 {
+            writer.write_all(b"a").expect("write bytes");
+            expect_since(&poller, &[1], &format!("it became ready, round {round}"));
+            expect_since(&poller, &[], &format!("no news, round {round}"));
+            writer.write_all(b"b").expect("write bytes");
+            expect_since(&poller, &[1], &format!("more came, round {round}"));
+            expect_since(&poller, &[], &format!("no news, round {round}"));
+            reader.read_exact(&mut [0]).expect("read bytes");
+            expect_since(&poller, &[], "a byte that is left is no news");
+            reader.read_exact(&mut [0]).expect("read bytes");
+            expect_since(&poller, &[], "an empty pipe is no news");
+        }
+        drop(writer);
+        let ready = wait_events(&poller, patience());
+        assert!(names(&ready) == [1] && ready[0].closed, "a hang-up is news: {ready:?}");
+    });
+}
+
+#[test]
+fn edge_is_reported_at_once_and_after_modify() {
+    each_source(|name| {
+        let poller = open(name);
+        if !has_edges(&poller) {
+            return;
+        }
+        let source = counter();
+        raise(&source);
+        poller.add(&source, Token(1), Interest::READABLE.edge()).expect("add source");
+        assert_eq!([tokens(&poller), tokens(&poller)], [vec![1], vec![]], "ready when it was added");
+        poller.modify(&source, Token(2), Interest::READABLE.edge()).expect("modify source");
+        assert_eq!([tokens(&poller), tokens(&poller)], [vec![2], vec![]], "ready when it was changed");
+        poller.modify(&source, Token(3), Interest::READABLE).expect("modify source");
+        assert_eq!([tokens(&poller), tokens(&poller)], [vec![3], vec![3]], "level-triggered from now on");
+        poller.modify(&source, Token(4), Interest::READABLE.edge()).expect("modify source");
+        assert_eq!([tokens(&poller), tokens(&poller)], [vec![4], vec![]]);
+        poller.delete(&source).expect("delete source");
+        raise(&source);
+        expect(&poller, &[]);
+    });
+}
+
+/// News that come during a wait, and outside of one.
+#[test]
+fn edge_is_never_lost() {
+    each_source(|name| {
+        let poller = open(name);
+        if !has_edges(&poller) {
+            return;
+        }
+        let source = counter();
+        poller.add(&source, Token(1), Interest::READABLE.edge()).expect("add source");
+        for round in 0..150 {
+            std::thread::scope(|scope| {
+                let waiting = scope.spawn(|| names(&wait_events(&poller, patience())));
+                if round % 10 == 0 {
+                    settle();
+                }
+                raise(&source);
+                let told = waiting.join().expect("join waiter");
+                assert!(!told.is_empty() && told.iter().all(|&token| token == 1), "round {round}: {told:?}");
+            });
+            lower(&source);
+        }
+    });
+}

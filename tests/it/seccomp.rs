@@ -1,0 +1,166 @@
+//! Where the kernel, or a sandbox, refuses a mechanism: what stands beneath it does the same.
+//!
+//! These tests run others of this binary, and the command, behind a filter of system calls.
+
+use std::process::{Command, Output};
+
+const SECCOMP_RUN: &str = env!("CARGO_BIN_EXE_seccomp_run");
+const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
+
+/// Runs tests of this binary whose names begin like one of these, without the calls.
+fn rerun(calls: &str, tests: &[&str]) {
+    rerun_with(calls, tests, &[]);
+}
+
+fn rerun_with(calls: &str, tests: &[&str], options: &[&str]) {
+    let own = std::env::current_exe().expect("this binary");
+    let output = Command::new(SECCOMP_RUN)
+        .arg(calls)
+        .arg(own)
+        .args(tests)
+        .args(options)
+        .args(["--test-threads", "2"])
+        .output();
+    let output = output.expect("seccomp_run runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "without {calls}:\n{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    let ran = text.lines().filter(|line| line.ends_with("... ok")).count();
+    assert!(ran >= tests.len(), "only {ran} tests ran:\n{text}");
+}
+
+fn minder(calls: &str, args: &[&str]) -> Output {
+    Command::new(SECCOMP_RUN)
+        .args([calls, MINDER])
+        .args(args)
+        .env("MINDER_STATE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"))
+        .output()
+        .expect("seccomp_run runs")
+}
+
+const PLAIN: &[&str] = &[
+    "child::wait_returns_the_same_status_again",
+    "child::wait_timeout_never_returns_early",
+    "set::ten_megabytes_pass_through_cat",
+    "set::kill::immediate_kill_ends_group_and_stray_before_done",
+    "set::kill::graceful_kill_lets_a_tree_exit",
+    "set::suspend::",
+    "set::output::",
+];
+
+#[test]
+fn posix_spawn_is_used_without_clone3() {
+    rerun("clone3", PLAIN);
+    rerun("clone3", &["spawn::unix::child_inherits_the_descriptors"]);
+}
+
+#[test]
+fn exits_are_found_by_polling_without_pidfds() {
+    rerun("clone3,pidfd_open", PLAIN);
+    rerun("clone3,pidfd_open", &["poller::processes::", "poller::foreign_loop::process_exit_is_announced"]);
+}
+
+#[test]
+fn other_backends_work_without_io_uring() {
+    rerun_with("io_uring_setup", &["poller::limits::forbidden_backend"], &["--ignored"]);
+    rerun("io_uring_setup", &["set::kill::", "set::foreign_loop::", "poller::readiness::", "doctor::"]);
+}
+
+#[test]
+fn descriptor_table_is_copied_without_close_range() {
+    rerun("close_range", PLAIN);
+}
+
+#[test]
+fn run_succeeds_without_any_of_these_calls() {
+    for calls in ["clone3", "pidfd_open", "clone3,pidfd_open", "close_range", "clone3,pidfd_open,close_range"]
+    {
+        let mut args = vec!["run", "-j4", "echo", "{}", ":::"];
+        let words: Vec<String> = (0..50).map(|number| number.to_string()).collect();
+        args.extend(words.iter().map(String::as_str));
+        let output = minder(calls, &args);
+        assert!(output.status.success(), "without {calls}: {output:?}");
+        let mut lines: Vec<u32> = String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .map(|line| line.parse().expect("parse number"))
+            .collect();
+        lines.sort_unstable();
+        assert_eq!(lines, (0..50).collect::<Vec<_>>(), "without {calls}");
+    }
+}
+
+/// A job whose input ends early takes it for complete. Only a pipe that the job itself closed
+/// is its own affair.
+#[test]
+fn failed_write_is_not_an_end_of_input() {
+    let folder = tempfile::tempdir().expect("create temporary directory");
+    let lines = folder.path().join("lines");
+    let joblog = folder.path().join("joblog");
+    std::fs::write(&lines, "line\n".repeat(100_000)).expect("write file");
+    let minder = |calls: &str, command: &str| {
+        Command::new(SECCOMP_RUN)
+            .args([calls, MINDER, "run", "--no-record", "--joblog"])
+            .arg(&joblog)
+            .args(["--pipe", "--block", "1M", command])
+            .stdin(std::fs::File::open(&lines).expect("open file"))
+            .output()
+            .expect("seccomp_run runs")
+    };
+    let output = minder("write-64k", "wc -c");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(255), "{output:?}");
+    assert!(said.contains("failed to write to the input of") && said.contains("space"), "{said}");
+    assert_eq!(std::fs::read_to_string(&joblog).expect("a joblog").lines().count(), 1, "a row of half a job");
+    let output = minder("io_uring_setup", "head -n 1");
+    assert!(output.status.success() && output.stdout == b"line\n", "{output:?}");
+}
+
+/// Where our session began outside of our PID namespace it is 0, and so may be parents: in
+/// containers.
+#[test]
+fn pid_namespace_changes_nothing() {
+    let unshare = || {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "--mount-proc"]);
+        command
+    };
+    if !unshare().arg("true").output().is_ok_and(|output| output.status.success()) {
+        crate::support::skip(format_args!("a namespace needs unshare(1) and the right to use it"));
+        return;
+    }
+    let own = std::env::current_exe().expect("this binary");
+    let tests = ["set::kill::", "cli::daemons::", "cli::signals::", "groups_and_sessions"];
+    let output = unshare().arg(own).args(tests).args(["--test-threads", "2"]).output().expect("unshare runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.lines().filter(|line| line.ends_with("... ok")).count() > tests.len(), "{text}");
+}
+
+#[test]
+fn doctor_names_refused_calls() {
+    let output = minder("clone3,pidfd_open", &["doctor"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && text.contains("ENOSYS"), "{text}");
+}
+
+/// Containers often forbid io_uring: a request for it reports the reason, and another backend is
+/// used.
+#[test]
+fn run_reports_refused_io_uring_and_continues() {
+    let output =
+        minder("io_uring_setup", &["run", "--backend", "io_uring", "-j4", "echo", "{}", ":::", "a", "b"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.stdout.len(), "a\nb\n".len());
+    let why = "minder: the wait mechanism `io_uring` is refused here: ENOSYS (old kernel, or a sandbox); \
+               the best of the others is used\n";
+    assert!(said.starts_with(why), "{said}");
+    let output = minder("io_uring_setup", &["doctor"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = "io_uring ✗ refused: ENOSYS (old kernel, or a sandbox)";
+    assert!(text.contains(line) || text.contains(&line.replace('✗', "no")), "{text}");
+}
+
+#[test]
+fn niceness_is_rejected_without_clone3() {
+    rerun_with("clone3", &["spawn::unix::niceness_is_rejected"], &["--ignored"]);
+}

@@ -1,0 +1,223 @@
+//! Wakes, and the one descriptor or handle that a foreign loop watches.
+
+#[cfg(unix)]
+use std::os::fd::AsFd as _;
+#[cfg(windows)]
+use std::os::windows::io::AsHandle as _;
+use std::time::{Duration, Instant};
+
+use minder::{ChildSet, Event, SpawnOptions, Termination};
+
+use crate::support::{
+    EventLog, each_backend, kill_group_of, limits, patience, quiet_child, readable, test_child,
+};
+
+fn watched(backend: &'static str) -> ChildSet {
+    ChildSet::new(limits(backend)).expect("create set")
+}
+
+/// Takes all that there is now.
+fn take_all(set: &mut ChildSet, event_log: &mut EventLog) -> usize {
+    let mut count = 0;
+    while let Some(event) = set.next(Some(Instant::now())).expect("wait for event") {
+        event_log.record(event);
+        count += 1;
+    }
+    count
+}
+
+const LONG: Duration = Duration::from_secs(20);
+const SHORT: Duration = Duration::from_millis(30);
+
+#[test]
+fn wake_ends_a_wait_on_another_thread() {
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
+        let waker = set.waker();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            for round in receiver {
+                assert_eq!(round, 0);
+                waker.wake().expect("wake poller");
+            }
+        });
+        let end = Instant::now() + crate::support::race_time() / 4;
+        while Instant::now() < end {
+            sender.send(0).expect("send to thread");
+            let event = set.next(Some(patience())).expect("wait for event");
+            assert!(matches!(event, Some(Event::Woken)), "a wake was lost: {event:?}");
+        }
+        drop(sender);
+        thread.join().expect("join waker thread");
+        // Many before one wait are one.
+        let waker = set.waker();
+        (0..100).for_each(|_| waker.wake().expect("wake poller"));
+        let mut event_log = EventLog::default();
+        assert_eq!(take_all(&mut set, &mut event_log), 1);
+        set.kill_all(Termination::IMMEDIATE).expect("kill all children");
+        event_log.wait_all(&mut set);
+        drop(set);
+        waker.wake().expect("a wake that nobody hears");
+    });
+}
+
+#[test]
+#[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
+fn poll_handle_is_readable_exactly_while_events_wait() {
+    each_backend(|backend| {
+        let mut set = watched(backend);
+        let mut event_log = EventLog::default();
+        assert!(!readable(set.poll_handle().expect("get poll handle"), SHORT), "an empty set has news");
+        let mut command = test_child("cat");
+        command.stdin(minder::Stdio::Piped);
+        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        assert!(!readable(set.poll_handle().expect("get poll handle"), SHORT), "a silent child has news");
+        for round in 0..50 {
+            assert_eq!(set.write(token, b"line\n").expect("write to stdin"), 5);
+            assert!(
+                readable(set.poll_handle().expect("get poll handle"), LONG),
+                "output is no news, in round {round}"
+            );
+            take_all(&mut set, &mut event_log);
+            assert!(
+                !readable(set.poll_handle().expect("get poll handle"), Duration::ZERO),
+                "all was taken, in round {round}"
+            );
+        }
+        set.waker().wake().expect("wake poller");
+        assert!(readable(set.poll_handle().expect("get poll handle"), LONG), "a wake is no news");
+        take_all(&mut set, &mut event_log);
+        assert!(!readable(set.poll_handle().expect("get poll handle"), SHORT));
+        set.close_stdin(token).expect("close stdin");
+        while !set.is_empty() {
+            assert!(readable(set.poll_handle().expect("get poll handle"), LONG), "the end is no news");
+            take_all(&mut set, &mut event_log);
+        }
+        assert_eq!(event_log.text(token), "line\n".repeat(50));
+        assert!(!readable(set.poll_handle().expect("get poll handle"), SHORT), "an empty set has news");
+    });
+}
+
+/// The foreign loop takes one event a turn: those that wait in the set count as news.
+#[test]
+#[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
+fn queued_events_are_announced() {
+    each_backend(|backend| {
+        let mut set = watched(backend);
+        let mut event_log = EventLog::default();
+        let tokens: Vec<_> = (0..20)
+            .map(|_| set.spawn(&test_child("both 5000"), SpawnOptions::default()).expect("spawn test child"))
+            .collect();
+        while !set.is_empty() {
+            assert!(readable(set.poll_handle().expect("get poll handle"), LONG), "news was not announced");
+            if let Some(event) = set.next(Some(Instant::now())).expect("wait for event") {
+                event_log.record(event);
+            }
+        }
+        assert!(tokens.iter().all(|token| event_log.child(*token).outs[1].len() == 5000));
+    });
+}
+
+/// What a loop waits for, here.
+#[cfg(unix)]
+fn borrowed(news: &std::os::fd::OwnedFd) -> std::os::fd::BorrowedFd<'_> {
+    news.as_fd()
+}
+
+/// What a loop waits for, here.
+#[cfg(windows)]
+fn borrowed(news: &std::os::windows::io::OwnedHandle) -> std::os::windows::io::BorrowedHandle<'_> {
+    news.as_handle()
+}
+
+/// A loop that asked for the descriptor once, as most loops do.
+fn foreign_loop(set: &mut ChildSet, event_log: &mut EventLog) {
+    // A copy names the same descriptor, and needs no borrow of the set.
+    let fd = set.poll_handle().expect("get poll handle").try_clone_to_owned().expect("duplicate handle");
+    while !set.is_empty() {
+        assert!(readable(borrowed(&fd), LONG), "news was not announced; {} children left", set.len());
+        take_all(set, event_log);
+    }
+}
+
+#[test]
+#[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
+fn silent_grandchild_is_abandoned_in_a_foreign_loop() {
+    each_backend(|backend| {
+        let mut set = watched(backend);
+        let mut event_log = EventLog::default();
+        let token = set
+            .spawn(&test_child("hold-stdout 100000 10"), SpawnOptions::default())
+            .expect("spawn test child");
+        let pid = set.id(token).expect("get pid");
+        foreign_loop(&mut set, &mut event_log);
+        assert!(event_log.outcome(token).leaked);
+        kill_group_of(pid);
+    });
+}
+
+#[test]
+#[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
+fn deadline_is_enforced_in_a_foreign_loop() {
+    each_backend(|backend| {
+        let mut set = watched(backend);
+        let mut event_log = EventLog::default();
+        let deadline = Instant::now() + Duration::from_millis(200);
+        let options = SpawnOptions::default().deadline(deadline, Termination::IMMEDIATE);
+        set.spawn(&test_child("sleep-ms 600000"), options).expect("spawn test child");
+        foreign_loop(&mut set, &mut event_log);
+        assert!(Instant::now() >= deadline);
+    });
+}
+
+// Windows has no request to exit: the first kill ends the child.
+#[cfg(unix)]
+#[test]
+fn escalation_happens_in_a_foreign_loop() {
+    each_backend(|backend| {
+        let mut set = watched(backend);
+        let mut event_log = EventLog::default();
+        let fd = set.poll_handle().expect("get poll handle").try_clone_to_owned().expect("duplicate handle");
+        let token =
+            set.spawn(&test_child("ignore-term 600000"), SpawnOptions::default()).expect("spawn test child");
+        assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.text(token) == "ready\n"));
+        take_all(&mut set, &mut event_log);
+        set.kill(token, Termination::graceful(Duration::from_millis(100))).expect("kill child");
+        while !set.is_empty() {
+            assert!(readable(borrowed(&fd), LONG), "the time to insist was not announced");
+            take_all(&mut set, &mut event_log);
+        }
+        assert!(!event_log.outcome(token).exit.status.success());
+    });
+}
+
+/// A dropped chunk wakes the set, which then reads on.
+#[test]
+#[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
+fn freed_buffer_is_announced_in_a_foreign_loop() {
+    each_backend(|backend| {
+        let mut limits = limits(backend);
+        (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 8 << 10);
+        let mut set = ChildSet::new(limits).expect("create set");
+        let token = set.spawn(&test_child("spew 300000"), SpawnOptions::default()).expect("spawn test child");
+        let mut event_log = EventLog::default();
+        let mut kept = Vec::new();
+        let until = patience();
+        while !set.is_empty() {
+            assert!(Instant::now() < until, "{} bytes came", event_log.child(token).outs[0].len());
+            if readable(set.poll_handle().expect("get poll handle"), SHORT) {
+                while let Some(event) = set.next(Some(Instant::now())).expect("wait for event") {
+                    kept.push(event);
+                }
+            } else {
+                // No event: all chunks are ours, or the child is slow.
+                kept.drain(..).for_each(|event| event_log.record(event));
+            }
+        }
+        for event in kept {
+            event_log.record(event);
+        }
+        assert_eq!(event_log.child(token).outs[0].len(), 300_000);
+    });
+}

@@ -1,0 +1,91 @@
+//! What tests ask Unix, and Linux, about processes and descriptors.
+
+use std::fs::File;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use minder::ExitStatus;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+/// Whether the descriptor becomes readable within this time.
+pub(crate) fn readable(fd: BorrowedFd<'_>, within: Duration) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let until = Instant::now() + within;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let time = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&time)) {
+            Ok(count) => return count > 0,
+            Err(rustix::io::Errno::INTR) => (),
+            Err(error) => panic!("poll: {error}"),
+        }
+    }
+}
+
+/// Runs a program to its end, with an empty input.
+pub(crate) fn output(command: &mut std::process::Command) -> std::process::Output {
+    command.stdin(std::process::Stdio::null()).output().expect("a program that runs")
+}
+
+/// One end of a pipe, as a file.
+pub(crate) fn file(end: impl Into<OwnedFd>) -> File {
+    File::from(end.into())
+}
+
+/// Whether this is the exit of a process that this signal killed.
+pub(crate) fn killed(status: ExitStatus, by: i32) -> bool {
+    matches!(status, ExitStatus::Signaled { signal, .. } if signal == by)
+}
+
+/// Ends a process.
+pub(crate) fn end(pid: u32) {
+    let pid = Pid::from_raw(pid.cast_signed()).expect("valid pid");
+    kill_process(pid, Signal::KILL).expect("signal process");
+}
+
+/// Ends what a child left behind in its group.
+pub(crate) fn kill_group_of(child: u32) {
+    let group = Pid::from_raw(child.cast_signed()).expect("valid pid");
+    kill_process_group(group, Signal::KILL).expect("signal process group");
+}
+
+/// Whether a process of this number is there and no zombie.
+#[cfg(target_os = "linux")]
+pub(crate) fn lives(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().next());
+    state.is_some_and(|state| !matches!(state, "Z" | "X"))
+}
+
+/// Our children that are zombies or alive, by number.
+#[cfg(target_os = "linux")]
+pub(crate) fn own_children() -> Vec<u32> {
+    let mut found = Vec::new();
+    for task in std::fs::read_dir("/proc/self/task").expect("list directory").flatten() {
+        let list = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        found.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+    }
+    found
+}
+
+/// How many descriptors this process has open, without the one that counts.
+#[cfg(target_os = "linux")]
+pub(crate) fn open_descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").expect("list directory").count() - 1
+}
+
+/// The sizes of the files without a name that this process has open in `folder` (on Linux, by `/proc`
+/// shows them).
+pub(crate) fn nameless_files(folder: &std::path::Path) -> Vec<u64> {
+    let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let there = open.filter(|item| std::fs::read_link(item.path()).is_ok_and(|to| to.starts_with(folder)));
+    there.filter_map(|item| std::fs::metadata(item.path()).ok()).map(|data| data.len()).collect()
+}
+
+/// The one pause: what a process not of ours has written or become cannot be waited for by a
+/// descriptor. Also the time between two keys, where the time itself is the point.
+pub(crate) fn nap(time: Duration) {
+    let time =
+        rustix::time::Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };
+    let _ = rustix::thread::nanosleep(&time);
+}
