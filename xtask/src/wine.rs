@@ -15,7 +15,7 @@ const GCC: &str = "x86_64-w64-mingw32-gcc";
 const PACKAGES: [&str; 3] = ["wine", "wine64", "gcc-mingw-w64-x86-64-win32"];
 
 /// Named together each time: cargo then resolves one set of features, and builds nothing twice.
-const OURS: [&str; 14] = [
+const OURS: [&str; 15] = [
     "-p",
     "minder-os",
     "-p",

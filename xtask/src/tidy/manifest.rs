@@ -4,7 +4,7 @@ use super::Finding;
 use std::path::Path;
 
 /// Which of our own packages a package may depend on; one that is not named may depend on any.
-const OURS: [(&str, &[&str]); 7] = [
+const OURS: [(&str, &[&str]); 8] = [
     ("xtask", &[]),
     ("crates/minder-os", &[]),
     ("crates/minder-template", &["minder-os"]),
