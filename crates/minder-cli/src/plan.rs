@@ -20,12 +20,12 @@ pub(crate) use self::beside::{OutputFiles, Results, TableForm, place};
 pub(crate) use self::control::{Control, Timeout};
 pub(crate) use self::input::{CompatMode, OrderConfig};
 pub(crate) use self::pipe::{InputDelivery, PipeConfig};
-use crate::flags::{Colour, Flags, Leak, OutputFlags, RecordFlags, RunFlags, Verb, mistake};
+use crate::flags::{Colour, Flags, Leak, OutputFlags, RecordFlags, RunFlags, Verb, clap_error_line};
 use crate::input::{ArgumentReader, LineLimit};
 use crate::report::ProgressOptions;
-use crate::report::colours::When;
 use crate::slots::JobsSetting;
 use crate::spawn_command::spawn_command;
+use crate::ui::color::When;
 use minder_record::event::OsBytes;
 use minder_record::manifest::{InputSource, Manifest};
 use minder_record::store;
@@ -253,7 +253,7 @@ impl RunConfig {
             line.extend(manifest.arguments(&run)?);
         }
         let all = Flags::try_parse_from(&line).map_err(|error| {
-            anyhow::anyhow!("the flags of run {id} do not go with these: {}", mistake(&error))
+            anyhow::anyhow!("the flags of run {id} do not go with these: {}", clap_error_line(&error))
         })?;
         let Verb::Run(all) = all.verb else { bail!("the manifest of run {id} is damaged") };
         // It goes on in the manner in which it was begun.
@@ -304,7 +304,7 @@ impl RunConfig {
         opened.costs(lengths.once, cost, template.bytes_max(), || template.arguments_max(), line);
         let gathers = opened.gathers();
         let flags_tty = flags.control.tty;
-        let RunFlags { eyes, output, record, leak, grace, backend, no_guard, input, .. } = flags;
+        let RunFlags { display, output, record, leak, grace, backend, no_guard, input, .. } = flags;
         let plan = Self {
             template,
             slots,
@@ -323,14 +323,14 @@ impl RunConfig {
             // An empty variable is one that is not set.
             backend: backend.filter(|name| !name.is_empty()).map(known_backend).transpose()?,
             guardians: !no_guard,
-            progress: ProgressOptions { bar: eyes.bar, eta: eyes.eta, jobs: eyes.progress },
-            colours: colours(eyes.color),
-            colour_jobs: eyes.color == Some(Colour::Jobs) && !beside.is_shown(),
-            colour_lines: output.line_buffer || eyes.color_lines,
-            colour_failed: eyes.color_failed && !output.line_buffer && !beside.is_shown(),
-            quiet: eyes.quiet,
-            verbose: eyes.verbose,
-            print: eyes.print,
+            progress: ProgressOptions { bar: display.bar, eta: display.eta, jobs: display.progress },
+            colours: colours(display.color),
+            colour_jobs: display.color == Some(Colour::Jobs) && !beside.is_shown(),
+            colour_lines: output.line_buffer || display.color_lines,
+            colour_failed: display.color_failed && !output.line_buffer && !beside.is_shown(),
+            quiet: display.quiet,
+            verbose: display.verbose,
+            print: display.print,
             dry_run: record.dry_run,
             view: if flags_tty { OutputView::Straight } else { view(&output, &beside) },
             tag: tag(&output, &beside, &options),

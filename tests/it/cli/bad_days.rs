@@ -161,7 +161,7 @@ fn a_stack_that_is_too_small_is_said() {
         let mut command = super::from("/bin/sh", "-c");
         command.arg(format!("ulimit -s {limit}; exec \"$0\" run --no-record echo ::: a")).arg(super::MINDER);
         let ended = Live::start(&command).finish().code(code);
-        assert_eq!(ended.err.contains("stack may have 64 KiB only"), code != 0, "{ended:?}");
+        assert_eq!(ended.err.contains("stack limit is 64 KiB"), code != 0, "{ended:?}");
     }
 }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use minder::jobs::JobCounts;
 use minder::{ExitInfo, ExitStatus, Outcome};
 
-use super::colours::Palette;
 use super::progress::rough;
 use super::{count, time};
+use crate::ui::color::Palette;
 
 /// How many failed jobs are named. The rest is counted.
 const NAMED_MAX: usize = 10;

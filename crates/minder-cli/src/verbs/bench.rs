@@ -25,8 +25,8 @@ use anyhow::{Context, Result, bail};
 use minder::lab::{self, Meter, Spent};
 
 use self::results::Results;
+use crate::export::rows::{Format, Rows};
 use crate::flags::{Bench, BenchFlags, ChildLine, MeasureFlags};
-use crate::report::export::{Format, Rows};
 use crate::report::{chart::Curve, format_error, message, with_stdout};
 
 /// What a verb is about, in words.

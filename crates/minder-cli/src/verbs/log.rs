@@ -5,17 +5,17 @@
 
 mod follow;
 mod jobs;
-mod pruning;
+mod prune;
 mod runs;
-mod tables;
+mod sql;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::export::rows::Format;
 use crate::flags::LogFlags;
-use crate::report::export::Format;
 use crate::report::{format_error, message, os_error_text};
 use minder_record::reader::{self, Corruption, Run};
 use minder_record::store::{self, RunEntry};
@@ -32,7 +32,7 @@ pub(crate) fn run(out: &mut dyn Write, flags: &LogFlags) -> Result<()> {
         bail!("`--dry-run` is for `--prune`");
     }
     if flags.prune {
-        return pruning::run(out, &root, flags.dry_run);
+        return prune::run(out, &root, flags.dry_run);
     }
     let format = match (flags.json, flags.csv) {
         (true, _) => Some(Format::Json),
@@ -41,10 +41,10 @@ pub(crate) fn run(out: &mut dyn Write, flags: &LogFlags) -> Result<()> {
     };
     let one = flags.run.as_deref().or((flags.failed || flags.follow).then_some(LAST));
     if let Some(path) = &flags.sqlite {
-        return tables::write(&chosen(&root, one, flags.number)?, path);
+        return sql::write(&chosen(&root, one, flags.number)?, path);
     }
     if let Some(query) = &flags.sql {
-        return tables::answer(out, &chosen(&root, one, flags.number)?, query, format);
+        return sql::answer(out, &chosen(&root, one, flags.number)?, query, format);
     }
     let Some(word) = one else {
         let number = flags.number.unwrap_or(if format.is_some() { usize::MAX } else { LISTED });
@@ -121,7 +121,7 @@ fn wrong(attempt: u32, damage: &Corruption, error: Option<&str>, alive: bool) ->
 }
 
 fn one_line(text: &str) -> String {
-    crate::report::table::escape(text.as_bytes())
+    crate::ui::table::escape(text.as_bytes())
 }
 
 #[cfg(test)]

@@ -52,11 +52,11 @@ use self::tags::LineStyle;
 use crate::exit;
 use crate::input::{ArgumentReader, JobArgs, Order as InputOrder};
 use crate::plan::{Control, InputDelivery, OrderConfig, OutputView, RunConfig};
-use crate::report::colours::Palette;
 use crate::report::{
     Progress, ProgressOptions, RunStats, Summary, format_error, message, os_error_text, try_message,
     with_stdout,
 };
+use crate::ui::color::Palette;
 use minder_record::event::AttemptFinished;
 use minder_template::Job;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
 use super::ProgressSnapshot;
-use crate::report::colours::Palette;
-use crate::report::table::{escape, shorten};
+use crate::ui::color::Palette;
+use crate::ui::table::{escape, shorten};
 
 /// How wide the graph is.
 const GRAPH_MIN: usize = 10;

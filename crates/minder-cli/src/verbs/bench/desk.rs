@@ -12,7 +12,7 @@ use minder::{GuardOptions, ProcessGuard, Signal};
 use minder_os::terminal::terminal_size;
 
 use crate::exit;
-use crate::report::table::shorten;
+use crate::ui::table::shorten;
 
 /// How often signals are looked for while somebody else is waited for.
 const LOOK: Duration = Duration::from_millis(50);

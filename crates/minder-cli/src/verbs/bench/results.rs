@@ -6,10 +6,10 @@ use std::io::{self, Write};
 use minder::lab::Meter;
 
 use super::{BenchSpec, Case, Measurement};
+use crate::export::rows::Value;
 use crate::report::chart::{Chart, Curve, Panel};
 use crate::report::count;
-use crate::report::export::Value;
-use crate::report::table::{Column, Table};
+use crate::ui::table::{Column, Table};
 
 /// Whether CPU time goes on in steps that can be seen: few operations then seem to cost nothing.
 const COARSE: bool = Meter::TICK.as_millis() > 0;
@@ -253,7 +253,7 @@ fn cost(ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::export::{Format, Rows};
+    use crate::export::rows::{Format, Rows};
 
     fn subject(kinds: bool) -> BenchSpec {
         BenchSpec {

@@ -10,7 +10,7 @@ use minder::{Events, Poller};
 
 use super::jobs::Printer;
 use super::{id, wrong};
-use crate::report::export::Format;
+use crate::export::rows::Format;
 use crate::report::message;
 use minder_record::event::{JobFinished, JournalEvent};
 use minder_record::reader::tail_from;

@@ -7,10 +7,10 @@ use anyhow::Result;
 
 use super::runs::seconds;
 use super::{id, read};
-use crate::report::export::{Format, JOBS, Rows, job};
-use crate::report::table::{Column, Table};
-use crate::report::when::size;
+use crate::export::rows::{Format, JOBS, Rows, job};
 use crate::report::{message, signal_name, time};
+use crate::text::format_bytes;
+use crate::ui::table::{Column, Table};
 use minder_record::event::{JobFinished, OsBytes, TAIL_MAX};
 
 /// How many lines of each output of a failed job are shown. Data has all that was kept.
@@ -115,8 +115,8 @@ fn cells(ended: &JobFinished) -> [Vec<u8>; 7] {
         how(ended).into_bytes(),
         time(seconds(ended.wall)).into_bytes(),
         cpu.into_bytes(),
-        size(ended.out).into_bytes(),
-        size(ended.err).into_bytes(),
+        format_bytes(ended.out).into_bytes(),
+        format_bytes(ended.err).into_bytes(),
     ]
 }
 
@@ -168,7 +168,7 @@ fn last_lines(tail: &OsBytes) -> Vec<String> {
     }
     let lines = text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     // Escaped here, where bytes that are no UTF-8 are still there.
-    let lines: Vec<String> = lines.map(crate::report::table::escape).collect();
+    let lines: Vec<String> = lines.map(crate::ui::table::escape).collect();
     lines[lines.len().saturating_sub(LINES_MAX)..].to_vec()
 }
 

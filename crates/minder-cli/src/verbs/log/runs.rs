@@ -11,10 +11,10 @@ use anyhow::Result;
 use jiff::Timestamp;
 
 use super::wrong;
-use crate::report::export::{Format, RUNS, Rows, RunFacts};
-use crate::report::table::{Column, Table};
-use crate::report::when::{when, zone};
+use crate::export::rows::{Format, RUNS, Rows, RunFacts};
 use crate::report::{format_error, message, os_error_text, time};
+use crate::ui::format::{local_zone, relative_date};
+use crate::ui::table::{Column, Table};
 use minder_record::event::{AttemptFinished, JournalEvent};
 use minder_record::manifest::InputSource;
 use minder_record::reader::{self, Corruption, each};
@@ -48,12 +48,12 @@ pub(super) fn list(out: &mut dyn Write, root: &Path, number: usize, format: Opti
     let mut columns = vec![Column::left("run"), Column::left("when"), Column::cut("command")];
     columns.extend(right);
     columns.push(Column::left(""));
-    let (now, zone) = (Timestamp::now(), zone());
+    let (now, zone) = (Timestamp::now(), local_zone());
     let mut table = Table::new(out, columns);
     for facts in facts {
         table.row(&[
             facts.run.clone(),
-            facts.at.map_or_else(String::new, |at| when(at, now, &zone)),
+            facts.at.map_or_else(String::new, |at| relative_date(at, now, &zone)),
             words(&facts),
             facts.jobs.to_string(),
             facts.failed.to_string(),

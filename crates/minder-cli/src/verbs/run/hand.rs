@@ -28,9 +28,9 @@ use super::spread::StdinFeeder;
 use super::tags::{LineDecorator, LineStyle};
 use crate::input::JobArgs;
 use crate::plan::{OutputView, Timeout};
-use crate::report::table::escape;
 use crate::report::{EndCause, RunStats, count, message};
 use crate::spawn_command::spawn_command;
+use crate::ui::table::escape;
 use minder_template as template;
 
 /// How long a job that wants the terminal has to end.

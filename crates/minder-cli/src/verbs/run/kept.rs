@@ -218,7 +218,7 @@ impl Losses {
     fn say(&self, next: &str) {
         for (why, (file, jobs)) in self.reasons.iter().take(NAMED_MAX) {
             let s = if jobs.len() == 1 { "" } else { "s" };
-            let why = crate::report::table::escape(why.as_bytes());
+            let why = crate::ui::table::escape(why.as_bytes());
             message(&format!(
                 "cannot read the kept output of job{s} {}: `{file}`: {why}; {next}",
                 ranges(jobs)

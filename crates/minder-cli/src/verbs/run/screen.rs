@@ -12,8 +12,8 @@ use minder_os::stdio::{StdStream, std_file, std_was_closed};
 use minder_os::terminal::write_console;
 
 use crate::ready;
-use crate::report::colours::can_draw;
 use crate::report::{Progress, os_error_text};
+use crate::ui::color::can_draw;
 
 /// Bytes of a file that are shown at once.
 const AT_ONCE: usize = 128 << 10;

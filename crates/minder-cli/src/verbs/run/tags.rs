@@ -5,8 +5,8 @@ use std::ffi::{OsStr, OsString};
 use memchr::{memchr, memrchr};
 
 use crate::plan::{OutputView, RunConfig};
-use crate::report::colours::{LineColorizer, failed_style, job_style};
-use crate::report::table::escape;
+use crate::ui::color::{LineColorizer, failed_style, job_style};
+use crate::ui::table::escape;
 use minder_template::{Job, Template};
 
 /// How a colour begins and ends.

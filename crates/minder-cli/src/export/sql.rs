@@ -10,8 +10,8 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, Statement, ToSql};
 
-use super::export::{ATTEMPTS, JOBS, RUNS, Schema, Value};
-use super::table::escape;
+use super::rows::{ATTEMPTS, JOBS, RUNS, Schema, Value};
+use crate::ui::table::escape;
 
 /// A database that is being filled.
 #[derive(Debug)]
@@ -182,7 +182,7 @@ fn refused(error: rusqlite::Error, query: &str) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::export::job;
+    use crate::export::rows::job;
     use minder_record::event::{JobFinished, OsBytes};
 
     fn filled() -> Database {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::report::export::Format;
+use crate::export::rows::Format;
 
 /// Answers a query from the records of these runs.
 #[cfg(feature = "sql")]
@@ -41,10 +41,10 @@ mod with {
     use anyhow::Context;
 
     use super::*;
-    use crate::report::export::{ATTEMPTS, JOBS, RUNS, Rows, Value, attempt, job};
-    use crate::report::sql::Database;
-    use crate::report::table::{Column, Table};
+    use crate::export::rows::{ATTEMPTS, JOBS, RUNS, Rows, Value, attempt, job};
+    use crate::export::sql::Database;
     use crate::report::{format_error, message};
+    use crate::ui::table::{Column, Table};
     use crate::verbs::log::{id, read, runs};
     use minder_record::store::RunEntry;
 

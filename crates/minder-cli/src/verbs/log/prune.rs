@@ -6,23 +6,25 @@ use std::path::Path;
 use anyhow::Result;
 use jiff::Timestamp;
 
-use crate::report::when::{size, when, zone};
 use crate::report::{count, format_error, message};
+use crate::text::format_bytes;
+use crate::ui::format::{local_zone, relative_date};
 use minder_record::retention::{PruneReason, RetentionPolicy, prune};
 
 /// Removes what the rule names; with `dry_run`, only tells of it.
 pub(super) fn run(out: &mut dyn Write, root: &Path, dry_run: bool) -> Result<()> {
     let rule = RetentionPolicy::default();
     let pruned = prune(root, rule, dry_run)?;
-    let (now, zone) = (Timestamp::now(), zone());
+    let (now, zone) = (Timestamp::now(), local_zone());
     for gone in &pruned.removed {
-        let (when, size, why) = (when(gone.at, now, &zone), size(gone.bytes), beyond(rule, gone.why));
+        let (when, size, why) =
+            (relative_date(gone.at, now, &zone), format_bytes(gone.bytes), beyond(rule, gone.why));
         writeln!(out, "{}  {when}  {size}  {why}", gone.id)?;
     }
     for (id, why) in &pruned.left {
         message(&format!("run {id} is kept: {}", super::one_line(&format_error(why))));
     }
-    let (removed, rest) = (count(pruned.removed.len() as u64, "run"), size(pruned.bytes));
+    let (removed, rest) = (count(pruned.removed.len() as u64, "run"), format_bytes(pruned.bytes));
     let (removed, left) = match dry_run {
         true => (format!("{removed} would be removed"), format!("{rest} would be left")),
         false => (format!("{removed} removed"), format!("{rest} left")),
@@ -37,7 +39,7 @@ fn stated(rule: RetentionPolicy) -> String {
         "kept are runs of the last {} days, at most {}, {} in all",
         days(rule),
         rule.runs_max,
-        size(rule.bytes_max)
+        format_bytes(rule.bytes_max)
     )
 }
 
@@ -46,7 +48,7 @@ fn beyond(rule: RetentionPolicy, why: PruneReason) -> String {
     match why {
         PruneReason::Age => format!("older than {} days", days(rule)),
         PruneReason::Runs => format!("more than {}", count(rule.runs_max as u64, "run")),
-        PruneReason::Bytes => format!("more than {} in all", size(rule.bytes_max)),
+        PruneReason::Bytes => format!("more than {} in all", format_bytes(rule.bytes_max)),
     }
 }
 
