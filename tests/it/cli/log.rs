@@ -197,7 +197,7 @@ fn damaged_journals_are_named_and_read_as_far_as_they_go() {
     state.run("aaaa0001", "-j1 KID exit :::", &["0", "0", "0", "0"]).code(0);
     // Its end is gone, and half of a line before it.
     state.cut("aaaa0001", 2, 10);
-    let torn = "minder: run aaaa0001 is damaged: attempt-1.jsonl: its last line is not whole\n";
+    let torn = "minder: run aaaa0001 is damaged: attempt-1.jsonl: its last line is incomplete\n";
     let listed = state.log("").code(0).says(torn).text();
     assert!(listed.contains("damaged") && listed.contains("--resume aaaa"), "{listed}");
     let jobs = state.log("aaaa").code(0).says(torn).text();
@@ -208,7 +208,7 @@ fn damaged_journals_are_named_and_read_as_far_as_they_go() {
     text[second] ^= 1;
     fs::write(state.journal("aaaa0001"), text).expect("room");
     let both =
-        "run aaaa0001 is damaged: attempt-1.jsonl: line 2 cannot be read, its last line is not whole\n";
+        "run aaaa0001 is damaged: attempt-1.jsonl: line 2 cannot be read, its last line is incomplete\n";
     for line in ["", "aaaa", "--json", "aaaa --csv", "--follow", "--failed", "--sql select(1)"] {
         let ended = state.log(line).code(0);
         // Of a journal that is followed, the last line may still be written.
@@ -270,7 +270,7 @@ fn of_many_last_lines_ten_are_shown() {
     assert_eq!(tail, (4991..=5000).map(|line| line.to_string()).collect::<Vec<_>>(), "{text}");
     // No failure, no table.
     state.run("bbbb0002", "KID exit :::", &["0"]).code(0);
-    assert_eq!(state.log("--failed").code(0).says("minder: run bbbb0002: no job failed\n").text(), "");
+    assert_eq!(state.log("--failed").code(0).says("minder: run bbbb0002: no job has failed\n").text(), "");
     // Killed by a signal.
     #[cfg(unix)]
     state.run("cccc0003", "", &["kill -9 $$ #", ":::", "a"]).code(1);

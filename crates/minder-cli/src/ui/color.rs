@@ -1,6 +1,6 @@
-//! Whether what people read may have colours, which ones, and the colours that tell jobs apart.
+//! Colours of messages and of jobs' output, and when they are used.
 //!
-//! Colour is never the only bearer of a fact: what is red is called failed as well.
+//! Colours only repeat what the text says: a red line also contains the word failed.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
@@ -11,14 +11,14 @@ use memchr::memchr2;
 /// When colours are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum When {
-    /// On a terminal, unless the environment says otherwise.
+    /// On a terminal, unless the environment disables them.
     #[default]
     Auto,
     Always,
     Never,
 }
 
-/// Paints words, or leaves them as they are.
+/// Adds colours to texts, or returns them unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Palette(bool);
 
@@ -26,32 +26,35 @@ impl Palette {
     /// No colours.
     pub(crate) const PLAIN: Self = Self(false);
 
-    /// As standard error takes it.
+    /// Returns the palette for standard error.
     pub(crate) fn stderr(when: When) -> Self {
-        Self(wanted(when, stderr().is_terminal(), &|name| std::env::var_os(name)) && obeyed(&stderr()))
+        Self(
+            is_enabled(when, stderr().is_terminal(), &|name| std::env::var_os(name))
+                && supports_escapes(&stderr()),
+        )
     }
 
-    /// What went wrong.
+    /// Colours a failure.
     pub(crate) fn failed(self, text: &str) -> String {
         self.styled(text, AnsiColor::Red.on_default())
     }
 
-    /// What somebody should know, though nothing went wrong.
+    /// Colours a warning.
     pub(crate) fn notable(self, text: &str) -> String {
         self.styled(text, AnsiColor::Yellow.on_default())
     }
 
-    /// What is done.
+    /// Colours a success.
     pub(crate) fn done(self, text: &str) -> String {
         self.styled(text, AnsiColor::Green.on_default())
     }
 
-    /// The name of a job, a file, a command.
+    /// Emphasises the name of a job, a file or a command.
     pub(crate) fn name(self, text: &str) -> String {
         self.styled(text, Style::new().bold())
     }
 
-    /// What matters least.
+    /// Dims a detail.
     pub(crate) fn faint(self, text: &str) -> String {
         self.styled(text, Style::new().dimmed())
     }
@@ -61,99 +64,102 @@ impl Palette {
     }
 }
 
-/// Whether the environment and the person want colours: what was said on the command line first,
-/// then `NO_COLOR`, then `CLICOLOR_FORCE` and `FORCE_COLOR`, then what the terminal can do.
-fn wanted(when: When, terminal: bool, variable: &dyn Fn(&str) -> Option<OsString>) -> bool {
-    let says = |name, no: &[&str]| variable(name).is_some_and(|value| !no.iter().any(|no| value == *no));
+/// Returns `true` if colours are used. The command line takes precedence, then `NO_COLOR`, then
+/// `CLICOLOR_FORCE` and `FORCE_COLOR`, then the properties of the terminal.
+fn is_enabled(when: When, terminal: bool, variable: &dyn Fn(&str) -> Option<OsString>) -> bool {
+    let is_set =
+        |name, off: &[&str]| variable(name).is_some_and(|value| !off.iter().any(|off| value == *off));
     match when {
         When::Always => true,
         When::Never => false,
-        // An empty variable says nothing, as https://no-color.org has it.
-        When::Auto if says("NO_COLOR", &[""]) => false,
-        When::Auto if says("CLICOLOR_FORCE", &["", "0"]) || says("FORCE_COLOR", &["", "0", "false"]) => true,
+        // An empty variable counts as unset (https://no-color.org).
+        When::Auto if is_set("NO_COLOR", &[""]) => false,
+        When::Auto if is_set("CLICOLOR_FORCE", &["", "0"]) || is_set("FORCE_COLOR", &["", "0", "false"]) => {
+            true
+        }
         When::Auto if variable("CLICOLOR").is_some_and(|value| value == "0") => false,
         When::Auto => terminal && variable("TERM").is_none_or(|term| term != "dumb"),
     }
 }
 
-/// Whether the terminal can be drawn on: a cursor that moves, whatever is thought of colours.
+/// Returns `true` if stderr is a terminal whose cursor can be moved, whether or not colours are used.
 pub(crate) fn can_draw() -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    stderr().is_terminal() && !dumb && obeyed(&stderr())
+    stderr().is_terminal() && !dumb && supports_escapes(&stderr())
 }
 
-/// Whether escape sequences are obeyed. A Windows console has to be asked to; a file takes all.
-fn obeyed(stream: &impl IsTerminal) -> bool {
+/// Returns `true` if the stream accepts escape sequences. A Windows console must enable them first;
+/// a file accepts everything.
+fn supports_escapes(stream: &impl IsTerminal) -> bool {
     !stream.is_terminal() || anstyle_query::windows::enable_ansi_colors().unwrap_or(true)
 }
 
-/// Begins a line of a job that failed.
+/// Begins a line of a failed job.
 const FAILED: &[u8] = b"\x1b[48;5;196;38;5;231m\x1b[K";
 /// Ends a line of a job.
 const END: &[u8] = b"\x1b[m";
 
-/// What each line of a job begins and ends with under `--color`. They go round.
+/// Returns the escape sequences around each line of a job with `--color`. The colours repeat after
+/// the last one.
 pub(crate) fn job_style(number: u64) -> (Vec<u8>, &'static [u8]) {
-    let place = number.saturating_sub(1) % PALETTE.len() as u64;
-    let colour = PALETTE[usize::try_from(place).unwrap_or(0)];
+    let index = number.saturating_sub(1) % PALETTE.len() as u64;
+    let colour = PALETTE[usize::try_from(index).unwrap_or(0)];
     let text = if colour < 0 { "000" } else { "231" };
     (format!("\x1b[48;5;{:03};38;5;{text}m\x1b[K", colour.unsigned_abs()).into_bytes(), END)
 }
 
-/// What each line of a failed job begins and ends with under `--color-failed`. One that was ended
-/// by a signal is not coloured by GNU parallel.
+/// Returns the escape sequences around each line of a failed job with `--color-failed`. GNU parallel
+/// does not colour jobs that a signal ended.
 pub(crate) fn failed_style() -> (Vec<u8>, &'static [u8]) {
     (FAILED.to_vec(), END)
 }
 
-/// Puts a style around each line of one stream, as GNU parallel does: a carriage return parts lines
-/// as well, the style is there again behind it, and so is the tag; a last line without an end gets
-/// one.
+/// Adds a style to each line of one stream, like GNU parallel. A carriage return separates lines as
+/// well: the style and the tag are repeated after it. An unterminated last line is terminated.
 #[derive(Debug, Default)]
 pub(crate) struct LineColorizer {
-    /// Whether the next byte belongs to a line that was begun.
-    within: bool,
+    /// The next byte continues a line.
+    in_line: bool,
 }
 
 impl LineColorizer {
-    /// Appends `bytes` to `into`. `prefix` is the style's beginning with the tag behind it.
-    pub(crate) fn push(&mut self, (prefix, suffix): (&[u8], &[u8]), bytes: &[u8], into: &mut Vec<u8>) {
+    /// Appends `bytes` to `out`. `prefix` is the start of the style, followed by the tag.
+    pub(crate) fn push(&mut self, (prefix, suffix): (&[u8], &[u8]), bytes: &[u8], out: &mut Vec<u8>) {
         let mut rest = bytes;
         while !rest.is_empty() {
-            if !self.within {
-                into.extend_from_slice(prefix);
+            if !self.in_line {
+                out.extend_from_slice(prefix);
             }
             let end = memchr2(b'\n', b'\r', rest);
-            into.extend_from_slice(&rest[..end.unwrap_or(rest.len())]);
-            self.within = true;
+            out.extend_from_slice(&rest[..end.unwrap_or(rest.len())]);
+            self.in_line = true;
             let Some(end) = end else { break };
-            into.extend_from_slice(suffix);
-            into.push(rest[end]);
-            self.within = rest[end] == b'\r';
-            if self.within {
-                into.extend_from_slice(prefix);
+            out.extend_from_slice(suffix);
+            out.push(rest[end]);
+            self.in_line = rest[end] == b'\r';
+            if self.in_line {
+                out.extend_from_slice(prefix);
             }
             rest = &rest[end + 1..];
         }
     }
 
-    /// Whether a line was begun that has no end yet.
+    /// Returns `true` if the last line is unterminated so far.
     pub(crate) fn is_within(&self) -> bool {
-        self.within
+        self.in_line
     }
 
-    /// Ends a line that was begun: the stream is over.
-    pub(crate) fn finish(&mut self, suffix: &[u8], into: &mut Vec<u8>) {
-        if std::mem::take(&mut self.within) {
-            into.extend_from_slice(suffix);
-            into.push(b'\n');
+    /// Terminates the last line at the end of the stream.
+    pub(crate) fn finish(&mut self, suffix: &[u8], out: &mut Vec<u8>) {
+        if std::mem::take(&mut self.in_line) {
+            out.extend_from_slice(suffix);
+            out.push(b'\n');
         }
     }
 }
 
-/// The colours of jobs 1, 2, …, as GNU parallel 20221122 was seen to give them: numbers of the 256
-/// colours for what is behind the text, which is black where the number is negative and white
-/// elsewhere.
+/// The colours of jobs 1, 2, …, observed with GNU parallel 20221122: indices into the 256 colours for
+/// the background. The text is black if the index is negative, and white otherwise.
 #[rustfmt::skip]
 const PALETTE: [i16; 307] = [
     134, 21, 243, -149, 102, -231, 203, -78, 73, -208, 167, -6, 44, 22, 244, -150, 103, -249, 204, -79,
@@ -180,11 +186,11 @@ mod tests {
 
     fn in_environment(when: When, terminal: bool, variables: &[(&str, &str)]) -> bool {
         let find = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
-        wanted(when, terminal, &find)
+        is_enabled(when, terminal, &find)
     }
 
     #[test]
-    fn colours_are_for_terminals_unless_somebody_says_otherwise() {
+    fn colours_are_enabled_on_terminals_by_default() {
         let auto = |terminal, variables: &[(&str, &str)]| in_environment(When::Auto, terminal, variables);
         assert!(auto(true, &[]) && !auto(false, &[]));
         assert!(auto(true, &[("TERM", "xterm")]) && !auto(true, &[("TERM", "dumb")]));
@@ -200,42 +206,45 @@ mod tests {
     }
 
     #[test]
-    fn paint_is_taken_off_again() {
+    fn palette_resets_the_style() {
         assert_eq!(Palette(true).failed("1 failed"), "\x1b[31m1 failed\x1b[0m");
         assert_eq!(Palette::PLAIN.failed("1 failed"), "1 failed");
         assert_eq!(Palette(true).name(""), "");
     }
 
     #[test]
-    fn jobs_have_the_colours_of_gnu_parallel() {
-        let of = |number| String::from_utf8(job_style(number).0).expect("text");
-        assert_eq!(of(1), "\x1b[48;5;134;38;5;231m\x1b[K");
-        assert_eq!(of(2), "\x1b[48;5;021;38;5;231m\x1b[K");
-        assert_eq!(of(4), "\x1b[48;5;149;38;5;000m\x1b[K");
-        assert_eq!(of(307), "\x1b[48;5;185;38;5;000m\x1b[K");
-        assert_eq!((of(308), of(700), of(0)), (of(1), of(86), of(1)));
-        let all: std::collections::BTreeSet<String> = (1..=307).map(of).collect();
-        assert_eq!(all.len(), 307, "two jobs in a row of so many look the same");
-        assert_eq!(of(u64::MAX), of((u64::MAX - 1) % 307 + 1));
+    fn job_style_follows_gnu_parallel() {
+        let style = |number| String::from_utf8(job_style(number).0).expect("output is UTF-8");
+        assert_eq!(style(1), "\x1b[48;5;134;38;5;231m\x1b[K");
+        assert_eq!(style(2), "\x1b[48;5;021;38;5;231m\x1b[K");
+        assert_eq!(style(4), "\x1b[48;5;149;38;5;000m\x1b[K");
+        assert_eq!(style(307), "\x1b[48;5;185;38;5;000m\x1b[K");
+        assert_eq!([style(308), style(700), style(0)], [style(1), style(86), style(1)]);
+        let all: std::collections::BTreeSet<String> = (1..=307).map(style).collect();
+        assert_eq!(all.len(), 307, "two of 307 adjacent jobs have the same colours");
+        assert_eq!(style(u64::MAX), style((u64::MAX - 1) % 307 + 1));
     }
 
-    /// What comes of an output that arrives in such pieces.
-    fn painted(pieces: &[&str], tag: &str) -> String {
-        let (mut painter, mut into) = (LineColorizer::default(), Vec::new());
+    /// Returns an output that arrives in these chunks, with styles.
+    fn colorized(chunks: &[&str], tag: &str) -> String {
+        let mut colorizer = LineColorizer::default();
+        let mut out = Vec::new();
         let prefix = format!("<{tag}");
-        pieces.iter().for_each(|piece| painter.push((prefix.as_bytes(), b">"), piece.as_bytes(), &mut into));
-        painter.finish(b">", &mut into);
-        String::from_utf8(into).expect("text")
+        for chunk in chunks {
+            colorizer.push((prefix.as_bytes(), b">"), chunk.as_bytes(), &mut out);
+        }
+        colorizer.finish(b">", &mut out);
+        String::from_utf8(out).expect("output is UTF-8")
     }
 
     #[test]
-    fn lines_are_painted_as_gnu_parallel_does() {
-        assert_eq!(painted(&["a\n\nb1"], ""), "<a>\n<>\n<b1>\n");
-        assert_eq!(painted(&["0\nsecond\n"], "0\t"), "<0\t0>\n<0\tsecond>\n");
-        assert_eq!(painted(&["a\r\nb\rc\n"], "1\t"), "<1\ta>\r<1\t>\n<1\tb>\r<1\tc>\n");
-        assert_eq!(painted(&["a\r"], ""), "<a>\r<>\n");
-        assert_eq!(painted(&["\n"], ""), "<>\n");
-        assert_eq!(painted(&[""], ""), "");
-        assert_eq!(painted(&["a", "b\r", "\n", "c", "\nd"], ""), painted(&["ab\r\nc\nd"], ""));
+    fn colorizer_follows_gnu_parallel() {
+        assert_eq!(colorized(&["a\n\nb1"], ""), "<a>\n<>\n<b1>\n");
+        assert_eq!(colorized(&["0\nsecond\n"], "0\t"), "<0\t0>\n<0\tsecond>\n");
+        assert_eq!(colorized(&["a\r\nb\rc\n"], "1\t"), "<1\ta>\r<1\t>\n<1\tb>\r<1\tc>\n");
+        assert_eq!(colorized(&["a\r"], ""), "<a>\r<>\n");
+        assert_eq!(colorized(&["\n"], ""), "<>\n");
+        assert_eq!(colorized(&[""], ""), "");
+        assert_eq!(colorized(&["a", "b\r", "\n", "c", "\nd"], ""), colorized(&["ab\r\nc\nd"], ""));
     }
 }

@@ -1,4 +1,4 @@
-//! `--prune`: removes old records, and says which and by what rule.
+//! `--prune`: removes old records, and lists them with the reason.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,49 +11,51 @@ use crate::text::format_bytes;
 use crate::ui::format::{local_zone, relative_date};
 use minder_record::retention::{PruneReason, RetentionPolicy, prune};
 
-/// Removes what the rule names; with `dry_run`, only tells of it.
+/// Removes the runs beyond the limits. With `dry_run`, only lists them.
 pub(super) fn run(out: &mut dyn Write, root: &Path, dry_run: bool) -> Result<()> {
-    let rule = RetentionPolicy::default();
-    let pruned = prune(root, rule, dry_run)?;
+    let policy = RetentionPolicy::default();
+    let pruned = prune(root, policy, dry_run)?;
     let (now, zone) = (Timestamp::now(), local_zone());
-    for gone in &pruned.removed {
+    for run in &pruned.removed {
         let (when, size, why) =
-            (relative_date(gone.at, now, &zone), format_bytes(gone.bytes), beyond(rule, gone.why));
-        writeln!(out, "{}  {when}  {size}  {why}", gone.id)?;
+            (relative_date(run.at, now, &zone), format_bytes(run.bytes), reason_text(policy, run.why));
+        writeln!(out, "{}  {when}  {size}  {why}", run.id)?;
     }
     for (id, why) in &pruned.left {
         message(&format!("run {id} is kept: {}", super::one_line(&format_error(why))));
     }
-    let (removed, rest) = (count(pruned.removed.len() as u64, "run"), format_bytes(pruned.bytes));
-    let (removed, left) = match dry_run {
-        true => (format!("{removed} would be removed"), format!("{rest} would be left")),
-        false => (format!("{removed} removed"), format!("{rest} left")),
-    };
-    message(&format!("{removed}, {left} ({})", stated(rule)));
+    let removed = count(pruned.removed.len() as u64, "run");
+    let rest = format_bytes(pruned.bytes);
+    let limits = policy_text(policy);
+    if dry_run {
+        message(&format!("{removed} would be removed, {rest} would remain ({limits})"));
+    } else {
+        message(&format!("{removed} removed, {rest} remain ({limits})"));
+    }
     Ok(())
 }
 
-/// The rule in words.
-fn stated(rule: RetentionPolicy) -> String {
+/// Describes the policy.
+fn policy_text(policy: RetentionPolicy) -> String {
     format!(
-        "kept are runs of the last {} days, at most {}, {} in all",
-        days(rule),
-        rule.runs_max,
-        format_bytes(rule.bytes_max)
+        "limits: {} days, {}, {} in total",
+        days(policy),
+        count(policy.runs_max as u64, "run"),
+        format_bytes(policy.bytes_max)
     )
 }
 
-/// What of the rule a run is beyond.
-fn beyond(rule: RetentionPolicy, why: PruneReason) -> String {
+/// Describes the limit that a run exceeds.
+fn reason_text(policy: RetentionPolicy, why: PruneReason) -> String {
     match why {
-        PruneReason::Age => format!("older than {} days", days(rule)),
-        PruneReason::Runs => format!("more than {}", count(rule.runs_max as u64, "run")),
-        PruneReason::Bytes => format!("more than {} in all", format_bytes(rule.bytes_max)),
+        PruneReason::Age => format!("older than {} days", days(policy)),
+        PruneReason::Runs => format!("more than {}", count(policy.runs_max as u64, "run")),
+        PruneReason::Bytes => format!("more than {} in total", format_bytes(policy.bytes_max)),
     }
 }
 
-fn days(rule: RetentionPolicy) -> u64 {
-    rule.age_max.as_secs() / 86_400
+fn days(policy: RetentionPolicy) -> u64 {
+    policy.age_max.as_secs() / 86_400
 }
 
 #[cfg(test)]
@@ -61,10 +63,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rule_is_told_in_words() {
-        let rule = RetentionPolicy { runs_max: 1, ..RetentionPolicy::default() };
-        let whys = [PruneReason::Age, PruneReason::Runs, PruneReason::Bytes].map(|why| beyond(rule, why));
-        assert_eq!(whys, ["older than 30 days", "more than 1 run", "more than 1.0 GiB in all"]);
-        assert_eq!(stated(rule), "kept are runs of the last 30 days, at most 1, 1.0 GiB in all");
+    fn texts_name_the_limits() {
+        let policy = RetentionPolicy { runs_max: 1, ..RetentionPolicy::default() };
+        let reasons =
+            [PruneReason::Age, PruneReason::Runs, PruneReason::Bytes].map(|why| reason_text(policy, why));
+        assert_eq!(reasons, ["older than 30 days", "more than 1 run", "more than 1.0 GiB in total"]);
+        assert_eq!(policy_text(policy), "limits: 30 days, 1 run, 1.0 GiB in total");
     }
 }
