@@ -37,7 +37,7 @@ pub(crate) fn clap_error_line(error: &Error) -> String {
                 format!("`{flag}` cannot be used with `{other}`")
             }
         }
-        ErrorKind::MissingRequiredArgument if flag == "<COMMAND>..." => "missing command".to_owned(),
+        ErrorKind::MissingRequiredArgument if flag == "<COMMAND>..." => "no command is given".to_owned(),
         ErrorKind::MissingRequiredArgument => format!("missing argument `{flag}`"),
         ErrorKind::InvalidUtf8 => "an argument is not valid UTF-8, but must be text".to_owned(),
         _ => first_line(error),
@@ -101,8 +101,8 @@ mod tests {
     #[test]
     fn clap_error_line_names_the_flag_or_value() {
         for (line, expected) in [
-            ("run", "missing command"),
-            ("run -j4", "missing command"),
+            ("run", "no command is given"),
+            ("run -j4", "no command is given"),
             ("run -j", "`--jobs` requires a value"),
             ("run --jbos 3 x", "unknown flag `--jbos`; did you mean `--jobs`?"),
             ("run -Z x", "unknown flag `-Z`"),

@@ -68,7 +68,7 @@ pub(crate) struct InputFlags {
     #[arg(long, conflicts_with = "order")]
     pub(crate) shuf: bool,
 
-    /// Which jobs run first.
+    /// Job order.
     ///
     /// In input order (given), the shortest or longest first by their durations in earlier runs of
     /// this command, or in random order. The whole input is read first. Jobs keep their numbers. A

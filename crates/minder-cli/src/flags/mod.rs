@@ -28,6 +28,11 @@ pub(crate) use self::{
 
 use clap::{Parser, Subcommand};
 
+const AFTER_HELP: &str = "\
+Try: minder run 'wc -c {}' ::: *.txt
+     minder help             topics with examples
+     minder parallel --help  GNU parallel's command line";
+
 /// Run thousands of commands, see every byte of their output, know what each cost.
 #[derive(Debug, Parser)]
 #[command(
@@ -35,7 +40,7 @@ use clap::{Parser, Subcommand};
     version,
     max_term_width = 100,
     disable_help_subcommand = true,
-    after_help = "Try: minder run 'wc -c {}' ::: *.txt\n     minder help             topics with examples\n     minder parallel --help  GNU parallel's command line"
+    after_help = AFTER_HELP
 )]
 pub(crate) struct Flags {
     #[command(subcommand)]

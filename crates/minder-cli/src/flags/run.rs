@@ -10,10 +10,14 @@ use super::input::{ArityFlags, InputFlags, PlaceholderFlags};
 use super::output::{OutputFlags, RecordFlags};
 use super::pipe::PipeFlags;
 
+const USAGE: &str = "\
+minder run [FLAGS] COMMAND… ::: ARGUMENT…
+       … | minder run [FLAGS] COMMAND…";
+
 /// See [`crate::verbs::run`].
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "minder run [FLAGS] COMMAND… ::: ARGUMENT…\n       … | minder run [FLAGS] COMMAND…",
+    override_usage = USAGE,
     after_help = short_after_help(),
     after_long_help = after_help(),
     args_override_self = true

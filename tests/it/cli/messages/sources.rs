@@ -116,7 +116,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("what is lost will run again", "see cli/faults/kept.rs: will run again"),
     ("cannot count the run in", "a disk that is full in the middle"),
     ("that could have been resumed: ", "see cli/log/prune.rs: that could have been resumed"),
-    ("{how} (", "see cli/log/ends.rs: timed out (2 tries)"),
+    ("{exit} (", "see cli/log/ends.rs: timed out (2 tries)"),
     ("the record of this run is gone", "see cli/faults.rs: the record of this run is gone"),
     ("cannot use `{}`", "see cli/faults.rs: it is a link"),
     ("it is a link", "see cli/faults.rs: it is a link"),
