@@ -1,4 +1,4 @@
-/* What blast.c writes and sink.c reads. */
+/* What line_flood.c writes and reader.c reads. */
 #include <stdint.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The lines that talker.c writes and verify.c knows: `JOB:NUMBER:FILLER SUM`, of random length, the same wherever they are
+/* The lines that line_writer.c writes and verify.c knows: `JOB:NUMBER:FILLER SUM`, of random length, the same wherever they are
  * made. SUM is eight digits of a hash over all that stands before it in the line. */
 #include <stdint.h>
 #include <string.h>
@@ -9,7 +9,7 @@ enum { FILLER_MOST = 170, LINE_LEAST = 64, LINE_MOST = 300, SUM = 8, TABLE = 409
 struct lines {
     uint64_t random;
     unsigned long number;
-    unsigned long long left; /* How many bytes the job has still to write. */
+    unsigned long long left; /* How many bytes the job still has to write. */
     size_t head;
     char name[16]; /* `JOB:` */
 };
@@ -80,7 +80,7 @@ static void lines_begin(struct lines *lines, unsigned job, unsigned long long by
     lines->name[lines->head++] = ':';
 }
 
-/* Writes the next line and returns its length; 0 when the job has said all. Room for LINE_MOST must be there. */
+/* Writes the next line and returns its length; 0 after the last line. The buffer has room for LINE_MOST. */
 static inline size_t lines_next(struct lines *lines, char *to)
 {
     uint64_t random = next_random(&lines->random);

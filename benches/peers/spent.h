@@ -1,5 +1,5 @@
-/* What a child spends between the start of its main and its end, told to the file that $SPENT names: a line of
- * microseconds, user and system. Its start and its end stay with who runs it. */
+/* What a child spends between the start of its main and its end, appended to the file that $SPENT names: a line
+ * of microseconds, user and system. Its start and its exit count for the runner. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* Checks what talkers wrote, as it came through a runner:
+/* Checks what line_writer wrote, as it came through a runner:
  *   verify JOBS BYTES < all
  *   bytes lines torn disorder switches wrong
- * torn: lines that no talker wrote, by their form and their sum, a rest without newline too. disorder: whole lines that do
+ * torn: lines that line_writer did not write, by their form and their sum, a rest without newline too. disorder: whole lines that do
  * not follow the last one of their job. switches: how often a line is of another job than the one before it (the first
  * counts, so jobs in blocks give JOBS). wrong: jobs of which not exactly all BYTES came, by their number and by a hash over
  * all their lines; what is expected is made anew, after the end of the input. Ends with 1 unless all is well.

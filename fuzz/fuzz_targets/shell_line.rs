@@ -1,4 +1,4 @@
-//! Shell lines of any bytes: no panic, and nothing of a value gets into the line.
+//! Shell lines of any bytes: parsing does not panic, and the line never contains a value.
 //!
 //! No shell runs. The first two bytes of an input choose the shell and the options, the others are
 //! the template.
@@ -15,18 +15,18 @@ use minder_template::{Form, Job, Options, Repeat, Template};
 const SHELLS: [&str; 8] =
     ["/bin/sh", "/bin/dash", "/bin/bash", "/bin/zsh", "/bin/ksh", "/bin/mksh", "/bin/busybox", "/bin/posh"];
 
-/// Values of two kinds. A line may know how many there are, never which.
+/// Two lists of values. A line may depend on their number only.
 const VALUES: [[&str; 3]; 2] = [
     ["\u{2603}one\u{2603}", "\u{2603}two\u{2603}", "\u{2603}three\u{2603}"],
     ["\u{2604}$(x)", "\u{2604}'; x #\u{2604}", ""],
 ];
 
-/// No template has these signs: one with them is not tried.
-const SIGNS: [&str; 2] = ["\u{2603}", "\u{2604}"];
+/// Characters of the values. Templates that contain them are skipped.
+const MARKS: [&str; 2] = ["\u{2603}", "\u{2604}"];
 
 fuzz_target!(|input: &[u8]| {
     let [shell, bits, text @ ..] = input else { return };
-    if text.contains(&0) || SIGNS.iter().any(|sign| holds(text, sign.as_bytes())) {
+    if text.contains(&0) || MARKS.iter().any(|mark| contains(text, mark.as_bytes())) {
         return;
     }
     let bit = |nth: u8| bits >> nth & 1 == 1;
@@ -38,37 +38,37 @@ fuzz_target!(|input: &[u8]| {
         append: bit(2),
         ..Options::default()
     };
-    let word = OsString::from_vec(text.to_vec());
-    let Ok(template) = Template::parse(&[word], &options) else { return };
+    let line = OsString::from_vec(text.to_vec());
+    let Ok(template) = Template::parse(&[line], &options) else { return };
     for count in 0..=3 {
-        let [first, second] = VALUES.map(|values| started(&template, &values[..count]));
+        let [first, second] = VALUES.map(|values| expanded_line(&template, &values[..count]));
         assert_eq!(first, second, "with {count} values the line, or whether it is refused, depends on them");
         let Some(line) = first else { continue };
-        assert!(!SIGNS.iter().any(|sign| holds(&line, sign.as_bytes())), "a value is in the line");
-        // With other numbers of values words are repeated, and without a placeholder one is added.
+        assert!(!MARKS.iter().any(|mark| contains(&line, mark.as_bytes())), "a value is in the line");
+        // With other numbers of values, words are repeated. With `append`, a placeholder is added.
         if count == 1 && !bit(2) {
             assert!(is_made_of(text, &line), "the line is not the template's own: {}", line.escape_ascii());
         }
     }
 });
 
-/// The line that is run with these values; nothing if they are refused.
-fn started(template: &Template, values: &[&str]) -> Option<Vec<u8>> {
+/// Returns the line for these values, or `None` if they are refused.
+fn expanded_line(template: &Template, values: &[&str]) -> Option<Vec<u8>> {
     let columns: Vec<OsString> = values.iter().map(OsString::from).collect();
     let job = Job { columns: &columns, ..Job::default() };
     let _ = template.display(&job);
     let argv = template.argv(&job).ok()?;
-    let bytes: usize = argv.iter().map(|word| word.len() + 1).sum();
-    assert!(bytes <= template.size_of(&columns), "the words are longer than was reckoned");
-    let at = argv.iter().position(|word| word == "-c").expect("a line behind `-c`");
+    let bytes: usize = argv.iter().map(|argument| argument.len() + 1).sum();
+    assert!(bytes <= template.size_of(&columns), "argv is longer than its bound");
+    let at = argv.iter().position(|argument| argument == "-c").expect("find the line after `-c`");
     Some(argv[at + 1].as_bytes().to_vec())
 }
 
-fn holds(text: &[u8], part: &[u8]) -> bool {
+fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// Whether the line is the template with parameters in the places of some `{…}`, and nothing else.
+/// Returns whether the line is the template with parameters in place of some `{…}`, and nothing else.
 fn is_made_of(template: &[u8], line: &[u8]) -> bool {
     let mut open = vec![(0, 0)];
     let mut known = HashSet::new();
@@ -88,14 +88,14 @@ fn is_made_of(template: &[u8], line: &[u8]) -> bool {
     false
 }
 
-/// The length of the `{…}` that begins here.
+/// Returns the length of the `{…}` at the start of the text.
 fn placeholder(text: &[u8]) -> Option<usize> {
     let inner = text.strip_prefix(b"{")?;
     let end = inner.iter().position(|byte| b"{}".contains(byte))?;
     (inner[end] == b'}').then_some(end + 2)
 }
 
-/// The lengths of the parameters that may begin here, with the quotes that belong to them.
+/// Returns the possible lengths of a parameter at the start of the line, with its quotes.
 fn parameters(line: &[u8]) -> Vec<usize> {
     let parameter = |text: &[u8]| -> Option<usize> {
         let (open, rest) = match text.strip_prefix(b"$")? {
@@ -106,7 +106,7 @@ fn parameters(line: &[u8]) -> Vec<usize> {
         match (digits, open, rest.get(digits)) {
             (0, ..) | (_, true, None) => None,
             (_, true, Some(end)) => (*end == b'}').then_some(digits + 3),
-            // `$10` is `$1` and a nought.
+            // `$10` is `$1` and the digit 0.
             (_, false, _) => Some(2),
         }
     };

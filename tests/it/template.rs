@@ -1,7 +1,7 @@
 //! Templates against real shells: a job sees exactly its value, and no value is ever run.
 //!
-//! A generator writes random lines together with what they must print. Each line holds many small
-//! commands, each with a value of its own, so that one process checks many pairs of template and
+//! A generator writes random lines together with their expected output. Each line contains many small
+//! commands, each with a separate value, so that one process checks many pairs of template and
 //! value. `MINDER_SHELLS=/bin/mksh:…` adds shells, `MINDER_SOUP=20000` makes the search for a hole
 //! in the scanner longer.
 #![cfg(unix)]
@@ -29,15 +29,15 @@ fn shells() -> Vec<OsString> {
     let more = more.as_bytes().split(|&b| b == b':').filter(|path| !path.is_empty());
     let mut shells: Vec<OsString> = vec!["/bin/sh".into()];
     shells.extend(more.map(|path| OsStr::from_bytes(path).to_owned()));
-    let folders = ["/bin", "/usr/bin", "/usr/local/bin"];
+    let dirs = ["/bin", "/usr/bin", "/usr/local/bin"];
     for name in ["bash", "dash", "zsh", "ksh93", "mksh", "busybox"] {
-        let found = folders.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.exists());
+        let found = dirs.iter().map(|dir| Path::new(dir).join(name)).find(|path| path.exists());
         shells.extend(found.map(OsString::from));
     }
     shells
 }
 
-/// The same and yash, which takes ASCII only.
+/// The same shells and yash, which accepts ASCII only.
 fn shells_and_yash() -> Vec<OsString> {
     let mut shells = shells();
     let yash = ["/bin/yash", "/usr/bin/yash", "/usr/local/bin/yash"];
@@ -49,7 +49,7 @@ fn with_shell(shell: &OsStr) -> Options {
     Options { shell: Some(shell.to_owned()), ..Options::default() }
 }
 
-/// A folder with files for globs to find, and the path that hostile values try to create.
+/// A directory with files for globs, and the path that hostile values try to create.
 struct Place {
     folder: tempfile::TempDir,
 }
@@ -67,7 +67,7 @@ impl Place {
         self.folder.path().join("CANARY").to_str().unwrap().to_owned()
     }
 
-    /// Runs an argv; returns what it printed, or that the canary was created.
+    /// Runs an argv. Returns its output, or an error if the canary was created.
     fn run(&self, argv: &[OsString]) -> Result<Vec<u8>, String> {
         let mut command = Command::new(&argv[0]);
         command.args(&argv[1..]).current_dir(self.folder.path()).stdin(std::process::Stdio::null());
@@ -79,7 +79,7 @@ impl Place {
     }
 }
 
-/// A small generator of numbers, so that a failure is named by its seed.
+/// A small random number generator, so that a seed repeats a failure.
 struct Random(u64);
 
 impl Random {
@@ -100,7 +100,7 @@ impl Random {
     }
 }
 
-/// Values that try to break out, three spaces between them; `C` is the canary, `␤` a newline.
+/// Values that try to break out, separated by three spaces. `C` is the canary, `␤` a newline.
 const HOSTILE: &str = r##"
 $(touch C)   `touch C`   ;touch C;   ␤touch C␤   '; touch C; '   "; touch C; "   "$(touch C)"   '$(touch C)'
 & touch C &   | touch C   || touch C ||   )touch C;(   }; touch C; {   a[$(touch C)]   -va[$(touch C)]   -v
@@ -133,14 +133,14 @@ fn value(random: &mut Random, hostile: &[String]) -> Vec<u8> {
     }
 }
 
-/// A line that is being written, with what it must print.
+/// A line that is being written, with its expected output.
 struct Writer<'a> {
     random: &'a mut Random,
     line: String,
     expected: Vec<u8>,
     values: Vec<Vec<u8>>,
     hostile: &'a [String],
-    /// Only one value, written `{}`.
+    /// There is only one value, written `{}`.
     single: bool,
 }
 
@@ -162,7 +162,7 @@ impl Writer<'_> {
         out.extend_from_slice(meant.as_bytes());
     }
 
-    /// Writes a word and returns what it means.
+    /// Writes a word and returns its meaning.
     fn word(&mut self, depth: usize) -> Vec<u8> {
         const BARE: [(&str, &str); 8] = [
             ("a", "a"),
@@ -250,8 +250,7 @@ impl Writer<'_> {
         out
     }
 
-    /// Writes a word of which something is quoted or literal, so that it is a word even if it means
-    /// nothing.
+    /// Writes a word that has quotes or literal text, so that it is a word even if it is empty.
     fn printed(&mut self) {
         self.line.push(' ');
         let word = self.word(0);
@@ -266,7 +265,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a word that is printed on its own.
+    /// Writes a word that is printed separately.
     fn printed_alone(&mut self, before: &str, after: &str) {
         self.line += before;
         self.printed();
@@ -359,7 +358,7 @@ fn write_line(seed: u64, pairs: usize, hostile: &[String]) -> (String, Vec<Vec<u
     (writer.line, writer.values, writer.expected)
 }
 
-/// Runs a template on values; the error says what the shell saw.
+/// Runs a template on values. The error contains the output of the shell.
 fn check(place: &Place, argv: &[OsString], expected: &[u8]) -> Result<(), String> {
     let seen = place.run(argv)?;
     if seen == expected {
@@ -396,22 +395,22 @@ fn each_line(pairs: usize, pairs_per_line: usize, shell: &OsStr) {
 }
 
 #[test]
-fn a_job_sees_exactly_its_values_and_never_runs_them() {
+fn job_gets_exact_values_and_never_runs_them() {
     for (i, shell) in shells().iter().enumerate() {
         each_line(if i == 0 { PAIRS } else { PAIRS_MORE }, PAIRS_PER_LINE, shell);
     }
 }
 
 #[test]
-fn a_single_value_in_a_short_line_is_seen_exactly() {
+fn single_value_in_short_line_is_exact() {
     for shell in shells() {
         each_line(400, 1, &shell);
     }
 }
 
-/// The same lines with quoted values pasted in, as other tools do: the check has to notice.
+/// The same lines with quoted values pasted into them, as other tools do. The check must detect that.
 #[test]
-fn pasting_quoted_values_is_noticed() {
+fn check_detects_pasted_values() {
     let place = Place::new();
     let hostile = hostile(&place.canary());
     let (mut run, mut differ) = (0, 0);
@@ -445,7 +444,7 @@ fn pasting_quoted_values_is_noticed() {
     assert!(run >= 10 && differ >= 10, "{run} values were run, {differ} lines printed something else");
 }
 
-/// Commands of which a value is made an argument, separated by commas.
+/// Commands that get a value as an argument, separated by commas.
 const WORDS: &str = "\
 alias, bg, bind, break, builtin, caller, cd, command, compgen -W, complete -W, declare, declare -i, dirs
 echo, enable, eval, exec, exit, export, fg, getopts, getopts a, hash, history, integer, jobs, kill, let
@@ -498,9 +497,9 @@ fn whole() -> impl Iterator<Item = &'static str> {
     LINES.split("   ").flat_map(|part| part.split('\n')).filter(|line| !line.is_empty())
 }
 
-/// Every builtin, assignment and expansion that could evaluate its argument: refused, or harmless.
+/// Every builtin, assignment and expansion that could evaluate its argument is refused or harmless.
 #[test]
-fn whatever_is_accepted_never_runs_a_value() {
+fn accepted_line_never_runs_a_value() {
     let place = Place::new();
     let canary = place.canary();
     let values = [
@@ -536,7 +535,7 @@ fn whatever_is_accepted_never_runs_a_value() {
 }
 
 #[test]
-fn what_means_nothing_special_runs_unchanged() {
+fn ordinary_text_is_not_changed() {
     let place = Place::new();
     let columns = [OsString::from("v")];
     for (line, expected) in [
@@ -561,8 +560,8 @@ fn what_means_nothing_special_runs_unchanged() {
     }
 }
 
-/// Random tokens: most are refused; what is accepted must not run a value, however the shell reads
-/// it.
+/// Random tokens. Most lines are refused. An accepted line must not run a value, however the shell
+/// parses it.
 #[test]
 fn token_soup_never_runs_a_value() {
     let place = Place::new();
@@ -602,13 +601,13 @@ fn token_soup_never_runs_a_value() {
     }
 }
 
-/// Tokens with one space between them; `␣` is a blank, `␤` a newline.
+/// Tokens, separated by one space. `␣` is a space, `␤` a newline.
 const SOUP: &str = "{} {} {} {} {} \"{}\" '{}' ' ' \" \" \" $( $( ) ) ` ` ${x ${x:- } } \\ \\ $(( )) + # ␣#␣ ␤ ␤ ␣ ␣ ␣ ␣ ; ;␣ | && & ( ) ␣{␣ ;} <<E␤ \
 <<E␣ ␤E␤ <<'E'␤ ␣>␣ <<<␣ case␣x␣in␣ x) (x) ;; ␣esac if␣:;␣ then␣ ;fi ␣else␣ eval␣ sh␣-c␣ ␣[␣ ␣] ␣[[␣ ␣]]␣ -eq -v $' $\" $[ ] printf␣ echo␣ x= ␣x= \
 y=({} [ x $x $ ! ~ * ␣-c␣ ␣-e␣ for␣i␣in␣ ;do␣ ;done $i $y x␣ , @ = : test␣ read␣x␣ let␣ unset␣ export␣ declare␣ ''' \"\"\" \\\" \\' \\` \\$ \\␤ ␣\\␤ $(: <( ␤) ;)";
 
 #[test]
-fn bytes_that_are_no_text_are_kept() {
+fn bytes_that_are_not_utf8_are_kept() {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let value = OsString::from_vec(b"d\xff/\xfe.x\xfd".to_vec());
     let columns = [value.clone()];

@@ -1,10 +1,10 @@
 //! `cargo xtask bare`: both commands of the README on a pristine Debian that has a Rust toolchain
 //! and nothing else.
 //!
-//! debootstrap makes the system in a folder below `target`; both commands run there after a chroot,
-//! in mount and PID namespaces. Mounts and processes end with the namespaces, so nothing is left of
-//! them, however this ends. The release of Debian, its mirror, and what leads to the network are
-//! those of this machine: the tree names none of them.
+//! debootstrap installs the system in a directory below `target`; both commands run there after a
+//! chroot, in mount and PID namespaces. Mounts and processes end with the namespaces, so none of them
+//! remains, even if this program is killed. The release of Debian, its mirror and the settings of the
+//! network are those of this machine: the tree names none of them.
 
 mod host;
 
@@ -18,7 +18,7 @@ use std::time::Instant;
 /// certificates are for the clone.
 const NEEDED: [&str; 4] = ["gcc", "libc6-dev", "ca-certificates", "git"];
 
-/// What runs this verb, beside what every Debian has.
+/// The programs that this command runs, beside those of every Debian.
 const TOOLS: [install::Program; 2] = [
     install::Program { name: "debootstrap", package: "debootstrap" },
     install::Program { name: "git", package: "git" },
@@ -29,12 +29,12 @@ const FIRST: &str = "cargo run --release -- run 'wc -c {}' ::: README.md Cargo.t
 const SECOND: &str = "cargo xtask test";
 const RUN: &str = "run";
 
-/// Where things are inside.
+/// Paths inside.
 const TOOLCHAIN: &str = "opt/rust";
 const CLONE: &str = "root/minder";
 const BUNDLE: &str = "root/minder.bundle";
 
-/// Mounts what a machine has and enters the folder `$1`, with the toolchain `$2`. The shell inside
+/// Mounts what a machine has and enters the directory `$1`, with the toolchain `$2`. The shell inside
 /// stays as process 1 and reaps orphans, as an init does.
 const ENTER: &str = r#"set -e
 mount --rbind /dev "$1/dev"
@@ -47,8 +47,8 @@ shift 2
 exec chroot "$root" "$@"
 "#;
 
-/// Runs `cargo xtask bare …` as a child that dies with this shell, and removes `$1` afterwards,
-/// also after Ctrl-C.
+/// Runs `cargo xtask bare …` as a child that the kernel kills with this shell, and removes `$1`
+/// afterwards, also after Ctrl-C.
 const SUPERVISE: &str = r#"root=$1
 shift
 trap : INT
@@ -78,9 +78,12 @@ impl Asked {
         while let Some(word) = words.next() {
             match (word.as_str(), word.strip_prefix("--only=")) {
                 ("--keep", _) => asked.keep = true,
-                ("--again", _) => (asked.again, asked.keep) = (true, true),
+                ("--again", _) => {
+                    asked.again = true;
+                    asked.keep = true;
+                }
                 ("--only", _) => {
-                    asked.only.push(words.next().context("--only wants the name of a step")?.clone());
+                    asked.only.push(words.next().context("--only needs the name of a step")?.clone());
                 }
                 (_, Some(name)) => asked.only.push(name.to_owned()),
                 (other, _) => bail!("unknown option `{other}` for bare (cure: cargo xtask help)"),
@@ -115,7 +118,7 @@ pub(crate) fn main(words: &[String]) -> Result<()> {
         return work(&asked, &root);
     }
     if !cfg!(target_os = "linux") {
-        bail!("cannot make a bare machine: it takes namespaces of Linux");
+        bail!("cannot make a bare machine: this needs the namespaces of Linux");
     }
     if !install::is_root() {
         bail!("cannot make a bare machine: chroot and mount need root (run it as root)");
@@ -131,29 +134,29 @@ pub(crate) fn main(words: &[String]) -> Result<()> {
         .arg("bare")
         .args(words);
     supervise.env(SUPERVISED, "1").env(KEEP, if asked.keep { "1" } else { "" });
-    // The child has said what went wrong.
-    match supervise.status().context("cannot run `sh`")?.success() {
-        true => Ok(()),
-        false => bail!("the bare machine did not pass"),
+    // The child has printed what went wrong.
+    if !supervise.status().context("cannot run `sh`")?.success() {
+        bail!("the commands failed on the bare machine");
     }
+    Ok(())
 }
 
-/// Makes the machine, runs the commands, and says what each part cost.
+/// Makes the machine, runs the commands, and prints the cost of each part.
 fn work(asked: &Asked, root: &Path) -> Result<()> {
     let mut machine = Machine { root: root.to_owned(), toolchain: host::toolchain()?, parts: Vec::new() };
-    let done = machine.play(asked);
+    let done = machine.make_and_run(asked);
     machine.report();
     done
 }
 
-/// A Debian in a folder.
+/// A Debian in a directory.
 struct Machine {
     root: PathBuf,
     toolchain: PathBuf,
     parts: Vec<Part>,
 }
 
-/// What was done, and what it cost.
+/// One part of the work, and its cost.
 struct Part {
     name: String,
     seconds: f64,
@@ -162,9 +165,9 @@ struct Part {
 }
 
 impl Machine {
-    fn play(&mut self, asked: &Asked) -> Result<()> {
+    fn make_and_run(&mut self, asked: &Asked) -> Result<()> {
         if asked.again && self.root.join(CLONE).exists() {
-            println!("bare: the machine that --keep left, which is no longer pristine");
+            println!("bare: uses the machine that --keep left; it is no longer pristine");
         } else {
             self.part("Debian", Self::debootstrap)?;
         }
@@ -181,7 +184,8 @@ impl Machine {
     }
 
     fn part(&mut self, name: &str, act: impl FnOnce(&Self) -> Result<()>) -> Result<()> {
-        let (begin, before) = (Instant::now(), self.disk_bytes());
+        let begin = Instant::now();
+        let before = self.disk_bytes();
         let done = act(self);
         let seconds = begin.elapsed().as_secs_f64();
         let name = if done.is_ok() { name.to_owned() } else { format!("{name} (failed)") };
@@ -189,7 +193,7 @@ impl Machine {
         done
     }
 
-    /// Makes the smallest Debian, and gives it this machine's way to the network.
+    /// Installs the smallest Debian, and copies this machine's settings of the network.
     fn debootstrap(&self) -> Result<()> {
         if self.root.exists() {
             std::fs::remove_dir_all(&self.root)?;
@@ -211,10 +215,10 @@ impl Machine {
         for name in [TOOLCHAIN, "root"] {
             std::fs::create_dir_all(self.root.join(name))?;
         }
-        host::settle(&self.root)
+        host::copy_settings(&self.root)
     }
 
-    /// Clones HEAD, as a newcomer would, from a file that holds it.
+    /// Clones HEAD, as a newcomer would, from a bundle.
     fn clone_head(&self) -> Result<()> {
         let bundle = self.root.join(BUNDLE);
         run::run(run::command("git").args(["bundle", "create", "--quiet"]).arg(&bundle).arg("HEAD"))?;
@@ -250,7 +254,7 @@ impl Machine {
         cmd
     }
 
-    /// What the folder holds on disk.
+    /// Returns how many bytes the directory takes on disk.
     fn disk_bytes(&self) -> i64 {
         let told = run::read(run::command("du").args(["-s", "-x", "-B1"]).arg(&self.root));
         told.ok().and_then(|text| text.split_whitespace().next()?.parse().ok()).unwrap_or(0)
@@ -264,8 +268,8 @@ impl Machine {
     }
 }
 
-/// A program, to be named by the next argument, in mount and PID namespaces of its own. The kernel
-/// ends all that is in them with unshare, and unshare with us.
+/// Returns a command that runs its next argument in new mount and PID namespaces. The kernel kills
+/// their processes with unshare, and unshare with this program.
 fn apart() -> Command {
     let mut cmd = run::command("setpriv");
     cmd.args(["--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--kill-child", "--fork"]);

@@ -4,7 +4,7 @@
 //! The method is in `docs/measurements/README.md`. Nothing here fails because a machine was slow.
 
 mod cost;
-mod crowd;
+mod many_children;
 mod machine;
 mod meter;
 mod peers;
@@ -46,13 +46,13 @@ const QUESTIONS: [Question; 6] = [
         name: "live",
         what: "cost per job while thousands of other children live",
         rounds: 3,
-        ask: crowd::live,
+        ask: many_children::live,
     },
     Question {
         name: "many",
         what: "thousands of captured children at once: memory, threads, descriptors",
         rounds: 3,
-        ask: crowd::many,
+        ask: many_children::many,
     },
 ];
 
@@ -83,9 +83,9 @@ impl Bench {
     }
 }
 
-/// The order of contestants in a round: every other round the other way about, since a contestant
-/// that comes second finds warmer caches, and one that comes after a heavy one a busier machine.
-fn turn<T: Copy>(round: usize, all: &[T]) -> Vec<T> {
+/// Returns the order of candidates in a round: reversed in every other round, since a candidate finds
+/// warmer caches after another one, and a busier machine after a heavy one.
+fn round_order<T: Copy>(round: usize, all: &[T]) -> Vec<T> {
     if round.is_multiple_of(2) { all.to_vec() } else { all.iter().rev().copied().collect() }
 }
 
@@ -104,9 +104,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         ("output", _) => output::main(options),
         ("backends", _) if options.is_empty() => backends::write(),
         (_, Some(questions)) => lab::main(verb, questions, options),
-        _ => bail!(
-            "bench knows `run`, `output`, `wait`, `exit`, `spawn`, `wine` and `backends`; cure: cargo xtask help"
-        ),
+        _ => bail!("expected bench run, output, wait, exit, spawn, wine or backends; cure: cargo xtask help"),
     }
 }
 
@@ -176,15 +174,15 @@ impl Asked {
             match word.as_str() {
                 "--quick" => asked.quick = true,
                 "--rounds" => {
-                    let n: usize = words.next().context("--rounds wants a number")?.parse()?;
+                    let n: usize = words.next().context("--rounds needs a number")?.parse()?;
                     asked.rounds = Some(n.max(1));
                 }
-                "--only" => asked.only.push(words.next().context("--only wants a name")?.clone()),
-                other => bail!("`{other}` is no option of bench {verb}; cure: cargo xtask help"),
+                "--only" => asked.only.push(words.next().context("--only needs a name")?.clone()),
+                other => bail!("unknown option `{other}` of bench {verb}; cure: cargo xtask help"),
             }
         }
         if let Some(unknown) = asked.only.iter().find(|o| !names.contains(&o.as_str())) {
-            bail!("nothing is called `{unknown}`; cure: one of {}", names.join(", "));
+            bail!("unknown name `{unknown}`; cure: one of {}", names.join(", "));
         }
         Ok(asked)
     }

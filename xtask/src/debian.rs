@@ -1,8 +1,8 @@
-//! The toolchain that Debian packages with the source of its standard library: it can build that
-//! library for any system.
+//! Debian's Rust toolchain, whose packages include the source of the standard library: it can build
+//! that library for any system.
 //!
-//! A rustup toolchain knows a foreign system only when that system's library was downloaded for it,
-//! so this is the way that works from a Debian mirror alone.
+//! A toolchain of rustup needs a download for each further system; this one needs a Debian mirror
+//! alone.
 
 use crate::{install, run, tree};
 use std::process::Command;
@@ -15,32 +15,32 @@ const RUSTC: &str = "/usr/bin/rustc";
 const CARGO: &str = "/usr/bin/cargo";
 const SOURCE: &str = "/usr/lib/rustlib/src/rust/library/Cargo.toml";
 
-/// Sees to it that the toolchain is there.
+/// Installs the toolchain if it is missing or too old.
 pub(crate) fn ready() -> Result<(), install::Missing> {
     let is_whole = || [RUSTC, CARGO, SOURCE].iter().all(|file| std::path::Path::new(file).exists());
     if !is_whole() || version().is_none_or(|(_, minor)| minor < OLDEST) {
-        // A system that was just installed knows only the versions of its first release.
+        // A fresh installation lists only the versions of its first release.
         install::newest(&PACKAGES)?;
     }
-    let (told, minor) = version().ok_or_else(|| format!("{RUSTC} does not run"))?;
+    let (text, minor) = version().ok_or_else(|| format!("{RUSTC} does not run"))?;
     if minor < OLDEST {
         let packages = PACKAGES.join(" ");
-        return Err(format!("{RUSTC} is too old ({told}); cure: sudo apt-get install {packages}"));
+        return Err(format!("{RUSTC} is too old ({text}); cure: sudo apt-get install {packages}"));
     }
     Ok(())
 }
 
-/// What the compiler says of itself, and the minor number of its version.
+/// Returns the compiler's description of itself, and the minor number of its version.
 fn version() -> Option<(String, u32)> {
-    let told = run::read(run::command(RUSTC).arg("--version")).ok()?;
-    let minor = told.split('.').nth(1)?.parse().ok()?;
-    Some((told.trim().to_owned(), minor))
+    let text = run::read(run::command(RUSTC).arg("--version")).ok()?;
+    let minor = text.split('.').nth(1)?.parse().ok()?;
+    Some((text.trim().to_owned(), minor))
 }
 
-/// `cargo VERB` of that toolchain, for all of `targets`, with the standard library built from
-/// source; more arguments may follow.
+/// Returns `cargo VERB` of that toolchain for `targets`, with the standard library built from source;
+/// more arguments may follow.
 ///
-/// It builds into a folder of its own, so that two compilers do not overwrite each other's work.
+/// It has a separate target directory, so that two compilers do not overwrite each other's results.
 pub(crate) fn cargo(verb: &str, targets: &[&str]) -> Command {
     let mut cmd = run::command(CARGO);
     for name in ["RUSTUP_TOOLCHAIN", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CARGO", "CARGO_TARGET_DIR"]

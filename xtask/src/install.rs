@@ -1,12 +1,12 @@
-//! Installs what a step needs where we may, and otherwise says why not and what would help.
+//! Installs what a step needs, or returns why that is impossible and what would help.
 
 use crate::run;
 use std::process::Command;
 
-/// Why something could not be had, and the cure, as one line.
+/// Why something is missing, and the cure, as one line.
 pub(crate) type Missing = String;
 
-/// A program, and the package of Debian that has it.
+/// A program, and the package of Debian that contains it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Program {
     pub(crate) name: &'static str,
@@ -35,8 +35,7 @@ pub(crate) fn programs(wanted: &[Program]) -> Result<(), Missing> {
     }
 }
 
-/// Installs the packages, unless they are there: Debian and its kin, as root or by `sudo` without a
-/// password.
+/// Installs missing packages, on Debian and its derivatives, as root or by `sudo` without a password.
 pub(crate) fn apt(packages: &[&str]) -> Result<(), Missing> {
     let absent: Vec<&str> = packages.iter().copied().filter(|p| !installed(p)).collect();
     if absent.is_empty() {
@@ -50,25 +49,24 @@ pub(crate) fn apt(packages: &[&str]) -> Result<(), Missing> {
     update_and_install(admin, &absent)
 }
 
-/// Installs the newest version that the mirror has, of packages that may be there in an older one.
+/// Installs the newest version that the mirror has, even if an older one is installed.
 pub(crate) fn newest(packages: &[&str]) -> Result<(), Missing> {
     update_and_install(may_install(packages)?, packages)
 }
 
 fn update_and_install(admin: Admin, packages: &[&str]) -> Result<(), Missing> {
-    // A mirror that fails is seen below, by what is missing then.
+    // If the mirror fails, packages are missing below.
     let _ = run::run(apt_get(admin).arg("update"));
     if let Some(unknown) = packages.iter().find(|p| !offered(p)) {
         return Err(format!(
-            "this system's package lists have no {unknown}; cure: a Debian 12 machine or container"
+            "the package lists of this machine do not have {unknown}; cure: a Debian 12 machine or container"
         ));
     }
     run::run(&mut install(admin, packages))
         .map_err(|e| format!("{e:#}; cure: sudo apt-get install {}", packages.join(" ")))
 }
 
-/// Adds a component or a target to the toolchain in use, if rustup keeps it and answers within two
-/// minutes.
+/// Adds a component or a target to the toolchain in use, with rustup, within two minutes.
 pub(crate) fn rustup(words: &[&str]) -> Result<(), Missing> {
     let cure = format!("cure: rustup {}", words.join(" "));
     if run::find("rustup").is_none() {
@@ -101,12 +99,12 @@ enum Admin {
     Sudo,
 }
 
-/// By what right packages are installed here.
+/// Returns how packages can be installed here.
 fn may_install(packages: &[&str]) -> Result<Admin, Missing> {
     let names = packages.join(" ");
     if run::find("apt-get").is_none() {
         return Err(format!(
-            "{names} missing, and no apt-get to install from; cure: install the like by hand"
+            "{names} missing, and no apt-get to install from; cure: install its equivalent by hand"
         ));
     }
     if is_root() {
@@ -118,7 +116,7 @@ fn may_install(packages: &[&str]) -> Result<Admin, Missing> {
     Err(format!("{names} missing, and no right to install; cure: sudo apt-get install {names}"))
 }
 
-/// Whether we are root.
+/// Returns whether this process runs as root.
 pub(crate) fn is_root() -> bool {
     run::read(run::command("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
 }

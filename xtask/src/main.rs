@@ -1,7 +1,7 @@
-//! The project's own chores, behind one door: `cargo xtask VERB`.
+//! The project's chores: `cargo xtask COMMAND`.
 //!
-//! It depends on none of our crates, so it builds, and can say what is wrong, while they do not.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
+//! xtask depends on no other crate of the project, so it builds while they do not.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore prints its results")]
 
 mod tree;
 mod run;
@@ -13,27 +13,47 @@ mod targets;
 mod wine;
 mod bench;
 mod bare;
+mod dist;
 mod surroundings;
 
 use std::process::ExitCode;
 
 const HELP: &str = "\
-cargo xtask VERB
+cargo xtask COMMAND
 
-  test [--list] [--only STEP]...   everything that CI checks; what is missing is installed or said to be skipped
-  tidy                             the rules about the tree: layers, cfg, unsafe, file heads, manifests
-  bare [--keep] [--again] [--only run|STEP]...     both commands of the README on a pristine Debian with a Rust toolchain alone;
-                                   --keep: the machine stays in target/bare; --again: the one that stayed is used
-  surroundings [--list] [--only NAME]... [--times N] [-- TEST...]   the tests of Linux under load, as another user, in other
-                                   locales, folders, terminals …: each twice, and a table of what passed
-  targets [--list] [NAME]...       compile-checks the other systems
-  wine [--full]                    builds all tests for Windows and runs them under Wine; --full: those of thousands of children, too
-  wine CARGO ARGUMENTS...          any cargo command, built for Windows and run under Wine
-  bench run [--rounds N] [--quick] [--only NAME]   measures `minder run` beside its peers
-  bench output [--rounds N] [--quick] [--only NAME]   the same for what it costs to see output, every byte checked
-  bench wait|exit|spawn [--rounds N] [--quick] [--only NAME]   `minder bench` beside other programs, with goals and charts
-  bench wine [--rounds N] [--quick] [--only NAME]   `minder bench` under Wine, in ratios: not times of Windows
-  bench backends                   writes the costs in docs/backends.md anew, from the rows in docs/measurements
+  test [--list] [--only STEP]... [--full] [--sequential]
+      Runs everything that CI checks. Installs what is missing, or lists it as skipped.
+      --full: every case, test and target; --sequential: one step after the other.
+  tidy
+      Checks the rules about the tree: import order, cycles, cfg, unsafe, words, manifests.
+  tidy --cycles | --order CRATE | --hits DIRECTORY | --lower
+      Prints the import cycles; the import order of a crate, for xtask/layers; the words, idioms and
+      wide lines that xtask/allowances.txt counts. Lowers those numbers to the present counts.
+  dist
+      Builds the program to install, with its debugging information beside it, in target/dist.
+  bare [--keep] [--again] [--only run|STEP]...
+      Runs both commands of the README on a pristine Debian with a Rust toolchain.
+      --keep: leaves the machine in target/bare; --again: uses the machine that was left.
+  surroundings [--list] [--only NAME]... [--times N] [-- TEST...]
+      Runs the tests of Linux under load, as another user, in other locales, directories and
+      terminals, each twice, and prints how many passed.
+  targets [--list] [NAME]...
+      Compile-checks other systems.
+  wine [--full]
+      Builds all tests for Windows and runs them under Wine. --full: also those of thousands of
+      children.
+  wine CARGO ARGUMENTS...
+      Runs any cargo command, built for Windows, under Wine.
+  bench run [--rounds N] [--quick] [--only NAME]...
+      Measures `minder run` beside other runners.
+  bench output [--rounds N] [--quick] [--only NAME]...
+      Measures the cost of output, and checks every byte of it.
+  bench wait|exit|spawn [--rounds N] [--quick] [--only NAME]...
+      Measures `minder bench` beside other programs, with goals and charts.
+  bench wine [--rounds N] [--quick] [--only NAME]...
+      Measures `minder bench` under Wine: ratios, not times of Windows.
+  bench backends
+      Writes the costs in docs/backends.md, from the rows in docs/measurements.
 ";
 
 fn main() -> ExitCode {
@@ -41,9 +61,10 @@ fn main() -> ExitCode {
     let rest = args.get(1..).unwrap_or_default();
     let done = match args.first().map(String::as_str) {
         Some("test") => test::main(rest),
-        Some("tidy") => tidy::main(),
+        Some("tidy") => tidy::main(rest),
         Some("targets") => targets::main(rest),
         Some("wine") => wine::main(rest),
+        Some("dist") => dist::main(rest),
         Some("bare") => bare::main(rest),
         Some("surroundings") => surroundings::main(rest),
         Some("bench") => bench::main(rest),

@@ -1,14 +1,14 @@
-//! Runs other programs: shows the command line, and names it in the error when it fails.
+//! Runs other programs: prints the command line, and names it in the error if it fails.
 
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// What `cargo run` leaves in our environment about ourselves; other programs must not see it.
+/// Variables about xtask that `cargo run` sets; other programs must not get them.
 const OURS: [&str; 5] = [
     "CARGO_MANIFEST_DIR",
     "CARGO_MANIFEST_PATH",
@@ -17,7 +17,7 @@ const OURS: [&str; 5] = [
     "RUST_RECURSION_COUNT",
 ];
 
-/// A command that runs at the repository's root.
+/// Returns a command that runs at the repository's root.
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut cmd = Command::new(program);
     cmd.current_dir(crate::tree::root());
@@ -30,12 +30,12 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     cmd
 }
 
-/// The cargo that started us.
+/// Returns the cargo that started xtask.
 pub(crate) fn cargo() -> Command {
     command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Shows the command, runs it with our own streams, and fails when it does.
+/// Prints the command, runs it with our own streams, and fails if it does.
 pub(crate) fn run(cmd: &mut Command) -> Result<()> {
     eprintln!("  $ {}", show(cmd));
     let line = brief(cmd);
@@ -46,55 +46,100 @@ pub(crate) fn run(cmd: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// As [`run`], with a standard output that goes through this file; it is shown as it comes, and
-/// returned. A pipe might be held open by a process that outlives the command.
-pub(crate) fn run_heard(cmd: &mut Command, through: &Path) -> Result<String> {
+/// Runs the command as [`run`] does, and returns its standard output, which is shown as it arrives.
+/// The output goes through a file: a pipe could be held open by a process that outlives the command.
+pub(crate) fn run_captured(cmd: &mut Command, through: &Path) -> Result<String> {
     eprintln!("  $ {}", show(cmd));
-    let file =
-        std::fs::File::create(through).with_context(|| format!("cannot make {}", through.display()))?;
-    let (mut grown, mut said) = (std::fs::File::open(through)?, Vec::new());
-    let mut show = || {
-        let known = said.len();
-        let more = grown.read_to_end(&mut said);
-        more.and_then(|_| io::stdout().write_all(&said[known..]))
+    let file = create(through)?;
+    let mut grown = std::fs::File::open(through)?;
+    let mut output = Vec::new();
+    let mut show_more = || {
+        let known = output.len();
+        let read = grown.read_to_end(&mut output);
+        read.and_then(|_| io::stdout().write_all(&output[known..]))
     };
-    let ended = watch(cmd.stdout(file), Duration::from_millis(200), |_| drop(show()))?;
-    show()?;
-    if !ended.success() {
-        bail!("`{}` failed ({ended})", brief(cmd));
+    let status = watch(cmd.stdout(file), Duration::from_millis(200), |_| drop(show_more()))?;
+    show_more()?;
+    if !status.success() {
+        bail!("`{}` failed ({status})", brief(cmd));
     }
-    Ok(String::from_utf8_lossy(&said).into_owned())
+    Ok(String::from_utf8_lossy(&output).into_owned())
 }
 
-/// Runs the command unseen and returns what it wrote to its standard output.
+fn create(path: &Path) -> Result<std::fs::File> {
+    let cannot = || format!("cannot create {}", path.display());
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir).with_context(cannot)?;
+    }
+    std::fs::File::create(path).with_context(cannot)
+}
+
+/// A command that runs beside this program, with both outputs in one file.
+pub(crate) struct Background {
+    child: Child,
+    output: PathBuf,
+}
+
+impl Background {
+    /// Starts the command.
+    #[expect(clippy::disallowed_methods, reason = "xtask builds without minder and its Command")]
+    pub(crate) fn start(cmd: &mut Command, output: &Path) -> Result<Self> {
+        let file = create(output)?;
+        cmd.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        let child = cmd.spawn().with_context(|| format!("cannot run `{}`", brief(cmd)))?;
+        Ok(Self { child, output: output.to_path_buf() })
+    }
+
+    /// Waits for its end; returns its exit status and its output.
+    pub(crate) fn finish(mut self) -> Result<(ExitStatus, String)> {
+        let status = self.child.wait()?;
+        let output = std::fs::read(&self.output)?;
+        Ok((status, String::from_utf8_lossy(&output).into_owned()))
+    }
+}
+
+/// Returns the processor time, in seconds, of this program and of all programs that it has run and
+/// that have exited; `None` where the system has no /proc.
+pub(crate) fn cpu_seconds() -> Option<f64> {
+    /// The kernel reports times in this unit, whatever its own clock (`getconf CLK_TCK`).
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The second field is a name, which may contain spaces. The fields 14 to 17 are `utime`, `stime`,
+    // `cutime` and `cstime`.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = fields.get(14 - 3..=17 - 3)?.iter().map(|field| field.parse::<f64>());
+    Some(ticks.sum::<Result<f64, _>>().ok()? / TICKS_PER_SECOND)
+}
+
+/// Runs the command without showing its output, and returns its standard output.
 pub(crate) fn read(cmd: &mut Command) -> Result<String> {
     Ok(read_both(cmd)?.0)
 }
 
-/// Runs the command unseen and returns what it wrote to its standard output and its standard error.
+/// Runs the command without showing its output, and returns its standard output and standard error.
 pub(crate) fn read_both(cmd: &mut Command) -> Result<(String, String)> {
     let line = show(cmd);
     let out = cmd.stdin(Stdio::null()).output().with_context(|| format!("cannot run `{line}`"))?;
-    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
     if !out.status.success() {
-        bail!("`{line}` failed ({}): {}", out.status, said.trim());
+        bail!("`{line}` failed ({}): {}", out.status, stderr.trim());
     }
-    Ok((String::from_utf8_lossy(&out.stdout).into_owned(), said))
+    Ok((String::from_utf8_lossy(&out.stdout).into_owned(), stderr))
 }
 
-/// Whether the command can be run and succeeds; nothing of it is shown.
+/// Returns whether the command can be run and succeeds, without showing its output.
 pub(crate) fn succeeds(cmd: &mut Command) -> bool {
     cmd.stdin(Stdio::null()).output().is_ok_and(|out| out.status.success())
 }
 
-/// Runs the command with the streams that it was given, unseen. How it ended is for the caller to
-/// learn elsewhere.
+/// Runs the command with the streams that are set for it. Its exit status is ignored: the caller reads
+/// it elsewhere.
 pub(crate) fn finish(cmd: &mut Command) -> Result<()> {
     cmd.status().with_context(|| format!("cannot run `{}`", brief(cmd)))?;
     Ok(())
 }
 
-/// Runs the command to its end, and calls `look` with its pid at this interval. Returns its exit
+/// Runs the command until it exits, and calls `look` with its pid at this interval. Returns its exit
 /// status.
 #[expect(
     clippy::disallowed_methods,
@@ -103,15 +148,15 @@ pub(crate) fn finish(cmd: &mut Command) -> Result<()> {
 pub(crate) fn watch(cmd: &mut Command, every: Duration, mut look: impl FnMut(u32)) -> Result<ExitStatus> {
     let mut child = cmd.spawn().with_context(|| format!("cannot run `{}`", brief(cmd)))?;
     let pid = child.id();
-    let (tell, ended) = mpsc::channel();
-    let waiter = std::thread::spawn(move || tell.send(child.wait()));
+    let (sender, exit) = mpsc::channel();
+    let waiter = std::thread::spawn(move || sender.send(child.wait()));
     let end = loop {
-        match ended.recv_timeout(every) {
+        match exit.recv_timeout(every) {
             Err(mpsc::RecvTimeoutError::Timeout) => look(pid),
             end => break end,
         }
     };
-    // The waiter has nothing left to do but to return.
+    // The thread has sent its result and returns.
     let _ = waiter.join();
     Ok(end??)
 }
@@ -123,7 +168,7 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|dir| dir.join(&name)).find(|file| file.is_file())
 }
 
-/// The command as one would type it, with the environment that was set for it.
+/// Returns the command as a shell line, with the environment that is set for it.
 pub(crate) fn show(cmd: &Command) -> String {
     let mut words = Vec::new();
     for (name, value) in cmd.get_envs() {
@@ -135,7 +180,7 @@ pub(crate) fn show(cmd: &Command) -> String {
     words.join(" ")
 }
 
-/// The command without its environment. The cargo that started us is what a person calls `cargo`.
+/// Returns the command without its environment. The cargo that started xtask is shown as `cargo`.
 fn brief(cmd: &Command) -> String {
     let program = cmd.get_program();
     let ours = std::env::var_os("CARGO").is_some_and(|cargo| cargo == program);

@@ -1,8 +1,8 @@
 //! `cargo xtask surroundings`: the tests under many circumstances that they must not depend on.
 //!
-//! The test programs are built once. Each surrounding is a line for the shell that runs one of
-//! them; how many tests passed and failed is read from what the programs say; where that cannot be
-//! seen, a program counts as one test.
+//! The test programs are built once. Each surrounding is a shell line that runs one of them. The
+//! counts of passed and failed tests are read from the output of the programs; without output, a
+//! program counts as one test.
 
 mod table;
 
@@ -14,7 +14,7 @@ use std::process::Command;
 use std::time::Instant;
 use table::{SURROUNDINGS, Surrounding};
 
-/// When a test program is given up.
+/// How long a test program may run.
 const PROGRAM_SECONDS: &str = "2400";
 
 /// The options of the command line.
@@ -32,14 +32,14 @@ impl Asked {
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match word.as_str() {
-                "--only" => asked.only.push(words.next().context("--only wants a name")?.clone()),
-                "--times" => asked.times = Some(words.next().context("--times wants a number")?.parse()?),
+                "--only" => asked.only.push(words.next().context("--only needs a name")?.clone()),
+                "--times" => asked.times = Some(words.next().context("--times needs a number")?.parse()?),
                 "--" => asked.tests.extend(words.by_ref().cloned()),
                 other => bail!("unknown option `{other}` for surroundings (cure: cargo xtask help)"),
             }
         }
         if let Some(unknown) = asked.only.iter().find(|name| !SURROUNDINGS.iter().any(|s| s.name == **name)) {
-            bail!("no surrounding is called `{unknown}` (cure: cargo xtask surroundings --list)");
+            bail!("unknown surrounding `{unknown}` (cure: cargo xtask surroundings --list)");
         }
         Ok(asked)
     }
@@ -89,17 +89,17 @@ fn report(rows: &[Row]) -> Result<()> {
             println!("{}: {failure}", row.name);
         }
     }
-    match rows.iter().all(|row| row.failed == 0) {
-        true => Ok(()),
-        false => bail!("tests failed in some surroundings (logs: target/surroundings)"),
+    if rows.iter().any(|row| row.failed > 0) {
+        bail!("tests failed in some surroundings (logs: target/surroundings)");
     }
+    Ok(())
 }
 
-/// A test program, and the folder of its package, in which cargo runs it.
+/// A test program, and the directory of its package, in which cargo runs it.
 #[derive(Clone, Debug, PartialEq)]
 struct Program {
     path: PathBuf,
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
 /// Builds the test programs of a checkout.
@@ -114,20 +114,20 @@ fn programs(root: &Path, target: &Path) -> Result<Vec<Program>> {
     Ok(found)
 }
 
-/// Reads one message of cargo: a program is one of tests by its profile. The target beside it says
-/// whether it could be.
+/// Reads one message of cargo. The profile says whether a program contains tests; the target only
+/// says whether it may.
 fn program(message: &str) -> Option<Program> {
     let text = |key: &str| {
         let (_, rest) = message.split_once(&format!("\"{key}\":\""))?;
         Some(rest.split_once('"')?.0)
     };
-    let folder = Path::new(text("manifest_path")?).parent()?.to_owned();
+    let dir = Path::new(text("manifest_path")?).parent()?.to_owned();
     let profile = message.split_once("\"profile\":{")?.1.split_once('}')?.0;
     let is_test = profile.contains("\"test\":true");
-    is_test.then_some(Program { path: text("executable")?.into(), folder })
+    is_test.then_some(Program { path: text("executable")?.into(), dir })
 }
 
-/// A clone of HEAD in a folder whose name few programs expect, and its test programs.
+/// Clones HEAD into a directory with an unusual name; returns its test programs.
 fn elsewhere(home: &Path) -> Result<Vec<Program>> {
     let root = home.join("a b \u{fc}").join("minder");
     if root.exists() {
@@ -165,16 +165,16 @@ fn command(surrounding: &Surrounding, program: &Program, tests: &[String]) -> Co
     cmd.args(["-c", surrounding.line, "sh", "timeout", "-k", "5", PROGRAM_SECONDS])
         .arg(&program.path)
         .args(tests);
-    cmd.current_dir(&program.folder).env("PROGRAM", &program.path).env("TESTS", tests.join(" "));
+    cmd.current_dir(&program.dir).env("PROGRAM", &program.path).env("TESTS", tests.join(" "));
     cmd.env("TARGET_TMP", tree::target_dir().join("tmp"));
     // Snapshots of screens are found without asking cargo, which another user may not run.
-    if let Some(root) = program.folder.ancestors().find(|folder| folder.join("Cargo.lock").exists()) {
+    if let Some(root) = program.dir.ancestors().find(|dir| dir.join("Cargo.lock").exists()) {
         cmd.env("INSTA_WORKSPACE_ROOT", root);
     }
     cmd
 }
 
-/// What a run of all programs came to.
+/// The results of a run of all programs.
 #[derive(Debug, Default)]
 struct Tally {
     passed: usize,
@@ -199,12 +199,12 @@ impl Tally {
         self.failures.extend(named.map(|line| line.trim_start_matches("test ").to_owned()));
         let name = program.path.file_name().unwrap_or_default().to_string_lossy();
         if !is_seen {
-            // Only the status tells.
+            // Only the exit status is known.
             self.passed += usize::from(succeeded);
         }
         if !succeeded && self.failed == before {
             self.failed += 1;
-            self.failures.push(format!("{name} ended before its tests, or failed unseen"));
+            self.failures.push(format!("{name} exited before its tests, or failed without output"));
         }
     }
 }
@@ -239,8 +239,8 @@ impl Row {
         match &self.left_out {
             Some(why) => format!("{:<12}  skipped: {why}", self.name),
             None => {
-                let (name, runs) = (self.name, self.runs);
-                format!("{name:<12} {runs:>5} {:>8} {:>8} {:>9.0}", self.passed, self.failed, self.seconds)
+                let Self { name, runs, passed, failed, seconds, .. } = self;
+                format!("{name:<12} {runs:>5} {passed:>8} {failed:>8} {seconds:>9.0}")
             }
         }
     }
@@ -252,8 +252,12 @@ mod tests {
 
     #[test]
     fn messages_of_cargo_are_read() {
-        let message = r#"{"reason":"compiler-artifact","manifest_path":"/a b/tests/Cargo.toml","target":{"test":true},"profile":{"opt_level":"0","test":true},"executable":"/a b/it-1","fresh":true}"#;
-        let read = Program { path: "/a b/it-1".into(), folder: "/a b/tests".into() };
+        let message = concat!(
+            r#"{"reason":"compiler-artifact","manifest_path":"/a b/tests/Cargo.toml","#,
+            r#""target":{"test":true},"profile":{"opt_level":"0","test":true},"#,
+            r#""executable":"/a b/it-1","fresh":true}"#
+        );
+        let read = Program { path: "/a b/it-1".into(), dir: "/a b/tests".into() };
         assert_eq!(program(message), Some(read));
         assert_eq!(program(&message.replace("0\",\"test\":true", "0\",\"test\":false")), None);
         assert_eq!(program(&message.replace("\"/a b/it-1\"", "null")), None);
@@ -261,7 +265,7 @@ mod tests {
 
     #[test]
     fn results_are_counted_and_a_crash_is_a_failure() {
-        let program = Program { path: "/it-1".into(), folder: "/".into() };
+        let program = Program { path: "/it-1".into(), dir: "/".into() };
         let mut tally = Tally::default();
         let said =
             "test a ... ok\r\ntest b::c ... FAILED\ntest result: FAILED. 11 passed; 1 failed; 0 ignored\n";

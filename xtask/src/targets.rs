@@ -1,46 +1,71 @@
-//! Compile-checks the systems that this machine is not.
+//! Compile-checks other systems; nothing is linked or run.
 //!
-//! Only checked: nothing is linked or run. What a target's own standard library is needed for comes
-//! from the toolchain in use if it has that library, else from Debian's compiler, which builds it
-//! from source, else from rustup.
+//! The target's standard library is that of the toolchain in use if it has one. Otherwise Debian's
+//! compiler builds it from source, or rustup downloads it.
 
-use crate::{debian, install, run};
+use crate::{debian, install, run, wine};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::Command;
 
-/// A system, what of ours is checked for it, and whether `cargo xtask test` does so too.
+/// A system, the packages that are checked for it, and those that `cargo xtask test` checks.
 ///
-/// A target costs about a minute of processor time when its library is built for the first time, so
-/// the ones that would tell little more than another are left to `cargo xtask targets`.
+/// A target costs about a minute of processor time when its library is built for the first time.
 struct Target {
     triple: &'static str,
     packages: &'static [&'static str],
-    in_test: bool,
+    in_test: InTest,
     /// What the compiler calls for this target, also when nothing is linked.
     needs: &'static [install::Program],
 }
 
-/// Makes the import libraries of what is linked by name from a DLL (`raw-dylib`), for the GNU
-/// target alone.
+/// What `cargo xtask test` checks of a target without `--full`.
+#[derive(Clone, Copy, PartialEq)]
+enum InTest {
+    /// All packages.
+    All,
+    /// The packages that contain code for one system alone. The others use their interface, which one
+    /// more Unix than Linux checks.
+    OfTheSystem,
+    /// All packages if Wine cannot run: its tests compile the same.
+    WithoutWine,
+    /// Nothing: the code is the same as for another target.
+    Nothing,
+}
+
+/// Makes the import libraries of functions that are linked by name from a DLL (`raw-dylib`); only the
+/// GNU target needs it.
 const DLLTOOL: install::Program =
     install::Program { name: "x86_64-w64-mingw32-dlltool", package: "binutils-mingw-w64-x86-64" };
 
-const PACKAGES: &[&str] = &["minder-os", "minder-template", "minder-record", "minder", "minder-cli"];
+const PACKAGES: &[&str] =
+    &["minder-os", "minder-template", "minder-record", "minder", "minder-runner", "minder-cli"];
+
+const OF_THE_SYSTEM: &[&str] = &["minder-os", "minder"];
 
 const TARGETS: [Target; 8] = [
-    Target { triple: "x86_64-pc-windows-gnu", packages: PACKAGES, in_test: true, needs: &[DLLTOOL] },
-    Target { triple: "x86_64-pc-windows-msvc", packages: PACKAGES, in_test: true, needs: &[] },
-    Target { triple: "aarch64-apple-darwin", packages: PACKAGES, in_test: true, needs: &[] },
-    Target { triple: "x86_64-unknown-freebsd", packages: PACKAGES, in_test: true, needs: &[] },
-    Target { triple: "aarch64-unknown-linux-musl", packages: PACKAGES, in_test: true, needs: &[] },
-    Target { triple: "x86_64-unknown-netbsd", packages: PACKAGES, in_test: true, needs: &[] },
-    Target { triple: "x86_64-unknown-openbsd", packages: PACKAGES, in_test: true, needs: &[] },
+    Target {
+        triple: "x86_64-pc-windows-gnu",
+        packages: PACKAGES,
+        in_test: InTest::WithoutWine,
+        needs: &[DLLTOOL],
+    },
+    Target { triple: "x86_64-pc-windows-msvc", packages: PACKAGES, in_test: InTest::Nothing, needs: &[] },
+    Target { triple: "aarch64-apple-darwin", packages: PACKAGES, in_test: InTest::All, needs: &[] },
+    Target { triple: "x86_64-unknown-freebsd", packages: PACKAGES, in_test: InTest::OfTheSystem, needs: &[] },
+    Target {
+        triple: "aarch64-unknown-linux-musl",
+        packages: PACKAGES,
+        in_test: InTest::OfTheSystem,
+        needs: &[],
+    },
+    Target { triple: "x86_64-unknown-netbsd", packages: PACKAGES, in_test: InTest::OfTheSystem, needs: &[] },
+    Target { triple: "x86_64-unknown-openbsd", packages: PACKAGES, in_test: InTest::OfTheSystem, needs: &[] },
     // Neither x86-64 nor aarch64: without `clone3`, by `posix_spawn` alone.
     Target {
         triple: "riscv64gc-unknown-linux-gnu",
-        packages: &["minder-os", "minder"],
-        in_test: false,
+        packages: OF_THE_SYSTEM,
+        in_test: InTest::Nothing,
         needs: &[],
     },
 ];
@@ -50,19 +75,20 @@ const TARGETS: [Target; 8] = [
 pub(crate) fn main(args: &[String]) -> Result<()> {
     if args.iter().any(|a| a == "--list") {
         for t in &TARGETS {
-            println!(
-                "{:<28} {:<20} {}",
-                t.triple,
-                t.packages.join(" "),
-                if t.in_test { "also in test" } else { "" }
-            );
+            let in_test = match t.in_test {
+                InTest::All => "also in test",
+                InTest::OfTheSystem => "also in test, minder-os and minder only",
+                InTest::WithoutWine => "also in test without Wine",
+                InTest::Nothing => "",
+            };
+            println!("{:<28} {:<72} {in_test}", t.triple, t.packages.join(" "));
         }
         return Ok(());
     }
     let wanted = |t: &&Target| args.is_empty() || args.iter().any(|a| t.triple.contains(a.as_str()));
-    let chosen: Vec<&Target> = TARGETS.iter().filter(wanted).collect();
+    let chosen: Vec<Job> = TARGETS.iter().filter(wanted).map(|target| (target, target.packages)).collect();
     if chosen.is_empty() {
-        bail!("no target is called {}; cure: cargo xtask targets --list", args.join(" "));
+        bail!("unknown target {}; cure: cargo xtask targets --list", args.join(" "));
     }
     match check(&chosen)? {
         missing if missing.is_empty() => Ok(()),
@@ -70,39 +96,54 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     }
 }
 
-/// What `cargo xtask test` checks; returns what had to be left out, and why.
-pub(crate) fn in_test() -> Result<Vec<install::Missing>> {
-    let (chosen, others): (Vec<&Target>, Vec<&Target>) = TARGETS.iter().partition(|t| t.in_test);
+/// A target, and the packages that are checked for it.
+type Job = (&'static Target, &'static [&'static str]);
+
+/// Checks what `cargo xtask test` checks, all of it if `full`; returns what was left out, and why.
+pub(crate) fn in_test(full: bool) -> Result<Vec<install::Missing>> {
+    let has_wine = wine::ready().is_ok();
+    let packages = |target: &Target| match target.in_test {
+        _ if full => Some(target.packages),
+        InTest::All => Some(target.packages),
+        InTest::OfTheSystem => Some(OF_THE_SYSTEM),
+        InTest::WithoutWine => (!has_wine).then_some(target.packages),
+        InTest::Nothing => None,
+    };
+    let chosen: Vec<Job> = TARGETS.iter().filter_map(|target| Some((target, packages(target)?))).collect();
     let mut missing = check(&chosen)?;
-    if !others.is_empty() {
-        let names: Vec<&str> = others.iter().map(|t| t.triple).collect();
+    let left = TARGETS.iter().filter(|target| target.in_test == InTest::Nothing && !full);
+    let names: Vec<&str> = left.map(|target| target.triple).collect();
+    if !names.is_empty() {
         missing.push(format!("{} are left to `cargo xtask targets`, to save minutes", names.join(", ")));
     }
     Ok(missing)
 }
 
-fn check(chosen: &[&Target]) -> Result<Vec<install::Missing>> {
-    let (mut missing, mut ready) = (Vec::new(), Vec::new());
-    for target in chosen {
+fn check(chosen: &[Job]) -> Result<Vec<install::Missing>> {
+    let mut missing = Vec::new();
+    let mut ready = Vec::new();
+    for (target, packages) in chosen {
         let way = install::programs(target.needs).and_then(|()| way(target.triple));
         match way {
-            Ok(way) => ready.push((way, *target)),
+            Ok(way) => ready.push((way, target.triple, *packages)),
             Err(why) => missing.push(format!("{}: {why}", target.triple)),
         }
     }
     // Those of one kind are checked by one command: the first crates of a library come one after the
     // other, and those of several targets keep all processors busy.
-    while let Some((way, first)) = ready.first().copied() {
-        let alike = |(other, target): &(Way, &Target)| *other == way && target.packages == first.packages;
+    while let Some((way, _, packages)) = ready.first().copied() {
+        let alike = |(other_way, _, other): &(Way, &str, &[&str])| *other_way == way && *other == packages;
         let (together, rest): (Vec<_>, Vec<_>) = ready.into_iter().partition(alike);
         ready = rest;
-        let triples: Vec<&str> = together.iter().map(|(_, target)| target.triple).collect();
+        let triples: Vec<&str> = together.iter().map(|(_, triple, _)| *triple).collect();
         let start = std::time::Instant::now();
-        if let Err(why) = run::run(&mut command(way, &triples, first.packages)) {
-            // What the compiler says does not name the target.
-            for triple in triples.iter().filter(|_| triples.len() > 1) {
-                run::run(&mut command(way, &[triple], first.packages))
-                    .with_context(|| format!("targets: {triple}"))?;
+        if let Err(why) = run::run(&mut command(way, &triples, packages)) {
+            // The compiler's messages do not name the target.
+            if triples.len() > 1 {
+                for triple in &triples {
+                    run::run(&mut command(way, &[triple], packages))
+                        .with_context(|| format!("targets: {triple}"))?;
+                }
             }
             return Err(why).with_context(|| format!("targets: {}", triples.join(", ")));
         }

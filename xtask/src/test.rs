@@ -1,141 +1,266 @@
 //! `cargo xtask test`: all of CI, and the second command of a newcomer.
 //!
 //! What is missing is installed where that is allowed; otherwise the step is skipped, and the last
-//! lines say so with the reason and the cure. The first step that fails ends the run.
+//! lines name it with the reason and the cure.
+//!
+//! The steps have two sides that run at the same time, since the tests of either wait more than they
+//! compute: this system, and the other systems. Each side ends with its first step that fails. The
+//! output of the first side is shown as it arrives, and that of the second one when it has finished.
+
+mod report;
 
 use crate::{install, run, targets, tidy, tree, wine};
 use anyhow::{Context, Result, bail};
+use report::{Finished, Report};
 use std::time::Instant;
 
-/// What a step left out, one line each: nothing if it did all of its work.
+/// What a step left out, one line each.
 type LeftOut = Vec<install::Missing>;
+
+/// What a step returns: what it left out, and the closing lines of its test programs.
+#[derive(Default)]
+struct Done {
+    left_out: LeftOut,
+    closing: Vec<String>,
+}
+
+impl From<LeftOut> for Done {
+    fn from(left_out: LeftOut) -> Self {
+        Self { left_out, ..Self::default() }
+    }
+}
+
+/// Where a step runs.
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    /// On this system, one step after the other.
+    First,
+    /// Beside the first side. These steps build into directories that the first side does not use.
+    Second,
+}
 
 /// One thing that has to hold.
 struct Step {
     name: &'static str,
     what: &'static str,
-    run: fn() -> Result<LeftOut>,
+    side: Side,
+    run: fn(&Options) -> Result<Done>,
 }
 
-/// All steps, quick ones first. The steps of cargo share one folder and one set of flags, so that
-/// each builds upon the last; loom and those for other systems build into folders of their own.
+/// All steps, quick ones first. The steps of the first side share a target directory and flags, so
+/// that each reuses what the one before built.
 const STEPS: [Step; 9] = [
-    Step { name: "fmt", what: "the sources are formatted", run: fmt },
+    Step { name: "fmt", what: "the sources are formatted", side: Side::First, run: fmt },
+    Step { name: "tidy", what: "the tree keeps its own rules", side: Side::First, run: tidy },
     Step {
         name: "clippy",
         what: "no warning of compiler or clippy in any crate, test, example or benchmark",
+        side: Side::First,
         run: clippy,
     },
-    Step { name: "tidy", what: "the tree keeps its own rules", run: tidy },
-    Step { name: "build", what: "every package builds", run: build },
-    Step { name: "test", what: "unit, integration and documentation tests", run: test },
-    Step { name: "doc", what: "the documentation builds without a warning", run: doc },
-    Step { name: "loom", what: "no ring of a doorbell is lost, in any interleaving", run: loom },
-    Step { name: "targets", what: "other systems compile", run: targets::in_test },
-    Step { name: "wine", what: "the Windows half runs, under Wine", run: windows },
+    Step { name: "build", what: "every package, test and example builds", side: Side::First, run: build },
+    Step { name: "test", what: "unit, integration and documentation tests", side: Side::First, run: test },
+    Step { name: "doc", what: "the documentation builds without a warning", side: Side::First, run: doc },
+    Step { name: "loom", what: "no wake-up is lost, in any interleaving", side: Side::Second, run: loom },
+    Step { name: "targets", what: "other systems compile", side: Side::Second, run: other_targets },
+    Step { name: "wine", what: "the Windows half runs, under Wine", side: Side::Second, run: windows },
 ];
 
-/// `cargo xtask test [--list] [--only STEP]...`
+/// What the command line asks for.
+#[derive(Default)]
+struct Options {
+    /// The names of the steps to run; all if empty.
+    only: Vec<String>,
+    /// Every case of the comparison with GNU parallel, every test under Wine, every target.
+    full: bool,
+    /// One step after the other, each with its output as it arrives.
+    sequential: bool,
+    list: bool,
+}
+
+impl Options {
+    fn parse(args: &[String]) -> Result<Self> {
+        let mut options = Self::default();
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            match (arg.as_str(), arg.strip_prefix("--only=")) {
+                ("--full", _) => options.full = true,
+                ("--sequential", _) => options.sequential = true,
+                ("--list", _) => options.list = true,
+                ("--only", _) => {
+                    options.only.push(args.next().context("--only needs the name of a step")?.clone());
+                }
+                (_, Some(name)) => options.only.push(name.to_string()),
+                (other, _) => bail!("unknown option `{other}` of test; cure: cargo xtask help"),
+            }
+        }
+        for name in &options.only {
+            step(name)?;
+        }
+        Ok(options)
+    }
+
+    /// Returns the chosen steps of one side, in the table's order.
+    fn steps(&self, side: Side) -> Vec<&'static Step> {
+        let is_chosen = |step: &&Step| self.only.is_empty() || self.only.iter().any(|name| name == step.name);
+        STEPS.iter().filter(|step| step.side == side).filter(is_chosen).collect()
+    }
+}
+
+/// `cargo xtask test [--list] [--full] [--sequential] [--only STEP]...`
 pub(crate) fn main(args: &[String]) -> Result<()> {
-    if args.iter().any(|a| a == "--list") {
+    let options = Options::parse(args)?;
+    if options.list {
         for step in &STEPS {
             println!("{:<8} {}", step.name, step.what);
         }
         return Ok(());
     }
     let start = Instant::now();
-    let (mut skipped, mut times) = (Vec::new(), Vec::new());
-    for step in chosen(args)? {
-        let begin = Instant::now();
-        println!("\n=== {}: {}", step.name, step.what);
-        let again = || format!("step `{}` failed (again: cargo xtask test --only {})", step.name, step.name);
-        let left_out = (step.run)().with_context(again)?;
-        let did = if left_out.is_empty() { "done" } else { "not all of it, see the end" };
-        println!("=== {}: {did}, {:.1} s", step.name, begin.elapsed().as_secs_f64());
-        times.push(format!("{} {:.0} s", step.name, begin.elapsed().as_secs_f64()));
-        skipped.extend(left_out.into_iter().map(|why| format!("skipped: {}: {why}", step.name)));
+    let mut first = options.steps(Side::First);
+    let mut second = options.steps(Side::Second);
+    if options.sequential || first.is_empty() {
+        first.append(&mut second);
     }
-    println!("\nxtask test: passed, {:.0} s ({})", start.elapsed().as_secs_f64(), times.join(", "));
-    for line in skipped {
-        println!("{line}");
+    let beside = if second.is_empty() { None } else { Some(start_beside(&options, &second)?) };
+    let mut report = Report::default();
+    let mut failure = run_steps(&first, &options, &mut report).err();
+    if let Some(beside) = beside {
+        println!("\n=== the other systems: output of {}", names(&second));
+        let (status, output) = beside.finish()?;
+        report.add_output(&output);
+        if status.success() {
+            print!("{}", report::without_summary(&output));
+        } else {
+            print!("{output}");
+            let second_failure =
+                anyhow::anyhow!("one of the steps {} failed ({status}); its output is above", names(&second));
+            failure = Some(failure.map_or(second_failure, |first| first.context("both sides failed")));
+        }
+    }
+    print!("{}", report.shown());
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    println!("\nxtask test: passed, {:.0} s", start.elapsed().as_secs_f64());
+    print!("{}", report.skipped());
+    Ok(())
+}
+
+/// Runs steps one after the other, up to the first that fails.
+fn run_steps(steps: &[&Step], options: &Options, report: &mut Report) -> Result<()> {
+    for step in steps {
+        let begin = Instant::now();
+        let cpu_begin = run::cpu_seconds();
+        println!("\n=== {}: {}", step.name, step.what);
+        let hint = || format!("step `{}` failed (to repeat it: cargo xtask test --only {0})", step.name);
+        let done = (step.run)(options).with_context(hint)?;
+        let finished = Finished {
+            name: step.name.to_string(),
+            is_whole: done.left_out.is_empty(),
+            seconds: begin.elapsed().as_secs_f64(),
+            cpu: cpu_begin.zip(run::cpu_seconds()).map(|(begin, end)| end - begin),
+        };
+        println!("{}", finished.line());
+        report.steps.push(finished);
+        report.closing.extend(done.closing.into_iter().map(|line| format!("{}: {line}", step.name)));
+        report.left_out.extend(done.left_out.into_iter().map(|why| format!("skipped: {}: {why}", step.name)));
     }
     Ok(())
 }
 
+/// Starts the second side: this program again, with its output in a file.
+fn start_beside(options: &Options, steps: &[&Step]) -> Result<run::Background> {
+    let this = std::env::current_exe().context("cannot find this program")?;
+    let mut cmd = if run::find("nice").is_some() {
+        // The tests of the first side have deadlines.
+        let mut nice = run::command("nice");
+        nice.args(["-n", "5"]).arg(this);
+        nice
+    } else {
+        run::command(this)
+    };
+    // `run::command` hides what cargo says of this program, and the program needs that again.
+    if let Some(dir) = std::env::var_os("CARGO_MANIFEST_DIR") {
+        cmd.env("CARGO_MANIFEST_DIR", dir);
+    }
+    cmd.args(["test", "--sequential"]);
+    if options.full {
+        cmd.arg("--full");
+    }
+    for step in steps {
+        cmd.args(["--only", step.name]);
+    }
+    println!("=== {}: beside the other steps; the output follows theirs", names(steps));
+    run::Background::start(&mut cmd, &tree::target_dir().join("test-beside.log"))
+}
+
+fn names(steps: &[&Step]) -> String {
+    steps.iter().map(|step| step.name).collect::<Vec<_>>().join(", ")
+}
+
 /// Checks that a step has this name.
 pub(crate) fn step(name: &str) -> Result<()> {
-    match STEPS.iter().any(|step| step.name == name) {
-        true => Ok(()),
-        false => bail!("no step is called `{name}`; cure: cargo xtask test --list"),
+    if STEPS.iter().any(|step| step.name == name) {
+        return Ok(());
     }
+    bail!("unknown step `{name}`; cure: cargo xtask test --list")
 }
 
-/// The steps that `--only` names, in the table's order; all of them without it.
-fn chosen(args: &[String]) -> Result<Vec<&'static Step>> {
-    let mut names = Vec::new();
-    let mut words = args.iter();
-    while let Some(word) = words.next() {
-        match (word.as_str(), word.strip_prefix("--only=")) {
-            ("--only", _) => names.push(words.next().context("--only wants the name of a step")?.as_str()),
-            (_, Some(name)) => names.push(name),
-            (other, _) => bail!("`{other}` is no option of test; cure: cargo xtask help"),
-        }
-    }
-    for name in &names {
-        step(name)?;
-    }
-    Ok(STEPS.iter().filter(|s| names.is_empty() || names.contains(&s.name)).collect())
-}
-
-/// The program that is compared with others' loops: a workspace of its own, so that those stay out
-/// of our lock file.
+/// The program that compares event loops: a separate workspace, which keeps them out of our lock
+/// file.
 const LOOPS: [&str; 2] = ["--manifest-path", "benches/peers/loops/Cargo.toml"];
 
-/// Whether a subcommand of cargo is there, or can be had from rustup.
+/// Checks that a subcommand of cargo runs; installs it with rustup if it does not.
 fn component(subcommand: &str, component: &str) -> Result<(), install::Missing> {
-    let there = || run::succeeds(run::cargo().args([subcommand, "--version"]));
-    if there() {
+    let runs = || run::succeeds(run::cargo().args([subcommand, "--version"]));
+    if runs() {
         return Ok(());
     }
     install::rustup(&["component", "add", component])?;
-    if there() {
+    if runs() {
         Ok(())
     } else {
         Err(format!("{component} does not run; cure: rustup component add {component}"))
     }
 }
 
-fn fmt() -> Result<LeftOut> {
+fn fmt(_: &Options) -> Result<Done> {
     if let Err(missing) = component("fmt", "rustfmt") {
-        return Ok(vec![missing]);
+        return Ok(vec![missing].into());
     }
     run::run(run::cargo().args(["fmt", "--all", "--", "--check", "-l"]))?;
-    run::run(run::cargo().arg("fmt").args(LOOPS).args(["--", "--check", "-l"])).map(|()| Vec::new())
+    run::run(run::cargo().arg("fmt").args(LOOPS).args(["--", "--check", "-l"]))?;
+    Ok(Done::default())
 }
 
-fn clippy() -> Result<LeftOut> {
+fn clippy(_: &Options) -> Result<Done> {
     if let Err(missing) = component("clippy", "clippy") {
-        return Ok(vec![missing]);
+        return Ok(vec![missing].into());
     }
     let mut cmd = run::cargo();
     cmd.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
     run::run(&mut cmd)?;
     let mut cmd = run::cargo();
     cmd.arg("clippy").args(LOOPS).arg("--target-dir").arg(tree::target_dir().join("peers/loops"));
-    run::run(cmd.args(["--", "-D", "warnings"])).map(|()| Vec::new())
+    run::run(cmd.args(["--", "-D", "warnings"]))?;
+    Ok(Done::default())
 }
 
-fn tidy() -> Result<LeftOut> {
-    tidy::main().map(|()| Vec::new())
+fn tidy(_: &Options) -> Result<Done> {
+    tidy::run()?;
+    Ok(Done::default())
 }
 
-fn build() -> Result<LeftOut> {
-    run::run(run::cargo().args(["build", "--workspace"])).map(|()| Vec::new())
+/// With all targets, so that the tests find everything built: dev-dependencies turn on features that
+/// a build of the packages alone lacks. That build is checked for other systems (`targets`).
+fn build(_: &Options) -> Result<Done> {
+    run::run(run::cargo().args(["build", "--workspace", "--all-targets"]))?;
+    Ok(Done::default())
 }
 
-/// What tests use beside our own programs, and skip without: GNU parallel, with which our
-/// compatible face is compared; a terminal; what reads our manual pages, completions and databases;
-/// the shells whose quoting is followed.
+/// Programs that tests use and skip without: GNU parallel, whose command line `minder` accepts; a
+/// terminal; readers of manual pages, completions and databases; the shells whose quoting is known.
 const PEERS: [install::Program; 11] = [
     install::Program { name: "parallel", package: "parallel" },
     install::Program { name: "make", package: "make" },
@@ -150,7 +275,7 @@ const PEERS: [install::Program; 11] = [
     install::Program { name: "busybox", package: "busybox" },
 ];
 
-fn test() -> Result<LeftOut> {
+fn test(options: &Options) -> Result<Done> {
     // A shell ignores Ctrl-C for what it starts in the background, and that is inherited: the tests
     // send it.
     const DEFAULT: &str = "--default-signal=INT,QUIT";
@@ -169,56 +294,78 @@ fn test() -> Result<LeftOut> {
     let skipped = tree::target_dir().join("skipped");
     std::fs::create_dir_all(tree::target_dir())?;
     std::fs::write(&skipped, "")?;
-    run::run(cmd.args(["test", "--workspace"]).env("MINDER_SKIPPED", &skipped))?;
-    let told = std::fs::read_to_string(&skipped)?;
-    let mut lines: Vec<&str> = told.lines().map(|line| line.trim_start_matches("skipped: ")).collect();
+    cmd.args(["test", "--workspace"]).env("MINDER_SKIPPED", &skipped);
+    if options.full {
+        cmd.env("MINDER_ORACLE", "full");
+    } else if std::env::var_os("MINDER_SOUP").is_none() {
+        // Shell lines at random, each run in every shell: the most expensive tests.
+        cmd.env("MINDER_SOUP", "100");
+    }
+    let output = run::run_captured(&mut cmd, &tree::target_dir().join("test.log"))?;
+    let skips = std::fs::read_to_string(&skipped)?;
+    let mut lines: Vec<&str> = skips.lines().map(|line| line.trim_start_matches("skipped: ")).collect();
     lines.sort_unstable();
     lines.dedup();
     left_out.extend(lines.into_iter().map(str::to_owned));
-    Ok(left_out)
+    Ok(Done { left_out, closing: report::closing_lines(&output) })
 }
 
 /// Libraries only: the program and the library share the name `minder`, and would overwrite each
 /// other's pages.
-fn doc() -> Result<LeftOut> {
+fn doc(_: &Options) -> Result<Done> {
     let mut cmd = run::cargo();
     cmd.args(["doc", "--workspace", "--no-deps", "--lib"]).env("RUSTDOCFLAGS", "-D warnings");
-    run::run(&mut cmd).map(|()| Vec::new())
+    run::run(&mut cmd)?;
+    Ok(Done::default())
 }
 
-/// Everything is built anew with the flag, and quickly rather than small. More than four
-/// preemptions of a run find nothing more in a model of three threads, and take 20 s instead of
-/// one.
-fn loom() -> Result<LeftOut> {
+/// The flag makes cargo build everything again, so it builds for speed of the build. More than four
+/// preemptions of a run find nothing more in a model of three threads, and take 20 s instead of one.
+fn loom(_: &Options) -> Result<Done> {
     let mut cmd = run::cargo();
     cmd.args(["test", "-p", "minder", "--lib", "--release", "--target-dir"])
         .arg(tree::target_dir().join("loom"));
     cmd.arg("sys::wait::wake_flag").env("RUSTFLAGS", "--cfg loom").env("LOOM_MAX_PREEMPTIONS", "4");
     cmd.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-    run::run(&mut cmd).map(|()| Vec::new())
+    cmd.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_DEBUG", "false");
+    let output = run::run_captured(&mut cmd, &tree::target_dir().join("loom.log"))?;
+    Ok(Done { closing: report::closing_lines(&output), ..Done::default() })
 }
 
-fn windows() -> Result<LeftOut> {
+fn other_targets(options: &Options) -> Result<Done> {
+    targets::in_test(options.full).map(Done::from)
+}
+
+fn windows(options: &Options) -> Result<Done> {
     if let Err(missing) = wine::ready() {
-        return Ok(vec![missing]);
+        return Ok(vec![missing].into());
     }
-    wine::everything().map(|()| Vec::new())
+    let extent = if options.full { wine::Extent::All } else { wine::Extent::Differing };
+    let output = wine::run_tests(extent)?;
+    let mut left_out = LeftOut::new();
+    if !options.full {
+        left_out.push("tests of code that is the same on every system are left to --full".to_string());
+    }
+    Ok(Done { left_out, closing: report::closing_lines(&output) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn names(args: &[&str]) -> Result<Vec<&'static str>> {
+    fn chosen(args: &[&str]) -> Result<Vec<&'static str>> {
         let args: Vec<String> = args.iter().map(ToString::to_string).collect();
-        Ok(chosen(&args)?.iter().map(|s| s.name).collect())
+        let options = Options::parse(&args)?;
+        let both = options.steps(Side::First).into_iter().chain(options.steps(Side::Second));
+        Ok(both.map(|step| step.name).collect())
     }
 
     #[test]
     fn only_chooses_steps_in_the_order_of_the_table() {
-        assert_eq!(names(&["--only", "doc", "--only=fmt"]).unwrap(), ["fmt", "doc"]);
-        assert_eq!(names(&[]).unwrap().len(), STEPS.len());
-        assert!(names(&["--only", "nothing"]).is_err());
-        assert!(names(&["doc"]).is_err());
+        assert_eq!(chosen(&["--only", "doc", "--only=fmt"]).unwrap(), ["fmt", "doc"]);
+        assert_eq!(chosen(&["--only=wine", "--full", "--only=fmt"]).unwrap(), ["fmt", "wine"]);
+        assert_eq!(chosen(&[]).unwrap().len(), STEPS.len());
+        assert!(chosen(&["--only", "nothing"]).is_err());
+        assert!(chosen(&["doc"]).is_err());
     }
 }

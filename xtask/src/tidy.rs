@@ -1,17 +1,25 @@
-//! The rules about the tree that no compiler knows, checked in well under a second.
+//! Rules about the whole tree, which the compiler and clippy do not check.
 //!
-//! Every finding names the file, the line, what is wrong and what to do. A rule that needs an
-//! exception gets a line in its table here, where a reviewer sees it.
+//! Every finding names the file, the line, what is wrong and what to do. An exception to a rule is
+//! an entry of a table, where a reviewer sees it.
 
 mod code;
-mod layers;
+mod graph;
+mod table;
 mod manifest;
+mod layers;
 mod source;
 mod text;
+mod prose;
+mod idioms;
+mod allowances;
+mod wine;
 
 use crate::bench::backends;
 use crate::tree;
 use anyhow::{Context, Result, bail};
+use code::Source;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -35,8 +43,20 @@ impl fmt::Display for Finding {
     }
 }
 
-/// `cargo xtask tidy`.
-pub(crate) fn main() -> Result<()> {
+/// `cargo xtask tidy`, and what it prints instead with an option.
+pub(crate) fn main(args: &[String]) -> Result<()> {
+    match args {
+        [] => run(),
+        [flag, name] if flag == "--order" => layers::propose(name),
+        [flag] if flag == "--cycles" => layers::show_cycles(),
+        [flag] if flag == "--lower" => allowances::lower(),
+        [flag, directory] if flag == "--hits" => allowances::show(directory),
+        _ => bail!("unknown arguments of tidy; cure: cargo xtask help"),
+    }
+}
+
+/// Prints every finding, and fails if there is one.
+pub(crate) fn run() -> Result<()> {
     let found = all()?;
     for finding in &found {
         println!("{finding}");
@@ -47,28 +67,52 @@ pub(crate) fn main() -> Result<()> {
     }
 }
 
-/// Everything that is wrong with the tree, in the order of the files.
-fn all() -> Result<Vec<Finding>> {
-    let files = tree::files()?;
-    let mut found = text::required(&tree::root());
-    found.extend(backends(&files)?);
-    for file in files {
-        let bytes = std::fs::read(tree::root().join(&file)).with_context(|| file.display().to_string())?;
-        let Ok(text) = String::from_utf8(bytes) else { continue };
-        if text.contains('\0') {
-            continue;
-        }
-        found.extend(text::check(&file, &text));
-        match file.extension().and_then(|e| e.to_str()) {
-            Some("rs") => {
-                let code = code::without_comments(&text);
-                found.extend(source::check(&file, &text, &code));
-                found.extend(layers::check(&file, &code));
+/// The files of the repository.
+struct Tree {
+    files: Vec<PathBuf>,
+    /// The files that are text.
+    texts: BTreeMap<PathBuf, String>,
+    /// The files that are Rust.
+    sources: BTreeMap<PathBuf, Source>,
+}
+
+impl Tree {
+    fn read() -> Result<Self> {
+        let files = tree::files()?;
+        let mut texts = BTreeMap::new();
+        let mut sources = BTreeMap::new();
+        for file in &files {
+            let bytes = std::fs::read(tree::root().join(file)).with_context(|| file.display().to_string())?;
+            let Some(text) = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')) else {
+                continue;
+            };
+            if file.extension().is_some_and(|extension| extension == "rs") {
+                sources.insert(file.clone(), code::split(&text));
             }
-            Some("toml") if file.ends_with("Cargo.toml") => found.extend(manifest::check(&file, &text)),
-            _ => {}
+            texts.insert(file.clone(), text);
+        }
+        Ok(Self { files, texts, sources })
+    }
+}
+
+/// Returns everything that is wrong with the tree, in the order of the files.
+fn all() -> Result<Vec<Finding>> {
+    let tree = Tree::read()?;
+    let mut found = text::required(&tree::root());
+    found.extend(backends(&tree.files)?);
+    found.extend(source::places(&tree.files));
+    for (file, text) in &tree.texts {
+        found.extend(text::check(file, text));
+        if file.ends_with("Cargo.toml") {
+            found.extend(manifest::check(file, text));
+        }
+        if let Some(source) = tree.sources.get(file) {
+            found.extend(source::check(file, text, &source.code));
         }
     }
+    found.extend(layers::check(&tree));
+    found.extend(allowances::check(&tree)?);
+    found.extend(wine::check(&tree));
     found.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
     Ok(found)
 }

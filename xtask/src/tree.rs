@@ -1,17 +1,17 @@
-//! Where things are: the repository, its files, the folder for what is built.
+//! Paths: the repository, its files, the target directory.
 
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The repository's root: the parent of this package.
+/// Returns the repository's root: the parent of this package.
 pub(crate) fn root() -> PathBuf {
     let here = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     here.parent().map_or_else(|| here.clone(), Path::to_path_buf)
 }
 
-/// The folder that cargo builds into; what we build for other systems goes below it.
+/// Returns the directory that cargo builds into; builds for other systems go below it.
 pub(crate) fn target_dir() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(dir) => std::path::absolute(&dir).unwrap_or_else(|_| dir.into()),
@@ -19,8 +19,8 @@ pub(crate) fn target_dir() -> PathBuf {
     }
 }
 
-/// The files of the repository, relative to its root: those that git tracks or would, else all but
-/// hidden and built ones.
+/// Returns the files of the repository, relative to its root: those that git tracks or would track.
+/// Without git, all except those in directories named `target*`.
 pub(crate) fn files() -> Result<Vec<PathBuf>> {
     let listed = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -49,7 +49,7 @@ fn walk(root: &Path, below: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
         let name = entry.file_name();
         let path = below.join(&name);
         if name == ".git" {
-            // A folder, or in a further working tree a file that names one.
+            // A directory, or in another worktree a file that names one.
             continue;
         }
         if !entry.file_type()?.is_dir() {

@@ -1,7 +1,9 @@
-//! Builds the Windows half and runs it under Wine, in a prefix of its own.
+//! Builds the Windows half and runs it under Wine, in a separate prefix.
 //!
 //! Wine shows behaviour and counts. It shows neither absolute times nor the newest system calls of
 //! Windows.
+
+pub(crate) mod modules;
 
 use crate::{debian, install, run, tree};
 use anyhow::{Context, Result, bail};
@@ -12,9 +14,8 @@ const TARGET: &str = "x86_64-pc-windows-gnu";
 const GCC: &str = "x86_64-w64-mingw32-gcc";
 const PACKAGES: [&str; 3] = ["wine", "wine64", "gcc-mingw-w64-x86-64-win32"];
 
-/// Named together each time, so that all runs are built from one set of features, and nothing
-/// twice.
-const OURS: [&str; 12] = [
+/// Named together each time: cargo then resolves one set of features, and builds nothing twice.
+const OURS: [&str; 14] = [
     "-p",
     "minder-os",
     "-p",
@@ -24,29 +25,49 @@ const OURS: [&str; 12] = [
     "-p",
     "minder",
     "-p",
+    "minder-runner",
+    "-p",
     "minder-cli",
     "-p",
     "minder-tests",
 ];
 
+/// How much is run.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+pub(crate) enum Extent {
+    /// Tests of code that differs on Windows; see [`modules`].
+    Differing,
+    /// All tests but those of thousands of children.
+    All,
+    /// All tests.
+    Long,
+}
+
 /// What is run, in order. All of it has to exist: a test that vanished is a failure.
-///
-/// The threads of the tests wait for processes more than they work: more of them than a small
-/// machine has cores.
 const RUNS: [Runs; 5] = [
     Runs {
         name: "the examples, which the tests run",
         needs: "crates/minder/examples/hundred.rs",
         args: &["build", "--examples", "--bins"],
-        full: false,
+        from: Extent::Differing,
     },
-    Runs { name: "unit tests", needs: "crates/minder/src/lib.rs", args: &["test", "--lib"], full: false },
-    Runs { name: "doc tests", needs: "crates/minder/src/lib.rs", args: &["test", "--doc"], full: false },
+    Runs {
+        name: "unit tests",
+        needs: "crates/minder/src/lib.rs",
+        args: &["test", "--lib"],
+        from: Extent::Differing,
+    },
+    Runs {
+        name: "doc tests",
+        needs: "crates/minder/src/lib.rs",
+        args: &["test", "--doc"],
+        from: Extent::All,
+    },
     Runs {
         name: "black-box tests",
         needs: "tests/it/windows.rs",
-        args: &["test", "--test", "it", "--", "--test-threads=4"],
-        full: false,
+        args: &["test", "--test", "it", "--", THREADS],
+        from: Extent::Differing,
     },
     Runs {
         name: "black-box tests of 2048 and 3600 children",
@@ -61,21 +82,25 @@ const RUNS: [Runs; 5] = [
             "--test-threads=1",
             "--nocapture",
         ],
-        full: true,
+        from: Extent::Long,
     },
 ];
 
-/// One cargo command, and the file without which it would mean nothing.
+/// The tests wait for processes more than they compute: they have more threads than a small machine
+/// has cores.
+const THREADS: &str = "--test-threads=4";
+
+/// One cargo command, and the file without which it would test nothing.
 struct Runs {
     name: &'static str,
     needs: &'static str,
     args: &'static [&'static str],
-    /// Whether it takes so long that it has to be asked for.
-    full: bool,
+    /// The smallest extent that includes it.
+    from: Extent,
 }
 
-/// Rust's standard library wants `ProcessPrng`, which Wine has from version 9 or so; older Wine
-/// gets this instead.
+/// Rust's standard library imports `ProcessPrng`, which Wine has since about version 9. Older ones get
+/// this stub.
 const STUB: &str = "\
 #include <windows.h>
 BOOLEAN NTAPI SystemFunction036(PVOID, ULONG);
@@ -88,13 +113,13 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         bail!("{missing}");
     }
     match args {
-        [] => everything(),
-        [flag] if flag == "--full" => table(true),
+        [] => run_tests(Extent::All).map(drop),
+        [flag] if flag == "--full" => run_tests(Extent::Long).map(drop),
         args => one(args.iter().map(String::as_str).collect::<Vec<_>>().as_slice()),
     }
 }
 
-/// Sees to it that Wine and the compilers are there.
+/// Installs Wine and the compilers if they are missing.
 pub(crate) fn ready() -> Result<(), install::Missing> {
     if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
         return Err("Wine is used on Linux x86-64 only; cure: such a machine".into());
@@ -104,14 +129,13 @@ pub(crate) fn ready() -> Result<(), install::Missing> {
     if here { Ok(()) } else { install::apt(&PACKAGES) }
 }
 
-/// Runs the table, without what has to be asked for.
-pub(crate) fn everything() -> Result<()> {
-    table(false)
-}
-
-fn table(full: bool) -> Result<()> {
+/// Runs the tests of an extent; returns the output of the test programs.
+pub(crate) fn run_tests(extent: Extent) -> Result<String> {
     let prefix = Prefix::open()?;
-    for runs in RUNS.iter().filter(|runs| full || !runs.full) {
+    let mut output = String::new();
+    let skips: Vec<String> =
+        modules::PORTABLE.iter().map(|(module, _)| format!("--skip={module}::")).collect();
+    for runs in RUNS.iter().filter(|runs| runs.from <= extent) {
         eprintln!("wine: {}", runs.name);
         if !tree::root().join(runs.needs).exists() {
             bail!(
@@ -121,49 +145,53 @@ fn table(full: bool) -> Result<()> {
             );
         }
         let (verb, rest) = runs.args.split_at(1);
-        let args = [verb, &OURS, rest].concat();
-        run(&prefix, &args).with_context(|| format!("wine: {}", runs.name))?;
-    }
-    Ok(())
-}
-
-/// Runs a cargo command. Of tests the exit status says too little: see [`is_whole`].
-fn run(prefix: &Prefix, args: &[&str]) -> Result<()> {
-    let mut cargo = prefix.cargo(args);
-    match args.first() {
-        Some(&"test") => {
-            let said = run::run_heard(&mut cargo, &tree::target_dir().join("wine/said"))?;
-            is_whole(&said)
+        let mut args = [verb, &OURS, rest].concat();
+        if extent == Extent::Differing && rest.contains(&THREADS) {
+            args.extend(skips.iter().map(String::as_str));
         }
-        _ => run::run(&mut cargo),
+        output.push_str(&run(&prefix, &args).with_context(|| format!("wine: {}", runs.name))?);
     }
+    Ok(output)
 }
 
-/// Fails if a list of tests was begun and not ended. cargo and rustdoc take a program that Wine's
-/// debugger or the end of Wine's server ended for one that succeeded.
-fn is_whole(said: &str) -> Result<()> {
+/// Runs a cargo command; returns the output of tests. Their exit status is not enough: see
+/// [`check_whole`].
+fn run(prefix: &Prefix, args: &[&str]) -> Result<String> {
+    let mut cargo = prefix.cargo(args);
+    if args.first() != Some(&"test") {
+        return run::run(&mut cargo).map(|()| String::new());
+    }
+    let output = run::run_captured(&mut cargo, &tree::target_dir().join("wine/output"))?;
+    check_whole(&output)?;
+    Ok(output)
+}
+
+/// Fails if a list of tests has a first line and no last one. cargo and rustdoc report success for a
+/// program that Wine's debugger or the end of Wine's server has ended.
+fn check_whole(output: &str) -> Result<()> {
     let begun = |line: &&str| {
         let count = line.strip_prefix("running ").and_then(|rest| rest.split_once(" test"));
         count.is_some_and(|(count, s)| count.parse::<u32>().is_ok() && ["", "s"].contains(&s))
     };
     let ended = |line: &&str| line.starts_with("test result: ");
-    if said.lines().filter(begun).count() != said.lines().filter(ended).count() {
+    if output.lines().filter(begun).count() != output.lines().filter(ended).count() {
         bail!("one of the programs above ended before its tests");
     }
     Ok(())
 }
 
 fn one(args: &[&str]) -> Result<()> {
-    run(&Prefix::open()?, args)
+    run(&Prefix::open()?, args).map(drop)
 }
 
-/// A Wine prefix with its server; dropping it ends that server and what runs on it, and no other.
+/// A Wine prefix with its server. Dropping it ends that server and its programs; other prefixes are
+/// left alone.
 pub(crate) struct Prefix {
     dir: PathBuf,
 }
 
 impl Prefix {
-    /// Makes the prefix, or takes the one that is there if the same Wine made it.
+    /// Opens the existing prefix if the same version of Wine made it; otherwise makes a new one.
     pub(crate) fn open() -> Result<Self> {
         let home = tree::target_dir().join("wine");
         let prefix = Self { dir: home.join("prefix") };
@@ -185,17 +213,16 @@ impl Prefix {
         Ok(prefix)
     }
 
-    /// Has the server stay when nobody is there for a while. One that is just about to end refuses
-    /// a program that comes ("recvmsg: Connection reset by peer").
+    /// Makes the server stay for a while without programs. A server that is about to exit refuses a
+    /// program that starts ("recvmsg: Connection reset by peer").
     fn serve(&self) {
-        // Where a server runs already, this one leaves; without any, the first program starts one. It keeps
-        // its stderr.
+        // If a server runs already, this one exits; without any, the first program starts one. The server
+        // would keep our stderr open.
         let mut server = self.command("wineserver", &["-p600"]);
         let _ = server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     }
 
-    /// A program that sees this prefix. Neither the offer to download Mono nor Wine's own log is
-    /// wanted.
+    /// Returns a command in this prefix, without Wine's log and its offer to download Mono.
     pub(crate) fn command(&self, program: &str, args: &[&str]) -> Command {
         let mut cmd = run::command(program);
         self.enter(&mut cmd);
@@ -207,38 +234,39 @@ impl Prefix {
         cmd.env("WINEPREFIX", &self.dir).env("WINEDEBUG", "-all").env("WINEDLLOVERRIDES", "mscoree=;mshtml=");
     }
 
-    /// A cargo command whose programs run under Wine, at most half an hour each.
+    /// Returns a cargo command whose programs run under Wine, at most half an hour each.
     ///
-    /// `setarch -R` switches address randomisation off: with it, one start in some hundreds fails
-    /// in Wine.
+    /// `setarch -R` turns address randomisation off, which makes one start in some hundreds fail under
+    /// Wine.
     pub(crate) fn cargo(&self, args: &[&str]) -> Command {
         let mut cmd = debian::cargo(args.first().unwrap_or(&"test"), &[TARGET]);
         self.enter(&mut cmd);
         cmd.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "timeout -k 5 1800 setarch -R wine");
-        // Processes share what of a program begins at a page. The rest Wine reads into the memory of each
-        // of them, what debuggers want as well.
+        // Processes share the sections of a program that begin at a page. Wine reads the others into the
+        // memory of each process, debugging information too.
         cmd.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS", "-C link-arg=-Wl,--file-alignment=4096");
         cmd.env("CARGO_PROFILE_DEV_STRIP", "debuginfo").env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
+        cmd.env("CARGO_PROFILE_DEV_DEBUG", "none");
         cmd.args(args.get(1..).unwrap_or_default());
         cmd
     }
 }
 
-/// A program of ours that was built with `--release`.
+/// Returns the path of a program that was built with `--release`.
 pub(crate) fn released(name: &str) -> PathBuf {
     tree::target_dir().join(format!("cross/{TARGET}/release/{name}.exe"))
 }
 
 impl Drop for Prefix {
     fn drop(&mut self) {
-        // Nobody is left to hear of a failure; without a server the command fails, and that is as it should
-        // be.
+        // The command fails without a server, which is expected; other failures are ignored.
         let _ = self.command("timeout", &["20", "wineserver", "-k"]).output();
     }
 }
 
 fn stub(home: &Path) -> Result<PathBuf> {
-    let (source, dll) = (home.join("bcryptprimitives.c"), home.join("bcryptprimitives.dll"));
+    let source = home.join("bcryptprimitives.c");
+    let dll = home.join("bcryptprimitives.dll");
     std::fs::write(&source, STUB)?;
     let mut gcc = run::command(GCC);
     gcc.args(["-shared", "-O2", "-s", "-o"]).args([&dll, &source]).arg("-ladvapi32");
@@ -253,8 +281,10 @@ mod tests {
     #[test]
     fn tests_that_begin_and_do_not_end_are_seen() {
         let whole = "running 2 tests\n..\ntest result: ok. 2 passed; 0 failed\n";
-        assert!(is_whole("").is_ok() && is_whole(whole).is_ok() && is_whole(&whole.repeat(2)).is_ok());
-        assert!(is_whole(&format!("running jobs\nrunning 2 jobs\n{whole}")).is_ok());
-        assert!(is_whole(&format!("running 24 tests\ntest a ... ok\nwine: Unhandled\n{whole}")).is_err());
+        assert!(
+            check_whole("").is_ok() && check_whole(whole).is_ok() && check_whole(&whole.repeat(2)).is_ok()
+        );
+        assert!(check_whole(&format!("running jobs\nrunning 2 jobs\n{whole}")).is_ok());
+        assert!(check_whole(&format!("running 24 tests\ntest a ... ok\nwine: Unhandled\n{whole}")).is_err());
     }
 }

@@ -5,16 +5,11 @@
 //! crate prints messages on stderr and data on stdout.
 
 mod compat;
-mod conditions;
 mod exit;
 mod export;
 mod flags;
-mod ready;
-mod input;
-mod plan;
+mod config;
 mod report;
-mod slots;
-mod spawn_command;
 mod text;
 mod ui;
 mod units;
@@ -29,8 +24,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
 use crate::compat::Translation;
+use crate::config::CompatMode;
 use crate::flags::{Flags, Verb, clap_error_line, optional_value};
-use crate::plan::CompatMode;
 use crate::ui::table::escape;
 
 /// The smallest stack of the main thread, in bytes. Parsing the flags needs 64 KiB of it, and six
@@ -69,12 +64,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return report_clap_error(&error, args.get(1..).unwrap_or_default()),
     };
     exit_code(match flags.verb {
-        Verb::Run(flags) => {
-            // Before any file is opened: some inherited descriptors are known only by number.
-            let inherited = verbs::run::Inherited::find();
-            plan::RunConfig::new(*flags, &args, compat_mode)
-                .and_then(|(config, input)| verbs::run::run(config, input, inherited))
-        }
+        Verb::Run(flags) => verbs::run::run(*flags, &args, compat_mode),
         Verb::Log(flags) => report::with_stdout(|out| verbs::log::run(out, &flags)),
         Verb::Doctor(flags) => report::with_stdout(|out| verbs::doctor::run(out, flags.json)),
         Verb::Bench(flags) => verbs::bench::run(&flags),

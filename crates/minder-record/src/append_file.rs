@@ -1,15 +1,15 @@
-//! A file that grows by whole lines: what cannot be written entirely is taken back.
+//! A file that grows by complete lines. A write that fails is undone.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
-/// Where lines go. A file, or in tests something that fails as it is told.
+/// The target of a [`LineWriter`]: a file, or in tests a simulated disk.
 pub trait AppendTarget {
-    /// Writes some of these bytes where the position stands.
+    /// Writes some of these bytes at the current position. Returns their number.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
-    /// Cuts the file to this length and goes there.
-    fn cut(&mut self, len: u64) -> io::Result<()>;
-    /// Makes what was written survive the machine.
+    /// Truncates the file to this length and moves the position there.
+    fn truncate(&mut self, len: u64) -> io::Result<()>;
+    /// Waits until the written bytes would survive a power failure.
     fn sync(&mut self) -> io::Result<()>;
 }
 
@@ -18,7 +18,7 @@ impl AppendTarget for File {
         Write::write(self, bytes)
     }
 
-    fn cut(&mut self, len: u64) -> io::Result<()> {
+    fn truncate(&mut self, len: u64) -> io::Result<()> {
         self.set_len(len)?;
         self.seek(SeekFrom::Start(len)).map(|_| ())
     }
@@ -28,26 +28,28 @@ impl AppendTarget for File {
     }
 }
 
-/// A target with whole lines only.
+/// Appends lines to a target, so that it contains complete lines only.
 #[derive(Debug)]
 pub struct LineWriter<T> {
     target: T,
-    /// Bytes of whole lines.
+    /// The length of the complete lines.
     len: u64,
-    /// Part of a line may stand behind them: it could not be taken back.
+    /// A part of a line may follow them, which could not be truncated.
     torn: bool,
-    /// A pipe or a terminal: nothing can be taken back.
+    /// The target is a pipe or a terminal, which cannot be truncated.
     stream: bool,
     sync: bool,
 }
 
 impl<T: AppendTarget> LineWriter<T> {
-    /// A file whose position stands at its end, `len`, behind a whole line.
+    /// Returns a writer for a file with `len` bytes of complete lines. The position must be at the
+    /// end of the file. With `sync`, each call of [`append`](Self::append) waits for the disk.
     pub fn new(target: T, len: u64, sync: bool) -> Self {
         Self { target, len, torn: false, stream: false, sync }
     }
 
-    /// A pipe or a terminal. What was written in part is ended by a newline before the next line.
+    /// Returns a writer for a pipe or a terminal. A newline ends a partially written line before
+    /// the next one.
     pub fn stream(target: T) -> Self {
         Self { target, len: 0, torn: false, stream: true, sync: false }
     }
@@ -62,17 +64,20 @@ impl<T: AppendTarget> LineWriter<T> {
         change(&mut self.target);
     }
 
-    /// Appends these whole lines, in one write where the system takes them in one. All of them, or
-    /// none and an error; the one exception is an error of the last step, which with `sync`
-    /// makes them durable: then they stand in the file.
+    /// Appends complete lines, if possible with a single `write`.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be written. Then the file contains none of them, with one exception: if only
+    /// the final sync fails, it contains all of them.
     pub fn append(&mut self, lines: &[u8]) -> io::Result<()> {
         if lines.is_empty() {
             return Ok(());
         }
-        self.mend()?;
+        self.repair()?;
         if let Err(error) = self.write_all(lines) {
-            // Where this fails, too, it is tried again before the next line.
-            let _ = self.take_back();
+            // If this fails, too, the next call tries again.
+            let _ = self.undo();
             return Err(error);
         }
         self.len += lines.len() as u64;
@@ -94,19 +99,19 @@ impl<T: AppendTarget> LineWriter<T> {
         Ok(())
     }
 
-    fn take_back(&mut self) -> io::Result<()> {
+    fn undo(&mut self) -> io::Result<()> {
         if self.torn && !self.stream {
-            self.target.cut(self.len)?;
+            self.target.truncate(self.len)?;
             self.torn = false;
         }
         Ok(())
     }
 
-    /// Whatever was left of an earlier failure goes, or is ended.
-    fn mend(&mut self) -> io::Result<()> {
+    /// Removes what an earlier failure left, or ends it with a newline.
+    fn repair(&mut self) -> io::Result<()> {
         if self.torn && self.stream {
             self.write_all(b"\n")?;
         }
-        self.take_back()
+        self.undo()
     }
 }

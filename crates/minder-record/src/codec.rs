@@ -1,31 +1,32 @@
-//! One line of a journal: a JSON object whose last member is the checksum of all that stands before
-//! it.
+//! The lines of a journal. Each is a JSON object whose last member, `crc`, is the CRC-32 of the
+//! bytes before it.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-use super::event::{JobFinished, JobList, JournalEvent};
+use crate::event::{JobFinished, JobList, JournalEvent};
 
-/// The longest line, with its end. What an argument list can hold (2 MiB on Linux, execve(2)) fits,
-/// the few that grow sixfold by JSON's quoting aside: [`encode`] leaves out the arguments of those.
+/// The maximum length of a line in bytes, with its newline. An argument list of the maximum length
+/// (2 MiB on Linux, execve(2)) fits. JSON escapes may make it six times as long; then [`encode`]
+/// leaves out the arguments.
 pub const LINE_MAX: usize = 4 << 20;
 
-/// What stands between the checked bytes and the checksum.
+/// The text between the checked bytes and the checksum.
 const MARK: &[u8] = b",\"crc\":\"";
-/// The mark, 8 hex digits, and the end of the string and the object.
+/// The length of the mark, 8 hexadecimal digits, and the end of the string and the object.
 const SEAL_LEN: usize = MARK.len() + 8 + 2;
-/// How nearly all lines begin.
+/// The start of nearly all lines.
 const ENDED: &[u8] = b"{\"event\":\"ended\",";
 
-/// Why a line cannot be decoded.
+/// The reason why a line cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
-    /// It has no checksum, or another one: it is damaged.
+    /// The checksum is missing or wrong.
     Damaged,
-    /// The checksum is right and the rest is not what we know of this event.
+    /// The checksum is right, but the members are not those of the event.
     Malformed,
-    /// An event of a newer version: to be skipped.
+    /// An event of a newer version, which a reader skips.
     Unknown,
 }
 
@@ -39,42 +40,46 @@ impl fmt::Display for DecodeError {
     }
 }
 
-/// Appends one line. A job's arguments, and the last of its outputs, are left out where the line
-/// would become longer than [`LINE_MAX`].
-pub fn encode(row: &JournalEvent, out: &mut Vec<u8>) {
+/// Appends the line of an event to `out`. If the line would be longer than [`LINE_MAX`], it leaves
+/// out the arguments and the last output of a job, or splits a list of jobs into several events.
+pub fn encode(event: &JournalEvent, out: &mut Vec<u8>) {
     let start = out.len();
-    if append(row, out) && out.len() - start <= LINE_MAX {
+    if append(event, out) && out.len() - start <= LINE_MAX {
         return;
     }
     out.truncate(start);
-    match row {
+    match event {
         JournalEvent::JobFinished(ended) => {
             let bare = JobFinished { args: Vec::new(), tail: None, out_tail: None, ..ended.clone() };
             append(&JournalEvent::JobFinished(bare), out);
         }
         JournalEvent::OutputShown(shown) => {
-            halves(shown).for_each(|half| encode(&JournalEvent::OutputShown(half), out))
+            for half in halves(shown) {
+                encode(&JournalEvent::OutputShown(half), out);
+            }
         }
         JournalEvent::OutputLost(lost) => {
-            halves(lost).for_each(|half| encode(&JournalEvent::OutputLost(half), out))
+            for half in halves(lost) {
+                encode(&JournalEvent::OutputLost(half), out);
+            }
         }
         JournalEvent::AttemptStarted(_) | JournalEvent::OutputDir(_) | JournalEvent::AttemptFinished(_) => {
-            append(row, out);
+            append(event, out);
         }
     }
 }
 
-/// Two rows of half of the jobs each say the same as one.
-fn halves(row: &JobList) -> impl Iterator<Item = JobList> {
-    let (one, other) = row.jobs.split_at(row.jobs.len() / 2);
+/// Splits a list of jobs into two events that have the same meaning as one.
+fn halves(list: &JobList) -> impl Iterator<Item = JobList> {
+    let (one, other) = list.jobs.split_at(list.jobs.len() / 2);
     [one, other].map(|jobs| JobList { jobs: jobs.to_vec() }).into_iter()
 }
 
-/// Appends one line, however long. False: nothing was appended, since the row is nothing that JSON
-/// can say, which our rows never are.
-fn append(row: &JournalEvent, out: &mut Vec<u8>) -> bool {
+/// Appends one line of any length. Returns whether the event can be written as JSON, which holds
+/// for all events of this crate. Otherwise appends nothing.
+fn append(event: &JournalEvent, out: &mut Vec<u8>) -> bool {
     let start = out.len();
-    if serde_json::to_writer(&mut *out, row).is_err() || out.pop() != Some(b'}') {
+    if serde_json::to_writer(&mut *out, event).is_err() || out.pop() != Some(b'}') {
         out.truncate(start);
         return false;
     }
@@ -85,7 +90,11 @@ fn append(row: &JournalEvent, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Reads one line, without its newline.
+/// Decodes one line, given without its newline.
+///
+/// # Errors
+///
+/// See [`DecodeError`].
 pub fn decode(line: &[u8]) -> Result<JournalEvent, DecodeError> {
     let checked = line.len().checked_sub(SEAL_LEN).ok_or(DecodeError::Damaged)?;
     let (text, seal) = line.split_at(checked);
@@ -95,15 +104,15 @@ pub fn decode(line: &[u8]) -> Result<JournalEvent, DecodeError> {
         return Err(DecodeError::Damaged);
     }
     if line.starts_with(ENDED) {
-        // Several times faster than by the tag, for which serde keeps all members first.
+        // Several times faster than the tagged enum, for which serde buffers all members.
         return serde_json::from_slice(line)
             .map(JournalEvent::JobFinished)
             .map_err(|_| DecodeError::Malformed);
     }
-    serde_json::from_slice(line).map_err(|_| what_is_wrong(line))
+    serde_json::from_slice(line).map_err(|_| decode_error(line))
 }
 
-fn what_is_wrong(line: &[u8]) -> DecodeError {
+fn decode_error(line: &[u8]) -> DecodeError {
     #[derive(Deserialize)]
     struct Tag {
         event: String,
@@ -118,8 +127,8 @@ fn what_is_wrong(line: &[u8]) -> DecodeError {
 
 fn hex(crc: u32) -> [u8; 8] {
     let mut digits = [0; 8];
-    for (place, digit) in digits.iter_mut().enumerate() {
-        *digit = b"0123456789abcdef"[(crc >> (28 - 4 * place)) as usize & 15];
+    for (index, digit) in digits.iter_mut().enumerate() {
+        *digit = b"0123456789abcdef"[(crc >> (28 - 4 * index)) as usize & 15];
     }
     digits
 }

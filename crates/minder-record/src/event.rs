@@ -1,4 +1,5 @@
-//! The events of a journal, one JSON object for each line.
+//! The events of a journal. Each is one JSON object on one line; `docs/record.md` specifies the
+//! keys.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -10,8 +11,7 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// One event of a run: one line of a journal. The names in JSON are those of the format, not of the
-/// variants.
+/// One event of a run: one line of a journal. The names in JSON differ from those of the variants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event")]
 pub enum JournalEvent {
@@ -30,115 +30,118 @@ pub enum JournalEvent {
     /// The kept output of these jobs could not be read when it was to be shown. The jobs run again.
     #[serde(rename = "lost")]
     OutputLost(JobList),
-    /// The attempt ended by itself or by a signal. This is the last line of a journal.
+    /// The attempt finished, or a signal ended it. This is the last line of a journal. It is
+    /// missing after a kill or a power failure.
     #[serde(rename = "over")]
     AttemptFinished(AttemptFinished),
 }
 
-/// An attempt begins.
+/// The start of an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AttemptStarted {
     /// The version of minder.
     pub version: String,
     /// The id of the run.
     pub run: String,
-    /// The number of the attempt, from 1.
+    /// The number of the attempt, counted from 1.
     pub attempt: u32,
     /// The process id of the runner.
     pub pid: u32,
-    /// Seconds since 1970, by the clock of that moment, which may jump.
+    /// When the attempt started, in seconds since 1970. The clock may jump.
     #[serde(serialize_with = "seconds")]
     pub at: f64,
 }
 
-/// Where the files with output of an attempt are.
+/// The directory with the output of an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutputDir {
-    /// The number of the attempt, from 1.
+    /// The number of the attempt, counted from 1.
     pub attempt: u32,
     /// The directory.
-    pub folder: OsBytes,
+    #[serde(rename = "folder")]
+    pub dir: OsBytes,
 }
 
-/// A job ended.
+/// The end of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobFinished {
-    /// Its number, from 1, in the order of the input.
+    /// The number of the job, counted from 1 in the order of the input.
     pub job: u64,
-    /// Its argument, by columns; empty where arguments are not to be recorded.
+    /// The arguments of the job, by column. Empty if arguments are not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<OsBytes>,
-    /// When it started: seconds since 1970, by a clock that may jump.
+    /// When it started, in seconds since 1970. The clock may jump.
     #[serde(serialize_with = "seconds")]
     pub at: f64,
-    /// How long it ran, in seconds, by a clock that does not.
+    /// How long it ran, in seconds of a clock that does not jump.
     #[serde(serialize_with = "seconds")]
     pub wall: f64,
-    /// Processor time, in seconds.
+    /// CPU time in user mode, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "some_seconds")]
     pub user: Option<f64>,
-    /// System time, in seconds.
+    /// CPU time in system mode, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "some_seconds")]
     pub system: Option<f64>,
-    /// Largest resident set, in bytes.
+    /// The maximum resident set size, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss: Option<u64>,
-    /// Its exit code, if it exited.
+    /// The exit code, if the job exited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i32>,
-    /// The signal that ended it.
+    /// The number of the signal that terminated it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// Why it could not be started.
+    /// The reason why it could not be started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Bytes that it wrote to its outputs.
+    /// The number of bytes that it wrote to its outputs.
     pub out: u64,
-    /// Bytes that it wrote to its standard error.
+    /// The number of bytes that it wrote to its standard error.
     pub err: u64,
-    /// Bytes that it took from us as its input.
+    /// The number of bytes that it read from minder on its standard input.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sent: u64,
-    /// Whether its outputs were closed while something still held them.
+    /// Whether another process still had its outputs open when minder stopped reading them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub leaked: bool,
-    /// Whether it was ended since it took too long.
+    /// Whether it was terminated because it ran too long.
     #[serde(default, skip_serializing_if = "is_false")]
     pub timed_out: bool,
-    /// Where its output is until an `OutputShown` event names the job. Empty if it was shown
-    /// before, or if there was none.
+    /// The location of its output until an `OutputShown` event names the job. Empty if the output
+    /// was shown before, or if there was none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<OutputSegment>,
-    /// The last of what a failed job wrote to its standard error, at most [`TAIL_MAX`] bytes.
+    /// The last bytes that a failed job wrote to its standard error, at most [`TAIL_MAX`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail: Option<OsBytes>,
-    /// The same of its standard output.
+    /// The same for its standard output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_tail: Option<OsBytes>,
-    /// How often it was started, if more than once.
+    /// How often the job was started, if more than once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
-    /// Why it was ended, if not by itself and not for its time.
+    /// Why minder terminated it, unless it ran too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
 }
 
-/// How many bytes of each output a row keeps of a failed job.
+/// The maximum number of bytes of [`JobFinished::tail`] and [`JobFinished::out_tail`].
 pub const TAIL_MAX: usize = 2048;
 
 impl JobFinished {
-    /// Whether the job did what it was to do.
+    /// Returns whether the job exited with status 0.
     pub fn succeeded(&self) -> bool {
         self.error.is_none() && self.exit == Some(0)
     }
 }
 
-/// A part of a job's output: bytes of a file in the run's folder.
+/// A part of a job's output: bytes of a file in the directory of the run or of its output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutputSegment {
-    /// 1: standard output; 2: standard error.
+    /// 1 for standard output, 2 for standard error.
     pub stream: u8,
-    /// A plain name, without any slash.
+    /// The name of the file, without a directory. See
+    /// [`output_path`](crate::writer::output_path).
     pub file: String,
     /// The offset of the first byte.
     pub at: u64,
@@ -146,49 +149,50 @@ pub struct OutputSegment {
     pub len: u64,
 }
 
-/// What these jobs had kept was shown.
+/// The jobs of an event about saved output.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobList {
     /// The numbers of the jobs.
     pub jobs: Vec<u64>,
 }
 
-/// An attempt ended.
+/// The end of an attempt.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AttemptFinished {
-    /// Jobs that succeeded.
+    /// The number of jobs that succeeded.
     pub succeeded: u64,
-    /// Jobs that failed.
+    /// The number of jobs that failed.
     pub failed: u64,
-    /// Seconds.
+    /// How long the attempt took, in seconds.
     #[serde(serialize_with = "seconds")]
     pub elapsed: f64,
-    /// Processor time of its jobs, in seconds.
+    /// The CPU time of its jobs, in seconds.
     #[serde(serialize_with = "seconds")]
     pub cpu: f64,
-    /// Whether jobs were left that had not run: why.
+    /// Why jobs remain that did not run. `None` if all jobs ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Failed jobs that took too long.
+    /// The number of failed jobs that ran too long.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub timed_out: u64,
-    /// How often a job was started again since it had failed.
+    /// How often a failed job was started again.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retried: u64,
-    /// Jobs that our order ended. They have no row, and run again.
+    /// The number of jobs that minder terminated. They have no event, and run again.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut: u64,
-    /// Jobs that were not started, if that is known.
+    /// The number of jobs that were not started, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_run: Option<u64>,
 }
 
-/// Bytes that are mostly UTF-8. As JSON: a string, or where they are no UTF-8 `{"base64": "…"}`.
+/// Bytes of an argument, a path or an output. In JSON they are a string, or `{"base64": "…"}` if
+/// they are not UTF-8.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OsBytes(pub Vec<u8>);
 
 impl OsBytes {
-    /// As an argument or a path again.
+    /// Returns the bytes as an argument or a path.
     pub fn to_os(&self) -> OsString {
         minder_os::encoding::os_string_from_encoded(self.0.clone())
     }
@@ -212,7 +216,7 @@ impl From<&str> for OsBytes {
     }
 }
 
-/// For people: what is no UTF-8 is replaced.
+/// Replaces invalid UTF-8, for messages.
 impl fmt::Display for OsBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&String::from_utf8_lossy(&self.0))
@@ -266,22 +270,22 @@ impl<'de> Visitor<'de> for OsBytesVisitor {
     }
 }
 
-/// Seconds since 1970, by a clock that may jump.
+/// Returns the current time in seconds since 1970. The clock may jump.
 pub fn now() -> f64 {
     since_1970(SystemTime::now())
 }
 
-/// Seconds since 1970, in whole microseconds; 0 for what was before.
+/// Returns a time in seconds since 1970, rounded to microseconds. Earlier times are 0.
 pub fn since_1970(time: SystemTime) -> f64 {
     whole_micros(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64())
 }
 
-/// Shorter as text, and read back exactly.
+/// Rounds to microseconds, so that the text is short and reading it gives the same number.
 fn whole_micros(seconds: f64) -> f64 {
     (seconds * 1e6).round() / 1e6
 }
 
-/// Whole microseconds. What is no number, which JSON cannot say, becomes 0.
+/// Writes seconds, rounded to microseconds. Infinity and NaN, which JSON does not have, become 0.
 fn seconds<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     let whole = whole_micros(*value);
     serializer.serialize_f64(if whole.is_finite() { whole } else { 0.0 })

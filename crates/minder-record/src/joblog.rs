@@ -1,30 +1,31 @@
-//! The table that GNU parallel calls a joblog: written beside the record, and read to go on where a
-//! run stopped.
+//! The joblog of GNU parallel: a table that is written in addition to the record, and that is read
+//! to resume a run.
 //!
-//! Columns and formats are those of GNU parallel 20221122 (`print_joblog`): tabs between columns,
-//! and each newline in a command a NUL, which GNU's own `--retry-failed` turns back. Tabs in a
-//! command stay: it is the last column.
+//! Columns and formats are those of GNU parallel 20221122 (`print_joblog`). Tabs separate columns.
+//! Each newline in a command is written as NUL, which `--retry-failed` of GNU parallel reverses.
+//! Tabs in a command stay, since it is the last column.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use super::append_file::LineWriter;
-use super::event::JobFinished;
-use super::reader::{Corruption, lines};
-use super::run_state::RunState;
+use crate::append_file::LineWriter;
+use crate::event::JobFinished;
+use crate::reader::{Corruption, lines};
+use crate::run_state::RunState;
 
 /// The first line.
 const HEADER: &[u8] = b"Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n";
-/// What GNU parallel writes for a job that took too long.
+/// The exit value that GNU parallel writes for a job that ran too long.
 const TIMED_OUT: i32 = -1;
-/// The exit code of a command that could not be started, as a shell would give it.
+/// The exit status of shells for a command that cannot be started.
 const NOT_STARTED: i32 = 127;
-/// The longest line that is read.
+/// The maximum length of a line in bytes. Longer lines count as damaged.
 const LINE_MAX: usize = 16 << 20;
 
-/// A joblog that is being written. Shared by the loops.
+/// A joblog that is being written. Several threads may append to it: `lines` is locked for each
+/// call.
 #[derive(Debug)]
 pub struct Joblog {
     lines: Mutex<LineWriter<File>>,
@@ -32,12 +33,14 @@ pub struct Joblog {
 }
 
 impl Joblog {
-    /// Opens a joblog and gives it a header if it is empty. `append`: what is in it stays, but for
-    /// a last line that is not whole. Otherwise it is emptied. A pipe or a terminal will do.
-    /// While it is open, no other minder writes to it.
+    /// Opens a joblog, and writes the header if it is empty. With `append`, its lines are kept,
+    /// except an incomplete last one. Otherwise it is truncated. The path may name a pipe or a
+    /// terminal. A lock keeps other processes of minder from writing to the file.
     ///
     /// # Errors
-    /// Whatever the file system says; `InvalidData` if it is to be appended to and is no joblog.
+    ///
+    /// If the file cannot be opened or written, or if another process writes to it. `InvalidData`
+    /// if lines are to be kept and the file is not a joblog.
     pub fn open(path: &Path, append: bool) -> io::Result<Self> {
         let stream = std::fs::metadata(path).is_ok_and(|about| !about.is_file());
         let (mut lines, empty, cut) = if stream {
@@ -60,31 +63,35 @@ impl Joblog {
         Ok(Self { lines: Mutex::new(lines), cut })
     }
 
-    /// Whether a last line that was not whole was cut off.
+    /// Returns whether an incomplete last line was removed.
     pub fn was_cut(&self) -> bool {
         self.cut
     }
 
-    /// Appends lines that [`encode`] made: all of them or, with an error, none.
+    /// Appends lines of [`encode`].
+    ///
+    /// # Errors
+    ///
+    /// If the lines cannot be written. Then the file contains none of them.
     pub fn append(&self, lines: &[u8]) -> io::Result<()> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).append(lines)
     }
 }
 
-/// Appends the line of a job.
+/// Appends the line of a job to `out`. `command` is the command as the user would type it.
 pub fn encode(ended: &JobFinished, command: &[u8], out: &mut Vec<u8>) {
     let exit = exit_of(ended);
     let signal = ended.signal.unwrap_or(0);
-    // `:` is GNU's name for this machine; the two columns before the last but two count bytes sent and
-    // received.
-    let (job, at, wall, sent, received) = (ended.job, ended.at, ended.wall, ended.sent, ended.out);
+    // `:` is the local machine. `Send` and `Receive` count bytes.
+    let JobFinished { job, at, wall, sent, out: received, .. } = ended;
     let columns = format!("{job}\t:\t{at:.3}\t{wall:10.3}\t{sent}\t{received}\t{exit}\t{signal}\t");
     out.extend_from_slice(columns.as_bytes());
     out.extend(command.iter().map(|&byte| if byte == b'\n' { 0 } else { byte }));
     out.push(b'\n');
 }
 
-/// What stands for the exit code of a job.
+/// Returns the `Exitval` of a job: its exit code, -1 if it ran too long, 127 if it could not be
+/// started.
 pub fn exit_of(ended: &JobFinished) -> i32 {
     match ended.exit {
         _ if ended.timed_out => TIMED_OUT,
@@ -94,37 +101,40 @@ pub fn exit_of(ended: &JobFinished) -> i32 {
     }
 }
 
-/// Reads a joblog, ours or GNU's. The last line of a job counts.
+/// Reads a joblog of minder or of GNU parallel. The last line of a job counts. Damaged lines are
+/// skipped and counted.
 ///
 /// # Errors
-/// When it cannot be read; `InvalidData` when its first line is no header. Damaged lines are
-/// skipped, and counted.
+///
+/// If the file cannot be read. `InvalidData` if its first line is not the header.
 pub fn read(path: &Path) -> io::Result<(RunState, Corruption)> {
     let mut reader = BufReader::with_capacity(64 << 10, File::open(path)?);
-    let (mut progress, mut damage, mut foreign) = (RunState::default(), Corruption::default(), false);
+    let mut state = RunState::default();
+    let mut corruption = Corruption::default();
+    let mut has_header = true;
     let rest = lines(&mut reader, LINE_MAX, |number, line, _| {
         if line.is_some_and(is_header) {
-            // The first line, or two joblogs that were joined.
+            // The first line, or the start of a second joblog that was appended.
         } else if number == 1 {
-            foreign = true;
+            has_header = false;
         } else {
             match line.and_then(decode) {
-                Some((job, succeeded)) => progress.end(job, succeeded),
-                None => damage.bad(number),
+                Some((job, succeeded)) => state.set_finished(job, succeeded),
+                None => corruption.bad(number),
             }
         }
     })?;
-    if foreign {
+    if !has_header {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
             "it is no joblog: its first line is no header",
         ));
     }
-    damage.torn_tail = rest > 0;
-    Ok((progress, damage))
+    corruption.torn_tail = rest > 0;
+    Ok((state, corruption))
 }
 
-/// The number of the job, and whether it succeeded.
+/// Returns the number of the job, and whether it succeeded.
 fn decode(line: &[u8]) -> Option<(u64, bool)> {
     let mut columns = line.splitn(9, |&byte| byte == b'\t').map(|column| str::from_utf8(column).ok());
     let job = columns.next()??.parse().ok().filter(|&job: &u64| job > 0)?;
@@ -141,13 +151,13 @@ fn decode(line: &[u8]) -> Option<(u64, bool)> {
     Some((job, exit == 0 && signal == 0))
 }
 
-/// Later versions may have other columns behind these.
+/// Returns whether the line is a header. Later versions may have more columns.
 fn is_header(line: &[u8]) -> bool {
     line.starts_with(b"Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal")
 }
 
-/// Goes behind the last whole line, and cuts off what follows it. Gives the length, and whether
-/// there was something.
+/// Truncates the file after its last complete line, and moves the position there. Returns the new
+/// length, and whether something was removed.
 fn cut_tail(file: &mut File) -> io::Result<(u64, bool)> {
     let len = file.metadata()?.len();
     let mut first = Vec::new();
@@ -168,8 +178,8 @@ fn cut_tail(file: &mut File) -> io::Result<(u64, bool)> {
         let part = &mut block[..usize::try_from(whole - start).unwrap_or(0)];
         file.seek(SeekFrom::Start(start))?;
         file.read_exact(part)?;
-        if let Some(place) = memchr::memrchr(b'\n', part) {
-            break start + place as u64 + 1;
+        if let Some(index) = memchr::memrchr(b'\n', part) {
+            break start + index as u64 + 1;
         }
         whole = start;
     };

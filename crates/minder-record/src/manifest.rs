@@ -1,4 +1,4 @@
-//! What a run was asked to do: enough to go on with it by its id alone.
+//! The manifest of a run: what the run was asked to do, so that its id is enough to resume it.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -7,50 +7,52 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
-use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::event::OsBytes;
+use crate::error::{Context, Error, ErrorKind, Result};
+use crate::event::OsBytes;
 
-/// Its name in the run's folder.
+/// The name of the manifest in the directory of a run.
 pub const MANIFEST: &str = "manifest.json";
-/// Its name until it is whole.
+/// The name of a manifest that is not complete yet.
 pub const UNFINISHED: &str = "manifest.json.tmp";
-/// The arguments of the command line, each with a NUL behind it.
+/// The name of the file with the arguments of the command line, each followed by a NUL byte.
 pub const ARGUMENTS: &str = "arguments";
 
-/// The most that is read of a manifest.
+/// The maximum length of a manifest in bytes.
 const LEN_MAX: u64 = 16 << 20;
 
 /// What a run was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The version of minder.
+    /// The version of minder that began the run.
     pub version: String,
-    /// The run's id.
+    /// The id of the run: 8 hexadecimal digits.
     pub run: String,
-    /// Its place among all runs, from 1: the higher, the later. Runs of old versions have none.
+    /// The number of the run, counted from 1. Later runs have higher numbers. Runs of old versions
+    /// have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
-    /// Seconds since 1970, by a clock that may jump.
+    /// When the run began, in seconds since 1970. The clock may jump.
     pub at: f64,
-    /// The folder that it was started in.
+    /// The working directory of the command.
     pub cwd: OsBytes,
-    /// The command as typed, with its placeholders.
+    /// The command as the user typed it, with its placeholders.
     pub words: Vec<OsBytes>,
-    /// The flags that are needed again.
+    /// The flags that resuming needs, by name.
     #[serde(default)]
     pub flags: BTreeMap<String, serde_json::Value>,
     /// Where the arguments come from.
     pub input: InputSource,
 }
 
-/// Where the arguments came from.
+/// Where the arguments of the jobs came from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "lowercase")]
 pub enum InputSource {
-    /// The command line: what stood behind the command lies in this file of the run's folder. Files
-    /// of arguments had these marks; standard input may be read beside them.
+    /// The command line. A file in the directory of the run contains the arguments after the
+    /// command. Some of them may name files with arguments, and standard input may be read as
+    /// well.
     Arguments {
         /// The name of the file with the arguments.
         file: String,
@@ -59,60 +61,59 @@ pub enum InputSource {
         /// The number of jobs, if it is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         jobs: Option<u64>,
-        /// The files with arguments, as they were.
+        /// The files with arguments, as they were when the run began.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<FileFingerprint>,
-        /// What standard input was read from.
+        /// The source of standard input.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stdin: Option<Box<InputSource>>,
     },
-    /// A file that had these marks when the run began.
+    /// A file, as it was when the run began.
     File(FileFingerprint),
-    /// They cannot be had again.
-    /// The reason.
+    /// A source that cannot be read again, such as a pipe.
     Lost {
-        /// Why they are lost.
+        /// Why it cannot be read again.
         why: String,
     },
 }
 
-/// What a file is known by.
+/// The properties by which a changed file is noticed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FileFingerprint {
     /// The absolute path.
     pub path: OsBytes,
-    /// The device number.
+    /// The device number. This version does not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dev: Option<u64>,
-    /// The inode number.
+    /// The inode number. This version does not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ino: Option<u64>,
     /// The length in bytes.
     pub len: u64,
-    /// Nanoseconds since 1970, if the file system says.
+    /// When it was last modified, in nanoseconds since 1970, if the file system records that.
     pub mtime: Option<u64>,
 }
 
 impl Manifest {
-    /// A manifest of a run that begins now, whose id is given to it by
-    /// [`JournalWriter::create`](super::writer::JournalWriter::create).
-    pub fn new(cwd: &Path, words: &[impl AsRef<OsStr>], input: InputSource) -> Self {
+    /// Returns the manifest of a run that begins now. Its id and its number are empty until
+    /// [`JournalWriter::create`](crate::writer::JournalWriter::create) assigns them.
+    pub fn new(cwd: &Path, command: &[impl AsRef<OsStr>], input: InputSource) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             run: String::new(),
             number: None,
-            at: super::event::now(),
+            at: crate::event::now(),
             cwd: cwd.as_os_str().into(),
-            words: words.iter().map(|word| word.as_ref().into()).collect(),
+            words: command.iter().map(|argument| argument.as_ref().into()).collect(),
             flags: BTreeMap::new(),
             input,
         }
     }
 
-    /// Writes the manifest under another name and renames it, so that a reader never sees a part of
+    /// Writes the manifest under another name and renames it, so that readers never see a part of
     /// it.
-    pub(crate) fn write(&self, folder: &Path, sync: bool) -> io::Result<()> {
-        let unfinished = folder.join(UNFINISHED);
+    pub(crate) fn write(&self, dir: &Path, sync: bool) -> io::Result<()> {
+        let unfinished = dir.join(UNFINISHED);
         let mut file = minder_os::files::create_private_file(&unfinished)?;
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
@@ -121,51 +122,63 @@ impl Manifest {
             file.sync_all()?;
         }
         drop(file);
-        fs::rename(unfinished, folder.join(MANIFEST))
+        fs::rename(unfinished, dir.join(MANIFEST))
     }
 
     /// Reads the manifest of a run.
     ///
     /// # Errors
-    /// When it is missing, a link, too large, or not understood.
-    pub fn read(folder: &Path) -> Result<Self> {
-        let path = folder.join(MANIFEST);
+    ///
+    /// If the file is missing, a link, larger than 16 MiB, or not a manifest.
+    pub fn read(dir: &Path) -> Result<Self> {
+        let path = dir.join(MANIFEST);
         let read = || -> Result<Self> {
             let mut text = Vec::new();
             open_file(&path)?.take(LEN_MAX + 1).read_to_end(&mut text)?;
-            ensure!(text.len() as u64 <= LEN_MAX, "it is too large");
+            if text.len() as u64 > LEN_MAX {
+                return Err(Error::new(ErrorKind::Corrupt, "it is too large"));
+            }
             Ok(serde_json::from_slice(&text)?)
         };
-        read().with_context(|| format!("cannot read the manifest `{}`", path.display()))
+        read().context(|| format!("cannot read the manifest `{}`", path.display()))
     }
 
-    /// The arguments of the command line, exactly as they were.
+    /// Reads the arguments of the command line after the command.
     ///
     /// # Errors
-    /// When they are not kept, or not all of them are there.
-    pub fn arguments(&self, folder: &Path) -> Result<Vec<OsString>> {
+    ///
+    /// [`ErrorKind::NoArguments`] if the arguments came from elsewhere, [`ErrorKind::Corrupt`] if
+    /// some of them are missing, or an error of the file system.
+    pub fn arguments(&self, dir: &Path) -> Result<Vec<OsString>> {
         let InputSource::Arguments { file, count, .. } = &self.input else {
-            bail!("the arguments of run {} are not in its record", self.run);
+            let text = format!("the arguments of run {} are not in its record", self.run);
+            return Err(Error::new(ErrorKind::NoArguments, text));
         };
-        ensure!(file == ARGUMENTS, "the manifest of run {} names an unknown file `{file}`", self.run);
-        let path = folder.join(ARGUMENTS);
+        if file != ARGUMENTS {
+            let text = format!("the manifest of run {} names an unknown file `{file}`", self.run);
+            return Err(Error::new(ErrorKind::Corrupt, text));
+        }
+        let path = dir.join(ARGUMENTS);
         let mut bytes = Vec::new();
         open_file(&path)
             .and_then(|mut file| file.read_to_end(&mut bytes))
-            .with_context(|| format!("cannot read the arguments `{}`", path.display()))?;
+            .context(|| format!("cannot read the arguments `{}`", path.display()))?;
         let mut found: Vec<OsString> = bytes
             .split(|&byte| byte == 0)
             .map(|bytes| minder_os::encoding::os_string_from_encoded(bytes.to_vec()))
             .collect();
         let rest = found.pop().unwrap_or_default();
-        let whole = rest.is_empty() && found.len() as u64 == *count;
-        ensure!(whole, "`{}` is damaged: it has {} of {count} arguments", path.display(), found.len());
+        if !rest.is_empty() || found.len() as u64 != *count {
+            let text =
+                format!("`{}` is damaged: it has {} of {count} arguments", path.display(), found.len());
+            return Err(Error::new(ErrorKind::Corrupt, text));
+        }
         Ok(found)
     }
 }
 
 impl InputSource {
-    /// The command line; they are counted when they are written.
+    /// Returns the command line as a source. The arguments are counted when they are written.
     pub fn arguments(
         jobs: Option<u64>,
         files: Vec<FileFingerprint>,
@@ -174,12 +187,16 @@ impl InputSource {
         Self::Arguments { file: ARGUMENTS.to_owned(), count: 0, jobs, files, stdin }
     }
 
-    /// The marks of a file of arguments, if it can be had again: a pipe has none.
-    pub fn marks(path: &Path) -> Option<FileFingerprint> {
+    /// Returns the fingerprint of a file with arguments, or `None` if it is not a regular file.
+    pub fn fingerprint(path: &Path) -> Option<FileFingerprint> {
         FileFingerprint::of(path).ok()
     }
 
-    /// A file as it is now.
+    /// Returns a regular file as a source, with its current fingerprint.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be inspected, or is not a regular file.
     pub fn file(path: &Path) -> io::Result<Self> {
         FileFingerprint::of(path).map(Self::File)
     }
@@ -197,28 +214,30 @@ impl FileFingerprint {
         Ok(Self { path: path.as_os_str().into(), dev: None, ino: None, len: about.len(), mtime })
     }
 
-    /// Refuses a file that is no longer what it was.
+    /// Checks that length and modification time of the file are still the same.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InputChanged`] if they changed, or an error of the file system.
     pub fn check(&self) -> Result<()> {
         let path = self.path.to_os();
-        let now =
-            Self::of(Path::new(&path)).with_context(|| format!("cannot read the input `{}`", self.path))?;
-        ensure!(
-            now.len == self.len && now.mtime == self.mtime,
-            "the input `{}` was changed since the run began",
-            self.path
-        );
+        let now = Self::of(Path::new(&path)).context(|| format!("cannot read the input `{}`", self.path))?;
+        if now.len != self.len || now.mtime != self.mtime {
+            let text = format!("the input `{}` was changed since the run began", self.path);
+            return Err(Error::new(ErrorKind::InputChanged, text));
+        }
         Ok(())
     }
 }
 
-/// Writes the arguments; says how many there are.
+/// Writes the file with the arguments. Returns their number.
 pub(crate) fn write_arguments(
-    folder: &Path,
+    dir: &Path,
     arguments: impl IntoIterator<Item: AsRef<OsStr>>,
     sync: bool,
 ) -> io::Result<u64> {
     let mut file =
-        BufWriter::with_capacity(64 << 10, minder_os::files::create_private_file(&folder.join(ARGUMENTS))?);
+        BufWriter::with_capacity(64 << 10, minder_os::files::create_private_file(&dir.join(ARGUMENTS))?);
     let mut count = 0;
     for argument in arguments {
         let bytes = argument.as_ref().as_encoded_bytes();
@@ -236,7 +255,7 @@ pub(crate) fn write_arguments(
     Ok(count)
 }
 
-/// Opens a regular file: no link is followed, and no pipe waited for.
+/// Opens a regular file for reading. Does not follow a link, and does not wait for a named pipe.
 pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));

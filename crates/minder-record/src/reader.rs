@@ -1,32 +1,33 @@
-//! Reads journals, as far as they go: a damaged line costs itself and nothing else.
+//! Reads journals. A damaged line is skipped; the lines around it are still read.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
-use super::codec::{DecodeError, LINE_MAX, decode};
-use super::event::{AttemptFinished, AttemptStarted, JobFinished, JournalEvent, OutputSegment};
-use super::manifest::{Manifest, open_file};
-use super::store;
+use crate::codec::{DecodeError, LINE_MAX, decode};
+use crate::error;
+use crate::event::{AttemptFinished, AttemptStarted, JobFinished, JournalEvent, OutputSegment};
+use crate::manifest::{Manifest, open_file};
+use crate::store;
 
-/// The last line of a journal is shorter than this.
-const LAST_LINE: u64 = 8 << 10;
+/// The last line of a journal is shorter than this number of bytes.
+const LAST_LINE_MAX: u64 = 8 << 10;
 
-/// What was wrong with a journal.
+/// The damage of a journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Corruption {
-    /// The last line was not whole, and was dropped: the runner was killed while it wrote, or the
-    /// machine went down.
+    /// The last line was incomplete and was skipped: the runner was killed while it wrote, or the
+    /// machine lost power.
     pub torn_tail: bool,
-    /// Other lines that were skipped.
+    /// The number of other lines that were skipped.
     pub bad_lines: u64,
-    /// The first of those, from 1.
+    /// The number of the first of those, counted from 1.
     pub first_bad_line: Option<u64>,
 }
 
 impl Corruption {
-    /// Whether there was any.
+    /// Returns whether any line was skipped.
     pub fn any(&self) -> bool {
         self.torn_tail || self.bad_lines > 0
     }
@@ -37,7 +38,7 @@ impl Corruption {
     }
 }
 
-/// For people.
+/// The text for messages, such as `line 3 cannot be read`.
 impl fmt::Display for Corruption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = match (self.bad_lines, self.first_bad_line) {
@@ -51,100 +52,110 @@ impl fmt::Display for Corruption {
     }
 }
 
-/// An attempt, without its jobs.
+/// An attempt at a run, without its jobs.
 #[derive(Debug)]
 pub struct Attempt {
-    /// The number of the attempt, from 1.
+    /// The number of the attempt, counted from 1.
     pub number: u32,
-    /// The first line of its journal, if it is there.
-    pub begun: Option<AttemptStarted>,
-    /// None: it runs still, or was killed.
-    pub over: Option<AttemptFinished>,
-    /// What was wrong with its journal.
-    pub damage: Corruption,
-    /// Why the journal could not be read to its end.
+    /// The first event of its journal, if it is readable.
+    pub started: Option<AttemptStarted>,
+    /// The last event of its journal. `None` if the attempt still runs or was killed.
+    pub finished: Option<AttemptFinished>,
+    /// The damage of its journal.
+    pub corruption: Corruption,
+    /// The error that ended reading the journal early.
     pub error: Option<io::Error>,
 }
 
-/// All that is known of a run.
+/// The complete record of a run.
 #[derive(Debug)]
 pub struct Run {
-    /// The manifest, or why it cannot be read.
-    pub manifest: anyhow::Result<Manifest>,
-    /// The attempts, in order.
+    /// The manifest, or the reason why it cannot be read.
+    pub manifest: error::Result<Manifest>,
+    /// The attempts, in ascending order.
     pub attempts: Vec<Attempt>,
-    /// The last row of each job.
+    /// The last event of each finished job, by job.
     pub jobs: BTreeMap<u64, JobFinished>,
-    /// Output that was kept and not shown.
+    /// Output that was saved and not shown yet, by job.
     pub unshown: BTreeMap<u64, Vec<OutputSegment>>,
-    /// Whether a process works on the run at this moment.
+    /// Whether a process works on the run.
     pub alive: bool,
 }
 
-/// Reads a journal line by line. Rows of newer versions are left out.
+/// Reads a journal and visits its events in order. Events of newer versions are skipped.
 ///
 /// # Errors
-/// When it cannot be read; rows that came before were visited.
-pub fn each(path: &Path, visit: impl FnMut(JournalEvent)) -> io::Result<Corruption> {
+///
+/// If the file cannot be opened or read, is a link, or is not a regular file. The events before a
+/// read error were visited.
+pub fn read_journal(path: &Path, visit: impl FnMut(JournalEvent)) -> io::Result<Corruption> {
     let mut reader = BufReader::with_capacity(64 << 10, open_file(path)?);
-    let mut scan = Scan { visit, damage: Corruption::default(), suspect: None };
+    let mut scan = Scan { visit, corruption: Corruption::default(), suspect: None };
     let rest = lines(&mut reader, LINE_MAX, |number, line, _| scan.line(number, line))?;
-    // What was suspect is the last line, or was followed by part of a line only.
-    scan.damage.torn_tail = rest > 0 || scan.suspect.is_some();
-    if let Some(number) = scan.suspect.filter(|_| rest > 0) {
-        scan.damage.bad(number);
+    // A suspect line was the last one, or only a part of a line followed it.
+    scan.corruption.torn_tail = rest > 0 || scan.suspect.is_some();
+    if let Some(number) = scan.suspect
+        && rest > 0
+    {
+        scan.corruption.bad(number);
     }
-    Ok(scan.damage)
+    Ok(scan.corruption)
 }
 
-/// Reads what was added behind `offset`, which was 0 or came from the last call. Gives the offset
-/// for the next. A last line that is not whole is left for later.
+/// Reads the events that were appended after `offset`, which is 0 or the result of the previous
+/// call. Returns the offset for the next call. An incomplete last line is left for that.
+///
+/// # Errors
+///
+/// If the file cannot be opened or read, is a link, or is not a regular file.
 pub fn tail_from(path: &Path, offset: u64, visit: impl FnMut(JournalEvent)) -> io::Result<(u64, Corruption)> {
     let mut file = open_file(path)?;
-    // A journal gets shorter when a write to it failed and was taken back.
+    // A journal becomes shorter when a write to it failed and was undone.
     let mut offset = offset.min(file.metadata()?.len());
     file.seek(SeekFrom::Start(offset))?;
     let mut reader = BufReader::with_capacity(64 << 10, file);
-    let mut scan = Scan { visit, damage: Corruption::default(), suspect: None };
+    let mut scan = Scan { visit, corruption: Corruption::default(), suspect: None };
     lines(&mut reader, LINE_MAX, |number, line, len| {
         scan.line(number, line);
         offset += len;
     })?;
     if let Some(number) = scan.suspect {
-        scan.damage.bad(number);
+        scan.corruption.bad(number);
     }
-    Ok((offset, scan.damage))
+    Ok((offset, scan.corruption))
 }
 
-/// Decides what lines mean. A bad line is suspect first: only if it is not the last one it is a bad
-/// line, else a torn tail.
+/// Classifies lines. A line that cannot be decoded is suspect until the next line: then it is a bad
+/// line. At the end of the file, it is a torn tail.
 struct Scan<F> {
     visit: F,
-    damage: Corruption,
+    corruption: Corruption,
     suspect: Option<u64>,
 }
 
 impl<F: FnMut(JournalEvent)> Scan<F> {
     fn line(&mut self, number: u64, line: Option<&[u8]>) {
         if let Some(earlier) = self.suspect.take() {
-            self.damage.bad(earlier);
+            self.corruption.bad(earlier);
         }
         match line.ok_or(DecodeError::Damaged).and_then(decode) {
-            Ok(row) => (self.visit)(row),
+            Ok(event) => (self.visit)(event),
             Err(DecodeError::Unknown) => (),
             Err(DecodeError::Damaged | DecodeError::Malformed) => self.suspect = Some(number),
         }
     }
 }
 
-/// Gives each whole line with its number and its length with the newline; without the line where it
-/// is longer than `max`. Returns the length of what follows the last newline.
+/// Visits each complete line with its number and its length including the newline. A line longer
+/// than `max` is visited as `None`. Returns the number of bytes after the last newline.
 pub(crate) fn lines(
     reader: &mut impl BufRead,
     max: usize,
     mut each: impl FnMut(u64, Option<&[u8]>, u64),
 ) -> io::Result<u64> {
-    let (mut line, mut len, mut number) = (Vec::new(), 0, 1);
+    let mut line = Vec::new();
+    let mut len = 0;
+    let mut number = 1;
     loop {
         let bytes = match reader.fill_buf() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -159,52 +170,57 @@ pub(crate) fn lines(
         len += used as u64;
         let fits = len <= max as u64;
         if end.is_some() && len == used as u64 {
-            // All of it lies in the buffer, as nearly always.
-            each(number, fits.then_some(part), len);
+            // The whole line is in the buffer. This is the usual case.
+            each(number, if fits { Some(part) } else { None }, len);
         } else {
             if fits {
                 line.extend_from_slice(part);
             }
             if end.is_some() {
-                each(number, fits.then_some(&line), len);
+                each(number, if fits { Some(&line) } else { None }, len);
             }
         }
         if end.is_some() {
             line.clear();
-            (len, number) = (0, number + 1);
+            len = 0;
+            number += 1;
         }
         reader.consume(used);
     }
 }
 
-/// Reads everything about a run, with the rows of all its jobs.
+/// Reads the complete record of a run, with the events of all its jobs.
 ///
 /// # Errors
-/// When the folder cannot be read. What is wrong with single files is said where they would be.
-pub fn read_run(folder: &Path) -> io::Result<Run> {
-    // Looked at first: what ends while we read is seen by its last row.
-    let alive = store::is_alive(folder);
-    let manifest = Manifest::read(folder);
+///
+/// If the directory cannot be read. Errors of single files are in [`Run::manifest`] and
+/// [`Attempt::error`].
+pub fn read_run(dir: &Path) -> io::Result<Run> {
+    // Checked first: if the attempt finishes while this function reads, its last event shows that.
+    let alive = store::is_alive(dir);
+    let manifest = Manifest::read(dir);
     let mut run =
         Run { manifest, attempts: Vec::new(), jobs: BTreeMap::new(), unshown: BTreeMap::new(), alive };
-    for number in store::attempts(folder)? {
+    for number in store::attempts(dir)? {
         let mut attempt =
-            Attempt { number, begun: None, over: None, damage: Corruption::default(), error: None };
-        let path = folder.join(store::attempt_name(number));
-        let damage = each(&path, |row| match row {
-            JournalEvent::AttemptStarted(begun) => attempt.begun = Some(begun),
+            Attempt { number, started: None, finished: None, corruption: Corruption::default(), error: None };
+        let path = dir.join(store::attempt_name(number));
+        let corruption = read_journal(&path, |event| match event {
+            JournalEvent::AttemptStarted(started) => attempt.started = Some(started),
             JournalEvent::OutputDir(_) => (),
-            JournalEvent::AttemptFinished(over) => attempt.over = Some(over),
+            JournalEvent::AttemptFinished(finished) => attempt.finished = Some(finished),
             JournalEvent::OutputLost(shown) | JournalEvent::OutputShown(shown) => {
-                shown.jobs.iter().for_each(|job| drop(run.unshown.remove(job)))
+                for job in &shown.jobs {
+                    run.unshown.remove(job);
+                }
             }
             JournalEvent::JobFinished(ended) => {
-                keep(&mut run.unshown, &ended);
+                update_unshown(&mut run.unshown, &ended);
                 run.jobs.insert(ended.job, ended);
             }
         });
-        match damage {
-            Ok(damage) => attempt.damage = damage,
+        match corruption {
+            Ok(corruption) => attempt.corruption = corruption,
             Err(error) => attempt.error = Some(error),
         }
         run.attempts.push(attempt);
@@ -212,21 +228,22 @@ pub fn read_run(folder: &Path) -> io::Result<Run> {
     Ok(run)
 }
 
-/// The last line of a journal, if it is whole and says how the attempt ended.
-pub fn over(path: &Path) -> Option<AttemptFinished> {
-    let last = || -> io::Result<Option<AttemptFinished>> {
-        let len = std::fs::symlink_metadata(path)?.len();
-        let mut over = None;
-        let (end, _) = tail_from(path, len.saturating_sub(LAST_LINE), |row| {
-            over = if let JournalEvent::AttemptFinished(row) = row { Some(row) } else { None };
-        })?;
-        Ok(over.filter(|_| end == len))
+/// Returns the last event of a journal, if it is complete and the attempt finished.
+pub fn attempt_finished(path: &Path) -> Option<AttemptFinished> {
+    let len = std::fs::symlink_metadata(path).ok()?.len();
+    let mut finished = None;
+    let visit = |event| {
+        finished = match event {
+            JournalEvent::AttemptFinished(finished) => Some(finished),
+            _ => None,
+        };
     };
-    last().ok().flatten()
+    let (end, _) = tail_from(path, len.saturating_sub(LAST_LINE_MAX), visit).ok()?;
+    if end == len { finished } else { None }
 }
 
-/// Remembers what a job kept; what an earlier try of it kept is replaced.
-pub(crate) fn keep(unshown: &mut BTreeMap<u64, Vec<OutputSegment>>, ended: &JobFinished) {
+/// Replaces the saved output of a job by that of its latest execution.
+pub(crate) fn update_unshown(unshown: &mut BTreeMap<u64, Vec<OutputSegment>>, ended: &JobFinished) {
     if ended.kept.is_empty() {
         unshown.remove(&ended.job);
     } else {
@@ -234,14 +251,14 @@ pub(crate) fn keep(unshown: &mut BTreeMap<u64, Vec<OutputSegment>>, ended: &JobF
     }
 }
 
-/// The process that began the last attempt, if its first line is there.
-pub(crate) fn last_pid(folder: &Path) -> Option<u32> {
-    let number = *store::attempts(folder).ok()?.last()?;
-    let file = open_file(&folder.join(store::attempt_name(number))).ok()?;
+/// Returns the pid of the process that started the last attempt, if its first event is readable.
+pub(crate) fn last_pid(dir: &Path) -> Option<u32> {
+    let number = *store::attempts(dir).ok()?.last()?;
+    let file = open_file(&dir.join(store::attempt_name(number))).ok()?;
     let mut line = Vec::new();
     io::Read::take(BufReader::new(file), 4096).read_until(b'\n', &mut line).ok()?;
     match decode(line.strip_suffix(b"\n")?) {
-        Ok(JournalEvent::AttemptStarted(begun)) => Some(begun.pid),
+        Ok(JournalEvent::AttemptStarted(started)) => Some(started.pid),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
-//! The order of runs: a number for each, so that the newest is known whatever the clock says.
+//! The numbers of runs, which define their order independently of the clock.
 //!
-//! The last number that was given is in a file of the state folder. If that is lost, it is made
-//! again from the manifests.
+//! The last number is in a file of the state directory. If that file is lost or damaged, the number
+//! comes from the manifests.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -10,22 +10,23 @@ use std::thread;
 
 use minder_os::files::{create_private_file, read_at, write_all_at};
 
-use super::manifest::open_file;
-use super::store;
+use crate::manifest::open_file;
+use crate::store;
 
 /// The file with the last number.
 const COUNTER: &str = "counter";
-/// Digits of a number in it: a new one covers the old one exactly.
+/// The digits of a number in the file. All numbers have the same length, so that a new one
+/// overwrites the old one exactly.
 const DIGITS: usize = 20;
-/// How often its lock is asked for.
+/// How often the lock of the file is tried.
 const LOCK_TRIES: u32 = 1_000;
 
-/// Returns the number of a run that begins. It is higher than those of all runs before. Two runs
-/// have the same number only if they begin at the same time and one of them waits for the lock in
-/// vain.
+/// Returns the number of a new run. It is higher than those of all runs before. Two runs get the
+/// same number only if they begin at the same time and one of them cannot get the lock.
 ///
 /// # Errors
-/// The state folder cannot be read or written.
+///
+/// If the state directory cannot be read or written.
 pub(crate) fn next(root: &Path) -> io::Result<u64> {
     let file = open(&root.join(COUNTER))?;
     lock(&file);
@@ -41,7 +42,7 @@ pub(crate) fn next(root: &Path) -> io::Result<u64> {
 fn open(path: &Path) -> io::Result<File> {
     match create_private_file(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            // Refuses a link; opening for writing does not.
+            // Refuses a link. Opening for writing would follow it.
             drop(open_file(path)?);
             OpenOptions::new().read(true).write(true).open(path)
         }
@@ -49,7 +50,8 @@ fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Locks the file. A process that was stopped in the middle makes no other wait for ever.
+/// Locks the file. Gives up after some tries, so that a process that was stopped while it holds the
+/// lock does not block all others.
 fn lock(file: &File) {
     for _ in 0..LOCK_TRIES {
         if file.try_lock().is_ok() {
@@ -59,7 +61,7 @@ fn lock(file: &File) {
     }
 }
 
-/// The number in the file, if it holds one and nothing else.
+/// Returns the number in the file, if the file contains a number and nothing else.
 fn read(file: &File) -> Option<u64> {
     let mut text = [0; DIGITS + 2];
     let len = read_at(file, &mut text, 0).ok()?;
@@ -67,7 +69,7 @@ fn read(file: &File) -> Option<u64> {
     str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// The highest number that the manifest of a run has.
+/// Returns the highest number in a manifest.
 fn highest(root: &Path) -> u64 {
     let runs = store::list(root).unwrap_or_default();
     runs.iter().filter_map(|run| run.manifest.as_ref().ok()?.number).max().unwrap_or(0)

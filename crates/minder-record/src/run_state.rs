@@ -1,60 +1,65 @@
-//! What is done of a run, from all its attempts: what to run, and what to show, when it goes on.
+//! The state of a run after all its attempts: which jobs to run, and which output to show, when the
+//! run is resumed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
+use crate::event::{JobFinished, JournalEvent, OsBytes, OutputSegment};
+use crate::reader::{Corruption, read_journal, update_unshown};
+use crate::store;
 
-use super::event::{JobFinished, JournalEvent, OsBytes, OutputSegment};
-use super::reader::{Corruption, each, keep};
-use super::store;
-
-/// What is done of a run.
+/// The state of a run.
 #[derive(Debug, Default)]
 pub struct RunState {
-    /// Jobs that ended, well or not.
+    /// Jobs that finished, successfully or not.
     pub done: JobSet,
-    /// Those of them whose last end was no success.
+    /// Those of them that failed when they last finished.
     pub failed: JobSet,
-    /// Output that was kept and not shown, in the order of the jobs.
+    /// Output that was saved and not shown yet, by job.
     pub unshown: BTreeMap<u64, Vec<OutputSegment>>,
-    /// The arguments of those jobs, which their tags may need.
+    /// The arguments of the jobs with such output. Tags may need them.
     pub unshown_args: BTreeMap<u64, Vec<OsBytes>>,
-    /// Where the output of attempts lies, as far as that is not the run's folder.
+    /// The directories with the output of attempts, by attempt, if they are not the directory of
+    /// the run.
     pub outputs: BTreeMap<u32, OsBytes>,
-    /// The highest number of a job that ended.
+    /// The highest number of a finished job.
     pub last_job: u64,
-    /// Checksums of the arguments, if they were asked for.
+    /// Checksums of the arguments, if [`of_run`](Self::of_run) was asked for them.
     args: Option<Checksums>,
 }
 
 impl RunState {
-    /// Reads all attempts of a run, in the order of their numbers, whatever the clock said. With
-    /// the damage of each attempt that has any. `with_args`: for [`differs`](Self::differs), at
-    /// 4 bytes a job.
+    /// Reads all attempts of a run in the order of their numbers, which does not depend on the
+    /// clock. Also returns the corruption of each damaged journal.
+    ///
+    /// `with_args` keeps checksums of the arguments for [`differs`](Self::differs): 4 bytes for
+    /// each job.
     ///
     /// # Errors
-    /// When an attempt cannot be read at all: its jobs would run again.
-    pub fn of_run(folder: &Path, with_args: bool) -> Result<(Self, Vec<(u32, Corruption)>)> {
-        let mut progress = Self { args: with_args.then(Checksums::default), ..Self::default() };
+    ///
+    /// If the journal of an attempt cannot be read at all. Without it, its jobs would run again.
+    pub fn of_run(dir: &Path, with_args: bool) -> Result<(Self, Vec<(u32, Corruption)>)> {
+        let args = if with_args { Some(Checksums::default()) } else { None };
+        let mut state = Self { args, ..Self::default() };
         let mut damaged = Vec::new();
         let unreadable = |path: &Path| format!("cannot read the record in `{}`", path.display());
-        for number in store::attempts(folder).with_context(|| unreadable(folder))? {
-            let path = folder.join(store::attempt_name(number));
-            let damage = each(&path, |row| progress.add(&row)).with_context(|| unreadable(&path))?;
+        for number in store::attempts(dir).context(|| unreadable(dir))? {
+            let path = dir.join(store::attempt_name(number));
+            let damage = read_journal(&path, |row| state.apply(&row)).context(|| unreadable(&path))?;
             if damage.any() {
                 damaged.push((number, damage));
             }
         }
-        Ok((progress, damaged))
+        Ok((state, damaged))
     }
 
-    /// Adds a row that was written later than those before.
-    pub fn add(&mut self, row: &JournalEvent) {
+    /// Applies an event that was written later than all events before.
+    pub fn apply(&mut self, row: &JournalEvent) {
         match row {
             JournalEvent::AttemptStarted(_) | JournalEvent::AttemptFinished(_) => (),
             JournalEvent::OutputDir(outputs) => {
-                _ = self.outputs.insert(outputs.attempt, outputs.folder.clone())
+                self.outputs.insert(outputs.attempt, outputs.dir.clone());
             }
             JournalEvent::OutputShown(shown) => {
                 for job in &shown.jobs {
@@ -62,33 +67,38 @@ impl RunState {
                     self.unshown_args.remove(job);
                 }
             }
-            JournalEvent::OutputLost(lost) => lost.jobs.iter().for_each(|job| self.lose(*job)),
-            JournalEvent::JobFinished(ended) => self.ended(ended),
+            JournalEvent::OutputLost(lost) => {
+                for job in &lost.jobs {
+                    self.forget(*job);
+                }
+            }
+            JournalEvent::JobFinished(ended) => self.apply_finished(ended),
         }
     }
 
-    /// Forgets the end of a job whose output is lost, as if there were no row of it.
-    pub fn lose(&mut self, job: u64) {
+    /// Removes a job whose output is lost, as if it had never finished.
+    pub fn forget(&mut self, job: u64) {
         self.done.remove(job);
         self.failed.remove(job);
         self.unshown.remove(&job);
         self.unshown_args.remove(&job);
     }
 
-    fn ended(&mut self, ended: &JobFinished) {
-        self.end(ended.job, ended.succeeded());
-        keep(&mut self.unshown, ended);
-        match self.unshown.contains_key(&ended.job) {
-            true => drop(self.unshown_args.insert(ended.job, ended.args.clone())),
-            false => drop(self.unshown_args.remove(&ended.job)),
+    fn apply_finished(&mut self, ended: &JobFinished) {
+        self.set_finished(ended.job, ended.succeeded());
+        update_unshown(&mut self.unshown, ended);
+        if self.unshown.contains_key(&ended.job) {
+            self.unshown_args.insert(ended.job, ended.args.clone());
+        } else {
+            self.unshown_args.remove(&ended.job);
         }
         if let Some(args) = self.args.as_mut() {
             args.put(ended.job, &ended.args);
         }
     }
 
-    /// Adds an end of a job, later than those before.
-    pub(crate) fn end(&mut self, job: u64, succeeded: bool) {
+    /// Records that a job finished, later than all events before.
+    pub(crate) fn set_finished(&mut self, job: u64, succeeded: bool) {
         self.done.insert(job);
         self.last_job = self.last_job.max(job);
         if succeeded {
@@ -98,23 +108,24 @@ impl RunState {
         }
     }
 
-    /// Whether this job was recorded with other arguments than these: the input is not what it was.
+    /// Returns whether the journal has other arguments for this job. Then the input was changed.
     pub fn differs(&self, job: u64, args: &[OsBytes]) -> bool {
         self.args.as_ref().is_some_and(|known| known.differs(job, args))
     }
 }
 
-/// Numbers of jobs, as ranges: a million jobs that all ended take as much as one.
+/// A set of job numbers, stored as ranges. A million consecutive jobs take as much memory as one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobSet {
-    /// First → last, disjoint and never adjacent.
+    /// The last job of each range by its first. The ranges are disjoint and not adjacent.
     ranges: BTreeMap<u64, u64>,
 }
 
 impl JobSet {
-    /// Adds a job. True: it was not there.
+    /// Adds a job. Returns whether it was new.
     pub fn insert(&mut self, job: u64) -> bool {
-        let (mut first, mut last) = (job, job);
+        let mut first = job;
+        let mut last = job;
         if let Some((&below, &end)) = self.ranges.range(..=job).next_back() {
             if job <= end {
                 return false;
@@ -130,7 +141,7 @@ impl JobSet {
         true
     }
 
-    /// Takes a job out. True: it was there.
+    /// Removes a job. Returns whether the set contained it.
     pub fn remove(&mut self, job: u64) -> bool {
         let Some((&first, &last)) = self.ranges.range(..=job).next_back() else { return false };
         if job > last {
@@ -156,59 +167,60 @@ impl JobSet {
         self.ranges.is_empty()
     }
 
-    /// How many jobs there are.
+    /// Returns the number of jobs.
     pub fn len(&self) -> u64 {
         self.ranges.iter().map(|(first, last)| (last - first).saturating_add(1)).fold(0, u64::saturating_add)
     }
 
-    /// How many of the jobs from 1 to `last` there are.
+    /// Returns the number of jobs from 1 to `last`.
     pub fn len_up_to(&self, last: u64) -> u64 {
         let len = |first: u64, end: u64| end.min(last).checked_sub(first.max(1)).map_or(0, |more| more + 1);
         self.ranges.range(..=last).map(|(&first, &end)| len(first, end)).sum()
     }
 
-    /// The highest job.
+    /// Returns the highest job.
     pub fn last(&self) -> Option<u64> {
         self.ranges.last_key_value().map(|(_, last)| *last)
     }
 
-    /// The jobs, in order.
+    /// Returns the jobs in ascending order.
     pub fn jobs(&self) -> impl Iterator<Item = u64> + '_ {
         self.ranges().flat_map(|(first, last)| first..=last)
     }
 
-    /// First and last of each range, in order.
+    /// Returns the first and the last job of each range, in ascending order.
     pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.ranges.iter().map(|(&first, &last)| (first, last))
     }
 }
 
-/// A checksum of each job's arguments, at the place of its number; 0: not known.
+/// A checksum of the arguments of each job, by its number. 0 means unknown.
 #[derive(Debug, Default)]
 struct Checksums(Vec<u32>);
 
 impl Checksums {
-    /// Jobs above are not remembered.
+    /// Jobs with this number or a higher one are not checked. Limits the memory to 64 MiB.
     const JOBS_MAX: u64 = 1 << 24;
 
     fn put(&mut self, job: u64, args: &[OsBytes]) {
         if args.is_empty() || job >= Self::JOBS_MAX {
             return;
         }
-        let place = usize::try_from(job).unwrap_or(usize::MAX);
-        if self.0.len() <= place {
-            self.0.resize(place + 1, 0);
+        let index = usize::try_from(job).unwrap_or(usize::MAX);
+        if self.0.len() <= index {
+            self.0.resize(index + 1, 0);
         }
-        self.0[place] = checksum(args);
+        self.0[index] = checksum(args);
     }
 
     fn differs(&self, job: u64, args: &[OsBytes]) -> bool {
-        let known = usize::try_from(job).ok().and_then(|place| self.0.get(place)).copied().unwrap_or(0);
+        let known = usize::try_from(job).ok().and_then(|index| self.0.get(index)).copied().unwrap_or(0);
         known != 0 && known != checksum(args)
     }
 }
 
-/// Of all columns, with a NUL behind each, which none contains; never 0.
+/// Returns a checksum of all columns, each followed by a NUL byte, which no column contains. It is
+/// never 0.
 fn checksum(args: &[OsBytes]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     for arg in args {

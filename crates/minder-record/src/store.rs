@@ -1,4 +1,4 @@
-//! The folders of runs: where they are, what they are called, and who works in them.
+//! The directories of runs: where they are, their names, and their locks.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::hash_map::RandomState;
@@ -9,37 +9,43 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
 use minder_os::files::{
     create_private_dir, create_private_file, is_owned_by_user, is_writable_by_others, restrict_to_owner,
 };
 
-use super::event::since_1970;
-use super::manifest::{ARGUMENTS, MANIFEST, Manifest, UNFINISHED};
+use crate::error::{Context, Error, ErrorKind, Result};
+use crate::event::since_1970;
+use crate::manifest::{ARGUMENTS, MANIFEST, Manifest, UNFINISHED};
 
-/// Locked by the process that works on the run.
+/// The name of the file that the process locks that works on the run.
 const LOCK: &str = "lock";
-/// Digits of an id.
+/// The number of digits of an id.
 const ID_LEN: usize = 8;
-/// How often a lock is asked for that only people who look hold.
+/// How often a lock is tried that only readers hold.
 const LOCK_TRIES: u32 = 10_000;
-/// How many ids are tried before something else must be wrong.
+/// How many ids are tried for a new run.
 const ID_TRIES: u32 = 100;
 
-/// A run that was found.
+/// A run in the state directory.
 #[derive(Debug)]
 pub struct RunEntry {
     /// The id of the run.
     pub id: String,
     /// The directory of the run.
-    pub folder: PathBuf,
-    /// When it began, in seconds since 1970: by its manifest, or else by its folder.
+    pub dir: PathBuf,
+    /// When it began, in seconds since 1970. Comes from the manifest, or from the modification time
+    /// of the directory if the manifest cannot be read.
     pub at: f64,
-    /// What it was asked to do, or why that cannot be read.
+    /// The manifest, or the reason why it cannot be read.
     pub manifest: Result<Manifest>,
 }
 
-/// The user's state folder for minder. It need not exist.
+/// Returns the user's state directory for minder: `MINDER_STATE_DIR`, or `minder` in
+/// `XDG_STATE_HOME`, `~/.local/state` or, on Windows, `LOCALAPPDATA`. It may not exist.
+///
+/// # Errors
+///
+/// [`ErrorKind::NoStateDir`] if none of the variables is set.
 pub fn state_root() -> Result<PathBuf> {
     let root = state_root_from(|name| std::env::var_os(name), std::env::consts::FAMILY)?;
     Ok(std::path::absolute(root)?)
@@ -47,93 +53,119 @@ pub fn state_root() -> Result<PathBuf> {
 
 /// See [`state_root`].
 pub(crate) fn state_root_from(variable: impl Fn(&str) -> Option<OsString>, family: &str) -> Result<PathBuf> {
+    let no_dir = |text: &str| Error::new(ErrorKind::NoStateDir, text);
     let path = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     // The XDG base directory specification: "all paths … must be absolute", others are to be ignored.
-    let whole = |name: &str| path(name).filter(|path| path.is_absolute());
+    let absolute = |name: &str| path(name).filter(|path| path.is_absolute());
     if let Some(root) = path("MINDER_STATE_DIR") {
         return Ok(root);
     }
     if family == "windows" {
-        let data = whole("LOCALAPPDATA")
-            .context("no state folder: neither MINDER_STATE_DIR nor LOCALAPPDATA is set")?;
+        let data = absolute("LOCALAPPDATA")
+            .ok_or_else(|| no_dir("no state folder: neither MINDER_STATE_DIR nor LOCALAPPDATA is set"))?;
         return Ok(data.join("minder"));
     }
-    let state = whole("XDG_STATE_HOME").or_else(|| whole("HOME").map(|home| home.join(".local/state")));
-    let state = state.context("no state folder: none of MINDER_STATE_DIR, XDG_STATE_HOME and HOME is set")?;
+    let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
+    let state = state
+        .ok_or_else(|| no_dir("no state folder: none of MINDER_STATE_DIR, XDG_STATE_HOME and HOME is set"))?;
     Ok(state.join("minder"))
 }
 
-/// The folder of all runs.
-pub fn runs(root: &Path) -> PathBuf {
+/// Returns the directory of all runs.
+pub fn runs_dir(root: &Path) -> PathBuf {
     root.join("runs")
 }
 
-/// Makes the folder of a new run, and what is missing above it.
+/// Creates the directory of a new run, and missing directories above it. Returns the id and the
+/// directory.
 pub(crate) fn create(root: &Path) -> io::Result<(String, PathBuf)> {
-    let runs = runs(root);
-    make_folders(&runs)?;
+    let runs = runs_dir(root);
+    create_dirs(&runs)?;
     let random = RandomState::new();
     for number in 0..ID_TRIES {
         let mut hasher = random.build_hasher();
         hasher.write_u32(number);
         hasher.write_u32(std::process::id());
         let id = format!("{:08x}", hasher.finish() >> 32);
-        let folder = runs.join(&id);
-        match create_private_dir(&folder) {
+        let dir = runs.join(&id);
+        match create_private_dir(&dir) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
-            made => return made.map(|()| (id, folder)),
+            made => return made.map(|()| (id, dir)),
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Makes a folder for its owner alone, and what is missing above it.
-pub fn make_folders(path: &Path) -> io::Result<()> {
+/// Creates a directory that only its owner can access, and missing directories above it.
+///
+/// # Errors
+///
+/// If a directory cannot be created. A directory that exists is not an error.
+pub fn create_dirs(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        make_folders(parent)?;
+        create_dirs(parent)?;
     }
     match create_private_dir(path) {
-        // Another minder was faster.
+        // Another process created it in the meantime.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         made => made,
     }
 }
 
-/// Finds a run by its id, or by the first digits of it if no other run has the same.
-pub fn find(root: &Path, word: &str) -> Result<PathBuf> {
-    let hex = !word.is_empty() && word.len() <= ID_LEN && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-    ensure!(hex, "`{word}` is no run: an id is up to {ID_LEN} hexadecimal digits");
-    let word = word.to_ascii_lowercase();
-    let mut matching: Vec<String> = ids(root)?.into_iter().filter(|id| id.starts_with(&word)).collect();
+/// Returns the directory of the run whose id begins with `prefix`.
+///
+/// # Errors
+///
+/// - [`ErrorKind::InvalidId`] if `prefix` is not 1 to 8 hexadecimal digits;
+/// - [`ErrorKind::UnknownRun`] or [`ErrorKind::AmbiguousId`] if no run or several runs match;
+/// - [`ErrorKind::Insecure`] if a directory is a link or belongs to another user;
+/// - [`ErrorKind::Io`] if the directory of the runs cannot be read.
+pub fn find(root: &Path, prefix: &str) -> Result<PathBuf> {
+    let is_hex = prefix.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_hex || prefix.is_empty() || prefix.len() > ID_LEN {
+        let text = format!("`{prefix}` is no run: an id is up to {ID_LEN} hexadecimal digits");
+        return Err(Error::new(ErrorKind::InvalidId, text));
+    }
+    let prefix = prefix.to_ascii_lowercase();
+    let mut matching: Vec<String> = ids(root)?.into_iter().filter(|id| id.starts_with(&prefix)).collect();
     matching.sort();
     let id = match matching.as_slice() {
-        [] => bail!("there is no run `{word}` in `{}`", runs(root).display()),
+        [] => {
+            let text = format!("there is no run `{prefix}` in `{}`", runs_dir(root).display());
+            return Err(Error::new(ErrorKind::UnknownRun, text));
+        }
         [id] => id,
         several => {
             const NAMED_MAX: usize = 8;
             let named = several.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
             let more = if several.len() > NAMED_MAX { ", …" } else { "" };
-            bail!("`{word}` is the beginning of {} runs: {named}{more}", several.len());
+            let text = format!("`{prefix}` is the beginning of {} runs: {named}{more}", several.len());
+            return Err(Error::new(ErrorKind::AmbiguousId, text));
         }
     };
-    let folder = runs(root).join(id);
-    check_folder(&folder)?;
-    Ok(folder)
+    let dir = runs_dir(root).join(id);
+    check_run_dir(&dir)?;
+    Ok(dir)
 }
 
-/// The runs, newest first. Links and whatever else lies there are left out.
+/// Returns the runs, newest first. Links, and entries whose names are not ids, are left out.
+///
+/// # Errors
+///
+/// [`ErrorKind::Insecure`] as for [`check_runs`], [`ErrorKind::Io`] if the directory cannot be
+/// read.
 pub fn list(root: &Path) -> Result<Vec<RunEntry>> {
     let mut found: Vec<RunEntry> = Vec::new();
     for id in ids(root)? {
-        let folder = runs(root).join(&id);
-        if check_folder(&folder).is_err() {
+        let dir = runs_dir(root).join(&id);
+        if check_run_dir(&dir).is_err() {
             continue;
         }
-        let run = RunEntry::new(id, folder);
-        if run.manifest.is_ok() || !is_stillborn(&run.folder) {
+        let run = RunEntry::new(id, dir);
+        if run.manifest.is_ok() || !is_never_started(&run.dir) {
             found.push(run);
         }
     }
@@ -141,62 +173,78 @@ pub fn list(root: &Path) -> Result<Vec<RunEntry>> {
     Ok(found)
 }
 
-/// Whether this is what a start leaves that was killed before the manifest was written: nothing had
-/// run.
-pub(crate) fn is_stillborn(folder: &Path) -> bool {
-    let Ok(mut entries) = fs::read_dir(folder) else { return false };
+/// Returns whether a process was killed here before it wrote the manifest, so that no job ran.
+pub(crate) fn is_never_started(dir: &Path) -> bool {
+    let Ok(mut entries) = fs::read_dir(dir) else { return false };
     entries.all(|entry| {
         let name = entry.map(|entry| entry.file_name()).unwrap_or_default();
         name.to_str().is_some_and(|name| [LOCK, ARGUMENTS, UNFINISHED].contains(&name))
     })
 }
 
-/// Refuses a folder of all runs in which another user may put runs, or which is a link. Returns
-/// whether other users may change it although it is ours.
+/// Checks the directory of all runs. Returns whether other users may write to it although it
+/// belongs to the user. A directory that does not exist is accepted.
+///
+/// # Errors
+///
+/// [`ErrorKind::Insecure`] if it is a link or belongs to another user, who could put runs there.
 pub fn check_runs(root: &Path) -> Result<bool> {
-    let runs = runs(root);
+    let runs = runs_dir(root);
     let about = match fs::symlink_metadata(&runs) {
-        // Both are told by what is to be done there.
+        // The caller's next operation reports both.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(false);
         }
-        about => about.with_context(|| format!("cannot read `{}`", runs.display()))?,
+        about => about.context(|| format!("cannot read `{}`", runs.display()))?,
     };
-    let refused =
-        |why: &str| anyhow!("cannot use `{}`: {why} (MINDER_STATE_DIR names another)", runs.display());
-    ensure!(!about.is_symlink(), refused("it is a link"));
-    // A file there is told by what is to be done with it.
-    ensure!(!about.is_dir() || is_owned_by_user(&about), refused("it belongs to another user"));
+    let refuse = |why: &str| {
+        let text = format!("cannot use `{}`: {why} (MINDER_STATE_DIR names another)", runs.display());
+        Err(Error::new(ErrorKind::Insecure, text))
+    };
+    if about.is_symlink() {
+        return refuse("it is a link");
+    }
+    // The caller's next operation reports a file.
+    if about.is_dir() && !is_owned_by_user(&about) {
+        return refuse("it belongs to another user");
+    }
     Ok(about.is_dir() && is_writable_by_others(&about))
 }
 
-/// Takes the rights of other users on the folder of all runs away, if they may change it. Returns
-/// whether they might.
+/// Removes the access of other users to the directory of all runs. Returns whether they could write
+/// to it.
+///
+/// # Errors
+///
+/// As [`check_runs`]; also if the access cannot be removed.
 pub fn secure_runs(root: &Path) -> Result<bool> {
-    let open = check_runs(root)?;
-    if open {
-        let runs = runs(root);
+    let is_writable = check_runs(root)?;
+    if is_writable {
+        let runs = runs_dir(root);
         let why = || format!("cannot use `{}`: other users may change it", runs.display());
-        restrict_to_owner(&runs).with_context(why)?;
-        ensure!(!check_runs(root)?, "{} (MINDER_STATE_DIR names another)", why());
+        restrict_to_owner(&runs).context(why)?;
+        if check_runs(root)? {
+            let text = format!("{} (MINDER_STATE_DIR names another)", why());
+            return Err(Error::new(ErrorKind::Insecure, text));
+        }
     }
-    Ok(open)
+    Ok(is_writable)
 }
 
-/// Sorts runs, newest first, by their numbers. The clock decides only where one without a number
-/// belongs, as those of old versions and those with a damaged manifest are: behind the last one
-/// with a number that began before it.
+/// Sorts runs by their numbers, newest first. The clock matters only for runs without a number,
+/// which are those of old versions and those with a damaged manifest. Such a run comes after the
+/// last numbered one that began before it.
 fn sort(found: &mut [RunEntry]) {
     let number = |run: &RunEntry| run.manifest.as_ref().ok().and_then(|manifest| manifest.number);
     let known: Vec<(u64, f64)> = found.iter().filter_map(|run| Some((number(run)?, run.at))).collect();
     let before = |at: f64| known.iter().filter(|known| known.1 <= at).map(|known| known.0).max();
     found.sort_by_cached_key(|run| {
-        let place = number(run).or_else(|| before(run.at)).unwrap_or(0);
-        (Reverse(place), Reverse(Time(run.at)), run.id.clone())
+        let position = number(run).or_else(|| before(run.at)).unwrap_or(0);
+        (Reverse(position), Reverse(Time(run.at)), run.id.clone())
     });
 }
 
-/// Seconds, in their order.
+/// A time in seconds, ordered.
 #[derive(PartialEq)]
 struct Time(f64);
 
@@ -215,55 +263,59 @@ impl PartialOrd for Time {
 }
 
 impl RunEntry {
-    fn new(id: String, folder: PathBuf) -> Self {
-        let manifest = Manifest::read(&folder);
-        let made =
-            || fs::symlink_metadata(&folder).and_then(|about| about.modified()).map_or(0.0, since_1970);
+    fn new(id: String, dir: PathBuf) -> Self {
+        let manifest = Manifest::read(&dir);
+        let made = || fs::symlink_metadata(&dir).and_then(|about| about.modified()).map_or(0.0, since_1970);
         let at = manifest.as_ref().map_or_else(|_| made(), |manifest| manifest.at);
-        Self { id, folder, at, manifest }
+        Self { id, dir, at, manifest }
     }
 }
 
-/// Everything that is called like a run.
+/// Returns the names in the directory of all runs that are ids.
 pub(crate) fn ids(root: &Path) -> Result<Vec<String>> {
-    let runs = runs(root);
+    let runs = runs_dir(root);
     check_runs(root)?;
     let entries = match fs::read_dir(&runs) {
-        // Windows says so of what is below a file, too.
+        // Windows reports this also for a path below a file.
         Err(error) if error.kind() == io::ErrorKind::NotFound && root.is_file() => {
             Err(io::ErrorKind::NotADirectory.into())
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries,
     };
-    let entries = entries.with_context(|| format!("cannot read `{}`", runs.display()))?;
+    let entries = entries.context(|| format!("cannot read `{}`", runs.display()))?;
     let mut ids = Vec::new();
     for entry in entries {
-        let entry = entry.with_context(|| format!("cannot read `{}`", runs.display()))?;
+        let entry = entry.context(|| format!("cannot read `{}`", runs.display()))?;
         ids.extend(entry.file_name().into_string().ok().filter(|name| is_id(name)));
     }
     Ok(ids)
 }
 
-/// Whether this is a whole id.
+/// Returns whether this is a complete id of a run.
 pub fn is_id(name: &str) -> bool {
     name.len() == ID_LEN && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Refuses what is no folder of this user: a link could lead anywhere, and another user's run is
-/// that user's command.
-pub(crate) fn check_folder(folder: &Path) -> Result<()> {
-    let about =
-        fs::symlink_metadata(folder).with_context(|| format!("cannot read `{}`", folder.display()))?;
-    ensure!(about.is_dir(), "`{}` is not a folder, but a link or a file: it is left alone", folder.display());
-    ensure!(is_owned_by_user(&about), "`{}` belongs to another user: it is left alone", folder.display());
+/// Refuses a path that is not a directory of this user. A link could lead anywhere, and the run of
+/// another user contains that user's command.
+pub(crate) fn check_run_dir(dir: &Path) -> Result<()> {
+    let about = fs::symlink_metadata(dir).context(|| format!("cannot read `{}`", dir.display()))?;
+    if !about.is_dir() {
+        let text = format!("`{}` is not a folder, but a link or a file: it is left alone", dir.display());
+        return Err(Error::new(ErrorKind::Insecure, text));
+    }
+    if !is_owned_by_user(&about) {
+        let text = format!("`{}` belongs to another user: it is left alone", dir.display());
+        return Err(Error::new(ErrorKind::Insecure, text));
+    }
     Ok(())
 }
 
-/// What a file in a run's folder is, by its name.
+/// The kind of a file in the directory of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// The manifest, complete or not.
+    /// The manifest, complete or incomplete.
     Manifest,
     /// The arguments of the command line.
     Arguments,
@@ -271,15 +323,15 @@ pub enum FileKind {
     Lock,
     /// The journal of this attempt.
     Attempt(u32),
-    /// Output that is or was kept.
+    /// Output of jobs.
     Output,
-    /// A folder that a job worked in (`--workdir ...`).
+    /// The working directory of a job (`--workdir ...`).
     Work,
 }
 
-/// Which kind of file has this name; None: we do not make such names.
-pub fn kind(name: &str) -> Option<FileKind> {
-    let plain = |rest: &str| {
+/// Returns the kind of file that has this name, or `None` if minder does not create such names.
+pub fn file_kind(name: &str) -> Option<FileKind> {
+    let is_plain = |rest: &str| {
         !rest.is_empty()
             && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
     };
@@ -294,74 +346,80 @@ pub fn kind(name: &str) -> Option<FileKind> {
         return parsed.map(FileKind::Attempt);
     }
     if let Some(number) = name.strip_prefix("work-") {
-        return number
-            .bytes()
-            .all(|byte| byte.is_ascii_digit())
-            .then_some(FileKind::Work)
-            .filter(|_| plain(number));
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        return if is_number { Some(FileKind::Work) } else { None };
     }
     let rest = ["out-", "spill-", "part-"].iter().find_map(|kind| name.strip_prefix(kind));
-    rest.filter(|rest| plain(rest)).map(|_| FileKind::Output)
+    if rest.is_some_and(is_plain) { Some(FileKind::Output) } else { None }
 }
 
-/// The name of an attempt's journal.
+/// Returns the name of the journal of an attempt.
 pub fn attempt_name(number: u32) -> String {
     format!("attempt-{number}.jsonl")
 }
 
-/// The attempts of a run, in order.
-pub fn attempts(folder: &Path) -> io::Result<Vec<u32>> {
-    numbers(folder, |name| match kind(name) {
+/// Returns the numbers of the attempts of a run that have a journal, in ascending order.
+///
+/// # Errors
+///
+/// If the directory cannot be read.
+pub fn attempts(dir: &Path) -> io::Result<Vec<u32>> {
+    numbers(dir, |name| match file_kind(name) {
         Some(FileKind::Attempt(number)) => Some(number),
         _ => None,
     })
 }
 
-/// The number of the last attempt that left a journal or output; 0 if none did.
-pub fn last_attempt(folder: &Path) -> io::Result<u32> {
-    let all = numbers(folder, |name| match kind(name) {
+/// Returns the number of the last attempt that has a journal or output, or 0.
+///
+/// # Errors
+///
+/// If the directory cannot be read.
+pub fn last_attempt(dir: &Path) -> io::Result<u32> {
+    let all = numbers(dir, |name| match file_kind(name) {
         Some(FileKind::Attempt(number)) => Some(number),
-        // Parts have the number of their job.
+        // `part-` is followed by the number of a job.
         Some(FileKind::Output) if !name.starts_with("part-") => attempt_of(name),
         _ => None,
     });
     Ok(all?.last().copied().unwrap_or(0))
 }
 
-/// The attempt that made a file with output, `out-A-L` or `spill-A-L-N`.
+/// Returns the attempt that created an output file: A of `out-A-L` and `spill-A-L-N`, where L is
+/// the loop.
 pub fn attempt_of(output: &str) -> Option<u32> {
     output.split('-').nth(1).and_then(|number| number.parse().ok())
 }
 
-/// The numbers that the names of a run's files give, in order.
-fn numbers(folder: &Path, number: impl Fn(&str) -> Option<u32>) -> io::Result<Vec<u32>> {
+/// Returns the numbers in the names of a run's files, in ascending order.
+fn numbers(dir: &Path, number: impl Fn(&str) -> Option<u32>) -> io::Result<Vec<u32>> {
     let mut numbers = Vec::new();
-    for entry in fs::read_dir(folder)? {
+    for entry in fs::read_dir(dir)? {
         numbers.extend(entry?.file_name().to_str().and_then(&number));
     }
     numbers.sort_unstable();
     Ok(numbers)
 }
 
-/// What is said where there is no run.
-pub fn none(root: &Path) -> String {
-    format!("no run is recorded in `{}`", runs(root).display())
+/// Returns the message for a state directory without runs.
+pub fn no_runs_text(root: &Path) -> String {
+    format!("no run is recorded in `{}`", runs_dir(root).display())
 }
 
-/// Returns whether a process works on the run at this moment.
-pub fn is_alive(folder: &Path) -> bool {
-    let Ok(file) = super::manifest::open_file(&folder.join(LOCK)) else { return false };
+/// Returns whether a process works on the run. Takes the lock of the run for a moment.
+pub fn is_alive(dir: &Path) -> bool {
+    let Ok(file) = crate::manifest::open_file(&dir.join(LOCK)) else { return false };
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
-/// Takes the lock of a run. Returns `None` if another process has it. The file is created if it is
-/// missing.
-pub(crate) fn lock(folder: &Path) -> io::Result<Option<File>> {
-    let path = folder.join(LOCK);
+/// Takes the lock of a run, and creates its file if it is missing. Returns `None` if another
+/// process works on the run.
+pub(crate) fn lock(dir: &Path) -> io::Result<Option<File>> {
+    let path = dir.join(LOCK);
     let file = match create_private_file(&path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            // Refuses a link; opening for writing does not.
-            drop(super::manifest::open_file(&path)?);
+            // Refuses a link. Opening for writing would follow it.
+            drop(crate::manifest::open_file(&path)?);
             OpenOptions::new().read(true).write(true).open(&path)?
         }
         made => made?,
@@ -372,9 +430,10 @@ pub(crate) fn lock(folder: &Path) -> io::Result<Option<File>> {
             Err(TryLockError::WouldBlock) => (),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // `is_alive` holds a shared lock for a moment.
+        // A process in `is_alive` holds a shared lock for a moment. Then this one succeeds, too.
         match file.try_lock_shared() {
-            // Where that fails, the next try fails, too. (Wine says so of a lock that it has given back.)
+            // If unlocking fails, the next try fails, too. (Wine reports an error for a lock that it
+            // released.)
             Ok(()) => drop(file.unlock()),
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
@@ -384,8 +443,10 @@ pub(crate) fn lock(folder: &Path) -> io::Result<Option<File>> {
     Ok(None)
 }
 
-/// The id of a run, which is the name of its folder.
-pub(crate) fn id(folder: &Path) -> Result<String> {
-    let name = folder.file_name().and_then(|name| name.to_str()).filter(|name| is_id(name));
-    name.map(str::to_owned).ok_or_else(|| anyhow!("`{}` is not the folder of a run", folder.display()))
+/// Returns the id of a run, which is the name of its directory.
+pub(crate) fn id(dir: &Path) -> Result<String> {
+    let name = dir.file_name().and_then(|name| name.to_str()).filter(|name| is_id(name));
+    name.map(str::to_owned).ok_or_else(|| {
+        Error::new(ErrorKind::InvalidId, format!("`{}` is not the folder of a run", dir.display()))
+    })
 }

@@ -1,4 +1,4 @@
-//! The record as a whole: what is written is read back, whatever was done to it in between.
+//! Records as a whole: what is written can be read back, even after damage.
 
 use std::ffi::OsString;
 use std::fs;
@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 
-use super::codec::{self, DecodeError, LINE_MAX};
-use super::event::{
+use crate::codec::{self, DecodeError, LINE_MAX};
+use crate::event::{
     AttemptFinished, AttemptStarted, JobFinished, JobList, JournalEvent, OsBytes, OutputSegment,
 };
-use super::manifest::{InputSource, Manifest};
-use super::reader::{each, read_run};
-use super::run_state::{JobSet, RunState};
-use super::writer::JournalWriter;
+use crate::manifest::{InputSource, Manifest};
+use crate::reader::{read_journal, read_run};
+use crate::run_state::{JobSet, RunState};
+use crate::writer::JournalWriter;
 
 mod damage;
 mod faults;
-mod folders;
+mod dirs;
 mod joblogs;
 #[cfg(unix)]
 mod unix;
 
-/// A job that ended well.
+/// A job that succeeded.
 fn ended(job: u64) -> JobFinished {
     JobFinished { job, at: 1_763_731_172.25, wall: 0.5, exit: Some(0), out: 3, ..JobFinished::default() }
 }
@@ -32,38 +32,40 @@ fn failed(job: u64) -> JobFinished {
 }
 
 fn kept(job: u64) -> JobFinished {
-    let piece = OutputSegment { stream: 1, file: "out-1-0".to_owned(), at: job * 10, len: 10 };
-    JobFinished { kept: vec![piece], ..ended(job) }
+    let segment = OutputSegment { stream: 1, file: "out-1-0".to_owned(), at: job * 10, len: 10 };
+    JobFinished { kept: vec![segment], ..ended(job) }
 }
 
-fn lines(rows: &[JournalEvent]) -> Vec<u8> {
+fn lines(events: &[JournalEvent]) -> Vec<u8> {
     let mut out = Vec::new();
-    rows.iter().for_each(|row| codec::encode(row, &mut out));
+    for event in events {
+        codec::encode(event, &mut out);
+    }
     out
 }
 
-fn rows(path: &Path) -> Vec<JournalEvent> {
-    let mut rows = Vec::new();
-    each(path, |row| rows.push(row)).unwrap();
-    rows
+fn events(path: &Path) -> Vec<JournalEvent> {
+    let mut events = Vec::new();
+    read_journal(path, |event| events.push(event)).unwrap();
+    events
 }
 
 fn manifest(input: InputSource) -> Manifest {
     Manifest::new(Path::new("/work"), &["echo", "{}"], input)
 }
 
-/// A new run without arguments.
+/// Creates a run without arguments.
 fn new_run(root: &Path) -> JournalWriter {
     let lost = InputSource::Lost { why: "standard input was a pipe".to_owned() };
     JournalWriter::create(root, manifest(lost), None::<OsString>, false).unwrap()
 }
 
 fn journal_of(record: &JournalWriter) -> PathBuf {
-    record.folder().join(format!("attempt-{}.jsonl", record.attempt()))
+    record.dir().join(format!("attempt-{}.jsonl", record.attempt()))
 }
 
 #[test]
-fn a_line_reads_as_it_is_specified() {
+fn line_has_specified_format() {
     let line = lines(&[JournalEvent::OutputShown(JobList { jobs: vec![1, 2] })]);
     let text = r#"{"event":"shown","jobs":[1,2]"#;
     let crc = crc32fast::hash(text.as_bytes());
@@ -71,7 +73,7 @@ fn a_line_reads_as_it_is_specified() {
 }
 
 #[test]
-fn bytes_that_are_no_utf8_are_kept() {
+fn bytes_that_are_not_utf8_round_trip() {
     let args = vec![OsBytes(vec![b'a', 0xff, b'\n']), OsBytes("é\n\"\u{1}".into()), OsBytes(Vec::new())];
     let row = JournalEvent::JobFinished(JobFinished { args, ..ended(1) });
     let line = lines(std::slice::from_ref(&row));
@@ -81,7 +83,7 @@ fn bytes_that_are_no_utf8_are_kept() {
 }
 
 #[test]
-fn what_a_newer_version_writes_is_no_damage() {
+fn events_of_newer_versions_are_unknown_not_damaged() {
     let seal = |text: &str| format!("{text},\"crc\":\"{:08x}\"}}", crc32fast::hash(text.as_bytes()));
     let decode = |text: &str| codec::decode(seal(text).as_bytes());
     assert_eq!(decode(r#"{"event":"moved","to":3"#), Err(DecodeError::Unknown));
@@ -90,7 +92,7 @@ fn what_a_newer_version_writes_is_no_damage() {
     assert_eq!(decode(r#"{"event":"outputs","attempt":1"#), Err(DecodeError::Malformed));
     assert_eq!(decode(r#"{"event":"lost","job":1"#), Err(DecodeError::Malformed));
     assert_eq!(decode("[1"), Err(DecodeError::Malformed));
-    // A member that we do not know.
+    // An unknown member is ignored.
     assert_eq!(
         decode(r#"{"event":"shown","jobs":[1],"new":{}"#),
         Ok(JournalEvent::OutputShown(JobList { jobs: vec![1] }))
@@ -101,7 +103,7 @@ fn what_a_newer_version_writes_is_no_damage() {
 }
 
 #[test]
-fn a_row_never_becomes_longer_than_what_is_read() {
+fn encode_never_exceeds_line_max() {
     let args = vec![OsBytes(vec![1; LINE_MAX / 6]), OsBytes(vec![1; 100])];
     let line = lines(&[JournalEvent::JobFinished(JobFinished { args, ..ended(7) })]);
     assert_eq!(codec::decode(line.trim_ascii_end()), Ok(JournalEvent::JobFinished(ended(7))));
@@ -117,7 +119,7 @@ fn a_row_never_becomes_longer_than_what_is_read() {
 }
 
 #[test]
-fn what_json_cannot_say_is_no_number() {
+fn infinity_and_nan_are_written_as_zero() {
     let row =
         JournalEvent::JobFinished(JobFinished { wall: f64::NAN, user: Some(f64::INFINITY), ..ended(1) });
     let line = lines(&[row]);
@@ -126,7 +128,7 @@ fn what_json_cannot_say_is_no_number() {
 }
 
 #[test]
-fn arguments_come_back_exactly() {
+fn arguments_round_trip() {
     let root = tempfile::tempdir().unwrap();
     let arguments: Vec<OsString> = [&b"plain"[..], b"", b"two\nlines", b"\xff\xfe", b"tab\t"]
         .map(|bytes| minder_os::encoding::os_string_from_encoded(bytes.to_vec()))
@@ -138,20 +140,20 @@ fn arguments_come_back_exactly() {
         true,
     )
     .unwrap();
-    let manifest = Manifest::read(record.folder()).unwrap();
+    let manifest = Manifest::read(record.dir()).unwrap();
     assert_eq!(manifest.run, record.run());
-    assert_eq!(manifest.arguments(record.folder()).unwrap(), arguments);
-    // A part of it is not taken for all of it.
-    let path = record.folder().join("arguments");
+    assert_eq!(manifest.arguments(record.dir()).unwrap(), arguments);
+    // A truncated file is refused.
+    let path = record.dir().join("arguments");
     let bytes = fs::read(&path).unwrap();
     for len in 0..bytes.len() {
         fs::write(&path, &bytes[..len]).unwrap();
-        assert!(manifest.arguments(record.folder()).is_err(), "{len}");
+        assert!(manifest.arguments(record.dir()).is_err(), "{len}");
     }
 }
 
 #[test]
-fn an_argument_with_a_nul_makes_no_run() {
+fn create_leaves_nothing_if_argument_contains_nul() {
     let root = tempfile::tempdir().unwrap();
     let made = JournalWriter::create(
         root.path(),
@@ -159,14 +161,14 @@ fn an_argument_with_a_nul_makes_no_run() {
         ["a\0b"],
         false,
     );
-    assert!(format!("{:#}", made.unwrap_err()).contains("NUL"));
+    assert!(format!("{}", made.unwrap_err()).contains("NUL"));
     assert_eq!(fs::read_dir(root.path().join("runs")).unwrap().count(), 0, "nothing is left");
 }
 
 #[test]
-fn an_input_file_is_known_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("list");
+fn fingerprint_detects_changed_input() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("list");
     fs::write(&path, "a\nb\n").unwrap();
     let InputSource::File(marks) = InputSource::file(&path).unwrap() else { panic!() };
     let text = serde_json::to_string(&InputSource::File(marks.clone())).unwrap();
@@ -176,47 +178,47 @@ fn an_input_file_is_known_again() {
     assert!(marks.check().unwrap_err().to_string().contains("was changed"));
     fs::remove_file(&path).unwrap();
     marks.check().unwrap_err();
-    InputSource::file(folder.path()).unwrap_err();
+    InputSource::file(dir.path()).unwrap_err();
 }
 
 #[test]
-fn two_records_of_one_run_are_refused() {
+fn resume_fails_while_run_is_locked() {
     let root = tempfile::tempdir().unwrap();
     let first = new_run(root.path());
-    let error = JournalWriter::resume(first.folder(), false).unwrap_err();
+    let error = JournalWriter::resume(first.dir(), false).unwrap_err();
     let expected = format!("run {} is being run by another minder (pid {})", first.run(), std::process::id());
     assert_eq!(error.to_string(), expected);
-    assert!(super::store::is_alive(first.folder()));
-    let folder = first.folder().to_owned();
+    assert!(crate::store::is_alive(first.dir()));
+    let dir = first.dir().to_owned();
     drop(first);
-    assert!(!super::store::is_alive(&folder));
-    let second = JournalWriter::resume(&folder, false).unwrap();
+    assert!(!crate::store::is_alive(&dir));
+    let second = JournalWriter::resume(&dir, false).unwrap();
     assert_eq!(second.attempt(), 2);
-    let JournalEvent::AttemptStarted(begun) = &rows(&journal_of(&second))[0] else { panic!() };
+    let JournalEvent::AttemptStarted(begun) = &events(&journal_of(&second))[0] else { panic!() };
     assert_eq!((begun.attempt, begun.run.as_str(), begun.pid), (2, second.run(), std::process::id()));
 }
 
 #[test]
-fn looking_does_not_keep_a_run_from_being_resumed() {
+fn is_alive_does_not_block_resume() {
     let root = tempfile::tempdir().unwrap();
-    let folder = new_run(root.path()).folder().to_owned();
+    let dir = new_run(root.path()).dir().to_owned();
     let over = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !over.load(std::sync::atomic::Ordering::Relaxed) {
-                super::store::is_alive(&folder);
+                crate::store::is_alive(&dir);
             }
         });
-        let resumed = (0..50).map(|_| JournalWriter::resume(&folder, false).map(drop));
+        let resumed = (0..50).map(|_| JournalWriter::resume(&dir, false).map(drop));
         let refused: Vec<String> =
-            resumed.filter_map(|resumed| Some(format!("{:#}", resumed.err()?))).collect();
+            resumed.filter_map(|resumed| Some(format!("{}", resumed.err()?))).collect();
         over.store(true, std::sync::atomic::Ordering::Relaxed);
         assert_eq!(refused, [""; 0]);
     });
 }
 
 #[test]
-fn threads_write_whole_lines() {
+fn threads_append_complete_lines() {
     let root = tempfile::tempdir().unwrap();
     let record = new_run(root.path());
     std::thread::scope(|scope| {
@@ -229,23 +231,23 @@ fn threads_write_whole_lines() {
             });
         }
     });
-    let (progress, damaged) = RunState::of_run(record.folder(), false).unwrap();
+    let (progress, damaged) = RunState::of_run(record.dir(), false).unwrap();
     assert!(damaged.is_empty());
     assert_eq!(progress.done.ranges().collect::<Vec<_>>(), [(1, 1000)]);
 }
 
 #[test]
-fn the_last_row_of_a_job_counts_whatever_the_clock_says() {
+fn last_event_of_a_job_counts_even_if_clock_jumps() {
     let root = tempfile::tempdir().unwrap();
     let first = new_run(root.path());
     let JobFinished { at, .. } = ended(1);
     let first_rows =
         [failed(1), failed(2), ended(3), kept(4), kept(5), JobFinished { kept: kept(6).kept, ..failed(6) }];
     first.append(&lines(&first_rows.map(JournalEvent::JobFinished))).unwrap();
-    let folder = first.folder().to_owned();
+    let dir = first.dir().to_owned();
     drop(first);
-    let second = JournalWriter::resume(&folder, false).unwrap();
-    // A clock that jumps back, and on.
+    let second = JournalWriter::resume(&dir, false).unwrap();
+    // The clock jumps back and forth.
     let succeeded = JobFinished { at: at - 1e6, ..ended(1) };
     let again = JobFinished { at: 0.0, ..failed(3) };
     let over =
@@ -258,38 +260,38 @@ fn the_last_row_of_a_job_counts_whatever_the_clock_says() {
         JournalEvent::AttemptFinished(over.clone()),
     ];
     second.append(&lines(&second_rows)).unwrap();
-    let (progress, damaged) = RunState::of_run(&folder, false).unwrap();
+    let (progress, damaged) = RunState::of_run(&dir, false).unwrap();
     assert!(damaged.is_empty());
     assert_eq!(progress.done.ranges().collect::<Vec<_>>(), [(1, 6)]);
     assert_eq!(progress.failed.ranges().collect::<Vec<_>>(), [(2, 3)]);
     assert_eq!(progress.unshown.keys().copied().collect::<Vec<_>>(), [5]);
     assert_eq!(progress.last_job, 6);
-    let run = read_run(&folder).unwrap();
+    let run = read_run(&dir).unwrap();
     assert!(run.alive);
     assert_eq!(run.manifest.unwrap().run, second.run());
     assert_eq!(run.jobs[&1], succeeded);
     assert_eq!(run.unshown, progress.unshown);
     assert_eq!(run.attempts.iter().map(|attempt| attempt.number).collect::<Vec<_>>(), [1, 2]);
-    assert_eq!((run.attempts[0].over.as_ref(), run.attempts[1].over.as_ref()), (None, Some(&over)));
-    assert!(run.attempts[0].begun.is_some());
+    assert_eq!((run.attempts[0].finished.as_ref(), run.attempts[1].finished.as_ref()), (None, Some(&over)));
+    assert!(run.attempts[0].started.is_some());
 }
 
 #[test]
-fn the_tenth_attempt_comes_after_the_ninth() {
+fn attempts_are_ordered_by_number_not_by_name() {
     let root = tempfile::tempdir().unwrap();
-    let folder = new_run(root.path()).folder().to_owned();
+    let dir = new_run(root.path()).dir().to_owned();
     for number in 2..=10 {
-        let record = JournalWriter::resume(&folder, false).unwrap();
+        let record = JournalWriter::resume(&dir, false).unwrap();
         assert_eq!(record.attempt(), number);
         let row = if number == 10 { ended(1) } else { failed(1) };
         record.append(&lines(&[JournalEvent::JobFinished(row)])).unwrap();
     }
-    let (progress, _) = RunState::of_run(&folder, false).unwrap();
+    let (progress, _) = RunState::of_run(&dir, false).unwrap();
     assert_eq!(progress.failed, JobSet::default());
 }
 
 #[test]
-fn other_arguments_are_noticed() {
+fn differs_detects_changed_arguments() {
     let root = tempfile::tempdir().unwrap();
     let record = new_run(root.path());
     let args = |words: &[&str]| words.iter().map(|&word| OsBytes::from(word)).collect::<Vec<_>>();
@@ -297,19 +299,19 @@ fn other_arguments_are_noticed() {
         .append(&lines(&[JournalEvent::JobFinished(JobFinished { args: args(&["a", "b"]), ..ended(2) })]))
         .unwrap();
     record.append(&lines(&[JournalEvent::JobFinished(ended(3))])).unwrap();
-    let (progress, _) = RunState::of_run(record.folder(), true).unwrap();
+    let (progress, _) = RunState::of_run(record.dir(), true).unwrap();
     assert!(!progress.differs(2, &args(&["a", "b"])));
     assert!(progress.differs(2, &args(&["ab"])));
     assert!(progress.differs(2, &args(&["a"])));
     assert!(!progress.differs(1, &args(&["x"])) && !progress.differs(3, &args(&["x"])), "not recorded");
-    let (progress, _) = RunState::of_run(record.folder(), false).unwrap();
+    let (progress, _) = RunState::of_run(record.dir(), false).unwrap();
     assert!(!progress.differs(2, &args(&["x"])), "not asked for");
 }
 
 #[test]
-fn a_million_jobs_are_few_ranges() {
+fn job_set_merges_adjacent_jobs() {
     let mut set = JobSet::default();
-    // Ends come a little out of order.
+    // Jobs finish slightly out of order.
     for job in 0..1_000_000 {
         set.insert(job ^ 5);
     }
@@ -323,7 +325,7 @@ fn a_million_jobs_are_few_ranges() {
     assert_eq!(edge.len(), 1);
 }
 
-/// Seconds as a row keeps them.
+/// Seconds, as precise as an event stores them.
 fn seconds() -> impl Strategy<Value = f64> {
     (0..4_000_000_000_000_000_u64).prop_map(|micros| micros as f64 / 1e6)
 }
@@ -335,7 +337,7 @@ fn text() -> impl Strategy<Value = OsBytes> {
     ]
 }
 
-fn piece() -> impl Strategy<Value = OutputSegment> {
+fn segment() -> impl Strategy<Value = OutputSegment> {
     (1..=2_u8, any::<String>(), any::<u64>(), any::<u64>())
         .prop_map(|(stream, file, at, len)| OutputSegment { stream, file, at, len })
 }
@@ -346,7 +348,7 @@ fn any_ended() -> impl Strategy<Value = JobFinished> {
     let end = (any::<Option<i32>>(), any::<Option<i32>>(), any::<Option<String>>());
     let output = (any::<u64>(), any::<u64>(), any::<bool>());
     let last = (prop::option::of(text()), prop::option::of(text()));
-    let left = (prop::collection::vec(piece(), 0..3), last, any::<Option<u32>>(), any::<Option<String>>());
+    let left = (prop::collection::vec(segment(), 0..3), last, any::<Option<u32>>(), any::<Option<String>>());
     (what, cost, end, output, left).prop_map(
         |(
             (job, args, at, wall),
@@ -381,7 +383,7 @@ fn any_ended() -> impl Strategy<Value = JobFinished> {
     )
 }
 
-fn any_row() -> impl Strategy<Value = JournalEvent> {
+fn any_event() -> impl Strategy<Value = JournalEvent> {
     let begun = (any::<String>(), any::<String>(), any::<u32>(), any::<u32>(), seconds()).prop_map(
         |(version, run, attempt, pid, at)| {
             JournalEvent::AttemptStarted(AttemptStarted { version, run, attempt, pid, at })
@@ -399,7 +401,7 @@ fn any_row() -> impl Strategy<Value = JournalEvent> {
 
 proptest! {
     #[test]
-    fn rows_come_back(some in prop::collection::vec(any_row(), 0..8)) {
+    fn events_round_trip(some in prop::collection::vec(any_event(), 0..8)) {
         let text = lines(&some);
         let read: Vec<JournalEvent> = text
             .split_inclusive(|&byte| byte == b'\n')
@@ -409,8 +411,9 @@ proptest! {
     }
 
     #[test]
-    fn a_job_set_is_a_set(steps in prop::collection::vec((any::<bool>(), 0..40_u64), 0..200)) {
-        let (mut set, mut model) = (JobSet::default(), std::collections::BTreeSet::new());
+    fn job_set_behaves_like_a_set(steps in prop::collection::vec((any::<bool>(), 0..40_u64), 0..200)) {
+        let mut set = JobSet::default();
+        let mut model = std::collections::BTreeSet::new();
         for (insert, job) in steps {
             if insert {
                 prop_assert_eq!(set.insert(job), model.insert(job));

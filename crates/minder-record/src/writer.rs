@@ -1,4 +1,4 @@
-//! The record of a run while it runs: rows go in, and are in the file when the call returns.
+//! Writes the record of a run. An event is in the file when the call that appends it returns.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -8,174 +8,201 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
 use minder_os::files::create_private_file;
 
-use super::append_file::LineWriter;
-use super::event::{AttemptStarted, JournalEvent};
-use super::manifest::{self, InputSource, Manifest};
-use super::store::{self, FileKind};
-use super::{codec, reader, run_number};
+use crate::append_file::LineWriter;
+use crate::error::{Context, Error, ErrorKind, Result};
+use crate::event::{AttemptStarted, JournalEvent};
+use crate::manifest::{self, InputSource, Manifest};
+use crate::store::{self, FileKind};
+use crate::{codec, reader, run_number};
 
-/// How long a run that another minder works on is waited for.
-const LOCK_PATIENCE: Duration = Duration::from_millis(1500);
+/// How long [`JournalWriter::resume`] waits for a run that another process works on.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(1500);
 /// The time between two tries.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
-/// One attempt at a run. Shared by the loops; while it lives, the run is locked.
+/// One attempt at a run. The run is locked as long as this value exists. Several threads may append
+/// to it.
 #[derive(Debug)]
 pub struct JournalWriter {
-    folder: PathBuf,
+    dir: PathBuf,
     run: String,
     attempt: u32,
+    /// Locked for each append, so that lines of several threads do not mix.
     journal: Mutex<LineWriter<File>>,
-    /// Whether something was written that a later attempt has to know.
+    /// Whether the journal has events that a later attempt needs. Set before they are appended, and
+    /// never cleared; independent of `journal`.
     used: AtomicBool,
-    /// Let go when this process ends, however it ends.
+    /// The operating system releases the lock when this process exits, however it exits.
     _lock: File,
 }
 
 impl JournalWriter {
-    /// Makes the folder of a new run and begins its first attempt. The run's id is put into the
-    /// manifest, and the arguments of the command line beside it if they are its input;
-    /// otherwise `arguments` is not looked at.
+    /// Creates the directory of a new run and begins its first attempt. Assigns the id and the
+    /// number of the run to the manifest. Writes `arguments` if they are the input of the run,
+    /// and ignores them otherwise. With `sync`, each write waits for the disk.
     ///
     /// # Errors
-    /// When something cannot be written; nothing is left then.
+    ///
+    /// If a file cannot be written. Then nothing of the run is left.
     pub fn create(
         root: &Path,
         manifest: Manifest,
         arguments: impl IntoIterator<Item: AsRef<OsStr>>,
         sync: bool,
     ) -> Result<Self> {
-        let (run, folder) = store::create(root)
-            .with_context(|| format!("cannot make a folder for the record in `{}`", root.display()))?;
+        let (run, dir) = store::create(root)
+            .context(|| format!("cannot make a folder for the record in `{}`", root.display()))?;
         let made = run_number::next(root)
-            .with_context(|| format!("cannot count the run in `{}`", root.display()))
+            .context(|| format!("cannot count the run in `{}`", root.display()))
             .and_then(|number| {
                 let manifest = Manifest { run, number: Some(number), ..manifest };
-                Self::fill(&folder, manifest, arguments, sync)
+                Self::fill(&dir, manifest, arguments, sync)
             });
         if made.is_err() {
-            let _ = super::retention::remove_folder(&folder);
+            let _ = crate::retention::remove_run_dir(&dir);
         }
-        made.with_context(|| format!("cannot write the record in `{}`", folder.display()))
+        made.context(|| format!("cannot write the record in `{}`", dir.display()))
     }
 
     fn fill(
-        folder: &Path,
+        dir: &Path,
         mut manifest: Manifest,
         arguments: impl IntoIterator<Item: AsRef<OsStr>>,
         sync: bool,
     ) -> Result<Self> {
-        let Some(lock) = store::lock(folder)? else { bail!("another minder took it") };
+        let Some(lock) = store::lock(dir)? else {
+            return Err(Error::new(ErrorKind::Locked, "another minder took it"));
+        };
         if let InputSource::Arguments { count, .. } = &mut manifest.input {
-            *count = manifest::write_arguments(folder, arguments, sync)?;
+            *count = manifest::write_arguments(dir, arguments, sync)?;
         }
-        manifest.write(folder, sync)?;
-        Self::begin(folder, manifest.run, lock, sync)
+        manifest.write(dir, sync)?;
+        Self::begin(dir, manifest.run, lock, sync)
     }
 
-    /// Begins the next attempt at a run.
+    /// Begins the next attempt at a run. Waits up to 1.5 s for its lock, since a runner that was
+    /// just killed may take a moment to exit. With `sync`, each write waits for the disk.
     ///
     /// # Errors
-    /// When another minder works on it; when something cannot be written.
-    pub fn resume(folder: &Path, sync: bool) -> Result<Self> {
-        store::check_folder(folder)?;
-        let run = store::id(folder)?;
-        let lock = patient_lock(folder).with_context(|| format!("cannot lock run {run}"))?;
+    ///
+    /// [`ErrorKind::Locked`] if another process works on the run, [`ErrorKind::Insecure`] if the
+    /// directory is a link or belongs to another user, or an error of the file system.
+    pub fn resume(dir: &Path, sync: bool) -> Result<Self> {
+        store::check_run_dir(dir)?;
+        let run = store::id(dir)?;
+        let lock = lock_with_timeout(dir).context(|| format!("cannot lock run {run}"))?;
         let Some(lock) = lock else {
-            let pid = reader::last_pid(folder).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
-            bail!("run {run} is being run by another minder{pid}");
+            let pid = reader::last_pid(dir).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+            let text = format!("run {run} is being run by another minder{pid}");
+            return Err(Error::new(ErrorKind::Locked, text));
         };
-        Self::begin(folder, run, lock, sync)
-            .with_context(|| format!("cannot write the record in `{}`", folder.display()))
+        Self::begin(dir, run, lock, sync)
+            .context(|| format!("cannot write the record in `{}`", dir.display()))
     }
 
-    fn begin(folder: &Path, run: String, lock: File, sync: bool) -> Result<Self> {
-        let mut attempt = store::last_attempt(folder)?;
+    fn begin(dir: &Path, run: String, lock: File, sync: bool) -> Result<Self> {
+        let mut attempt = store::last_attempt(dir)?;
         let file = loop {
-            attempt = attempt.checked_add(1).context("there are too many attempts")?;
-            match create_private_file(&folder.join(store::attempt_name(attempt))) {
+            attempt = attempt
+                .checked_add(1)
+                .ok_or_else(|| Error::new(ErrorKind::TooManyAttempts, "there are too many attempts"))?;
+            match create_private_file(&dir.join(store::attempt_name(attempt))) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
                 made => break made?,
             }
         };
-        let mut row = Vec::new();
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        let (pid, at) = (std::process::id(), super::event::now());
-        codec::encode(
-            &JournalEvent::AttemptStarted(AttemptStarted { version, run: run.clone(), attempt, pid, at }),
-            &mut row,
-        );
+        let started = AttemptStarted {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            run: run.clone(),
+            attempt,
+            pid: std::process::id(),
+            at: crate::event::now(),
+        };
+        let mut line = Vec::new();
+        codec::encode(&JournalEvent::AttemptStarted(started), &mut line);
         let mut journal = LineWriter::new(file, 0, sync);
-        if let Err(error) = journal.append(&row) {
-            // Nothing was done: the run is as it was.
-            let _ = fs::remove_file(folder.join(store::attempt_name(attempt)));
+        if let Err(error) = journal.append(&line) {
+            // The run stays as it was.
+            let _ = fs::remove_file(dir.join(store::attempt_name(attempt)));
             return Err(error.into());
         }
         if sync {
-            sync_folders(folder);
+            sync_dirs(dir);
         }
-        let (folder, used) = (folder.to_owned(), AtomicBool::new(false));
-        Ok(Self { folder, run, attempt, journal: Mutex::new(journal), used, _lock: lock })
+        Ok(Self {
+            dir: dir.to_owned(),
+            run,
+            attempt,
+            journal: Mutex::new(journal),
+            used: AtomicBool::new(false),
+            _lock: lock,
+        })
     }
 
-    /// Where the run's files are.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// Returns the directory of the run.
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 
-    /// The run's id.
+    /// Returns the id of the run.
     pub fn run(&self) -> &str {
         &self.run
     }
 
-    /// The number of this attempt, from 1.
+    /// Returns the number of this attempt, counted from 1.
     pub fn attempt(&self) -> u32 {
         self.attempt
     }
 
-    /// Appends lines that [`codec::encode`] made: all of them or, with an error, none. They survive
-    /// this process, and with `sync` the machine.
+    /// Appends lines of [`codec::encode`]. They survive this process, and with `sync` a power
+    /// failure.
+    ///
+    /// # Errors
+    ///
+    /// If the lines cannot be written. Then the journal contains none of them; see
+    /// [`LineWriter::append`] for the one exception.
     pub fn append(&self, lines: &[u8]) -> io::Result<()> {
         self.used.store(true, Ordering::SeqCst);
-        self.note(lines)
+        self.append_metadata(lines)
     }
 
-    /// The same for lines that say nothing of a job: an attempt that has no others leaves no trace
-    /// if it is refused.
-    pub fn note(&self, lines: &[u8]) -> io::Result<()> {
+    /// Appends lines that are not about jobs. If an attempt appended no others, dropping it removes
+    /// its journal.
+    ///
+    /// # Errors
+    ///
+    /// As [`append`](Self::append).
+    pub fn append_metadata(&self, lines: &[u8]) -> io::Result<()> {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner).append(lines)
     }
-}
 
-impl JournalWriter {
-    /// Whether this attempt at a run that was begun before has recorded nothing yet.
+    /// Returns whether this is not the first attempt, and [`append`](Self::append) was not called.
     pub fn is_unused(&self) -> bool {
         self.attempt > 1 && !self.used.load(Ordering::SeqCst)
     }
 
-    /// Whether the journal is still there.
+    /// Returns whether the file of the journal still exists.
     pub fn exists(&self) -> bool {
-        self.folder.join(store::attempt_name(self.attempt)).exists()
+        self.dir.join(store::attempt_name(self.attempt)).exists()
     }
 }
 
 impl Drop for JournalWriter {
-    /// An attempt that was refused before anything was done leaves no trace: the run is as it was.
+    /// Removes the journal of an attempt that recorded nothing, so that the run stays as it was.
     fn drop(&mut self) {
-        if self.is_unused() && remove_outputs_of(&self.folder, Some(self.attempt)) {
-            let _ = fs::remove_file(self.folder.join(store::attempt_name(self.attempt)));
+        if self.is_unused() && remove_outputs_of(&self.dir, Some(self.attempt)) {
+            let _ = fs::remove_file(self.dir.join(store::attempt_name(self.attempt)));
         }
     }
 }
 
-/// Locks a run, with patience: of one that was just killed, the runner may take a moment to go.
-fn patient_lock(folder: &Path) -> Result<Option<File>> {
-    let until = Instant::now() + LOCK_PATIENCE;
+/// Locks a run. Returns `None` if another process still has the lock after [`LOCK_TIMEOUT`].
+fn lock_with_timeout(dir: &Path) -> Result<Option<File>> {
+    let until = Instant::now() + LOCK_TIMEOUT;
     loop {
-        let lock = store::lock(folder)?;
+        let lock = store::lock(dir)?;
         if lock.is_some() || Instant::now() >= until {
             return Ok(lock);
         }
@@ -183,43 +210,43 @@ fn patient_lock(folder: &Path) -> Result<Option<File>> {
     }
 }
 
-/// Removes all files with output in a folder, of any attempt: all of it was shown.
-pub fn remove_outputs(folder: &Path) {
-    remove_outputs_of(folder, None);
+/// Removes the output files of all attempts from a directory. The caller has shown all output.
+pub fn remove_outputs(dir: &Path) {
+    remove_outputs_of(dir, None);
 }
 
-/// Removes the files with output of an attempt, or of all. Says whether none is left.
-fn remove_outputs_of(folder: &Path, attempt: Option<u32>) -> bool {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+/// Removes the output files of one attempt, or of all. Returns whether none is left.
+fn remove_outputs_of(dir: &Path, attempt: Option<u32>) -> bool {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let mut left = false;
     for name in entries.filter_map(|entry| entry.file_name().into_string().ok()) {
-        if let Ok(path) = output_path(folder, &name)
+        if let Ok(path) = output_path(dir, &name)
             && attempt.is_none_or(|attempt| store::attempt_of(&name) == Some(attempt))
         {
-            // What is left is found when the record is pruned.
+            // Pruning removes what is left.
             left |= fs::remove_file(path).is_err();
         }
     }
     !left
 }
 
-/// Where the output of this name lies. Names come from journals, so they are looked at.
+/// Returns the path of an output file. The name comes from a journal, so it is checked first.
 ///
 /// # Errors
-/// When it is no name of an output.
-pub fn output_path(folder: &Path, name: &str) -> io::Result<PathBuf> {
-    let check = || -> Result<()> {
-        ensure!(store::kind(name) == Some(FileKind::Output), "`{name}` is not the name of an output");
-        Ok(())
-    };
-    check().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))?;
-    Ok(folder.join(name))
+///
+/// `InvalidInput` if minder does not create output files of this name.
+pub fn output_path(dir: &Path, name: &str) -> io::Result<PathBuf> {
+    if store::file_kind(name) != Some(FileKind::Output) {
+        let text = format!("`{name}` is not the name of an output");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    Ok(dir.join(name))
 }
 
-/// Makes the names of new files survive the machine. Not every system lets a folder be opened: then
-/// they do so without.
-fn sync_folders(folder: &Path) {
-    for folder in folder.ancestors().take(2) {
-        let _ = File::open(folder).and_then(|folder| folder.sync_all());
+/// Makes the names of new files survive a power failure. Windows does not open directories, and
+/// does not need this.
+fn sync_dirs(dir: &Path) {
+    for dir in dir.ancestors().take(2) {
+        let _ = File::open(dir).and_then(|file| file.sync_all());
     }
 }

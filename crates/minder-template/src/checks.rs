@@ -1,33 +1,31 @@
-//! The results of checks that depend on the number of a job's arguments.
+//! The results of checks that depend on the number of arguments of a job.
 
 use std::sync::{Arc, OnceLock};
 
 use crate::error::Error;
 
-/// What a template's look at itself gave, by the number of arguments.
+/// The results of checking a template, by the number of arguments. Clones share them.
 ///
-/// With several arguments, words move: what was an option's argument with one may be a program's
-/// text with two. Equal words that follow each other mean nothing new from the fourth on: no option
-/// takes more than one.
+/// With several arguments, words move: the argument of an option becomes program text if another
+/// value comes before it. A fourth equal value changes nothing, since no option takes more than one
+/// argument. So four and more arguments share a result.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CheckCache(Arc<[OnceLock<Result<(), Error>>; COUNTS]>);
 
 const COUNTS: usize = 5;
 
 impl CheckCache {
-    /// What `check` says for so many arguments. One argument was checked when the template was
-    /// parsed.
+    /// Returns the result of `check` for `count` arguments, from an earlier call if there was one.
+    /// Templates are checked for one argument when they are parsed, so that result is `Ok`.
     pub(crate) fn of(
         &self,
         count: usize,
         check: impl FnOnce(usize) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        match count {
-            1 => Ok(()),
-            _ => {
-                let count = count.min(COUNTS - 1);
-                self.0[count].get_or_init(|| check(count)).clone()
-            }
+        if count == 1 {
+            return Ok(());
         }
+        let count = count.min(COUNTS - 1);
+        self.0[count].get_or_init(|| check(count)).clone()
     }
 }

@@ -1,74 +1,80 @@
-//! The direct form: each word is one argument, or one for each value, and placeholders are replaced
-//! inside it.
+//! A command without a shell. Each argument of the template is one argument of the command, or one
+//! for each value.
 
 use std::ffi::{OsStr, OsString};
 
 use crate::checks::CheckCache;
 use crate::error::{Error, ErrorKind};
-use crate::eval_commands::Word;
 use crate::job::Job;
 use crate::options::{Options, Repeat};
 use crate::placeholder::expression::{DefinitionPart, Placeholder, Source};
 use crate::size::{CommandLength, Size};
+use crate::word::Word;
 use crate::{display, eval_commands};
 
-/// The words of a command that is run without a shell.
+/// The arguments of a command that runs without a shell, or a text such as a tag.
 #[derive(Debug, Clone)]
 pub(crate) struct DirectCommand {
-    words: Vec<Vec<DefinitionPart>>,
+    /// The arguments of the template, the program first.
+    arguments: Vec<Vec<DefinitionPart>>,
     repeat: Repeat,
     lenient: bool,
-    /// A text that is no command, and one word whatever its values are.
-    text: bool,
-    /// Values are what `--only` says.
-    harmless: bool,
+    /// This is a text, not a command. It expands to one argument, whatever its values are.
+    is_text: bool,
+    /// The user vouches for the values with `--only`.
+    trusted: bool,
     checks: CheckCache,
 }
 
 impl DirectCommand {
-    pub(crate) fn parse(words: &[OsString], options: &Options) -> Result<DirectCommand, Error> {
-        if words[0].is_empty() {
+    pub(crate) fn parse(arguments: &[OsString], options: &Options) -> Result<DirectCommand, Error> {
+        if arguments[0].is_empty() {
             return Err(Error::syntax("the command is empty"));
         }
-        let mut words: Vec<_> =
-            words.iter().map(|word| options.lexicon.split(word.as_encoded_bytes())).collect();
-        if options.append && !words.iter().flatten().any(|piece| matches!(piece, DefinitionPart::Value(_))) {
-            words.push(vec![DefinitionPart::Value(options.lexicon.value().0)]);
+        let split = |argument: &OsString| options.placeholders.split(argument.as_encoded_bytes());
+        let mut arguments: Vec<_> = arguments.iter().map(split).collect();
+        let is_value = |part: &DefinitionPart| matches!(part, DefinitionPart::Value(_));
+        if options.append && !arguments.iter().flatten().any(is_value) {
+            arguments.push(vec![DefinitionPart::Value(options.placeholders.value().0)]);
         }
-        let (repeat, lenient) = (options.repeat, options.missing_is_empty);
-        let harmless = options.demand.is_harmless();
-        let words =
-            DirectCommand { words, repeat, lenient, text: false, harmless, checks: CheckCache::default() };
-        words.check(1)?;
-        Ok(words)
+        let command = DirectCommand {
+            arguments,
+            repeat: options.repeat,
+            lenient: options.missing_is_empty,
+            is_text: false,
+            trusted: options.value_rules.trusts_values(),
+            checks: CheckCache::default(),
+        };
+        command.check(1)?;
+        Ok(command)
     }
 
-    /// A text that is no command: nothing is added to it.
-    pub(crate) fn text(word: &OsString, options: &Options) -> DirectCommand {
+    /// Parses a text. No value is appended to it.
+    pub(crate) fn text(text: &OsString, options: &Options) -> DirectCommand {
         DirectCommand {
-            words: vec![options.lexicon.split(word.as_encoded_bytes())],
+            arguments: vec![options.placeholders.split(text.as_encoded_bytes())],
             repeat: Repeat::Joined,
             lenient: options.missing_is_empty,
-            text: true,
-            harmless: true,
+            is_text: true,
+            trusted: true,
             checks: CheckCache::default(),
         }
     }
 
     pub(crate) fn has_fixed_program(&self) -> bool {
-        self.words[0].iter().all(|piece| matches!(piece, DefinitionPart::Text(_)))
+        self.arguments[0].iter().all(|part| matches!(part, DefinitionPart::Text(_)))
     }
 
     pub(crate) fn program(&self) -> Option<OsString> {
-        let text = |piece: &DefinitionPart| match piece {
+        let text = |part: &DefinitionPart| match part {
             DefinitionPart::Text(text) => Some(text.clone()),
             DefinitionPart::Value(_) => None,
         };
-        self.words[0].iter().map(text).collect()
+        self.arguments[0].iter().map(text).collect()
     }
 
     pub(crate) fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
-        self.words.iter().flatten().filter_map(|piece| match piece {
+        self.arguments.iter().flatten().filter_map(|part| match part {
             DefinitionPart::Value(placeholder) => Some(*placeholder),
             DefinitionPart::Text(_) => None,
         })
@@ -77,33 +83,32 @@ impl DirectCommand {
     /// See [`crate::template::Template::lengths`].
     pub(crate) fn lengths(&self) -> CommandLength {
         let mut lengths = CommandLength::default();
-        for word in &self.words {
-            let text = word.iter().map(|piece| match piece {
+        for argument in &self.arguments {
+            let text = argument.iter().map(|part| match part {
                 DefinitionPart::Text(text) => text.len(),
                 DefinitionPart::Value(_) => 0,
             });
-            // With the blank behind the word; the last one stands for the end of the line.
+            // Includes the space after the argument. The last one counts as the terminating byte.
             let text = text.sum::<usize>() + 1;
-            let each =
-                word.iter().filter(|piece| matches!(piece, DefinitionPart::Value(p) if p.repeats())).count();
+            let each = argument.iter().filter(|part| part.repeats()).count();
             lengths.times += each;
             if self.repeat == Repeat::Context && each > 0 {
                 lengths.each += text;
             } else {
                 lengths.once += text;
-                lengths.joined(each);
+                lengths.add_joined(each);
             }
         }
         lengths
     }
 
     pub(crate) fn argv(&self, job: &Job<'_>) -> Result<Vec<OsString>, Error> {
-        let mut argv = Vec::with_capacity(self.words.len());
-        if !self.text {
+        let mut argv = Vec::with_capacity(self.arguments.len());
+        if !self.is_text {
             self.checks.of(job.columns.len(), |count| self.check(count))?;
         }
-        for word in &self.words {
-            self.expand(word, job, &mut argv)?;
+        for argument in &self.arguments {
+            self.expand(argument, job, &mut argv)?;
         }
         if argv.is_empty() {
             return Err(Error::new(ErrorKind::Column, "the command is a value, and the input has none"));
@@ -111,106 +116,103 @@ impl DirectCommand {
         Ok(argv)
     }
 
-    /// What a word is with the values of a job: several words if it stands for several values.
-    fn expand(&self, word: &[DefinitionPart], job: &Job<'_>, out: &mut Vec<OsString>) -> Result<(), Error> {
+    /// Expands an argument of the template for a job. It becomes several arguments if it stands for
+    /// several values.
+    fn expand(&self, parts: &[DefinitionPart], job: &Job<'_>, out: &mut Vec<OsString>) -> Result<(), Error> {
         let count = job.columns.len();
-        let mut now = OsString::new();
-        if self.text {
-            for piece in word {
-                match piece {
-                    DefinitionPart::Text(text) => now.push(text),
+        let mut current = OsString::new();
+        if self.is_text {
+            for part in parts {
+                match part {
+                    DefinitionPart::Text(text) => current.push(text),
                     DefinitionPart::Value(placeholder) => {
-                        placeholder.push_all(job, self.lenient, &mut now)?
+                        placeholder.push_all(job, self.lenient, &mut current)?
                     }
                 }
             }
-        } else if count == 1 || !word.iter().any(DefinitionPart::repeats) {
-            for piece in word {
-                piece.push(job, 0, self.lenient, &mut now)?;
+        } else if count == 1 || !parts.iter().any(DefinitionPart::repeats) {
+            for part in parts {
+                part.push(job, 0, self.lenient, &mut current)?;
             }
         } else if self.repeat == Repeat::Context && count > 0 {
             for nth in 0..count {
-                let mut now = OsString::new();
-                for piece in word {
-                    piece.push(job, nth, self.lenient, &mut now)?;
+                let mut repeated = OsString::new();
+                for part in parts {
+                    part.push(job, nth, self.lenient, &mut repeated)?;
                 }
-                out.push(now);
+                out.push(repeated);
             }
             return Ok(());
         } else {
-            for piece in word {
-                for nth in 0..if piece.repeats() { count } else { 1 } {
+            for part in parts {
+                for nth in 0..if part.repeats() { count } else { 1 } {
                     if nth > 0 {
-                        out.push(std::mem::take(&mut now));
+                        out.push(std::mem::take(&mut current));
                     }
-                    piece.push(job, nth, self.lenient, &mut now)?;
+                    part.push(job, nth, self.lenient, &mut current)?;
                 }
             }
-            if count == 0 && word.iter().all(DefinitionPart::repeats) {
+            if count == 0 && parts.iter().all(DefinitionPart::repeats) {
                 return Ok(());
             }
         }
-        out.push(now);
+        out.push(current);
         Ok(())
     }
 
-    /// Looks for values that would be program text, with so many arguments.
+    /// Refuses values that would be program text in a job with `count` arguments.
     fn check(&self, count: usize) -> Result<(), Error> {
         let mut words = Vec::new();
-        for word in &self.words {
-            self.describe(word, count, &mut words);
+        for argument in &self.arguments {
+            self.describe(argument, count, &mut words);
         }
-        match words.is_empty() {
-            true => Ok(()),
-            false => eval_commands::check_programs(&words, self.harmless, false).map(drop),
-        }
+        eval_commands::check_programs(&words, self.trusted, false).map(drop)
     }
 
-    fn describe(&self, pieces: &[DefinitionPart], count: usize, out: &mut Vec<Word>) {
+    /// Appends the words that an argument of the template becomes.
+    fn describe(&self, parts: &[DefinitionPart], count: usize, out: &mut Vec<Word>) {
         let mut word = Word::default();
-        let several = count != 1 && pieces.iter().any(DefinitionPart::repeats);
-        let context = several && self.repeat == Repeat::Context && count > 0;
-        for piece in pieces {
-            match piece {
+        let is_several = count != 1 && parts.iter().any(DefinitionPart::repeats);
+        let is_repeated = is_several && self.repeat == Repeat::Context && count > 0;
+        for part in parts {
+            match part {
                 DefinitionPart::Text(text) => word.text.extend_from_slice(text.as_encoded_bytes()),
-                DefinitionPart::Value(placeholder) if placeholder.repeats() && !context => {
-                    word.values(*placeholder, count, out);
+                DefinitionPart::Value(placeholder) if placeholder.repeats() && !is_repeated => {
+                    word.add_values(*placeholder, count, out);
                 }
-                DefinitionPart::Value(placeholder) => word.value(*placeholder),
+                DefinitionPart::Value(placeholder) => word.add_value(*placeholder),
             }
         }
-        match (several, context) {
-            (_, true) => out.extend(std::iter::repeat_n(word.among_several(), count)),
-            (true, _) if count == 0 && pieces.iter().all(DefinitionPart::repeats) => {}
-            _ => out.push(word),
+        if is_repeated {
+            out.extend(std::iter::repeat_n(word.into_one_of_several(), count));
+        } else if !(is_several && count == 0 && parts.iter().all(DefinitionPart::repeats)) {
+            out.push(word);
         }
     }
 
     pub(crate) fn display(&self, job: &Job<'_>) -> String {
-        let words = self.words.iter().enumerate().map(|(at, pieces)| {
-            let mut words = Vec::new();
-            // A text such as a tag has no command.
-            let first = at == 0 && !self.text;
-            match self.expand(pieces, job, &mut words) {
-                Ok(()) => {
-                    let shown = words.iter().enumerate().map(|(nth, word)| match first && nth == 0 {
-                        true => display::command(word),
-                        false => display::bare(word),
-                    });
-                    shown.collect::<Vec<_>>().join(" ")
-                }
-                Err(_) => pieces.iter().map(written).collect(),
+        let mut shown = Vec::new();
+        for (at, parts) in self.arguments.iter().enumerate() {
+            let mut expanded = Vec::new();
+            if self.expand(parts, job, &mut expanded).is_err() {
+                shown.push(parts.iter().map(display_part).collect());
+                continue;
             }
-        });
-        words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+            for (nth, argument) in expanded.iter().enumerate() {
+                // A text such as a tag has no command.
+                let is_command = at == 0 && nth == 0 && !self.is_text;
+                shown.push(if is_command { display::command(argument) } else { display::bare(argument) });
+            }
+        }
+        shown.join(" ")
     }
 
     /// See [`crate::size::Size`].
     pub(crate) fn measure(&self, argument: Option<(usize, &OsStr)>, size: &mut Size) {
-        for word in &self.words {
-            let repeated = self.repeat == Repeat::Context && word.iter().any(DefinitionPart::repeats);
-            for piece in word {
-                piece.measure(argument, repeated, Source::Each, size);
+        for parts in &self.arguments {
+            let repeated = self.repeat == Repeat::Context && parts.iter().any(DefinitionPart::repeats);
+            for part in parts {
+                part.measure(argument, repeated, Source::Each, size);
             }
             if argument.is_none() {
                 size.once += 1;
@@ -220,8 +222,8 @@ impl DirectCommand {
     }
 }
 
-fn written(piece: &DefinitionPart) -> String {
-    match piece {
+fn display_part(part: &DefinitionPart) -> String {
+    match part {
         DefinitionPart::Text(text) => display::bare(text),
         DefinitionPart::Value(placeholder) => placeholder.to_string(),
     }

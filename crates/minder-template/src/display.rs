@@ -1,17 +1,17 @@
-//! How a command is written to be read and to be pasted: every POSIX shell reads it alike.
+//! Formats commands for people: to read them, and to paste them into any POSIX shell.
 //!
-//! A line end stands in quotes as it is. Other control characters, and bytes that are no text, are
-//! written by `"$(printf '\033')"`: dash has no `$'…'`, and would find the end of the quotes
+//! A line end is written in quotes as it is. Other control characters, and bytes that are not
+//! UTF-8, are written as `"$(printf '\033')"`. dash does not have `$'…'`, and would end the quotes
 //! elsewhere.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
 
-/// How an apostrophe stands among single quotes: as GNU parallel writes it, whose output is
-/// compared with ours.
+/// An apostrophe between single quotes, in the form that GNU parallel writes. Tests compare the
+/// output of both.
 const APOSTROPHE: &str = r#"'"'"'"#;
 
-/// Words that shells read as their own where a command begins.
+/// Words with a special meaning at the start of a command.
 const RESERVED: &[&str] = &[
     "-",
     "!",
@@ -42,42 +42,49 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
-/// Writes `value` as one word outside of quotes.
+/// Formats `value` as one argument.
 pub(crate) fn bare(value: &OsStr) -> String {
-    // Where it separates the parts of a path it is a character like any other.
-    let separates = |byte| byte == '\\' && std::path::is_separator('\\');
+    // A backslash needs no quotes where it separates the components of a path.
+    let is_separator = |byte| byte == '\\' && std::path::is_separator('\\');
     let first = value.as_encoded_bytes().first();
-    let open = |c: char| c == '=' && first != Some(&b'=');
+    let is_inner_equals = |c: char| c == '=' && first != Some(&b'=');
     word(value, |c| {
-        "_-./:@%+,^".contains(c) || open(c) || separates(c) || (!c.is_ascii() && c.is_alphanumeric())
+        "_-./:@%+,^".contains(c)
+            || is_inner_equals(c)
+            || is_separator(c)
+            || (!c.is_ascii() && c.is_alphanumeric())
     })
 }
 
-/// The same for the first word of a command: no assignment, no reserved word, no job.
+/// Formats the first argument of a command, so that the shell reads it neither as an assignment,
+/// nor as a reserved word, nor as a job (`%1`).
 pub(crate) fn command(value: &OsStr) -> String {
     let bytes = value.as_encoded_bytes();
-    match bytes.contains(&b'=') || bytes.starts_with(b"%") || is_reserved(value) {
-        true => quoted(value),
-        false => bare(value),
+    if bytes.contains(&b'=') || bytes.starts_with(b"%") || is_reserved(value) {
+        return quoted(value);
     }
+    bare(value)
 }
 
-/// The same for a value in a shell line, with quotes around what GNU parallel puts them around.
-/// `joined`: it stands beside text with which it could be read as something else.
+/// Formats a value in a shell line, with quotes wherever GNU parallel writes them. `joined`: the
+/// text next to it could give it another meaning.
 pub(crate) fn value(value: &OsStr, joined: bool) -> String {
-    match joined || (is_reserved(value) && value != "-") {
-        // bash looks for braces and commas in quotes, too, where braces are around them; ksh93 for `!` in
-        // brackets.
-        true if joined => quoted_but(value, |c| is_odd(c) || "{},!^".contains(c)),
-        true => quoted(value),
-        false => word(value, |c| "_-./+".contains(c)),
+    if joined {
+        // Inside of braces, bash finds braces and commas even in quotes. Inside of brackets, ksh93
+        // finds `!`.
+        return quoted_except(value, |c| is_unprintable(c) || "{},!^".contains(c));
     }
+    if is_reserved(value) && value != "-" {
+        return quoted(value);
+    }
+    word(value, |c| "_-./+".contains(c))
 }
 
 fn is_reserved(value: &OsStr) -> bool {
     RESERVED.iter().any(|reserved| value == *reserved)
 }
 
+/// Formats `value` with quotes if it contains a character that is neither alphanumeric nor `plain`.
 fn word(value: &OsStr, plain: impl Fn(char) -> bool) -> String {
     match value.to_str() {
         Some(text) if !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || plain(c)) => {
@@ -87,28 +94,28 @@ fn word(value: &OsStr, plain: impl Fn(char) -> bool) -> String {
     }
 }
 
-/// Writes `value` in quotes, as one word.
+/// Formats `value` in quotes.
 fn quoted(value: &OsStr) -> String {
-    quoted_but(value, is_odd)
+    quoted_except(value, is_unprintable)
 }
 
-/// The same; what is `odd` does not stand in quotes as it is.
-fn quoted_but(value: &OsStr, odd: impl Fn(char) -> bool + Copy) -> String {
+/// Formats `value` in quotes. Characters that are `special` are written as octal numbers.
+fn quoted_except(value: &OsStr, special: impl Fn(char) -> bool + Copy) -> String {
     let mut out = String::new();
-    pieces_of(value.as_encoded_bytes(), odd, &mut |piece| match piece {
-        DefinitionPart::Text(text) => out += &single(text),
-        DefinitionPart::Octal(octal) => {
+    visit_bytes(value.as_encoded_bytes(), special, &mut |segment| match segment {
+        Segment::Text(text) => out += &single_quoted(text),
+        Segment::Octal(octal) => {
             let _ = write!(out, "\"$(printf '{octal}')\"");
         }
     });
     if out.is_empty() { "''".to_owned() } else { out }
 }
 
-/// Writes `value` as it stands inside double quotes.
+/// Formats `value` for a position inside double quotes.
 pub(crate) fn in_double_quotes(value: &OsStr) -> String {
     let mut out = String::new();
-    pieces(value, &mut |piece| match piece {
-        DefinitionPart::Text(text) => {
+    visit_segments(value, &mut |segment| match segment {
+        Segment::Text(text) => {
             for c in text.chars() {
                 if matches!(c, '"' | '$' | '`' | '\\') {
                     out.push('\\');
@@ -116,45 +123,46 @@ pub(crate) fn in_double_quotes(value: &OsStr) -> String {
                 out.push(c);
             }
         }
-        DefinitionPart::Octal(octal) => {
+        Segment::Octal(octal) => {
             let _ = write!(out, "$(printf '{octal}')");
         }
     });
     out
 }
 
-/// Writes `value` as it stands inside single quotes.
+/// Formats `value` for a position inside single quotes.
 pub(crate) fn in_single_quotes(value: &OsStr) -> String {
     let mut out = String::new();
-    pieces(value, &mut |piece| match piece {
-        DefinitionPart::Text(text) => out += &text.replace('\'', APOSTROPHE),
-        DefinitionPart::Octal(octal) => {
+    visit_segments(value, &mut |segment| match segment {
+        Segment::Text(text) => out += &text.replace('\'', APOSTROPHE),
+        Segment::Octal(octal) => {
             let _ = write!(out, "'\"$(printf '{octal}')\"'");
         }
     });
     out
 }
 
-/// Makes a whole line of the bytes that were written: as they are, if that can be shown and pasted,
-/// else as text for `eval`.
+/// Formats a whole line. A line that cannot be printed and pasted unchanged becomes an argument of
+/// `eval`.
 pub(crate) fn line(bytes: Vec<u8>) -> String {
     match String::from_utf8(bytes) {
-        Ok(text) if !text.chars().any(is_odd) => text,
+        Ok(text) if !text.chars().any(is_unprintable) => text,
         Ok(text) => evaluated(text.as_bytes()),
         Err(error) => evaluated(error.as_bytes()),
     }
 }
 
+/// Formats a line as an argument of `eval`.
 fn evaluated(bytes: &[u8]) -> String {
     let mut out = String::from("eval \"$(printf '");
-    pieces_of(bytes, is_odd, &mut |piece| match piece {
-        DefinitionPart::Text(text) => {
+    visit_bytes(bytes, is_unprintable, &mut |segment| match segment {
+        Segment::Text(text) => {
             for c in text.chars() {
                 match c {
                     '\'' => out += "\\047",
                     '\\' => out += "\\\\",
                     '%' => out += "%%",
-                    // In double quotes around `$(…)` old shells look for these.
+                    // Old shells find these inside of `$(…)` in double quotes.
                     '"' => out += "\\042",
                     '`' => out += "\\140",
                     '\n' => out += "\\n",
@@ -162,12 +170,12 @@ fn evaluated(bytes: &[u8]) -> String {
                 }
             }
         }
-        DefinitionPart::Octal(octal) => out += octal,
+        Segment::Octal(octal) => out += octal,
     });
     out + "')\""
 }
 
-/// Writes a text for a message, on one line; what could disturb a terminal is escaped.
+/// Appends a text to a message on one line. Control characters and invalid UTF-8 are escaped.
 pub(crate) fn text(bytes: &[u8], out: &mut String) {
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
@@ -179,49 +187,55 @@ pub(crate) fn text(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// A text in single quotes. Nothing stands in quotes at its ends where it has apostrophes there.
-fn single(text: &str) -> String {
+/// Formats a text in single quotes. Empty quotes next to an apostrophe at an end are left out.
+fn single_quoted(text: &str) -> String {
     let whole = format!("'{}'", text.replace('\'', APOSTROPHE));
     let start = if text.starts_with('\'') { 2 } else { 0 };
     let end = whole.len() - if text.ends_with('\'') { 2 } else { 0 };
     whole[start..end].to_owned()
 }
 
-/// A part of a value.
-enum DefinitionPart<'a> {
-    /// What can stand in quotes as it is.
+/// A segment of a value.
+enum Segment<'a> {
+    /// Text that can be in quotes unchanged.
     Text(&'a str),
-    /// What cannot, as `printf` writes it.
+    /// Other bytes, as an argument of `printf`.
     Octal(&'a str),
 }
 
-/// Says whether a character disturbs a terminal or deceives a reader: a control character, or one
-/// that turns the writing round.
-fn is_odd(c: char) -> bool {
+/// Returns whether a character could disturb a terminal or deceive a reader: a control character,
+/// or one that changes the writing direction.
+fn is_unprintable(c: char) -> bool {
     (c.is_control() && !matches!(c, '\n' | '\t'))
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-fn pieces(value: &OsStr, visit: &mut dyn FnMut(DefinitionPart<'_>)) {
-    pieces_of(value.as_encoded_bytes(), is_odd, visit);
+/// Visits the segments of a value.
+fn visit_segments(value: &OsStr, visit: &mut dyn FnMut(Segment<'_>)) {
+    visit_bytes(value.as_encoded_bytes(), is_unprintable, visit);
 }
 
-fn pieces_of(bytes: &[u8], is_odd: impl Fn(char) -> bool + Copy, visit: &mut dyn FnMut(DefinitionPart<'_>)) {
+/// Visits the segments of `bytes`, where characters that are `special` are not text.
+fn visit_bytes(bytes: &[u8], special: impl Fn(char) -> bool + Copy, visit: &mut dyn FnMut(Segment<'_>)) {
     let mut octal = String::new();
     for chunk in bytes.utf8_chunks() {
         let mut rest = chunk.valid();
         while !rest.is_empty() {
-            let plain = rest.find(is_odd).unwrap_or(rest.len());
-            let (text, odd) = rest.split_at(plain);
+            let plain = rest.find(special).unwrap_or(rest.len());
+            let (text, other) = rest.split_at(plain);
             if !text.is_empty() {
                 flush(&mut octal, visit);
-                visit(DefinitionPart::Text(text));
+                visit(Segment::Text(text));
             }
-            let length = odd.find(|c| !is_odd(c)).unwrap_or(odd.len());
-            odd.as_bytes()[..length].iter().for_each(|byte| push_octal(*byte, &mut octal));
-            rest = &odd[length..];
+            let length = other.find(|c| !special(c)).unwrap_or(other.len());
+            for byte in &other.as_bytes()[..length] {
+                push_octal(*byte, &mut octal);
+            }
+            rest = &other[length..];
         }
-        chunk.invalid().iter().for_each(|byte| push_octal(*byte, &mut octal));
+        for byte in chunk.invalid() {
+            push_octal(*byte, &mut octal);
+        }
     }
     flush(&mut octal, visit);
 }
@@ -230,9 +244,9 @@ fn push_octal(byte: u8, octal: &mut String) {
     let _ = write!(octal, "\\{byte:03o}");
 }
 
-fn flush(octal: &mut String, visit: &mut dyn FnMut(DefinitionPart<'_>)) {
+fn flush(octal: &mut String, visit: &mut dyn FnMut(Segment<'_>)) {
     if !octal.is_empty() {
-        visit(DefinitionPart::Octal(octal));
+        visit(Segment::Octal(octal));
         octal.clear();
     }
 }

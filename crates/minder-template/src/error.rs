@@ -1,9 +1,9 @@
-//! Why a template or the values of a job are refused.
+//! The error of this crate.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Why a template or a job's values were not accepted.
+/// A template, or a value of a job, that was refused. `Display` is one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
@@ -14,21 +14,21 @@ pub struct Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The template cannot be followed: an open quote, a missing `fi`, no command.
+    /// The template cannot be parsed: an unclosed quote, a missing `fi`, no command.
     Syntax,
     /// A placeholder stands where its value could become code.
     Refused,
-    /// The shell is not known to quote as POSIX shells do.
+    /// The shell is unknown, so minder does not know how it quotes.
     Shell,
-    /// The input has fewer columns than the template asks for.
+    /// The job has fewer columns than the template reads.
     Column,
-    /// A value holds a NUL byte, which no argument can.
+    /// A value contains a NUL byte, which no argument can contain.
     Nul,
-    /// The shell cannot be handed this value, or so many.
+    /// The shell cannot receive this value, or this many values; or the value breaks a rule.
     Value,
     /// A text cannot be a placeholder.
     Placeholder,
-    /// A placeholder asks for the number of jobs, which is not known.
+    /// A placeholder reads the number of all jobs, which is unknown.
     Total,
 }
 
@@ -45,12 +45,21 @@ impl Error {
         Error::new(ErrorKind::Syntax, text)
     }
 
-    /// The line has a here-document that the scanner cannot follow.
+    /// Returns the error for a here-document that the scanner cannot follow.
     pub(crate) fn here_document(why: &str) -> Error {
         Error::refused(format!("a here-document cannot be followed: {why}"))
     }
 
-    /// Returns what kind of error it is.
+    /// Returns the error for a line without a placeholder that does not end in a simple command, so
+    /// that no value can be appended.
+    pub(crate) fn no_last_command() -> Error {
+        Error::refused(
+            "the line does not end in a simple command, so it is not clear where the value belongs: write \
+             `{}` there",
+        )
+    }
+
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

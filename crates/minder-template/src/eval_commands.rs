@@ -1,351 +1,247 @@
-//! The commands that read an argument as a program: where a placeholder in it would be code.
+//! Refuses placeholders in arguments that a program reads as code.
 //!
-//! This is a courtesy, by the table in `programs`: a place is refused when a known program reads it
-//! as code whatever the value is. A program's name counts wherever it can be one: in front, behind
-//! a wrapper, and behind a program that is not known. A value that happens to look like an option
-//! is not this module's subject.
+//! This is a courtesy, based on the table in `programs`: an argument is refused if a known program
+//! reads it as code whatever the value is. A word counts as a program's name wherever it can be
+//! one: first, after a wrapper, and after an unknown program. Values that happen to look like
+//! options are not checked here.
 
 use crate::error::Error;
 use crate::placeholder::expression::Placeholder;
-use crate::posix::variables::lists;
-use crate::programs::{Code, GATHERERS, PLAIN, PROGRAMS, Row, SHELL, WINDOWS, WRAPPERS};
+use crate::programs::{GATHERERS, PLAIN, PROGRAMS, ProgramRule, ProgramTextRule, SHELL, WINDOWS, WRAPPERS};
+use crate::word::{PROCESS, Word};
+use crate::word_list::lists;
 
-/// One word of a simple command, as far as it is known before it runs.
+/// What the program texts in a command contain.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Word {
-    /// What is literal in it, quotes removed; values and expansions are left out.
-    pub(crate) text: Vec<u8>,
-    /// Where in `text` the first value or expansion stands.
-    pub(crate) gap: Option<usize>,
-    /// The first placeholder in it, nested ones included.
-    pub(crate) holds: Option<Placeholder>,
-    /// A placeholder stands in a substitution in it.
-    pub(crate) nested: bool,
-    /// It has an expansion.
-    pub(crate) dynamic: bool,
-    /// How many placeholders stand in it, not counting nested ones.
-    pub(crate) parts: usize,
-    /// An expansion outside of the others' quotes gives a word for each element: `"$@"`,
-    /// `"${v[@]}"`.
-    pub(crate) elements: bool,
-    /// One of its placeholders stands for each argument, not counting nested ones.
-    pub(crate) repeats: bool,
-    /// It is one of the words that one word of the template stands for.
-    pub(crate) several: bool,
-    /// The variables in it, those in substitutions included.
-    pub(crate) names: Vec<Vec<u8>>,
-    /// An expansion outside of quotes: it may be several words.
-    pub(crate) splits: bool,
-    /// A substitution: what it is comes from a command.
-    pub(crate) substituted: bool,
-    /// It has a brace outside of quotes, with what makes several words of it.
-    pub(crate) braces: bool,
-    /// The shell makes something else of its text: braces, patterns, `~`, `$'…'`.
-    pub(crate) odd: bool,
-    /// An expansion makes another text of a variable's: `${v/a/b}`, `${!v}`, flags of zsh.
-    pub(crate) made: bool,
-    /// The literal texts in expansions such as `${v:-text}`, with where in `text` they stand.
-    pub(crate) alternatives: Vec<(usize, Vec<u8>)>,
+pub(crate) struct ProgramText {
+    /// A program text contains an expansion.
+    pub(crate) has_expansion: bool,
+    /// The variables in the program texts.
+    pub(crate) variables: Vec<Vec<u8>>,
 }
 
-impl Word {
-    /// Notes a placeholder at this point.
-    pub(crate) fn value(&mut self, placeholder: Placeholder) {
-        if !placeholder.is_number() {
-            self.holds.get_or_insert(placeholder);
-        }
-        self.gap.get_or_insert(self.text.len());
-        self.parts += 1;
-        self.repeats |= placeholder.repeats();
-    }
-
-    /// Notes a placeholder in a substitution at this point.
-    pub(crate) fn nested(&mut self, placeholder: Placeholder) {
-        self.holds.get_or_insert(placeholder);
-        self.gap.get_or_insert(self.text.len());
-        self.nested = true;
-    }
-
-    /// Notes a placeholder for each of `count` arguments: what ends before the last one goes to
-    /// `words`.
-    pub(crate) fn values(&mut self, placeholder: Placeholder, count: usize, words: &mut Vec<Word>) {
-        for nth in 0..count {
-            if nth > 0 {
-                words.push(std::mem::take(self));
-            }
-            self.value(placeholder);
-            self.several |= count > 1;
-        }
-    }
-
-    /// The word as one of several.
-    pub(crate) fn among_several(self) -> Word {
-        Word { several: true, ..self }
-    }
-
-    /// Notes an expansion at this point.
-    pub(crate) fn expansion(&mut self) {
-        self.dynamic = true;
-        self.gap.get_or_insert(self.text.len());
-    }
-
-    /// The word as if its expansions were placeholders.
-    pub(crate) fn as_if_a_value(&self) -> Word {
-        let holds = self.holds.or(self.dynamic.then_some(Placeholder::VALUE));
-        Word { holds, ..self.clone() }
-    }
-
-    /// Returns the text of the word where each of its expansions gives the literal text that is in
-    /// it.
-    pub(crate) fn with_alternatives(&self) -> Vec<u8> {
-        let mut text = self.text.clone();
-        for (at, alternative) in self.alternatives.iter().rev() {
-            text.splice(*at..*at, alternative.iter().copied());
-        }
-        text
-    }
-
-    /// The literal start of the word.
-    pub(crate) fn start(&self) -> &[u8] {
-        &self.text[..self.gap.unwrap_or(self.text.len())]
-    }
-
-    fn is_option(&self) -> bool {
-        self.start().starts_with(b"-") && (self.text.len() > 1 || self.gap.is_some())
-    }
-
-    /// Whether it is one value, and nothing else.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.text.is_empty() && !self.dynamic && !self.nested && self.parts < 2
-    }
-
-    /// Whether it is one variable as it is, `"$1"`.
-    pub(crate) fn is_variable(&self) -> bool {
-        let plain =
-            !self.splits && !self.made && !self.odd && !self.substituted && self.alternatives.is_empty();
-        plain && self.text.is_empty() && self.holds.is_none() && self.names.len() == 1
-    }
-}
-
-/// What a look at a command's words finds.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Reached {
-    /// Some program gets an expansion as code.
-    pub(crate) expands: bool,
-    /// The variables in it.
-    pub(crate) names: Vec<Vec<u8>>,
-}
-
-/// CheckCache a command whose words reach programs only. `harmless`: values are what `--only` says.
-/// `windows`: `cmd` is its shell.
-pub(crate) fn check_programs(words: &[Word], harmless: bool, windows: bool) -> Result<Reached, Error> {
-    let mut reached = Reached::default();
+/// Checks the words of a command for placeholders in program texts. `trusted`: the user vouches for
+/// the values. `windows`: the shell is cmd or PowerShell, and `cmd` is a shell.
+pub(crate) fn check_programs(words: &[Word], trusted: bool, windows: bool) -> Result<ProgramText, Error> {
+    let mut program_text = ProgramText::default();
     let Some(first) = words.first() else {
-        return Ok(reached);
+        return Ok(program_text);
     };
-    let first_name = String::from_utf8_lossy(name(first)).into_owned();
-    let wrapped = lists(WRAPPERS, first_name.as_bytes()) || first.is_option() || first.gap.is_some();
+    let is_wrapped = lists(WRAPPERS, name(first)) || first.is_option() || first.first_expansion.is_some();
     let windows = if windows || std::env::consts::FAMILY == "windows" { WINDOWS } else { &[] };
-    let mut found = false;
+    let mut first_is_known = false;
     for (at, word) in words.iter().enumerate() {
-        // What is a program's name for sure; behind a program that is not known, only what does not follow
-        // an option.
-        let known = at == 0 || wrapped;
-        if !known && lists(PLAIN, first_name.as_bytes()) {
+        // The first word, and any word after a wrapper, can be the name of a program. After an
+        // unknown program, a word can be one unless it follows an option.
+        let is_name = at == 0 || is_wrapped;
+        if !is_name && lists(PLAIN, name(first)) {
             break;
         }
-        for row in PROGRAMS.iter().chain(windows) {
-            let Some(rest) = row.names.iter().find_map(|known| behind(known, word, &words[at + 1..])) else {
+        for rule in PROGRAMS.iter().chain(windows) {
+            let Some(rest) = rule.names.iter().find_map(|known| arguments_of(known, word, &words[at + 1..]))
+            else {
                 continue;
             };
-            let unlikely = matches!(row.code, Code::Operand { .. } | Code::Remote { .. } | Code::All);
-            if !known && unlikely && words[at - 1].is_option() {
+            let takes_operands = matches!(
+                rule.code,
+                ProgramTextRule::Operand { .. } | ProgramTextRule::Remote { .. } | ProgramTextRule::All
+            );
+            if !is_name && takes_operands && words[at - 1].is_option() {
                 continue;
             }
-            // Behind a shell's or a language's own program stands what that one reads: only the unmistakable
-            // counts.
-            if found && !known && !direct_flag(row.code, rest) {
+            // The arguments of a shell or an interpreter are for its own program. Among them only an
+            // option such as `-c` directly after the name counts.
+            if first_is_known && !is_name && !has_code_option(rule.code, rest) {
                 continue;
             }
-            found |= at == 0;
-            let program = String::from_utf8_lossy(name(word)).into_owned();
-            for &i in &code_words(row.code, rest) {
-                reached.expands |= rest[i].dynamic;
-                reached.names.extend_from_slice(&rest[i].names);
-                if let (Some(placeholder), false) = (rest[i].holds, harmless) {
-                    return Err(as_code(placeholder, &program, row.cure, rest[i].is_whole()));
+            first_is_known |= at == 0;
+            let program = String::from_utf8_lossy(name(word));
+            for &i in &code_words(rule.code, rest) {
+                program_text.has_expansion |= rest[i].has_expansion;
+                program_text.variables.extend_from_slice(&rest[i].variables);
+                if let Some(placeholder) = rest[i].placeholder
+                    && !trusted
+                {
+                    return Err(as_code(placeholder, &program, rule.hint, rest[i].is_single_value()));
                 }
             }
-            if let Some(holder) = rest.iter().find(|w| w.nested && w.text == PROCESS)
-                && !harmless
-                && !matches!(row.code, Code::Starts(_))
+            if let Some(process) = rest.iter().find(|word| word.nested && word.text == PROCESS)
+                && !trusted
+                && !matches!(rule.code, ProgramTextRule::Starts(_))
             {
-                return Err(as_code(holder.holds.unwrap_or(Placeholder::VALUE), &program, row.cure, false));
+                let placeholder = process.placeholder.unwrap_or(Placeholder::VALUE);
+                return Err(as_code(placeholder, &program, rule.hint, false));
             }
         }
     }
-    if !harmless {
+    if !trusted {
         check_unknown(words)?;
         check_wrapped(words)?;
     }
-    Ok(reached)
+    Ok(program_text)
 }
 
-/// Refuses a text that a shell or a language reads as its program from standard input: `bash <<<
-/// {}`.
-pub(crate) fn check_input(words: &[Word], input: &Word) -> Result<Reached, Error> {
-    let mut reached = Reached::default();
+/// Refuses a here-string that a shell or an interpreter reads as its program: `bash <<< {}`.
+pub(crate) fn check_input(words: &[Word], input: &Word) -> Result<ProgramText, Error> {
+    let mut program_text = ProgramText::default();
     for (at, word) in words.iter().enumerate() {
         let rest = &words[at + 1..];
-        let reads = |row: &&Row| {
-            let code = match row.code {
-                Code::Shell => true,
-                Code::Option { anywhere, .. } => !anywhere && name(word) != b"env",
+        let reads_program = |rule: &&ProgramRule| {
+            let is_interpreter = match rule.code {
+                ProgramTextRule::Shell => true,
+                ProgramTextRule::Option { anywhere, .. } => !anywhere && name(word) != b"env",
                 _ => false,
             };
-            code && row.names.iter().any(|known| behind(known, word, rest).is_some())
+            is_interpreter && rule.names.iter().any(|known| arguments_of(known, word, rest).is_some())
         };
-        let Some(row) = PROGRAMS.iter().find(reads) else { continue };
-        let script = rest.iter().find(|word| !word.is_option()).is_some_and(|word| word.text != b"-");
-        let stdin = rest.iter().any(|word| word.text == b"-s" || word.text == b"-");
-        if !script || stdin {
-            reached.expands |= input.dynamic;
-            reached.names.extend_from_slice(&input.names);
-            if let Some(placeholder) = input.holds {
-                return Err(as_code(
-                    placeholder,
-                    &String::from_utf8_lossy(name(word)),
-                    row.cure,
-                    input.is_whole(),
-                ));
-            }
+        let Some(rule) = PROGRAMS.iter().find(reads_program) else { continue };
+        let has_script = rest.iter().find(|word| !word.is_option()).is_some_and(|word| word.text != b"-");
+        let reads_stdin = rest.iter().any(|word| word.text == b"-s" || word.text == b"-");
+        if has_script && !reads_stdin {
+            continue;
+        }
+        program_text.has_expansion |= input.has_expansion;
+        program_text.variables.extend_from_slice(&input.variables);
+        if let Some(placeholder) = input.placeholder {
+            let program = String::from_utf8_lossy(name(word));
+            return Err(as_code(placeholder, &program, rule.hint, input.is_single_value()));
         }
     }
-    Ok(reached)
+    Ok(program_text)
 }
 
-/// Returns the words behind this program, and behind its verb if the name has one.
-fn behind<'w>(known: &str, word: &Word, rest: &'w [Word]) -> Option<&'w [Word]> {
-    let (program, verb) =
-        known.split_once(' ').map_or((known, None), |(program, verb)| (program, Some(verb)));
+/// Returns the arguments of the program `known` if `word` names it. `known` may end in a
+/// subcommand, as in `git rebase`; the arguments are then those of the subcommand.
+fn arguments_of<'w>(known: &str, word: &Word, rest: &'w [Word]) -> Option<&'w [Word]> {
+    let (program, subcommand) = match known.split_once(' ') {
+        Some((program, subcommand)) => (program, Some(subcommand)),
+        None => (known, None),
+    };
     let base = name(word);
-    let is = match program.strip_suffix('*') {
+    let is_program = match program.strip_suffix('*') {
         None => base == program.as_bytes(),
         Some(stem) => base.strip_prefix(stem.as_bytes()).is_some_and(|version| {
             let version = version.strip_suffix(b"-dbg").unwrap_or(version);
             version.iter().all(|byte| byte.is_ascii_digit() || b".-".contains(byte))
         }),
     };
-    match verb {
-        _ if !is => None,
-        None => Some(rest),
-        Some(verb) => {
-            let at = rest.iter().position(|word| word.gap.is_none() && word.text == verb.as_bytes())?;
-            Some(&rest[at + 1..])
-        }
+    if !is_program {
+        return None;
     }
+    let Some(subcommand) = subcommand else { return Some(rest) };
+    let is_subcommand = |word: &Word| word.first_expansion.is_none() && word.text == subcommand.as_bytes();
+    let at = rest.iter().position(is_subcommand)?;
+    Some(&rest[at + 1..])
 }
 
-/// Several values where a wrapper wants one: the second would be the command that it runs. `env
-/// V={} cmd`, `timeout {} cmd`.
+/// Refuses several values where a wrapper takes one. The second value would be the command that the
+/// wrapper runs: `env V={} cmd`, `timeout {} cmd`.
 fn check_wrapped(words: &[Word]) -> Result<(), Error> {
     let program = name(&words[0]);
-    let first = words.iter().position(|word| word.several);
-    let (Some(first), true) = (first.filter(|&i| i > 0), lists(WRAPPERS, program)) else {
+    let Some(first) = words.iter().position(|word| word.one_of_several) else { return Ok(()) };
+    if first == 0 || !lists(WRAPPERS, program) {
         return Ok(());
-    };
-    let assigns = |word: &Word| word.start().contains(&b'=');
+    }
+    let assigns = |word: &Word| word.literal_start().contains(&b'=');
     let before = &words[1..first];
-    // Behind a first operand stands what the wrapped command takes.
+    // After the first operand come the arguments of the wrapped command.
     if lists(GATHERERS, program) || before.iter().any(|w| !w.is_option() && !assigns(w)) {
         return Ok(());
     }
-    let run = &words[first..];
-    let length = run.iter().take_while(|word| word.several).count();
-    let split = (assigns(&run[0]) || run[0].is_option())
-        && run[1..length].iter().any(|w| w.start() != run[0].start());
-    let argument =
-        run[0].start().is_empty() && before.last().is_some_and(|word| word.is_option() && word.text != b"--");
-    let command = run[0].start().is_empty() && run[length..].iter().any(|word| !word.is_option());
-    match run[0].holds {
-        Some(placeholder) if split || argument || command => Err(Error::refused(format!(
-            "`{placeholder}` stands where `{}` takes one value, and the next would be its command: give each job one value",
-            String::from_utf8_lossy(program)
-        ))),
+    let tail = &words[first..];
+    let (values, after) = tail.split_at(tail.iter().take_while(|word| word.one_of_several).count());
+    let start = values[0].literal_start();
+    // `V={}` and `-n{}` become one word that keeps its start, and others that do not.
+    let is_split = (assigns(&values[0]) || values[0].is_option())
+        && values[1..].iter().any(|word| word.literal_start() != start);
+    let is_option_argument =
+        start.is_empty() && before.last().is_some_and(|word| word.is_option() && word.text != b"--");
+    let precedes_command = start.is_empty() && after.iter().any(|word| !word.is_option());
+    match values[0].placeholder {
+        Some(placeholder) if is_split || is_option_argument || precedes_command => {
+            Err(Error::refused(format!(
+                "`{placeholder}` stands where `{}` takes one value, and the next would be its command: give \
+                 each job one value",
+                String::from_utf8_lossy(program)
+            )))
+        }
         _ => Ok(()),
     }
 }
 
-/// What stands in a word's text for `<(…)`.
-pub(crate) const PROCESS: &[u8] = b"<()";
-
-/// A program that is not known before the job runs: text with blanks after its `-c` or `-e` looks
-/// like a program.
+/// Refuses what looks like program text of a program whose name is not known beforehand: text with
+/// spaces after `-c` or `-e`.
 fn check_unknown(words: &[Word]) -> Result<(), Error> {
-    if words[0].gap.is_none() {
+    if words[0].first_expansion.is_none() {
         return Ok(());
     }
     for pair in words.windows(2) {
-        let flagged = matches!(pair[0].text.as_slice(), b"-c" | b"-e" | b"-lc" | b"-ec");
-        if let (true, Some(placeholder)) = (flagged, pair[1].holds)
+        let is_code_option = matches!(pair[0].text.as_slice(), b"-c" | b"-e" | b"-lc" | b"-ec");
+        if let Some(placeholder) = pair[1].placeholder
+            && is_code_option
             && pair[1].text.contains(&b' ')
         {
             return Err(Error::refused(format!(
-                "`{placeholder}` is part of the program text of a program that is not known beforehand, which may run it as code: hand it over as an argument of its own"
+                "`{placeholder}` is part of the program text of a program that is not known beforehand, \
+                 which may run it as code: hand it over as an argument of its own"
             )));
         }
     }
     Ok(())
 }
 
-fn direct_flag(code: Code, rest: &[Word]) -> bool {
+/// Returns whether the first argument is an option for program text, such as `-c` or `-lc`.
+fn has_code_option(code: ProgramTextRule, rest: &[Word]) -> bool {
     let letters = match code {
-        Code::Shell => b"c".as_slice(),
-        Code::Option { letters, .. } => letters,
+        ProgramTextRule::Shell => b"c".as_slice(),
+        ProgramTextRule::Option { letters, .. } => letters,
         _ => return false,
     };
     let cluster = rest.first().map_or(b"".as_slice(), |word| &word.text);
     cluster.starts_with(b"-") && !cluster.starts_with(b"--") && cluster.iter().any(|b| letters.contains(b))
 }
 
-/// Finds the words after a program's name that hold program text.
-fn code_words(code: Code, words: &[Word]) -> Vec<usize> {
+/// Returns the indices of the arguments that are program text.
+fn code_words(code: ProgramTextRule, words: &[Word]) -> Vec<usize> {
     let mut found = match code {
-        Code::All => return (0..words.len()).collect(),
-        Code::Starts(starts) => {
-            let begins = |word: &Word| starts.iter().any(|start| word.start().starts_with(start.as_bytes()));
+        ProgramTextRule::All => return (0..words.len()).collect(),
+        ProgramTextRule::Starts(starts) => {
+            let begins =
+                |word: &Word| starts.iter().any(|start| word.literal_start().starts_with(start.as_bytes()));
             return (0..words.len()).filter(|&i| begins(&words[i])).collect();
         }
-        Code::Shell => shell_code(words),
-        Code::Option { letters, long, takes, anywhere } => {
+        ProgramTextRule::Shell => shell_code(words),
+        ProgramTextRule::Option { letters, long, takes, anywhere } => {
             option_code(letters, long, takes, anywhere, words).0
         }
-        Code::Operand { takes } => {
+        ProgramTextRule::Operand { takes } => {
             let (mut found, operand) = option_code(b"e", &["expression", "source"], takes, false, words);
-            let given = |w: &Word| w.text.starts_with(b"-f") || w.text.starts_with(b"--file");
+            let names_file = |w: &Word| w.text.starts_with(b"-f") || w.text.starts_with(b"--file");
             let before = &words[..operand.unwrap_or(words.len())];
-            if let (true, Some(operand)) = (found.is_empty() && !before.iter().any(given), operand) {
-                found.push(operand);
+            if found.is_empty() && !before.iter().any(names_file) {
+                found.extend(operand);
             }
             found
         }
-        Code::Remote { takes } => match option_code(b"", &[], takes, false, words).1 {
+        ProgramTextRule::Remote { takes } => match option_code(b"", &[], takes, false, words).1 {
             Some(host) => (host + 1..words.len()).collect(),
             None => Vec::new(),
         },
     };
-    // Braces make several words of one, which may be an option and its argument.
-    found.extend((0..words.len()).filter(|&i| words[i].braces && words[i].start().contains(&b'{')));
+    // Braces make several words of one. These may be an option and its argument.
+    found.extend((0..words.len()).filter(|&i| words[i].braces && words[i].literal_start().contains(&b'{')));
     found
 }
 
+/// Returns the indices of the arguments of a shell that are program text: the first operand, if an
+/// option contains `c`.
 fn shell_code(words: &[Word]) -> Vec<usize> {
-    let option = |w: &Word| w.is_option() || w.start().starts_with(b"+");
+    let option = |w: &Word| w.is_option() || w.literal_start().starts_with(b"+");
     let mut at = 0;
     while let Some(word) = words.get(at).filter(|w| option(w) && w.text != b"--") {
         let cluster = &word.text[1..];
-        if cluster.first() != Some(&b'-') && (cluster.contains(&b'c') || word.holds.is_some()) {
-            // The program text follows the last option; a value among the options is as bad.
+        if cluster.first() != Some(&b'-') && (cluster.contains(&b'c') || word.placeholder.is_some()) {
+            // The program text follows the last option. A value among the options may be one, too.
             let end = (at + 1..words.len()).find(|&i| !option(&words[i])).unwrap_or(words.len());
             return (at..words.len().min(end + 1)).collect();
         }
@@ -357,7 +253,8 @@ fn shell_code(words: &[Word]) -> Vec<usize> {
     Vec::new()
 }
 
-/// The words that are code because of an option, and the first operand.
+/// Returns the indices of the arguments that are program text because of an option, and the index
+/// of the first operand. See [`ProgramTextRule::Option`] for the parameters.
 fn option_code(
     letters: &[u8],
     long: &[&str],
@@ -380,7 +277,7 @@ fn option_code(
             }
             break;
         }
-        // Long options are also read with one dash, as emacs has them.
+        // Some programs, such as emacs, accept long options with one dash.
         let bare = text.strip_prefix(b"--").unwrap_or(&text[1..]);
         let option = bare.split(|&b| b == b'=').next().unwrap_or(bare);
         if !option.is_empty() && long.iter().any(|name| name.as_bytes() == option) {
@@ -393,13 +290,13 @@ fn option_code(
         }
         let special = |b: &u8| letters.contains(b) || takes.contains(b);
         let Some(letter) = text[1..].iter().position(special) else {
-            // A value among the letters of an option may be the letter, and the program.
-            if word.holds.is_some() && !letters.is_empty() {
+            // A value among the letters of an option may contain the letter and the program text.
+            if word.placeholder.is_some() && !letters.is_empty() {
                 found.push(here);
             }
             continue;
         };
-        let attached = letter + 2 < text.len() || word.gap.is_some();
+        let attached = letter + 2 < text.len() || word.first_expansion.is_some();
         if letters.contains(&text[1 + letter]) {
             found.push(if attached { here } else { at });
         }
@@ -409,21 +306,21 @@ fn option_code(
     (found, operand.filter(|&i| i < words.len()))
 }
 
-/// The name that decides what a program is: without folder and `.exe`.
+/// Returns the name of a program without its directory and `.exe`.
 pub(crate) fn name(word: &Word) -> &[u8] {
     let base = word.text.rsplit(|&b| b == b'/').next().unwrap_or(b"");
     base.strip_suffix(b".exe").unwrap_or(base)
 }
 
-fn as_code(placeholder: Placeholder, program: &str, cure: &str, whole: bool) -> Error {
+fn as_code(placeholder: Placeholder, program: &str, hint: &str, whole: bool) -> Error {
     let part = if whole { "is" } else { "is part of" };
-    let cure = match cure {
+    let hint = match hint {
         SHELL if whole => {
             format!("to run values as programs on purpose, pipe them: `printf '%s\\n' {{}} | {program}`")
         }
-        cure => cure.replace("% ", &format!("{program} ")),
+        hint => hint.replace("% ", &format!("{program} ")),
     };
     Error::refused(format!(
-        "`{placeholder}` {part} the program text of `{program}`, which runs it as code: {cure}"
+        "`{placeholder}` {part} the program text of `{program}`, which runs it as code: {hint}"
     ))
 }

@@ -1,23 +1,20 @@
-//! The values of one job, and the command that they make of a template.
+//! The values of one job, and the command that a template makes of them.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 
-use crate::error::Error;
-use crate::shell;
-
-/// What one job puts into the template.
+/// The values of one job.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
     /// The arguments of the job: the columns of one or more input lines. A placeholder without a
-    /// number stands for each of them, blanks between words.
+    /// number stands for all of them, separated by spaces.
     pub columns: &'a [OsString],
-    /// The number of the job, from 1: `{#}`.
+    /// The number of the job, counted from 1: `{#}`.
     pub number: u64,
-    /// The slot that it runs in, from 1: `{%}`.
+    /// The slot that it runs in, counted from 1: `{%}`.
     pub slot: u32,
-    /// How many jobs there are, if that is known: `{##}`, and the width of `{0#}`.
+    /// The number of all jobs, if it is known: `{##}`, and the width of `{0#}`.
     pub total: Option<u64>,
-    /// How many slots there are, if that is known: the width of `{0%}`.
+    /// The number of slots, if it is known: the width of `{0%}`.
     pub slots: Option<u32>,
 }
 
@@ -27,25 +24,14 @@ impl Default for Job<'_> {
     }
 }
 
-/// What is started for a job.
+/// The command of a job, as the operating system starts it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Invocation {
     /// The program, then its arguments.
-    pub words: Vec<OsString>,
-    /// The end of the command line as it is, for `cmd.exe`: see `raw_tail` of the crate `minder`.
-    pub tail: Option<OsString>,
-    /// The variables that the line refers to.
+    pub argv: Vec<OsString>,
+    /// For `cmd.exe`, text that is appended to the command line without quoting: see
+    /// `Command::raw_tail` of the crate `minder`.
+    pub raw_tail: Option<OsString>,
+    /// The environment variables that the line refers to, with their values.
     pub variables: Vec<(String, OsString)>,
-}
-
-impl Invocation {
-    /// What runs this line as it is, which the user answers for; by the system's shell if none is
-    /// given.
-    ///
-    /// # Errors
-    ///
-    /// When it has more than one line, or is too long, for `cmd.exe`.
-    pub fn of_line(shell: Option<&OsStr>, line: &OsStr) -> Result<Invocation, Error> {
-        shell::shell(shell).invocation(line)
-    }
 }

@@ -1,4 +1,4 @@
-//! Which shell a line is for: the rules of a line are those of every shell that it may be.
+//! Which shells may run a line. The line must be safe in each of them.
 
 use std::ffi::OsStr;
 use std::ops::BitOr;
@@ -16,10 +16,10 @@ pub(crate) const KSH: ShellSet = ShellSet(16);
 pub(crate) const MKSH: ShellSet = ShellSet(32);
 pub(crate) const YASH: ShellSet = ShellSet(64);
 pub(crate) const ALL: ShellSet = ShellSet(127);
-/// Those that take an expression wherever they want a number.
+/// The shells that evaluate an arithmetic expression wherever they take a number.
 pub(crate) const KORN: ShellSet = ShellSet(8 | 16 | 32);
 
-/// The names of the shells that are accepted, without version.
+/// The names of the accepted shells, without version.
 const NAMES: &[(&str, ShellSet)] = &[
     ("sh", ALL),
     ("dash", DASH),
@@ -33,8 +33,7 @@ const NAMES: &[(&str, ShellSet)] = &[
     ("yash", YASH),
 ];
 
-/// Shells that no value is handed to: minder's tests do not try them, or they quote in a way of
-/// their own.
+/// Shells that are refused: minder's tests do not run them, or their quoting is not that of POSIX.
 const OTHERS: &[&str] = &[
     "csh", "elvish", "es", "fish", "hush", "lksh", "nu", "oksh", "osh", "pdksh", "posh", "rc", "rksh",
     "scsh", "tcsh", "xonsh", "ysh",
@@ -47,12 +46,12 @@ impl Default for ShellSet {
 }
 
 impl ShellSet {
-    /// Says whether a shell of this set is in the other, too.
+    /// Returns whether the sets have a shell in common.
     pub(crate) fn meets(self, other: ShellSet) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Says whether every shell of this set is in the other.
+    /// Returns whether every shell of this set is in the other.
     pub(crate) fn is_within(self, other: ShellSet) -> bool {
         self.0 & !other.0 == 0
     }
@@ -69,8 +68,8 @@ impl ShellSet {
 
     /// Returns the shells that `program`, called by `name`, may be.
     ///
-    /// A name such as `sh` or `ksh` is a link on most systems, and its end tells which shell it is.
-    /// Where it does not, the line is held to the rules of all.
+    /// A name such as `sh` or `ksh` is a link on most systems, and the target's name identifies the
+    /// shell. If it does not, the rules of all shells apply.
     pub(crate) fn of(program: &OsStr, name: &str) -> Option<ShellSet> {
         let called = ShellSet::named(name)?;
         let real = real(program).map(|path| base_name(path.as_os_str()));
@@ -97,30 +96,31 @@ impl BitOr for ShellSet {
     }
 }
 
-/// Returns the file behind all links.
+/// Returns the target of all links.
 fn real(program: &OsStr) -> Option<PathBuf> {
     let path = Path::new(program);
     let found = match path.components().count() {
         1 => std::env::split_paths(&std::env::var_os("PATH")?)
-            .map(|folder| folder.join(path))
+            .map(|dir| dir.join(path))
             .find(|path| path.is_file())?,
         _ => path.to_owned(),
     };
     let real = std::fs::canonicalize(found).ok()?;
     // The `sh` of macOS is a program that runs the shell that this link names (sh(1) there).
     let chosen = Path::new("/private/var/select/sh");
-    match real == Path::new("/bin/sh") {
-        true => std::fs::canonicalize(chosen).ok().or(Some(real)),
-        false => Some(real),
+    if real == Path::new("/bin/sh") {
+        return std::fs::canonicalize(chosen).ok().or(Some(real));
     }
+    Some(real)
 }
 
+/// Returns the name of a shell without its directory, its version, `-static` and `.exe`.
 pub(crate) fn base_name(shell: &OsStr) -> String {
     let bytes = shell.as_encoded_bytes();
     let base = bytes.rsplit(|&b| b == b'/' || b == b'\\').next().unwrap_or(bytes);
     let mut base = String::from_utf8_lossy(base).into_owned();
     if base.to_ascii_lowercase().ends_with(".exe") {
-        // Windows does not tell `BASH.EXE` from `bash.exe`.
+        // On Windows, `BASH.EXE` and `bash.exe` are the same file.
         base.truncate(base.len() - 4);
         base.make_ascii_lowercase();
     }

@@ -1,8 +1,8 @@
-//! Command templates: turns a template with placeholders and the values of a job into the words
-//! that are started.
+//! Command templates: a template with placeholders and the values of a job become the program and
+//! the arguments to start.
 //!
-//! No value becomes shell code. In a line for a POSIX shell the values are positional parameters of
-//! `sh -c LINE`, and LINE depends only on the template and on the number of values. `gzip "{}"`
+//! No value becomes shell code. In a line for a POSIX shell, the values are positional parameters
+//! of `sh -c LINE`, and LINE depends only on the template and on the number of values. `gzip "{}"`
 //! becomes the line `gzip "${1}"`, started with the value as a separate argument. Pasting a quoted
 //! value into the line would fail inside double quotes, where quote characters have no effect.
 //!
@@ -10,11 +10,25 @@
 //! `"%MINDER_V1%"` and `$env:MINDER_V1`. The modules `windows::cmd` and `windows::powershell`
 //! explain where that is safe.
 //!
-//! # Three classes of places
+//! # Example
+//!
+//! ```
+//! use minder_template::{Job, Options, Template};
+//!
+//! let options = Options { shell: Some("/bin/sh".into()), ..Options::default() };
+//! let template = Template::parse(&["cp {} \"backup/{/}\"".into()], &options)?;
+//! let job = Job { columns: &["a/$(reboot).txt".into()], ..Job::default() };
+//! let argv = template.argv(&job)?;
+//! assert_eq!(argv[..3], ["/bin/sh", "-c", "cp \"$1\" \"backup/${2}\""]);
+//! assert_eq!(argv[3..], ["/bin/sh", "a/$(reboot).txt", "$(reboot).txt"]);
+//! # Ok::<(), minder_template::Error>(())
+//! ```
+//!
+//! # Where a value may stand
 //!
 //! **Promised**: the shell that minder starts never evaluates a value. This holds for dash, bash
-//! (also as `sh`), busybox, zsh, ksh93, mksh and yash, and for cmd and PowerShell, which have
-//! scanners of their own. The scanner accepts only places that are known to be safe:
+//! (also as `sh`), busybox, zsh, ksh93, mksh and yash. It holds for cmd and PowerShell, too, which
+//! have separate scanners. A scanner accepts only sites that are known to be safe:
 //!
 //! - `posix::builtins` lists for each shell the builtins that accept any text,
 //! - `posix::variables` the variables that may be assigned,
@@ -23,30 +37,30 @@
 //! - `posix::flow` follows values through variables.
 //!
 //! Everything else is refused, and so is every other shell, by name. The rules for `sh` are those
-//! of the shell behind its link (`kinds`), or those of all shells. yash replaces an argument that
-//! is not valid in its locale by an empty one, so it gets ASCII values only: a value is never
+//! of the shell that it links to (`kinds`), or those of all shells. yash replaces an argument that
+//! is not valid in its locale by an empty one. So it gets ASCII values only: a value is never
 //! changed.
 //!
-//! **Refused as a courtesy**: places that a known program evaluates (`programs`, `eval_commands`).
-//! Such a list is never complete.
+//! **Refused as a courtesy**: arguments that a known program evaluates (`programs`,
+//! `eval_commands`). Such a list is never complete.
 //!
 //! **Out of reach**: the next section lists what cannot be seen.
 //!
-//! With `--only` ([`ValueRules`]) the user states what values look like. They may then stand in
-//! places that would be refused, except where the scanner cannot follow the line.
+//! With `--only` ([`ValueRules`]), the user states what values look like. They may then stand where
+//! they would be refused, except where the scanner cannot parse the line.
 //!
 //! # Parameters and several values
 //!
-//! The line's own `$1`, `$@`, `$#`, `shift` and `set WORDS` are refused. With `sh -c` they would be
-//! empty; here they would read or replace values. Inside a function they belong to the function, so
-//! they are allowed, and placeholders are refused instead.
+//! `$1`, `$@`, `$#`, `shift` and `set WORDS` in a line are refused. In a plain `sh -c` they would
+//! be empty; here they would read or replace values. Inside a function they belong to the function,
+//! so they are allowed, and placeholders are refused instead.
 //!
-//! A job may have several values. A placeholder without a number stands for all of them: outside of
-//! quotes as separate words, `"$1" "$2"`, inside quotes separated by blanks, `"${1} ${2}"`. That
-//! moves the words after it, and an option's argument may become program text or a command: `awk -v
-//! x={} f`, `v={} cmd`, `env V={} cmd`. So a template is scanned again for each number of values up
-//! to four, and refused for the numbers with which a value could become code. More than four values
-//! are treated as four.
+//! A job may have several values. A placeholder without a number stands for all of them: as
+//! separate words outside of quotes, `"$1" "$2"`, and separated by spaces inside of them, `"${1}
+//! ${2}"`. That moves the words after it, and the argument of an option may become program text or
+//! a command: `awk -v x={} f`, `v={} cmd`, `env V={} cmd`. So a template is scanned again for each
+//! number of values up to four, and refused for a number with which a value could become code. More
+//! than four values are treated as four.
 //!
 //! The user may choose the spellings of placeholders. A placeholder that begins within a reserved
 //! word, a variable's name or another token of the shell is refused, and so is one directly after a
@@ -56,8 +70,8 @@
 //!
 //! - A program that evaluates its arguments or its input: a script that calls `eval`, a sourced
 //!   file that calls `shift`, `printf '%s' {} | sh`, `make X={}`, SQL.
-//! - A program of the user's that runs its arguments: with several values, `my-env V={} cmd` runs
-//!   the second one. `eval_commands` contains the programs that are known to do so.
+//! - An unknown program that runs its arguments: with several values, `my-env V={} cmd` runs the
+//!   second one. `eval_commands` contains the programs that are known to do so.
 //! - A value that begins with `-` may be read as an option: write `--` before it, or `./{}`, or use
 //!   `--no-dash-values`.
 //! - A command name that is an environment variable, `$CC`: it may be `eval`. A variable that the
@@ -93,6 +107,8 @@ mod template;
 mod template_line;
 mod value_rules;
 mod windows;
+mod word;
+mod word_list;
 
 #[cfg(test)]
 mod tests;

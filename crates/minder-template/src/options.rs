@@ -1,63 +1,63 @@
-//! How a template is read.
+//! The options of a template.
 
 use std::ffi::OsString;
 
 use crate::placeholder::set::PlaceholderSet;
 use crate::value_rules::ValueRules;
 
-/// How a template is read.
+/// The options of [`Template::parse`](crate::Template::parse).
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The placeholders.
-    pub lexicon: PlaceholderSet,
-    /// The shell of shell lines; [the system's](minder_os::system_paths::system_shell) if there is
-    /// none.
+    /// The placeholders that the template may contain.
+    pub placeholders: PlaceholderSet,
+    /// The shell of shell lines. The default is the shell of the operating system, `/bin/sh` or
+    /// `cmd.exe`.
     pub shell: Option<OsString>,
-    /// What is a shell line.
+    /// Which arguments form a shell line.
     pub form: Form,
-    /// What is repeated when a job has several arguments.
+    /// What the template repeats for each argument of a job.
     pub repeat: Repeat,
-    /// The words are run as they stand, whatever characters they hold.
+    /// The arguments are never a shell line, whatever characters they contain.
     pub quote: bool,
-    /// A column that the input has not is empty; otherwise it is an error.
+    /// A column that the job does not have is empty. Otherwise it is an error.
     pub missing_is_empty: bool,
-    /// A template without any placeholder gets the value as a last word.
+    /// A template without placeholders gets the value as its last argument.
     pub append: bool,
-    /// What values must be.
-    pub demand: ValueRules,
+    /// The rules that values must satisfy.
+    pub value_rules: ValueRules,
 }
 
-/// What is a shell line.
+/// Which arguments form a shell line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Form {
-    /// One word with blanks or shell characters; other words are run directly.
+    /// A single argument with spaces or shell characters. Other arguments run without a shell.
     #[default]
     Auto,
-    /// All words, joined by one blank.
+    /// All arguments, joined by spaces.
     Line,
 }
 
-/// What is repeated when a job has several arguments.
+/// What the template repeats for each argument of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Repeat {
-    /// The value: `a{}b` is `ax yb`.
+    /// The value: `a{}b` becomes `ax yb`.
     #[default]
     Joined,
-    /// The word that holds it, with its quotes: `a{}b` is `axb ayb`.
+    /// The word around the placeholder, with its quotes: `a{}b` becomes `axb ayb`.
     Context,
 }
 
 impl Default for Options {
     fn default() -> Options {
         Options {
-            lexicon: PlaceholderSet::default(),
+            placeholders: PlaceholderSet::default(),
             shell: None,
             form: Form::Auto,
             repeat: Repeat::Joined,
             quote: false,
             missing_is_empty: false,
             append: true,
-            demand: ValueRules::default(),
+            value_rules: ValueRules::default(),
         }
     }
 }

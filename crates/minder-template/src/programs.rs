@@ -1,50 +1,50 @@
-//! The programs that are known to read an argument as code: which argument, and what to write in
-//! its place.
+//! The programs that are known to read an argument as code: which argument, and what to write
+//! instead.
 //!
-//! A row is: names, where the code is, the cure. In a name, a `*` at its end stands for a version
-//! (`python*` is `python3.11`, too); a second word is the program's verb (`git rebase`). In a cure,
-//! `%` is the program. The rows come from the manuals of the programs. The list can never be whole:
-//! `minder help values` says so, and what `--only` is for.
+//! A rule has names, the position of the code, and a hint. A `*` at the end of a name stands for a
+//! version (`python*` includes `python3.11`). A second word in a name is a subcommand
+//! (`git rebase`). In a hint, `%` is the program. The rules come from the manuals of the programs.
+//! The list can never be complete: `minder help values` explains that, and `--only`.
 
-/// Where a program keeps its program text.
+/// The arguments of a program that are program text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Code {
-    /// A shell: the first operand after an option with `c`.
+pub(crate) enum ProgramTextRule {
+    /// The first operand after an option that contains `c`, as in shells.
     Shell,
-    /// In or after one of these options. `takes`: options with an argument. `anywhere`: also after
-    /// operands.
+    /// The argument of one of these options. `takes` are the other options that have arguments.
+    /// With `anywhere`, options may follow operands.
     Option { letters: &'static [u8], long: &'static [&'static str], takes: &'static [u8], anywhere: bool },
-    /// The first operand, unless an option `e` gave one or `f` names a file.
+    /// The first operand, unless an option `e` has the program text or `f` names a file.
     Operand { takes: &'static [u8] },
     /// Everything after the first operand.
     Remote { takes: &'static [u8] },
-    /// Every word.
+    /// Every argument.
     All,
-    /// A word that begins so.
+    /// An argument that begins with one of these.
     Starts(&'static [&'static str]),
 }
 
-/// A row of the table.
+/// A rule for some programs.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct ProgramRule {
     pub(crate) names: &'static [&'static str],
-    pub(crate) code: Code,
-    pub(crate) cure: &'static str,
+    pub(crate) code: ProgramTextRule,
+    pub(crate) hint: &'static str,
 }
 
-const fn row(names: &'static [&'static str], code: Code, cure: &'static str) -> Row {
-    Row { names, code, cure }
+const fn rule(names: &'static [&'static str], code: ProgramTextRule, hint: &'static str) -> ProgramRule {
+    ProgramRule { names, code, hint }
 }
 
-const fn option(letters: &'static [u8], takes: &'static [u8]) -> Code {
-    Code::Option { letters, long: &[], takes, anywhere: false }
+const fn option(letters: &'static [u8], takes: &'static [u8]) -> ProgramTextRule {
+    ProgramTextRule::Option { letters, long: &[], takes, anywhere: false }
 }
 
-const fn anywhere(letters: &'static [u8], long: &'static [&'static str]) -> Code {
-    Code::Option { letters, long, takes: b"", anywhere: true }
+const fn anywhere(letters: &'static [u8], long: &'static [&'static str]) -> ProgramTextRule {
+    ProgramTextRule::Option { letters, long, takes: b"", anywhere: true }
 }
 
-/// Where there is no way to hand a value over.
+/// For programs without a safe way to pass a value.
 const CHECK: &str = "check values with `--only REGEXP`";
 /// For programs that read their environment.
 const ENVIRONMENT: &str = "hand it over in the environment, `V={} % …`, or check values with `--only REGEXP`";
@@ -52,82 +52,88 @@ pub(crate) const SHELL: &str = "write `% -c '… \"$1\" …' % {}`";
 const SQL: &str =
     "write `printf 'SELECT :'\"'\"'v'\"'\"'' | % -v v={}`, or check values with `--only REGEXP`";
 const AWK: &str = "write `V={} % '… ENVIRON[\"V\"] …'` as a shell line, or check values with `--only REGEXP`";
-const SED: &str = "`head`, `tail` and --tag often do the same; else write `V={} awk '… ENVIRON[\"V\"] …'` as a shell line, or check \
-                   values with `--only REGEXP`";
-const SSH: &str = "send it on standard input, `printf '%s\\n' {} | ssh HOST 'read -r v; …'`, or check values with `--only REGEXP`";
+const SED: &str = "`head`, `tail` and --tag often do the same; else write `V={} awk '… ENVIRON[\"V\"] …'` as \
+                   a shell line, or check values with `--only REGEXP`";
+const SSH: &str = "send it on standard input, `printf '%s\\n' {} | ssh HOST 'read -r v; …'`, or check values \
+                   with `--only REGEXP`";
 
-/// See the module.
-pub(crate) const PROGRAMS: &[Row] = &[
-    row(
+/// The rules. Several rules may name the same program.
+pub(crate) const PROGRAMS: &[ProgramRule] = &[
+    rule(
         &[
             "sh", "bash*", "rbash", "dash", "ash", "ksh*", "rksh*", "mksh", "oksh", "lksh", "pdksh", "posh",
             "zsh*", "yash", "osh", "ysh", "hush",
         ],
-        Code::Shell,
+        ProgramTextRule::Shell,
         SHELL,
     ),
-    row(&["csh", "tcsh", "rc", "es", "elvish", "nu", "xonsh"], Code::Shell, ENVIRONMENT),
-    row(&["fish"], Code::Shell, "write `fish -c '… $argv[1] …' -- {}`"),
-    row(
+    rule(&["csh", "tcsh", "rc", "es", "elvish", "nu", "xonsh"], ProgramTextRule::Shell, ENVIRONMENT),
+    rule(&["fish"], ProgramTextRule::Shell, "write `fish -c '… $argv[1] …' -- {}`"),
+    rule(
         &["fish"],
-        Code::Option { letters: b"cC", long: &["command", "init-command"], takes: b"", anywhere: false },
+        ProgramTextRule::Option {
+            letters: b"cC",
+            long: &["command", "init-command"],
+            takes: b"",
+            anywhere: false,
+        },
         "write `fish -c '… $argv[1] …' -- {}`",
     ),
-    row(
+    rule(
         &["python*", "pypy*", "ipython*", "bpython", "sage"],
         option(b"c", b"mWXQ"),
         "write `% -c '… sys.argv[1] …' {}`",
     ),
-    row(&["perl*"], option(b"eE", b"I"), "write `perl -e '… $ARGV[0] …' -- {}`"),
-    row(&["raku"], option(b"e", b"I"), "write `raku -e '… @*ARGS[0] …' {}`"),
-    row(&["ruby*", "jruby", "truffleruby"], option(b"e", b"IrCEW"), "write `ruby -e '… ARGV[0] …' -- {}`"),
-    row(&["php*"], option(b"rRBE", b"cdztSf"), "write `php -r '… $argv[1] …' -- {}`"),
-    row(&["lua*", "luajit*", "texlua"], option(b"e", b"l"), ENVIRONMENT),
-    row(
+    rule(&["perl*"], option(b"eE", b"I"), "write `perl -e '… $ARGV[0] …' -- {}`"),
+    rule(&["raku"], option(b"e", b"I"), "write `raku -e '… @*ARGS[0] …' {}`"),
+    rule(&["ruby*", "jruby", "truffleruby"], option(b"e", b"IrCEW"), "write `ruby -e '… ARGV[0] …' -- {}`"),
+    rule(&["php*"], option(b"rRBE", b"cdztSf"), "write `php -r '… $argv[1] …' -- {}`"),
+    rule(&["lua*", "luajit*", "texlua"], option(b"e", b"l"), ENVIRONMENT),
+    rule(
         &["node*", "nodejs", "bun", "tsx", "ts-node"],
-        Code::Option { letters: b"ep", long: &["eval", "print"], takes: b"rC", anywhere: false },
+        ProgramTextRule::Option { letters: b"ep", long: &["eval", "print"], takes: b"rC", anywhere: false },
         "write `node -e '… process.argv[1] …' -- {}`",
     ),
-    row(&["deno eval", "deno repl"], Code::All, ENVIRONMENT),
-    row(
+    rule(&["deno eval", "deno repl"], ProgramTextRule::All, ENVIRONMENT),
+    rule(
         &["R", "Rscript", "julia", "elixir", "groovy", "ghc", "scala", "swift"],
         anywhere(b"eE", &["eval"]),
         ENVIRONMENT,
     ),
-    row(&["guile*", "racket"], anywhere(b"ce", &[]), ENVIRONMENT),
-    row(&["clojure", "clj", "bb"], anywhere(b"e", &["eval"]), ENVIRONMENT),
-    row(
+    rule(&["guile*", "racket"], anywhere(b"ce", &[]), ENVIRONMENT),
+    rule(&["clojure", "clj", "bb"], anywhere(b"e", &["eval"]), ENVIRONMENT),
+    rule(
         &["sbcl", "ccl", "ecl", "clisp", "octave*", "erl", "iex"],
         anywhere(b"", &["eval", "load-expression"]),
         ENVIRONMENT,
     ),
-    row(&["erl", "matlab"], anywhere(b"r", &["batch", "eval"]), ENVIRONMENT),
-    row(&["gnuplot", "osascript", "dc", "wish", "swipl"], anywhere(b"eg", &["expression"]), ENVIRONMENT),
-    row(&["expect"], anywhere(b"c", &[]), "write `expect -c '… [lindex $argv 0] …' -- {}`"),
-    row(&["emacs*", "emacsclient"], anywhere(b"", &["eval", "execute"]), ENVIRONMENT),
-    row(&["vi", "vim", "nvim", "ex", "view", "gvim"], anywhere(b"c", &["cmd"]), ENVIRONMENT),
-    row(&["vi", "vim", "nvim", "ex", "view", "gvim"], Code::Starts(&["+"]), ENVIRONMENT),
-    row(&["gdb", "lldb"], anywhere(b"o", &["ex", "eval-command", "iex", "one-line"]), ENVIRONMENT),
-    row(&["psql"], anywhere(b"c", &["command"]), SQL),
-    row(&["mysql", "mariadb"], anywhere(b"e", &["execute"]), CHECK),
-    row(&["duckdb"], anywhere(b"c", &["cmd"]), CHECK),
-    // `.param set` evaluates what it sets.
-    row(&["sqlite3"], Code::Remote { takes: b"" }, CHECK),
-    row(&["mongosh", "mongo"], anywhere(b"", &["eval"]), ENVIRONMENT),
-    row(
+    rule(&["erl", "matlab"], anywhere(b"r", &["batch", "eval"]), ENVIRONMENT),
+    rule(&["gnuplot", "osascript", "dc", "wish", "swipl"], anywhere(b"eg", &["expression"]), ENVIRONMENT),
+    rule(&["expect"], anywhere(b"c", &[]), "write `expect -c '… [lindex $argv 0] …' -- {}`"),
+    rule(&["emacs*", "emacsclient"], anywhere(b"", &["eval", "execute"]), ENVIRONMENT),
+    rule(&["vi", "vim", "nvim", "ex", "view", "gvim"], anywhere(b"c", &["cmd"]), ENVIRONMENT),
+    rule(&["vi", "vim", "nvim", "ex", "view", "gvim"], ProgramTextRule::Starts(&["+"]), ENVIRONMENT),
+    rule(&["gdb", "lldb"], anywhere(b"o", &["ex", "eval-command", "iex", "one-line"]), ENVIRONMENT),
+    rule(&["psql"], anywhere(b"c", &["command"]), SQL),
+    rule(&["mysql", "mariadb"], anywhere(b"e", &["execute"]), CHECK),
+    rule(&["duckdb"], anywhere(b"c", &["cmd"]), CHECK),
+    // `.param set` evaluates its value.
+    rule(&["sqlite3"], ProgramTextRule::Remote { takes: b"" }, CHECK),
+    rule(&["mongosh", "mongo"], anywhere(b"", &["eval"]), ENVIRONMENT),
+    rule(
         &["su", "runuser"],
         anywhere(b"c", &["command", "session-command"]),
         "write `% -c '… \"$1\"' - USER -- % {}`",
     ),
-    row(&["script", "flock", "sg"], anywhere(b"c", &["command"]), ENVIRONMENT),
-    row(&["nix-shell"], anywhere(b"", &["run", "command"]), ENVIRONMENT),
-    row(
+    rule(&["script", "flock", "sg"], anywhere(b"c", &["command"]), ENVIRONMENT),
+    rule(&["nix-shell"], anywhere(b"", &["run", "command"]), ENVIRONMENT),
+    rule(
         &["env"],
-        Code::Option { letters: b"S", long: &["split-string"], takes: b"uC", anywhere: false },
+        ProgramTextRule::Option { letters: b"S", long: &["split-string"], takes: b"uC", anywhere: false },
         "write the words without `-S`",
     ),
-    row(&["rsync"], anywhere(b"e", &["rsh", "rsync-path"]), CHECK),
-    row(
+    rule(&["rsync"], anywhere(b"e", &["rsh", "rsync-path"]), CHECK),
+    rule(
         &["tar", "gtar", "bsdtar"],
         anywhere(
             b"IF",
@@ -143,15 +149,19 @@ pub(crate) const PROGRAMS: &[Row] = &[
         ),
         CHECK,
     ),
-    row(&["split"], anywhere(b"", &["filter"]), "write `$FILE` in the filter, which split sets"),
-    row(&["sort"], anywhere(b"", &["compress-program"]), CHECK),
-    row(&["zip"], anywhere(b"", &["TT", "unzip-command"]), CHECK),
-    row(&["man"], anywhere(b"P", &["pager"]), CHECK),
-    row(&["nc", "ncat", "netcat"], anywhere(b"ec", &["exec", "sh-exec"]), CHECK),
-    row(&["socat"], Code::Starts(&["SYSTEM:", "EXEC:", "SHELL:", "system:", "exec:", "shell:"]), CHECK),
-    row(
+    rule(&["split"], anywhere(b"", &["filter"]), "write `$FILE` in the filter, which split sets"),
+    rule(&["sort"], anywhere(b"", &["compress-program"]), CHECK),
+    rule(&["zip"], anywhere(b"", &["TT", "unzip-command"]), CHECK),
+    rule(&["man"], anywhere(b"P", &["pager"]), CHECK),
+    rule(&["nc", "ncat", "netcat"], anywhere(b"ec", &["exec", "sh-exec"]), CHECK),
+    rule(
+        &["socat"],
+        ProgramTextRule::Starts(&["SYSTEM:", "EXEC:", "SHELL:", "system:", "exec:", "shell:"]),
+        CHECK,
+    ),
+    rule(
         &["git"],
-        Code::Starts(&[
+        ProgramTextRule::Starts(&[
             "alias.",
             "core.sshCommand=",
             "core.editor=",
@@ -171,9 +181,9 @@ pub(crate) const PROGRAMS: &[Row] = &[
         ]),
         CHECK,
     ),
-    row(&["git rebase"], anywhere(b"x", &["exec"]), CHECK),
-    row(&["git submodule", "git bisect"], Code::All, CHECK),
-    row(
+    rule(&["git rebase"], anywhere(b"x", &["exec"]), CHECK),
+    rule(&["git submodule", "git bisect"], ProgramTextRule::All, CHECK),
+    rule(
         &["git filter-branch"],
         anywhere(
             b"",
@@ -181,14 +191,14 @@ pub(crate) const PROGRAMS: &[Row] = &[
         ),
         ENVIRONMENT,
     ),
-    row(
+    rule(
         &["ssh", "autossh", "rsh", "slogin", "mosh", "pdsh", "sshpass"],
-        Code::Remote { takes: b"BbcDEeFIiJLlmOopPQRSWw" },
+        ProgramTextRule::Remote { takes: b"BbcDEeFIiJLlmOopPQRSWw" },
         SSH,
     ),
-    row(
+    rule(
         &["ssh", "scp", "sftp", "autossh"],
-        Code::Starts(&[
+        ProgramTextRule::Starts(&[
             "ProxyCommand",
             "-oProxyCommand",
             "LocalCommand",
@@ -197,18 +207,22 @@ pub(crate) const PROGRAMS: &[Row] = &[
         ]),
         CHECK,
     ),
-    row(
+    rule(
         &["adb shell", "vagrant ssh", "clush", "ansible", "gcloud compute", "lxc exec"],
         anywhere(b"abc", &["command", "args"]),
         CHECK,
     ),
-    row(&["adb shell"], Code::All, CHECK),
-    row(&["sbatch"], anywhere(b"", &["wrap"]), "put it into a script: `sbatch script {}`"),
-    row(&["npx", "npm exec", "npm x"], anywhere(b"c", &["call"]), ENVIRONMENT),
-    row(&["nodemon"], anywhere(b"x", &["exec"]), ENVIRONMENT),
-    row(&["entr"], Code::Option { letters: b"s", long: &[], takes: b"", anywhere: false }, ENVIRONMENT),
-    row(&["xterm", "urxvt", "rxvt", "screen"], anywhere(b"eX", &[]), ENVIRONMENT),
-    row(
+    rule(&["adb shell"], ProgramTextRule::All, CHECK),
+    rule(&["sbatch"], anywhere(b"", &["wrap"]), "put it into a script: `sbatch script {}`"),
+    rule(&["npx", "npm exec", "npm x"], anywhere(b"c", &["call"]), ENVIRONMENT),
+    rule(&["nodemon"], anywhere(b"x", &["exec"]), ENVIRONMENT),
+    rule(
+        &["entr"],
+        ProgramTextRule::Option { letters: b"s", long: &[], takes: b"", anywhere: false },
+        ENVIRONMENT,
+    ),
+    rule(&["xterm", "urxvt", "rxvt", "screen"], anywhere(b"eX", &[]), ENVIRONMENT),
+    rule(
         &[
             "tmux new",
             "tmux new-session",
@@ -224,46 +238,51 @@ pub(crate) const PROGRAMS: &[Row] = &[
             "tmux display-popup",
             "tmux send-keys",
         ],
-        Code::All,
+        ProgramTextRule::All,
         CHECK,
     ),
-    row(
+    rule(
         &["awk", "gawk", "mawk", "nawk", "original-awk", "goawk", "frawk"],
-        Code::Operand { takes: b"Fv" },
+        ProgramTextRule::Operand { takes: b"Fv" },
         AWK,
     ),
-    row(&["sed", "gsed", "ssed"], Code::Operand { takes: b"l" }, SED),
-    row(&["m4"], Code::Starts(&["-D", "--define"]), CHECK),
-    row(&["hyperfine", "concurrently", "at", "batch"], Code::All, ENVIRONMENT),
-    row(&["watch"], Code::All, CHECK),
-    row(&["eval"], Code::All, "leave `eval` out"),
-    row(
+    rule(&["sed", "gsed", "ssed"], ProgramTextRule::Operand { takes: b"l" }, SED),
+    rule(&["m4"], ProgramTextRule::Starts(&["-D", "--define"]), CHECK),
+    rule(&["hyperfine", "concurrently", "at", "batch"], ProgramTextRule::All, ENVIRONMENT),
+    rule(&["watch"], ProgramTextRule::All, CHECK),
+    rule(&["eval"], ProgramTextRule::All, "leave `eval` out"),
+    rule(
         &["parallel", "minder run", "minder parallel", "minder sem", "sem", "rush"],
-        Code::All,
-        "hand it to that run behind `:::` from a file or standard input, or check values with `--only REGEXP`",
+        ProgramTextRule::All,
+        "hand it to that run behind `:::` from a file or standard input, or check values with `--only \
+         REGEXP`",
     ),
-    row(&["powershell", "pwsh", "wsl"], Code::All, CHECK),
+    rule(&["powershell", "pwsh", "wsl"], ProgramTextRule::All, CHECK),
 ];
 
-/// The shell of Windows, which is one there only: elsewhere it is a program of the user's own.
-pub(crate) const WINDOWS: &[Row] = &[row(&["cmd"], Code::All, CHECK)];
+/// The rules for Windows only: elsewhere, `cmd` is some other program.
+pub(crate) const WINDOWS: &[ProgramRule] = &[rule(&["cmd"], ProgramTextRule::All, CHECK)];
 
-/// Commands that run the command in their own arguments; whatever follows them may be a program's
-/// name.
+/// Commands that run a command given in their arguments. Any word after them may be the name of a
+/// program.
 pub(crate) const WRAPPERS: &str = "\
-    - ! [ apptainer builtin bundle busybox bwrap catchsegv ccache chpst chronic chroot chrt command conda coproc dbus-run-session \
-    direnv distrobox doas docker dumb-init eatmydata entr env exec fakeroot fd fdfind find firejail flatpak flock gdb gosu ionice kubectl \
-    ltrace lxc mamba micromamba mosh mpirun nice nix nocorrect noglob nohup npx nsenter numactl parallel perf pipenv pixi \
-    pkexec podman poetry proot proxychains prun qrsh rlwrap runuser salloc schroot screen script setpriv setsid setuidgid singularity \
-    srun ssh ssh-agent sshpass stdbuf strace su su-exec sudo systemd-run taskset tcsh time timeout tini tmux toolbox torsocks toybox \
-    unbuffer unshare uv vagrant valgrind watch xargs xvfb-run yes";
+    - ! [ apptainer builtin bundle busybox bwrap catchsegv ccache chpst chronic chroot chrt \
+    command conda coproc dbus-run-session direnv distrobox doas docker dumb-init eatmydata entr \
+    env exec fakeroot fd fdfind find firejail flatpak flock gdb gosu ionice kubectl ltrace lxc \
+    mamba micromamba mosh mpirun nice nix nocorrect noglob nohup npx nsenter numactl parallel \
+    perf pipenv pixi pkexec podman poetry proot proxychains prun qrsh rlwrap runuser salloc \
+    schroot screen script setpriv setsid setuidgid singularity srun ssh ssh-agent sshpass stdbuf \
+    strace su su-exec sudo systemd-run taskset tcsh time timeout tini tmux toolbox torsocks \
+    toybox unbuffer unshare uv vagrant valgrind watch xargs xvfb-run yes";
 
-/// Wrappers whose operands may well be several, whatever follows them.
+/// Wrappers for which several values are ordinary operands.
 pub(crate) const GATHERERS: &str = "find fd fdfind gdb yes";
 
-/// Commands that run none of their arguments: a program's name among them is text.
+/// Commands that run none of their arguments: the name of a program among them is text.
 pub(crate) const PLAIN: &str = "\
-    : [ apt apt-get basename brew cargo cat cd chmod chown cmp comm cp curl cut dd df diff dirname dnf du echo egrep export expr false \
-    fgrep file fold git go grep gunzip gzip head hg install jq kill less ln locate logger ls make man md5sum mkdir mktemp more mv nl \
-    npm od pacman paste pgrep pip pip3 pkill printf ps pwd realpath rg rm rmdir rsync scp seq sha1sum sha256sum shellcheck sleep sort \
-    stat svn systemctl tac tail tar tee test touch tr true type uniq unzip wc wget whatis whence whereis which yarn yum zcat zip";
+    : [ apt apt-get basename brew cargo cat cd chmod chown cmp comm cp curl cut dd df diff \
+    dirname dnf du echo egrep export expr false fgrep file fold git go grep gunzip gzip head hg \
+    install jq kill less ln locate logger ls make man md5sum mkdir mktemp more mv nl npm od \
+    pacman paste pgrep pip pip3 pkill printf ps pwd realpath rg rm rmdir rsync scp seq sha1sum \
+    sha256sum shellcheck sleep sort stat svn systemctl tac tail tar tee test touch tr true type \
+    uniq unzip wc wget whatis whence whereis which yarn yum zcat zip";

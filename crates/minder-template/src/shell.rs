@@ -1,4 +1,4 @@
-//! Which shells there are, what each is called with, and which one is meant.
+//! Shells: their arguments, their quoting, and which one runs a line.
 
 use std::ffi::{OsStr, OsString};
 
@@ -7,50 +7,50 @@ use crate::job::Invocation;
 use crate::kinds::{ShellSet, base_name};
 use crate::placeholder::set::PlaceholderSet;
 
-/// The deepest nesting of commands and expansions that is followed.
+/// The maximum nesting of commands and expansions.
 pub(crate) const NESTING_MAX: usize = 64;
 
-/// How a shell quotes, and how values get to it.
+/// How a shell quotes, and how it receives values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// POSIX quoting; values are positional parameters.
+    /// POSIX quoting. Values are positional parameters.
     Posix,
-    /// The shell of Windows; values are variables that it expands itself.
+    /// cmd.exe. Values are environment variables that it expands before it parses the line.
     Cmd,
-    /// PowerShell of any age; values are variables of the environment.
+    /// PowerShell of any version. Values are environment variables.
     PowerShell,
 }
 
-/// A shell that is known.
+/// A shell.
 #[derive(Debug, Clone)]
 pub(crate) struct Shell {
     pub(crate) program: OsString,
-    /// Its name without folder, version and `.exe`.
+    /// Its name without directory, version and `.exe`.
     pub(crate) name: String,
     pub(crate) dialect: Dialect,
-    /// Which POSIX shells it may be; `None` if it is none that is known.
+    /// Which POSIX shells it may be, or `None` if it is unknown or not a POSIX shell.
     pub(crate) kinds: Option<ShellSet>,
 }
 
 const POWERSHELL: [&str; 2] = ["pwsh", "powershell"];
 
-/// What `cmd.exe` is called with: no commands of the registry's before ours, the quotes around the
-/// line taken off and nothing else, no second kind of variable (`cmd /?`).
+/// The options of `cmd.exe`: `/d` runs no AutoRun command of the registry, `/s` removes the quotes
+/// around the line and nothing else, `/v:off` disables delayed expansion (`cmd /?`).
 const CMD: [&str; 4] = ["/d", "/s", "/v:off", "/c"];
 
-/// The longest line that cmd takes, in UTF-16 units, before and after variables are expanded
+/// The maximum length of a line for cmd, in UTF-16 units, before and after it expands variables
 /// ("Command prompt line string limitation", learn.microsoft.com).
 pub(crate) const CMD_LINE_MAX: usize = 8191;
 
-/// Whether this shell is known to quote as POSIX shells do.
+/// Returns whether this is a known shell that quotes as POSIX shells do.
 pub fn is_posix(shell: &OsStr) -> bool {
     dialect(&base_name(shell)) == Some(Dialect::Posix)
 }
 
-/// The shell that is asked for; else that of the system.
+/// Returns the requested shell, or that of the operating system.
 pub(crate) fn shell(asked: Option<&OsStr>) -> Shell {
     let program = match asked {
-        // By its name alone it is the system's, wherever PATH may lead.
+        // `cmd` without a directory is the one of the operating system, whatever PATH contains.
         Some(asked) if !(is_windows() && names_cmd(asked)) => asked.to_owned(),
         _ => minder_os::system_paths::system_shell().into_os_string(),
     };
@@ -77,14 +77,14 @@ fn names_cmd(shell: &OsStr) -> bool {
 }
 
 impl Shell {
-    /// Refuses a shell that values cannot be handed to, and one that this system has not.
+    /// Refuses a shell that is unknown, or that this operating system does not have.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let Shell { name, .. } = self;
         if dialect(name).is_none() || (self.dialect == Dialect::Posix && self.kinds.is_none()) {
             let own = if is_windows() { "cmd, pwsh, powershell, " } else { "" };
             let text = format!(
-                "`{name}` is no shell that is known to keep values from becoming code: use `--shell` with {own}sh, dash, bash, \
-                 busybox, zsh, ksh, mksh or yash, or give the command as several words"
+                "`{name}` is no shell that is known to keep values from becoming code: use `--shell` with \
+                 {own}sh, dash, bash, busybox, zsh, ksh, mksh or yash, or give the command as several words"
             );
             return Err(Error::new(ErrorKind::Shell, text));
         }
@@ -97,7 +97,7 @@ impl Shell {
         Ok(())
     }
 
-    /// The words that the shell is started with; behind them comes the line.
+    /// Returns the program and its options. The line follows them.
     pub(crate) fn head(&self) -> Vec<OsString> {
         let flags: &[&str] = match self.dialect {
             Dialect::Cmd => &CMD,
@@ -109,17 +109,18 @@ impl Shell {
         [self.program.clone()].into_iter().chain(flags).collect()
     }
 
-    /// How many bytes a line may have, if the shell takes less than the system.
+    /// Returns the maximum length of a line in bytes, if it is lower than that of the operating
+    /// system.
     pub(crate) fn bytes_max(&self) -> Option<usize> {
         (self.dialect == Dialect::Cmd).then_some(CMD_LINE_MAX)
     }
 
-    /// What runs this line, which the user answers for.
+    /// Returns the command that runs this line. The caller is responsible for its content.
     pub(crate) fn invocation(&self, line: &OsStr) -> Result<Invocation, Error> {
-        let mut call = Invocation { words: self.head(), ..Invocation::default() };
+        let mut invocation = Invocation { argv: self.head(), ..Invocation::default() };
         if self.dialect != Dialect::Cmd {
-            call.words.push(line.to_owned());
-            return Ok(call);
+            invocation.argv.push(line.to_owned());
+            return Ok(invocation);
         }
         if line.as_encoded_bytes().iter().any(|byte| b"\r\n".contains(byte)) {
             return Err(Error::new(ErrorKind::Value, MORE_LINES));
@@ -128,23 +129,36 @@ impl Shell {
         if units > CMD_LINE_MAX {
             return Err(Error::new(ErrorKind::Value, too_long(units)));
         }
-        call.tail = Some(quoted(line));
-        Ok(call)
+        invocation.raw_tail = Some(quoted(line));
+        Ok(invocation)
     }
 }
 
-pub(crate) const MORE_LINES: &str =
-    "the command has more than one line, and cmd reads one: join commands with `&`, or put them into a file";
+impl Invocation {
+    /// Returns the command that runs `line` unchanged, with `shell` or with the shell of the
+    /// operating system. The caller is responsible for its content.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Value`] if the shell is `cmd.exe` and `line` contains a line end or is too
+    /// long.
+    pub fn of_line(shell: Option<&OsStr>, line: &OsStr) -> Result<Invocation, Error> {
+        self::shell(shell).invocation(line)
+    }
+}
 
-/// Says that a line is longer than cmd takes.
+pub(crate) const MORE_LINES: &str = "the command has more than one line, and cmd reads one: join commands \
+                                     with `&`, or put them into a file";
+
+/// Returns the message for a line that is too long for cmd.
 pub(crate) fn too_long(units: usize) -> String {
     format!(
-        "the line has {units} characters with its values, and cmd takes {CMD_LINE_MAX}: give the command as several words, \
-         or each job fewer arguments"
+        "the line has {units} characters with its values, and cmd takes {CMD_LINE_MAX}: give the command as \
+         several words, or each job fewer arguments"
     )
 }
 
-/// The line as cmd takes the quotes off it: one at each end, whatever stands between.
+/// Returns the line between two quotes. `cmd /s` removes the first and the last quote.
 pub(crate) fn quoted(line: &OsStr) -> OsString {
     let mut tail = OsString::from("\"");
     tail.push(line);
@@ -152,30 +166,33 @@ pub(crate) fn quoted(line: &OsStr) -> OsString {
     tail
 }
 
-/// How many UTF-16 units a text of these bytes has, lone surrogates counted.
+/// Returns the length of a text in UTF-16 units. The bytes may encode lone surrogates.
 pub(crate) fn units(text: &[u8]) -> usize {
     let continues = |byte: &&u8| (0x80..0xc0).contains(*byte);
     text.len() - text.iter().filter(continues).count() + text.iter().filter(|byte| **byte >= 0xf0).count()
 }
 
-/// Says whether a template's only word is a line for this shell: something beside placeholders is
-/// not plain.
+/// Returns whether the only argument of a template is a line for this shell: it contains a
+/// character that is not plain, outside of placeholders.
 ///
-/// To cmd, `^` and `%` mean something and a backslash does not: `C:\tools\x.exe` is a program. So
-/// is a whole path of one with blanks, as Windows is full of them.
-pub(crate) fn is_line(word: &[u8], lexicon: &PlaceholderSet, dialect: Dialect) -> bool {
+/// For cmd, `^` and `%` are special and a backslash is plain: `C:\tools\x.exe` is a program. So is
+/// the absolute path of a program with spaces, which is common on Windows.
+pub(crate) fn is_line(argument: &[u8], placeholders: &PlaceholderSet, dialect: Dialect) -> bool {
     let plain: &[u8] = match dialect {
         Dialect::Cmd => b"_-./:@+\\~#$[]{}",
         _ => b"_-./:@%+,^",
     };
-    if dialect == Dialect::Cmd && is_path(word) {
+    if dialect == Dialect::Cmd && is_program_path(argument) {
         return false;
     }
     let mut at = 0;
-    while at < word.len() {
-        match lexicon.at(&word[at..]) {
+    while at < argument.len() {
+        match placeholders.placeholder_at(&argument[at..]) {
             Some((_, length)) => at += length,
-            None if word[at].is_ascii_alphanumeric() || plain.contains(&word[at]) || !word[at].is_ascii() => {
+            None if argument[at].is_ascii_alphanumeric()
+                || plain.contains(&argument[at])
+                || !argument[at].is_ascii() =>
+            {
                 at += 1
             }
             None => return true,
@@ -184,12 +201,12 @@ pub(crate) fn is_line(word: &[u8], lexicon: &PlaceholderSet, dialect: Dialect) -
     false
 }
 
-/// Whether this is the path of one program and nothing else: from a drive or a server on, with one
-/// `.exe` or `.com`, at its end.
-fn is_path(word: &[u8]) -> bool {
-    let drive = word.first().is_some_and(u8::is_ascii_alphabetic) && word[1..].starts_with(b":\\");
-    let rest = match word {
-        _ if drive => &word[3..],
+/// Returns whether this is an absolute path of one program and nothing else. It begins with a drive
+/// or a server, and contains one `.exe` or `.com`, at its end.
+fn is_program_path(path: &[u8]) -> bool {
+    let drive = path.first().is_some_and(u8::is_ascii_alphabetic) && path[1..].starts_with(b":\\");
+    let rest = match path {
+        _ if drive => &path[3..],
         [b'\\', b'\\', rest @ ..] => rest,
         _ => return false,
     };

@@ -1,12 +1,11 @@
-//! How many bytes a job's arguments take, before it is made.
+//! Upper bounds for the length of a command, before its job exists.
 
 use std::ffi::OsStr;
 
-use crate::placeholder::expression::{DefinitionPart, Placeholder, Source};
-use crate::placeholder::transform::Transform;
+use crate::placeholder::expression::{DefinitionPart, Placeholder, Source, ValueForm};
 
-/// The bytes that the words of a job take at most, each with the byte that ends it, while arguments
-/// are added.
+/// An upper bound for the bytes of a job's arguments, each with its terminating byte, while
+/// arguments are added.
 ///
 /// ```
 /// use minder_template::{Options, Template};
@@ -20,11 +19,12 @@ use crate::placeholder::transform::Transform;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Size {
     count: usize,
-    /// What is there once, and what is there for each argument.
+    /// The bytes that occur once.
     pub(crate) once: usize,
+    /// The bytes that occur for each argument.
     pub(crate) each: usize,
-    /// The same for what the last arguments add: which ones they are is known at the end only, so
-    /// this is the most.
+    /// The same two for placeholders that count from the last argument. Which argument they read is
+    /// known only when all are added, so these are the maxima over all arguments.
     last: usize,
     last_each: usize,
 }
@@ -35,7 +35,7 @@ impl Size {
         self.count
     }
 
-    /// Counts one more argument, and what it adds.
+    /// Adds one more argument that costs `cost`.
     pub(crate) fn add(&mut self, cost: Size) {
         self.count += 1;
         self.once += cost.once;
@@ -44,9 +44,9 @@ impl Size {
         self.last_each = self.last_each.max(cost.last_each);
     }
 
-    /// The bytes so far.
+    /// Returns the bound for the arguments so far.
     pub fn bytes(&self) -> usize {
-        // Without any argument, what would be repeated may stand there once.
+        // Without an argument, text that is repeated for each argument may occur once.
         self.once + self.last + self.count.max(1) * (self.each + self.last_each)
     }
 
@@ -54,46 +54,51 @@ impl Size {
         self.once + self.each + self.last + self.last_each
     }
 
-    pub(crate) fn constant(&mut self, repeated: bool, bytes: usize) {
-        if repeated { self.each += bytes } else { self.once += bytes }
+    /// Adds bytes that occur once, or for each argument if `repeated`.
+    pub(crate) fn add_bytes(&mut self, repeated: bool, bytes: usize) {
+        if repeated {
+            self.each += bytes;
+        } else {
+            self.once += bytes;
+        }
     }
 }
 
-/// The length of a job's command as it is written: its words with a blank between them, and one
-/// byte that ends it.
+/// The length of a job's command as the user would type it: arguments separated by spaces, and one
+/// terminating byte.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CommandLength {
-    /// What is there once. The blank behind the last argument, which is not there, is taken off.
+    /// The bytes that occur once, minus the spaces after the last arguments, which are not written.
     pub once: usize,
-    /// What each argument adds beside itself: blanks, and what stands around it in words that are
-    /// repeated.
+    /// The bytes that each argument adds besides itself: spaces, and the text around it in parts
+    /// that are repeated.
     pub each: usize,
-    /// How often each argument is there.
+    /// How often the command contains each argument.
     pub times: usize,
 }
 
 impl CommandLength {
-    /// Adds places at which arguments stand one behind the other.
-    pub(crate) fn joined(&mut self, places: usize) {
-        self.each += places;
-        self.once = self.once.saturating_sub(places);
+    /// Counts `sites` at which the arguments follow each other, separated by spaces.
+    pub(crate) fn add_joined(&mut self, sites: usize) {
+        self.each += sites;
+        self.once = self.once.saturating_sub(sites);
     }
 
-    /// What one more argument adds.
+    /// Returns the bytes that one more argument adds.
     pub fn cost(&self, argument: &OsStr) -> usize {
         (argument.len() * self.times + self.each).max(1)
     }
 }
 
-/// The place of an argument that may be any column.
-pub(crate) const ANY: usize = usize::MAX;
+/// The index of an argument that may be any column.
+pub(crate) const ANY_COLUMN: usize = usize::MAX;
 
 /// The digits of the largest number of a job.
-const NUMBER_MAX: usize = 20;
+const NUMBER_LEN_MAX: usize = 20;
 
 impl DefinitionPart {
-    /// Adds what an argument and its place, from 0, cost here; without one, what is there anyway.
-    /// `outer`: what a placeholder without a number takes.
+    /// Adds the bytes of `argument` and its index, counted from 0. Without an argument, adds the
+    /// bytes that occur anyway. `outer` is the source for placeholders without a number.
     pub(crate) fn measure(
         &self,
         argument: Option<(usize, &OsStr)>,
@@ -102,7 +107,7 @@ impl DefinitionPart {
         size: &mut Size,
     ) {
         match self {
-            DefinitionPart::Text(text) if argument.is_none() => size.constant(repeated, text.len()),
+            DefinitionPart::Text(text) if argument.is_none() => size.add_bytes(repeated, text.len()),
             DefinitionPart::Text(_) => {}
             DefinitionPart::Value(placeholder) => placeholder.measure(argument, repeated, outer, size),
         }
@@ -119,26 +124,29 @@ impl Placeholder {
         size: &mut Size,
     ) {
         let source = if self.source == Source::Each { outer } else { self.source };
-        if let Transform::Own(pieces) = self.cut {
-            let each = source == Source::Each;
-            if each && argument.is_none() {
-                size.each += 1;
+        let transform = match self.form {
+            ValueForm::Transformed(transform) => transform,
+            ValueForm::Defined(parts) => {
+                let each = source == Source::Each;
+                if each && argument.is_none() {
+                    size.each += 1;
+                }
+                for part in parts {
+                    part.measure(argument, repeated || each, source, size);
+                }
+                return;
             }
-            for piece in pieces {
-                piece.measure(argument, repeated || each, source, size);
-            }
-            return;
-        }
-        let bytes = |value: &OsStr| self.cut.apply(value.as_encoded_bytes()).len();
+        };
+        let bytes = |value: &OsStr| transform.apply(value.as_encoded_bytes()).len();
         match (source, argument) {
             (Source::Each, Some((_, value))) => size.once += bytes(value) + 1,
-            (Source::Nth(n), Some((nth, value))) if nth == ANY || n as usize - 1 == nth => {
-                size.constant(repeated, bytes(value))
+            (Source::Nth(n), Some((nth, value))) if nth == ANY_COLUMN || n as usize - 1 == nth => {
+                size.add_bytes(repeated, bytes(value))
             }
             (Source::Last(_), Some((_, value))) if repeated => size.last_each += bytes(value),
             (Source::Last(_), Some((_, value))) => size.last += bytes(value),
             (Source::Each | Source::Nth(_) | Source::Last(_), None) | (_, Some(_)) => {}
-            (_, None) => size.constant(repeated, NUMBER_MAX),
+            (_, None) => size.add_bytes(repeated, NUMBER_LEN_MAX),
         }
     }
 }

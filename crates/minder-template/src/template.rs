@@ -12,35 +12,39 @@ use crate::value_rules::ValueRules;
 use crate::windows::env_vars;
 use crate::{direct, display, shell};
 
-/// A command with places for values, parsed once and expanded for every job.
+/// A command with placeholders, parsed once and expanded for every job.
 #[derive(Debug, Clone)]
 pub struct Template {
-    body: TemplateKind,
-    demand: ValueRules,
+    kind: TemplateKind,
+    value_rules: ValueRules,
     lenient: bool,
 }
 
 #[derive(Debug, Clone)]
 enum TemplateKind {
+    /// A command without a shell.
     Direct(direct::DirectCommand),
+    /// A line for a POSIX shell.
     Shell(line::Line),
-    /// A line whose values come by the environment.
+    /// A line whose values are in environment variables.
     Environment(env_vars::Line),
-    /// The job's arguments are the line, for this shell.
+    /// The arguments of the job are the line, and this shell runs it.
     Script(shell::Shell),
 }
 
 impl Template {
-    /// Parses what stands before `:::`.
+    /// Parses a command line.
     ///
-    /// One word with blanks or shell characters is a shell line; several words, or one plain word,
-    /// are run directly. A template without any placeholder gets the value appended as a last
-    /// word. [`Options`] change both.
+    /// A single argument with spaces or shell characters is a shell line. Several arguments, or one
+    /// plain argument, are a program and its arguments. Without a placeholder, the value is
+    /// appended as the last argument. [`Options`] change both.
     ///
     /// # Errors
     ///
-    /// When there is no command, when the line cannot be followed exactly (an open quote, an
-    /// unknown shell), and when a placeholder stands where its value would become code.
+    /// - [`ErrorKind::Syntax`] if the command is missing, or if the line cannot be parsed exactly
+    ///   (an unclosed quote, a missing `fi`);
+    /// - [`ErrorKind::Shell`] if the shell is unknown;
+    /// - [`ErrorKind::Refused`] if a placeholder stands where its value would become code.
     ///
     /// ```
     /// use minder_template::{Job, Options, Template};
@@ -53,82 +57,85 @@ impl Template {
     /// assert_eq!(template.display(&job), "gzip -9 <'a b.log' >\"a b.gz\"");
     /// # Ok::<(), minder_template::Error>(())
     /// ```
-    pub fn parse(words: &[OsString], options: &Options) -> Result<Template, Error> {
-        let body = match words {
+    pub fn parse(arguments: &[OsString], options: &Options) -> Result<Template, Error> {
+        let kind = match arguments {
             [] => return Err(Error::new(ErrorKind::Syntax, "no command is given")),
-            _ if options.quote => TemplateKind::Direct(direct::DirectCommand::parse(words, options)?),
-            _ if options.form == Form::Line => line(&words.join(OsStr::new(" ")), options)?,
-            [word] if is_line(word, options) => line(word, options)?,
-            _ => TemplateKind::Direct(direct::DirectCommand::parse(words, options)?),
+            _ if options.quote => TemplateKind::Direct(direct::DirectCommand::parse(arguments, options)?),
+            _ if options.form == Form::Line => line(&arguments.join(OsStr::new(" ")), options)?,
+            [argument] if is_line(argument, options) => line(argument, options)?,
+            _ => TemplateKind::Direct(direct::DirectCommand::parse(arguments, options)?),
         };
-        Ok(Template { body, demand: options.demand.clone(), lenient: options.missing_is_empty })
+        Ok(Template { kind, value_rules: options.value_rules.clone(), lenient: options.missing_is_empty })
     }
 
-    /// A template without a command: each job's arguments are a line for the shell, as whoever asks
-    /// for this knows.
+    /// Returns a template without a command: the arguments of each job are a line for the shell.
+    /// The caller is responsible for their content.
     pub fn script(shell: Option<&OsStr>) -> Template {
         Template {
-            body: TemplateKind::Script(shell::shell(shell)),
-            demand: ValueRules::default(),
+            kind: TemplateKind::Script(shell::shell(shell)),
+            value_rules: ValueRules::default(),
             lenient: false,
         }
     }
 
-    /// Takes a text with placeholders that is no command, such as a tag. Its only word is the text,
-    /// several values joined by a blank.
-    pub fn text(word: &OsString, options: &Options) -> Template {
+    /// Parses a text with placeholders that is not a command, such as a tag. It expands to one
+    /// argument, in which several values are separated by spaces.
+    pub fn text(text: &OsString, options: &Options) -> Template {
         Template {
-            body: TemplateKind::Direct(direct::DirectCommand::text(word, options)),
-            demand: ValueRules::default(),
+            kind: TemplateKind::Direct(direct::DirectCommand::text(text, options)),
+            value_rules: ValueRules::default(),
             lenient: options.missing_is_empty,
         }
     }
 
-    /// Expands the template for one job: the program first, then its arguments.
+    /// Expands the template for one job: the program, then its arguments.
     ///
-    /// A shell line depends on the number of the job's arguments, never on what they are. One for
-    /// `cmd.exe` or PowerShell also depends on which are empty; it is the last word here, and
-    /// its values are in the variables of [`invocation`](Self::invocation).
+    /// A line for a POSIX shell depends on the number of arguments, never on their text. A line for
+    /// `cmd.exe` or PowerShell also depends on which arguments are empty. It is the last element
+    /// here, and its values are in [`Invocation::variables`].
     ///
     /// # Errors
     ///
-    /// When a placeholder asks for a column that the input has not, or for the number of jobs and
-    /// the job does not say it; when with so many arguments a value would become code, or one
-    /// value is needed; when a value that is used holds a NUL byte, or what the shell cannot be
-    /// handed.
+    /// - [`ErrorKind::Column`] if a placeholder reads a column that the job does not have;
+    /// - [`ErrorKind::Total`] if a placeholder needs [`Job::total`] and it is `None`;
+    /// - [`ErrorKind::Refused`] if a value would become code with this number of arguments, or if
+    ///   the template takes exactly one value there;
+    /// - [`ErrorKind::Nul`] if a value contains a NUL byte;
+    /// - [`ErrorKind::Value`] if the shell cannot receive a value, if the line is too long for
+    ///   cmd.exe, or if a value breaks [`Options::value_rules`].
     pub fn argv(&self, job: &Job<'_>) -> Result<Vec<OsString>, Error> {
-        let Invocation { mut words, tail, .. } = self.invocation(job)?;
-        words.extend(tail);
-        Ok(words)
+        let Invocation { mut argv, raw_tail, .. } = self.invocation(job)?;
+        argv.extend(raw_tail);
+        Ok(argv)
     }
 
-    /// Expands the template for one job: all that it is started with.
+    /// Expands the template for one job, with the environment variables of its line.
     ///
     /// # Errors
     ///
     /// As [`argv`](Self::argv).
     pub fn invocation(&self, job: &Job<'_>) -> Result<Invocation, Error> {
-        if !self.demand.is_empty() {
-            self.demand.check(job, &mut self.placeholders(), self.lenient)?;
+        if !self.value_rules.is_empty() {
+            self.value_rules.check(job, &mut self.placeholders(), self.lenient)?;
         }
-        let words = match &self.body {
-            TemplateKind::Direct(words) => words.argv(job)?,
+        let argv = match &self.kind {
+            TemplateKind::Direct(command) => command.argv(job)?,
             TemplateKind::Shell(line) => line.argv(job)?,
             TemplateKind::Environment(line) => return line.invocation(job),
             TemplateKind::Script(shell) => return script(shell, job),
         };
-        Ok(Invocation { words, ..Invocation::default() })
+        Ok(Invocation { argv, ..Invocation::default() })
     }
 
-    /// The size of a job without any argument, to which arguments are added.
+    /// Returns the size of a job without arguments, for [`add_argument`](Self::add_argument).
     pub fn size(&self) -> Size {
         let mut size = Size::default();
         self.measure(None, &mut size);
         size
     }
 
-    /// The bytes that the words of [`argv`](Self::argv) take at most, each with the byte that ends
-    /// it.
+    /// Returns an upper bound for the bytes of [`argv`](Self::argv), each element with its
+    /// terminating byte.
     pub fn size_of(&self, columns: &[OsString]) -> usize {
         let mut size = self.size();
         for column in columns {
@@ -137,127 +144,128 @@ impl Template {
         size.bytes()
     }
 
-    /// Adds an argument to the size of a job.
+    /// Adds one more argument to the size of a job.
     pub fn add_argument(&self, size: &mut Size, argument: &OsStr) {
         let mut cost = Size::default();
         self.measure(Some((size.count(), argument)), &mut cost);
         size.add(cost);
     }
 
-    /// The bytes of a job without any argument; with [`cost`](Self::cost), a plain reckoning in
-    /// place of a [`Size`].
+    /// Returns an upper bound for the bytes of a job without arguments. Together with
+    /// [`cost`](Self::cost), it is a simpler bound than a [`Size`].
     pub fn base(&self) -> usize {
         self.size().bytes()
     }
 
-    /// What one more argument adds at most, whichever column it is. Where a word is repeated and
-    /// also asks for a column by its number, that column counts once.
+    /// Returns an upper bound for the bytes that one more argument adds, whichever column it is. If
+    /// a repeated part of the template also reads a column by its number, that column counts once.
     pub fn cost(&self, argument: &OsStr) -> usize {
         let mut cost = Size::default();
-        self.measure(Some((size::ANY, argument)), &mut cost);
+        self.measure(Some((size::ANY_COLUMN, argument)), &mut cost);
         self.size().each + cost.sum()
     }
 
     fn measure(&self, argument: Option<(usize, &OsStr)>, size: &mut Size) {
-        match &self.body {
-            TemplateKind::Direct(words) => words.measure(argument, size),
+        match &self.kind {
+            TemplateKind::Direct(command) => command.measure(argument, size),
             TemplateKind::Shell(line) => line.measure(argument, size),
             TemplateKind::Environment(line) => line.measure(argument, size),
             TemplateKind::Script(_) => (),
         }
     }
 
-    /// Says whether the template asks for the number of jobs, [`Job::total`].
+    /// Returns whether a placeholder reads the number of all jobs, [`Job::total`].
     pub fn needs_total(&self) -> bool {
         let counts = |source| matches!(source, Source::Total | Source::PaddedNumber);
         self.placeholders().any(|placeholder| placeholder.any(&counts))
     }
 
-    /// Whether there is any placeholder.
+    /// Returns whether the template contains a placeholder.
     pub fn has_placeholders(&self) -> bool {
         self.placeholders().next().is_some()
     }
 
-    /// How long a job's command is as it is written.
+    /// Returns the length of a job's command as the user would type it.
     pub fn lengths(&self) -> CommandLength {
-        match &self.body {
-            TemplateKind::Direct(words) => words.lengths(),
+        match &self.kind {
+            TemplateKind::Direct(command) => command.lengths(),
             TemplateKind::Shell(line) => line.lengths(),
             TemplateKind::Environment(line) => line.lengths(),
             TemplateKind::Script(_) => CommandLength { times: 1, each: 1, once: 0 },
         }
     }
 
-    /// How many arguments a job may have at most: a shell line refers to each, and has an end.
+    /// Returns the maximum number of arguments of a job. A shell line refers to each argument, and
+    /// its length is limited.
     pub fn arguments_max(&self) -> usize {
-        match &self.body {
+        match &self.kind {
             TemplateKind::Shell(line) => line.arguments_max(),
             TemplateKind::Environment(line) => line.arguments_max(),
             TemplateKind::Direct(_) | TemplateKind::Script(_) => usize::MAX,
         }
     }
 
-    /// How many bytes a job's line may have with its values, where its shell takes less than the
-    /// system.
+    /// Returns the maximum length in bytes of a job's line with its values, if the shell has a
+    /// lower limit than the operating system.
     pub fn bytes_max(&self) -> Option<usize> {
-        match &self.body {
+        match &self.kind {
             TemplateKind::Environment(line) => line.bytes_max(),
             TemplateKind::Script(shell) => shell.bytes_max(),
             _ => None,
         }
     }
 
-    /// The largest column number that the template asks for, `{3}`; 0 if there is none. `{-3}` does
-    /// not count.
+    /// Returns the largest column number in the template, 3 for `{3}`, or 0 if there is none.
+    /// `{-3}` does not count.
     pub fn max_column(&self) -> u32 {
         self.placeholders().map(Placeholder::max_column).max().unwrap_or(0)
     }
 
     fn placeholders(&self) -> Box<dyn Iterator<Item = Placeholder> + '_> {
-        match &self.body {
-            TemplateKind::Direct(words) => Box::new(words.placeholders()),
+        match &self.kind {
+            TemplateKind::Direct(command) => Box::new(command.placeholders()),
             TemplateKind::Shell(line) => Box::new(line.placeholders()),
             TemplateKind::Environment(line) => Box::new(line.placeholders()),
             TemplateKind::Script(_) => Box::new(std::iter::empty()),
         }
     }
 
-    /// Says whether a shell runs the command.
+    /// Returns whether a shell runs the command.
     pub fn is_shell(&self) -> bool {
-        !matches!(self.body, TemplateKind::Direct(_))
+        !matches!(self.kind, TemplateKind::Direct(_))
     }
 
-    /// Says whether every job runs the same program.
+    /// Returns whether every job runs the same program.
     pub fn has_fixed_program(&self) -> bool {
-        match &self.body {
-            TemplateKind::Direct(words) => words.has_fixed_program(),
+        match &self.kind {
+            TemplateKind::Direct(command) => command.has_fixed_program(),
             _ => true,
         }
     }
 
-    /// The program that every job runs, if it is the same one.
+    /// Returns the program that every job runs, if it is the same one.
     pub fn program(&self) -> Option<OsString> {
-        match &self.body {
-            TemplateKind::Direct(words) => words.program(),
+        match &self.kind {
+            TemplateKind::Direct(command) => command.program(),
             TemplateKind::Shell(line) => line.head().into_iter().next(),
             TemplateKind::Environment(line) => line.head().into_iter().next(),
             TemplateKind::Script(shell) => shell.head().into_iter().next(),
         }
     }
 
-    /// Writes the job's command on one line, control characters escaped; for messages.
+    /// Returns the job's command on one line for messages. Control characters are escaped.
     pub fn display_escaped(&self, job: &Job<'_>) -> String {
         let mut out = String::new();
         display::text(self.display(job).as_bytes(), &mut out);
         out
     }
 
-    /// Writes the job's command as a person would type it: pasted into any POSIX shell, it does the
-    /// same. A line end in a value or in the template is one in what is written. (Lines for cmd
-    /// and PowerShell are for reading, with all control characters escaped.)
+    /// Returns the job's command as the user would type it. Pasted into any POSIX shell, it has the
+    /// same effect. It contains the line ends of values and template. (Commands for cmd and
+    /// PowerShell are for reading only, and all control characters are escaped.)
     pub fn display(&self, job: &Job<'_>) -> String {
-        match &self.body {
-            TemplateKind::Direct(words) => words.display(job),
+        match &self.kind {
+            TemplateKind::Direct(command) => command.display(job),
             TemplateKind::Shell(line) => line.display(job),
             TemplateKind::Environment(line) => line.display(job),
             TemplateKind::Script(_) => display::line(job.columns.join(OsStr::new(" ")).into_encoded_bytes()),
@@ -265,10 +273,10 @@ impl Template {
     }
 }
 
-/// Whether a template's only word is a shell line.
-fn is_line(word: &OsStr, options: &Options) -> bool {
+/// Returns whether the only argument of a template is a shell line.
+fn is_line(argument: &OsStr, options: &Options) -> bool {
     let shell = shell::shell(options.shell.as_deref());
-    shell::is_line(word.as_encoded_bytes(), &options.lexicon, shell.dialect)
+    shell::is_line(argument.as_encoded_bytes(), &options.placeholders, shell.dialect)
 }
 
 fn line(line: &OsStr, options: &Options) -> Result<TemplateKind, Error> {

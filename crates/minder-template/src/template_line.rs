@@ -1,30 +1,30 @@
-//! A line as it was written, with the places of its placeholders.
+//! A shell line of a template, and the sites of its placeholders.
 
 use std::ops::Range;
 
 use crate::placeholder::expression::Placeholder;
-use crate::posix::scan::PlaceholderSite;
+use crate::placeholder::site::PlaceholderSite;
 use crate::size::{CommandLength, Size};
 
-/// See the module.
+/// A shell line as the user wrote it, with the sites of its placeholders in ascending order.
 #[derive(Debug, Clone)]
 pub(crate) struct TemplateLine {
     pub(crate) text: Vec<u8>,
-    pub(crate) seen: Vec<PlaceholderSite>,
+    pub(crate) sites: Vec<PlaceholderSite>,
     /// The words that are repeated for each argument.
     pub(crate) spans: Vec<Range<usize>>,
 }
 
 /// A part of a line.
-pub(crate) enum Part<'a> {
+pub(crate) enum LineFragment<'a> {
     Text(&'a [u8]),
-    /// A placeholder, which of those seen it is, and the arguments that it takes.
+    /// A placeholder, its index in `sites`, and the indices of the arguments that it stands for.
     Value(&'a PlaceholderSite, usize, Range<usize>),
 }
 
 impl TemplateLine {
     pub(crate) fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
-        self.seen.iter().map(|seen| seen.placeholder)
+        self.sites.iter().map(|site| site.placeholder)
     }
 
     /// Adds the bytes of the line without any argument. A reference to an argument takes at most
@@ -32,10 +32,9 @@ impl TemplateLine {
     pub(crate) fn measure(&self, reference_max: usize, size: &mut Size) {
         size.once += self.text.len() + 1;
         size.each += self.spans.iter().map(|span| span.len() + 1).sum::<usize>();
-        for seen in &self.seen {
-            let repeated =
-                seen.placeholder.repeats() || self.spans.iter().any(|span| span.contains(&seen.at));
-            size.constant(repeated, reference_max);
+        for site in &self.sites {
+            let in_span = self.spans.iter().any(|span| span.contains(&site.at));
+            size.add_bytes(site.placeholder.repeats() || in_span, reference_max);
             // Without any argument, the reference becomes a pair of quotes.
             size.once += 2;
         }
@@ -43,66 +42,72 @@ impl TemplateLine {
 
     /// See [`crate::template::Template::lengths`].
     pub(crate) fn lengths(&self) -> CommandLength {
-        let each = self.seen.iter().filter(|seen| seen.placeholder.repeats());
-        let (times, written) = each.fold((0, 0), |(times, written), seen| (times + 1, written + seen.length));
+        let mut times = 0;
+        let mut placeholder_bytes = 0;
+        for site in self.sites.iter().filter(|site| site.placeholder.repeats()) {
+            times += 1;
+            placeholder_bytes += site.length;
+        }
         let mut lengths = CommandLength { once: self.text.len() + 1, times, ..CommandLength::default() };
         if self.spans.is_empty() {
-            lengths.once -= written;
-            lengths.joined(times);
+            lengths.once -= placeholder_bytes;
+            lengths.add_joined(times);
         } else {
-            // In repeated words stand all placeholders of every argument.
+            // All placeholders for each argument are in repeated words.
             let spans: usize = self.spans.iter().map(|span| span.len()).sum();
             lengths.once -= spans;
-            lengths.each = spans.saturating_sub(written);
-            lengths.joined(self.spans.len());
+            lengths.each = spans.saturating_sub(placeholder_bytes);
+            lengths.add_joined(self.spans.len());
         }
         lengths
     }
 
-    /// Whether nothing is joined to a placeholder.
-    pub(crate) fn is_word(&self, seen: &PlaceholderSite) -> bool {
-        let ends = |byte: Option<&u8>| byte.is_none_or(|b| b" \t\n;&|()".contains(b));
-        let before = seen.at.checked_sub(1).and_then(|at| self.text.get(at));
-        ends(before) && ends(self.text.get(seen.at + seen.length))
+    /// Returns whether the placeholder is a whole word.
+    pub(crate) fn is_word(&self, site: &PlaceholderSite) -> bool {
+        let is_boundary = |byte: Option<&u8>| byte.is_none_or(|b| b" \t\n;&|()".contains(b));
+        let before = site.at.checked_sub(1).and_then(|at| self.text.get(at));
+        is_boundary(before) && is_boundary(self.text.get(site.at + site.length))
     }
 
-    /// Whether a redirection follows, whose number the value could be.
-    pub(crate) fn is_before_redirection(&self, seen: &PlaceholderSite) -> bool {
-        matches!(self.text.get(seen.at + seen.length), Some(b'<' | b'>'))
+    /// Returns whether a redirection follows the placeholder. A value of digits would become its
+    /// descriptor.
+    pub(crate) fn is_before_redirection(&self, site: &PlaceholderSite) -> bool {
+        matches!(self.text.get(site.at + site.length), Some(b'<' | b'>'))
     }
 
-    /// Whether a placeholder stands beside text that the shell reads as more than text, so that a
-    /// plain value could be read with it: `$x{}`, `{1..{}}`, `~{}`, `{}=x`.
-    pub(crate) fn is_joined(&self, seen: &PlaceholderSite) -> bool {
-        let ends = |byte: &u8| b" \t\n;&|()<>'\"".contains(byte);
-        let soft =
+    /// Returns whether the shell reads the text around the placeholder as more than text, so that
+    /// even a plain value could become part of an expansion: `$x{}`, `{1..{}}`, `~{}`, `{}=x`.
+    pub(crate) fn is_joined(&self, site: &PlaceholderSite) -> bool {
+        let is_boundary = |byte: &u8| b" \t\n;&|()<>'\"".contains(byte);
+        let is_inert =
             |byte: &u8| byte.is_ascii_alphanumeric() || b"_./,:@%+-=".contains(byte) || !byte.is_ascii();
-        let value =
-            |at: usize| self.seen.iter().find(|other| (other.at..other.at + other.length).contains(&at));
-        let after = seen.at + seen.length;
-        let mut at = seen.at;
-        while at > 0 && !ends(&self.text[at - 1]) {
-            match value(at - 1) {
+        let site_around =
+            |at: usize| self.sites.iter().find(|other| (other.at..other.at + other.length).contains(&at));
+        let after = site.at + site.length;
+        let mut at = site.at;
+        while at > 0 && !is_boundary(&self.text[at - 1]) {
+            match site_around(at - 1) {
                 Some(other) => at = other.at,
-                None if soft(&self.text[at - 1]) => at -= 1,
+                None if is_inert(&self.text[at - 1]) => at -= 1,
                 None => return true,
             }
         }
         let mut at = after;
-        while at < self.text.len() && !ends(&self.text[at]) {
-            match value(at) {
+        while at < self.text.len() && !is_boundary(&self.text[at]) {
+            match site_around(at) {
                 Some(other) => at = other.at + other.length,
-                None if soft(&self.text[at]) && self.text[at] != b'=' => at += 1,
+                None if is_inert(&self.text[at]) && self.text[at] != b'=' => at += 1,
                 None => return true,
             }
         }
-        // A function's name.
+        // `name(` defines a function.
         self.text.get(at) == Some(&b'(')
     }
 
-    /// Whether a variable's name stands right before a placeholder, which a value could go on with.
-    pub(crate) fn is_behind_name(&self, seen: &PlaceholderSite) -> bool {
-        let before = &self.text[..seen.at];
+    /// Returns whether a variable's name ends directly before the placeholder. The value could
+    /// extend that name.
+    pub(crate) fn follows_variable_name(&self, site: &PlaceholderSite) -> bool {
+        let before = &self.text[..site.at];
         let name =
             before.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
         let special = before.last().is_some_and(|byte| b"?!$#@*-".contains(byte));
@@ -110,42 +115,46 @@ impl TemplateLine {
         (special || name > 0) && at > 0 && before[at - 1] == b'$'
     }
 
-    /// Goes through the line: its text, and its placeholders with the arguments that each takes.
-    pub(crate) fn walk<'a>(&'a self, count: usize, visit: &mut dyn FnMut(Part<'a>)) {
-        let mut seen = 0;
+    /// Visits the fragments of the line for a job with `count` arguments.
+    pub(crate) fn walk<'a>(&'a self, count: usize, visit: &mut dyn FnMut(LineFragment<'a>)) {
+        let mut site = 0;
         let mut at = 0;
-        // Without any argument nothing is repeated: the word stays, as it is.
+        // Without any argument nothing is repeated: the word stays as it is.
         for span in self.spans.iter().filter(|_| count > 0) {
-            seen = self.walk_part(at..span.start, seen, 0..count, visit);
-            let first = seen;
+            site = self.walk_range(at..span.start, site, 0..count, visit);
+            let first = site;
             for nth in 0..count {
                 if nth > 0 {
-                    visit(Part::Text(b" "));
+                    visit(LineFragment::Text(b" "));
                 }
-                seen = self.walk_part(span.clone(), first, nth..nth + 1, visit);
+                site = self.walk_range(span.clone(), first, nth..nth + 1, visit);
             }
             at = span.end;
         }
-        self.walk_part(at..self.text.len(), seen, 0..count, visit);
+        self.walk_range(at..self.text.len(), site, 0..count, visit);
     }
 
-    fn walk_part<'a>(
+    /// Visits the fragments of a range, whose first site is `first`. Returns the first site after
+    /// the range.
+    fn walk_range<'a>(
         &'a self,
-        part: Range<usize>,
+        range: Range<usize>,
         first: usize,
         arguments: Range<usize>,
-        visit: &mut dyn FnMut(Part<'a>),
+        visit: &mut dyn FnMut(LineFragment<'a>),
     ) -> usize {
-        let mut at = part.start;
+        let mut at = range.start;
         let mut next = first;
-        while let Some(seen) = self.seen.get(next).filter(|seen| seen.at < part.end) {
-            visit(Part::Text(&self.text[at..seen.at]));
-            let arguments = if seen.placeholder.repeats() { arguments.clone() } else { 0..1 };
-            visit(Part::Value(seen, next, arguments));
-            at = seen.at + seen.length;
+        while let Some(site) = self.sites.get(next)
+            && site.at < range.end
+        {
+            visit(LineFragment::Text(&self.text[at..site.at]));
+            let arguments = if site.placeholder.repeats() { arguments.clone() } else { 0..1 };
+            visit(LineFragment::Value(site, next, arguments));
+            at = site.at + site.length;
             next += 1;
         }
-        visit(Part::Text(&self.text[at..part.end]));
+        visit(LineFragment::Text(&self.text[at..range.end]));
         next
     }
 }

@@ -1,4 +1,4 @@
-//! Tables: a template, and the line that it becomes or the reason why not.
+//! Tables of templates, with the line that each becomes or the reason for its refusal.
 
 use std::ffi::OsString;
 
@@ -10,7 +10,7 @@ mod plus;
 mod powershell;
 mod several;
 
-/// The POSIX shell by name: the system's own may be another.
+/// Options with a POSIX shell, since the default shell may be another one.
 fn posix() -> Options {
     Options { shell: Some("/bin/sh".into()), ..Options::default() }
 }
@@ -23,8 +23,8 @@ fn parse_with(line: &str, shell: &str) -> Result<Template, Error> {
     Template::parse(&[line.into()], &Options { shell: Some(shell.into()), ..Options::default() })
 }
 
-fn direct(words: &[&str]) -> Result<Template, Error> {
-    Template::parse(&words.iter().map(OsString::from).collect::<Vec<_>>(), &posix())
+fn direct(arguments: &[&str]) -> Result<Template, Error> {
+    Template::parse(&arguments.iter().map(OsString::from).collect::<Vec<_>>(), &posix())
 }
 
 fn argv(template: &Template, columns: &[&str]) -> Result<Vec<String>, Error> {
@@ -34,7 +34,7 @@ fn argv(template: &Template, columns: &[&str]) -> Result<Vec<String>, Error> {
 }
 
 #[track_caller]
-fn becomes(template: &str, line: &str, values: &[&str]) {
+fn assert_line(template: &str, line: &str, values: &[&str]) {
     let parsed = parse(template).unwrap_or_else(|e| panic!("{template}: {e}"));
     assert!(parsed.is_shell(), "{template}");
     let one = values == ["a/b.c two"];
@@ -46,14 +46,14 @@ fn becomes(template: &str, line: &str, values: &[&str]) {
 }
 
 #[track_caller]
-fn refused(template: &str, part: &str) {
+fn assert_refused(template: &str, part: &str) {
     for shell in ["/bin/sh", "/usr/bin/bash"] {
-        refused_with(template, shell, part);
+        assert_refused_by(template, shell, part);
     }
 }
 
 #[track_caller]
-fn refused_with(template: &str, shell: &str, part: &str) {
+fn assert_refused_by(template: &str, shell: &str, part: &str) {
     match parse_with(template, shell) {
         Ok(parsed) => panic!("{template} is accepted: {parsed:?}"),
         Err(error) => {
@@ -65,7 +65,7 @@ fn refused_with(template: &str, shell: &str, part: &str) {
 }
 
 #[test]
-fn values_enter_as_parameters() {
+fn values_become_positional_parameters() {
     let all = "a/b.c two";
     for (template, line) in [
         ("echo {}", r#"echo "$1""#),
@@ -120,22 +120,22 @@ fn values_enter_as_parameters() {
         ("[ {} -gt 3 ] && echo", r#"[ "$1" -gt 3 ] && echo"#),
         ("export X={} && env", r#"export X="$1" && env"#),
     ] {
-        becomes(template, line, &[all]);
+        assert_line(template, line, &[all]);
     }
-    becomes("a {1} {2} {1}", r#"a "$1" "$2" "$1""#, &["a/b.c", "two"]);
-    becomes("a {1.} {1/} {1//} {1/.}", r#"a "$1" "$2" "$3" "$4""#, &["a/b", "b.c", "a", "b"]);
-    becomes("a '{#}' \"{%}\"", r#"a ''"$1"'' "${2}""#, &["7", "2"]);
+    assert_line("a {1} {2} {1}", r#"a "$1" "$2" "$1""#, &["a/b.c", "two"]);
+    assert_line("a {1.} {1/} {1//} {1/.}", r#"a "$1" "$2" "$3" "$4""#, &["a/b", "b.c", "a", "b"]);
+    assert_line("a '{#}' \"{%}\"", r#"a ''"$1"'' "${2}""#, &["7", "2"]);
 }
 
 #[test]
-fn more_than_nine_parameters_need_braces() {
+fn parameters_after_the_ninth_have_braces() {
     let template = "a {1} {2} {1.} {2.} {1/} {2/} {1//} {2//} {#} {%} '{%}'";
     let line = r#"a "$1" "$2" "$3" "$4" "$5" "$6" "$7" "$8" "$9" "${10}" ''"${10}"''"#;
-    becomes(template, line, &["a/b.c", "two", "a/b", "two", "b.c", "two", "a", ".", "7", "2"]);
+    assert_line(template, line, &["a/b.c", "two", "a/b", "two", "b.c", "two", "a", ".", "7", "2"]);
 }
 
 #[test]
-fn a_value_without_a_place_is_the_last_word_of_the_last_command() {
+fn value_is_appended_to_last_command_without_placeholder() {
     for (template, line) in [
         ("gzip -9", r#"gzip -9 "$1""#),
         ("gzip -9 \n", "gzip -9 \"$1\" \n"),
@@ -146,7 +146,7 @@ fn a_value_without_a_place_is_the_last_word_of_the_last_command() {
         ("a | b\\ ", "a | b\\  \"$1\""),
         ("cat <<E -\nx\nE\n", "cat <<E - \"$1\"\nx\nE\n"),
     ] {
-        becomes(template, line, &["a/b.c two"]);
+        assert_line(template, line, &["a/b.c two"]);
     }
     for template in [
         "x=1",
@@ -157,13 +157,13 @@ fn a_value_without_a_place_is_the_last_word_of_the_last_command() {
         "# only",
         "if a; then b; fi",
     ] {
-        refused(template, "not clear where the value belongs");
+        assert_refused(template, "not clear where the value belongs");
     }
-    refused("gzip \\", "ends in a backslash");
+    assert_refused("gzip \\", "ends in a backslash");
 }
 
 #[test]
-fn a_value_is_refused_where_it_would_be_evaluated() {
+fn placeholder_is_refused_where_shell_evaluates() {
     for (template, part) in [
         ("echo `basename {}`", "backticks"),
         ("echo \"`basename '{}'`\"", "backticks"),
@@ -221,7 +221,7 @@ fn a_value_is_refused_where_it_would_be_evaluated() {
         (". <(echo {})", "runs"),
         ("coproc cat {}", "`coproc`"),
     ] {
-        refused(template, part);
+        assert_refused(template, part);
     }
     for (template, part) in [
         ("[[ {} -eq 1 ]]", "arithmetic"),
@@ -230,14 +230,14 @@ fn a_value_is_refused_where_it_would_be_evaluated() {
         ("[[ $(wc -l < {}) -gt 3 ]]", "arithmetic"),
         ("x={}; [[ $x -gt 3 ]]", "evaluates variables"),
     ] {
-        refused_with(template, "bash", part);
+        assert_refused_by(template, "bash", part);
     }
-    refused_with("[[ -f {} ]]", "/bin/sh", "no part of POSIX sh");
+    assert_refused_by("[[ -f {} ]]", "/bin/sh", "no part of POSIX sh");
     assert!(parse_with("[[ {} =~ ^(a|b)$ && ! -f {} ]]", "bash").is_ok());
 }
 
 #[test]
-fn a_value_is_refused_in_program_text() {
+fn placeholder_is_refused_in_program_text() {
     for command in [
         "eval \"echo {}\"",
         "eval {}",
@@ -292,12 +292,12 @@ fn a_value_is_refused_in_program_text() {
         "'s'h -c 'a {}'",
         "tar --to-command='a {}' -xf y",
     ] {
-        refused(command, "the program text of");
+        assert_refused(command, "the program text of");
     }
 }
 
 #[test]
-fn a_value_is_refused_in_program_text_without_a_shell_too() {
+fn placeholder_is_refused_in_program_text_without_shell() {
     for words in [
         &["sh", "-c", "echo {}"][..],
         &["env", "A=1", "bash", "-c", "{}"],
@@ -316,23 +316,23 @@ fn a_value_is_refused_in_program_text_without_a_shell_too() {
 }
 
 #[test]
-fn the_lines_own_parameters_are_refused() {
+fn positional_parameters_of_the_line_are_refused() {
     for name in ["$1", "$@", "$*", "$#", "${1}", "${1:-x}", "${#}", "${#@}", "${@:1}", "${!1}", "${!#}"] {
-        refused(&format!("echo {name} {{}}"), "would be minder's own parameter");
-        refused(&format!("echo \"{name}\" {{}}"), "would be minder's own parameter");
+        assert_refused(&format!("echo {name} {{}}"), "would be minder's own parameter");
+        assert_refused(&format!("echo \"{name}\" {{}}"), "would be minder's own parameter");
         assert!(parse(&format!("echo '{name}' {{}}")).is_ok());
         assert!(parse(&format!("echo \"\\{name}\" {{}}")).is_ok() || name.contains("{1}"));
     }
-    refused("echo `echo $1` {}", "own parameter");
-    refused("echo {}; shift", "own parameters");
-    refused("set -- a; echo {}", "own parameters");
-    refused("set $x; echo {}", "own parameters");
-    refused("getopts ab x; echo {}", "own parameters");
-    refused("for x do echo {}; done", "own parameters");
+    assert_refused("echo `echo $1` {}", "own parameter");
+    assert_refused("echo {}; shift", "own parameters");
+    assert_refused("set -- a; echo {}", "own parameters");
+    assert_refused("set $x; echo {}", "own parameters");
+    assert_refused("getopts ab x; echo {}", "own parameters");
+    assert_refused("for x do echo {}; done", "own parameters");
 }
 
 #[test]
-fn what_cannot_be_followed_is_refused_and_named() {
+fn line_that_cannot_be_parsed_is_refused_with_reason() {
     for (template, part) in [
         ("echo {} 'abc", "a single quote is opened at character 9"),
         ("echo {} \"abc", "a double quote is opened at character 9"),
@@ -357,10 +357,10 @@ fn what_cannot_be_followed_is_refused_and_named() {
         ("echo {}; done", "no command is open"),
         ("alias a=b; a {}", "`alias`"),
     ] {
-        refused(template, part);
+        assert_refused(template, part);
     }
     let deep = "$(".repeat(200);
-    refused(&format!("echo {deep}"), "deep");
+    assert_refused(&format!("echo {deep}"), "deep");
     for shell in ["fish", "csh", "tcsh", "posh", "oksh", "rc"] {
         let error = parse_with("echo {}", shell).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Shell);
@@ -387,10 +387,10 @@ fn what_cannot_be_followed_is_refused_and_named() {
     ] {
         assert!(parse_with("echo {}", shell).is_ok(), "{shell}");
     }
-    refused_with("echo ={}", "zsh", "begins with `=`");
+    assert_refused_by("echo ={}", "zsh", "begins with `=`");
     for template in ["[ {} -eq 1 ]", "printf '%d' {}", "exit {}", "sleep {} ;"] {
         assert!(parse_with(template, "bash").is_ok(), "{template}");
-        refused_with(
+        assert_refused_by(
             template,
             "mksh",
             if template.starts_with("printf") { "more than text" } else { "evaluate" },
@@ -399,7 +399,7 @@ fn what_cannot_be_followed_is_refused_and_named() {
 }
 
 #[test]
-fn words_are_run_directly() {
+fn several_arguments_run_without_shell() {
     for (words, expected) in [
         (&["gzip"][..], &["gzip", "a b.c"][..]),
         (&["gzip", "-9"], &["gzip", "-9", "a b.c"]),
@@ -421,7 +421,7 @@ fn words_are_run_directly() {
 }
 
 #[test]
-fn a_missing_column_and_a_nul_byte_are_named() {
+fn argv_fails_for_missing_column_and_nul_byte() {
     let error = argv(&parse("echo {9}").unwrap(), &["a"]).unwrap_err();
     assert_eq!(error.to_string(), "`{9}` asks for a ninth column, the input has 1");
     let error = argv(&direct(&["echo", "{8.}", "{}"]).unwrap(), &["a", "b"]).unwrap_err();
@@ -432,7 +432,7 @@ fn a_missing_column_and_a_nul_byte_are_named() {
 }
 
 #[test]
-fn a_job_is_shown_as_a_person_would_write_it() {
+fn display_is_what_a_user_would_type() {
     for (template, value, shown) in [
         ("gzip -9 {}", "a.log", "gzip -9 a.log"),
         ("gzip -9 {}", "a b", "gzip -9 'a b'"),

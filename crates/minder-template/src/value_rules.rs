@@ -1,4 +1,4 @@
-//! What the user asks of values before they are used: `--only`, `--no-dash-values`.
+//! Rules that values must satisfy: `--only`, `--no-dash-values`.
 
 use std::sync::Arc;
 
@@ -9,25 +9,27 @@ use crate::error::{Error, ErrorKind};
 use crate::job::Job;
 use crate::placeholder::expression::Placeholder;
 
-/// See the module. By default every value is taken.
+/// Rules that values must satisfy before they are used. The default accepts every value.
 #[derive(Debug, Clone, Default)]
 pub struct ValueRules {
     only: Option<Arc<Regex>>,
-    /// The expression as it was written.
-    written: String,
+    /// The text of the regular expression.
+    pattern: String,
     no_dash: bool,
 }
 
 impl ValueRules {
-    /// Takes the values that match `only` from their start to their end, and, with `no_dash`, that
-    /// do not begin with `-`.
+    /// Returns rules that accept values that match the regular expression `only` as a whole. With
+    /// `no_dash`, a value, and any part of it that a placeholder extracts, must not begin with `-`.
+    ///
+    /// The user vouches for values that match `only`: they may stand where they are code.
     ///
     /// # Errors
     ///
-    /// When `only` is no regular expression.
+    /// If `only` is an invalid regular expression.
     pub fn new(only: Option<&str>, no_dash: bool) -> Result<ValueRules, Error> {
         let compile = |text: &str| {
-            // On its own first: `a)(b` is none, and would be one in parentheses.
+            // First without parentheses: `a)(b` is invalid, and would be valid inside of them.
             RegexBuilder::new(text)
                 .build()
                 .and_then(|_| RegexBuilder::new(&format!(r"\A(?:{text})\z")).build())
@@ -35,7 +37,7 @@ impl ValueRules {
         let only = only.map(|text| compile(text).map(|regex| (regex, text.to_owned()))).transpose();
         match only {
             Ok(None) => Ok(ValueRules { no_dash, ..ValueRules::default() }),
-            Ok(Some((regex, written))) => Ok(ValueRules { only: Some(Arc::new(regex)), written, no_dash }),
+            Ok(Some((regex, pattern))) => Ok(ValueRules { only: Some(Arc::new(regex)), pattern, no_dash }),
             Err(error) => {
                 let why = error.to_string();
                 let why =
@@ -45,13 +47,12 @@ impl ValueRules {
         }
     }
 
-    /// Says whether the user answers for what values are, so that they may stand where they are
-    /// code.
-    pub(crate) fn is_harmless(&self) -> bool {
+    /// Returns whether the user vouches for the values, so that they may stand where they are code.
+    pub(crate) fn trusts_values(&self) -> bool {
         self.only.is_some()
     }
 
-    /// Refuses a job whose values are not as they must be.
+    /// Refuses a job with a value that breaks a rule.
     pub(crate) fn check(
         &self,
         job: &Job<'_>,
@@ -61,7 +62,7 @@ impl ValueRules {
         if let Some(only) = &self.only {
             for column in job.columns {
                 if !only.is_match(column.as_encoded_bytes()) {
-                    return Err(fail(column, &format!("does not match `--only {}`", self.written)));
+                    return Err(fail(column, &format!("does not match `--only {}`", self.pattern)));
                 }
             }
         }
@@ -71,7 +72,7 @@ impl ValueRules {
         if let Some(column) = job.columns.iter().find(|column| begins_with_dash(column)) {
             return Err(fail(column, DASH));
         }
-        // A part may begin so where the whole does not: `{/}` of `a/-x`.
+        // A part may begin with `-` even if the value does not: `{/}` of `a/-x`.
         for placeholder in placeholders {
             for nth in 0..if placeholder.repeats() { job.columns.len() } else { 1 } {
                 let mut part = std::ffi::OsString::new();
@@ -84,7 +85,7 @@ impl ValueRules {
         Ok(())
     }
 
-    /// Says whether there is nothing to look at.
+    /// Returns whether the rules accept every value.
     pub(crate) fn is_empty(&self) -> bool {
         self.only.is_none() && !self.no_dash
     }

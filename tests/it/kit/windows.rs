@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::windows::io::{AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHandle};
 use std::os::windows::process::ExitStatusExt;
-use std::process::{ExitStatus, Output};
+use std::process::Output;
 use std::time::Duration;
 
 use minder::{Command, ExitStatus, Stdio};
@@ -63,7 +63,7 @@ pub(crate) fn said_by(command: &mut Command) -> Output {
     let stdout = read(child.take_stdout());
     let stderr = complaints.join().expect("a thread");
     let code = child.wait().expect("its end").status.code().expect("an exit code");
-    Output { status: ExitStatus::from_raw(code.cast_unsigned()), stdout, stderr }
+    Output { status: std::process::ExitStatus::from_raw(code.cast_unsigned()), stdout, stderr }
 }
 
 /// One end of a pipe, as a file.

@@ -2,12 +2,12 @@
 //! shell evaluates them.
 //!
 //! The promise: the shell that minder starts never evaluates a value. Each line is parsed here; one
-//! that is accepted runs in each of its shells in an empty folder, and no file `MARK` may be there
-//! afterwards. Programs that a line runs tell their arguments, which must be the values as they
-//! are, and none may be a parameter of minder's own, `$1`.
+//! that is accepted runs in each of its shells in an empty directory, and no file `MARK` may exist
+//! afterwards. Programs in a line log their arguments, which must be the exact values. None may be
+//! the text `$1`, a parameter of minder.
 //!
-//! `MINDER_GRAMMAR=1000000` draws more lines, `MINDER_SEED=N` begins elsewhere; a failure tells the
-//! seed that repeats it alone with `MINDER_GRAMMAR=1`. `MINDER_LINES=FILE` tries the lines of a
+//! `MINDER_GRAMMAR=1000000` draws more lines, `MINDER_SEED=N` begins elsewhere. A failure prints
+//! the seed that repeats it with `MINDER_GRAMMAR=1`. `MINDER_LINES=FILE` tries the lines of a
 //! file in each shell.
 
 use std::collections::BTreeMap;
@@ -33,10 +33,10 @@ mod shown;
 mod shrink;
 mod values;
 
-/// How many lines are drawn, over all shells.
+/// The number of lines that are drawn for all shells.
 const CASES: u64 = 10_000;
 
-/// The smallest share of lines that has to be accepted: fewer would test little.
+/// The minimum share of accepted lines. A lower one would test little.
 const ACCEPTED_LEAST: f64 = 1.0 / 3.0;
 
 /// A line with its job.
@@ -53,11 +53,11 @@ struct Case {
 enum Fault {
     /// A value was evaluated.
     Evaluated,
-    /// A program got something else than the value.
+    /// A program got another argument than the value.
     Changed,
-    /// A program got the name of a parameter of ours.
+    /// A program got the name of a parameter of minder.
     Parameter,
-    /// The line as it is shown evaluates a value, or hands on something else.
+    /// The displayed line evaluates a value, or passes another argument.
     Shown,
 }
 
@@ -88,12 +88,12 @@ impl Case {
         Job { columns: &self.columns, ..Job::default() }
     }
 
-    /// What is started for the case; nothing if the line or the number of values is refused.
+    /// Returns the argv of the case, or `None` if the line or the number of values is refused.
     fn argv(&self, subject: &Subject) -> Option<Vec<OsString>> {
         self.template(subject)?.argv(&self.job()).ok()
     }
 
-    /// The arguments that a program has to see; not known if shrinking took a value away.
+    /// Returns the arguments that a program must get, or `None` if shrinking removed a value.
     fn expected(&self, probe: &Probe) -> Option<Vec<Vec<u8>>> {
         let mut words = vec![probe.name.clone().into_bytes()];
         for pieces in &probe.words {
@@ -109,12 +109,12 @@ impl Case {
         Some(words)
     }
 
-    /// Judges what a run left.
+    /// Checks the trace of a run.
     fn judge(&self, trace: &Trace) -> Option<Fault> {
         if trace.marked {
             return Some(Fault::Evaluated);
         }
-        // Probes that shrinking took apart say nothing.
+        // Probes that shrinking split are not checked.
         for probe in self.probes.iter().filter(|probe| probe.is_in(&self.line)) {
             let Some(expected) = self.expected(probe) else { continue };
             let mut named = trace.calls.iter().filter(|call| call.first() == expected.first());
@@ -126,7 +126,7 @@ impl Case {
             word.windows(2).any(|pair| pair[0] == b'$' && pair[1].is_ascii_digit() && pair[1] != b'0')
                 || word.windows(3).any(|three| three.starts_with(b"${") && three[2].is_ascii_digit())
         };
-        // A dollar sign of the user's may stand before what a value or a variable holds.
+        // A dollar sign of the user may precede a value or a variable.
         let dollar = |value: &OsString| [&b"$"[..], b"${"].iter().any(|end| value.as_bytes().ends_with(end));
         let written = own(&self.line.clone().into_bytes())
             || self.line.contains("$\"")
@@ -144,7 +144,7 @@ impl Case {
     }
 }
 
-/// What was done with the lines of one shell.
+/// The results for the lines of one shell.
 #[derive(Debug, Clone, Default)]
 struct Tally {
     drawn: u64,
@@ -155,7 +155,7 @@ struct Tally {
     shown: u64,
 }
 
-/// A failure, as small as it gets.
+/// A failure after shrinking.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Failure {
     fault: Fault,
@@ -164,10 +164,10 @@ struct Failure {
     told: String,
 }
 
-/// How many failures of one worker are made small; the others are counted.
+/// The number of failures that one worker shrinks. The others are counted.
 const SHRUNK_MAX: usize = 60;
 
-/// Draws the case of a number: which of the shells, and the case.
+/// Draws the shell and the case with this number.
 type Draw<'a> = dyn Fn(u64) -> (usize, Case) + Sync + 'a;
 
 struct Worker<'a> {
@@ -206,7 +206,7 @@ impl Worker<'_> {
             tally.run += 1;
             tally.ended += u64::from(trace.ended);
             tally.calls += trace.calls.len() as u64;
-            // What is shown of a job, in the same shell: now and then, since it is one more process.
+            // Runs the displayed line in the same shell, for some cases only: it is one more process.
             if fault.is_none() && (seed / self.subjects.len() as u64).is_multiple_of(5) {
                 tally.shown += 1;
                 fault = shown::fault(&case, &template, subject, &mut sandbox);
@@ -221,7 +221,7 @@ impl Worker<'_> {
     }
 }
 
-/// Tries the cases of these seeds, prints what was done, and fails if any case does. Returns the
+/// Tries the cases with these seeds, prints the results, and fails if any case does. Returns the
 /// share of accepted lines.
 fn search(
     ground: &Ground,
@@ -251,7 +251,7 @@ fn search(
     let found = all.into_inner().unwrap();
     let (table, share) = table(&found.tallies);
     eprintln!("{table}seeds {seeds:?}, {:.1} s", begun.elapsed().as_secs_f64());
-    tell(found.failures, found.further);
+    report(found.failures, found.further);
     share
 }
 
@@ -262,7 +262,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn whatever_is_drawn_never_runs_a_value() {
+fn drawn_line_never_runs_a_value() {
     let (grammar, values, ground) = (Grammar::new(), Values::new(), Ground::new());
     assert_eq!(grammar.missing(), [""; 0], "rules that are nowhere");
     let subjects = shells::found(&ground);
@@ -275,9 +275,9 @@ fn whatever_is_drawn_never_runs_a_value() {
     assert!(cases < CASES || share >= ACCEPTED_LEAST, "of the lines only {:.0}% are accepted", share * 100.0);
 }
 
-/// Each line in some of the shells with one value; in a long run in each, with several.
+/// Tries each line in some shells with one value, or in a long run in all shells with several values.
 #[test]
-fn lines_by_hand_never_run_a_value() {
+fn handwritten_line_never_runs_a_value() {
     let (values, ground) = (Values::new(), Ground::new());
     let subjects = shells::found(&ground);
     let more = std::env::var_os("MINDER_LINES").map(|path| std::fs::read_to_string(path).unwrap());
@@ -294,7 +294,7 @@ fn lines_by_hand_never_run_a_value() {
     let seeds = 0..lines.len() as u64 * shells * each;
     search(&ground, &subjects, &values, seeds, &|seed| {
         let (line, rest) = (seed / (shells * each), seed % (shells * each));
-        // Which of the shells it is goes round, and so does the value.
+        // Shells and values alternate.
         let subject = ((rest / each) * (subjects.len() as u64 / shells) + line) as usize % subjects.len();
         let value = match if long { rest % each } else { line + rest } as usize % 6 {
             5 => 6 + seed as usize % (known.len() - 6),
@@ -317,7 +317,7 @@ impl Tally {
     }
 }
 
-/// What was done, by shell, and the share of all lines that was accepted.
+/// Formats the results by shell. Also returns the share of accepted lines.
 fn table(tallies: &BTreeMap<String, Tally>) -> (String, f64) {
     let mut text = format!(
         "{:14} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
@@ -339,8 +339,8 @@ fn table(tallies: &BTreeMap<String, Tally>) -> (String, f64) {
     (text, sum.accepted as f64 / sum.drawn.max(1) as f64)
 }
 
-/// Fails with the distinct failures, the shells of each line together.
-fn tell(mut failures: Vec<Failure>, further: u64) {
+/// Fails with the distinct failures, grouped by line.
+fn report(mut failures: Vec<Failure>, further: u64) {
     if failures.is_empty() {
         return;
     }
@@ -358,7 +358,7 @@ fn tell(mut failures: Vec<Failure>, further: u64) {
     panic!("{} distinct lines fail; {further} further failures were not made small\n{text}", lines.len());
 }
 
-/// The words of a command as a shell reads them, to be pasted.
+/// Formats a command so that a shell parses its arguments, for pasting.
 fn pasted(argv: &[OsString]) -> String {
     let word = |word: &OsString| {
         let bytes = word.as_bytes();

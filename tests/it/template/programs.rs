@@ -1,12 +1,12 @@
-//! Programs that run an argument as code, as far as they are known: their lines are refused, in a
-//! shell line and as words.
+//! Programs that are known to run an argument as code. Their lines are refused, as shell lines and as
+//! arguments.
 //!
-//! Nothing runs here. The list cannot be whole, so lines that are still accepted are named, too:
-//! one that is refused later goes to the other list.
+//! Nothing runs here. The list cannot be complete, so lines that are still accepted are listed, too.
+//! A line that is refused later moves to the other list.
 
 use super::*;
 
-/// Lines whose value would be program text, one a line.
+/// Commands whose value would be program text, one on each line.
 const REFUSED: &str = r##"
 sh -c 'echo {}'
 bash -c 'echo {}'
@@ -139,8 +139,8 @@ direnv exec . bash -l -c 'echo {}'
 ccache sh -e -c 'echo {}'
 "##;
 
-/// Lines that are accepted although their program runs the value: the list of programs does not
-/// have them.
+/// Commands that are accepted although their program runs the value, since the table does not contain
+/// the program.
 const OPEN: &str = r##"
 m4 -D 'x={}'
 pdsh -w h 'ls {}'
@@ -154,7 +154,7 @@ fn lines(list: &'static str) -> impl Iterator<Item = &'static str> {
     list.lines().filter(|line| !line.is_empty())
 }
 
-/// The words of a line that quotes with single quotes only.
+/// Splits a line that has single quotes only.
 fn words(line: &str) -> Vec<OsString> {
     let mut words = vec![String::new()];
     let mut quoted = false;
@@ -168,7 +168,7 @@ fn words(line: &str) -> Vec<OsString> {
     words.into_iter().map(OsString::from).collect()
 }
 
-/// How the line is judged as a line for these shells, and as words.
+/// Returns whether the line is accepted as a line for each shell, and as arguments.
 fn judged(line: &str) -> Vec<(String, bool)> {
     let mut judged = Vec::new();
     for shell in ["/bin/sh", "/bin/bash", "/bin/zsh", "/bin/ksh93"] {
@@ -190,7 +190,7 @@ fn job() -> Job<'static> {
 }
 
 #[test]
-fn a_program_that_runs_its_argument_is_refused_where_it_is_known() {
+fn known_program_is_refused_where_it_runs_a_value() {
     let mut accepted = Vec::new();
     for line in lines(REFUSED) {
         let ways = judged(line).into_iter().filter(|(_, accepted)| *accepted).map(|(way, _)| way);
@@ -203,7 +203,7 @@ fn a_program_that_runs_its_argument_is_refused_where_it_is_known() {
 }
 
 #[test]
-fn what_is_known_to_be_open_is_said() {
+fn known_gaps_are_still_accepted() {
     let closed: Vec<&str> =
         lines(OPEN).filter(|line| judged(line).iter().all(|(_, accepted)| !accepted)).collect();
     assert!(closed.is_empty(), "refused by now, and so for the other list:\n{}", closed.join("\n"));

@@ -1,10 +1,9 @@
-//! Jobs with any number of arguments, placeholders of the user's choice, words repeated with their
-//! values.
+//! Jobs with any number of arguments, chosen placeholders, and words repeated for each value.
 
 use super::*;
 use minder_template::{PlaceholderKind, PlaceholderSet, Repeat};
 
-/// All shells of this machine whose quoting is followed.
+/// All shells of this machine that minder accepts.
 fn all_shells() -> Vec<OsString> {
     let mut shells = shells();
     let more = ["/bin/dash", "/bin/zsh", "/bin/mksh", "/bin/ksh", "/usr/bin/ksh93"];
@@ -12,10 +11,10 @@ fn all_shells() -> Vec<OsString> {
     shells
 }
 
-/// Texts for `{}`; the first is the usual one.
+/// Spellings of `{}`. The first is the usual one.
 const MARKS: [&str; 8] = ["{}", "FILE", "@", ",,", "{x}", "é", "[]", "="];
 
-/// A part of a word, as it is written and as it is meant.
+/// A part of a word, with its text and its meaning.
 enum Part {
     Text(&'static str, &'static str),
     /// A placeholder in these quotes, `"` or `'` or none.
@@ -54,7 +53,7 @@ impl Model<'_> {
         word.iter().map(part).collect()
     }
 
-    /// The words that a word of the template means.
+    /// Returns the words that a word of the template becomes.
     fn meant(&self, word: &[Part]) -> Vec<Vec<u8>> {
         let repeats = word.iter().any(|part| matches!(part, Part::Value(_, Which::Each)));
         let count = self.values.len();
@@ -124,7 +123,7 @@ fn word(random: &mut Random) -> Vec<Part> {
 }
 
 #[test]
-fn each_argument_is_seen_exactly_and_never_run() {
+fn several_arguments_are_exact_and_never_run() {
     let place = Place::new();
     let hostile = hostile(&place.canary());
     let mut random = Random(7);
@@ -149,9 +148,9 @@ fn each_argument_is_seen_exactly_and_never_run() {
                 }
                 line += if for_loop { "; do printf '%s\\0' \"$i\"; done\n" } else { " # it's\n" };
             }
-            let lexicon = PlaceholderSet::default().replace(PlaceholderKind::Line, model.mark).unwrap();
+            let placeholders = PlaceholderSet::default().replace(PlaceholderKind::Value, model.mark).unwrap();
             let options =
-                Options { lexicon, repeat, missing_is_empty: true, append: false, ..with_shell(shell) };
+                Options { placeholders, repeat, missing_is_empty: true, append: false, ..with_shell(shell) };
             let context = format!("{}, round {round}, {repeat:?}, {count}:\n{line}", shell.display());
             let template = match Template::parse(&[OsString::from(&line)], &options) {
                 Ok(template) => template,
@@ -174,7 +173,7 @@ fn each_argument_is_seen_exactly_and_never_run() {
 }
 
 #[test]
-fn the_line_knows_only_how_many_arguments_there_are() {
+fn line_depends_only_on_number_of_arguments() {
     let hostile = hostile("CANARY");
     let mut random = Random(8);
     for _ in 0..2_000 {
@@ -184,9 +183,10 @@ fn the_line_knows_only_how_many_arguments_there_are() {
             values: &[],
         };
         let line = format!("x {} {}", model.written(&word(&mut random)), model.written(&word(&mut random)));
-        let lexicon =
-            PlaceholderSet::default().replace(PlaceholderKind::Line, model.mark).unwrap().plus(true);
-        let options = Options { lexicon, repeat: model.repeat, missing_is_empty: true, ..Options::default() };
+        let placeholders =
+            PlaceholderSet::default().replace(PlaceholderKind::Value, model.mark).unwrap().plus(true);
+        let options =
+            Options { placeholders, repeat: model.repeat, missing_is_empty: true, ..Options::default() };
         let Ok(template) = Template::parse(&[line.clone().into()], &options) else { continue };
         let count = random.below(6);
         let lines = [0, 1, 2].map(|_| {
@@ -198,9 +198,9 @@ fn the_line_knows_only_how_many_arguments_there_are() {
     }
 }
 
-/// Everything that could evaluate an argument, with more than one of them.
+/// Everything that could evaluate an argument, with several arguments.
 #[test]
-fn whatever_is_accepted_for_several_never_runs_a_value() {
+fn accepted_line_never_runs_one_of_several_values() {
     let place = Place::new();
     let canary = place.canary();
     let values = [
@@ -233,8 +233,8 @@ fn whatever_is_accepted_for_several_never_runs_a_value() {
         for shell in shells() {
             let mark = MARKS[at % 4];
             for repeat in [Repeat::Joined, Repeat::Context] {
-                let lexicon = PlaceholderSet::default().replace(PlaceholderKind::Line, mark).unwrap();
-                let options = Options { lexicon, repeat, ..with_shell(&shell) };
+                let placeholders = PlaceholderSet::default().replace(PlaceholderKind::Value, mark).unwrap();
+                let options = Options { placeholders, repeat, ..with_shell(&shell) };
                 let Ok(template) = Template::parse(&[line.replace("{}", mark).into()], &options) else {
                     continue;
                 };
@@ -277,9 +277,9 @@ fn token_soup_never_runs_one_of_several_values() {
             for _ in 0..2 + random.below(9) {
                 line += &random.pick(&tokens).replace("{}", mark).replace('␣', " ").replace('␤', "\n");
             }
-            let lexicon = PlaceholderSet::default().replace(PlaceholderKind::Line, mark).unwrap();
+            let placeholders = PlaceholderSet::default().replace(PlaceholderKind::Value, mark).unwrap();
             let repeat = random.pick(&[Repeat::Joined, Repeat::Context]);
-            let options = Options { lexicon, repeat, ..with_shell(shell) };
+            let options = Options { placeholders, repeat, ..with_shell(shell) };
             let Ok(template) = Template::parse(&[OsString::from(&line)], &options) else {
                 continue;
             };

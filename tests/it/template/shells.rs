@@ -1,12 +1,12 @@
-//! What the tables say of each shell, against the shells that are here: their builtins, and what is
-//! shown to be pasted.
+//! The tables for each shell, checked against the shells of this machine: their builtins, and how they
+//! parse displayed commands.
 
 use std::collections::BTreeSet;
 use std::process::Stdio;
 
 use super::*;
 
-/// How each shell lists its builtins.
+/// The command that lists the builtins of each shell.
 const LISTS: &[(&str, &[&str])] = &[
     ("bash", &["-c", "compgen -b"]),
     ("zsh", &["-fc", "zmodload zsh/parameter; print -l ${(k)builtins}"]),
@@ -14,21 +14,20 @@ const LISTS: &[(&str, &[&str])] = &[
     ("busybox", &["sh", "-c", "help"]),
 ];
 
-/// Builtins that may have a value as any argument, or have a rule of their own: the rest has to be
-/// refused.
-const TAKE_VALUES: &str = "\
-    . : [ [[ bg break builtin caller cd chdir command continue declare dirs disown echo exec exit export false fg hash help jobs \
-    kill local logout popd print printf pushd pwd read readonly return sleep source suspend test times true type typeset ulimit \
-    umask whence where which noglob nocorrect - wait";
+/// Builtins that accept a value as any argument, or have a separate rule. All others must be refused.
+const TAKE_VALUES: &str = ". : [ [[ bg break builtin caller cd chdir command continue declare dirs disown \
+                           echo exec exit export false fg hash help jobs kill local logout popd print \
+                           printf pushd pwd read readonly return sleep source suspend test times true type \
+                           typeset ulimit umask whence where which noglob nocorrect - wait";
 
 fn output(shell: &OsStr, arguments: &[&str]) -> String {
     let output = Command::new(shell).args(arguments).stdin(Stdio::null()).output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A builtin that a shell has and the tables have not would be taken for a program.
+/// If a builtin were missing in the tables, it would count as a program.
 #[test]
-fn every_builtin_of_a_shell_is_known() {
+fn tables_contain_every_builtin() {
     for shell in shells() {
         let name = Path::new(&shell).file_name().unwrap().to_str().unwrap().to_owned();
         let Some((_, arguments)) = LISTS.iter().find(|(known, _)| *known == name) else { continue };
@@ -46,7 +45,7 @@ fn every_builtin_of_a_shell_is_known() {
     }
 }
 
-/// Templates whose line is shown, pasted, and compared with the job itself; `P` prints its
+/// Templates whose line is displayed, pasted, and compared with the job itself. `P` prints its
 /// arguments.
 const SHOWN: &[&str] = &[
     "P {}",
@@ -70,7 +69,7 @@ const SHOWN: &[&str] = &[
     "P [{}]",
 ];
 
-/// Values that shells read in many ways.
+/// Values that shells parse in many ways.
 const ODD: &[&str] = &[
     "",
     " ",
@@ -139,9 +138,9 @@ const ODD: &[&str] = &[
 ];
 
 #[test]
-fn what_is_shown_does_the_same_in_every_shell() {
+fn displayed_line_has_same_effect_in_every_shell() {
     let place = Place::new();
-    // `P` is a script of its own, so that no builtin takes its place.
+    // `P` is a separate script, so that no builtin takes its place.
     let program = place.folder.path().join("P");
     std::fs::write(&program, "#!/bin/sh\nfor i do printf '<%s>' \"$i\"; done; printf '[%s]' \"$#\"\n")
         .unwrap();
@@ -177,9 +176,9 @@ fn what_is_shown_does_the_same_in_every_shell() {
     }
 }
 
-/// Words that are run without a shell are shown so that any shell runs the same.
+/// Commands without a shell are displayed so that any shell runs the same.
 #[test]
-fn words_are_shown_as_every_shell_reads_them() {
+fn displayed_arguments_are_parsed_alike_by_every_shell() {
     let place = Place::new();
     let program = place.folder.path().join("P");
     std::fs::write(&program, "#!/bin/sh\nfor i do printf '<%s>' \"$i\"; done; printf '[%s]' \"$#\"\n")

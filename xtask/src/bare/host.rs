@@ -1,21 +1,21 @@
-//! What a bare machine takes from this one: its release of Debian, its mirror, its way to the
-//! network, its toolchain.
+//! What a bare machine takes from this one: the release of Debian, the mirror, the settings of the
+//! network, the toolchain.
 
 use crate::run;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
-/// Where Debian comes from.
+/// The origin of a Debian.
 #[derive(Debug, PartialEq)]
 pub(super) struct Source {
     /// The release, as `bookworm`.
     pub(super) suite: String,
     pub(super) mirror: String,
-    /// The keys that sign it, where the machine names a file.
+    /// The file of the keys that sign it, if the machine names one.
     pub(super) keyring: Option<String>,
 }
 
-/// The release that this machine runs, from the first of its mirrors that has it.
+/// Returns the release that this machine runs, with the first of its mirrors that has it.
 pub(super) fn source() -> Result<Source> {
     let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
     let suite = release
@@ -49,7 +49,8 @@ fn of_lines(text: &str, suite: &str) -> Option<Source> {
             None => ("", rest),
         };
         let mut words = rest.split_whitespace();
-        let (mirror, named) = (words.next()?, words.next()?);
+        let mirror = words.next()?;
+        let named = words.next()?;
         let keyring = options.split_whitespace().find_map(|word| word.strip_prefix("signed-by="));
         (named == suite).then(|| Source::new(suite, mirror, keyring))
     })
@@ -77,21 +78,21 @@ impl Source {
     }
 }
 
-/// The folder of the toolchain in use, which has to be apart from the system: it is mounted by
-/// itself.
+/// Returns the directory of the toolchain in use. It is mounted separately, so it is not `/usr`.
 pub(super) fn toolchain() -> Result<PathBuf> {
-    let folder = PathBuf::from(run::read(run::command("rustc").args(["--print", "sysroot"]))?.trim());
-    let whole = ["bin/rustc", "bin/cargo"].iter().all(|name| folder.join(name).is_file());
-    if !whole || folder.starts_with("/usr") && folder.components().count() == 2 {
+    let dir = PathBuf::from(run::read(run::command("rustc").args(["--print", "sysroot"]))?.trim());
+    let whole = ["bin/rustc", "bin/cargo"].iter().all(|name| dir.join(name).is_file());
+    if !whole || dir.starts_with("/usr") && dir.components().count() == 2 {
         bail!(
-            "cannot mount the Rust toolchain `{}`: it is no folder with rustc and cargo (use one of rustup)",
-            folder.display()
+            "cannot mount the Rust toolchain `{}`: expected a directory with rustc and cargo \
+             (use a toolchain of rustup)",
+            dir.display()
         );
     }
-    Ok(folder)
+    Ok(dir)
 }
 
-/// What is copied as it is: mirrors, keys, names of machines, certificates.
+/// Files that are copied unchanged: mirrors, keys, host names, certificates.
 const COPIED: [&str; 9] = [
     "/etc/apt/sources.list",
     "/etc/apt/sources.list.d",
@@ -104,14 +105,14 @@ const COPIED: [&str; 9] = [
     "/etc/resolv.conf",
 ];
 
-/// Gives the new machine this one's way to the network.
-pub(super) fn settle(root: &Path) -> Result<()> {
+/// Copies this machine's settings of the network to the new machine.
+pub(super) fn copy_settings(root: &Path) -> Result<()> {
     for name in COPIED.map(Path::new).into_iter().filter(|name| name.exists()) {
         copy(name, root)?;
     }
     // All certificates in one file, those of a proxy included.
     copy(Path::new("/etc/ssl/certs/ca-certificates.crt"), root)?;
-    // How apt gets at files. Its hooks stay here: they start programs that a bare machine has not.
+    // How apt fetches files. Its hooks are left out: they start programs that a bare machine lacks.
     let told = run::read(run::command("apt-config").args(["dump", "Acquire"]))?;
     let kept = told.lines().filter(|line| !line.starts_with("Acquire::IndexTargets"));
     let text: String = kept.map(|line| format!("{line}\n")).collect();
@@ -127,7 +128,7 @@ pub(super) fn settle(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies a file or a folder to the same place below `root`, and what links stand for.
+/// Copies a file or a directory to the same path below `root`, and follows links.
 fn copy(name: &Path, root: &Path) -> Result<()> {
     let parent = name.parent().and_then(|parent| parent.strip_prefix("/").ok()).context("a whole path")?;
     let to = root.join(parent);
@@ -135,17 +136,17 @@ fn copy(name: &Path, root: &Path) -> Result<()> {
     run::run(run::command("cp").args(["-r", "-L", "--remove-destination"]).arg(name).arg(to))
 }
 
-/// What leads cargo, git and apt to the network, as `NAME=VALUE`.
+/// Returns the variables that cargo, git and apt need for the network, as `NAME=VALUE`.
 pub(super) fn variables() -> Vec<String> {
     let mut found: Vec<String> = std::env::vars()
-        .filter(|(name, _)| leads(name))
+        .filter(|(name, _)| is_for_network(name))
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     found.sort();
     found
 }
 
-fn leads(name: &str) -> bool {
+fn is_for_network(name: &str) -> bool {
     const CERTIFICATES: [&str; 4] = ["SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"];
     const CARGO: [&str; 3] = ["CARGO_HTTP_", "CARGO_NET_", "CARGO_SOURCE_"];
     name.to_ascii_lowercase().ends_with("_proxy")
@@ -168,7 +169,8 @@ mod tests {
             source("m://c", None)
         );
         let stanzas = "Types: deb\nURIs: m://s\nSuites: sid-security\n\n\
-                       Types: deb deb-src\n# a remark\nURIs: m://d m://e\nSuites: sid sid-updates\nSigned-By: /k\n";
+                       Types: deb deb-src\n# a remark\nURIs: m://d m://e\n\
+                       Suites: sid sid-updates\nSigned-By: /k\n";
         assert_eq!(of_stanzas(stanzas, "sid"), source("m://d", Some("/k")));
         assert_eq!(of_stanzas(&format!("Enabled: no\n{stanzas}"), "sid-security"), None);
     }
@@ -176,10 +178,10 @@ mod tests {
     #[test]
     fn what_leads_to_the_network_is_handed_over_and_no_secret() {
         for name in ["http_proxy", "HTTPS_PROXY", "no_proxy", "SSL_CERT_FILE", "CARGO_HTTP_CAINFO"] {
-            assert!(leads(name), "{name}");
+            assert!(is_for_network(name), "{name}");
         }
         for name in ["CARGO_REGISTRY_TOKEN", "CARGO_HOME", "HOME", "PATH", "PROXY"] {
-            assert!(!leads(name), "{name}");
+            assert!(!is_for_network(name), "{name}");
         }
     }
 }

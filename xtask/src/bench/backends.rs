@@ -64,7 +64,7 @@ fn measured() -> Result<Measured> {
     let read =
         |(_, file, _): (&str, &str, Option<&str>)| match std::fs::read_to_string(tree::root().join(file)) {
             Ok(text) => Rows::read(&text).with_context(|| file.to_string()),
-            // Nobody has measured it yet.
+            // It is not measured yet.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Rows::default()),
             Err(error) => Err(error).with_context(|| file.to_string()),
         };
@@ -141,7 +141,10 @@ fn unmatched(page: &str, names: &[String]) -> Vec<(usize, String)> {
     for (number, line) in page.lines().enumerate() {
         let cells = cells(line);
         table = !cells.is_empty() && (table || !costs(&cells).is_empty());
-        let Some(name) = name(&cells).filter(|_| table) else { continue };
+        let Some(name) = name(&cells) else { continue };
+        if !table {
+            continue;
+        }
         told.push(name);
         if !names.iter().any(|known| known == name) {
             found.push((number + 1, format!("no backend is called `{name}`; cure: remove its line")));
@@ -163,7 +166,8 @@ mod tests {
 
     fn rows() -> Measured {
         let waits = "mechanism,objects,round,waits,cpu_ns,wall_ns\nepoll,2048,1,9,528,530\nepoll,2,1,9,1,1\n";
-        let ends = "mechanism,kind,live,round,exits,cpu_ns,wall_ns\nepoll,one,10,1,9,12340,1\nepoll,burst,10,1,9,1,1\n";
+        let ends = "mechanism,kind,live,round,exits,cpu_ns,wall_ns\n\
+                    epoll,one,10,1,9,12340,1\nepoll,burst,10,1,9,1,1\n";
         [waits, ends].map(|text| Rows::read(text).unwrap())
     }
 

@@ -3,7 +3,7 @@
 use super::meter::{self, Cost};
 use super::peers::Runner;
 use super::table::{Spread, markdown};
-use super::{Answer, Bench, turn};
+use super::{Answer, Bench, round_order};
 use anyhow::Result;
 use std::fmt::Write;
 
@@ -41,7 +41,7 @@ fn rounds(bench: &Bench, child: &str, at_once: usize, jobs: usize) -> Result<Vec
     let mut rows = Vec::new();
     for round in 0..bench.rounds {
         bench.round(round);
-        for runner in turn(round, &bench.peers.runners) {
+        for runner in round_order(round, &bench.peers.runners) {
             let jobs = jobs.min(runner.jobs_max());
             let input = bench.peers.input((0..jobs).map(|n| n.to_string()))?;
             let words = runner.words(&bench.peers, at_once, child);
@@ -119,7 +119,7 @@ pub(crate) fn version(bench: &Bench) -> Result<Answer> {
     let mut rows = Vec::new();
     for round in 0..bench.rounds {
         bench.round(round);
-        for runner in turn(round, &runners) {
+        for runner in round_order(round, &runners) {
             let Some(words) = runner.version(&bench.peers) else { continue };
             let cost = meter::measure(&bench.peers, &words, &input)?.checked(0)?;
             rows.push(Row { round, runner, jobs: 0, cost });

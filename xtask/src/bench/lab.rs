@@ -79,7 +79,7 @@ fn rows(cmd: &mut Command, remarks: &mut Vec<String>) -> Result<Rows> {
     Rows::read(&out)
 }
 
-/// `minder bench VERB --csv` for so many rounds, with the options that a verb adds.
+/// Returns `minder bench VERB --csv` for this number of rounds; more options may follow.
 fn minder(bench: &Bench, verb: &str, rounds: usize, chart: Option<&PathBuf>) -> Command {
     let mut cmd = run::command(bench.peers.minder());
     cmd.args(["bench", verb, "--csv", "--rounds", &rounds.to_string()]);

@@ -23,7 +23,8 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// The cost, if the program ended with 0 and can have run so many jobs; otherwise what it said.
+    /// Returns the cost if the program exited with 0 and can have run this number of jobs; otherwise an
+    /// error with the program's message.
     pub(crate) fn checked(self, jobs: usize) -> Result<Self> {
         if self.status != 0 {
             let said = std::fs::read_to_string(&self.errors).unwrap_or_default();
@@ -71,9 +72,9 @@ pub(crate) fn command(peers: &Peers, words: &[String], input: &Path) -> Result<C
     cmd.stdin(File::open(input)?).stderr(File::create(peers.built("errors"))?);
     cmd.env("XDG_STATE_HOME", peers.state()).env("PARALLEL_HOME", peers.state().join("gnu"));
     cmd.env("MINDER_STATE_DIR", peers.state().join("minder"));
-    // The same for all, whatever the user has set. GNU parallel would start the user's shell for each
-    // job; the smaller one is to its advantage. It reads options from the variable and from the
-    // home folder.
+    // The same for all runners, whatever the user has set. GNU parallel would start the user's shell for
+    // each job; the smaller shell is to its advantage. It reads options from the variable and from the
+    // home directory.
     let home = peers.state().join("home");
     std::fs::create_dir_all(&home)?;
     cmd.env("HOME", home).env("SHELL", "/bin/sh").env("PARALLEL_SHELL", "/bin/sh");

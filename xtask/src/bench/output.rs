@@ -4,14 +4,14 @@
 //! first, on streams that were spoilt on purpose. Nothing here fails because a machine was slow.
 
 mod tools;
-mod scene;
-mod flood;
+mod fixtures;
+mod parallel_output;
 mod single;
 mod record;
 
 use super::{Answer, Asked, Bench, machine, peers::Peers, report};
 use anyhow::{Context, Result};
-use scene::Scene;
+use fixtures::Fixtures;
 
 /// One question, and how it is answered.
 struct Question {
@@ -19,7 +19,7 @@ struct Question {
     what: &'static str,
     /// How many rounds tell enough, unless the caller says.
     rounds: usize,
-    ask: fn(&Bench, &Scene<'_>) -> Result<Answer>,
+    ask: fn(&Bench, &Fixtures<'_>) -> Result<Answer>,
 }
 
 const QUESTIONS: [Question; 6] = [
@@ -27,25 +27,25 @@ const QUESTIONS: [Question; 6] = [
         name: "grouped",
         what: "64 concurrent jobs of 16 MiB of lines, each shown after its exit",
         rounds: 5,
-        ask: flood::grouped,
+        ask: parallel_output::grouped,
     },
     Question {
         name: "keep",
         what: "64 concurrent jobs of 16 MiB of lines, in the order of the input",
         rounds: 5,
-        ask: flood::keep,
+        ask: parallel_output::keep,
     },
     Question {
         name: "lb",
         what: "64 concurrent jobs of 16 MiB of lines, whole lines as they arrive",
         rounds: 5,
-        ask: flood::lb,
+        ask: parallel_output::lb,
     },
     Question {
         name: "spool",
         what: "64 concurrent jobs of 16 MiB of lines, a file as standard output",
         rounds: 5,
-        ask: flood::spool,
+        ask: parallel_output::spool,
     },
     Question { name: "one", what: "one job of 2 GiB into a pipe", rounds: 7, ask: single::one },
     Question {
@@ -71,8 +71,8 @@ pub(super) fn main(words: &[String]) -> Result<()> {
         }
         eprintln!("bench: {}: {}", question.name, question.what);
         let before = machine::load();
-        let scene = Scene::new(&bench.peers)?;
-        let answer = (question.ask)(&bench, &scene).with_context(|| format!("bench {}", question.name))?;
+        let fixtures = Fixtures::new(&bench.peers)?;
+        let answer = (question.ask)(&bench, &fixtures).with_context(|| format!("bench {}", question.name))?;
         let scale = if bench.quick { ", a tenth of it" } else { "" };
         let what = format!("{}{scale}", question.what);
         report("output", (question.name, &what), &bench, &answer, &before)?;

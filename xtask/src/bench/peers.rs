@@ -84,8 +84,8 @@ impl Peers {
             failed.extend(install::apt(&["parallel"]).err().map(|why| format!("GNU parallel: {why}")));
         }
         for runner in Runner::ALL {
-            // Without a fresh build an older program may lie about: it is not what is asked about.
-            let stale = minder.as_ref().err().filter(|_| runner == Runner::Minder);
+            // Without a fresh build, the target directory may have an older program.
+            let stale = if runner == Runner::Minder { minder.as_ref().err() } else { None };
             match stale.map_or_else(|| peers.works(runner), |why| Err(anyhow!("{why:#}"))) {
                 Ok(()) => peers.runners.push(runner),
                 Err(why) => peers.left_out.push(format!("left out: {}: {why:#}", runner.name())),
@@ -104,7 +104,7 @@ impl Peers {
         Ok(peers)
     }
 
-    /// Nobody yet, and no minder of this system.
+    /// No runner yet, and no minder that was built here.
     pub(crate) fn none() -> Result<Self> {
         let dir = tree::target_dir().join("peers");
         std::fs::create_dir_all(&dir)?;
@@ -122,8 +122,7 @@ impl Peers {
         self.dir.join(name).display().to_string()
     }
 
-    /// A folder for what runners keep: journals and settings, so that the user's own stay as they
-    /// are.
+    /// Returns the directory of the runners' journals and settings; those of the user stay unchanged.
     pub(crate) fn state(&self) -> PathBuf {
         self.dir.join("state")
     }
@@ -139,7 +138,7 @@ impl Peers {
     fn compile(&self) -> Result<()> {
         let from = tree::root().join("benches/peers");
         for (name, flags) in
-            [("tiny", &["-nostdlib"][..]), ("kid", &["-nostdlib"]), ("rawvfork", &[]), ("meter", &[])]
+            [("tiny", &["-nostdlib"][..]), ("child", &["-nostdlib"]), ("rawvfork", &[]), ("meter", &[])]
         {
             let mut cc = run::command("cc");
             cc.args(["-O2", "-static"]).args(flags).arg("-o").arg(self.dir.join(name));
@@ -171,7 +170,7 @@ impl Peers {
         let input = self.input(std::iter::repeat_n("p0".to_string(), 3))?;
         let cost = meter::measure_to(
             self,
-            &runner.words(self, 2, &self.built("kid")),
+            &runner.words(self, 2, &self.built("child")),
             &input,
             &self.built("output"),
         )?;

@@ -25,7 +25,7 @@ impl Spread {
         Self { median, least, most }
     }
 
-    /// `median [minimum-maximum]` with so many decimals.
+    /// Returns `median [minimum-maximum]` with this number of decimals.
     pub(crate) fn show(&self, decimals: usize) -> String {
         format!("{:.decimals$} [{:.decimals$}-{:.decimals$}]", self.median, self.least, self.most)
     }

@@ -1,9 +1,9 @@
-//! The surroundings: a name, and the line for the shell that runs a test program in it.
+//! The surroundings: each has a name, and a shell line that runs a test program in it.
 
 use crate::{install, run};
 
 /// One of them. In the line, `"$@"` is the program with its arguments; `$PROGRAM` and `$TESTS` are
-/// the same as variables, and `$TARGET_TMP` is the folder in which tests keep files.
+/// the same as variables, and `$TARGET_TMP` is the directory in which tests keep files.
 pub(super) struct Surrounding {
     pub(super) name: &'static str,
     pub(super) what: &'static str,
@@ -11,11 +11,11 @@ pub(super) struct Surrounding {
     pub(super) needs: Needs,
     /// Whether the programs come from a checkout elsewhere.
     pub(super) elsewhere: bool,
-    /// Whether what the programs say can be seen. Otherwise a program counts as one test.
+    /// Whether the output of the programs can be read. Otherwise a program counts as one test.
     pub(super) is_seen: bool,
 }
 
-/// What has to be there first.
+/// What a surrounding needs.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Needs {
     Nothing,
@@ -38,7 +38,7 @@ const fn unseen(surrounding: Surrounding) -> Surrounding {
     Surrounding { is_seen: false, ..surrounding }
 }
 
-/// Packages of all shells that Debian has and that somebody may use.
+/// The shells that Debian has.
 pub(super) const SHELLS: [install::Program; 8] = [
     install::Program { name: "bash", package: "bash" },
     install::Program { name: "zsh", package: "zsh" },
@@ -62,28 +62,29 @@ busy; a=$!; busy; b=$!
 "$@"; status=$?; kill $a $b; exit $status"#,
     ),
     plain("nice", "with the niceness 19", r#"nice -n 19 "$@""#),
-    // The folder of the tests' files is one that this user may write to, in a mount namespace. `PATH` loses
-    // folders of root: execvp(3) answers `permission denied` for a program that may be in one of them.
+    // In a mount namespace, this user may write to the directory of the tests' files. `PATH` loses the
+    // directories of root: execvp(3) returns `permission denied` for a program that may be in one.
     with(
         Root,
         plain(
             "user",
             "as a user that is not root",
             r#"exec unshare --mount sh -c 'mount -t tmpfs -o mode=1777 tests "$TARGET_TMP"
-exec setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$TARGET_TMP" USER=nobody PATH=/usr/local/bin:/usr/bin:/bin "$@"' sh "$@""#,
+exec setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$TARGET_TMP" \
+USER=nobody PATH=/usr/local/bin:/usr/bin:/bin "$@"' sh "$@""#,
         ),
     ),
     plain("c", "in the locale C", r#"env -u LC_ALL LANG=C "$@""#),
     with(Turkish, plain("turkish", "in the locale tr_TR.UTF-8", r#"LC_ALL=tr_TR.UTF-8 "$@""#)),
     Surrounding {
         elsewhere: true,
-        ..plain("path", "in a folder whose name has blanks and a letter beyond ASCII", r#""$@""#)
+        ..plain("path", "in a directory whose name has spaces and a letter beyond ASCII", r#""$@""#)
     },
     plain("umask-077", "with the umask 077", r#"umask 077; "$@""#),
     plain("umask-000", "with the umask 000", r#"umask 000; "$@""#),
     plain("home-unset", "without HOME", r#"env -u HOME "$@""#),
-    plain("home-gone", "with a HOME that is not there", r#"HOME=/nonexistent "$@""#),
-    plain("session", "without a terminal, in a session of its own", r#"setsid -w "$@" < /dev/null"#),
+    plain("home-gone", "with a HOME that does not exist", r#"HOME=/nonexistent "$@""#),
+    plain("session", "without a terminal, in a new session", r#"setsid -w "$@" < /dev/null"#),
     plain(
         "terminal",
         "on a terminal, in its foreground",
@@ -95,32 +96,34 @@ exec setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$TARGET_TMP" U
     plain("term-dumb", "with TERM=dumb and NO_COLOR", r#"TERM=dumb NO_COLOR=1 "$@""#),
     plain(
         "make",
-        "inside of a build whose jobserver is gone",
+        "inside a build whose jobserver is gone",
         r#"MAKEFLAGS='-j4 --jobserver-auth=3,4' MFLAGS=-j4 MAKELEVEL=2 "$@""#,
     ),
     plain(
         "shell-env",
         "with variables that shells and GNU parallel read",
         r#"POSIXLY_CORRECT=1 CDPATH=/usr:/etc BASH_ENV=/nonexistent/rc ENV=/nonexistent/rc \
-PARALLEL='--tag -k' PARALLEL_HOME=/nonexistent PARALLEL_SHELL=/nonexistent SHELL=/nonexistent GREP_OPTIONS=-v "$@""#,
+PARALLEL='--tag -k' PARALLEL_HOME=/nonexistent PARALLEL_SHELL=/nonexistent \
+SHELL=/nonexistent GREP_OPTIONS=-v "$@""#,
     ),
     plain(
         "minder-env",
         "with variables that minder reads",
-        r#"MINDER_BACKEND=poll MINDER_STATE_DIR=/nonexistent/state XDG_STATE_HOME=/nonexistent COLUMNS=40 LINES=5 "$@""#,
+        r#"MINDER_BACKEND=poll MINDER_STATE_DIR=/nonexistent/state XDG_STATE_HOME=/nonexistent \
+COLUMNS=40 LINES=5 "$@""#,
     ),
 ];
 
 impl Surrounding {
-    /// Sees to it that what it needs is there.
+    /// Installs what it needs.
     pub(super) fn ready(&self) -> Result<(), install::Missing> {
         if cfg!(not(target_os = "linux")) {
-            return Err("surroundings are those of Linux; cure: such a machine".into());
+            return Err("the surroundings need Linux; cure: such a machine".into());
         }
         match self.needs {
             Nothing => Ok(()),
             Root if install::is_root() => Ok(()),
-            Root => Err("only root becomes another user; cure: run it as root".into()),
+            Root => Err("only root can become another user; cure: run it as root".into()),
             Shells => install::programs(&SHELLS),
             Turkish => turkish(),
         }

@@ -1,53 +1,84 @@
-//! Rust source with its comments and the insides of its strings blanked out, and the paths that it
-//! mentions.
+//! Reads Rust source: removes comments and strings, and lists the paths and items of a file.
 //!
-//! Not a parser: a scanner that never mistakes a comment or a string for code, and that is enough
-//! for the rules here.
+//! This is a scanner, not a parser. It never mistakes a comment or a string for code, which is
+//! enough for the rules of tidy.
 
-/// The same text, line by line and column by column, with comments and literals turned into blanks.
-pub(crate) fn without_comments(text: &str) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    while at < chars.len() {
-        let end = skipped(&chars, at);
-        if end == at {
-            out.push(chars[at]);
-            at += 1;
-        } else {
-            out.extend(chars[at..end].iter().map(|c| if *c == '\n' { '\n' } else { ' ' }));
-            at = end;
-        }
-    }
-    out
+/// One Rust file, taken apart.
+#[derive(Debug, Default)]
+pub(crate) struct Source {
+    /// The text with comments and literals replaced by spaces; lines and columns stay the same.
+    pub(crate) code: String,
+    /// The comments and literals, each on the lines where they are. A bar stands for code.
+    pub(crate) prose: String,
 }
 
-/// Where the comment or literal that starts at `at` ends; `at` itself if none starts there.
-fn skipped(chars: &[char], at: usize) -> usize {
-    let next = chars.get(at + 1).copied();
-    match chars[at] {
-        '/' if next == Some('/') => at + chars[at..].iter().take_while(|c| **c != '\n').count(),
-        '/' if next == Some('*') => block_comment(chars, at),
-        '"' => string(chars, at + 1),
-        'r' if matches!(next, Some('"' | '#')) && !ends_word(chars, at) => raw_string(chars, at),
-        '\'' => character(chars, at),
+/// Takes a Rust file apart.
+pub(crate) fn split(text: &str) -> Source {
+    let bytes = text.as_bytes();
+    let mut source = Source::default();
+    let mut code_start = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = skipped(bytes, at);
+        if end == at {
+            at += 1;
+            continue;
+        }
+        source.add_code(&text[code_start..at]);
+        source.add_prose(&text[at..end]);
+        code_start = end;
+        at = end;
+    }
+    source.add_code(&text[code_start..]);
+    source
+}
+
+impl Source {
+    fn add_code(&mut self, code: &str) {
+        self.code.push_str(code);
+        if !code.trim().is_empty() {
+            self.prose.push('|');
+        }
+        self.prose.extend(code.matches('\n'));
+    }
+
+    fn add_prose(&mut self, prose: &str) {
+        self.prose.push_str(prose);
+        self.code.extend(prose.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+    }
+}
+
+/// Returns where the comment or literal that starts at `at` ends, or `at` if none starts there.
+fn skipped(text: &[u8], at: usize) -> usize {
+    let next = text.get(at + 1).copied();
+    match text[at] {
+        b'/' if next == Some(b'/') => find(text, at, b'\n').unwrap_or(text.len()),
+        b'/' if next == Some(b'*') => block_comment(text, at),
+        b'"' => string(text, at + 1),
+        b'r' if matches!(next, Some(b'"' | b'#')) && !ends_word(&text[..at]) => raw_string(text, at),
+        b'\'' => character(text, at),
         _ => at,
     }
 }
 
-/// Whether what stands before `at` is a name, other than the `b` or `c` that may precede a raw
-/// string.
-fn ends_word(chars: &[char], at: usize) -> bool {
-    let word: String = chars[..at].iter().rev().take_while(|c| c.is_alphanumeric() || **c == '_').collect();
-    !matches!(word.as_str(), "" | "b" | "c")
+fn find(text: &[u8], from: usize, wanted: u8) -> Option<usize> {
+    text[from..].iter().position(|byte| *byte == wanted).map(|at| from + at)
 }
 
-fn block_comment(chars: &[char], at: usize) -> usize {
-    let (mut depth, mut i) = (0, at);
-    while i + 1 < chars.len() {
-        match (chars[i], chars[i + 1]) {
-            ('/', '*') => depth += 1,
-            ('*', '/') => depth -= 1,
+/// Returns whether a name ends here, other than the `b` or `c` that may precede a raw string.
+fn ends_word(before: &[u8]) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii();
+    let length = before.iter().rev().take_while(|byte| is_part(byte)).count();
+    !matches!(&before[before.len() - length..], b"" | b"b" | b"c")
+}
+
+fn block_comment(text: &[u8], at: usize) -> usize {
+    let mut depth = 0;
+    let mut i = at;
+    while i + 1 < text.len() {
+        match (text[i], text[i + 1]) {
+            (b'/', b'*') => depth += 1,
+            (b'*', b'/') => depth -= 1,
             _ => {
                 i += 1;
                 continue;
@@ -58,102 +89,133 @@ fn block_comment(chars: &[char], at: usize) -> usize {
             return i;
         }
     }
-    chars.len()
+    text.len()
 }
 
-fn string(chars: &[char], mut i: usize) -> usize {
-    while i < chars.len() {
-        match chars[i] {
-            '\\' => i += 2,
-            '"' => return i + 1,
+fn string(text: &[u8], mut i: usize) -> usize {
+    while i < text.len() {
+        match text[i] {
+            b'\\' => i += 2,
+            b'"' => return i + 1,
             _ => i += 1,
         }
     }
-    chars.len()
+    text.len()
 }
 
-fn raw_string(chars: &[char], at: usize) -> usize {
-    let hashes = chars[at + 1..].iter().take_while(|c| **c == '#').count();
+fn raw_string(text: &[u8], at: usize) -> usize {
+    let hashes = text[at + 1..].iter().take_while(|byte| **byte == b'#').count();
     let open = at + 1 + hashes;
-    if chars.get(open) != Some(&'"') {
+    if text.get(open) != Some(&b'"') {
         return at;
     }
-    let closes = |i: usize| {
-        chars[i] == '"' && chars[i + 1..].iter().take(hashes).filter(|c| **c == '#').count() == hashes
-    };
-    (open + 1..chars.len()).find(|i| closes(*i)).map_or(chars.len(), |i| i + 1 + hashes)
-}
-
-/// A character literal; a lifetime is left alone.
-fn character(chars: &[char], at: usize) -> usize {
-    match (chars.get(at + 1), chars.get(at + 2)) {
-        (Some('\\'), _) => {
-            let close = chars.iter().enumerate().skip(at + 3).find(|(_, c)| **c == '\'');
-            close.map_or(chars.len(), |(i, _)| i + 1)
+    let closes = |i: usize| text[i + 1..].iter().take(hashes).filter(|byte| **byte == b'#').count() == hashes;
+    let mut i = open;
+    while let Some(quote) = find(text, i + 1, b'"') {
+        if closes(quote) {
+            return quote + 1 + hashes;
         }
-        (Some(_), Some('\'')) => at + 3,
-        _ => at,
+        i = quote;
     }
+    text.len()
 }
 
-/// A path as it is used in a file: its segments from the left, one use of a group at a time.
+/// Returns where a character literal ends; a lifetime is not a literal.
+fn character(text: &[u8], at: usize) -> usize {
+    if text.get(at + 1) == Some(&b'\\') {
+        return find(text, at + 3, b'\'').map_or(text.len(), |close| close + 1);
+    }
+    let is_inside = |byte: &&u8| !byte.is_ascii();
+    let length = 1 + text[at + 1..]
+        .iter()
+        .skip(1)
+        .take_while(|byte| is_inside(byte) && byte.leading_ones() == 1)
+        .count();
+    let close = at + 1 + length;
+    if text.get(close) == Some(&b'\'') { close + 1 } else { at }
+}
+
+/// A path that a file uses, with groups of a `use` expanded to one path each.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Mention {
-    /// The line, from one.
+    /// The line, counted from one.
     pub(crate) line: usize,
     /// The names of the inline modules around it.
     pub(crate) inside: Vec<String>,
-    /// The segments, as far as they are names; a macro's last one keeps its `!`.
+    /// The segments, from the left, without generic arguments; the last one of a macro keeps its `!`.
     pub(crate) path: Vec<String>,
+    /// The name that a `use` gives to the path; `*` if it imports everything below the path.
+    pub(crate) binds: Option<String>,
 }
 
-/// Every path of two segments or more in the code, with groups of a `use` taken apart.
-pub(crate) fn mentions(code: &str) -> Vec<Mention> {
+/// The systems that a module is compiled for, as far as its `cfg` says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// Unix systems, or some of them.
+    Unix,
+    Windows,
+}
+
+/// The paths and the items of one file.
+#[derive(Debug, Default)]
+pub(crate) struct Scan {
+    /// Every `use`, and every other path of two segments or more.
+    pub(crate) mentions: Vec<Mention>,
+    /// Every item of the file and of its inline modules: the names of those modules, and its own name.
+    pub(crate) items: Vec<(Vec<String>, String)>,
+    /// The modules that have their own files; with a family if they are compiled for that one alone.
+    pub(crate) modules: Vec<(String, Option<Family>)>,
+}
+
+/// Reads the paths and items of a file; `code` is without comments and strings.
+pub(crate) fn scan(code: &str) -> Scan {
     let tokens = tokens(code);
-    let mut walk = Walk { tokens: &tokens, at: 0, open: Vec::new(), found: Vec::new() };
+    let mut walk = Walk { tokens: &tokens, at: 0, open: Vec::new(), family: None, found: Scan::default() };
     while walk.at < tokens.len() {
         walk.step();
     }
     walk.found
 }
 
-type Token = (usize, String);
+type Token<'a> = (usize, &'a str);
 
 /// Names, `::`, and single characters, each with its line.
-fn tokens(code: &str) -> Vec<Token> {
-    let mut out: Vec<Token> = Vec::new();
+fn tokens(code: &str) -> Vec<Token<'_>> {
+    let mut out: Vec<Token<'_>> = Vec::new();
     for (number, line) in code.lines().enumerate() {
         let mut rest = line.trim_start();
         while let Some(first) = rest.chars().next() {
-            let long = rest
-                .chars()
-                .take_while(|c| c.is_alphanumeric() || *c == '_')
-                .map(char::len_utf8)
-                .sum::<usize>();
+            let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_' || !byte.is_ascii();
+            let long = rest.as_bytes().iter().take_while(is_part).count();
             let length = match first {
                 _ if long > 0 => long,
                 ':' if rest.starts_with("::") => 2,
                 _ => first.len_utf8(),
             };
-            out.push((number + 1, rest[..length].to_string()));
+            out.push((number + 1, &rest[..length]));
             rest = rest[length..].trim_start();
         }
     }
     out
 }
 
-/// One pass over the tokens; `open` holds a name for each brace that belongs to a module, and
-/// nothing for other braces.
+/// Keywords that are followed by the name of an item, perhaps after further keywords.
+const ITEMS: [&str; 8] = ["fn", "struct", "enum", "union", "trait", "type", "const", "static"];
+
+/// One pass over the tokens.
 struct Walk<'a> {
-    tokens: &'a [Token],
+    tokens: &'a [Token<'a>],
     at: usize,
+    /// The braces around the current token: the name of an inline module, or `None`.
     open: Vec<Option<String>>,
-    found: Vec<Mention>,
+    /// What the `cfg` before the next item says.
+    family: Option<Family>,
+    found: Scan,
 }
 
 impl Walk<'_> {
     fn text(&self, at: usize) -> &str {
-        self.tokens.get(at).map_or("", |(_, text)| text)
+        self.tokens.get(at).map_or("", |(_, text)| *text)
     }
 
     fn step(&mut self) {
@@ -162,8 +224,19 @@ impl Walk<'_> {
                 self.open.push(Some(self.text(self.at + 1).to_string()));
                 self.at += 3;
             }
+            "mod" if self.text(self.at + 2) == ";" => {
+                let declared = (self.text(self.at + 1).to_string(), self.family);
+                self.found.modules.push(declared);
+                self.at += 2;
+            }
+            "cfg" if self.text(self.at + 1) == "(" => self.cfg(),
+            ";" => {
+                self.family = None;
+                self.at += 1;
+            }
             "{" => {
                 self.open.push(None);
+                self.family = None;
                 self.at += 1;
             }
             "}" => {
@@ -174,8 +247,47 @@ impl Walk<'_> {
                 self.at += 1;
                 self.path(&[], true);
             }
-            word if is_name(word) => self.path(&[], false),
+            "macro_rules" if self.text(self.at + 1) == "!" => {
+                self.item(self.at + 2);
+                self.at += 3;
+            }
+            word if is_name(word) => {
+                if ITEMS.contains(&word) {
+                    self.item(self.at + 1);
+                }
+                self.path(&[], false);
+            }
             _ => self.at += 1,
+        }
+    }
+
+    /// Reads the condition of a `cfg`.
+    fn cfg(&mut self) {
+        let names = self.tokens[self.at..].iter().map(|(_, text)| *text);
+        let names: Vec<&str> = names.take_while(|text| *text != "]").collect();
+        let is_negated = names.contains(&"not");
+        let is_unix = ["unix", "target_os", "target_vendor"].iter().any(|name| names.contains(name));
+        let is_windows = names.contains(&"windows");
+        if is_windows && is_unix {
+            // A condition about both excludes neither.
+        } else if is_windows {
+            self.family = Some(if is_negated { Family::Unix } else { Family::Windows });
+        } else if is_unix && !is_negated {
+            self.family = Some(Family::Unix);
+        }
+        self.at += 1;
+    }
+
+    fn inside(&self) -> Vec<String> {
+        self.open.iter().flatten().cloned().collect()
+    }
+
+    /// Records the item that is named at `at`, unless it belongs to a block, an `impl` or a trait.
+    fn item(&mut self, at: usize) {
+        let name = self.text(at);
+        if is_name(name) && !ITEMS.contains(&name) && self.open.iter().all(Option::is_some) {
+            let item = (self.inside(), name.to_string());
+            self.found.items.push(item);
         }
     }
 
@@ -183,12 +295,15 @@ impl Walk<'_> {
     fn path(&mut self, before: &[String], imported: bool) {
         let line = self.tokens.get(self.at).map_or(0, |(line, _)| *line);
         let mut path = before.to_vec();
+        let mut binds = None;
         if self.text(self.at) == "::" {
             self.at += 1;
         }
         loop {
             match self.text(self.at) {
                 "{" if imported => return self.group(&path),
+                "*" if imported => binds = Some("*".to_string()),
+                "self" if !path.is_empty() => {}
                 word if is_name(word) => path.push(word.to_string()),
                 _ => break,
             }
@@ -198,26 +313,29 @@ impl Walk<'_> {
             }
             self.at += 1;
         }
+        if imported && self.text(self.at) == "as" {
+            binds = Some(self.text(self.at + 1).to_string());
+            self.at += 2;
+        }
         let is_macro = self.text(self.at) == "!" && self.text(self.at + 1) != "=";
-        if let Some(last) = path.last_mut().filter(|_| is_macro) {
+        if is_macro && let Some(last) = path.last_mut() {
             last.push('!');
         }
+        if imported && binds.is_none() {
+            binds = path.last().cloned();
+        }
         if path.len() > 1 || (imported && !path.is_empty()) {
-            let inside = self.open.iter().flatten().cloned().collect();
-            self.found.push(Mention { line, inside, path });
+            self.found.mentions.push(Mention { line, inside: self.inside(), path, binds });
         }
     }
 
     fn group(&mut self, before: &[String]) {
         self.at += 1;
         while !matches!(self.text(self.at), "}" | "") {
-            if is_name(self.text(self.at)) || self.text(self.at) == "{" {
+            if is_name(self.text(self.at)) || matches!(self.text(self.at), "{" | "*") {
                 self.path(before, true);
             } else {
                 self.at += 1;
-            }
-            if self.text(self.at) == "as" {
-                self.at += 2;
             }
         }
         self.at += 1;
@@ -233,16 +351,24 @@ mod tests {
     use super::*;
 
     fn paths(code: &str) -> Vec<String> {
-        mentions(&without_comments(code)).into_iter().map(|m| m.path.join("::")).collect()
+        scan(&split(code).code).mentions.into_iter().map(|m| m.path.join("::")).collect()
     }
 
     #[test]
     fn comments_and_strings_are_no_code() {
-        let code = "a /* unsafe /* x */ */ \"b \\\" unsafe\" r#\"unsafe \" \"# 'u' '\\'' 'life // unsafe\nb\"unsafe\"";
-        let left = without_comments(code);
+        let code = "a /* unsafe /* x */ */ \"b \\\" unsafe\" r#\"unsafe \" \"# 'u' '\\'' \
+                    'life // unsafe\nb\"unsafe\"";
+        let left = split(code).code;
         assert!(!left.contains("unsafe"), "{left}");
         assert!(left.contains("'life"));
         assert_eq!(left.chars().count(), code.chars().count());
+    }
+
+    #[test]
+    fn prose_is_comments_and_strings() {
+        let source = split("let a = \"b\"; // ü 'c\n\nlet d = 'ü'; /* e */\n");
+        assert_eq!(source.prose, "|\"b\"|// ü 'c|\n\n'ü'|/* e */\n");
+        assert_eq!(source.code, "let a =    ;        \n\nlet d =    ;        \n");
     }
 
     #[test]
@@ -256,8 +382,33 @@ mod tests {
     }
 
     #[test]
+    fn a_use_binds_a_name() {
+        let found = scan("use a::{self, b as c, d::*}; use e;");
+        let bound: Vec<_> = found.mentions.iter().map(|m| m.binds.as_deref().unwrap_or("")).collect();
+        assert_eq!(bound, ["a", "c", "*", "e"]);
+    }
+
+    #[test]
+    fn modules_of_one_family_are_known() {
+        let found = scan(
+            "#[cfg(windows)] mod a; mod b; #[cfg(not(windows))] mod c; #[cfg(target_os = x)] use d; mod e;",
+        );
+        let families: Vec<Option<Family>> = found.modules.iter().map(|(_, family)| *family).collect();
+        assert_eq!(families, [Some(Family::Windows), None, Some(Family::Unix), None]);
+    }
+
+    #[test]
+    fn items_are_those_of_modules() {
+        let found =
+            scan("fn f() { fn g() {} } impl A { fn h() {} } mod m { pub const fn i() {} } static J: u8 = 0;");
+        let names: Vec<String> =
+            found.items.iter().map(|(inside, name)| format!("{}:{name}", inside.join("::"))).collect();
+        assert_eq!(names, [":f", "m:i", ":J"]);
+    }
+
+    #[test]
     fn inline_modules_are_told_apart() {
-        let found = mentions("mod tests { fn f() { a::b(); } } fn g() { c::d(); }");
+        let found = scan("mod tests { fn f() { a::b(); } } fn g() { c::d(); }").mentions;
         assert_eq!(found[0].inside, ["tests"]);
         assert!(found[1].inside.is_empty());
     }

@@ -4,13 +4,14 @@ use super::Finding;
 use std::path::Path;
 
 /// Which of our own packages a package may depend on; one that is not named may depend on any.
-const OURS: [(&str, &[&str]); 6] = [
+const OURS: [(&str, &[&str]); 7] = [
     ("xtask", &[]),
     ("crates/minder-os", &[]),
     ("crates/minder-template", &["minder-os"]),
     ("crates/minder-record", &["minder-os"]),
     ("crates/minder", &["minder-os"]),
-    ("crates/minder-cli", &["minder-os", "minder-template", "minder-record", "minder"]),
+    ("crates/minder-runner", &["minder-os", "minder-template", "minder-record", "minder"]),
+    ("crates/minder-cli", &["minder-os", "minder-template", "minder-record", "minder", "minder-runner"]),
 ];
 
 /// A line of a table of dependencies.
@@ -31,8 +32,7 @@ pub(crate) fn check(file: &Path, text: &str) -> Vec<Finding> {
         let ours_here = dep.text.contains("path = ");
         let reasoned = dep.text.contains('#') || dep.above.trim_start().starts_with('#');
         if !inherited && !ours_here && !reasoned {
-            let what =
-                format!("no reason for `{}`; cure: say beside it, after a `#`, what it is for", dep.name);
+            let what = format!("no reason for `{}`; cure: add it beside the line, after a `#`", dep.name);
             found.push(Finding::new(file, dep.line, what));
         }
         let is_ours = dep.name == "minder" || dep.name.starts_with("minder-");
@@ -47,13 +47,16 @@ pub(crate) fn check(file: &Path, text: &str) -> Vec<Finding> {
     found
 }
 
-/// The names of the crates that a manifest depends on, as they are written in code.
+/// Returns the crates that a manifest depends on, as their names are written in code.
 pub(crate) fn crates(text: &str) -> Vec<String> {
     dependencies(text).iter().map(|d| d.name.replace('-', "_")).collect()
 }
 
 fn dependencies(text: &str) -> Vec<Dependency<'_>> {
-    let (mut found, mut inside, mut above, mut open) = (Vec::new(), false, "", 0_i32);
+    let mut found = Vec::new();
+    let mut inside = false;
+    let mut above = "";
+    let mut open = 0_i32;
     for (number, line) in text.lines().enumerate() {
         let code = line.split('#').next().unwrap_or_default().trim();
         if open == 0 && code.starts_with('[') {
@@ -85,8 +88,9 @@ mod tests {
 
     #[test]
     fn a_dependency_wants_a_reason() {
-        let text = "[package]\nname = \"a\"\n[dependencies]\na = \"1\"\nb = \"1\" # for this\n# for that\nc = \"1\"\n\
-                    d.workspace = true\n[target.'cfg(x)'.dependencies]\ne = { workspace = true, features = [\n    \"x\",\n] }\nf = \"1\"\n";
+        let text = "[package]\nname = \"a\"\n[dependencies]\na = \"1\"\nb = \"1\" # for this\n# for that\n\
+                    c = \"1\"\nd.workspace = true\n[target.'cfg(x)'.dependencies]\n\
+                    e = { workspace = true, features = [\n    \"x\",\n] }\nf = \"1\"\n";
         assert_eq!(lines("Cargo.toml", text), [4, 13]);
         assert_eq!(crates(text), ["a", "b", "c", "d", "e", "f"]);
     }

@@ -1,7 +1,7 @@
-//! Rules about one Rust file: its head, its size, its name, and words that only some files may use.
+//! Rules about one Rust file: its head, size and name, and words that only some files may use.
 
 use super::{Finding, within};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The most lines that a file may have.
 const LINES_MAX: usize = 800;
@@ -9,18 +9,26 @@ const LINES_MAX: usize = 800;
 /// The most columns of a line with a comment.
 const COMMENT_COLUMNS_MAX: usize = 110;
 
-/// The only homes of `unsafe`.
+/// The directories that may contain `unsafe`.
 const UNSAFE: [&str; 3] = ["crates/minder/src/sys/", "crates/minder-os/src/", "tests/"];
 
-/// Where code may ask which system it is compiled for. The rest of the tree is the same everywhere.
+/// The directories that may contain `cfg` of a system. The other code is the same everywhere.
 const SYSTEMS: [&str; 5] =
     ["crates/minder/src/sys/", "crates/minder/src/os/", "crates/minder-os/src/", "tests/", "xtask/"];
 
-/// Who may sleep: the child that does as told, and what measures sleeping itself.
+/// What may sleep: the programs of the tests, and the sleep of `minder-os`.
 const SLEEPERS: [&str; 2] = ["tests/bin/", "crates/minder-os/src/time.rs"];
 
-/// Names that say nothing about what is in the file.
+/// File names that do not name a subject.
 const NAMELESS: [&str; 6] = ["utils", "util", "helpers", "helper", "common", "misc"];
+
+/// Returns the places of the tables above where no file is.
+pub(crate) fn places(files: &[PathBuf]) -> Vec<Finding> {
+    let table = Path::new(file!());
+    let all = UNSAFE.iter().chain(&SYSTEMS).chain(&SLEEPERS);
+    let empty = all.filter(|place| !files.iter().any(|file| within(file, &[place])));
+    empty.map(|place| Finding::new(table, 1, format!("{place} does not exist; cure: remove it"))).collect()
+}
 
 /// Checks one file; `code` is `text` without comments and strings.
 pub(crate) fn check(file: &Path, text: &str, code: &str) -> Vec<Finding> {
@@ -53,7 +61,7 @@ pub(crate) fn check(file: &Path, text: &str, code: &str) -> Vec<Finding> {
     }
     let unit_tests = file.file_name().is_some_and(|name| name == "tests.rs");
     if !within(file, &SYSTEMS) && !unit_tests {
-        // Unit tests stand at the end of their file, and may differ by system, as any test may.
+        // Unit tests are at the end of their file; like any test they may differ by system.
         found.extend(systems(file, code.split("\nmod tests {").next().unwrap_or_default()));
     }
     found
@@ -74,20 +82,25 @@ fn wide_comments(file: &Path, text: &str) -> Vec<Finding> {
     .collect()
 }
 
-/// The file opens with a sentence that says what it is for.
+/// The file begins with a sentence about its purpose.
 fn head(file: &Path, text: &str) -> Option<Finding> {
     let doc = text.lines().map_while(|l| l.strip_prefix("//!")).map(str::trim);
     let first: Vec<&str> = doc.take_while(|l| !l.is_empty()).collect();
     let Some(last) = first.last() else {
-        return Some(Finding::new(file, 1, "no `//!` sentence at the top; cure: say what the file is for"));
+        return Some(Finding::new(
+            file,
+            1,
+            "no `//!` sentence at the top; cure: describe what the file is for",
+        ));
     };
     let ends = last.trim_end_matches(['*', '`', '_', ')']).ends_with(['.', ':', '?', '!']);
-    (!ends).then(|| Finding::new(file, first.len(), "the head is no sentence; cure: end it with a full stop"))
+    (!ends)
+        .then(|| Finding::new(file, first.len(), "the head is not a sentence; cure: end it with a full stop"))
 }
 
-/// `unsafe` only where the table says, and announced at the top of the file.
+/// `unsafe` only in the directories of the table, and announced at the top of the file.
 fn danger(file: &Path, code: &str) -> Option<Finding> {
-    let used = code.lines().position(|l| words(l).any(|w| w == "unsafe"));
+    let used = code.lines().position(|l| l.contains("unsafe") && words(l).any(|w| w == "unsafe"));
     let announced = code.lines().position(|l| l.starts_with("#![") && l.contains("expect(unsafe_code"));
     match (used, announced) {
         (Some(line), _) if !within(file, &UNSAFE) => {
@@ -102,7 +115,7 @@ fn danger(file: &Path, code: &str) -> Option<Finding> {
     }
 }
 
-/// Finds `cfg` of a system: in attributes, in `cfg!`, in `cfg_attr`.
+/// Finds `cfg` of a system in attributes, in `cfg!` and in `cfg_attr`.
 fn systems(file: &Path, code: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut rest = 0;
@@ -110,7 +123,10 @@ fn systems(file: &Path, code: &str) -> Vec<Finding> {
         rest = at + 3;
         let begins = !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
         let tail = code[rest..].trim_start_matches("_attr").trim_start_matches('!');
-        let Some(inner) = tail.strip_prefix('(').filter(|_| begins).map(balanced) else { continue };
+        let Some(inner) = tail.strip_prefix('(').map(balanced) else { continue };
+        if !begins {
+            continue;
+        }
         let asks = |w: &str| {
             matches!(
                 w,
@@ -128,7 +144,7 @@ fn systems(file: &Path, code: &str) -> Vec<Finding> {
     found
 }
 
-/// The text up to the bracket that closes it.
+/// Returns the text up to the bracket that closes it.
 fn balanced(text: &str) -> &str {
     let mut depth = 1;
     for (at, c) in text.char_indices() {
@@ -153,7 +169,7 @@ mod tests {
     use super::*;
 
     fn told(file: &str, text: &str) -> Vec<String> {
-        let code = super::super::code::without_comments(text);
+        let code = super::super::code::split(text).code;
         check(Path::new(file), text, &code).into_iter().map(|f| format!("{}: {}", f.line, f.what)).collect()
     }
 

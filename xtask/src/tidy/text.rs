@@ -1,16 +1,16 @@
-//! Rules about every text file: what it may not contain, and files that have to be there.
+//! Rules about every text file: what it must not contain, and which files have to exist.
 
 use super::Finding;
 use std::path::Path;
 
-/// Words that belong to somebody's machine or to how a change came about, never into the tree.
-/// (Written in two halves, since this file is checked too.)
+/// Paths of one machine, and references that mean nothing to a reader. (Written in two halves, since
+/// this file is checked too.)
 const BANNED: [(&str, &str); 5] = [
     (concat!("/wo", "rk/"), "a path of one machine; cure: a relative path"),
     (concat!("/ro", "ot/"), "a path of one machine; cure: a relative path"),
     (concat!("/ho", "me/"), "a path of one machine; cure: a relative path, or `~`"),
-    (concat!("../sha", "red"), "a path outside the repository; cure: say it here"),
-    (concat!("issue", " #"), "a number that means nothing to a reader; cure: say what the matter was"),
+    (concat!("../sha", "red"), "a path outside the repository; cure: write it here"),
+    (concat!("issue", " #"), "a number that means nothing to a reader; cure: describe the problem"),
 ];
 
 /// Files whose text comes from elsewhere.
@@ -22,19 +22,24 @@ pub(crate) fn check(file: &Path, text: &str) -> Vec<Finding> {
     if FOREIGN.iter().any(|f| file.ends_with(f)) {
         return found;
     }
+    let whole = text.to_lowercase();
+    let banned: Vec<_> = BANNED.iter().filter(|(word, _)| whole.contains(word)).collect();
     let snapshot = file.extension().is_some_and(|e| e == "snap");
     for (number, line) in text.lines().enumerate() {
-        let mut say = |what: &str| found.push(Finding::new(file, number + 1, what));
+        let mut add = |what: &str| found.push(Finding::new(file, number + 1, what));
         if line.ends_with([' ', '\t', '\r']) && !snapshot {
-            say("white space at the end of the line; cure: remove it");
+            add("white space at the end of the line; cure: remove it");
         }
         if line.contains('\t') && !snapshot {
-            say("a tab; cure: spaces, or `\\t` in a string");
+            add("a tab; cure: spaces, or `\\t` in a string");
+        }
+        if banned.is_empty() {
+            continue;
         }
         let lower = line.to_lowercase();
-        for (word, what) in BANNED {
+        for (word, what) in &banned {
             if lower.match_indices(word).any(|(at, _)| starts_there(&lower, at, word)) {
-                say(&format!("`{word}`: {what}"));
+                add(&format!("`{word}`: {what}"));
             }
         }
     }
@@ -48,14 +53,13 @@ pub(crate) fn check(file: &Path, text: &str) -> Vec<Finding> {
     found
 }
 
-/// A machine's path starts where no other path goes on: `a/b/` is not `/b/`.
+/// Returns whether a path starts at `at`: `/b/` in `a/b/` does not.
 fn starts_there(line: &str, at: usize, word: &str) -> bool {
     let before = line[..at].chars().next_back();
     !word.starts_with('/') || !before.is_some_and(|c| c.is_alphanumeric() || "._-/*}~".contains(c))
 }
 
-/// Checks that the files are there which every release needs, and that the change log knows this
-/// version.
+/// Checks that the files exist that every release needs, and that the change log has this version.
 pub(crate) fn required(root: &Path) -> Vec<Finding> {
     let mut found = Vec::new();
     for name in ["LICENSE-MIT", "LICENSE-APACHE", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
@@ -79,9 +83,7 @@ fn change_log(manifest: &str, log: &str) -> Vec<Finding> {
     let version =
         manifest.lines().find_map(|l| l.strip_prefix("version = \"")).and_then(|l| l.split('"').next());
     if let Some(version) = version.filter(|v| !log.contains(v)) {
-        let what = format!(
-            "version {version} of Cargo.toml is not mentioned; cure: say what it holds, or will hold"
-        );
+        let what = format!("version {version} of Cargo.toml is not mentioned; cure: add a heading for it");
         found.push(Finding::new(file, 1, what));
     }
     found

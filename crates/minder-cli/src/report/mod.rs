@@ -5,9 +5,10 @@ mod progress;
 mod summary;
 
 pub(crate) use self::{
-    progress::{Progress, ProgressOptions, ProgressSnapshot, SlowJobs},
-    summary::{EndCause, HaltSummary, RunStats, Summary, signal_name},
+    progress::{Progress, ProgressOptions, SlowJobs},
+    summary::{Summary, signal_name},
 };
+pub(crate) use minder_runner::text::{count, format_error, os_error_text, time};
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, LineWriter, Write};
@@ -47,29 +48,6 @@ fn would_be_heard() -> Option<bool> {
         return None;
     }
     wait_ready(&io::stderr(), Interest::WRITABLE, Some(Instant::now())).ok()
-}
-
-/// An error with what was tried, as one line. Errors of the library name their cause themselves.
-pub(crate) fn format_error(error: &anyhow::Error) -> String {
-    let mut parts = Vec::new();
-    for cause in error.chain() {
-        parts.push(cause.downcast_ref::<io::Error>().map_or_else(|| cause.to_string(), os_error_text));
-        if let Some(error) = cause.downcast_ref::<minder::Error>() {
-            let exhausted = error.kind() == minder::ErrorKind::Exhausted;
-            let cure = if exhausted { " (`minder doctor` shows the limits)" } else { "" };
-            return parts.join(": ") + cure;
-        }
-    }
-    parts.join(": ")
-}
-
-/// The system's text as a fragment: `No space left on device (os error 28)` → `no space left on
-/// device`.
-pub(crate) fn os_error_text(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text).trim_end_matches('.');
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
 /// Fails if standard output was closed before we began. Rust's runtime has opened the null device
@@ -119,33 +97,4 @@ impl Write for Terminal {
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-}
-
-/// A duration as people write it: `42 ms`, `1.42 s`, `18.2 s`, `4 min 7 s`, `2 h 5 min`.
-pub(crate) fn time(time: std::time::Duration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
-        0 => format!("{} ms", time.as_millis()),
-        1..10 => format!("{:.2} s", time.as_secs_f64()),
-        10..100 => format!("{:.1} s", time.as_secs_f64()),
-        100..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
-    }
-}
-
-/// `1 job`, `2 jobs`.
-pub(crate) fn count(number: u64, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    #[test]
-    fn durations_are_written_as_people_do() {
-        let texts =
-            [42, 1_420, 18_240, 247_000, 7_500_000].map(|millis| super::time(Duration::from_millis(millis)));
-        assert_eq!(texts, ["42 ms", "1.42 s", "18.2 s", "4 min 7 s", "2 h 5 min"]);
-    }
 }

@@ -2,7 +2,7 @@
 //! output, and taken away while somebody writes; elsewhere a plain line comes now and then, so that
 //! a log shows that the run lives.
 //!
-//! A picture costs a fixed sum, ten times a second at most: whoever fills a [`ProgressSnapshot`] is
+//! A picture costs a fixed sum, ten times a second at most: whoever fills a [`Snapshot`] is
 //! asked only when it is drawn.
 
 mod estimate;
@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use minder::jobs::JobCounts;
+use minder_runner::Snapshot;
 
 use self::estimate::{Estimate, Sample};
 use self::line::{Eta, LineLayout};
@@ -54,36 +54,6 @@ pub(crate) struct ProgressOptions {
     pub(crate) eta: bool,
     /// The jobs that run the longest.
     pub(crate) jobs: bool,
-}
-
-/// What a run looks like at a moment.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ProgressSnapshot {
-    pub(crate) counts: JobCounts,
-    /// How many jobs there are, if that is known.
-    pub(crate) total: Option<u64>,
-    /// Whether no more jobs come: as many as were offered are all.
-    pub(crate) input_over: bool,
-    pub(crate) elapsed: Duration,
-    /// Names and ages of the oldest jobs that run, the oldest first: eight are enough.
-    pub(crate) running: Vec<(String, Duration)>,
-    pub(crate) running_count: u64,
-    /// What jobs took that ended.
-    pub(crate) median: Option<Duration>,
-    /// Why nothing starts: `load above 8`.
-    pub(crate) held: Option<String>,
-    /// Whether all jobs stand still.
-    pub(crate) suspended: bool,
-}
-
-impl ProgressSnapshot {
-    fn done(&self) -> u64 {
-        self.counts.succeeded + self.counts.failed
-    }
-
-    fn total(&self) -> Option<u64> {
-        self.total.or_else(|| self.input_over.then_some(self.counts.submitted))
-    }
 }
 
 /// Draws, or does nothing. Clones draw the same picture.
@@ -199,7 +169,7 @@ impl Progress {
     }
 
     /// Draws the state of the run, if it is time to; only then is it asked for.
-    pub(crate) fn draw(&self, elapsed: Duration, view: impl FnOnce() -> ProgressSnapshot) {
+    pub(crate) fn draw(&self, elapsed: Duration, view: impl FnOnce() -> Snapshot) {
         let Some(inner) = &self.0 else { return };
         if elapsed < inner.next() {
             return;
@@ -291,17 +261,17 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look_at(&self, state: &mut State, view: &ProgressSnapshot) -> Eta {
-        let over = view.done() + view.counts.skipped;
-        let ages: Vec<Duration> = view.running.iter().map(|(_, age)| *age).collect();
+    fn look_at(&self, state: &mut State, view: &Snapshot) -> Eta {
+        let over = view.finished() + view.counts.skipped;
+        let ages: Vec<Duration> = view.running.iter().map(|job| job.age).collect();
         let sample = Sample {
             elapsed: view.elapsed,
-            done: view.done(),
-            rest: view.total().map(|total| total.saturating_sub(over)),
-            running: view.running_count,
+            done: view.finished(),
+            rest: view.known_total().map(|total| total.saturating_sub(over)),
+            running: view.counts.running,
             ages: &ages,
             median: view.median,
-            suspended: view.suspended,
+            suspended: false,
         };
         state.estimate.add(&sample);
         let left = state.estimate.left(&sample);
@@ -312,7 +282,7 @@ impl Inner {
     /// All lines, for a terminal of this size.
     fn picture(
         &self,
-        view: &ProgressSnapshot,
+        view: &Snapshot,
         rest: &Eta,
         (width, rows): (usize, usize),
         turn: usize,

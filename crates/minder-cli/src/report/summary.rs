@@ -1,245 +1,58 @@
 //! The last lines of a run: what was done, what it cost, what failed.
 
 use std::io::{IsTerminal, stderr};
-use std::time::Duration;
 
+use minder::ExitStatus;
 use minder::jobs::JobCounts;
-use minder::{ExitInfo, ExitStatus, Outcome};
+use minder_runner::report::{FailureReason, HaltSummary, JobFailure, NAMED_MAX};
+use minder_runner::{RunEnd, RunReport};
 
 use super::progress::rough;
 use super::{count, time};
 use crate::ui::color::Palette;
 
-/// How many failed jobs are named. The rest is counted.
-const NAMED_MAX: usize = 10;
-
-/// Why a job ended that did not end by itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum EndCause {
-    /// It did.
-    #[default]
-    Own,
-    /// It was given so long, and took longer.
-    TimedOut(Duration),
-    /// Memory ran short.
-    Memory,
-    /// Enough others had failed, or succeeded.
-    Halted,
+/// The last lines of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Summary<'a> {
+    pub(crate) report: &'a RunReport,
 }
 
-/// A job that is to be named.
-#[derive(Debug)]
-struct NamedFailure {
-    name: String,
-    /// How it ended.
-    how: String,
-}
-
-/// What one loop adds up.
-#[derive(Debug, Default)]
-pub(crate) struct RunStats {
-    pub(crate) cpu: Duration,
-    /// The sum of the jobs' own times: what they would have taken one by one.
-    pub(crate) wall: Duration,
-    failed: Vec<NamedFailure>,
-    cut_off: Vec<NamedFailure>,
-    leaked: Vec<String>,
-    /// How many jobs left their output open; the first of them are named.
-    leaked_count: u64,
-    pub(crate) left_running: u64,
-    /// Jobs that our order ended, those of `halted` too.
-    pub(crate) cut: u64,
-    /// Failed jobs that took too long.
-    pub(crate) timed_out: u64,
-    /// Failed jobs that were killed since memory ran short.
-    starved: u64,
-    /// Failed jobs that were killed since no more were wanted. They are not named: whoever caused
-    /// it is.
-    halted: u64,
-    /// How often a job was killed since memory ran short, to be run again.
-    put_back: u64,
-}
-
-impl EndCause {
-    /// A word for the record. A time-out has a member of its own there.
-    pub(crate) fn word(self) -> Option<&'static str> {
-        match self {
-            Self::Own | Self::TimedOut(_) => None,
-            Self::Memory => Some("memory"),
-            Self::Halted => Some("halted"),
-        }
+impl Summary<'_> {
+    /// Returns `true` if a signal ended the run, so that failures are not of the jobs' making.
+    fn is_cancelled(&self) -> bool {
+        matches!(self.report.end, RunEnd::Signal(_))
     }
 }
 
-impl RunStats {
-    /// Takes the end of a job, which had this cause. One that succeeded nevertheless did.
-    pub(crate) fn add_as(
-        &mut self,
-        cause: EndCause,
-        outcome: &Outcome,
-        wall: Duration,
-        name: impl Fn() -> String,
-    ) {
-        self.take(cause, outcome.exit, wall, &name);
-        self.left_running += u64::from(outcome.left_running);
-        if outcome.leaked {
-            self.leak(&name);
-        }
-    }
-
-    /// Counts a job that left its output open.
-    fn leak(&mut self, name: &dyn Fn() -> String) {
-        self.leaked_count += 1;
-        if self.leaked.len() < NAMED_MAX {
-            self.leaked.push(name());
-        }
-    }
-
-    /// Takes the end of a job that our order cut off: it is not one that failed, and runs again.
-    pub(crate) fn add_cut(
-        &mut self,
-        cause: EndCause,
-        exit: ExitInfo,
-        wall: Duration,
-        name: impl Fn() -> String,
-    ) {
-        self.spend(exit, wall);
-        // One that had its way nevertheless is counted among those that did.
-        if exit.status.success() {
-            return;
-        }
-        self.cut += 1;
-        if cause == EndCause::Halted {
-            self.halted += 1;
-        } else if self.cut_off.len() < NAMED_MAX {
-            let how = format!("{}, {}", status(exit.status), time(wall));
-            self.cut_off.push(NamedFailure { name: name(), how });
-        }
-    }
-
-    /// Takes the end of an attempt after which the job runs again: it costs, and is not told of.
-    pub(crate) fn add_attempt(&mut self, cause: EndCause, exit: ExitInfo, wall: Duration) {
-        self.spend(exit, wall);
-        self.put_back += u64::from(cause == EndCause::Memory);
-    }
-
-    /// Takes a job that was never started.
-    pub(crate) fn add_refused(&mut self, name: &str, why: &str) {
-        self.name(name.to_owned(), why.to_owned());
-    }
-
-    /// Adds what another loop added up.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.cpu += other.cpu;
-        self.wall += other.wall;
-        self.left_running += other.left_running;
-        self.cut += other.cut;
-        self.timed_out += other.timed_out;
-        self.starved += other.starved;
-        self.halted += other.halted;
-        self.put_back += other.put_back;
-        self.leaked_count += other.leaked_count;
-        self.failed.extend(other.failed);
-        self.leaked.extend(other.leaked);
-        self.cut_off.extend(other.cut_off);
-        self.failed.truncate(NAMED_MAX);
-        self.cut_off.truncate(NAMED_MAX);
-        self.leaked.truncate(NAMED_MAX);
-    }
-
-    fn spend(&mut self, exit: ExitInfo, wall: Duration) {
-        if let Some(usage) = exit.usage {
-            self.cpu += usage.user + usage.system;
-        }
-        self.wall += wall;
-    }
-
-    fn take(&mut self, cause: EndCause, exit: ExitInfo, wall: Duration, name: &dyn Fn() -> String) {
-        self.spend(exit, wall);
-        if exit.status.success() {
-            return;
-        }
-        let how = match cause {
-            EndCause::Own => format!("{}, {}", status(exit.status), time(wall)),
-            EndCause::TimedOut(limit) => {
-                self.timed_out += 1;
-                format!("timed out after {}", rough(limit))
-            }
-            EndCause::Memory => {
-                self.starved += 1;
-                format!("killed since memory ran short, {}", time(wall))
-            }
-            // It has no row, and is counted by `add_cut`.
-            EndCause::Halted => return,
-        };
-        if self.failed.len() < NAMED_MAX {
-            self.name(name(), how);
-        }
-    }
-
-    fn name(&mut self, name: String, how: String) {
-        if self.failed.len() < NAMED_MAX {
-            self.failed.push(NamedFailure { name, how });
-        }
-    }
-}
-
-/// A run that ended before its input, since enough jobs had failed or succeeded.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct HaltSummary {
-    /// What was asked for: `--halt soon,fail=1`.
-    pub(crate) why: String,
-    /// How many jobs were not run, if that is known.
-    pub(crate) not_run: Option<u64>,
-}
-
-/// A run that is over.
-#[derive(Debug, Default)]
-pub(crate) struct Summary {
-    pub(crate) counts: JobCounts,
-    pub(crate) tally: RunStats,
-    pub(crate) elapsed: Duration,
-    /// Processes that jobs left behind, by number and name.
-    pub(crate) adopted: Vec<(u32, String)>,
-    /// Whether it was cut off, and failures are not of the jobs' own making.
-    pub(crate) cut: bool,
-    /// Whether and why it ended before its input.
-    pub(crate) halted: Option<HaltSummary>,
-    /// The id of its record.
-    pub(crate) run: Option<String>,
-    /// What stands behind `--resume` when it is taken up again.
-    pub(crate) resume: Option<String>,
-}
-
-impl Summary {
+impl Summary<'_> {
     /// Whether somebody wants to read it: a person at a terminal, or anybody when not all went
     /// well.
     pub(crate) fn is_wanted(&self) -> bool {
         stderr().is_terminal()
-            || self.counts.failed > 0
-            || self.tally.leaked_count > 0
-            || self.left_running() > 0
+            || self.report.counts.failed > 0
+            || self.report.stats.leaked_count > 0
+            || self.report.left_running() > 0
     }
 
     /// Its lines.
     pub(crate) fn lines(&self, paint: Palette) -> Vec<String> {
-        let failed = self.failed();
+        let failed = self.report.failed();
         let mut lines = vec![self.first_line(paint)];
-        let tally = &self.tally;
-        let named = |job: &NamedFailure| format!("{}  ({})", paint.name(&job.name), job.how);
+        let tally = &self.report.stats;
+        let named = |job: &JobFailure| format!("{}  ({})", paint.name(&job.name), failure_text(&job.reason));
         lines.extend(tally.failed.iter().map(|job| format!("  {} {}", paint.failed("failed:"), named(job))));
         let told = tally.failed.len() as u64;
         if failed > told && told > 0 {
             lines.push(format!("  and {} more", failed - told));
         }
         lines.extend(tally.cut_off.iter().map(|job| format!("  cut off: {}", named(job))));
-        let cut = tally.cut.saturating_sub(tally.halted + tally.cut_off.len() as u64);
+        let cut = tally.cancelled.saturating_sub(tally.halted + tally.cut_off.len() as u64);
         if cut > 0 {
             lines.push(format!("  and {cut} more"));
         }
         lines.extend(self.halted_lines());
-        if tally.put_back > 0 {
-            let jobs = count(tally.put_back, "job");
+        if tally.requeued > 0 {
+            let jobs = count(tally.requeued, "job");
             lines.push(format!("  killed since memory ran short, and put back: {jobs}"));
         }
         let leaked =
@@ -250,36 +63,34 @@ impl Summary {
             lines.push(format!("  and {unnamed} more that left their output open"));
         }
         lines.extend(self.left_lines());
-        if let Some(run) = self.run.as_ref().filter(|_| failed > 0 && !self.cut) {
+        if let Some(run) = self.report.run.as_ref().filter(|_| failed > 0 && !self.is_cancelled()) {
             lines.push(format!("  more of them: minder log {run} --failed"));
         }
         lines
     }
 
-    /// Jobs that failed by themselves: those that have a row in the record. Others were cut off,
-    /// and run again.
-    fn failed(&self) -> u64 {
-        self.counts.failed.saturating_sub(self.tally.cut)
-    }
-
     /// What was done, and what it cost.
     fn first_line(&self, paint: Palette) -> String {
-        let JobCounts { succeeded, retried, .. } = self.counts;
-        let failed = self.failed();
+        let JobCounts { succeeded, retried, .. } = self.report.counts;
+        let failed = self.report.failed();
         let text = format!("{failed} failed");
         let mut parts = vec![count(succeeded + failed, "job")];
         parts.push(if failed > 0 { paint.failed(&text) } else { text });
         let mut some = |number: u64, text: String| (number > 0).then(|| parts.push(text));
-        some(self.tally.timed_out, format!("{} timed out", self.tally.timed_out));
-        some(self.tally.starved, format!("{} killed for memory", self.tally.starved));
+        some(self.report.stats.timed_out, format!("{} timed out", self.report.stats.timed_out));
+        some(
+            self.report.stats.out_of_memory,
+            format!("{} killed for memory", self.report.stats.out_of_memory),
+        );
         some(retried, format!("{retried} {}", if retried == 1 { "retry" } else { "retries" }));
-        let cut = self.tally.cut.saturating_sub(self.tally.halted);
+        let cut = self.report.stats.cancelled.saturating_sub(self.report.stats.halted);
         some(cut, format!("{cut} cut off"));
-        let not_run = self.counts.skipped + self.halted.as_ref().and_then(|it| it.not_run).unwrap_or(0);
+        let not_run =
+            self.report.counts.skipped + self.report.halted.as_ref().and_then(|it| it.not_run).unwrap_or(0);
         some(not_run, format!("{not_run} not run"));
-        parts.push(format!("{} elapsed", time(self.elapsed)));
-        parts.push(format!("{} CPU", time(self.tally.cpu)));
-        let gain = self.tally.wall.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-6);
+        parts.push(format!("{} elapsed", time(self.report.elapsed)));
+        parts.push(format!("{} CPU", time(self.report.stats.cpu)));
+        let gain = self.report.stats.wall.as_secs_f64() / self.report.elapsed.as_secs_f64().max(1e-6);
         if succeeded + failed > 1 && gain >= 1.05 {
             parts.push(format!("{gain:.1} times as fast as one by one"));
         }
@@ -289,9 +100,12 @@ impl Summary {
     /// What did not run, or was ended, and why.
     fn halted_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        if let Some(HaltSummary { why, not_run }) = &self.halted {
-            if self.tally.halted > 0 {
-                lines.push(format!("  ended with the run: {}  ({why})", count(self.tally.halted, "job")));
+        if let Some(HaltSummary { why, not_run }) = &self.report.halted {
+            if self.report.stats.halted > 0 {
+                lines.push(format!(
+                    "  ended with the run: {}  ({why})",
+                    count(self.report.stats.halted, "job")
+                ));
             }
             match not_run {
                 Some(0) => (),
@@ -299,8 +113,8 @@ impl Summary {
                 None => lines.push(format!("  not run: the rest of the input  ({why})")),
             }
         }
-        if self.counts.skipped > 0 {
-            let jobs = count(self.counts.skipped, "job");
+        if self.report.counts.skipped > 0 {
+            let jobs = count(self.report.counts.skipped, "job");
             lines.push(format!("  not run: {jobs}, since what they depend on failed"));
         }
         lines
@@ -308,32 +122,39 @@ impl Summary {
 
     /// How the run is taken up again, if that is possible.
     pub(crate) fn resume_line(&self) -> Option<String> {
-        self.resume.as_ref().map(|words| format!("  go on with it: minder run --resume {words}"))
-    }
-
-    fn left_running(&self) -> u64 {
-        self.tally.left_running.max(self.adopted.len() as u64)
+        self.report.resume.as_ref().map(|words| format!("  go on with it: minder run --resume {words}"))
     }
 
     /// What jobs left running. It lives on after a run that ended by itself.
     fn left_lines(&self) -> Option<String> {
         let adopted: Vec<String> = self
-            .adopted
+            .report
+            .orphans
             .iter()
             .take(NAMED_MAX)
             .map(|(pid, name)| format!("{} ({pid})", name.escape_debug()))
             .collect();
-        match (self.left_running(), adopted.as_slice()) {
+        match (self.report.left_running(), adopted.as_slice()) {
             (0, _) => None,
             (jobs, []) => Some(format!("  left running by {}: they live on", count(jobs, "job"))),
             (_, names) => {
-                let more = match self.adopted.len() - names.len() {
+                let more = match self.report.orphans.len() - names.len() {
                     0 => String::new(),
                     more => format!(" and {more} more"),
                 };
                 Some(format!("  left running: {}{more}; they live on", names.join(", ")))
             }
         }
+    }
+}
+
+/// Returns why a job failed, in few words.
+fn failure_text(reason: &FailureReason) -> String {
+    match reason {
+        FailureReason::Exited(exit, wall) => format!("{}, {}", status(*exit), time(*wall)),
+        FailureReason::TimedOut(limit) => format!("timed out after {}", rough(*limit)),
+        FailureReason::Memory(wall) => format!("killed since memory ran short, {}", time(*wall)),
+        FailureReason::NotStarted(why) => why.clone(),
     }
 }
 
@@ -368,27 +189,42 @@ pub(crate) fn signal_name(signal: i32) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use minder_runner::report::RunStats;
+
     use super::*;
 
-    /// Adds a job that ended so after eleven seconds.
-    fn end(tally: &mut RunStats, cause: EndCause, status: ExitStatus, name: &str) {
-        tally.take(cause, ExitInfo { status, usage: None }, Duration::from_secs(11), &|| name.to_owned());
+    const KILLED: ExitStatus = ExitStatus::Signaled { signal: 9, core_dumped: false };
+
+    fn failure(name: &str, reason: FailureReason) -> JobFailure {
+        JobFailure { name: name.to_owned(), reason }
+    }
+
+    fn report(change: impl FnOnce(&mut RunReport, &mut RunStats)) -> RunReport {
+        let mut report = RunReport::default();
+        let mut stats = RunStats::default();
+        change(&mut report, &mut stats);
+        report.stats = stats;
+        report
+    }
+
+    fn lines(report: &RunReport) -> Vec<String> {
+        Summary { report }.lines(Palette::PLAIN)
     }
 
     #[test]
-    fn the_last_lines_name_what_failed() {
-        let mut tally = RunStats {
-            wall: Duration::from_secs(36),
-            cpu: Duration::from_millis(31_400),
-            ..RunStats::default()
-        };
-        tally.add_refused("./test.sh bsd", "not found");
-        let mut counts = JobCounts::default();
-        (counts.succeeded, counts.failed) = (2, 1);
-        let elapsed = Duration::from_millis(18_200);
-        let summary = Summary { counts, tally, elapsed, ..Summary::default() };
+    fn the_summary_names_failed_jobs() {
+        let report = report(|report, stats| {
+            stats.wall = Duration::from_secs(36);
+            stats.cpu = Duration::from_millis(31_400);
+            stats.failed = vec![failure("./test.sh bsd", FailureReason::NotStarted("not found".to_owned()))];
+            report.counts.succeeded = 2;
+            report.counts.failed = 1;
+            report.elapsed = Duration::from_millis(18_200);
+        });
         assert_eq!(
-            summary.lines(Palette::PLAIN),
+            lines(&report),
             [
                 "3 jobs · 1 failed · 18.2 s elapsed · 31.4 s CPU · 2.0 times as fast as one by one",
                 "  failed: ./test.sh bsd  (not found)"
@@ -397,26 +233,29 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_did_not_end_by_themselves_are_told_apart() {
-        let killed = ExitStatus::Signaled { signal: 9, core_dumped: false };
-        let (mut tally, mut other, wall) =
-            (RunStats::default(), RunStats::default(), Duration::from_secs(11));
-        let limit = EndCause::TimedOut(Duration::from_secs(10));
-        end(&mut tally, limit, killed, "slow");
-        end(&mut tally, limit, ExitStatus::Exited(0), "in time after all");
-        end(&mut tally, EndCause::Own, ExitStatus::Exited(2), "bad");
-        end(&mut other, EndCause::Memory, killed, "large");
-        other.add_cut(EndCause::Halted, ExitInfo { status: killed, usage: None }, wall, String::new);
-        other.add_cut(EndCause::Own, ExitInfo { status: killed, usage: None }, wall, || "running".to_owned());
-        other.add_attempt(EndCause::Memory, ExitInfo { status: killed, usage: None }, wall);
-        other.add_attempt(EndCause::Own, ExitInfo { status: ExitStatus::Exited(1), usage: None }, wall);
-        tally.merge(other);
-        let mut counts = JobCounts::default();
-        (counts.succeeded, counts.failed, counts.retried, counts.skipped) = (1, 5, 2, 3);
-        let halted = Some(HaltSummary { why: "--halt now,fail=3".into(), not_run: Some(7) });
-        let mut summary = Summary { counts, tally, halted, elapsed: wall * 20, ..Summary::default() };
+    fn jobs_that_did_not_end_on_their_own_are_told_apart() {
+        let wall = Duration::from_secs(11);
+        let mut report = report(|report, stats| {
+            stats.failed = vec![
+                failure("slow", FailureReason::TimedOut(Duration::from_secs(10))),
+                failure("bad", FailureReason::Exited(ExitStatus::Exited(2), wall)),
+                failure("large", FailureReason::Memory(wall)),
+            ];
+            stats.cut_off = vec![failure("running", FailureReason::Exited(KILLED, wall))];
+            stats.timed_out = 1;
+            stats.out_of_memory = 1;
+            stats.cancelled = 2;
+            stats.halted = 1;
+            stats.requeued = 1;
+            report.counts.succeeded = 1;
+            report.counts.failed = 5;
+            report.counts.retried = 2;
+            report.counts.skipped = 3;
+            report.halted = Some(HaltSummary { why: "--halt now,fail=3".to_owned(), not_run: Some(7) });
+            report.elapsed = wall * 20;
+        });
         assert_eq!(
-            summary.lines(Palette::PLAIN),
+            lines(&report),
             [
                 "4 jobs · 3 failed · 1 timed out · 1 killed for memory · 2 retries · 1 cut off · 10 not run · \
                  3 min 40 s elapsed · 0 ms CPU",
@@ -430,38 +269,40 @@ mod tests {
                 "  killed since memory ran short, and put back: 1 job",
             ]
         );
-        summary.halted = Some(HaltSummary { not_run: None, ..summary.halted.unwrap_or_default() });
-        assert_eq!(summary.lines(Palette::PLAIN)[6], "  not run: the rest of the input  (--halt now,fail=3)");
+        report.halted = Some(HaltSummary { why: "--halt now,fail=3".to_owned(), not_run: None });
+        assert_eq!(lines(&report)[6], "  not run: the rest of the input  (--halt now,fail=3)");
     }
 
     #[test]
-    fn no_more_are_named_than_one_reads() {
-        let mut tally = RunStats::default();
-        (0..25).for_each(|job| end(&mut tally, EndCause::Own, ExitStatus::Exited(1), &job.to_string()));
-        let mut counts = JobCounts::default();
-        (counts.failed, counts.retried) = (25, 1);
-        let lines = Summary { counts, tally, ..Summary::default() }.lines(Palette::PLAIN);
+    fn ten_failed_jobs_are_named_and_the_rest_is_counted() {
+        let report = report(|report, stats| {
+            let exited = FailureReason::Exited(ExitStatus::Exited(1), Duration::from_secs(11));
+            stats.failed = (0..10).map(|job| failure(&job.to_string(), exited.clone())).collect();
+            report.counts.failed = 25;
+            report.counts.retried = 1;
+        });
+        let lines = lines(&report);
         assert_eq!((lines.len(), lines[11].as_str()), (12, "  and 15 more"));
         assert!(lines[0].starts_with("25 jobs · 25 failed · 1 retry · 0 ms elapsed"), "{}", lines[0]);
     }
 
     #[test]
-    fn those_that_are_not_named_are_counted() {
-        let leak = |jobs| {
-            let mut tally = RunStats::default();
-            (0..jobs).for_each(|_| tally.leak(&|| "x".to_owned()));
-            tally
-        };
-        let mut tally = leak(13);
-        tally.merge(leak(187));
-        let adopted = (0..200).map(|pid| (pid, "y".to_owned())).collect();
-        let summary = Summary { tally, adopted, ..Summary::default() };
-        assert!(summary.is_wanted());
-        let lines = summary.lines(Palette::PLAIN);
-        assert_eq!((lines.len(), lines[11].as_str()), (13, "  and 190 more that left their output open"));
-        assert!(lines[12].ends_with("y (8), y (9) and 190 more; they live on"), "{}", lines[12]);
-        let (tally, adopted) = (leak(10), vec![(1, "y".to_owned())]);
-        let lines = Summary { tally, adopted, ..Summary::default() }.lines(Palette::PLAIN);
-        assert_eq!((lines.len(), lines[11].as_str()), (12, "  left running: y (1); they live on"));
+    fn leaks_and_orphans_that_are_not_named_are_counted() {
+        let many = report(|report, stats| {
+            stats.leaked = vec!["x".to_owned(); 10];
+            stats.leaked_count = 200;
+            report.orphans = (0..200).map(|pid| (pid, "y".to_owned())).collect();
+        });
+        assert!(Summary { report: &many }.is_wanted());
+        let text = lines(&many);
+        assert_eq!((text.len(), text[11].as_str()), (13, "  and 190 more that left their output open"));
+        assert!(text[12].ends_with("y (8), y (9) and 190 more; they live on"), "{}", text[12]);
+        let few = report(|report, stats| {
+            stats.leaked = vec!["x".to_owned(); 10];
+            stats.leaked_count = 10;
+            report.orphans = vec![(1, "y".to_owned())];
+        });
+        let text = lines(&few);
+        assert_eq!((text.len(), text[11].as_str()), (12, "  left running: y (1); they live on"));
     }
 }

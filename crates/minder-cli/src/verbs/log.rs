@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::export::rows::Format;
 use crate::flags::LogFlags;
-use crate::report::{format_error, message, os_error_text};
+use crate::report::{message, os_error_text};
 use minder_record::reader::{self, Corruption, Run};
 use minder_record::store::{self, RunEntry};
 
@@ -60,10 +60,10 @@ pub(crate) fn run(out: &mut dyn Write, flags: &LogFlags) -> Result<()> {
 /// Returns the directory of the run with this id, prefix of an id, or `last`.
 fn find(root: &Path, name: &str) -> Result<PathBuf> {
     if name != LAST {
-        return store::find(root, name);
+        return Ok(store::find(root, name)?);
     }
     let newest = store::list(root)?.into_iter().next();
-    newest.map(|run| run.folder).with_context(|| store::none(root))
+    newest.map(|run| run.dir).with_context(|| store::no_runs_text(root))
 }
 
 /// Returns the directories of the selected run, or of the newest runs.
@@ -72,7 +72,7 @@ fn selected_runs(root: &Path, name: Option<&str>, number: Option<usize>) -> Resu
         Some(name) => Ok(vec![find(root, name)?]),
         None => {
             let runs = store::list(root)?.into_iter().take(number.unwrap_or(usize::MAX));
-            Ok(runs.map(|run: RunEntry| run.folder).collect())
+            Ok(runs.map(|run: RunEntry| run.dir).collect())
         }
     }
 }
@@ -87,11 +87,11 @@ fn read_run(dir: &Path) -> Result<Run> {
     let id = run_id(dir);
     let run = reader::read_run(dir).with_context(|| format!("cannot read the record of run {id}"))?;
     if let Err(why) = &run.manifest {
-        message(&format!("run {id} is damaged: {}", one_line(&format_error(why))));
+        message(&format!("run {id} is damaged: {}", one_line(&why.to_string())));
     }
     for attempt in &run.attempts {
         let error = attempt.error.as_ref().map(os_error_text);
-        if let Some(why) = damage_text(attempt.number, &attempt.damage, error.as_deref(), run.alive) {
+        if let Some(why) = damage_text(attempt.number, &attempt.corruption, error.as_deref(), run.alive) {
             message(&format!("run {id} is damaged: {why}"));
         }
     }

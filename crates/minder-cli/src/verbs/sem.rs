@@ -22,13 +22,13 @@ use minder_os::terminal::terminal_name;
 use crate::compat::SemArgs;
 use crate::exit;
 use crate::report::{self, message};
-use crate::slots::{JobsSpec, processors};
 use crate::ui::table::escape;
 use crate::units::time;
-use minder_record::store::{make_folders, state_root};
+use minder_record::store::{create_dirs, state_root};
+use minder_runner::jobs_setting::{JobsSpec, processors};
 use minder_template::Invocation;
 
-use crate::spawn_command::spawn_command;
+use minder_runner::spawn_command;
 
 /// The file that is locked while slots are counted.
 const GATE_FILE: &str = "gate";
@@ -164,7 +164,7 @@ struct Semaphore {
 impl Semaphore {
     fn open(name: &OsStr) -> Result<Self> {
         let dir = state_root()?.join("semaphores").join(file_name(name)?);
-        make_folders(&dir).with_context(|| format!("cannot create `{}`", dir.display()))?;
+        create_dirs(&dir).with_context(|| format!("cannot create `{}`", dir.display()))?;
         Ok(Self { dir })
     }
 

@@ -1,5 +1,5 @@
-//! Directories with an access control list of their own: only the user, the administrators and the
-//! system have rights, and nothing is inherited from the parent directory.
+//! Directories with a separate access control list: only the user, the administrators and
+//! the account SYSTEM have rights, and nothing is inherited from the parent directory.
 //!
 //! In a user's profile directories inherit such a list anyway. Elsewhere, for example in `D:\`, all
 //! users may read what is created.
@@ -23,7 +23,7 @@ use windows_sys::Win32::Security::{
 use windows_sys::Win32::Storage::FileSystem::CreateDirectoryW;
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
-/// The longest path of a new directory that is not verbatim: the system reserves room for an 8.3
+/// The longest path of a new directory that is not verbatim: Windows reserves room for an 8.3
 /// file name in it (CreateDirectoryW).
 const PLAIN_PATH_MAX: usize = 247;
 
@@ -46,7 +46,7 @@ fn check(result: i32) -> io::Result<()> {
     if result == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Memory that the system allocated and that the caller frees with `LocalFree`.
+/// Memory that Windows allocated and that the caller frees with `LocalFree`.
 struct LocalAlloc(*mut c_void);
 
 impl Drop for LocalAlloc {
@@ -60,7 +60,7 @@ impl Drop for LocalAlloc {
 struct SecurityDescriptor(LocalAlloc);
 
 impl SecurityDescriptor {
-    /// Grants all rights to the user, the administrators and the system, also on what is created in
+    /// Grants all rights to the user, the administrators and SYSTEM, also on what is created in
     /// the directory.
     fn for_user() -> io::Result<Self> {
         let all_rights = |sid: &str| format!("(A;OICI;FA;;;{sid})");

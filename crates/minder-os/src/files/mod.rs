@@ -28,13 +28,13 @@ pub fn create_private_file(path: &Path) -> io::Result<File> {
     system::create_private_file(path)
 }
 
-/// Creates a file without a name in `dir`, for reading and writing. The system removes it with its
+/// Creates a file without a name in `dir`, for reading and writing. The kernel removes it with its
 /// last handle, also if the process is killed.
 ///
 /// - Linux: the file never has a name (`O_TMPFILE`, open(2)). Where the file system does not
 ///   support that, and on other Unix systems, the file is removed right after it was created: a
 ///   kill between the two calls leaves an empty file.
-/// - Windows: the file has a name, but it cannot be opened again, and the system removes it
+/// - Windows: the file has a name, but it cannot be opened again, and Windows removes it
 ///   (`FILE_FLAG_DELETE_ON_CLOSE`, CreateFileW).
 ///
 /// # Errors
@@ -54,8 +54,8 @@ pub fn create_fifo(path: &Path) -> io::Result<()> {
 /// Creates a directory that only its owner can open. The path must not exist.
 ///
 /// - Unix: mode 0700.
-/// - Windows: only the user, the administrators and the system have rights on it and on what is
-///   created in it.
+/// - Windows: only the user, the administrators and the account SYSTEM have rights on it and on
+///   what is created in it.
 ///
 /// # Errors
 /// `AlreadyExists`, and any other error of the file system.

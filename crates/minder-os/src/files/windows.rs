@@ -63,7 +63,7 @@ pub(super) fn open_no_follow(path: &Path) -> io::Result<File> {
         _ if metadata.is_symlink() => refuse("a link"),
         0 if metadata.is_file() => Ok(file),
         0 => refuse("not a regular file"),
-        // Not a link, but for example a file whose blocks are stored elsewhere. Without the flag it can be
+        // Not a link: a file whose blocks are stored elsewhere, for example. Without the flag it can be
         // read.
         _ => File::open(path),
     }

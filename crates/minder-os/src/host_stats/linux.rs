@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-use super::{DiskStats, Memory, SwapCounters};
+use super::types::{DiskStats, Memory, SwapCounters};
 
 /// Counts the processes and threads that run or are ready to run, without the calling one. The load
 /// average is a minute late: a runner that uses it starts far too many jobs, then none for far too
@@ -34,7 +34,7 @@ fn unknown_format(path: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("unknown format of `{path}`"))
 }
 
-/// Returns the numerator of the fourth word.
+/// Returns the numerator of the fourth field.
 fn parse_runnable(loadavg: &str) -> Option<u32> {
     loadavg.split_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
 }
@@ -52,17 +52,17 @@ fn parse_vmstat(text: &str) -> Option<SwapCounters> {
 }
 
 fn parse_disk(line: &str) -> Option<DiskStats> {
-    let mut words = line.split_whitespace();
-    let name = words.nth(2)?;
+    let mut fields = line.split_whitespace();
+    let name = fields.nth(2)?;
     // The tenth field after the name, in milliseconds.
-    let busy: u64 = words.nth(9)?.parse().ok()?;
+    let busy: u64 = fields.nth(9)?.parse().ok()?;
     Some(DiskStats { name: name.to_owned(), busy: Duration::from_millis(busy) })
 }
 
-/// Returns the number after a word at the beginning of a line.
+/// Returns the number after a name at the beginning of a line.
 fn number(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().map(str::split_whitespace);
-    lines.find_map(|mut words| (words.next()? == name).then(|| words.next())?)?.parse().ok()
+    lines.find_map(|mut fields| if fields.next()? == name { fields.next() } else { None })?.parse().ok()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! A value that a system does not report is `Unsupported`.
 
+mod types;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux;
 #[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
@@ -16,35 +17,9 @@ use unix as system;
 #[cfg(windows)]
 use windows as system;
 
+pub use types::{DiskStats, Memory, SwapCounters};
+
 use std::io;
-use std::time::Duration;
-
-/// Memory of the machine, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
-    /// Memory that can be allocated without swapping.
-    pub available: u64,
-    /// All memory.
-    pub total: u64,
-}
-
-/// Pages swapped since the machine started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SwapCounters {
-    /// Pages read from swap.
-    pub pages_in: u64,
-    /// Pages written to swap.
-    pub pages_out: u64,
-}
-
-/// How long a disk has been busy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DiskStats {
-    /// The name of the disk.
-    pub name: String,
-    /// The time during which at least one request was in progress, since the machine started.
-    pub busy: Duration,
-}
 
 /// Returns the number of processors that children of this process can use at once, or 1 if it is
 /// not known.
@@ -72,7 +47,7 @@ pub fn processors() -> usize {
 /// - Windows: `Unsupported`.
 ///
 /// # Errors
-/// `Unsupported`, or the error of the system.
+/// `Unsupported`, or the error of the operating system.
 pub fn load() -> io::Result<f64> {
     system::load()
 }
@@ -82,7 +57,7 @@ pub fn load() -> io::Result<f64> {
 /// - Linux and Windows; elsewhere `Unsupported`.
 ///
 /// # Errors
-/// `Unsupported`, or the error of the system.
+/// `Unsupported`, or the error of the operating system.
 pub fn memory() -> io::Result<Memory> {
     system::memory()
 }
@@ -92,7 +67,7 @@ pub fn memory() -> io::Result<Memory> {
 /// - Linux only; elsewhere `Unsupported`.
 ///
 /// # Errors
-/// `Unsupported`, or the error of the system.
+/// `Unsupported`, or the error of the operating system.
 pub fn swap_counters() -> io::Result<SwapCounters> {
     system::swap_counters()
 }
@@ -102,7 +77,7 @@ pub fn swap_counters() -> io::Result<SwapCounters> {
 /// - Linux only; elsewhere `Unsupported`.
 ///
 /// # Errors
-/// `Unsupported`, or the error of the system.
+/// `Unsupported`, or the error of the operating system.
 pub fn disks() -> io::Result<Vec<DiskStats>> {
     system::disks()
 }

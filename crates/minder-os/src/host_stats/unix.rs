@@ -4,7 +4,7 @@
 
 use std::io;
 
-use super::{DiskStats, Memory, SwapCounters};
+use super::types::{DiskStats, Memory, SwapCounters};
 
 /// Returns the load average of the last minute.
 pub(super) fn load() -> io::Result<f64> {

@@ -1,5 +1,5 @@
-//! Windows: memory, and processors of all groups. The system has no load average, and its counters
-//! for swapping and for busy disks are off by default or for administrators only.
+//! Windows: memory, and processors of all groups. Windows has no load average. Its counters for
+//! swapping and for busy disks are off by default, or for administrators only.
 
 #![expect(unsafe_code, reason = "memory, processors and the limits of our job")]
 
@@ -15,7 +15,7 @@ use windows_sys::Win32::System::Threading::{
     ALL_PROCESSOR_GROUPS, GetActiveProcessorCount, GetCurrentProcess, GetProcessAffinityMask,
 };
 
-use super::{DiskStats, Memory, SwapCounters};
+use super::types::{DiskStats, Memory, SwapCounters};
 
 pub(super) fn load() -> io::Result<f64> {
     Err(io::ErrorKind::Unsupported.into())
@@ -39,7 +39,7 @@ pub(super) fn disks() -> io::Result<Vec<DiskStats>> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Counts the processors of all groups, unless this process may use fewer: the system spreads
+/// Counts the processors of all groups, unless this process may use fewer: Windows spreads
 /// children over the groups ("Processor Groups"). A job object with a CPU rate limit leaves a part
 /// of them.
 pub(super) fn processors() -> Option<usize> {

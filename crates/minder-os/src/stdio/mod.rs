@@ -1,5 +1,6 @@
 //! The standard streams of this process as files.
 
+mod types;
 mod closed;
 #[cfg(unix)]
 mod unix;
@@ -11,20 +12,11 @@ use unix as system;
 #[cfg(windows)]
 use windows as system;
 
+pub use types::StdStream;
+
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-
-/// A standard stream of this process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StdStream {
-    /// Standard input.
-    Input,
-    /// Standard output.
-    Output,
-    /// Standard error.
-    Error,
-}
 
 /// Returns a standard stream of this process as a file without a buffer: each write is one system
 /// call, and no byte waits for a newline.

@@ -5,7 +5,7 @@ use std::io::{self, Seek};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-use super::StdStream;
+use super::types::StdStream;
 
 pub(super) fn std_file(stream: StdStream) -> io::Result<File> {
     let duplicate = match stream {

@@ -1,5 +1,5 @@
-//! Paths that the system determines: its shell, its directory, and the variable for temporary
-//! files.
+//! Paths that depend on the operating system: its shell, its directory, and the variable for
+//! temporary files.
 
 #[cfg(windows)]
 mod windows;
@@ -12,11 +12,11 @@ use std::path::PathBuf;
 /// - Windows: `TMP`; GetTempPath2W documents what is used without it.
 pub const TEMP_DIR_VARIABLE: &str = if cfg!(windows) { "TMP" } else { "TMPDIR" };
 
-/// Returns the absolute path of the shell that every installation of this system has. No
+/// Returns the absolute path of the shell that every installation of this operating system has. No
 /// environment variable and no current directory decides which program that is.
 ///
 /// - Unix: `/bin/sh`.
-/// - Windows: `cmd.exe` in the system directory (`system_dir`, GetSystemDirectoryW).
+/// - Windows: `cmd.exe` in `system_dir` (GetSystemDirectoryW).
 #[must_use]
 pub fn system_shell() -> PathBuf {
     #[cfg(windows)]

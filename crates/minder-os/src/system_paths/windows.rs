@@ -1,4 +1,4 @@
-//! Windows: the directory of the system's programs.
+//! Windows: the directory of the programs of Windows.
 
 #![expect(unsafe_code, reason = "GetSystemDirectoryW")]
 
@@ -8,11 +8,11 @@ use std::path::PathBuf;
 
 use windows_sys::Win32::System::SystemInformation::GetSystemDirectoryW;
 
-/// The longest path without the prefix `\\?\`, with its terminating zero. The path of the system
+/// The longest path without the prefix `\\?\`, with its terminating zero. The path of this
 /// directory is much shorter.
 const PATH_MAX: usize = 260;
 
-/// Returns the directory of the system's programs. The system is asked, since an environment
+/// Returns the directory of the programs of Windows. Windows reports it, since an environment
 /// variable could name another directory.
 #[must_use]
 pub fn system_dir() -> PathBuf {

@@ -1,5 +1,6 @@
 //! The terminal of this process: opening it, its name and size, and text for a Windows console.
 
+mod types;
 #[cfg(windows)]
 mod console;
 #[cfg(unix)]
@@ -12,19 +13,11 @@ use unix as system;
 #[cfg(windows)]
 use windows as system;
 
+pub use types::TerminalSize;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-
-/// The size of a terminal, in characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TerminalSize {
-    /// The number of rows.
-    pub rows: u16,
-    /// The number of columns.
-    pub columns: u16,
-}
 
 /// Returns whether this process has a controlling terminal. Without one, a child that reads from
 /// the terminal gets an error and is not stopped.
@@ -40,8 +33,8 @@ pub fn has_controlling_terminal() -> bool {
 /// - Windows: opens the input of the console.
 ///
 /// # Errors
-/// The error of the system if this process has no controlling terminal (Unix: `ENXIO`) or no
-/// console.
+/// The error of the operating system if this process has no controlling terminal (Unix: `ENXIO`) or
+/// no console.
 pub fn open_terminal() -> io::Result<File> {
     system::open_terminal()
 }

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 
-use super::TerminalSize;
+use super::types::TerminalSize;
 
 pub(super) fn has_controlling_terminal() -> bool {
     // The call fails without a controlling terminal (ENXIO), whatever the standard streams are.

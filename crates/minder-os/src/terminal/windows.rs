@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
 
-use super::{TerminalSize, console};
+use super::console;
+use super::types::TerminalSize;
 
 pub(super) fn has_controlling_terminal() -> bool {
     false

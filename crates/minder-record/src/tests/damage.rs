@@ -1,9 +1,9 @@
-//! Journals that were cut, or in which bytes changed.
+//! Journals that were truncated, or in which bits changed.
 
-use super::super::reader::{Corruption, tail_from};
 use super::*;
+use crate::reader::{Corruption, tail_from};
 
-/// Three whole lines, and where the last two of them begin.
+/// Returns three events, their lines, and the offset of the second line.
 fn three() -> (Vec<JournalEvent>, Vec<u8>, usize) {
     let some = vec![
         JournalEvent::JobFinished(ended(1)),
@@ -17,14 +17,14 @@ fn three() -> (Vec<JournalEvent>, Vec<u8>, usize) {
 
 fn read(path: &Path) -> (Vec<JournalEvent>, Corruption) {
     let mut rows = Vec::new();
-    let damage = each(path, |row| rows.push(row)).unwrap();
+    let damage = read_journal(path, |row| rows.push(row)).unwrap();
     (rows, damage)
 }
 
 #[test]
-fn a_journal_cut_at_every_byte_of_its_last_lines() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("attempt-1.jsonl");
+fn truncated_journal_loses_only_its_last_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("attempt-1.jsonl");
     let (some, text, start) = three();
     for len in start..=text.len() {
         fs::write(&path, &text[..len]).unwrap();
@@ -37,27 +37,27 @@ fn a_journal_cut_at_every_byte_of_its_last_lines() {
 }
 
 #[test]
-fn every_bit_of_the_last_lines_flipped() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("attempt-1.jsonl");
+fn flipped_bit_costs_only_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("attempt-1.jsonl");
     let (some, text, start) = three();
     let second = lines(&some[..2]).len();
-    for place in start..text.len() {
+    for offset in start..text.len() {
         for bit in 0..8 {
             let mut text = text.clone();
-            text[place] ^= 1 << bit;
+            text[offset] ^= 1 << bit;
             fs::write(&path, &text).unwrap();
             let (read, damage) = read(&path);
-            assert!(damage.any(), "byte {place}, bit {bit}");
+            assert!(damage.any(), "byte {offset}, bit {bit}");
             assert_eq!(read[0], some[0]);
-            if place < second - 1 {
-                // The line in the middle only.
-                assert_eq!(read[1..], some[2..], "byte {place}, bit {bit}");
-                let split = text[place] == b'\n';
+            if offset < second - 1 {
+                // Only the middle line is lost.
+                assert_eq!(read[1..], some[2..], "byte {offset}, bit {bit}");
+                let split = text[offset] == b'\n';
                 let bad_lines = if split { 2 } else { 1 };
                 assert_eq!(damage, Corruption { torn_tail: false, bad_lines, first_bad_line: Some(2) });
-            } else if place >= second {
-                assert_eq!(read[1], some[1], "byte {place}, bit {bit}");
+            } else if offset >= second {
+                assert_eq!(read[1], some[1], "byte {offset}, bit {bit}");
                 assert!(damage.torn_tail);
             }
         }
@@ -65,15 +65,15 @@ fn every_bit_of_the_last_lines_flipped() {
 }
 
 #[test]
-fn a_long_journal_is_read_on_behind_damage() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("attempt-1.jsonl");
+fn reading_continues_after_damaged_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("attempt-1.jsonl");
     let mut text = Vec::new();
     for job in 1..=3000 {
         text.extend(lines(&[JournalEvent::JobFinished(ended(job))]));
         match job {
             1000 => text.extend(b"\n"),
-            // Longer than any line may be.
+            // Longer than `LINE_MAX`.
             2000 => text.extend([vec![b'x'; LINE_MAX + 10], vec![b'\n']].concat()),
             _ => (),
         }
@@ -85,9 +85,9 @@ fn a_long_journal_is_read_on_behind_damage() {
 }
 
 #[test]
-fn zeros_at_the_end_are_a_torn_line() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("attempt-1.jsonl");
+fn zeros_at_the_end_count_as_torn_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("attempt-1.jsonl");
     let (some, mut text, _) = three();
     text.extend([0; 5000]);
     fs::write(&path, &text).unwrap();
@@ -97,11 +97,12 @@ fn zeros_at_the_end_are_a_torn_line() {
 }
 
 #[test]
-fn following_goes_on_where_it_stopped() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("attempt-1.jsonl");
+fn tail_from_continues_at_its_offset() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("attempt-1.jsonl");
     let (some, text, _) = three();
-    let (mut offset, mut seen) = (0, Vec::new());
+    let mut offset = 0;
+    let mut seen = Vec::new();
     for len in 0..=text.len() {
         fs::write(&path, &text[..len]).unwrap();
         let (next, damage) = tail_from(&path, offset, |row| seen.push(row)).unwrap();
@@ -109,7 +110,7 @@ fn following_goes_on_where_it_stopped() {
         offset = next;
     }
     assert_eq!((seen, offset), (some, text.len() as u64));
-    // Shorter than before: a write was taken back.
+    // The journal is shorter than before: a write was undone.
     fs::write(&path, "").unwrap();
     assert_eq!(tail_from(&path, offset, |_| ()).unwrap(), (0, Corruption::default()));
     fs::write(&path, "rubbish\n").unwrap();
@@ -118,17 +119,17 @@ fn following_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn what_is_no_file_is_not_read() {
-    let folder = tempfile::tempdir().unwrap();
-    each(folder.path(), |_| ()).unwrap_err();
-    let missing = folder.path().join("attempt-1.jsonl");
-    each(&missing, |_| ()).unwrap_err();
-    assert_eq!(read_run(folder.path()).unwrap().attempts.len(), 0);
-    // A folder in the place of a journal is said, and the rest is read.
+fn directory_in_place_of_journal_is_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    read_journal(dir.path(), |_| ()).unwrap_err();
+    let missing = dir.path().join("attempt-1.jsonl");
+    read_journal(&missing, |_| ()).unwrap_err();
+    assert_eq!(read_run(dir.path()).unwrap().attempts.len(), 0);
+    // A directory in place of a journal is an error of that attempt only.
     fs::create_dir(&missing).unwrap();
-    fs::write(folder.path().join("attempt-2.jsonl"), lines(&[JournalEvent::JobFinished(ended(1))])).unwrap();
-    let run = read_run(folder.path()).unwrap();
+    fs::write(dir.path().join("attempt-2.jsonl"), lines(&[JournalEvent::JobFinished(ended(1))])).unwrap();
+    let run = read_run(dir.path()).unwrap();
     assert!(run.attempts[0].error.is_some() && run.manifest.is_err());
     assert_eq!(run.jobs.len(), 1);
-    RunState::of_run(folder.path(), false).unwrap_err();
+    RunState::of_run(dir.path(), false).unwrap_err();
 }

@@ -1,11 +1,11 @@
-//! Joblogs: ours, and those of GNU parallel.
+//! Joblogs of minder and of GNU parallel.
 
-use super::super::joblog::{self, Joblog};
-use super::super::reader::Corruption;
 use super::*;
+use crate::joblog::{self, Joblog};
+use crate::reader::Corruption;
 
-/// Written by GNU parallel 20221122: `--joblog FILE --timeout 0.2`, and commands with a tab, a
-/// newline, a failure and a signal.
+/// The joblog of GNU parallel 20221122 with `--timeout 0.2`, for commands with a tab, a newline, a
+/// failure and a signal.
 const GNU: &[u8] = b"Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n\
     1\t:\t1795267459.489\t     0.000\t0\t2\t0\t0\techo 0; exit 0\n\
     3\t:\t1795267459.494\t     0.003\t0\t2\t2\t0\techo 2; exit 2\n\
@@ -19,14 +19,16 @@ fn ranges(set: &JobSet) -> Vec<(u64, u64)> {
 
 pub(super) fn encoded(rows: &[(JobFinished, &str)]) -> Vec<u8> {
     let mut out = Vec::new();
-    rows.iter().for_each(|(ended, command)| joblog::encode(ended, command.as_bytes(), &mut out));
+    for (ended, command) in rows {
+        joblog::encode(ended, command.as_bytes(), &mut out);
+    }
     out
 }
 
 #[test]
-fn what_gnu_wrote_is_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("log");
+fn joblog_of_gnu_parallel_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log");
     fs::write(&path, GNU).unwrap();
     let (progress, damage) = joblog::read(&path).unwrap();
     assert!(!damage.any());
@@ -36,7 +38,7 @@ fn what_gnu_wrote_is_read() {
 }
 
 #[test]
-fn lines_are_as_gnu_writes_them() {
+fn lines_are_those_of_gnu_parallel() {
     let gnu = |number: usize| GNU.split_inclusive(|&byte| byte == b'\n').nth(number).unwrap();
     let row = JobFinished {
         job: 4,
@@ -61,9 +63,9 @@ fn lines_are_as_gnu_writes_them() {
 }
 
 #[test]
-fn a_joblog_comes_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("log");
+fn joblog_round_trips() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log");
     fs::write(&path, "something else").unwrap();
     let log = Joblog::open(&path, false).unwrap();
     let missing = JobFinished { exit: None, error: Some("not found".to_owned()), ..ended(3) };
@@ -80,9 +82,9 @@ fn a_joblog_comes_back() {
 }
 
 #[test]
-fn a_joblog_cut_at_every_byte_is_mended() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("log");
+fn truncated_joblog_is_repaired() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log");
     for len in 0..=GNU.len() {
         fs::write(&path, &GNU[..len]).unwrap();
         let whole = GNU[..len].iter().filter(|&&byte| byte == b'\n').count();
@@ -101,8 +103,8 @@ fn a_joblog_cut_at_every_byte_is_mended() {
 
 #[test]
 fn damaged_lines_are_skipped_and_counted() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("log");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log");
     let bad: [&[u8]; 6] =
         [b"", b"x", b"0\t:\t1\t1\t0\t0\t0\t0\tx", b"7\t:", b"7\t:\tx\t1\t0\t0\t0\t0\tx", b"\xff\0\t"];
     for line in bad {
@@ -114,9 +116,9 @@ fn damaged_lines_are_skipped_and_counted() {
 }
 
 #[test]
-fn what_is_no_joblog_is_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("thesis.txt");
+fn file_that_is_not_a_joblog_is_not_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("thesis.txt");
     for text in ["My thesis\nis long", "Se\n", "no newline"] {
         fs::write(&path, text).unwrap();
         assert_eq!(joblog::read(&path).is_err(), text.contains('\n'), "{text}");
@@ -126,9 +128,9 @@ fn what_is_no_joblog_is_left_alone() {
 }
 
 #[test]
-fn a_long_last_line_is_cut_whole() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("log");
+fn long_incomplete_line_is_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log");
     fs::write(&path, [GNU, &[b'x'; 200_000]].concat()).unwrap();
     assert!(Joblog::open(&path, true).unwrap().was_cut());
     assert_eq!(fs::read(&path).unwrap(), GNU);

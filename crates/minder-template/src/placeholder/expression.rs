@@ -1,4 +1,4 @@
-//! One placeholder: what it takes of a job, and the value that it has there.
+//! A parsed placeholder, and the value that it has in a job.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -8,22 +8,22 @@ use crate::job::Job;
 use crate::placeholder::transform::Transform;
 use minder_os::encoding::os_str_from_encoded;
 
-/// One placeholder: how it is written, what it takes, and what is cut away from it.
+/// A placeholder: its text in the template, its source, and the form of its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Placeholder {
-    written: &'static [u8],
+    text: &'static [u8],
     pub(crate) source: Source,
-    pub(crate) cut: Transform,
+    pub(crate) form: ValueForm,
 }
 
-/// What a placeholder takes.
+/// What a placeholder reads from a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     /// Every argument, one after the other.
     Each,
-    /// Counted from 1.
+    /// One argument, counted from 1.
     Nth(u32),
-    /// Counted from 1, from the last.
+    /// One argument, counted from 1 and from the end.
     Last(u32),
     Number,
     Slot,
@@ -32,7 +32,22 @@ pub(crate) enum Source {
     PaddedSlot,
 }
 
-/// A part of a word or of what an own placeholder stands for.
+/// How an argument becomes the value of a placeholder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ValueForm {
+    /// The argument, transformed.
+    Transformed(Transform),
+    /// The definition of a custom placeholder. Placeholders in it without a number read the same
+    /// argument.
+    Defined(&'static [DefinitionPart]),
+}
+
+impl ValueForm {
+    /// The argument as it is.
+    pub(crate) const PLAIN: ValueForm = ValueForm::Transformed(Transform::Identity);
+}
+
+/// A part of an argument of the template, or of the definition of a custom placeholder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DefinitionPart {
     Text(OsString),
@@ -42,41 +57,41 @@ pub(crate) enum DefinitionPart {
 impl Placeholder {
     /// `{}`.
     pub(crate) const VALUE: Placeholder =
-        Placeholder { written: b"{}", source: Source::Each, cut: Transform::Nothing };
+        Placeholder { text: b"{}", source: Source::Each, form: ValueForm::PLAIN };
 
-    pub(crate) fn new(written: &'static [u8], source: Source, cut: Transform) -> Placeholder {
-        Placeholder { written, source, cut }
+    pub(crate) fn new(text: &'static [u8], source: Source, form: ValueForm) -> Placeholder {
+        Placeholder { text, source, form }
     }
 
-    /// Says whether it stands for each argument separately.
+    /// Returns whether it stands for each argument separately.
     pub(crate) fn repeats(self) -> bool {
-        match (self.source, self.cut) {
-            (Source::Each, Transform::Own(pieces)) => pieces.iter().any(DefinitionPart::repeats),
+        match (self.source, self.form) {
+            (Source::Each, ValueForm::Defined(parts)) => parts.iter().any(DefinitionPart::repeats),
             (source, _) => source == Source::Each,
         }
     }
 
-    /// Says whether it is digits whatever the input is: `{#}`, `{%}`.
+    /// Returns whether its value consists of digits for every input: `{#}`, `{%}`.
     pub(crate) fn is_number(self) -> bool {
         !matches!(self.source, Source::Each | Source::Nth(_) | Source::Last(_))
     }
 
-    /// Says whether it, or a part of what it stands for, fulfils the condition.
+    /// Returns whether the condition holds for it, or for a placeholder in its definition.
     pub(crate) fn any(self, condition: &dyn Fn(Source) -> bool) -> bool {
-        condition(self.source)
-            || match self.cut {
-                Transform::Own(pieces) => {
-                    pieces.iter().any(|piece| matches!(piece, DefinitionPart::Value(p) if p.any(condition)))
-                }
-                _ => false,
-            }
+        let is_match =
+            |part: &DefinitionPart| matches!(part, DefinitionPart::Value(inner) if inner.any(condition));
+        match self.form {
+            _ if condition(self.source) => true,
+            ValueForm::Defined(parts) => parts.iter().any(is_match),
+            ValueForm::Transformed(_) => false,
+        }
     }
 
-    /// The largest column number that it asks for.
+    /// Returns the largest column number that it reads.
     pub(crate) fn max_column(self) -> u32 {
-        let inner = match self.cut {
-            Transform::Own(pieces) => pieces.iter().map(DefinitionPart::max_column).max().unwrap_or(0),
-            _ => 0,
+        let inner = match self.form {
+            ValueForm::Defined(parts) => parts.iter().map(DefinitionPart::max_column).max().unwrap_or(0),
+            ValueForm::Transformed(_) => 0,
         };
         match self.source {
             Source::Nth(n) => n.max(inner),
@@ -84,8 +99,8 @@ impl Placeholder {
         }
     }
 
-    /// Appends the value for `job` to `out`; that of the argument `nth`, from 0, if it stands for
-    /// each. `lenient`: a column that is missing is empty.
+    /// Appends the value for `job` to `out`. A placeholder for each argument appends the value of
+    /// argument `nth`, counted from 0. With `lenient`, a missing column is empty.
     pub(crate) fn push(
         self,
         job: &Job<'_>,
@@ -100,23 +115,26 @@ impl Placeholder {
             _ => None,
         };
         let Some(column) = column else {
-            out.push(self.counted(job)?);
+            out.push(self.job_number(job)?);
             return Ok(());
         };
-        if let Transform::Own(pieces) = self.cut {
-            for piece in pieces {
-                piece.push(job, column, lenient, out)?;
+        let transform = match self.form {
+            ValueForm::Transformed(transform) => transform,
+            ValueForm::Defined(parts) => {
+                for part in parts {
+                    part.push(job, column, lenient, out)?;
+                }
+                return Ok(());
             }
-            return Ok(());
-        }
+        };
         match job.columns.get(column) {
-            Some(value) => self.push_cut(value, job, out),
+            Some(value) => push_transformed(value, transform, job, out),
             None if lenient => Ok(()),
-            None => Err(self.missing(job.columns.len())),
+            None => Err(self.missing_column(job.columns.len())),
         }
     }
 
-    /// Appends the values for all arguments, a blank between them.
+    /// Appends the values for all arguments, separated by spaces.
     pub(crate) fn push_all(self, job: &Job<'_>, lenient: bool, out: &mut OsString) -> Result<(), Error> {
         if !self.repeats() {
             return self.push(job, 0, lenient, out);
@@ -130,7 +148,8 @@ impl Placeholder {
         Ok(())
     }
 
-    fn counted(self, job: &Job<'_>) -> Result<String, Error> {
+    /// Returns the number of the job, of its slot, or of all jobs.
+    fn job_number(self, job: &Job<'_>) -> Result<String, Error> {
         let total = || {
             let text = || format!("`{self}` asks how many jobs there are, which is not known");
             job.total.ok_or_else(|| Error::new(ErrorKind::Total, text()))
@@ -144,20 +163,7 @@ impl Placeholder {
         })
     }
 
-    fn push_cut(self, value: &OsStr, job: &Job<'_>, out: &mut OsString) -> Result<(), Error> {
-        let bytes = value.as_encoded_bytes();
-        if bytes.contains(&0) {
-            let text = format!("the value of job {} holds a NUL byte, which no argument can", job.number);
-            return Err(Error::new(ErrorKind::Nul, text));
-        }
-        match self.cut {
-            Transform::Nothing => out.push(value),
-            cut => out.push(os_str_from_encoded(&cut.apply(bytes))),
-        }
-        Ok(())
-    }
-
-    fn missing(self, columns: usize) -> Error {
+    fn missing_column(self, columns: usize) -> Error {
         let wanted = match self.source {
             Source::Nth(n) => nth_column(n),
             Source::Last(n) => format!("column {n} from the last"),
@@ -198,8 +204,26 @@ impl DefinitionPart {
 
 impl fmt::Display for Placeholder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&String::from_utf8_lossy(self.written))
+        f.write_str(&String::from_utf8_lossy(self.text))
     }
+}
+
+fn push_transformed(
+    value: &OsStr,
+    transform: Transform,
+    job: &Job<'_>,
+    out: &mut OsString,
+) -> Result<(), Error> {
+    let bytes = value.as_encoded_bytes();
+    if bytes.contains(&0) {
+        let text = format!("the value of job {} holds a NUL byte, which no argument can", job.number);
+        return Err(Error::new(ErrorKind::Nul, text));
+    }
+    match transform {
+        Transform::Identity => out.push(value),
+        transform => out.push(os_str_from_encoded(&transform.apply(bytes))),
+    }
+    Ok(())
 }
 
 fn digits(number: u64) -> usize {
@@ -207,13 +231,13 @@ fn digits(number: u64) -> usize {
 }
 
 fn nth_column(n: u32) -> String {
-    const WORDS: [&str; 12] = [
+    const ORDINALS: [&str; 12] = [
         "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
         "eleventh", "twelfth",
     ];
     let article = if n == 8 || n == 11 { "an" } else { "a" };
-    match WORDS.get(n as usize - 1) {
-        Some(word) => format!("{article} {word} column"),
+    match ORDINALS.get(n as usize - 1) {
+        Some(ordinal) => format!("{article} {ordinal} column"),
         None => format!("column {n}"),
     }
 }

@@ -1,7 +1,8 @@
-//! Placeholders: the texts that stand for them, what they take of a value, and how they change it.
+//! Placeholders: their spellings, what they read from a job, and how they transform it.
 
 pub(crate) mod expression;
 pub(crate) mod intern;
 pub(crate) mod path;
 pub(crate) mod set;
+pub(crate) mod site;
 pub(crate) mod transform;

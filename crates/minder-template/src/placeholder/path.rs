@@ -1,32 +1,34 @@
-//! The parts of a path, as bytes: what is cut at its separators and at its dots.
+//! The parts of a path as bytes: directory, last component, extensions.
 
-/// How paths are written.
+/// The syntax of paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// With slashes; a backslash is a character like any other.
+pub(crate) enum PathStyle {
+    /// Slashes separate. A backslash is an ordinary character.
     Unix,
-    /// With backslashes or slashes, after a drive (`C:`), or a server and what it shares
-    /// (`\\server\share`).
+    /// Backslashes and slashes separate. A path may begin with a drive (`C:`), or with a server and
+    /// a share (`\\server\share`).
     Windows,
 }
 
-impl Form {
-    /// The form of this system.
-    pub(crate) const HERE: Self = if std::path::MAIN_SEPARATOR == '\\' { Self::Windows } else { Self::Unix };
+impl PathStyle {
+    /// The syntax of the operating system that this program was built for.
+    pub(crate) const NATIVE: Self =
+        if std::path::MAIN_SEPARATOR == '\\' { Self::Windows } else { Self::Unix };
 
     fn separates(self, byte: u8) -> bool {
         byte == b'/' || (self == Self::Windows && byte == b'\\')
     }
 
-    /// Where the last separator stands.
+    /// Returns the index of the last separator.
     pub(crate) fn last_separator(self, path: &[u8]) -> Option<usize> {
         path.iter().rposition(|&byte| self.separates(byte))
     }
 
-    /// Where the last `count` extensions of the last path component begin, if it has so many. They
-    /// may be empty.
+    /// Returns where the last `count` extensions of the last component begin, if it has that many.
+    /// They may be empty.
     pub(crate) fn extensions(self, path: &[u8], count: usize) -> Option<usize> {
-        let (start, mut end) = (self.root(path), path.len());
+        let start = self.root(path);
+        let mut end = path.len();
         for _ in 0..count {
             let dot =
                 path[start..end].iter().rposition(|&byte| byte == b'.' || self.separates(byte))? + start;
@@ -38,26 +40,27 @@ impl Form {
         Some(end)
     }
 
-    /// A path without its last `count` extensions, if it has so many.
+    /// Returns the path without its last `count` extensions, or the path if it has fewer.
     pub(crate) fn stem(self, path: &[u8], count: usize) -> &[u8] {
         &path[..self.extensions(path, count).unwrap_or(path.len())]
     }
 
-    /// The last component; nothing where a separator ends the path.
-    pub(crate) fn name(self, path: &[u8]) -> &[u8] {
+    /// Returns the last component. It is empty if the path ends in a separator.
+    pub(crate) fn base_name(self, path: &[u8]) -> &[u8] {
         let after = self.last_separator(path).map_or(0, |at| at + 1);
         &path[after.max(self.root(path))..]
     }
 
-    /// `dirname`: `.` without a separator; those at the end do not count.
-    pub(crate) fn folder(self, path: &[u8]) -> &[u8] {
+    /// Returns the directory as dirname(1) does: `.` for a path without separators. Separators at
+    /// the end do not count.
+    pub(crate) fn dir_name(self, path: &[u8]) -> &[u8] {
         let (root, rest) = path.split_at(self.root(path));
         let end = |part: &[u8]| part.iter().rposition(|&byte| !self.separates(byte)).map(|at| at + 1);
         let top: &[u8] = match (self, root) {
             (_, b"") => b".",
             (Self::Unix, _) => b"/",
-            // What lies in the current folder of a drive: `C:.` and a name behind a slash is that name again.
-            (Self::Windows, [letter, b':']) => current(*letter),
+            // The directory of `C:x` is `C:.`: joined with a separator they give the same path again.
+            (Self::Windows, [letter, b':']) => current_dir(*letter),
             (Self::Windows, root) => root,
         };
         let Some(trimmed) = end(rest) else { return top };
@@ -65,7 +68,7 @@ impl Form {
         above.map_or(top, |length| &path[..root.len() + length])
     }
 
-    /// How long the part is that names no folder: drive or share, and the separators behind it.
+    /// Returns the length of the root: drive or share, and the separators after it.
     fn root(self, path: &[u8]) -> usize {
         let separators = |at: usize| path[at..].iter().take_while(|&&byte| self.separates(byte)).count();
         let component = |at: usize| path[at..].iter().take_while(|&&byte| !self.separates(byte)).count();
@@ -86,10 +89,11 @@ impl Form {
     }
 }
 
-/// `C:.`
-fn current(letter: u8) -> &'static [u8] {
+/// Returns `C:.` for the drive `C`.
+fn current_dir(letter: u8) -> &'static [u8] {
     const ALL: [[u8; 3]; 128] = {
-        let (mut all, mut letter) = ([[0, b':', b'.']; 128], 0);
+        let mut all = [[0, b':', b'.']; 128];
+        let mut letter = 0;
         while letter < 128 {
             all[letter][0] = letter as u8;
             letter += 1;
@@ -104,21 +108,21 @@ mod tests {
     use super::*;
 
     /// Value, {.}, {/}, {//}, {/.}.
-    type Cuts = (&'static str, &'static str, &'static str, &'static str, &'static str);
+    type Row = (&'static str, &'static str, &'static str, &'static str, &'static str);
 
-    fn check(form: Form, cuts: &[Cuts]) {
-        for (value, no_extension, base, dir, base_no_extension) in cuts {
+    fn check(style: PathStyle, rows: &[Row]) {
+        for (value, no_extension, base, dir, base_no_extension) in rows {
             let v = value.as_bytes();
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            assert_eq!(text(form.stem(v, 1)), *no_extension, "{{.}} of {value}");
-            assert_eq!(text(form.name(v)), *base, "{{/}} of {value}");
-            assert_eq!(text(form.folder(v)), *dir, "{{//}} of {value}");
-            assert_eq!(text(form.stem(form.name(v), 1)), *base_no_extension, "{{/.}} of {value}");
+            assert_eq!(text(style.stem(v, 1)), *no_extension, "{{.}} of {value}");
+            assert_eq!(text(style.base_name(v)), *base, "{{/}} of {value}");
+            assert_eq!(text(style.dir_name(v)), *dir, "{{//}} of {value}");
+            assert_eq!(text(style.stem(style.base_name(v), 1)), *base_no_extension, "{{/.}} of {value}");
         }
     }
 
-    /// What GNU parallel 20221122 gives.
-    const BOTH: [Cuts; 10] = [
+    /// The results of GNU parallel 20221122.
+    const BOTH: [Row; 10] = [
         ("foo.jpg", "foo", "foo.jpg", ".", "foo"),
         ("sub.dir/foo.jpg", "sub.dir/foo", "foo.jpg", "sub.dir", "foo"),
         ("sub.dir/bar", "sub.dir/bar", "bar", "sub.dir", "bar"),
@@ -132,10 +136,10 @@ mod tests {
     ];
 
     #[test]
-    fn cuts_paths_as_parallel_does() {
-        check(Form::Unix, &BOTH);
+    fn unix_paths_give_the_results_of_parallel() {
+        check(PathStyle::Unix, &BOTH);
         check(
-            Form::Unix,
+            PathStyle::Unix,
             &[
                 ("a..b", "a.", "a..b", ".", "a."),
                 ("/a", "/a", "a", "/", "a"),
@@ -149,10 +153,10 @@ mod tests {
     }
 
     #[test]
-    fn cuts_paths_of_windows() {
-        check(Form::Windows, &BOTH);
+    fn windows_paths_have_drives_and_shares() {
+        check(PathStyle::Windows, &BOTH);
         check(
-            Form::Windows,
+            PathStyle::Windows,
             &[
                 (r"sub.dir\bar.c", r"sub.dir\bar", "bar.c", "sub.dir", "bar"),
                 (r"sub.dir\bar", r"sub.dir\bar", "bar", "sub.dir", "bar"),

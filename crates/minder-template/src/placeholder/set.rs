@@ -1,23 +1,23 @@
-//! Which texts are placeholders, and what each stands for.
+//! The spellings of placeholders, and what each placeholder means.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 
 use crate::error::{Error, ErrorKind};
-use crate::placeholder::expression::{DefinitionPart, Placeholder, Source};
+use crate::placeholder::expression::{DefinitionPart, Placeholder, Source, ValueForm};
 use crate::placeholder::intern::intern;
 use crate::placeholder::transform::Transform;
 use minder_os::encoding::os_str_from_encoded;
 
-/// The placeholders that a template may hold: GNU parallel's, and whatever was added or put in
-/// their place.
+/// The placeholders that a template may contain: those of GNU parallel, with other spellings and
+/// with custom placeholders if the user chose some.
 ///
 /// ```
 /// use minder_template::{PlaceholderKind, PlaceholderSet, Options, Template, Job};
 ///
-/// let lexicon = PlaceholderSet::default().replace(PlaceholderKind::Line, "FILE")?;
-/// let lexicon = lexicon.own("{thumb}", "{/.}-thumb.png")?;
-/// let options = Options { lexicon, shell: Some("/bin/sh".into()), ..Options::default() };
+/// let placeholders = PlaceholderSet::default().replace(PlaceholderKind::Value, "FILE")?;
+/// let placeholders = placeholders.define("{thumb}", "{/.}-thumb.png")?;
+/// let options = Options { placeholders, shell: Some("/bin/sh".into()), ..Options::default() };
 /// let template = Template::parse(&["convert FILE {thumb}".into()], &options)?;
 /// let argv = template.argv(&Job { columns: &["a/b.jpg".into()], ..Job::default() })?;
 /// assert_eq!(argv[2..], ["convert \"$1\" \"$2\"", "/bin/sh", "a/b.jpg", "b-thumb.png"]);
@@ -25,105 +25,110 @@ use minder_os::encoding::os_str_from_encoded;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct PlaceholderSet {
-    /// Texts of the user's own choice.
-    entries: Vec<Entry>,
+    /// Spellings that the user chose.
+    chosen: Vec<ChosenPlaceholder>,
+    /// The kinds whose usual spelling became text.
     replaced: Vec<PlaceholderKind>,
     plus: bool,
-    names: Vec<Vec<u8>>,
+    /// The names of the columns. The name of a column that cannot be named is empty.
+    column_names: Vec<Vec<u8>>,
 }
 
-/// The placeholders whose text can be chosen.
+/// The placeholders whose spelling can be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaceholderKind {
-    /// `{}`
-    Line,
-    /// `{.}`
-    Extension,
-    /// `{/}`
-    Name,
-    /// `{//}`
-    Folder,
-    /// `{/.}`
-    NameExtension,
-    /// `{#}`
+    /// `{}`: the value.
+    Value,
+    /// `{.}`: the value without its extension.
+    NoExtension,
+    /// `{/}`: the last component of the path.
+    BaseName,
+    /// `{//}`: the directory of the path.
+    DirName,
+    /// `{/.}`: the last component without its extension.
+    BaseNameNoExtension,
+    /// `{#}`: the number of the job.
     Number,
-    /// `{%}`
+    /// `{%}`: the number of the slot.
     Slot,
 }
 
+/// A spelling that the user chose.
 #[derive(Debug, Clone)]
-struct Entry {
+struct ChosenPlaceholder {
     text: Vec<u8>,
     source: Source,
-    cut: Transform,
-    /// What an own placeholder stands for, as it was written.
+    form: ValueForm,
+    /// The definition of a custom placeholder as the user wrote it; empty for the others.
     definition: Vec<u8>,
 }
 
-/// The most own placeholders.
-const OWN_MAX: usize = 64;
+/// The maximum number of custom placeholders.
+const CUSTOM_MAX: usize = 64;
 
-/// The longest column number that is read, in digits.
+/// The maximum number of digits of a column number.
 const DIGITS_MAX: usize = 6;
 
-/// The longest text between braces that is read.
+/// The maximum length of the text between braces.
 const INNER_MAX: usize = 256;
 
-/// What `--plus` of GNU parallel has beside ours: they pass over jobs, or name other machines.
-const NOT_THERE: [&str; 6] = ["{uniq}", "{choose_k}", "{host}", "{sshlogin}", "{hgrp}", "{agrp}"];
+/// Placeholders of GNU parallel's `--plus` that minder does not have: they skip jobs, or name other
+/// machines.
+const UNSUPPORTED: [&str; 6] = ["{uniq}", "{choose_k}", "{host}", "{sshlogin}", "{hgrp}", "{agrp}"];
 
 impl PlaceholderSet {
-    /// Splits a word into placeholders and the text between them.
-    pub(crate) fn split(&self, word: &[u8]) -> Vec<DefinitionPart> {
-        let mut pieces = Vec::new();
-        let (mut start, mut at) = (0, 0);
-        while at < word.len() {
-            let Some((placeholder, length)) = self.at(&word[at..]) else {
+    /// Splits an argument into placeholders and the text between them.
+    pub(crate) fn split(&self, argument: &[u8]) -> Vec<DefinitionPart> {
+        let mut parts = Vec::new();
+        let mut start = 0;
+        let mut at = 0;
+        while at < argument.len() {
+            let Some((placeholder, length)) = self.placeholder_at(&argument[at..]) else {
                 at += 1;
                 continue;
             };
             if start < at {
-                pieces.push(DefinitionPart::Text(os_str_from_encoded(&word[start..at]).into_owned()));
+                parts.push(DefinitionPart::Text(os_str_from_encoded(&argument[start..at]).into_owned()));
             }
-            pieces.push(DefinitionPart::Value(placeholder));
+            parts.push(DefinitionPart::Value(placeholder));
             at += length;
             start = at;
         }
-        if start < word.len() {
-            pieces.push(DefinitionPart::Text(os_str_from_encoded(&word[start..]).into_owned()));
+        if start < argument.len() {
+            parts.push(DefinitionPart::Text(os_str_from_encoded(&argument[start..]).into_owned()));
         }
-        pieces
+        parts
     }
 
-    /// Takes `text` for a builtin placeholder, in place of its usual text; `FILE` for `{}`, say.
+    /// Gives a placeholder another spelling, such as `FILE` for `{}`. The usual spelling becomes
+    /// text.
     ///
     /// # Errors
     ///
-    /// When `text` cannot be a placeholder: it is empty, holds a blank or a character that shells
-    /// read, is another placeholder, or begins with one in braces.
+    /// If `text` cannot be a placeholder: it is empty, contains a space or a character that is
+    /// special in shells, is another placeholder, or begins with a placeholder in braces.
     pub fn replace(
         mut self,
-        builtin: PlaceholderKind,
+        kind: PlaceholderKind,
         text: impl AsRef<OsStr>,
     ) -> Result<PlaceholderSet, Error> {
         let text = text.as_ref().as_encoded_bytes();
-        self.entries
-            .retain(|entry| !(entry.definition.is_empty() && (entry.source, entry.cut) == builtin.meaning()));
-        self.replaced.retain(|other| *other != builtin);
-        self.replaced.push(builtin);
+        self.chosen.retain(|chosen| chosen.is_custom() || (chosen.source, chosen.form) != kind.meaning());
+        self.replaced.retain(|other| *other != kind);
+        self.replaced.push(kind);
         self.check(text)?;
-        let (source, cut) = builtin.meaning();
-        self.entries.push(Entry { text: text.to_vec(), source, cut, definition: Vec::new() });
+        let (source, form) = kind.meaning();
+        self.chosen.push(ChosenPlaceholder { text: text.to_vec(), source, form, definition: Vec::new() });
         Ok(self)
     }
 
-    /// Adds what `--plus` of GNU parallel adds: `{..}`, `{+/}`, `{:-default}`, `{%suffix}` and
-    /// their like.
+    /// Adds the placeholders of GNU parallel's `--plus`: `{..}`, `{+/}`, `{:-default}`, `{%suffix}`
+    /// and similar ones.
     ///
-    /// Where GNU parallel takes a regular expression, the text is taken as it is: `{%.gz}` removes
-    /// `.gz`. Of `{:2}` and `{:1:2}` the numbers count characters. `{:-default}` is for empty
-    /// values only, not for `0`. The texts hold no quotes, no braces, no backslash, no backtick
-    /// and no `$`.
+    /// Where GNU parallel takes a regular expression, minder takes literal text: `{%.gz}` removes
+    /// `.gz`. The numbers of `{:2}` and `{:1:2}` count characters. `{:-default}` replaces empty
+    /// values only, not `0`. The texts cannot contain quotes, braces, backslashes, backticks or
+    /// `$`.
     #[must_use]
     pub fn plus(mut self, plus: bool) -> PlaceholderSet {
         self.plus = plus;
@@ -132,108 +137,123 @@ impl PlaceholderSet {
 
     /// Adds the names of the columns: `{name}`, `{name.}`, `{name/}`, `{name//}`, `{name/.}`.
     ///
-    /// Names come with the input, so one that cannot be written between braces is no error: that
-    /// column has its number.
+    /// Names come with the input. A name that cannot stand between braces is not an error: the
+    /// column then has only its number.
     #[must_use]
-    pub fn header(mut self, names: &[OsString]) -> PlaceholderSet {
-        let plain = |name: &&[u8]| name.iter().all(|b| *b == b' ' || is_plain(*b)) && !name.starts_with(b" ");
-        let name = |name: &OsString| Some(name.as_encoded_bytes()).filter(plain).unwrap_or_default().to_vec();
-        self.names = names.iter().map(name).collect();
+    pub fn column_names(mut self, names: &[OsString]) -> PlaceholderSet {
+        let is_usable =
+            |name: &[u8]| name.iter().all(|b| *b == b' ' || is_plain(*b)) && !name.starts_with(b" ");
+        let usable_name = |name: &OsString| {
+            let name = name.as_encoded_bytes();
+            if is_usable(name) { name.to_vec() } else { Vec::new() }
+        };
+        self.column_names = names.iter().map(usable_name).collect();
         self
     }
 
-    /// Adds a placeholder that stands for a text with other placeholders, for each argument. In
-    /// braces, it also has the form with a number: `{2thumb}` for `{thumb}`.
+    /// Adds a custom placeholder. Its value for an argument is `definition` with the placeholders
+    /// in it replaced. A custom placeholder in braces can have a column number: `{2thumb}` for
+    /// `{thumb}`.
     ///
     /// # Errors
     ///
-    /// As [`replace`](Self::replace); when an own placeholder would hold another; when there are
-    /// more than 64.
-    pub fn own(
+    /// As [`replace`](Self::replace). Also if a custom placeholder would contain another one, or if
+    /// there are more than 64.
+    pub fn define(
         mut self,
         text: impl AsRef<OsStr>,
         definition: impl AsRef<OsStr>,
     ) -> Result<PlaceholderSet, Error> {
-        let (text, definition) = (text.as_ref().as_encoded_bytes(), definition.as_ref().as_encoded_bytes());
+        let text = text.as_ref().as_encoded_bytes();
+        let definition = definition.as_ref().as_encoded_bytes();
         self.check(text)?;
         let written = String::from_utf8_lossy(text);
         let fail = |why: &str| Err(Error::new(ErrorKind::Placeholder, format!("`{written}` {why}")));
-        if self.entries.iter().filter(|entry| entry.is_own()).count() >= OWN_MAX {
+        if self.chosen.iter().filter(|chosen| chosen.is_custom()).count() >= CUSTOM_MAX {
             return fail("is one placeholder too many: 64 own ones are read");
         }
-        let holds = |outer: &[u8], inner: &[u8]| outer.windows(inner.len()).any(|part| part == inner);
-        let nested = |entry: &Entry| {
-            entry.is_own() && (holds(definition, &entry.text) || holds(&entry.definition, text))
+        let contains = |outer: &[u8], inner: &[u8]| outer.windows(inner.len()).any(|part| part == inner);
+        let is_nested = |other: &ChosenPlaceholder| {
+            other.is_custom() && (contains(definition, &other.text) || contains(&other.definition, text))
         };
-        if holds(definition, text) || self.entries.iter().any(nested) {
+        if contains(definition, text) || self.chosen.iter().any(is_nested) {
             return fail(
                 "would stand for another own placeholder, or for itself: write out what it stands for",
             );
         }
-        // Leaked once for each own placeholder of a command line, so that placeholders can be copied about.
-        let pieces: &'static [DefinitionPart] = Vec::leak(self.split(definition));
-        let (text, cut) = (text.to_vec(), Transform::Own(pieces));
-        self.entries.push(Entry { text, source: Source::Each, cut, definition: definition.to_vec() });
+        // Leaked once for each custom placeholder of a command line, so that placeholders are `Copy`.
+        let parts: &'static [DefinitionPart] = Vec::leak(self.split(definition));
+        self.chosen.push(ChosenPlaceholder {
+            text: text.to_vec(),
+            source: Source::Each,
+            form: ValueForm::Defined(parts),
+            definition: definition.to_vec(),
+        });
         Ok(self)
     }
 
-    /// Reads the placeholder at the start of `text`, the longest one, with its length.
-    ///
-    /// Every scanner asks here at every byte, whatever the byte is: texts of the user's own choice
-    /// begin with any. Returns a placeholder of GNU parallel's `--plus` that stands in `text`
-    /// and is not there, so that it is no text either.
+    /// Returns a placeholder of GNU parallel's `--plus` that `text` contains and that minder does
+    /// not have. The caller must not treat it as text.
     ///
     /// ```
-    /// let lexicon = minder_template::PlaceholderSet::default();
-    /// assert_eq!(lexicon.clone().plus(true).absent("{1} {uniq}".as_ref()), Some("{uniq}"));
-    /// assert_eq!(lexicon.absent("{1} {uniq}".as_ref()), None);
+    /// let placeholders = minder_template::PlaceholderSet::default();
+    /// let text = "{1} {uniq}".as_ref();
+    /// assert_eq!(placeholders.clone().plus(true).unsupported_in(text), Some("{uniq}"));
+    /// assert_eq!(placeholders.unsupported_in(text), None);
     /// ```
-    pub fn absent(&self, text: &OsStr) -> Option<&'static str> {
-        let stands = |name: &str| {
-            let text = text.as_encoded_bytes();
-            let mut places =
-                text.windows(name.len()).enumerate().filter(|(_, word)| *word == name.as_bytes());
-            // It may be the user's own, or a column's name.
-            places.any(|(at, _)| self.at(&text[at..]).is_none())
+    pub fn unsupported_in(&self, text: &OsStr) -> Option<&'static str> {
+        if !self.plus {
+            return None;
+        }
+        let text = text.as_encoded_bytes();
+        // A custom placeholder or a column may have that name.
+        let is_unknown = |at: usize| self.placeholder_at(&text[at..]).is_none();
+        let is_used = |name: &str| {
+            let mut windows = text.windows(name.len()).enumerate();
+            windows.any(|(at, window)| window == name.as_bytes() && is_unknown(at))
         };
-        NOT_THERE.into_iter().find(|name| self.plus && stands(name))
+        UNSUPPORTED.into_iter().find(|name| is_used(name))
     }
 
-    pub(crate) fn at(&self, text: &[u8]) -> Option<(Placeholder, usize)> {
+    /// Returns the longest placeholder at the start of `text`, and its length.
+    ///
+    /// Every scanner calls this at every byte, whatever the byte is: a spelling that the user chose
+    /// may begin with any byte.
+    pub(crate) fn placeholder_at(&self, text: &[u8]) -> Option<(Placeholder, usize)> {
         let mut best = self.in_braces(text);
-        for entry in &self.entries {
-            match (entry.at(text), best) {
+        for chosen in &self.chosen {
+            match (chosen.match_at(text), best) {
                 (Some((.., length)), Some((.., longest))) if length < longest => {}
                 (Some(found), _) => best = Some(found),
                 (None, _) => {}
             }
         }
-        let (source, cut, length) = best?;
-        Some((Placeholder::new(intern(&text[..length]), source, cut), length))
+        let (source, form, length) = best?;
+        Some((Placeholder::new(intern(&text[..length]), source, form), length))
     }
 
-    /// The text of the placeholder for the whole value.
+    /// Returns the placeholder for the whole value, and its spelling.
     pub(crate) fn value(&self) -> (Placeholder, &[u8]) {
-        let chosen = self
-            .entries
-            .iter()
-            .find(|entry| !entry.is_own() && (entry.source, entry.cut) == PlaceholderKind::Line.meaning());
-        match chosen {
-            Some(entry) => (Placeholder::new(intern(&entry.text), entry.source, entry.cut), &entry.text),
+        let is_value =
+            |chosen: &&ChosenPlaceholder| (chosen.source, chosen.form) == PlaceholderKind::Value.meaning();
+        match self.chosen.iter().find(is_value) {
+            Some(chosen) => {
+                (Placeholder::new(intern(&chosen.text), chosen.source, chosen.form), &chosen.text)
+            }
             None => (Placeholder::VALUE, b"{}"),
         }
     }
 
-    fn in_braces(&self, text: &[u8]) -> Option<(Source, Transform, usize)> {
+    fn in_braces(&self, text: &[u8]) -> Option<(Source, ValueForm, usize)> {
         let rest = text.strip_prefix(b"{")?;
         let length = rest.iter().take(INNER_MAX).position(|&b| b == b'}')?;
         let inner = &rest[..length];
-        let (source, cut) = self.inner(inner).or_else(|| self.named(inner))?;
-        Some((source, cut, length + 2))
+        let (source, transform) = self.builtin(inner).or_else(|| self.named_column(inner))?;
+        Some((source, ValueForm::Transformed(transform), length + 2))
     }
 
-    fn inner(&self, inner: &[u8]) -> Option<(Source, Transform)> {
-        let source = match inner {
+    fn builtin(&self, inner: &[u8]) -> Option<(Source, Transform)> {
+        let number = match inner {
             b"#" => Some(Source::Number),
             b"%" => Some(Source::Slot),
             b"##" if self.plus => Some(Source::Total),
@@ -242,23 +262,27 @@ impl PlaceholderSet {
             b"slot" if self.plus => Some(Source::Slot),
             _ => None,
         };
-        if let Some(source) = source {
-            return Some((source, Transform::Nothing)).filter(|meaning| !self.is_replaced(*meaning));
-        }
-        let (source, rest) = position(inner);
-        let cut = Transform::read(rest).or_else(|| self.plus.then(|| Transform::plus(rest)).flatten())?;
-        Some((source, cut)).filter(|meaning| !self.is_replaced(*meaning))
+        let (source, transform) = match number {
+            Some(source) => (source, Transform::Identity),
+            None => {
+                let (source, rest) = column_number(inner);
+                let plus = || if self.plus { Transform::plus(rest) } else { None };
+                (source, Transform::read(rest).or_else(plus)?)
+            }
+        };
+        if self.is_replaced(source, transform) { None } else { Some((source, transform)) }
     }
 
-    fn is_replaced(&self, meaning: (Source, Transform)) -> bool {
-        self.replaced.iter().any(|builtin| builtin.meaning() == meaning)
+    fn is_replaced(&self, source: Source, transform: Transform) -> bool {
+        let meaning = (source, ValueForm::Transformed(transform));
+        self.replaced.iter().any(|kind| kind.meaning() == meaning)
     }
 
-    fn named(&self, inner: &[u8]) -> Option<(Source, Transform)> {
-        ["", "//", "/.", "/", "."].into_iter().find_map(|cut| {
-            let name = inner.strip_suffix(cut.as_bytes()).filter(|name| !name.is_empty())?;
-            let column = self.names.iter().position(|known| known == name)?;
-            Some((Source::Nth(u32::try_from(column + 1).ok()?), Transform::read(cut.as_bytes())?))
+    fn named_column(&self, inner: &[u8]) -> Option<(Source, Transform)> {
+        ["", "//", "/.", "/", "."].into_iter().find_map(|form| {
+            let name = inner.strip_suffix(form.as_bytes()).filter(|name| !name.is_empty())?;
+            let column = self.column_names.iter().position(|known| known == name)?;
+            Some((Source::Nth(u32::try_from(column + 1).ok()?), Transform::read(form.as_bytes())?))
         })
     }
 
@@ -280,9 +304,8 @@ impl PlaceholderSet {
         if !text.iter().all(|b| is_plain(*b)) {
             return fail("it holds a blank or a character that means something to shells".into());
         }
-        // Of two texts of the user's own choice the longer one is read; those in braces are meant wherever
-        // they stand.
-        let same = self.entries.iter().any(|entry| entry.text == text).then_some(text.len());
+        // Of two chosen spellings the longer one wins. A spelling in braces wins wherever it occurs.
+        let same = self.chosen.iter().find(|chosen| chosen.text == text).map(|_| text.len());
         match same.or_else(|| self.in_braces(text).map(|(.., length)| length)) {
             Some(length) => {
                 let other = String::from_utf8_lossy(&text[..length]);
@@ -294,39 +317,42 @@ impl PlaceholderSet {
 }
 
 impl PlaceholderKind {
-    fn meaning(self) -> (Source, Transform) {
-        match self {
-            PlaceholderKind::Line => (Source::Each, Transform::Nothing),
-            PlaceholderKind::Extension => (Source::Each, Transform::Extension),
-            PlaceholderKind::Name => (Source::Each, Transform::Folder),
-            PlaceholderKind::Folder => (Source::Each, Transform::Name),
-            PlaceholderKind::NameExtension => (Source::Each, Transform::FolderAndExtension),
-            PlaceholderKind::Number => (Source::Number, Transform::Nothing),
-            PlaceholderKind::Slot => (Source::Slot, Transform::Nothing),
-        }
-    }
-}
-
-impl Entry {
-    fn is_own(&self) -> bool {
-        matches!(self.cut, Transform::Own(_))
-    }
-
-    fn at(&self, text: &[u8]) -> Option<(Source, Transform, usize)> {
-        if text.starts_with(&self.text) {
-            return Some((self.source, self.cut, self.text.len()));
-        }
-        let (b"{", inner) = self.text.split_first_chunk::<1>().filter(|_| self.is_own())? else {
-            return None;
+    fn meaning(self) -> (Source, ValueForm) {
+        let (source, transform) = match self {
+            PlaceholderKind::Value => (Source::Each, Transform::Identity),
+            PlaceholderKind::NoExtension => (Source::Each, Transform::StripExtension),
+            PlaceholderKind::BaseName => (Source::Each, Transform::BaseName),
+            PlaceholderKind::DirName => (Source::Each, Transform::DirName),
+            PlaceholderKind::BaseNameNoExtension => (Source::Each, Transform::BaseNameStripExtension),
+            PlaceholderKind::Number => (Source::Number, Transform::Identity),
+            PlaceholderKind::Slot => (Source::Slot, Transform::Identity),
         };
-        let (source, rest) = position(text.strip_prefix(b"{")?);
-        (source != Source::Each && rest.starts_with(inner))
-            .then(|| (source, self.cut, text.len() - rest.len() + inner.len()))
+        (source, ValueForm::Transformed(transform))
     }
 }
 
-/// Reads a column's number, which may count from the last: `2` or `-2`.
-fn position(text: &[u8]) -> (Source, &[u8]) {
+impl ChosenPlaceholder {
+    fn is_custom(&self) -> bool {
+        matches!(self.form, ValueForm::Defined(_))
+    }
+
+    /// Returns what this placeholder means at the start of `text`, and its length there.
+    fn match_at(&self, text: &[u8]) -> Option<(Source, ValueForm, usize)> {
+        if text.starts_with(&self.text) {
+            return Some((self.source, self.form, self.text.len()));
+        }
+        // `{2thumb}` for `{thumb}`.
+        let inner = if self.is_custom() { self.text.strip_prefix(b"{")? } else { return None };
+        let (source, rest) = column_number(text.strip_prefix(b"{")?);
+        if source == Source::Each || !rest.starts_with(inner) {
+            return None;
+        }
+        Some((source, self.form, text.len() - rest.len() + inner.len()))
+    }
+}
+
+/// Reads a column number, which may count from the end: `2` or `-2`. Returns the rest of the text.
+fn column_number(text: &[u8]) -> (Source, &[u8]) {
     let unsigned = text.strip_prefix(b"-").unwrap_or(text);
     let digits = unsigned.iter().take_while(|b| b.is_ascii_digit()).count();
     if !(1..=DIGITS_MAX).contains(&digits) || unsigned[0] == b'0' {
@@ -337,8 +363,8 @@ fn position(text: &[u8]) -> (Source, &[u8]) {
     (source, &unsigned[digits..])
 }
 
-/// What may stand in a placeholder: nothing that opens or ends a word, a quote or an expansion for
-/// a shell.
+/// Returns whether a placeholder may contain this byte: for a shell it neither begins nor ends a
+/// word, a quote or an expansion.
 fn is_plain(byte: u8) -> bool {
     !byte.is_ascii_control() && !b" '\"$`\\;&|<>()".contains(&byte)
 }
@@ -347,8 +373,8 @@ fn is_plain(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    fn reads(lexicon: &PlaceholderSet, text: &str) -> bool {
-        let found = lexicon.at(text.as_bytes());
+    fn reads(placeholders: &PlaceholderSet, text: &str) -> bool {
+        let found = placeholders.placeholder_at(text.as_bytes());
         if let Some((placeholder, length)) = found {
             assert_eq!(placeholder.to_string(), text[..length]);
         }
@@ -356,13 +382,13 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_parallel_knows_and_nothing_else() {
-        let lexicon = PlaceholderSet::default();
+    fn default_set_has_placeholders_of_parallel_only() {
+        let placeholders = PlaceholderSet::default();
         for text in [
             "{}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{%}", "{1}", "{12}", "{3.}", "{2//}", "{-1}",
             "{-2/.}",
         ] {
-            assert!(reads(&lexicon, text), "{text}");
+            assert!(reads(&placeholders, text), "{text}");
         }
         for text in [
             "",
@@ -387,43 +413,43 @@ mod tests {
             "{0#}",
             "{%a}",
         ] {
-            assert_eq!(lexicon.at(text.as_bytes()), None, "{text}");
+            assert_eq!(placeholders.placeholder_at(text.as_bytes()), None, "{text}");
         }
     }
 
     #[test]
-    fn plus_adds_what_parallel_adds() {
-        let lexicon = PlaceholderSet::default().plus(true);
+    fn plus_adds_placeholders_of_parallel() {
+        let placeholders = PlaceholderSet::default().plus(true);
         for text in [
             "{##}", "{0#}", "{0%}", "{..}", "{...}", "{/..}", "{/...}", "{+/}", "{+.}", "{+..}", "{+...}",
             "{1..}", "{-1+/}", "{:-x}", "{:-x y}", "{1:-x}", "{:2}", "{:1:2}", "{2:1}", "{#a}", "{##a}",
             "{%a}", "{%%a}", "{/a/b}", "{/a/}", "{//a/b}", "{^a}", "{^^a}", "{,a}", "{,,a}", "{1,2}", "{%%}",
             "{^^}", "{,,}", "{slot}",
         ] {
-            assert!(reads(&lexicon, text), "{text}");
+            assert!(reads(&placeholders, text), "{text}");
         }
         for text in [
             "{a,b}", "{,}", "{^}", "{:}", "{:-}", "{+}", "{/a}", "{//x}", "{///}", "{:x}", "{:1:}", "{foo}",
             "{^'}", "{%$x}",
         ] {
-            assert_eq!(lexicon.at(text.as_bytes()), None, "{text}");
+            assert_eq!(placeholders.placeholder_at(text.as_bytes()), None, "{text}");
         }
     }
 
     #[test]
-    fn texts_of_the_users_choice_stand_in_the_place_of_others() {
-        let lexicon = PlaceholderSet::default()
-            .replace(PlaceholderKind::Line, "FILE")
+    fn chosen_spelling_replaces_usual_one() {
+        let placeholders = PlaceholderSet::default()
+            .replace(PlaceholderKind::Value, "FILE")
             .unwrap()
-            .replace(PlaceholderKind::Extension, "FILE.")
+            .replace(PlaceholderKind::NoExtension, "FILE.")
             .unwrap();
-        assert!(reads(&lexicon, "FILE") && reads(&lexicon, "FILE."));
+        assert!(reads(&placeholders, "FILE") && reads(&placeholders, "FILE."));
         assert_eq!(
-            lexicon.replace(PlaceholderKind::Name, "FILE").unwrap_err().to_string(),
+            placeholders.replace(PlaceholderKind::BaseName, "FILE").unwrap_err().to_string(),
             "`FILE` cannot be a placeholder: it begins with `FILE`, which would be hidden"
         );
-        let lexicon = PlaceholderSet::default()
-            .replace(PlaceholderKind::Line, ",,")
+        let placeholders = PlaceholderSet::default()
+            .replace(PlaceholderKind::Value, ",,")
             .unwrap()
             .replace(PlaceholderKind::Number, "@n")
             .unwrap();
@@ -436,57 +462,57 @@ mod tests {
             ("{1}", true),
             (",", false),
         ] {
-            assert_eq!(reads(&lexicon, text), known, "{text}");
+            assert_eq!(reads(&placeholders, text), known, "{text}");
         }
-        assert!(reads(&PlaceholderSet::default().replace(PlaceholderKind::Line, "{}").unwrap(), "{}"));
+        assert!(reads(&PlaceholderSet::default().replace(PlaceholderKind::Value, "{}").unwrap(), "{}"));
         let again = PlaceholderSet::default()
-            .replace(PlaceholderKind::Line, "a")
+            .replace(PlaceholderKind::Value, "a")
             .unwrap()
-            .replace(PlaceholderKind::Line, "b")
+            .replace(PlaceholderKind::Value, "b")
             .unwrap();
         assert!(reads(&again, "b") && !reads(&again, "a"));
     }
 
     #[test]
-    fn a_text_that_cannot_be_a_placeholder_is_refused() {
+    fn define_refuses_text_that_cannot_be_a_placeholder() {
         for text in [
             "", " ", "a b", "\t", "\n", "'", "\"", "$x", "a`", "\\", ";", "a&", "|", "<", ">", "(", "a)",
             "\u{1}", "\u{7f}", "#", "#a", "{}", "{}x", "{.}", "{1}", "{#}",
         ] {
-            let error = PlaceholderSet::default().own(text, "x").unwrap_err();
+            let error = PlaceholderSet::default().define(text, "x").unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Placeholder, "{text}");
         }
         for text in ["FILE", "%", "@", "_", "?", "{x}", "[]", "é", "{a", "~", "!", "=", "5"] {
-            assert!(PlaceholderSet::default().own(text, "x").is_ok(), "{text}");
-            assert!(PlaceholderSet::default().replace(PlaceholderKind::Line, text).is_ok(), "{text}");
+            assert!(PlaceholderSet::default().define(text, "x").is_ok(), "{text}");
+            assert!(PlaceholderSet::default().replace(PlaceholderKind::Value, text).is_ok(), "{text}");
         }
     }
 
     #[test]
-    fn own_placeholders_hold_no_own_ones_and_are_few() {
-        let lexicon = PlaceholderSet::default().own("{thumb}", "{/.}-t").unwrap();
+    fn define_refuses_nested_and_too_many_placeholders() {
+        let placeholders = PlaceholderSet::default().define("{thumb}", "{/.}-t").unwrap();
         for text in ["{thumb}", "{1thumb}", "{-2thumb}"] {
-            assert!(reads(&lexicon, text), "{text}");
+            assert!(reads(&placeholders, text), "{text}");
         }
-        assert!(!reads(&lexicon, "{thumb.}"));
-        assert!(lexicon.clone().own("{x}", "a{thumb}").is_err());
-        assert!(lexicon.clone().own("{x}", "a{x}").is_err());
-        assert!(PlaceholderSet::default().own("{x}", "a{y}").unwrap().own("{y}", "b").is_err());
+        assert!(!reads(&placeholders, "{thumb.}"));
+        assert!(placeholders.clone().define("{x}", "a{thumb}").is_err());
+        assert!(placeholders.clone().define("{x}", "a{x}").is_err());
+        assert!(PlaceholderSet::default().define("{x}", "a{y}").unwrap().define("{y}", "b").is_err());
         let many = (0..64)
-            .try_fold(PlaceholderSet::default(), |lexicon, n| lexicon.own(format!("@{n}@"), "x"))
+            .try_fold(PlaceholderSet::default(), |placeholders, n| placeholders.define(format!("@{n}@"), "x"))
             .unwrap();
-        assert!(many.own("{y}", "x").is_err());
+        assert!(many.define("{y}", "x").is_err());
     }
 
     #[test]
-    fn columns_have_names() {
+    fn column_names_are_placeholders() {
         let names = ["foo", "first name", "1", "it's", ""].map(OsString::from);
-        let lexicon = PlaceholderSet::default().header(&names);
+        let placeholders = PlaceholderSet::default().column_names(&names);
         for text in ["{foo}", "{foo.}", "{foo/}", "{foo//}", "{foo/.}", "{first name}", "{1}"] {
-            assert!(reads(&lexicon, text), "{text}");
+            assert!(reads(&placeholders, text), "{text}");
         }
         for text in ["{fo}", "{it's}", "{1foo}", "{foo..}"] {
-            assert!(!reads(&lexicon, text), "{text}");
+            assert!(!reads(&placeholders, text), "{text}");
         }
     }
 }

@@ -1,88 +1,82 @@
-//! What a placeholder cuts from its value, or puts in its place.
+//! What a placeholder removes from its value, or puts in its place.
 
 use std::borrow::Cow;
 
-use crate::placeholder::expression::DefinitionPart;
 use crate::placeholder::intern::intern;
-use crate::placeholder::path::Form;
+use crate::placeholder::path::PathStyle;
 
-/// The forms after GNU parallel, each named by what is cut away.
+/// A change of a value. The forms are those of GNU parallel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transform {
-    Nothing,
-    Extension,
-    Folder,
-    FolderAndExtension,
-    Name,
-    /// `{..}`, `{...}`: so many extensions, or none.
-    Extensions(usize),
-    FolderAndExtensions(usize),
-    /// `{+/}`: all but the folder.
-    AllButFolder,
-    /// `{+.}`, `{+..}`, `{+...}`: all but so many extensions.
-    AllButExtensions(usize),
-    /// `{:-text}`: for a value that is empty.
+    /// `{}`: the value as it is.
+    Identity,
+    /// `{.}`: without its last extension.
+    StripExtension,
+    /// `{/}`: the last component of the path.
+    BaseName,
+    /// `{/.}`
+    BaseNameStripExtension,
+    /// `{//}`: the directory, as dirname(1) prints it.
+    DirName,
+    /// `{..}`, `{...}`: without this number of extensions, if the value has them.
+    StripExtensions(usize),
+    /// `{/..}`, `{/...}`
+    BaseNameStripExtensions(usize),
+    /// `{+/}`: only what is before the last separator.
+    OnlyDirectory,
+    /// `{+.}`, `{+..}`, `{+...}`: only the last extensions.
+    OnlyExtensions(usize),
+    /// `{:-text}`: the text if the value is empty.
     Default(&'static [u8]),
     /// `{:start}`, `{:start:length}`, in characters.
-    Characters(usize, usize),
-    /// `{#text}`, `{%text}`.
-    Prefix(&'static [u8]),
-    Suffix(&'static [u8]),
-    /// `{/text/other}` the first, `{//text/other}` every one.
-    Replace {
-        text: &'static [u8],
-        other: &'static [u8],
-        every: bool,
-    },
-    /// `{^text}` at the start, `{^^text}` every one, in capitals.
-    Upper {
-        text: &'static [u8],
-        every: bool,
-    },
-    /// `{,text}`, `{,,text}`, in small letters.
-    Lower {
-        text: &'static [u8],
-        every: bool,
-    },
-    /// An own placeholder.
-    Own(&'static [DefinitionPart]),
+    Characters { start: usize, length: usize },
+    /// `{#text}`: without this prefix.
+    StripPrefix(&'static [u8]),
+    /// `{%text}`: without this suffix.
+    StripSuffix(&'static [u8]),
+    /// `{/text/other}` replaces the first occurrence, `{//text/other}` every one.
+    Replace { text: &'static [u8], other: &'static [u8], every: bool },
+    /// `{^text}` at the start, `{^^text}` everywhere: in upper case.
+    Upper { text: &'static [u8], every: bool },
+    /// `{,text}` at the start, `{,,text}` everywhere: in lower case.
+    Lower { text: &'static [u8], every: bool },
 }
 
 impl Transform {
-    /// Reads what stands behind a column's number.
+    /// Parses what follows a column number.
     pub(crate) fn read(text: &[u8]) -> Option<Transform> {
         Some(match text {
-            b"" => Transform::Nothing,
-            b"." => Transform::Extension,
-            b"/" => Transform::Folder,
-            b"/." => Transform::FolderAndExtension,
-            b"//" => Transform::Name,
+            b"" => Transform::Identity,
+            b"." => Transform::StripExtension,
+            b"/" => Transform::BaseName,
+            b"/." => Transform::BaseNameStripExtension,
+            b"//" => Transform::DirName,
             _ => return None,
         })
     }
 
-    /// Reads what `--plus` adds.
+    /// Parses the forms that `--plus` adds.
     pub(crate) fn plus(text: &[u8]) -> Option<Transform> {
-        // A quote in it would make the template's own quotes hard to follow.
+        // A quote in a placeholder would make the quotes around it hard to follow.
         if text.iter().any(|b| b.is_ascii_control() || b"'\"$`\\{".contains(b)) {
             return None;
         }
         Some(match text {
-            b".." => Transform::Extensions(2),
-            b"..." => Transform::Extensions(3),
-            b"/.." => Transform::FolderAndExtensions(2),
-            b"/..." => Transform::FolderAndExtensions(3),
-            b"+/" => Transform::AllButFolder,
-            b"+." => Transform::AllButExtensions(1),
-            b"+.." => Transform::AllButExtensions(2),
-            b"+..." => Transform::AllButExtensions(3),
+            b".." => Transform::StripExtensions(2),
+            b"..." => Transform::StripExtensions(3),
+            b"/.." => Transform::BaseNameStripExtensions(2),
+            b"/..." => Transform::BaseNameStripExtensions(3),
+            b"+/" => Transform::OnlyDirectory,
+            b"+." => Transform::OnlyExtensions(1),
+            b"+.." => Transform::OnlyExtensions(2),
+            b"+..." => Transform::OnlyExtensions(3),
             [b':', b'-', default, rest @ ..] => Transform::Default(intern(&[&[*default], rest].concat())),
             [b':', range @ ..] => characters(range)?,
             [b'#', b'#', prefix @ ..] | [b'#', prefix @ ..] if !prefix.is_empty() && prefix[0] != b'#' => {
-                Transform::Prefix(intern(prefix))
+                Transform::StripPrefix(intern(prefix))
             }
-            [b'%', b'%', first, rest @ ..] => Transform::Suffix(intern(&[&[*first], rest].concat())),
-            [b'%', suffix @ ..] if !suffix.is_empty() => Transform::Suffix(intern(suffix)),
+            [b'%', b'%', first, rest @ ..] => Transform::StripSuffix(intern(&[&[*first], rest].concat())),
+            [b'%', suffix @ ..] if !suffix.is_empty() => Transform::StripSuffix(intern(suffix)),
             [b'/', b'/', pair @ ..] => replace(pair, true)?,
             [b'/', pair @ ..] => replace(pair, false)?,
             [b'^', b'^', text @ ..] if !text.is_empty() => {
@@ -99,55 +93,60 @@ impl Transform {
 
     pub(crate) fn apply(self, value: &[u8]) -> Cow<'_, [u8]> {
         Cow::Borrowed(match self {
-            Transform::Nothing | Transform::Own(_) => value,
-            Transform::Extension => Form::HERE.stem(value, 1),
-            Transform::Folder => Form::HERE.name(value),
-            Transform::FolderAndExtension => Form::HERE.stem(Form::HERE.name(value), 1),
-            Transform::Name => Form::HERE.folder(value),
-            Transform::Extensions(count) => Form::HERE.stem(value, count),
-            Transform::FolderAndExtensions(count) => Form::HERE.stem(Form::HERE.name(value), count),
-            Transform::AllButFolder => Form::HERE.last_separator(value).map_or(b"", |i| &value[..i]),
-            // One is looked for in folders too, as GNU parallel does.
-            Transform::AllButExtensions(1) => {
+            Transform::Identity => value,
+            Transform::StripExtension => PathStyle::NATIVE.stem(value, 1),
+            Transform::BaseName => PathStyle::NATIVE.base_name(value),
+            Transform::BaseNameStripExtension => {
+                PathStyle::NATIVE.stem(PathStyle::NATIVE.base_name(value), 1)
+            }
+            Transform::DirName => PathStyle::NATIVE.dir_name(value),
+            Transform::StripExtensions(count) => PathStyle::NATIVE.stem(value, count),
+            Transform::BaseNameStripExtensions(count) => {
+                PathStyle::NATIVE.stem(PathStyle::NATIVE.base_name(value), count)
+            }
+            Transform::OnlyDirectory => PathStyle::NATIVE.last_separator(value).map_or(b"", |i| &value[..i]),
+            // GNU parallel finds a single extension in directories too.
+            Transform::OnlyExtensions(1) => {
                 value.iter().rposition(|&b| b == b'.').map_or(b"", |i| &value[i + 1..])
             }
-            Transform::AllButExtensions(count) => {
-                Form::HERE.extensions(value, count).map_or(b"", |i| &value[i + 1..])
+            Transform::OnlyExtensions(count) => {
+                PathStyle::NATIVE.extensions(value, count).map_or(b"", |i| &value[i + 1..])
             }
-            Transform::Default(text) => {
-                if value.is_empty() {
-                    text
-                } else {
-                    value
-                }
+            Transform::Default(text) if value.is_empty() => text,
+            Transform::Default(_) => value,
+            Transform::Characters { start, length } => {
+                let rest = &value[char_prefix_len(value, start)..];
+                &rest[..char_prefix_len(rest, length)]
             }
-            Transform::Characters(start, length) => {
-                let rest = &value[after_characters(value, start)..];
-                &rest[..after_characters(rest, length)]
-            }
-            Transform::Prefix(text) => value.strip_prefix(text).unwrap_or(value),
-            Transform::Suffix(text) => value.strip_suffix(text).unwrap_or(value),
+            Transform::StripPrefix(text) => value.strip_prefix(text).unwrap_or(value),
+            Transform::StripSuffix(text) => value.strip_suffix(text).unwrap_or(value),
             Transform::Replace { text, other, every } => {
                 return Cow::Owned(replaced(value, text, every, |_| other.to_vec()));
             }
             Transform::Upper { text, every } => {
-                return Cow::Owned(changed(value, text, every, <[u8]>::to_ascii_uppercase));
+                return Cow::Owned(with_case(value, text, every, <[u8]>::to_ascii_uppercase));
             }
             Transform::Lower { text, every } => {
-                return Cow::Owned(changed(value, text, every, <[u8]>::to_ascii_lowercase));
+                return Cow::Owned(with_case(value, text, every, <[u8]>::to_ascii_lowercase));
             }
         })
     }
 }
 
 fn characters(range: &[u8]) -> Option<Transform> {
-    let number = |text: &[u8]| {
-        (1..=9).contains(&text.len()).then_some(())?;
-        std::str::from_utf8(text).ok()?.parse().ok().filter(|_| text.iter().all(u8::is_ascii_digit))
+    let number = |text: &[u8]| -> Option<usize> {
+        if !(1..=9).contains(&text.len()) || !text.iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        std::str::from_utf8(text).ok()?.parse().ok()
     };
     match range.iter().position(|&b| b == b':') {
-        Some(colon) => Some(Transform::Characters(number(&range[..colon])?, number(&range[colon + 1..])?)),
-        None => Some(Transform::Characters(number(range)?, usize::MAX)),
+        Some(colon) => {
+            let start = number(&range[..colon])?;
+            let length = number(&range[colon + 1..])?;
+            Some(Transform::Characters { start, length })
+        }
+        None => Some(Transform::Characters { start: number(range)?, length: usize::MAX }),
     }
 }
 
@@ -174,16 +173,14 @@ fn replaced(value: &[u8], text: &[u8], every: bool, other: impl Fn(&[u8]) -> Vec
     out
 }
 
-/// Changes the letters of `text` where it stands: at the start, or everywhere.
-fn changed(value: &[u8], text: &[u8], every: bool, change: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
-    match every || value.starts_with(text) {
-        true => replaced(value, text, every, change),
-        false => value.to_vec(),
-    }
+/// Changes the letters of `text` at the start of `value`, or wherever `value` contains it.
+fn with_case(value: &[u8], text: &[u8], every: bool, change: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    if every || value.starts_with(text) { replaced(value, text, every, change) } else { value.to_vec() }
 }
 
-/// How many bytes the first `count` characters are; a byte that is no text counts as one.
-fn after_characters(value: &[u8], count: usize) -> usize {
+/// Returns the length in bytes of the first `count` characters. A byte that is not UTF-8 counts as
+/// one character.
+fn char_prefix_len(value: &[u8], count: usize) -> usize {
     let mut length = 0;
     let mut left = count;
     for chunk in value.utf8_chunks() {
@@ -191,10 +188,12 @@ fn after_characters(value: &[u8], count: usize) -> usize {
             if left == 0 {
                 return length;
             }
-            (length, left) = (length + c.len_utf8(), left - 1);
+            length += c.len_utf8();
+            left -= 1;
         }
-        let part = chunk.invalid().len().min(left);
-        (length, left) = (length + part, left - part);
+        let invalid = chunk.invalid().len().min(left);
+        length += invalid;
+        left -= invalid;
     }
     length
 }

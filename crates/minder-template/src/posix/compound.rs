@@ -1,46 +1,50 @@
 //! Compound commands of a shell line: loops, `case`, `[[ … ]]`, functions.
 
 use crate::error::Error;
-use crate::eval_commands::Word;
 use crate::kinds::{BASH, KORN};
-use crate::posix::builtins;
 use crate::posix::flow::PARAMETERS;
 use crate::posix::names::{is_name, mentions};
-use crate::posix::scan::{End, Forbidden, Scanner};
+use crate::posix::scanner::{Forbidden, ListEnd, Scanner};
+use crate::posix::simple_command;
+use crate::word::Word;
 
 impl Scanner<'_> {
-    pub(crate) fn branches(&mut self) -> Result<(), Error> {
-        self.copy(2);
+    /// Reads `if … fi`.
+    pub(crate) fn if_command(&mut self) -> Result<(), Error> {
+        self.advance(2);
         loop {
             self.list(&["then"], false)?;
             match self.list(&["elif", "else", "fi"], false)? {
-                End::Word("elif") => {}
-                End::Word("else") => return self.list(&["fi"], false).map(drop),
+                ListEnd::Word("elif") => {}
+                ListEnd::Word("else") => return self.list(&["fi"], false).map(drop),
                 _ => return Ok(()),
             }
         }
     }
 
-    pub(crate) fn loop_body(&mut self, word: &[u8]) -> Result<(), Error> {
-        self.copy(word.len());
+    /// Reads `while … done` or `until … done`.
+    pub(crate) fn while_loop(&mut self, word: &[u8]) -> Result<(), Error> {
+        self.advance(word.len());
         self.list(&["do"], false)?;
         self.list(&["done"], false).map(drop)
     }
 
+    /// Reads `for … done` or `select … done`.
     pub(crate) fn for_loop(&mut self, word: &[u8]) -> Result<(), Error> {
-        self.copy(word.len());
-        self.blanks()?;
-        let name = self.plain();
+        self.advance(word.len());
+        self.skip_spaces()?;
+        let name = self.bare_word();
         if !is_name(name) {
             return Err(Error::refused("`for` without a name is not followed here: write `for v in …`"));
         }
-        self.copy(name.len());
-        self.separators()?;
-        let (mut numbers, mut from) = (true, Vec::new());
-        if self.plain() == b"in" {
-            self.copy(2);
+        self.advance(name.len());
+        self.skip_separators()?;
+        let mut numbers = true;
+        let mut from = Vec::new();
+        if self.bare_word() == b"in" {
+            self.advance(2);
             loop {
-                self.blanks()?;
+                self.skip_spaces()?;
                 match self.peek(0) {
                     None | Some(b';' | b'\n') => break,
                     Some(b'&' | b'|' | b'(' | b')' | b'<' | b'>' | b'#') => {
@@ -49,9 +53,10 @@ impl Scanner<'_> {
                     Some(_) => {}
                 }
                 let words = self.words()?;
-                numbers &=
-                    words.iter().all(|w| w.gap.is_none() && !w.odd && w.text.iter().all(u8::is_ascii_digit));
-                self.stored(name, words.iter().find_map(|word| word.holds))?;
+                numbers &= words.iter().all(|w| {
+                    w.first_expansion.is_none() && !w.special && w.text.iter().all(u8::is_ascii_digit)
+                });
+                self.record_assignment(name, words.iter().find_map(|word| word.placeholder))?;
                 from.extend(words.iter().flat_map(mentions));
             }
         } else if self.functions == 0 {
@@ -60,96 +65,103 @@ impl Scanner<'_> {
                 "`for {name}` without `in` walks minder's own parameters: write `for {name} in {{}}`"
             )));
         } else {
-            (numbers, from) = (false, vec![PARAMETERS.to_vec()]);
+            numbers = false;
+            from = vec![PARAMETERS.to_vec()];
         }
-        match numbers {
-            true => self.flow.number(name, self.nesting == 1),
-            false => self.flow.copy(name, &from),
+        if numbers {
+            self.flow.number(name, self.nesting == 1);
+        } else {
+            self.flow.copy(name, &from);
         }
-        self.separators()?;
-        if self.plain() != b"do" {
+        self.skip_separators()?;
+        if self.bare_word() != b"do" {
             return Err(Error::syntax("`for` has no `do`"));
         }
-        self.copy(2);
+        self.advance(2);
         self.list(&["done"], false).map(drop)
     }
 
+    /// Reads `case … esac`.
     pub(crate) fn case(&mut self) -> Result<(), Error> {
-        self.copy(4);
-        self.blanks()?;
+        self.advance(4);
+        self.skip_spaces()?;
         self.word()?;
-        self.separators()?;
-        if self.plain() != b"in" {
+        self.skip_separators()?;
+        if self.bare_word() != b"in" {
             return Err(Error::syntax("`case` has no `in`"));
         }
-        self.copy(2);
+        self.advance(2);
         loop {
-            self.separators()?;
-            if self.plain() == b"esac" {
-                self.copy(4);
+            self.skip_separators()?;
+            if self.bare_word() == b"esac" {
+                self.advance(4);
                 return Ok(());
             }
             self.pattern()?;
-            if self.list(&["esac"], false)? == End::Word("esac") {
+            if self.list(&["esac"], false)? == ListEnd::Word("esac") {
                 return Ok(());
             }
         }
     }
 
+    /// Reads the patterns of a branch of `case`, with the `)`.
     fn pattern(&mut self) -> Result<(), Error> {
         let opened = self.peek(0) == Some(b'(');
         if opened {
-            self.copy(1);
+            self.advance(1);
         } else if self.substitutions > 0 {
-            // Older shells, such as the bash of macOS, take the pattern's `)` for the end of `$(`.
+            // Older shells, such as bash of macOS, read the `)` of the pattern as the end of `$(`.
             return Err(Error::refused(
                 "a `case` pattern inside `$(…)` needs both parentheses: write `(pattern)`",
             ));
         }
         loop {
-            self.blanks()?;
+            self.skip_spaces()?;
             match self.peek(0) {
                 Some(b')') => break,
-                Some(b'|') => self.copy(1),
+                Some(b'|') => self.advance(1),
                 None | Some(b'\n' | b';' | b'&' | b'(' | b'<' | b'>' | b'#') => {
                     return Err(Error::syntax("a `case` pattern has no `)`"));
                 }
                 Some(_) => drop(self.word()?),
             }
         }
-        self.copy(1);
+        self.advance(1);
         Ok(())
     }
 
-    /// `[[ … ]]`: operators are ordinary characters, and comparisons of numbers evaluate.
+    /// Reads `[[ … ]]`. Operators are ordinary characters there, and comparisons of numbers
+    /// evaluate their operands.
     pub(crate) fn conditional(&mut self) -> Result<(), Error> {
         if !self.rules.kinds.is_within(KORN.or(BASH)) {
             return Err(Error::refused("`[[` is no part of POSIX sh: write `[ … ]`, or use `--shell bash`"));
         }
-        self.copy(2);
+        self.advance(2);
         let mut words: Vec<Word> = Vec::new();
         loop {
-            self.blanks()?;
+            self.skip_spaces()?;
             match self.peek(0) {
                 None => return Err(Error::syntax("`[[` has no `]]`")),
                 Some(b'\n') => self.newline()?,
-                Some(b'(' | b')' | b'&' | b'|') => self.copy(1),
-                Some(b'<' | b'>') if self.peek(1) != Some(b'(') => self.copy(1),
+                Some(b'(' | b')' | b'&' | b'|') => self.advance(1),
+                Some(b'<' | b'>') if self.peek(1) != Some(b'(') => self.advance(1),
                 Some(b';' | b'#') => {
                     return Err(Error::syntax("`[[ … ]]` holds a bare `;` or `#`: quote it"));
                 }
-                Some(_) if self.plain() == b"]]" => break,
+                Some(_) if self.bare_word() == b"]]" => break,
                 Some(_) => words.push(self.word()?),
             }
         }
-        self.copy(2);
+        self.advance(2);
         let operators: &[&[u8]] =
             if self.rules.kinds.meets(KORN) { &[b"-v", b"-R", b"-t"] } else { &[b"-v", b"-R"] };
-        let evaluates = words.iter().any(|w| builtins::numeric(w) || builtins::can_be(w, operators));
-        match words.iter().find_map(|w| w.holds).filter(|_| !self.rules.harmless) {
+        let evaluates = words
+            .iter()
+            .any(|w| simple_command::may_be_comparison(w) || simple_command::may_be_operator(w, operators));
+        match words.iter().find_map(|w| w.placeholder).filter(|_| !self.rules.trusted) {
             Some(placeholder) if evaluates => Err(Error::refused(format!(
-                "`{placeholder}` stands in `[[ … ]]` beside an operator that evaluates it as arithmetic: write `[ … ]`, or check \
-                 values with `--only '[0-9]+'`"
+                "`{placeholder}` stands in `[[ … ]]` beside an operator that evaluates it as arithmetic: \
+                 write `[ … ]`, or check values with `--only '[0-9]+'`"
             ))),
             _ => {
                 if evaluates {
@@ -161,22 +173,23 @@ impl Scanner<'_> {
         }
     }
 
+    /// Reads the rest of a function definition after the name.
     pub(crate) fn function(&mut self) -> Result<(), Error> {
         const BODY: Forbidden = Forbidden {
-            place: "in a function, where the parameters are the function's own",
-            cure: "hand it over as an argument, `f {}`, and write `$1`",
-            only: false,
+            location: "in a function, where the parameters are the function's own",
+            hint: "hand it over as an argument, `f {}`, and write `$1`",
+            allows_checked: false,
         };
         if self.peek(0) == Some(b'(') {
-            self.copy(1);
-            self.blanks()?;
+            self.advance(1);
+            self.skip_spaces()?;
             if self.peek(0) != Some(b')') {
                 return Err(Error::syntax("`(` after a word opens nothing: quote it"));
             }
-            self.copy(1);
+            self.advance(1);
         }
-        self.separators()?;
-        if matches!(self.plain(), b"!" | b"time") {
+        self.skip_separators()?;
+        if matches!(self.bare_word(), b"!" | b"time") {
             return Err(Error::syntax("a function's body is one command: write `{ …; }`"));
         }
         self.forbidden.push(BODY);
@@ -184,7 +197,7 @@ impl Scanner<'_> {
         self.command()?;
         self.functions -= 1;
         self.forbidden.pop();
-        // Its arguments may be values.
+        // The arguments of the function may be values.
         self.flow.store(PARAMETERS);
         self.tail = None;
         Ok(())

@@ -1,78 +1,81 @@
-//! What a line does with variables: into which a value may come, and which are read as code.
+//! Which variables of a line may hold a value, and which ones the shell reads as code.
 //!
-//! A value in a variable is as dangerous as the value itself where the shell evaluates the
-//! variable. So the scanner notes each store, each copy and each evaluation by the variable's name,
-//! and [`Flow::is_safe`] decides at the line's end. Nothing depends on the order of the line but
-//! numbers: a variable counts as one only behind its assignment.
+//! A value in a variable is as dangerous as the value itself if the shell evaluates the variable.
+//! So the scanner records each store, each copy and each evaluation by the variable's name, and
+//! [`Flow::is_safe`] decides at the end of the line. The order within the line matters for numbers
+//! only: a variable counts as a number only after its assignment.
 
 use std::collections::BTreeSet;
 
-use crate::eval_commands::Word;
 use crate::kinds::ShellSet;
 use crate::posix::variables::Use;
 use crate::posix::{builtins, variables};
+use crate::word::Word;
 
-/// Variables, as far as their names are known.
+/// A set of variables.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Names {
-    /// One of them may be any variable.
-    pub(crate) any: bool,
-    pub(crate) names: BTreeSet<Vec<u8>>,
+struct VariableSet {
+    /// The set may also contain a variable whose name is unknown.
+    any: bool,
+    names: BTreeSet<Vec<u8>>,
 }
 
-/// A command with arguments that values or expansions make up.
-///
-/// One of them may be `eval`, where a function runs its arguments.
+/// A command whose arguments are composed of values or expansions. If a function runs its
+/// arguments, one of them may be `eval`.
 #[derive(Debug, Clone)]
-struct FunctionCall {
-    /// The literal words; whether the command's name is none.
+struct ComposedCall {
+    /// The literal words of the command.
     words: BTreeSet<Vec<u8>>,
-    unknown: bool,
-    /// Whether an argument is put together; the variables that are handed over.
-    made: bool,
-    names: Vec<Vec<u8>>,
+    /// The name of the command is not literal.
+    has_unknown_name: bool,
+    /// An argument is composed of a value and other text, or the shell alters it.
+    has_composed_argument: bool,
+    /// The variables in the arguments.
+    variables: Vec<Vec<u8>>,
 }
 
-/// See the module.
+/// What a line does with its variables.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Flow {
     kinds: ShellSet,
-    /// Those that may hold a value.
-    stores: Names,
-    /// Those that are read as code.
-    evaluates: Names,
-    /// Those that get what others hold.
+    /// Variables that may hold a value.
+    stores: VariableSet,
+    /// Variables that the shell reads as code.
+    evaluates: VariableSet,
+    /// Variables, and the variables whose text each of them gets.
     copies: Vec<(Vec<u8>, Vec<Vec<u8>>)>,
-    /// Those that hold a number where the line is read.
+    /// Variables that hold a number at the current point of the line.
     numbers: BTreeSet<Vec<u8>>,
-    /// Those that arithmetic reads, all of them numbers there.
-    reckoned: BTreeSet<Vec<u8>>,
-    /// Those that arithmetic reads where they are not known to be numbers.
-    unknown: BTreeSet<Vec<u8>>,
-    /// Those that get something else than a number.
-    others: BTreeSet<Vec<u8>>,
-    /// Those whose text is a command's name; whether its arguments hold values.
+    /// Variables that arithmetic reads, and that hold numbers there.
+    arithmetic_numbers: BTreeSet<Vec<u8>>,
+    /// Variables that arithmetic reads, and that may hold other text there.
+    arithmetic_unknown: BTreeSet<Vec<u8>>,
+    /// Variables that get text other than a number.
+    text_variables: BTreeSet<Vec<u8>>,
+    /// Variables that name a command, with whether its arguments contain values.
     commands: Vec<(Vec<u8>, bool)>,
-    /// Those that get something else than the name of a program.
-    unclear: BTreeSet<Vec<u8>>,
-    /// The line names a variable that shells fill with arguments, or makes up names.
+    /// Variables that get text other than the name of a program.
+    maybe_builtin_names: BTreeSet<Vec<u8>>,
+    /// The line names a variable that shells fill with arguments, or composes names of variables.
     pub(crate) names_filled: bool,
-    /// A text with expansions, or one that is not known, becomes a prompt, which the shell expands:
-    /// `$1` there is a value.
+    /// A prompt such as `PS4` gets text with expansions, or unknown text. The shell expands it when
+    /// it prints the prompt, and `$1` is then a value.
     pub(crate) expands_prompt: bool,
-    /// The functions of the line, and the commands that may call them.
+    /// The functions that the line defines.
     functions: BTreeSet<Vec<u8>>,
-    calls: Vec<FunctionCall>,
+    /// The commands that may call them.
+    calls: Vec<ComposedCall>,
     /// A function runs its parameters as a command.
     pub(crate) runs_parameters: bool,
-    /// The name of a builtin that evaluates stands among the arguments of a command.
+    /// An argument of a command is the name of a builtin that evaluates.
     pub(crate) builtin_as_argument: bool,
-    /// Arrays, and what builtins assign: together, bash reads `([…]=…)` in a value.
+    /// Arrays, and variables that builtins assign. In a variable that is both, bash reads
+    /// `([…]=…)` in a value.
     arrays: BTreeSet<Vec<u8>>,
     declared: BTreeSet<Vec<u8>>,
 }
 
-/// The name of all positional parameters of a function.
+/// The name under which [`Flow`] records all positional parameters of functions.
 pub(crate) const PARAMETERS: &[u8] = b"1";
 
 impl Flow {
@@ -80,117 +83,128 @@ impl Flow {
         Flow { kinds, ..Flow::default() }
     }
 
-    /// Notes that a variable gets a value.
+    /// Records that a variable gets a value.
     pub(crate) fn store(&mut self, name: &[u8]) {
         self.stores.names.insert(name.to_vec());
-        self.set(name);
-        self.unclear.insert(name.to_vec());
+        self.assign_text(name);
+        self.maybe_builtin_names.insert(name.to_vec());
     }
 
-    /// Notes that a shell puts a value into a variable by itself: it reads no code there.
+    /// Records that the shell itself puts a value into a variable. It does not evaluate the value
+    /// there.
     pub(crate) fn fill(&mut self, name: &[u8]) {
         self.stores.names.insert(name.to_vec());
-        self.others.insert(name.to_vec());
-        self.unclear.insert(name.to_vec());
+        self.text_variables.insert(name.to_vec());
+        self.maybe_builtin_names.insert(name.to_vec());
     }
 
-    /// Notes that a variable gets what these hold, or text of the line if there are none.
+    /// Records that a variable gets the text of others, or text of the line if `from` is empty.
     pub(crate) fn copy(&mut self, name: &[u8], from: &[Vec<u8>]) {
         self.copies.push((name.to_vec(), from.to_vec()));
-        self.set(name);
+        self.assign_text(name);
         self.expands_prompt |= variables::is_prompt(name);
-        self.unclear.insert(name.to_vec());
+        self.maybe_builtin_names.insert(name.to_vec());
     }
 
-    /// Notes that a variable gets a text of the line, which may name what `from` says.
-    pub(crate) fn text(&mut self, name: &[u8], text: &[u8], from: &[Vec<u8>]) {
+    /// Records that a variable gets literal text of the line, which may name the variables `from`.
+    pub(crate) fn copy_literal(&mut self, name: &[u8], text: &[u8], from: &[Vec<u8>]) {
         self.copies.push((name.to_vec(), from.to_vec()));
-        self.set(name);
+        self.assign_text(name);
         self.expands_prompt |= variables::is_prompt(name) && text.iter().any(|byte| b"$`".contains(byte));
         let first = text.split(|byte| b" \t\n".contains(byte)).next().unwrap_or_default();
         if builtins::can_evaluate(first, self.kinds) || builtins::is_prefix(first) {
-            self.unclear.insert(name.to_vec());
+            self.maybe_builtin_names.insert(name.to_vec());
         }
     }
 
-    /// Notes a variable that gets something else than a number; some are evaluated by the shell
+    /// Records that a variable gets text other than a number. The shell evaluates some variables
     /// itself.
-    fn set(&mut self, name: &[u8]) {
-        self.others.insert(name.to_vec());
+    fn assign_text(&mut self, name: &[u8]) {
+        self.text_variables.insert(name.to_vec());
         if variables::assigned(name, self.kinds) != Use::Text {
             self.evaluates.names.insert(name.to_vec());
         }
     }
 
-    /// Notes that a variable that is not known gets a value.
+    /// Records that a variable with an unknown name gets a value.
     pub(crate) fn store_any(&mut self) {
         self.stores.any = true;
     }
 
-    /// Notes that a variable gets a number. `surely`: whatever else the line does.
-    pub(crate) fn number(&mut self, name: &[u8], surely: bool) {
-        if surely {
+    /// Records that a variable gets a number, if the assignment certainly runs.
+    pub(crate) fn number(&mut self, name: &[u8], certain: bool) {
+        if certain {
             self.numbers.insert(name.to_vec());
         }
     }
 
-    /// Notes that what these variables hold is read as code.
+    /// Records that the shell reads the text of these variables as code.
     pub(crate) fn evaluate(&mut self, names: &[Vec<u8>]) {
         self.evaluates.names.extend(names.iter().cloned());
     }
 
-    /// Notes that what any variable holds may be read as code.
+    /// Records that the shell may read the text of any variable as code.
     pub(crate) fn evaluate_any(&mut self) {
         self.evaluates.any = true;
     }
 
-    /// Notes a variable in arithmetic. What is no number there may name another variable, and that
-    /// one the next.
-    pub(crate) fn measure(&mut self, name: &[u8]) {
-        match self.numbers.contains(name) {
-            true => drop(self.reckoned.insert(name.to_vec())),
-            false => drop(self.unknown.insert(name.to_vec())),
+    /// Records a variable in arithmetic. If its text is not a number, it may name another variable,
+    /// and that one the next.
+    pub(crate) fn read_in_arithmetic(&mut self, name: &[u8]) {
+        if self.numbers.contains(name) {
+            self.arithmetic_numbers.insert(name.to_vec());
+        } else {
+            self.arithmetic_unknown.insert(name.to_vec());
         }
     }
 
-    /// Notes variables that are a command's name. `values`: its arguments hold placeholders.
-    pub(crate) fn command(&mut self, names: &[Vec<u8>], values: bool) {
-        self.commands.extend(names.iter().map(|name| (name.clone(), values)));
+    /// Records variables that name a command. `has_values`: its arguments contain placeholders.
+    pub(crate) fn command(&mut self, names: &[Vec<u8>], has_values: bool) {
+        self.commands.extend(names.iter().map(|name| (name.clone(), has_values)));
     }
 
     pub(crate) fn function(&mut self, name: &[u8]) {
         self.functions.insert(name.to_vec());
     }
 
-    /// Notes a command. `may_be_builtin` says whether a word can become a builtin's name.
+    /// Records a command that may be a function. `may_be_builtin` returns whether a word can become
+    /// the name of a builtin.
     pub(crate) fn call(&mut self, first: &Word, rest: &[Word], may_be_builtin: impl Fn(&Word) -> bool) {
-        let (mut made, mut names) = (false, Vec::new());
-        for word in rest.iter().filter(|word| word.gap.is_some()) {
-            let apart = !word.splits && !word.odd && !may_be_builtin(word);
-            let handed_on = word.is_variable() && word.names == [PARAMETERS];
-            if apart || handed_on || (word.is_whole() && !word.odd) {
+        let mut has_composed_argument = false;
+        let mut variables = Vec::new();
+        for word in rest.iter().filter(|word| word.first_expansion.is_some()) {
+            let is_harmless_text = !word.splits && !word.special && !may_be_builtin(word);
+            let is_parameter = word.is_plain_variable() && word.variables == [PARAMETERS];
+            if is_harmless_text || is_parameter || (word.is_single_value() && !word.special) {
                 continue;
             }
-            made |= !word.is_variable() && (word.holds.is_some() || word.substituted || word.made);
-            made |= !word.alternatives.is_empty();
-            names.extend(word.names.iter().cloned());
+            let is_composed = word.placeholder.is_some() || word.substituted || word.altered;
+            has_composed_argument |= !word.is_plain_variable() && is_composed;
+            has_composed_argument |= !word.alternatives.is_empty();
+            variables.extend(word.variables.iter().cloned());
         }
-        if made || !names.is_empty() {
-            let literal = |word: &&Word| word.gap.is_none() && !word.odd;
-            let words = std::iter::once(first).chain(rest).filter(literal);
-            let words = words.map(|word| word.text.clone()).collect();
-            self.calls.push(FunctionCall { words, unknown: !literal(&first), made, names });
+        if has_composed_argument || !variables.is_empty() {
+            let is_literal = |word: &&Word| word.first_expansion.is_none() && !word.special;
+            let words = std::iter::once(first).chain(rest).filter(is_literal);
+            self.calls.push(ComposedCall {
+                words: words.map(|word| word.text.clone()).collect(),
+                has_unknown_name: !is_literal(&first),
+                has_composed_argument,
+                variables,
+            });
         }
     }
 
-    /// Whether a function that runs its arguments may get one that is made up.
-    pub(crate) fn hands_over_made_up(&self) -> bool {
-        let held = self.held(&[]);
-        let unclear =
-            |name: &Vec<u8>| name == PARAMETERS || held.contains(name) || self.unclear.contains(name);
+    /// Returns whether a function of the line may get a composed argument.
+    pub(crate) fn passes_composed_argument(&self) -> bool {
+        let holders = self.value_holders(&[]);
+        let may_name_builtin = |name: &Vec<u8>| {
+            name == PARAMETERS || holders.contains(name) || self.maybe_builtin_names.contains(name)
+        };
         self.calls.iter().any(|call| {
-            (call.unknown || !call.words.is_disjoint(&self.functions))
-                && (call.made || self.stores.any || call.names.iter().any(unclear))
+            let may_call_function = call.has_unknown_name || !call.words.is_disjoint(&self.functions);
+            let is_composed = call.has_composed_argument || self.stores.any;
+            may_call_function && (is_composed || call.variables.iter().any(may_name_builtin))
         })
     }
 
@@ -202,43 +216,51 @@ impl Flow {
         self.declared.insert(name.to_vec());
     }
 
-    /// Says whether no variable that may hold a value is read as code, in a line with values.
+    /// Returns whether the shell reads no variable as code that may hold a value. The line contains
+    /// values.
     pub(crate) fn is_safe(&self) -> bool {
-        let held = self.held(&[]);
-        let holds = self.stores.any || !held.is_empty();
-        // What the line sets may name any variable, also those that shells fill with arguments by
-        // themselves.
-        let set = |names: &BTreeSet<Vec<u8>>| !names.is_disjoint(&self.others);
-        let known = self.evaluates.any || set(&self.reckoned) || set(&self.unknown);
-        let any = known || !self.unknown.is_empty();
-        let evaluates = any || !self.evaluates.names.is_empty();
-        let filled = self.held(&variables::filled());
-        !(any && holds || known && self.names_filled || self.stores.any && evaluates)
+        let holders = self.value_holders(&[]);
+        let stores_values = self.stores.any || !holders.is_empty();
+        // Text that the line assigns may name any variable, also those that shells fill with
+        // arguments themselves.
+        let is_assigned = |names: &BTreeSet<Vec<u8>>| !names.is_disjoint(&self.text_variables);
+        let reads_assigned = self.evaluates.any
+            || is_assigned(&self.arithmetic_numbers)
+            || is_assigned(&self.arithmetic_unknown);
+        let reads_any = reads_assigned || !self.arithmetic_unknown.is_empty();
+        let evaluates = reads_any || !self.evaluates.names.is_empty();
+        let filled = self.value_holders(&variables::filled());
+        !(reads_any && stores_values || reads_assigned && self.names_filled || self.stores.any && evaluates)
             && filled.is_disjoint(&self.evaluates.names)
-            && (!holds || self.arrays.is_disjoint(&self.declared))
+            && (!stores_values || self.arrays.is_disjoint(&self.declared))
     }
 
-    /// Returns a variable that the line sets, and that names a command whose arguments hold values.
-    pub(crate) fn command_of_the_line(&self) -> Option<&[u8]> {
-        let held = self.held(&[]);
-        let set = |name: &Vec<u8>| self.unclear.contains(name) || name == PARAMETERS;
-        let found = self.commands.iter().find(|(name, values)| set(name) && (*values || !held.is_empty()));
+    /// Returns a variable that the line sets and that names a command whose arguments contain
+    /// values.
+    pub(crate) fn command_set_by_line(&self) -> Option<&[u8]> {
+        let holders = self.value_holders(&[]);
+        let is_set = |name: &Vec<u8>| self.maybe_builtin_names.contains(name) || name == PARAMETERS;
+        let found = self
+            .commands
+            .iter()
+            .find(|(name, has_values)| is_set(name) && (*has_values || !holders.is_empty()));
         found.map(|(name, _)| name.as_slice())
     }
 
-    /// Returns the variables that may hold a value, by whatever way; `more` do, too.
-    fn held(&self, more: &[Vec<u8>]) -> BTreeSet<Vec<u8>> {
-        let mut held = self.stores.names.clone();
-        held.extend(more.iter().cloned());
+    /// Returns the variables that may hold a value, directly or through copies. `more` are further
+    /// variables that hold one.
+    fn value_holders(&self, more: &[Vec<u8>]) -> BTreeSet<Vec<u8>> {
+        let mut holders = self.stores.names.clone();
+        holders.extend(more.iter().cloned());
         loop {
-            let before = held.len();
+            let before = holders.len();
             for (name, from) in &self.copies {
-                if from.iter().any(|source| held.contains(source)) {
-                    held.insert(name.clone());
+                if from.iter().any(|source| holders.contains(source)) {
+                    holders.insert(name.clone());
                 }
             }
-            if held.len() == before {
-                return held;
+            if holders.len() == before {
+                return holders;
             }
         }
     }

@@ -1,5 +1,5 @@
-//! The shell form: a line that the template and the number of values fix, and the values as its
-//! positional parameters.
+//! A POSIX shell line: its text depends on the template and on the number of values only, and the
+//! values are its positional parameters.
 
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
@@ -12,64 +12,76 @@ use crate::job::Job;
 use crate::kinds::{ALL, YASH};
 use crate::options::Options;
 use crate::placeholder::expression::{Placeholder, Source};
+use crate::placeholder::site::{PlaceholderSite, Quote};
 use crate::posix::builtins;
-use crate::posix::scan::{PlaceholderSite, Quote, Rules, Scanner};
+use crate::posix::scan::scan;
+use crate::posix::scanner::ScanRules;
 use crate::shell::Shell;
 use crate::size::{CommandLength, Size};
-use crate::template_line::{Part, TemplateLine};
+use crate::template_line::{LineFragment, TemplateLine};
 use minder_os::encoding::os_str_from_encoded;
 
-/// A shell line and what it is started with.
+/// A shell line, and the shell that runs it.
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
     /// The shell and `-c`.
     head: Vec<OsString>,
+    /// `$0` of the line.
     shell: OsString,
-    written: TemplateLine,
-    /// The placeholders that are a command's name: their values must be no builtins that evaluate.
-    named: Vec<Placeholder>,
-    rules: Rules,
+    template: TemplateLine,
+    /// The placeholders that are the name of a command. Their values must not name builtins that
+    /// evaluate.
+    command_names: Vec<Placeholder>,
+    rules: ScanRules,
     lenient: bool,
     checks: CheckCache,
     /// The line for one argument.
-    one: Arc<Rendered>,
-    /// The last lines for other numbers of arguments.
-    others: Arc<Mutex<Vec<Arc<Rendered>>>>,
+    one: Arc<RenderedLine>,
+    /// The most recent lines for other numbers of arguments. Clones of a template share them; the
+    /// mutex protects the list, not the lines, which never change.
+    others: Arc<Mutex<Vec<Arc<RenderedLine>>>>,
 }
 
 /// The line for one number of arguments.
 #[derive(Debug, Default)]
-struct Rendered {
+struct RenderedLine {
     count: usize,
     line: OsString,
-    /// `$1`, `$2`, …: a placeholder, and the argument that it takes.
+    /// For `$1`, `$2`, …: a placeholder and the index of the argument that it takes.
     parameters: Vec<(Placeholder, usize)>,
 }
 
-/// How many lines for other numbers of arguments than one are kept.
+/// How many lines are kept for numbers of arguments other than one.
 const RENDERED_MAX: usize = 4;
+
+/// The maximum length of a line: Linux limits one argument to 128 KiB with its terminating byte
+/// (execve(2)).
+const LINE_MAX: usize = (128 << 10) - 1;
+
+/// The maximum length of a reference to a parameter: `'"${1234567}"'`.
+const REFERENCE_MAX: usize = 14;
 
 impl Line {
     pub(crate) fn parse(line: &OsStr, options: &Options, shell: &Shell) -> Result<Line, Error> {
-        let rules = Rules {
+        let rules = ScanRules {
             kinds: shell.kinds.unwrap_or(ALL),
-            harmless: options.demand.is_harmless(),
+            trusted: options.value_rules.trusts_values(),
             repeat: options.repeat,
-            lexicon: Arc::new(options.lexicon.clone()),
+            placeholders: Arc::new(options.placeholders.clone()),
         };
-        let mut written = line.as_encoded_bytes().to_vec();
-        let mut scanned = Scanner::scan(&written, &rules, 1)?;
-        if scanned.seen.is_empty() && options.append {
-            let at = scanned.tail.ok_or_else(nowhere)?;
-            let value = [b" ", options.lexicon.value().1].concat();
-            written.splice(at..at, value);
-            scanned = Scanner::scan(&written, &rules, 1)?;
+        let mut text = line.as_encoded_bytes().to_vec();
+        let mut scanned = scan(&text, &rules, 1)?;
+        if scanned.sites.is_empty() && options.append {
+            let at = scanned.tail.ok_or_else(Error::no_last_command)?;
+            let value = [b" ", options.placeholders.value().1].concat();
+            text.splice(at..at, value);
+            scanned = scan(&text, &rules, 1)?;
         }
         let mut line = Line {
             head: shell.head(),
             shell: shell.program.clone(),
-            written: TemplateLine { text: written, seen: scanned.seen, spans: scanned.spans },
-            named: scanned.named,
+            template: TemplateLine { text, sites: scanned.sites, spans: scanned.spans },
+            command_names: scanned.command_names,
             rules,
             lenient: options.missing_is_empty,
             checks: CheckCache::default(),
@@ -81,20 +93,14 @@ impl Line {
     }
 
     pub(crate) fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
-        self.written.placeholders()
+        self.template.placeholders()
     }
 
     pub(crate) fn argv(&self, job: &Job<'_>) -> Result<Vec<OsString>, Error> {
         let count = job.columns.len();
-        self.checks.of(count, |count| Scanner::scan(&self.written.text, &self.rules, count).map(drop))?;
-        let other;
-        let rendered: &Rendered = if count == 1 {
-            &self.one
-        } else {
-            other = self.rendered(count);
-            &other
-        };
-        self.check_commands(job)?;
+        self.checks.of(count, |count| scan(&self.template.text, &self.rules, count).map(drop))?;
+        let rendered = if count == 1 { Arc::clone(&self.one) } else { self.rendered(count) };
+        self.check_command_names(job)?;
         let mut argv = Vec::with_capacity(self.head.len() + 2 + rendered.parameters.len());
         argv.extend_from_slice(&self.head);
         argv.extend([rendered.line.clone(), self.shell.clone()]);
@@ -107,21 +113,23 @@ impl Line {
         Ok(argv)
     }
 
-    /// Refuses a value that is the name of a builtin which evaluates its arguments, where it would
-    /// be run.
-    fn check_commands(&self, job: &Job<'_>) -> Result<(), Error> {
-        for placeholder in &self.named {
+    /// Refuses a value that would run as a command and names a builtin that evaluates its
+    /// arguments.
+    fn check_command_names(&self, job: &Job<'_>) -> Result<(), Error> {
+        if self.rules.trusted {
+            return Ok(());
+        }
+        for placeholder in &self.command_names {
             let arguments = if placeholder.repeats() { job.columns.len() } else { 1 };
             for nth in 0..arguments {
                 let mut value = OsString::new();
                 placeholder.push(job, nth, self.lenient, &mut value)?;
-                if builtins::can_evaluate(value.as_encoded_bytes(), self.rules.kinds) && !self.rules.harmless
-                {
+                if builtins::can_evaluate(value.as_encoded_bytes(), self.rules.kinds) {
                     return Err(Error::new(
                         ErrorKind::Value,
                         format!(
-                            "the value `{}` would be a builtin of the shell, which can evaluate its arguments: give the command as \
-                             several words",
+                            "the value `{}` would be a builtin of the shell, which can evaluate its \
+                             arguments: give the command as several words",
                             value.to_string_lossy()
                         ),
                     ));
@@ -131,8 +139,8 @@ impl Line {
         Ok(())
     }
 
-    /// Refuses a value that yash would alter: it reads its arguments as text of its locale and
-    /// drops what is none.
+    /// Refuses a value that yash would change. yash decodes its arguments in its locale, and drops
+    /// those that it cannot decode.
     fn check_text(&self, value: &OsStr) -> Result<(), Error> {
         if self.rules.kinds != YASH || value.is_ascii() {
             return Ok(());
@@ -140,13 +148,15 @@ impl Line {
         Err(Error::new(
             ErrorKind::Value,
             format!(
-                "the value `{}` has characters beyond ASCII, which yash drops where its locale lacks them: use another `--shell`",
+                "the value `{}` has characters beyond ASCII, which yash drops where its locale lacks them: \
+                 use another `--shell`",
                 value.to_string_lossy()
             ),
         ))
     }
 
-    fn rendered(&self, count: usize) -> Arc<Rendered> {
+    /// Returns the line for `count` arguments, rendered before or now.
+    fn rendered(&self, count: usize) -> Arc<RenderedLine> {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = others.iter().find(|other| other.count == count) {
             return Arc::clone(known);
@@ -159,70 +169,79 @@ impl Line {
         rendered
     }
 
-    /// The line for `count` arguments. No value is known here, so none can be in it.
-    fn render(&self, count: usize) -> Rendered {
-        let mut line = Vec::with_capacity(self.written.text.len() + 16);
+    /// Renders the line for `count` arguments. No value is known here, so the line cannot contain
+    /// one.
+    fn render(&self, count: usize) -> RenderedLine {
+        let mut line = Vec::with_capacity(self.template.text.len() + 16);
         if count > 1
-            && let Some((seen, placeholder)) = self.all()
+            && let Some((site, placeholder)) = self.all_arguments_site()
         {
-            // All parameters in their order: the line stays short, however many there are.
-            line.extend_from_slice(&self.written.text[..seen.at]);
+            // `"$@"` keeps the line short for any number of arguments.
+            line.extend_from_slice(&self.template.text[..site.at]);
             line.extend_from_slice(b"\"$@\"");
-            line.extend_from_slice(&self.written.text[seen.at + seen.length..]);
+            line.extend_from_slice(&self.template.text[site.at + site.length..]);
             let parameters = (0..count).map(|nth| (placeholder, nth)).collect();
-            return Rendered { count, line: os_str_from_encoded(&line).into_owned(), parameters };
+            return RenderedLine { count, line: os_str_from_encoded(&line).into_owned(), parameters };
         }
-        let mut numbers = Numbers::new(&self.written.seen);
-        self.written.walk(count, &mut |part| match part {
-            Part::Text(text) => line.extend_from_slice(text),
-            Part::Value(seen, _, arguments) if arguments.is_empty() => {
-                line.extend_from_slice(self.nothing(seen));
+        let mut numbers = ParamNumbers::new(&self.template.sites);
+        self.template.walk(count, &mut |fragment| match fragment {
+            LineFragment::Text(text) => line.extend_from_slice(text),
+            LineFragment::Value(site, _, arguments) if arguments.is_empty() => {
+                line.extend_from_slice(self.no_value(site));
             }
-            Part::Value(seen, place, arguments) => numbers.write(place, seen.quote, arguments, &mut line),
+            LineFragment::Value(site, index, arguments) => {
+                numbers.write(index, site.quote, arguments, &mut line);
+            }
         });
-        Rendered { count, line: os_str_from_encoded(&line).into_owned(), parameters: numbers.parameters }
+        RenderedLine { count, line: os_str_from_encoded(&line).into_owned(), parameters: numbers.parameters }
     }
 
-    /// The only placeholder, if it is a word of its own and takes every argument.
-    fn all(&self) -> Option<(&PlaceholderSite, Placeholder)> {
-        let [seen] = self.written.seen.as_slice() else { return None };
-        let alone = seen.quote == Quote::Bare && seen.placeholder.repeats() && self.written.is_word(seen);
-        alone.then_some((seen, seen.placeholder))
+    /// Returns the only site, if it is a whole word outside of quotes and stands for every
+    /// argument.
+    fn all_arguments_site(&self) -> Option<(&PlaceholderSite, Placeholder)> {
+        let [site] = self.template.sites.as_slice() else { return None };
+        if site.quote != Quote::Bare || !site.placeholder.repeats() || !self.template.is_word(site) {
+            return None;
+        }
+        Some((site, site.placeholder))
     }
 
-    /// The shell and `-c`.
+    /// Returns the shell and `-c`.
     pub(crate) fn head(&self) -> Vec<OsString> {
         self.head.clone()
     }
 
     /// See [`crate::template::Template::lengths`].
     pub(crate) fn lengths(&self) -> CommandLength {
-        self.written.lengths()
+        self.template.lengths()
     }
 
-    /// How many arguments the line can refer to and still be one word of a command.
+    /// Returns the number of arguments that the line can refer to without exceeding [`LINE_MAX`].
     pub(crate) fn arguments_max(&self) -> usize {
-        if self.all().is_some() || !self.written.seen.iter().any(|seen| seen.placeholder.repeats()) {
+        let repeats = self.template.sites.iter().any(|site| site.placeholder.repeats());
+        if self.all_arguments_site().is_some() || !repeats {
             return usize::MAX;
         }
         let fits = |count: usize| self.render(count).line.len() <= LINE_MAX;
-        // Each argument takes some bytes.
-        let (mut least, mut most) = (1, LINE_MAX);
+        // Binary search. Each reference takes at least one byte.
+        let mut least = 1;
+        let mut most = LINE_MAX;
         while least < most {
             let middle = (least + most).div_ceil(2);
-            match fits(middle) {
-                true => least = middle,
-                false => most = middle - 1,
+            if fits(middle) {
+                least = middle;
+            } else {
+                most = middle - 1;
             }
         }
         least
     }
 
-    /// What stands for no value at all: a word that is nothing else goes, but what stands around it
-    /// never becomes one.
-    fn nothing(&self, seen: &PlaceholderSite) -> &'static [u8] {
-        match seen.quote {
-            Quote::Bare if self.written.is_word(seen) => b"",
+    /// Returns the text for a placeholder in a job without arguments. A word that is only the
+    /// placeholder disappears; text around a placeholder must remain a word.
+    fn no_value(&self, site: &PlaceholderSite) -> &'static [u8] {
+        match site.quote {
+            Quote::Bare if self.template.is_word(site) => b"",
             Quote::Bare | Quote::Double => b"\"\"",
             Quote::Single => b"''",
             Quote::Inner => b"",
@@ -231,97 +250,117 @@ impl Line {
 
     pub(crate) fn display(&self, job: &Job<'_>) -> String {
         let mut out: Vec<u8> = Vec::new();
-        self.written.walk(job.columns.len(), &mut |part| match part {
-            Part::Text(text) => out.extend_from_slice(text),
-            Part::Value(seen, _, arguments) => {
-                let several = seen.quote != Quote::Bare;
-                let joined = self.written.is_joined(seen);
-                let mut value = OsString::new();
-                for (i, nth) in arguments.enumerate() {
-                    let blank = if i > 0 { " " } else { "" };
-                    if !several {
-                        value.clear();
-                        out.extend_from_slice(blank.as_bytes());
-                    } else {
-                        value.push(blank);
-                    }
-                    match seen.placeholder.push(job, nth, self.lenient, &mut value) {
-                        Err(_) if several => value.push(seen.placeholder.to_string()),
-                        Err(_) => out.extend_from_slice(seen.placeholder.to_string().as_bytes()),
-                        Ok(()) if several => {}
-                        Ok(()) => {
-                            let descriptor = self.written.is_before_redirection(seen)
-                                && value.as_encoded_bytes().iter().all(u8::is_ascii_digit);
-                            out.extend_from_slice(display::value(&value, joined || descriptor).as_bytes());
-                        }
-                    }
-                }
-                match seen.quote {
-                    Quote::Bare => {}
-                    Quote::Double if self.written.is_behind_name(seen) => {
-                        out.extend_from_slice(b"\"\"");
-                        out.extend_from_slice(display::in_double_quotes(&value).as_bytes());
-                    }
-                    Quote::Double => out.extend_from_slice(display::in_double_quotes(&value).as_bytes()),
-                    Quote::Single => out.extend_from_slice(display::in_single_quotes(&value).as_bytes()),
-                    Quote::Inner => out.extend_from_slice(value.as_encoded_bytes()),
-                }
+        self.template.walk(job.columns.len(), &mut |fragment| match fragment {
+            LineFragment::Text(text) => out.extend_from_slice(text),
+            LineFragment::Value(site, _, arguments) if site.quote == Quote::Bare => {
+                self.display_bare(site, job, arguments, &mut out);
+            }
+            LineFragment::Value(site, _, arguments) => {
+                self.display_quoted(site, job, arguments, &mut out);
             }
         });
         display::line(out)
     }
 
+    /// Writes the values at a site outside of quotes, as separate words.
+    fn display_bare(
+        &self,
+        site: &PlaceholderSite,
+        job: &Job<'_>,
+        arguments: Range<usize>,
+        out: &mut Vec<u8>,
+    ) {
+        let joined = self.template.is_joined(site);
+        let before_redirection = self.template.is_before_redirection(site);
+        for (i, nth) in arguments.enumerate() {
+            if i > 0 {
+                out.push(b' ');
+            }
+            let mut value = OsString::new();
+            if site.placeholder.push(job, nth, self.lenient, &mut value).is_err() {
+                out.extend_from_slice(site.placeholder.to_string().as_bytes());
+                continue;
+            }
+            let is_descriptor = before_redirection && value.as_encoded_bytes().iter().all(u8::is_ascii_digit);
+            out.extend_from_slice(display::value(&value, joined || is_descriptor).as_bytes());
+        }
+    }
+
+    /// Writes the values at a site in quotes, separated by spaces.
+    fn display_quoted(
+        &self,
+        site: &PlaceholderSite,
+        job: &Job<'_>,
+        arguments: Range<usize>,
+        out: &mut Vec<u8>,
+    ) {
+        let mut value = OsString::new();
+        for (i, nth) in arguments.enumerate() {
+            if i > 0 {
+                value.push(" ");
+            }
+            if site.placeholder.push(job, nth, self.lenient, &mut value).is_err() {
+                value.push(site.placeholder.to_string());
+            }
+        }
+        match site.quote {
+            Quote::Bare | Quote::Inner => out.extend_from_slice(value.as_encoded_bytes()),
+            Quote::Double => {
+                if self.template.follows_variable_name(site) {
+                    out.extend_from_slice(b"\"\"");
+                }
+                out.extend_from_slice(display::in_double_quotes(&value).as_bytes());
+            }
+            Quote::Single => out.extend_from_slice(display::in_single_quotes(&value).as_bytes()),
+        }
+    }
+
     /// See [`crate::size::Size`].
     pub(crate) fn measure(&self, argument: Option<(usize, &OsStr)>, size: &mut Size) {
-        // The values are there once, however often the line refers to them.
+        // Each value occurs once, however often the line refers to it.
         for (placeholder, _) in &self.one.parameters {
             placeholder.measure(argument, false, Source::Each, size);
         }
         if argument.is_some() {
             return;
         }
-        size.once += self.head.iter().map(|word| word.len() + 1).sum::<usize>();
+        size.once += self.head.iter().map(|argument| argument.len() + 1).sum::<usize>();
         size.once += self.shell.len() + 1 + self.one.parameters.len();
-        self.written.measure(REFERENCE_MAX, size);
+        self.template.measure(REFERENCE_MAX, size);
     }
 }
 
-/// The longest line: what one word of a command may have on Linux (128 KiB with its end mark,
-/// execve(2)).
-const LINE_MAX: usize = (128 << 10) - 1;
-/// The longest way of writing a parameter in the line: `'"${1234567}"'`.
-const REFERENCE_MAX: usize = 14;
-
-/// Gives the values their places as parameters, equal ones the same.
-struct Numbers {
-    /// For each placeholder seen, the first that is the same.
+/// Assigns numbers of positional parameters to values. Equal placeholders share a number.
+struct ParamNumbers {
+    /// For each site, the index of the first site with the same placeholder.
     same: Vec<usize>,
-    /// For each placeholder seen, the numbers of its values.
+    /// For each site, the numbers of its values.
     numbers: Vec<Vec<Option<usize>>>,
     placeholders: Vec<Placeholder>,
     parameters: Vec<(Placeholder, usize)>,
 }
 
-impl Numbers {
-    fn new(seen: &[PlaceholderSite]) -> Numbers {
-        let placeholders: Vec<Placeholder> = seen.iter().map(|seen| seen.placeholder).collect();
+impl ParamNumbers {
+    fn new(sites: &[PlaceholderSite]) -> ParamNumbers {
+        let placeholders: Vec<Placeholder> = sites.iter().map(|site| site.placeholder).collect();
         let same =
             placeholders.iter().map(|p| placeholders.iter().position(|q| p == q).unwrap_or(0)).collect();
-        Numbers { same, numbers: vec![Vec::new(); seen.len()], placeholders, parameters: Vec::new() }
+        ParamNumbers { same, numbers: vec![Vec::new(); sites.len()], placeholders, parameters: Vec::new() }
     }
 
-    fn number(&mut self, place: usize, nth: usize) -> usize {
-        let numbers = &mut self.numbers[self.same[place]];
+    fn number(&mut self, site: usize, nth: usize) -> usize {
+        let numbers = &mut self.numbers[self.same[site]];
         if numbers.len() <= nth {
             numbers.resize(nth + 1, None);
         }
         *numbers[nth].get_or_insert_with(|| {
-            self.parameters.push((self.placeholders[place], nth));
+            self.parameters.push((self.placeholders[site], nth));
             self.parameters.len()
         })
     }
 
-    fn write(&mut self, place: usize, quote: Quote, arguments: Range<usize>, line: &mut Vec<u8>) {
+    /// Writes the references to the values of a site.
+    fn write(&mut self, site: usize, quote: Quote, arguments: Range<usize>, line: &mut Vec<u8>) {
         let (before, between, after) = match quote {
             Quote::Double => ("", " ", ""),
             Quote::Bare => ("\"", "\" \"", "\""),
@@ -333,8 +372,8 @@ impl Numbers {
             if i > 0 {
                 line.extend_from_slice(between.as_bytes());
             }
-            let number = self.number(place, nth);
-            // Braces, so that a digit that follows is not read with it.
+            let number = self.number(site, nth);
+            // Braces keep the shell from reading a digit that follows as part of the number.
             let text = match (quote, number) {
                 (Quote::Bare | Quote::Single, ..10) => format!("${number}"),
                 _ => format!("${{{number}}}"),
@@ -343,11 +382,4 @@ impl Numbers {
         }
         line.extend_from_slice(after.as_bytes());
     }
-}
-
-/// Why nothing can be appended.
-pub(crate) fn nowhere() -> Error {
-    Error::refused(
-        "the line does not end in a simple command, so it is not clear where the value belongs: write `{}` there",
-    )
 }

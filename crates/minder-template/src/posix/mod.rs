@@ -1,6 +1,7 @@
-//! Shell lines for POSIX shells: values enter them as positional parameters.
+//! Shell lines for POSIX shells. The values are positional parameters.
 
 pub(crate) mod builtins;
+pub(crate) mod commands;
 pub(crate) mod compound;
 pub(crate) mod expansion;
 pub(crate) mod flow;
@@ -8,4 +9,6 @@ pub(crate) mod line;
 pub(crate) mod names;
 pub(crate) mod redirection;
 pub(crate) mod scan;
+pub(crate) mod scanner;
+pub(crate) mod simple_command;
 pub(crate) mod variables;

@@ -1,33 +1,26 @@
-//! Redirections of a shell line, and the here-documents that begin behind a line's end.
+//! Redirections, and the here-documents that begin at the next line end.
 
 use crate::error::Error;
-use crate::eval_commands::Word;
 use crate::posix::names::name_length;
-use crate::posix::scan::Scanner;
-
-/// A here-document whose text is still to come.
-#[derive(Debug)]
-pub(crate) struct HereDocument {
-    end: Vec<u8>,
-    tabs: bool,
-    quoted: bool,
-}
+use crate::posix::scanner::{HereDocument, Scanner};
+use crate::word::Word;
 
 impl Scanner<'_> {
+    /// Reads the redirections after a compound command.
     pub(crate) fn redirections(&mut self) -> Result<(), Error> {
         loop {
-            self.blanks()?;
+            self.skip_spaces()?;
             let digits = self.rest().iter().take_while(|b| b.is_ascii_digit()).count();
             match self.peek(digits) {
                 Some(b'<' | b'>') => {
-                    self.copy(digits);
+                    self.advance(digits);
                     drop(self.redirection()?);
                 }
                 None | Some(b'\n' | b';' | b'&' | b'|' | b')' | b'#') if digits == 0 => return Ok(()),
-                // `} done`, `fi }`: a word may only be the next closing one.
+                // `} done`, `fi }`: the only words that may follow are reserved ones.
                 Some(_)
                     if matches!(
-                        self.plain(),
+                        self.bare_word(),
                         b"then" | b"else" | b"elif" | b"fi" | b"do" | b"done" | b"esac" | b"}"
                     ) =>
                 {
@@ -38,50 +31,54 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads a redirection; returns the text that a command gets as its input.
+    /// Reads a redirection. Returns the text of a here-string, `<<<`.
     ///
-    /// The operators are those that all shells read alike. bash expands what follows `>&` a second
-    /// time where that is no number, so there stands no value.
+    /// The accepted operators are those that all shells read alike. bash expands the target of `>&`
+    /// a second time if it is not a number, so values are refused there.
     pub(crate) fn redirection(&mut self) -> Result<Option<Word>, Error> {
         const OPERATORS: [&[u8]; 10] = [b"<<<", b"<<-", b"<<", b"<>", b"<&", b">>", b">&", b">|", b"<", b">"];
         let operator =
             OPERATORS.into_iter().find(|operator| self.rest().starts_with(operator)).unwrap_or(b"");
-        self.copy(operator.len());
+        self.advance(operator.len());
         if matches!(self.peek(0), Some(b'&' | b'|' | b'!' | b';' | b'#')) {
             return Err(Error::refused(
-                "a redirection is written as only some shells read it: write `>`, `>>`, `<`, or `2>&1` behind it",
+                "a redirection is written as only some shells read it: write `>`, `>>`, `<`, or `2>&1` \
+                 behind it",
             ));
         }
-        self.blanks()?;
+        self.skip_spaces()?;
         if matches!(operator, b"<<" | b"<<-") {
-            return self.here_document_end(operator == b"<<-").map(|()| None);
+            return self.here_document_delimiter(operator == b"<<-").map(|()| None);
         }
         if matches!(self.peek(0), None | Some(b'\n' | b';' | b'&' | b'|' | b'(' | b')'))
             || (matches!(self.peek(0), Some(b'<' | b'>')) && self.peek(1) != Some(b'('))
         {
             return Err(Error::syntax("a redirection has no target"));
         }
-        let before = self.seen.len();
+        let before = self.sites.len();
         let target = self.word()?;
         if matches!(operator, b">&" | b"<&") {
-            if let (Some(placeholder), false) = (target.holds, self.rules.harmless) {
+            if let Some(placeholder) = target.placeholder
+                && !self.rules.trusted
+            {
                 return Err(Error::refused(format!(
-                    "`{placeholder}` stands behind `>&`, which bash expands a second time: write `> {{}} 2>&1`"
+                    "`{placeholder}` stands behind `>&`, which bash expands a second time: write `> {{}} \
+                     2>&1`"
                 )));
             }
-            self.flow.evaluate(&target.names);
+            self.flow.evaluate(&target.variables);
         }
         if operator == b"<<<" {
             return Ok(Some(target));
         }
         if !target.nested {
-            self.redirected += self.seen.len() - before;
+            self.redirected_sites += self.sites.len() - before;
         }
         Ok(None)
     }
 
-    fn here_document_end(&mut self, tabs: bool) -> Result<(), Error> {
-        let word = self.plain();
+    fn here_document_delimiter(&mut self, strips_tabs: bool) -> Result<(), Error> {
+        let word = self.bare_word();
         let inner = match word {
             [b'\'', inner @ .., b'\''] | [b'"', inner @ .., b'"'] | [b'\\', inner @ ..] => inner,
             inner => inner,
@@ -90,17 +87,17 @@ impl Scanner<'_> {
             return Err(Error::here_document("its end is not a plain word: write `<<'EOF'`"));
         }
         self.here_documents.push(HereDocument {
-            end: inner.to_vec(),
-            tabs,
+            delimiter: inner.to_vec(),
+            strips_tabs,
             quoted: inner.len() < word.len(),
         });
-        self.copy(word.len());
+        self.advance(word.len());
         Ok(())
     }
 
-    /// Copies a line's end, and the here-documents that begin behind it.
+    /// Reads a line end and the here-documents that begin there.
     pub(crate) fn newline(&mut self) -> Result<(), Error> {
-        self.copy(1);
+        self.advance(1);
         for document in std::mem::take(&mut self.here_documents) {
             self.here_document(&document)?;
         }
@@ -115,21 +112,22 @@ impl Scanner<'_> {
             }
             let length = rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len());
             let text = &rest[..length];
-            let tabs = if document.tabs { text.iter().take_while(|&&b| b == b'\t').count() } else { 0 };
-            if text[tabs..] == document.end {
-                self.copy(length);
+            let tabs =
+                if document.strips_tabs { text.iter().take_while(|&&b| b == b'\t').count() } else { 0 };
+            if text[tabs..] == document.delimiter {
+                self.advance(length);
                 return Ok(());
             }
-            if let Some((placeholder, _)) = (0..length).find_map(|i| self.lexed(&text[i..])) {
+            if let Some((placeholder, _)) = (0..length).find_map(|i| self.placeholder_at(&text[i..])) {
                 return Err(Error::refused(format!(
                     "`{placeholder}` stands in a here-document: write `printf '%s\\n' {{}} | …` in its place"
                 )));
             }
-            let active = |pair: &[u8]| {
+            let begins_expansion = |pair: &[u8]| {
                 pair[0] == b'$' && !(pair[1].is_ascii_alphabetic() || pair[1] == b'_' || pair[1] == b' ')
             };
             if !document.quoted
-                && (text.contains(&b'`') || text.ends_with(b"\\") || text.windows(2).any(active))
+                && (text.contains(&b'`') || text.ends_with(b"\\") || text.windows(2).any(begins_expansion))
             {
                 return Err(Error::here_document(
                     "it has expansions that are not followed there: quote its end, `<<'EOF'`",
@@ -138,15 +136,15 @@ impl Scanner<'_> {
             if !document.quoted {
                 for (at, _) in text.iter().enumerate().filter(|(_, byte)| **byte == b'$') {
                     let name = &text[at + 1..];
-                    self.may_follow_name(&name[name_length(name)..])?;
+                    self.check_text_after_name(&name[name_length(name)..])?;
                 }
             }
-            self.copy(length + 1);
+            self.advance(length + 1);
         }
     }
 
-    /// Refuses a word over several lines while a here-document waits for the line's end.
-    pub(crate) fn one_line(&self, from: usize) -> Result<(), Error> {
+    /// Refuses a word that began at `from` and has several lines while a here-document is pending.
+    pub(crate) fn refuse_many_lines(&self, from: usize) -> Result<(), Error> {
         if !self.here_documents.is_empty() && self.source[from..self.at].contains(&b'\n') {
             return Err(Error::here_document(
                 "a word after it goes over several lines: put it on the line before",

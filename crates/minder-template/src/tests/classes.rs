@@ -1,4 +1,4 @@
-//! What is accepted in which shell: the tables of builtins, variables, expansions, redirections,
+//! Lines that each shell accepts or refuses: builtins, variables, expansions, redirections,
 //! programs.
 
 use super::*;
@@ -23,7 +23,7 @@ fn in_each(shells: &[&str], line: &str, accepted: bool) {
 }
 
 #[test]
-fn a_value_in_a_variable_stays_away_from_what_evaluates() {
+fn value_in_variable_is_refused_where_it_is_evaluated() {
     for line in [
         "v={}; trap 'eval \"$v\"' EXIT",
         "trap 'eval \"$v\"' EXIT; v={}",
@@ -70,7 +70,7 @@ fn a_value_in_a_variable_stays_away_from_what_evaluates() {
 }
 
 #[test]
-fn an_expansion_that_can_name_a_builtin_is_read_as_it() {
+fn expansion_as_command_name_counts_as_builtin() {
     for line in [
         "${w:-eval} {}",
         "\"${w:-eval}\" {}",
@@ -125,7 +125,7 @@ fn an_expansion_that_can_name_a_builtin_is_read_as_it() {
 }
 
 #[test]
-fn what_shells_fill_with_arguments_holds_a_value() {
+fn variable_that_shells_fill_counts_as_value() {
     for line in [
         "PS4='$((_))'; set -x; : {}; :",
         "PS4='$((v))'; v=_; set -x; : {}; :",
@@ -187,7 +187,7 @@ fn what_shells_fill_with_arguments_holds_a_value() {
 }
 
 #[test]
-fn lines_that_people_write_are_accepted() {
+fn common_lines_are_accepted() {
     for line in [
         "i=0; v={}; i=$((i+1)); echo \"$i\" \"$v\"",
         "for i in 1 2 3; do cp {} {.}.$((i*2)); done",
@@ -219,12 +219,12 @@ fn lines_that_people_write_are_accepted() {
 }
 
 #[test]
-fn a_program_called_cmd_is_the_shell_of_windows_there_only() {
+fn cmd_counts_as_shell_on_windows_only() {
     in_each(&SHELLS, "cmd {}", std::env::consts::FAMILY != "windows");
 }
 
 #[test]
-fn what_one_shell_evaluates_is_refused_there_only() {
+fn line_is_refused_only_for_shells_that_evaluate_it() {
     const OTHERS: &[&str] = &["dash", "bash", "busybox", "yash"];
     for line in ["exit {}", "[ {} -eq 1 ]", "printf '%d' {}", "i={}; [ \"$i\" -lt 3 ]", "sleep {}; print {}"]
     {
@@ -274,7 +274,7 @@ fn what_one_shell_evaluates_is_refused_there_only() {
 }
 
 #[test]
-fn programs_that_are_known_to_run_an_argument_are_refused() {
+fn placeholder_is_refused_as_code_of_known_program() {
     for line in [
         "./w bash -l -c 'echo {}'",
         "singularity exec img bash -l -c 'f {}'",
@@ -329,10 +329,10 @@ fn programs_that_are_known_to_run_an_argument_are_refused() {
 }
 
 #[test]
-fn only_lets_values_stand_where_they_are_code() {
+fn only_allows_placeholders_in_code() {
     let options = |only: &str| Options {
         shell: Some("bash".into()),
-        demand: ValueRules::new(Some(only), false).unwrap(),
+        value_rules: ValueRules::new(Some(only), false).unwrap(),
         ..Options::default()
     };
     for (line, written) in [
@@ -353,7 +353,7 @@ fn only_lets_values_stand_where_they_are_code() {
             assert!(error.to_string().contains("does not match `--only [0-9]+`"), "{error}");
         }
     }
-    // What cannot be followed stays an error.
+    // A line that cannot be parsed remains an error.
     for line in ["echo `x {}`", "echo '{}", "f() { echo {}; }; f", "cat <<E\n{}\nE"] {
         assert!(Template::parse(&[line.into()], &options("[0-9]+")).is_err(), "{line}");
     }
@@ -361,14 +361,14 @@ fn only_lets_values_stand_where_they_are_code() {
     assert_eq!(argv(&Template::parse(&words, &options("a|b")).unwrap(), &["b"]).unwrap()[2], "echo b");
     assert!(argv(&Template::parse(&words, &options("a|b")).unwrap(), &["ab"]).is_err());
     assert!(ValueRules::new(Some("a)(b"), false).is_err());
-    // Every column counts, whether it is used or not.
+    // Every column is checked, even if the template does not use it.
     let template = Template::parse(&["echo {1}".into()], &options("[a-z]+")).unwrap();
     assert!(argv(&template, &["a", "B"]).is_err());
 }
 
 #[test]
-fn values_that_begin_with_a_dash_can_be_refused() {
-    let options = Options { demand: ValueRules::new(None, true).unwrap(), ..posix() };
+fn no_dash_refuses_values_that_begin_with_dash() {
+    let options = Options { value_rules: ValueRules::new(None, true).unwrap(), ..posix() };
     let template = Template::parse(&["rm".into(), "{}".into(), "{/}".into()], &options).unwrap();
     assert!(argv(&template, &["a/b-c"]).is_ok());
     for value in ["-rf", "a/-rf"] {
@@ -381,7 +381,7 @@ fn values_that_begin_with_a_dash_can_be_refused() {
 }
 
 #[test]
-fn a_value_that_is_a_command_is_no_builtin_that_evaluates() {
+fn value_as_command_name_must_not_be_builtin() {
     for shell in SHELLS {
         let template = parse_with("{1} {2} | cat", shell).unwrap();
         assert!(argv(&template, &["ls", "x"]).is_ok());
@@ -400,7 +400,7 @@ fn a_value_that_is_a_command_is_no_builtin_that_evaluates() {
 }
 
 #[test]
-fn a_command_that_values_make_up_is_refused() {
+fn command_composed_of_values_is_refused() {
     for line in [
         "{1}{2} \"touch x\"",
         "command {1}{2} x",
@@ -445,7 +445,7 @@ fn a_command_that_values_make_up_is_refused() {
 }
 
 #[test]
-fn yash_gets_ascii_only() {
+fn yash_refuses_values_beyond_ascii() {
     let template = parse_with("echo {}", "yash").unwrap();
     assert!(argv(&template, &["a \u{1}"]).is_ok());
     assert_eq!(argv(&template, &["\u{e9}"]).unwrap_err().kind(), ErrorKind::Value);

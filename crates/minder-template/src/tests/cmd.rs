@@ -1,4 +1,4 @@
-//! Lines for `cmd.exe`: tables, and a small model of cmd that no value may lead astray. Neither
+//! Lines for `cmd.exe`: tables, and a small model of cmd whose parse no value may change. Neither
 //! needs Windows.
 
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ fn line(template: &str, options: &Options) -> Result<Line, Error> {
     Line::parse(template.as_ref(), options, cmd())
 }
 
-/// The line without the quotes around it, and the variables that it refers to.
+/// Returns the line without the quotes around it, and the variables that it refers to.
 fn call(template: &str, columns: &[&str]) -> Result<(String, Vec<String>), Error> {
     call_with(template, columns, &Options::default())
 }
@@ -24,9 +24,9 @@ fn call(template: &str, columns: &[&str]) -> Result<(String, Vec<String>), Error
 fn call_with(template: &str, columns: &[&str], options: &Options) -> Result<(String, Vec<String>), Error> {
     let columns: Vec<OsString> = columns.iter().map(OsString::from).collect();
     let job = Job { columns: &columns, number: 7, slot: 2, ..Job::default() };
-    let Invocation { words, tail, variables } = line(template, options)?.invocation(&job)?;
-    assert_eq!(words, ["cmd.exe", "/d", "/s", "/v:off", "/c"]);
-    let tail = tail.unwrap().into_string().unwrap();
+    let Invocation { argv, raw_tail, variables } = line(template, options)?.invocation(&job)?;
+    assert_eq!(argv, ["cmd.exe", "/d", "/s", "/v:off", "/c"]);
+    let tail = raw_tail.unwrap().into_string().unwrap();
     let names = (1..).map(|number| format!("MINDER_V{number}"));
     assert!(
         variables.iter().map(|(name, _)| name).eq(names.take(variables.len()).collect::<Vec<_>>().iter())
@@ -35,22 +35,25 @@ fn call_with(template: &str, columns: &[&str], options: &Options) -> Result<(Str
     Ok((tail.strip_prefix('"').unwrap().strip_suffix('"').unwrap().to_owned(), variables))
 }
 
-/// Reads a line with variables of the user's that hold this.
+/// Scans a line. `variable` returns the text of a variable of the user.
 fn scan_with(variable: &dyn Fn(&str) -> Option<OsString>, text: &str) -> Result<(), Error> {
-    let rules =
-        crate::windows::cmd::Rules { lexicon: &PlaceholderSet::default(), repeat: Repeat::Joined, variable };
+    let rules = crate::windows::cmd::Rules {
+        placeholders: &PlaceholderSet::default(),
+        repeat: Repeat::Joined,
+        variable,
+    };
     crate::windows::cmd::scan(text.as_bytes(), &rules, 1).map(drop)
 }
 
 #[track_caller]
-fn no(template: &str, part: &str) {
+fn assert_refused(template: &str, part: &str) {
     let text = call(template, &["v"]).expect_err(template).to_string();
     assert!(text.contains(part), "{template}: {text}");
     assert!(!text.contains('\n') && !text.ends_with('.'), "{text}");
 }
 
 #[test]
-fn values_are_variables_between_quotes() {
+fn values_become_variables_in_quotes() {
     for (template, becomes, values) in [
         ("findstr x {}", r#"findstr x "%MINDER_V1%""#, &["a b"][..]),
         ("findstr x", r#"findstr x "%MINDER_V1%""#, &["a b"]),
@@ -85,18 +88,18 @@ fn values_are_variables_between_quotes() {
 }
 
 #[test]
-fn empty_values_are_not_referred_to() {
+fn empty_values_have_no_variable() {
     assert_eq!(call("prog {} \"x{}y\" {1}", &[""]).unwrap(), ("prog \"\" \"xy\" \"\"".into(), vec![]));
     assert_eq!(
         call("prog {1} {2}", &["", "b"]).unwrap(),
         (r#"prog "" "%MINDER_V1%""#.into(), vec!["b".into()])
     );
-    // Without any value there is no word.
+    // Without a value, the placeholder disappears.
     assert_eq!(call("prog {} x{} \"{}\"", &[]).unwrap().0, "prog  x\"\" \"\"");
 }
 
 #[test]
-fn several_values_are_several_words() {
+fn several_values_are_separate_words() {
     let values = ["a", "b"];
     assert_eq!(call("prog {}", &values).unwrap().0, r#"prog "%MINDER_V1%" "%MINDER_V2%""#);
     assert_eq!(call("prog \"{}\"", &values).unwrap().0, r#"prog "%MINDER_V1% %MINDER_V2%""#);
@@ -125,7 +128,7 @@ fn backslashes_before_a_quote_are_doubled_for_programs() {
         let (_, variables) = call(template, &[value]).unwrap();
         assert_eq!(variables, [holds], "{template}");
     }
-    // Of two in one word the first is before the quote if the second is empty, or nothing else.
+    // The first of two values in a word is before the quote if the second is empty or backslashes.
     for (values, line, variables) in [
         ([r"a\", ""], r#"prog "%MINDER_V1%""#, &[r"a\\"][..]),
         ([r"a\", r"\"], r#"prog "%MINDER_V1%%MINDER_V2%""#, &[r"a\\", r"\\"]),
@@ -141,7 +144,7 @@ fn backslashes_before_a_quote_are_doubled_for_programs() {
 }
 
 #[test]
-fn places_that_are_read_otherwise_are_refused() {
+fn placeholder_is_refused_where_cmd_parses_differently() {
     for (template, part) in [
         ("echo \"{}", "a double quote is opened at character 6"),
         ("echo ^{}", "follows a `^`"),
@@ -189,9 +192,9 @@ fn places_that_are_read_otherwise_are_refused() {
         ("(echo a)", "does not end in a simple command"),
         ("for %i in (1) do (echo)", "does not end in a simple command"),
     ] {
-        no(template, part);
+        assert_refused(template, part);
     }
-    // Without a value cmd's own matters are the user's.
+    // Without a placeholder, the scanner accepts such lines.
     for template in ["for %i in (1 2) do echo %i", "cmd /c dir", "set /a 1+1 & rem x"] {
         let options = Options { append: false, ..Options::default() };
         assert_eq!(call_with(template, &["v"], &options).unwrap().0, template);
@@ -199,7 +202,7 @@ fn places_that_are_read_otherwise_are_refused() {
 }
 
 #[test]
-fn variables_that_hold_quotes_are_refused() {
+fn variable_with_quote_is_refused() {
     let variable = |name: &str| match name {
         "QUOTED" => Some(OsString::from("\"a")),
         "CARET" => Some(OsString::from("a^")),
@@ -218,7 +221,7 @@ fn variables_that_hold_quotes_are_refused() {
 }
 
 #[test]
-fn variables_are_read_as_what_they_hold() {
+fn variables_are_replaced_by_their_text() {
     let variable = |name: &str| match name {
         "SHELL" => Some(OsString::from("cmd")),
         "LINE" => Some(OsString::from(" cmd  /c")),
@@ -273,7 +276,7 @@ fn variables_are_read_as_what_they_hold() {
 }
 
 #[test]
-fn conditions_end_where_cmd_ends_them() {
+fn condition_of_if_ends_where_cmd_ends_it() {
     for condition in [
         "a==a,",
         "a==a;",
@@ -284,14 +287,14 @@ fn conditions_end_where_cmd_ends_them() {
         "errorlevel 0,",
         "a==a =,;",
     ] {
-        no(&format!("if {condition}cmd /c echo {{}}"), "program text of `cmd`");
-        no(&format!("if {condition}call echo {{}}"), "`call`");
+        assert_refused(&format!("if {condition}cmd /c echo {{}}"), "program text of `cmd`");
+        assert_refused(&format!("if {condition}call echo {{}}"), "`call`");
     }
-    no("if a==a(cmd /c echo {})", "cannot be followed");
+    assert_refused("if a==a(cmd /c echo {})", "cannot be followed");
 }
 
 #[test]
-fn values_that_cannot_be_said_are_named() {
+fn value_that_cmd_cannot_receive_is_refused() {
     for (template, value, part) in [
         ("echo {}", "a\"b", "the value `a\"b` holds a quotation mark"),
         ("echo {}", "a\nb", "a line end"),
@@ -315,7 +318,7 @@ fn values_that_cannot_be_said_are_named() {
 }
 
 #[test]
-fn the_most_arguments_fit() {
+fn arguments_max_fits() {
     let line = line("prog {}", &Options::default()).unwrap();
     let most = line.arguments_max();
     assert!((300..600).contains(&most));
@@ -323,7 +326,7 @@ fn the_most_arguments_fit() {
 }
 
 #[test]
-fn lines_and_programs_are_told_apart() {
+fn is_line_accepts_paths_of_programs() {
     let is_line = |word: &str| shell::is_line(word.as_bytes(), &PlaceholderSet::default(), Dialect::Cmd);
     for word in [
         "x",
@@ -356,7 +359,7 @@ fn lines_and_programs_are_told_apart() {
 }
 
 #[test]
-fn a_job_is_shown_as_it_could_be_typed() {
+fn display_is_what_a_user_would_type() {
     let shown = |template: &str, value: &str| {
         let columns = [OsString::from(value)];
         line(template, &Options::default()).unwrap().display(&Job { columns: &columns, ..Job::default() })
@@ -368,18 +371,18 @@ fn a_job_is_shown_as_it_could_be_typed() {
 }
 
 #[test]
-fn a_line_of_the_users_stays_as_it_is() {
+fn user_line_is_not_changed() {
     let line = "echo \"a\" %PATH% & dir";
-    let call = cmd().invocation(line.as_ref()).unwrap();
-    assert_eq!(call.tail.unwrap(), format!("\"{line}\"")[..]);
+    let invocation = cmd().invocation(line.as_ref()).unwrap();
+    assert_eq!(invocation.raw_tail.unwrap(), format!("\"{line}\"")[..]);
     assert!(cmd().invocation("a\nb".as_ref()).is_err());
     assert!(cmd().invocation("a".repeat(8192).as_ref()).is_err());
     let sh = shell::shell(Some("/bin/busybox".as_ref())).invocation("a b".as_ref()).unwrap();
-    assert_eq!(sh.words, ["/bin/busybox", "sh", "-c", "a b"]);
+    assert_eq!(sh.argv, ["/bin/busybox", "sh", "-c", "a b"]);
 }
 
-/// What the first phase of cmd makes of a line: each `%NAME%` that is known becomes what it holds,
-/// from left to right, and that is not looked at again; any other `%` stays.
+/// Models the first phase of cmd: replaces each `%NAME%` of a known variable by its text, from left
+/// to right, without expanding that text again. Any other `%` stays.
 fn expand(line: &str, variables: &[(String, String)]) -> String {
     let (mut out, mut rest) = (String::new(), line);
     while let Some(at) = rest.find('%') {
@@ -401,7 +404,7 @@ fn expand(line: &str, variables: &[(String, String)]) -> String {
     out + rest
 }
 
-/// What the second phase makes of it: words with their quotes, and operators.
+/// Models the second phase: splits a line into words with their quotes, and operators.
 fn take_apart(line: &str) -> Vec<String> {
     let (mut parts, mut word, mut quoted) = (vec![String::new()], String::new(), false);
     let mut chars = line.chars();
@@ -424,7 +427,7 @@ fn take_apart(line: &str) -> Vec<String> {
     parts
 }
 
-/// Whether a `|` is among them, and not as a part of `||`.
+/// Returns whether there is a `|` that is not part of `||`.
 fn pipes(parts: &[String]) -> bool {
     let is = |at: Option<usize>| at.and_then(|at| parts.get(at)).is_some_and(|part| part == "|");
     let double = |at: usize| {
@@ -434,35 +437,47 @@ fn pipes(parts: &[String]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 4000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
-    fn no_value_changes_what_a_line_is(
-        pieces in proptest::collection::vec(
+    fn no_value_changes_the_parse_of_a_line(
+        parts in proptest::collection::vec(
             prop_oneof![
-                3 => Just("{}"), 2 => Just("{2}"), 2 => Just("\""), 3 => Just(" "), 2 => Just("a"), 1 => Just("^"), 1 => Just("%"),
-                1 => Just("%P%"), 1 => Just("&"), 1 => Just("|"), 1 => Just("\\"), 1 => Just("("), 1 => Just(")"), 1 => Just(">"),
-                1 => Just("if "), 1 => Just("=="), 1 => Just("set "), 1 => Just("x={}"), 1 => Just("\"{}\""), 1 => Just("%P:~0,1%"),
+                3 => Just("{}"), 2 => Just("{2}"), 2 => Just("\""), 3 => Just(" "), 2 => Just("a"),
+                1 => Just("^"), 1 => Just("%"), 1 => Just("%P%"), 1 => Just("&"), 1 => Just("|"),
+                1 => Just("\\"), 1 => Just("("), 1 => Just(")"), 1 => Just(">"), 1 => Just("if "),
+                1 => Just("=="), 1 => Just("set "), 1 => Just("x={}"), 1 => Just("\"{}\""),
+                1 => Just("%P:~0,1%"),
             ],
             1..12,
         ),
         values in proptest::collection::vec(
-            prop_oneof![3 => "[ab &|<>^()%!\\\\,;=P]{0,6}", 1 => Just("%MINDER_V1%".to_owned()), 1 => Just("%P%&x".to_owned())],
+            prop_oneof![
+                3 => "[ab &|<>^()%!\\\\,;=P]{0,6}",
+                1 => Just("%MINDER_V1%".to_owned()),
+                1 => Just("%P%&x".to_owned()),
+            ],
             2..3,
         ),
     ) {
-        let template = pieces.concat();
+        let template = parts.concat();
         let columns: Vec<OsString> = values.iter().map(OsString::from).collect();
         let job = Job { columns: &columns, ..Job::default() };
-        let Ok(Invocation { tail: Some(tail), variables, .. }) = line(&template, &Options::default()).and_then(|line| line.invocation(&job))
-        else {
+        let invocation = line(&template, &Options::default()).and_then(|line| line.invocation(&job));
+        let Ok(Invocation { raw_tail: Some(tail), variables, .. }) = invocation else {
             return Ok(());
         };
         let tail = tail.into_string().unwrap();
         let text = &tail[1..tail.len() - 1];
-        let held: Vec<(String, String)> =
-            variables.iter().map(|(name, value)| (name.clone(), value.to_str().unwrap().to_owned())).collect();
-        let marks: Vec<String> = (0..held.len()).map(|i| format!("<<{i}>>").replace(['<', '>'], "~")).collect();
+        let held: Vec<(String, String)> = variables
+            .iter()
+            .map(|(name, value)| (name.clone(), value.to_str().unwrap().to_owned()))
+            .collect();
+        let marks: Vec<String> = (0..held.len()).map(|i| format!("~~{i}~~")).collect();
         let marked: Vec<(String, String)> =
             held.iter().zip(&marks).map(|((name, _), mark)| (name.clone(), mark.clone())).collect();
         let with = |mut all: Vec<(String, String)>| { all.push(("P".into(), "p".into())); all };
@@ -479,7 +494,7 @@ proptest! {
             if !pipes(&take_apart(&lines.0)) {
                 break;
             }
-            // On the sides of a pipe the line is read once more.
+            // cmd parses the sides of a pipe once more.
             lines = (expand(&lines.0, &held), expand(&lines.1, &held));
         }
     }

@@ -1,10 +1,10 @@
-//! What `--plus` adds, compared with what GNU parallel 20221122 printed for the same.
+//! The placeholders of `--plus`, compared with the output of GNU parallel 20221122.
 
 use super::*;
 
 #[track_caller]
-fn same(table: &[&str]) {
-    let options = Options { lexicon: PlaceholderSet::default().plus(true), ..posix() };
+fn assert_rows(table: &[&str]) {
+    let options = Options { placeholders: PlaceholderSet::default().plus(true), ..posix() };
     let placeholders: Vec<OsString> = table[0].split(' ').map(OsString::from).collect();
     let words = [&["a".into()], &placeholders[..]].concat();
     let template = Template::parse(&words, &options).unwrap();
@@ -19,8 +19,8 @@ fn same(table: &[&str]) {
 }
 
 #[test]
-fn paths_are_cut_as_parallel_does() {
-    same(&[
+fn path_placeholders_match_parallel() {
+    assert_rows(&[
         "{+/} {+.} {+..} {+...} {..} {...} {/..} {/...}",
         "foo.jpg||jpg|||foo.jpg|foo.jpg|foo.jpg|foo.jpg",
         "sub.dir/foo.jpg|sub.dir|jpg|||sub.dir/foo.jpg|sub.dir/foo.jpg|foo.jpg|foo.jpg",
@@ -53,9 +53,10 @@ fn paths_are_cut_as_parallel_does() {
 }
 
 #[test]
-fn texts_are_changed_as_parallel_does() {
-    same(&[
-        "{:-d} {:2} {:1:2} {:0:1} {#ab} {##ab} {%ab} {%%ab} {/b/X} {//b/X} {/ab/} {//ab/} {^a} {^^b} {^ab} {^^ab} {,A} {,,B}",
+fn text_placeholders_match_parallel() {
+    assert_rows(&[
+        "{:-d} {:2} {:1:2} {:0:1} {#ab} {##ab} {%ab} {%%ab} {/b/X} {//b/X} {/ab/} {//ab/} {^a} {^^b} {^ab} \
+         {^^ab} {,A} {,,B}",
         "ab|ab||b|a|||||aX|aX|||Ab|aB|AB|AB|ab|ab",
         "abab|abab|ab|ba|a|ab|ab|ab|ab|aXab|aXaX|ab||Abab|aBaB|ABab|ABAB|abab|abab",
         "bab|bab|b|ab|b|bab|bab|b|b|Xab|XaX|b|b|bab|BaB|bab|bAB|bab|bab",
@@ -63,14 +64,15 @@ fn texts_are_changed_as_parallel_does() {
         "ABAB|ABAB|AB|BA|A|ABAB|ABAB|ABAB|ABAB|ABAB|ABAB|ABAB|ABAB|ABAB|ABAB|ABAB|ABAB|aBAB|AbAb",
         "BA|BA||A|B|BA|BA|BA|BA|BA|BA|BA|BA|BA|BA|BA|BA|BA|bA",
         "|d|||||||||||||||||",
-        "xabyab|xabyab|byab|ab|x|xabyab|xabyab|xaby|xaby|xaXyab|xaXyaX|xyab|xy|xabyab|xaByaB|xabyab|xAByAB|xabyab|xabyab",
+        "xabyab|xabyab|byab|ab|x|xabyab|xabyab|xaby|xaby|xaXyab|xaXyaX|xyab|xy|xabyab\
+         |xaByaB|xabyab|xAByAB|xabyab|xabyab",
         "aab|aab|b|ab|a|aab|aab|a|a|aaX|aaX|a|a|Aab|aaB|aab|aAB|aab|aab",
     ]);
 }
 
 #[test]
-fn columns_are_changed_as_parallel_does() {
-    let options = Options { lexicon: PlaceholderSet::default().plus(true), ..posix() };
+fn column_placeholders_match_parallel() {
+    let options = Options { placeholders: PlaceholderSet::default().plus(true), ..posix() };
     let words =
         ["{1..}", "{2+.}", "{-1+/}", "{3:2}", "{-2:-e}", "{2#b}", "{1%.gz}", "{3/c/Z}", "{-3^^a}", "{1,Q}"];
     let template = Template::parse(&words.map(OsString::from), &options).unwrap();
@@ -79,8 +81,8 @@ fn columns_are_changed_as_parallel_does() {
 }
 
 #[test]
-fn jobs_are_counted_where_it_is_known() {
-    let options = Options { lexicon: PlaceholderSet::default().plus(true), ..posix() };
+fn totals_need_the_number_of_jobs() {
+    let options = Options { placeholders: PlaceholderSet::default().plus(true), ..posix() };
     let columns = [OsString::from("v")];
     let template = Template::parse(&["a {##} {0#} {0%}".into()], &options).unwrap();
     assert!(template.needs_total());
@@ -98,27 +100,27 @@ fn jobs_are_counted_where_it_is_known() {
     for plain in ["a {#} {%} {0%}", "a {}"] {
         assert!(!Template::parse(&[plain.into()], &options).unwrap().needs_total(), "{plain}");
     }
-    let own = PlaceholderSet::default().plus(true).own("{x}", "{0#}-{}").unwrap();
-    let own = Template::parse(&["a".into(), "{x}".into()], &Options { lexicon: own, ..posix() }).unwrap();
-    assert!(own.needs_total());
+    let custom = PlaceholderSet::default().plus(true).define("{x}", "{0#}-{}").unwrap();
+    let options = Options { placeholders: custom, ..posix() };
+    assert!(Template::parse(&["a".into(), "{x}".into()], &options).unwrap().needs_total());
 }
 
 #[test]
-fn texts_are_cut_between_characters() {
-    let options = Options { lexicon: PlaceholderSet::default().plus(true), ..posix() };
+fn character_ranges_keep_utf8() {
+    let options = Options { placeholders: PlaceholderSet::default().plus(true), ..posix() };
     let template = Template::parse(&["a", "{:1}", "{:1:2}", "{^^é}"].map(OsString::from), &options).unwrap();
     assert_eq!(argv(&template, &["éaöü"]).unwrap(), ["a", "aöü", "aö", "éaöü"]);
 }
 
 #[test]
-fn placeholders_of_the_users_choice_stand_for_values() {
-    let lexicon = PlaceholderSet::default()
-        .replace(PlaceholderKind::Line, "FILE")
-        .and_then(|lexicon| lexicon.replace(PlaceholderKind::Number, "@"))
-        .and_then(|lexicon| lexicon.own("{thumb}", "{/}-{1}-@.png"))
+fn chosen_placeholders_stand_for_values() {
+    let placeholders = PlaceholderSet::default()
+        .replace(PlaceholderKind::Value, "FILE")
+        .and_then(|placeholders| placeholders.replace(PlaceholderKind::Number, "@"))
+        .and_then(|placeholders| placeholders.define("{thumb}", "{/}-{1}-@.png"))
         .unwrap()
-        .header(&["first".into(), "second".into()]);
-    let options = Options { lexicon, ..posix() };
+        .column_names(&["first".into(), "second".into()]);
+    let options = Options { placeholders, ..posix() };
     for (line, became, parameters) in [
         ("a FILE", r#"a "$@""#, &["p/q.r", "s t"][..]),
         ("a xFILEy {}", r#"a x"$1" "$2"y {}"#, &["p/q.r", "s t"]),

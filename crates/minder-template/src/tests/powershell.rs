@@ -1,19 +1,19 @@
-//! Lines for PowerShell: what they become. They were never run by one.
+//! Lines for PowerShell. No PowerShell ever ran them.
 
 use super::*;
 
 fn call(template: &str, columns: &[&str]) -> Result<(String, Vec<String>), Error> {
     let columns: Vec<OsString> = columns.iter().map(OsString::from).collect();
     let job = Job { columns: &columns, number: 7, slot: 2, ..Job::default() };
-    let Invocation { words, tail, variables } = parse_with(template, "/opt/pwsh")?.invocation(&job)?;
-    assert_eq!((words.len(), tail), (5, None));
-    assert_eq!(words[..4], ["/opt/pwsh", "-NoProfile", "-NonInteractive", "-Command"]);
+    let Invocation { argv, raw_tail, variables } = parse_with(template, "/opt/pwsh")?.invocation(&job)?;
+    assert_eq!((argv.len(), raw_tail), (5, None));
+    assert_eq!(argv[..4], ["/opt/pwsh", "-NoProfile", "-NonInteractive", "-Command"]);
     let values = variables.into_iter().map(|(_, value)| value.into_string().unwrap()).collect();
-    Ok((words[4].clone().into_string().unwrap(), values))
+    Ok((argv[4].clone().into_string().unwrap(), values))
 }
 
 #[test]
-fn values_are_variables_of_the_environment() {
+fn values_become_environment_variables() {
     for (template, becomes) in [
         ("Get-Item {}", "Get-Item $env:MINDER_V1"),
         ("Get-Item -Force", "Get-Item -Force $env:MINDER_V1"),
@@ -40,7 +40,7 @@ fn values_are_variables_of_the_environment() {
 }
 
 #[test]
-fn places_that_are_read_otherwise_are_refused() {
+fn placeholder_is_refused_where_it_is_not_a_variable() {
     for (template, part) in [
         ("{} x", "looks for a command"),
         ("& {} x", "looks for a command"),
@@ -83,7 +83,7 @@ fn places_that_are_read_otherwise_are_refused() {
 }
 
 #[test]
-fn windows_powershell_takes_less() {
+fn windows_powershell_refuses_values_that_it_does_not_quote() {
     let old = parse_with("prog {}", r"C:\x\PowerShell.exe").unwrap();
     let call = |value: &str| old.invocation(&Job { columns: &[value.into()], ..Job::default() });
     assert!(call(r"a b").is_ok() && call(r"ab\").is_ok());

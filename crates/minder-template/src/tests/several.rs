@@ -1,4 +1,4 @@
-//! Jobs with several arguments, with none, and other options.
+//! Jobs with several arguments, jobs without arguments, and other options.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn parse_as(words: &[&str], options: &Options) -> Result<Template, Error> {
     Template::parse(&words.iter().map(OsString::from).collect::<Vec<_>>(), options)
 }
 
-/// What `words` become for `columns`: the line and its parameters, or the words.
+/// Returns what `words` become for `columns`: the line and its parameters, or the arguments.
 fn becomes(words: &[&str], options: &Options, columns: &[&str]) -> Vec<String> {
     let template = parse_as(words, options).unwrap_or_else(|e| panic!("{words:?}: {e}"));
     let argv = argv(&template, columns).unwrap_or_else(|e| panic!("{words:?}: {e}"));
@@ -22,7 +22,7 @@ fn becomes(words: &[&str], options: &Options, columns: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn each_value_is_a_word_of_its_own_outside_of_quotes() {
+fn several_values_are_separate_words_outside_of_quotes() {
     for (template, line, parameters) in [
         ("a {}", r#"a "$@""#, &["x.c", "y z"][..]),
         ("a x{}y", r#"a x"$1" "$2"y"#, &["x.c", "y z"]),
@@ -58,7 +58,7 @@ fn each_value_is_a_word_of_its_own_outside_of_quotes() {
 }
 
 #[test]
-fn the_word_around_a_value_is_repeated_with_it() {
+fn context_repeats_word_around_placeholder() {
     for (template, line, parameters) in [
         ("a x{}y {#} b", r#"a x"$1"y x"$2"y "$3" b"#, &["x.c", "y z", "7"][..]),
         ("a \"p {} q\"", r#"a "p ${1} q" "p ${2} q""#, &["x.c", "y z"]),
@@ -79,7 +79,7 @@ fn the_word_around_a_value_is_repeated_with_it() {
 }
 
 #[test]
-fn no_argument_is_no_word() {
+fn placeholder_disappears_without_arguments() {
     for repeat in [Repeat::Joined, Repeat::Context] {
         for (template, line) in [
             ("a {} >x", "a  >x"),
@@ -98,7 +98,7 @@ fn no_argument_is_no_word() {
 }
 
 #[test]
-fn several_values_are_refused_where_they_would_become_code() {
+fn several_values_are_refused_where_one_is_required() {
     for line in [
         "v={}; a",
         "v=x{} a",
@@ -119,7 +119,7 @@ fn several_values_are_refused_where_they_would_become_code() {
             for values in [&["a", "b"][..], &["a", "b", "c", "d", "e", "f"]] {
                 match argv(&template, values) {
                     Err(error) => assert_eq!(error.kind(), ErrorKind::Refused),
-                    // In a word of its own, an assignment stays one, and so does an option's argument.
+                    // With `Repeat::Context`, each value is in a separate assignment or option argument.
                     Ok(argv) => {
                         assert!(
                             repeat == Repeat::Context && argv[2].contains("x=\"$1\" x=\"$2\""),
@@ -141,7 +141,7 @@ fn several_values_are_refused_where_they_would_become_code() {
 }
 
 #[test]
-fn several_values_are_no_command_of_a_wrapper() {
+fn several_values_are_refused_before_command_of_wrapper() {
     for (line, joined, context) in [
         ("env V={} cmd", false, true),
         ("env V={}", false, true),
@@ -177,10 +177,11 @@ fn several_values_are_no_command_of_a_wrapper() {
 }
 
 #[test]
-fn the_size_is_never_less_than_what_is_started() {
-    let lexicon = PlaceholderSet::default().plus(true).own("{own}", "{/.}-{#}{1}").unwrap();
+fn size_is_upper_bound_of_argv() {
+    let placeholders = PlaceholderSet::default().plus(true).define("{own}", "{/.}-{#}{1}").unwrap();
     for repeat in [Repeat::Joined, Repeat::Context] {
-        let options = Options { lexicon: lexicon.clone(), repeat, missing_is_empty: true, ..posix() };
+        let options =
+            Options { placeholders: placeholders.clone(), repeat, missing_is_empty: true, ..posix() };
         for words in [
             &["a"][..],
             &["a", "x{}y", "{1}", "{-1}"],
@@ -196,13 +197,13 @@ fn the_size_is_never_less_than_what_is_started() {
                     Job { columns: &columns, number: u64::MAX, slot: u32::MAX, total: None, slots: None };
                 let argv = template.argv(&job).unwrap();
                 let size: usize = argv.iter().map(|word| word.len() + 1).sum();
-                let said = template.size_of(&columns);
-                assert!(size <= said, "{words:?} {repeat:?} {count}: {size} > {said}");
-                let numbered = repeat == Repeat::Context && words.concat().contains("own");
+                let bound = template.size_of(&columns);
+                assert!(size <= bound, "{words:?} {repeat:?} {count}: {size} > {bound}");
+                let has_numbers = repeat == Repeat::Context && words.concat().contains("own");
                 let plain = template.base() + columns.iter().map(|c| template.cost(c)).sum::<usize>();
-                assert!(numbered || said <= plain, "{words:?} {repeat:?} {count}: {said} > {plain}");
-                // Nor much more: a limit should be used.
-                assert!(said <= 3 * size + 400, "{words:?} {repeat:?} {count}: {size}, not {said}");
+                assert!(has_numbers || bound <= plain, "{words:?} {repeat:?} {count}: {bound} > {plain}");
+                // A bound that is much too high would waste the limits that use it.
+                assert!(bound <= 3 * size + 400, "{words:?} {repeat:?} {count}: {size}, not {bound}");
             }
         }
     }
@@ -210,7 +211,7 @@ fn the_size_is_never_less_than_what_is_started() {
 }
 
 #[test]
-fn all_words_are_a_line_if_that_is_wished() {
+fn options_select_form_and_appending() {
     let line = Options { form: Form::Line, ..posix() };
     assert_eq!(becomes(&["a", "b", "c|d"], &line, &["v"]), ["a b c|d \"$1\"", "v"]);
     assert_eq!(becomes(&["a"], &line, &["v"]), ["a \"$1\"", "v"]);
@@ -226,7 +227,7 @@ fn all_words_are_a_line_if_that_is_wished() {
 }
 
 #[test]
-fn a_text_stays_one_word() {
+fn text_expands_to_one_argument() {
     let text = Template::text(&"{}: {1} {.}".into(), &posix());
     assert_eq!(argv(&text, &["a.b", "c"]).unwrap(), ["a.b c: a.b a c"]);
     assert_eq!(argv(&text, &["a.b"]).unwrap(), ["a.b: a.b a"]);
@@ -234,7 +235,7 @@ fn a_text_stays_one_word() {
 }
 
 #[test]
-fn several_values_are_shown_as_a_person_would_write_them() {
+fn display_separates_several_values() {
     let columns = ["a b", "c"].map(OsString::from);
     let job = Job { columns: &columns, ..Job::default() };
     for (template, repeat, shown) in [

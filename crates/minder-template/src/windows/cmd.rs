@@ -1,47 +1,50 @@
-//! The scanner of lines for `cmd.exe`: which quotes a place stands in, and of which command it is a
-//! part.
+//! The scanner of lines for `cmd.exe`: the quotes around each site, and the command it belongs to.
 //!
-//! cmd goes over its line in phases ("cmd" and "Command prompt line string limitation" on
-//! learn.microsoft.com; `cmd /?`, `set /?`): first each `%NAME%` becomes what the variable holds,
-//! from left to right, and what came of it is not looked at again; then the line is taken apart,
-//! where between double quotes nothing but the end of the quotes means anything; then commands run.
-//! A value stands in the line as `"%MINDER_V1%"`. It enters in the first phase, and finds itself
-//! between quotes that it cannot end in the second, since it holds none.
+//! cmd processes a line in phases ("cmd" and "Command prompt line string limitation" on
+//! learn.microsoft.com; `cmd /?`, `set /?`). First it replaces each `%NAME%` by the variable, from
+//! left to right, and does not expand the result again. Then it parses the line; between double
+//! quotes, only the closing quote is special. Then it runs the commands. A value is in the line as
+//! `"%MINDER_V1%"`. The first phase inserts it. In the second phase it is between quotes, and
+//! cannot end them, since it contains none.
 //!
-//! So a place is refused where the first phase would not come upon our variable (behind a lone `%`,
-//! in the name of another one), where the quotes around it would be none (behind `^`, behind a
-//! variable that holds a quote), and where a line is read a second time: `call`, `start`, `for`,
-//! another shell. A pipe starts another cmd for each of its sides unless that is a program: there
-//! values with a `%` are refused, job by job.
+//! So a site is refused in three cases:
 //!
-//! A variable of the user's is read as what it holds, since cmd does so, too: it may be several
-//! words, or the name of a shell.
+//! - the first phase would not find minder's variable: after a stray `%`, in the name of another
+//!   variable;
+//! - the quotes around it would not be quotes: after `^`, after a variable that contains a quote;
+//! - the line is parsed a second time: `call`, `start`, `for`, another shell.
+//!
+//! A pipe starts another cmd for each of its sides that is not a program. There, a value that
+//! contains `%` is refused, job by job.
+//!
+//! The scanner replaces a variable of the user by its text, as cmd does. It may be several words,
+//! or the name of a shell.
 
 use std::ffi::OsString;
 use std::ops::Range;
 
 use crate::error::Error;
 use crate::eval_commands;
-use crate::eval_commands::Word;
 use crate::options::Repeat;
 use crate::placeholder::expression::Placeholder;
 use crate::placeholder::set::PlaceholderSet;
-use crate::posix::scan::{PlaceholderSite, Quote, Scanner as Posix};
-use crate::windows::env_vars::{Place, Scanned};
+use crate::placeholder::site::{PlaceholderSite, Quote};
+use crate::windows::scanned_line::{ScannedLine, SiteContext};
+use crate::word::{Word, only_word};
 
-/// How a line is read.
+/// How a line is scanned.
 pub(crate) struct Rules<'a> {
-    pub(crate) lexicon: &'a PlaceholderSet,
+    pub(crate) placeholders: &'a PlaceholderSet,
     pub(crate) repeat: Repeat,
-    /// What the variables of the user's hold.
+    /// Returns the text of an environment variable of the user.
     pub(crate) variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
-/// How the names of our variables begin, as cmd reads them.
-const OURS: &str = "MINDER_V";
+/// The prefix of the names of minder's variables.
+const OWN_PREFIX: &str = "MINDER_V";
 
-/// Commands that read their arguments a second time, or as a command; and what to do.
-const AGAIN: [(&str, &str); 6] = [
+/// Commands that parse their arguments a second time or as a command, with the reason and a hint.
+const REREADERS: [(&str, &str); 6] = [
     ("call", "which expands variables in it again: leave `call` out"),
     ("start", "which hands it to another cmd: leave `start` out"),
     ("forfiles", "which makes a command of it: give the files as arguments of the run"),
@@ -50,11 +53,11 @@ const AGAIN: [(&str, &str); 6] = [
     ("psexec", "which makes a command of it: give the command as several words"),
 ];
 
-/// Shells, and what reads a program in its arguments, beside those that are known everywhere.
+/// Shells, and other programs of Windows that take program text as an argument.
 const SHELLS: [&str; 8] = ["cmd", "%comspec%", "powershell", "pwsh", "wsl", "wmic", "mshta", "at"];
 
-/// What cmd does itself: no runtime takes these words apart, so no backslash before a quote means
-/// anything.
+/// The internal commands of cmd. They do not use the MSVC runtime, so a backslash before a quote is
+/// an ordinary character.
 const INTERNAL: [&str; 41] = [
     "assoc", "break", "cd", "chdir", "cls", "color", "copy", "date", "del", "dir", "dpath", "echo",
     "endlocal", "erase", "exit", "ftype", "goto", "if", "keys", "md", "mkdir", "mklink", "move", "path",
@@ -62,18 +65,18 @@ const INTERNAL: [&str; 41] = [
     "time", "title", "type", "ver", "verify",
 ];
 
-/// Variables that cmd makes up, which may hold what they like.
-const MADE_UP: [&str; 4] = ["cd", "cmdcmdline", "__cd__", "__appdir__"];
+/// Variables that cmd computes, so that their text is unknown here.
+const COMPUTED: [&str; 4] = ["cd", "cmdcmdline", "__cd__", "__appdir__"];
 
-pub(crate) fn scan(text: &[u8], rules: &Rules<'_>, count: usize) -> Result<Scanned, Error> {
+pub(crate) fn scan(text: &[u8], rules: &Rules<'_>, count: usize) -> Result<ScannedLine, Error> {
     if text.iter().any(|byte| b"\r\n".contains(byte)) {
         return Err(Error::syntax(crate::shell::MORE_LINES));
     }
     let mut scanner = Scanner::new(text, rules, count);
     scanner.list()?;
-    scanner.judge_all()?;
-    let Scanner { seen, places, spans, tail, .. } = scanner;
-    Ok(Scanned { seen, places, spans, tail })
+    scanner.check_whole_line()?;
+    let Scanner { sites, contexts, spans, tail, .. } = scanner;
+    Ok(ScannedLine { sites, contexts, spans, tail })
 }
 
 struct Scanner<'a> {
@@ -81,25 +84,25 @@ struct Scanner<'a> {
     at: usize,
     rules: &'a Rules<'a>,
     count: usize,
-    seen: Vec<PlaceholderSite>,
-    places: Vec<Place>,
+    sites: Vec<PlaceholderSite>,
+    contexts: Vec<SiteContext>,
     spans: Vec<Range<usize>>,
     tail: Option<usize>,
-    /// How many parentheses are open.
+    /// The number of open parentheses.
     depth: usize,
-    /// A `%` that begins no variable came by.
-    lone: bool,
-    /// Some `%` came by.
-    percent: bool,
-    /// A variable of cmd's own making ends here.
-    made_up: Option<usize>,
+    /// The line contained a `%` that begins no variable.
+    stray_percent: bool,
+    /// The line contained a `%`.
+    has_percent: bool,
+    /// The index where the last computed variable ends.
+    computed_end: Option<usize>,
     piped: bool,
-    /// A value goes into a variable.
+    /// The line puts a value into a variable.
     stores: bool,
-    /// Something reads variables again.
-    again: bool,
-    /// A command with which no line of placeholders can be followed.
-    alien: Option<&'static str>,
+    /// A command of the line expands variables again.
+    rereads: bool,
+    /// A command that makes a line with placeholders unsafe.
+    unsupported: Option<&'static str>,
 }
 
 impl<'a> Scanner<'a> {
@@ -109,18 +112,18 @@ impl<'a> Scanner<'a> {
             at: 0,
             rules,
             count,
-            seen: Vec::new(),
-            places: Vec::new(),
+            sites: Vec::new(),
+            contexts: Vec::new(),
             spans: Vec::new(),
             tail: None,
             depth: 0,
-            lone: false,
-            percent: false,
-            made_up: None,
+            stray_percent: false,
+            has_percent: false,
+            computed_end: None,
             piped: false,
             stores: false,
-            again: false,
-            alien: None,
+            rereads: false,
+            unsupported: None,
         }
     }
 
@@ -138,22 +141,24 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Commands, and what joins them.
+    /// Reads commands, and the operators between them.
     fn list(&mut self) -> Result<(), Error> {
         loop {
-            if self.rules.lexicon.at(self.rest()).is_none() {
+            if self.rules.placeholders.placeholder_at(self.rest()).is_none() {
                 self.skip(b"@");
             }
             match self.peek() {
                 None => break,
-                Some(_) if self.rules.lexicon.at(self.rest()).is_some() => self.command()?,
+                Some(_) if self.rules.placeholders.placeholder_at(self.rest()).is_some() => self.command()?,
                 Some(b' ' | b'\t' | b',' | b';' | b'=') => self.at += 1,
                 Some(b'(') => {
-                    (self.depth, self.tail) = (self.depth + 1, None);
+                    self.depth += 1;
+                    self.tail = None;
                     self.at += 1;
                 }
                 Some(b')') if self.depth > 0 => {
-                    (self.depth, self.tail) = (self.depth - 1, None);
+                    self.depth -= 1;
+                    self.tail = None;
                     self.at += 1;
                 }
                 Some(b')') => return Err(Error::syntax("a `)` closes nothing")),
@@ -166,23 +171,25 @@ impl<'a> Scanner<'a> {
                 Some(_) => self.command()?,
             }
         }
-        match self.depth {
-            0 => Ok(()),
-            _ => Err(Error::syntax("a `(` is not closed")),
+        if self.depth > 0 {
+            return Err(Error::syntax("a `(` is not closed"));
         }
+        Ok(())
     }
 
     fn command(&mut self) -> Result<(), Error> {
-        let first = self.seen.len();
+        let first = self.sites.len();
         let mut words = Vec::new();
         let mut end = self.at;
         loop {
-            if self.rules.lexicon.at(self.rest()).is_none() {
-                // Between a command's name and its arguments these are blanks.
+            if self.rules.placeholders.placeholder_at(self.rest()).is_none() {
+                // Between the name of a command and its arguments, `,;=` separate like spaces.
                 self.skip(if words.len() <= 1 { b" \t,;=" } else { b" \t" });
             }
             match self.peek() {
-                Some(_) if self.rules.lexicon.at(self.rest()).is_some() => self.words(&mut words, true)?,
+                Some(_) if self.rules.placeholders.placeholder_at(self.rest()).is_some() => {
+                    self.words(&mut words, true)?
+                }
                 None | Some(b'&' | b'|') => break,
                 Some(b')') if self.depth > 0 => break,
                 Some(b'<' | b'>') => self.redirection()?,
@@ -190,22 +197,22 @@ impl<'a> Scanner<'a> {
             }
             end = self.at;
             match words.as_slice() {
-                [word] if word.text.eq_ignore_ascii_case(b"if") && word.gap.is_none() => {
+                [word] if word.text.eq_ignore_ascii_case(b"if") && word.first_expansion.is_none() => {
                     return self.condition(first);
                 }
-                [word] if word.text.eq_ignore_ascii_case(b"else") && word.gap.is_none() => {
+                [word] if word.text.eq_ignore_ascii_case(b"else") && word.first_expansion.is_none() => {
                     self.tail = None;
                     return Ok(());
                 }
-                [word, ..] => self.alien = self.alien.or(alien(word)),
+                [word, ..] => self.unsupported = self.unsupported.or(unsupported(word)),
                 [] => {}
             }
         }
-        self.tail = (!words.is_empty() && self.depth == 0 && self.alien.is_none()).then_some(end);
-        self.judge(&words, first)
+        self.tail = (!words.is_empty() && self.depth == 0 && self.unsupported.is_none()).then_some(end);
+        self.check_command(&words, first)
     }
 
-    /// What stands between `if` and its command.
+    /// Reads the condition between `if` and its command.
     fn condition(&mut self, first: usize) -> Result<(), Error> {
         self.tail = None;
         loop {
@@ -229,20 +236,21 @@ impl<'a> Scanner<'a> {
             }
             break;
         }
-        for place in &mut self.places[first..] {
-            place.program = false;
+        for context in &mut self.contexts[first..] {
+            context.follows_msvc_rules = false;
         }
         Ok(())
     }
 
-    /// One word of a condition. Only some versions of cmd take a parenthesis for a part of it.
+    /// Reads one word of a condition. Only some versions of cmd accept a parenthesis in it.
     fn operand(&mut self) -> Result<Word, Error> {
-        let before = self.seen.len();
+        let before = self.sites.len();
         self.skip(b" \t,;");
-        let (from, mut words) = (self.at, Vec::new());
+        let from = self.at;
+        let mut words = Vec::new();
         self.words(&mut words, false)?;
-        match Posix::alone(&words, self.seen.get(before), ALONE)? {
-            Some(word) if self.at > from && self.peek() != Some(b'(') => Ok(word.clone()),
+        match only_word(&words, self.sites.get(before), ALONE)? {
+            word if self.at > from && self.peek() != Some(b'(') => Ok(word.clone()),
             _ => Err(unfollowed_if()),
         }
     }
@@ -260,30 +268,34 @@ impl<'a> Scanner<'a> {
             };
         }
         self.skip(b" \t");
-        let (before, from) = (self.seen.len(), self.at);
+        let before = self.sites.len();
+        let from = self.at;
         let mut words = Vec::new();
         self.words(&mut words, true)?;
         if self.at == from {
             return Err(Error::syntax("a redirection has no target"));
         }
-        Posix::alone(&words, self.seen.get(before), ALONE)?;
-        for place in &mut self.places[before..] {
-            place.program = false;
+        only_word(&words, self.sites.get(before), ALONE)?;
+        for context in &mut self.contexts[before..] {
+            context.follows_msvc_rules = false;
         }
         Ok(())
     }
 
-    /// Reads one word of the template; with several arguments it may be several, with none no word.
-    /// `argument`: a `=` is a part of it.
+    /// Reads one word of the template. For several arguments it may become several words, for none
+    /// no word. With `argument`, `=` is part of the word.
     fn words(&mut self, words: &mut Vec<Word>, argument: bool) -> Result<(), Error> {
-        let (from, before) = (self.at, self.seen.len());
+        let from = self.at;
+        let before = self.sites.len();
         let count = if self.rules.repeat == Repeat::Context && self.count > 0 { 1 } else { self.count };
         let first = argument && words.is_empty();
-        let (mut word, mut literal, mut expanded) = (Word::default(), false, false);
+        let mut word = Word::default();
+        let mut literal = false;
+        let mut expanded = false;
         loop {
             if let Some(placeholder) = self.placeholder(Quote::Bare)? {
                 let count = if placeholder.repeats() { count } else { 1 };
-                word.values(placeholder, count, words);
+                word.add_values(placeholder, count, words);
                 literal |= count == 1;
                 continue;
             }
@@ -293,7 +305,7 @@ impl<'a> Scanner<'a> {
                 Some(b'=' | b',' | b';') if !argument || first => break,
                 Some(b'(') if !argument => break,
                 Some(b'<' | b'>') => {
-                    // The number of a handle is a part of the redirection.
+                    // The number of a handle belongs to the redirection.
                     if matches!(&self.text[from..self.at], [b'0'..=b'9']) {
                         return Ok(());
                     }
@@ -303,7 +315,7 @@ impl<'a> Scanner<'a> {
                 Some(b'^') => self.caret(&mut word)?,
                 Some(b'%') => {
                     let held = self.percent(&mut word)?;
-                    self.spread(&held, &mut word, words, argument)?;
+                    self.add_variable_text(&held, &mut word, words, argument)?;
                     expanded = true;
                     continue;
                 }
@@ -314,41 +326,46 @@ impl<'a> Scanner<'a> {
             }
             literal = true;
         }
-        let repeats = self.seen[before..].iter().any(|seen| seen.placeholder.repeats());
+        let repeats = self.sites[before..].iter().any(|site| site.placeholder.repeats());
         if repeats && self.rules.repeat == Repeat::Context {
             self.spans.push(from..self.at);
             if self.count > 1 {
-                words.extend(std::iter::repeat_n(word.among_several(), self.count));
+                words.extend(std::iter::repeat_n(word.into_one_of_several(), self.count));
                 return Ok(());
             }
         }
-        if literal || !word.text.is_empty() || word.gap.is_some() || (self.count != 0 && !expanded) {
+        if literal
+            || !word.text.is_empty()
+            || word.first_expansion.is_some()
+            || (self.count != 0 && !expanded)
+        {
             words.push(word);
         }
         Ok(())
     }
 
-    /// What a variable holds that stands outside of quotes.
-    fn spread(
+    /// Adds the text of a variable that is outside of quotes.
+    fn add_variable_text(
         &self,
         held: &[u8],
         word: &mut Word,
         words: &mut Vec<Word>,
         argument: bool,
     ) -> Result<(), Error> {
-        let begins = words.is_empty() && word.text.is_empty() && word.gap.is_none();
+        let is_first = words.is_empty() && word.text.is_empty() && word.first_expansion.is_none();
         let joins = |byte: &u8| b"&|<>".contains(byte) || (*byte == b')' && self.depth > 0);
         let front = held.iter().find(|byte| !b" \t,;=".contains(byte));
-        if held.iter().any(joins) || (begins && front.is_some_and(|byte| b"(@:".contains(byte))) {
+        if held.iter().any(joins) || (is_first && front.is_some_and(|byte| b"(@:".contains(byte))) {
             return Err(Error::refused(
-                "a variable outside of double quotes holds a sign that joins commands: write it as `\"%NAME%\"`",
+                "a variable outside of double quotes holds a sign that joins commands: write it as \
+                 `\"%NAME%\"`",
             ));
         }
         if !argument && held.iter().any(|byte| b" \t,;=()".contains(byte)) {
             return Err(unfollowed_if());
         }
         for &byte in held {
-            let empty = word.text.is_empty() && word.gap.is_none();
+            let empty = word.text.is_empty() && word.first_expansion.is_none();
             let at_name = words.is_empty() || (words.len() == 1 && empty);
             match byte {
                 b' ' | b'\t' if empty => {}
@@ -362,28 +379,30 @@ impl<'a> Scanner<'a> {
     }
 
     fn placeholder(&mut self, quote: Quote) -> Result<Option<Placeholder>, Error> {
-        let Some((placeholder, length)) = self.rules.lexicon.at(self.rest()) else { return Ok(None) };
-        if let Some(alien) = self.alien {
-            return Err(foreign(placeholder, alien));
+        let Some((placeholder, length)) = self.rules.placeholders.placeholder_at(self.rest()) else {
+            return Ok(None);
+        };
+        if let Some(unsupported) = self.unsupported {
+            return Err(in_unsupported_line(placeholder, unsupported));
         }
-        if self.lone {
+        if self.stray_percent {
             return Err(Error::refused(format!(
-                "a `%` stands before `{placeholder}`, where cmd looks for the name of a variable: write it behind the last \
-                 value, or give the command as several words"
+                "a `%` stands before `{placeholder}`, where cmd looks for the name of a variable: write it \
+                 behind the last value, or give the command as several words"
             )));
         }
-        if quote == Quote::Bare && self.made_up == Some(self.at) {
+        if quote == Quote::Bare && self.computed_end == Some(self.at) {
             return Err(ends_in_variable(placeholder));
         }
-        self.seen.push(PlaceholderSite { at: self.at, length, placeholder, quote });
-        self.places.push(Place { program: true, twice: false });
+        self.sites.push(PlaceholderSite { at: self.at, length, placeholder, quote });
+        self.contexts.push(SiteContext { follows_msvc_rules: true, expanded_twice: false });
         self.at += length;
         Ok(Some(placeholder))
     }
 
-    /// What stands between double quotes.
+    /// Reads text between double quotes.
     fn quotes(&mut self, word: &mut Word) -> Result<(), Error> {
-        if self.made_up == Some(self.at) {
+        if self.computed_end == Some(self.at) {
             return Err(Error::refused(
                 "a `\"` follows a variable, which may end in `^`: put a blank between them",
             ));
@@ -392,14 +411,14 @@ impl<'a> Scanner<'a> {
         self.at += 1;
         loop {
             if let Some(placeholder) = self.placeholder(Quote::Double)? {
-                word.value(placeholder);
+                word.add_value(placeholder);
                 continue;
             }
             match self.peek() {
                 None => {
-                    let place = String::from_utf8_lossy(&self.text[..from]).chars().count() + 1;
+                    let character = String::from_utf8_lossy(&self.text[..from]).chars().count() + 1;
                     return Err(Error::syntax(format!(
-                        "a double quote is opened at character {place} of the line and not closed"
+                        "a double quote is opened at character {character} of the line and not closed"
                     )));
                 }
                 Some(b'"') => {
@@ -418,7 +437,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// `^` takes the meaning of what follows; behind it quotes are no quotes.
+    /// Reads `^`, which quotes the next character. A quote after it is an ordinary character.
     fn caret(&mut self, word: &mut Word) -> Result<(), Error> {
         self.at += 1;
         match self.peek() {
@@ -426,7 +445,7 @@ impl<'a> Scanner<'a> {
             Some(b'%') => {
                 Err(Error::refused("a `^` stands before `%`, which it does not change: leave it out"))
             }
-            Some(_) if let Some((placeholder, _)) = self.rules.lexicon.at(self.rest()) => {
+            Some(_) if let Some((placeholder, _)) = self.rules.placeholders.placeholder_at(self.rest()) => {
                 Err(Error::refused(format!(
                     "`{placeholder}` follows a `^`: leave it out, or write `^^` for one before the value"
                 )))
@@ -439,12 +458,12 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A variable of the user's, or a lone `%`. Returns what it holds, as far as that is known;
-    /// what is not leaves a `%` in the word.
+    /// Reads a variable of the user, or a stray `%`. Returns the text of the variable if it is
+    /// known. Otherwise adds a `%` to the word.
     fn percent(&mut self, word: &mut Word) -> Result<Vec<u8>, Error> {
-        self.percent = true;
+        self.has_percent = true;
         let Some(name) = self.reference() else {
-            self.lone = true;
+            self.stray_percent = true;
             word.text.push(b'%');
             self.at += 1;
             return Ok(Vec::new());
@@ -453,7 +472,7 @@ impl<'a> Scanner<'a> {
             Some((base, _)) => (base, true),
             None => (name.as_str(), false),
         };
-        if base.get(..OURS.len()).is_some_and(|start| start.eq_ignore_ascii_case(OURS)) {
+        if base.get(..OWN_PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(OWN_PREFIX)) {
             return Err(Error::refused(format!(
                 "`%{name}%` would be minder's own variable: write `{{}}` or `{{1}}` for the value"
             )));
@@ -463,81 +482,82 @@ impl<'a> Scanner<'a> {
         let odd = |held: &Vec<u8>| held.iter().any(|byte| b"\"^\r\n".contains(byte));
         if lower == "cmdcmdline" || held.as_ref().is_some_and(odd) {
             return Err(Error::refused(format!(
-                "`%{name}%` holds a `\"` or a `^`, behind which quotes cannot be followed: write what it stands for"
+                "`%{name}%` holds a `\"` or a `^`, behind which quotes cannot be followed: write what it \
+                 stands for"
             )));
         }
         self.at += name.len() + 2;
-        let made_up = MADE_UP.contains(&lower.as_str());
+        let made_up = COMPUTED.contains(&lower.as_str());
         if made_up {
-            self.made_up = Some(self.at);
+            self.computed_end = Some(self.at);
         }
         match held {
-            // Its value is cmd, whatever its name.
+            // Its text is the path of cmd.
             _ if lower == "comspec" && !cut => Ok(b"%comspec%".to_vec()),
             Some(held) if !cut && !made_up => Ok(held),
             _ => {
-                word.expansion();
+                word.add_expansion();
                 word.text.push(b'%');
                 Ok(Vec::new())
             }
         }
     }
 
-    /// The name between two `%`, with what is to be done to what it holds, if cmd can read it in
-    /// one way only.
+    /// Returns the text between two `%`: a name, and a substitution after `:`. Returns `None` if
+    /// cmd could parse it in several ways.
     fn reference(&self) -> Option<String> {
         let rest = self.rest().get(1..)?;
         let end = rest.iter().position(|&byte| byte == b'%').filter(|end| *end > 0)?;
         let odd = |at: usize| {
             !(rest[at].is_ascii_alphanumeric() || b"_()#$.-+~:,=/\\ @{}[]'".contains(&rest[at]))
-                || self.rules.lexicon.at(&rest[at..]).is_some()
+                || self.rules.placeholders.placeholder_at(&rest[at..]).is_some()
         };
         if (0..end).any(odd) {
             return None;
         }
         let name = std::str::from_utf8(&rest[..end]).ok()?;
-        // Blanks and signs only where something is replaced.
+        // Spaces and other characters are allowed in the substitution only.
         let base = name.split(':').next().unwrap_or_default();
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_()#$.-+@{}[]'~".contains(&byte);
         (!base.is_empty() && base.bytes().all(plain)).then(|| name.to_owned())
     }
 
-    /// Judges a command by its name.
-    fn judge(&mut self, words: &[Word], first: usize) -> Result<(), Error> {
+    /// Checks a command by its name.
+    fn check_command(&mut self, words: &[Word], first: usize) -> Result<(), Error> {
         let Some(name) = words.first() else { return Ok(()) };
         let (lead, base) = names(name);
-        // `cmd/c{}` is one word.
-        let holder = || words.iter().find_map(|word| word.holds);
+        // Includes the first word, since `cmd/c{}` is one.
+        let holder = || words.iter().find_map(|word| word.placeholder);
         let is = |known: &str| lead == known || base == known;
         if lead == "if" || lead == "else" {
             return Err(unfollowed_if());
         }
         if let (true, Some(placeholder)) =
-            (name.dynamic && base.contains('%') && base != "%comspec%", holder())
+            (name.has_expansion && base.contains('%') && base != "%comspec%", holder())
         {
             return Err(Error::refused(format!(
-                "`{placeholder}` is an argument of a program whose name comes from a variable and is not known beforehand: \
-                 write the name"
+                "`{placeholder}` is an argument of a program whose name comes from a variable and is not \
+                 known beforehand: write the name"
             )));
         }
-        if let Some((known, why)) = AGAIN.iter().find(|(known, _)| is(known)) {
-            self.again = true;
+        if let Some((known, why)) = REREADERS.iter().find(|(known, _)| is(known)) {
+            self.rereads = true;
             if let Some(placeholder) = holder() {
                 return Err(Error::refused(format!("`{placeholder}` is an argument of `{known}`, {why}")));
             }
         }
         if let Some(shell) = SHELLS.iter().find(|shell| is(shell)) {
-            self.again = true;
+            self.rereads = true;
             if let Some(placeholder) = holder() {
                 return Err(program_text(placeholder, shell));
             }
         }
-        if let Some((shell, placeholder)) = behind(words) {
+        if let Some((shell, placeholder)) = shell_behind_program(words) {
             return Err(program_text(placeholder, shell));
         }
         if is("set") {
             let arithmetic = words.iter().any(|word| lower(word).contains("/a"));
-            match words.iter().find_map(|word| word.holds) {
+            match words.iter().find_map(|word| word.placeholder) {
                 Some(placeholder) if arithmetic => {
                     return Err(Error::refused(format!(
                         "`{placeholder}` stands in `set /a`, which evaluates the value: reckon in a program"
@@ -546,32 +566,32 @@ impl<'a> Scanner<'a> {
                 holds => self.stores |= holds.is_some(),
             }
         }
-        let internal = INTERNAL.contains(&lead.as_str());
-        if internal {
-            for place in &mut self.places[first..] {
-                place.program = false;
+        let is_internal = INTERNAL.contains(&lead.as_str());
+        if is_internal {
+            for context in &mut self.contexts[first..] {
+                context.follows_msvc_rules = false;
             }
             return Ok(());
         }
-        self.again |= eval_commands::check_programs(&slashed(words), false, true)?.expands;
+        self.rereads |= eval_commands::check_programs(&slashed(words), false, true)?.has_expansion;
         Ok(())
     }
 
-    /// Judges the line as a whole.
-    fn judge_all(&mut self) -> Result<(), Error> {
-        let Some(seen) = self.seen.first() else { return Ok(()) };
-        let placeholder = seen.placeholder;
-        if let Some(alien) = self.alien {
-            return Err(foreign(placeholder, alien));
+    /// Checks what depends on the whole line.
+    fn check_whole_line(&mut self) -> Result<(), Error> {
+        let Some(site) = self.sites.first() else { return Ok(()) };
+        let placeholder = site.placeholder;
+        if let Some(unsupported) = self.unsupported {
+            return Err(in_unsupported_line(placeholder, unsupported));
         }
-        if self.stores && (self.again || (self.piped && self.percent)) {
+        if self.stores && (self.rereads || (self.piped && self.has_percent)) {
             return Err(Error::refused(
-                "the line puts a value into a variable and also reads variables again (`call`, another shell, a pipe), where \
-                 the value would be code: write `{}` in place of the variable",
+                "the line puts a value into a variable and also reads variables again (`call`, another \
+                 shell, a pipe), where the value would be code: write `{}` in place of the variable",
             ));
         }
-        for place in &mut self.places {
-            place.twice = self.piped;
+        for context in &mut self.contexts {
+            context.expanded_twice = self.piped;
         }
         Ok(())
     }
@@ -579,45 +599,49 @@ impl<'a> Scanner<'a> {
 
 const ALONE: &str = "stands where the shell takes one word";
 
-/// Begins what no line with placeholders may hold.
-fn alien(first: &Word) -> Option<&'static str> {
+/// Returns the name of a command that no line with placeholders may contain.
+fn unsupported(first: &Word) -> Option<&'static str> {
     match names(first).0.as_str() {
         _ if first.text.starts_with(b":") => Some(":"),
-        lead => ["for", "rem", "setlocal", "goto"].into_iter().find(|alien| *alien == lead),
+        lead => ["for", "rem", "setlocal", "goto"].into_iter().find(|unsupported| *unsupported == lead),
     }
 }
 
-fn foreign(placeholder: Placeholder, alien: &str) -> Error {
-    let why = match alien {
+fn in_unsupported_line(placeholder: Placeholder, unsupported: &str) -> Error {
+    let why = match unsupported {
         "for" => {
-            "reads what is in it again, and takes `%` in values for its own: give its items to the run as arguments"
+            "reads what is in it again, and takes `%` in values for its own: give its items to the run as \
+             arguments"
         }
         "setlocal" => "may change what `!` means: leave it out",
         _ => "begins what is no command: leave it out",
     };
-    Error::refused(format!("`{placeholder}` stands in a line with `{alien}`, which {why}"))
+    Error::refused(format!("`{placeholder}` stands in a line with `{unsupported}`, which {why}"))
 }
 
 fn unfollowed_if() -> Error {
     Error::syntax(
-        "an `if` cannot be followed: write `if exist FILE`, `if A==B` or `if not …`, with a blank behind `if`",
+        "an `if` cannot be followed: write `if exist FILE`, `if A==B` or `if not …`, with a blank behind \
+         `if`",
     )
 }
 
 fn program_text(placeholder: Placeholder, shell: &str) -> Error {
     Error::refused(format!(
-        "`{placeholder}` is part of the program text of `{shell}`, which runs it as code: give the command as several words"
+        "`{placeholder}` is part of the program text of `{shell}`, which runs it as code: give the command \
+         as several words"
     ))
 }
 
-/// A shell behind a program that may run it, with a placeholder in its command.
-fn behind(words: &[Word]) -> Option<(&'static str, Placeholder)> {
+/// Returns a shell that is an argument of another program, which may run it, and the placeholder in
+/// its command.
+fn shell_behind_program(words: &[Word]) -> Option<(&'static str, Placeholder)> {
     words.windows(2).enumerate().skip(1).find_map(|(at, pair)| {
         let base = names(&pair[0]).1;
         let shell = SHELLS.iter().find(|shell| **shell == base)?;
         let flag = lower(&pair[1]);
         let runs = ["/c", "/k", "/r", "-c", "-e"].iter().any(|start| flag.starts_with(start));
-        let placeholder = words[at + 1..].iter().find_map(|word| word.holds);
+        let placeholder = words[at + 1..].iter().find_map(|word| word.placeholder);
         Some((*shell, placeholder.filter(|_| runs)?))
     })
 }
@@ -628,13 +652,15 @@ fn ends_in_variable(placeholder: Placeholder) -> Error {
     ))
 }
 
-/// How a command's name begins, as cmd looks for its own commands, and the name of a program: both
-/// in small letters.
+/// Returns the name that cmd looks up among its internal commands, and the name of a program. Both
+/// are in lower case.
 fn names(first: &Word) -> (String, String) {
     let text = lower(first);
-    // What is known behind a variable counts, too.
-    let gap = first.gap.filter(|gap| !first.dynamic && text.is_char_boundary(*gap));
-    let known = &text[..gap.unwrap_or(text.len())];
+    // The text after a variable counts, too.
+    let first_expansion = first
+        .first_expansion
+        .filter(|first_expansion| !first.has_expansion && text.is_char_boundary(*first_expansion));
+    let known = &text[..first_expansion.unwrap_or(text.len())];
     let base = known.rsplit(['\\', '/', ':']).next().unwrap_or(known);
     let base = [".exe", ".com"].iter().find_map(|end| base.strip_suffix(end)).unwrap_or(base).to_owned();
     // `cd\`, `dir/w`, `echo.`, `cmd/c`; but `echo.exe` is a program.
@@ -649,11 +675,13 @@ fn names(first: &Word) -> (String, String) {
     (lead, base)
 }
 
-/// The words as those of other systems are written, so that programs are known by their names.
+/// Returns the words with slashes for backslashes, so that the table of programs applies.
 fn slashed(words: &[Word]) -> Vec<Word> {
     let mut words = words.to_vec();
     for word in &mut words {
-        word.text.iter_mut().filter(|byte| **byte == b'\\').for_each(|byte| *byte = b'/');
+        for byte in word.text.iter_mut().filter(|byte| **byte == b'\\') {
+            *byte = b'/';
+        }
     }
     if let Some(first) = words.first_mut() {
         first.text.make_ascii_lowercase();

@@ -1,14 +1,13 @@
-//! The shell form for shells that take values from their environment: a line that refers to
-//! variables, and the variables.
+//! A line for cmd.exe or PowerShell: the line refers to environment variables, and the values are
+//! in those.
 //!
-//! The line depends on the template, on the number of values and on which of them are empty:
-//! Windows has no variable that is empty ("SetEnvironmentVariable", learn.microsoft.com: an empty
-//! one of cmd's is one that is not there), so nothing is written for those. What the others are is
-//! never in it.
+//! The line depends on the template, on the number of values, and on which values are empty. It
+//! never contains a value. An empty value has no variable, since Windows has no empty environment
+//! variables: setting one to the empty string removes it ("SetEnvironmentVariable",
+//! learn.microsoft.com).
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::checks::CheckCache;
@@ -18,156 +17,162 @@ use crate::job::{Invocation, Job};
 use crate::options::{Options, Repeat};
 use crate::placeholder::expression::{Placeholder, Source};
 use crate::placeholder::set::PlaceholderSet;
-use crate::posix::line::nowhere;
-use crate::posix::scan::{PlaceholderSite, Quote};
+use crate::placeholder::site::Quote;
 use crate::shell::{CMD_LINE_MAX, Dialect, Shell, quoted, too_long, units};
 use crate::size::{CommandLength, Size};
-use crate::template_line::{Part, TemplateLine};
+use crate::template_line::{LineFragment, TemplateLine};
+use crate::windows::scanned_line::{ScannedLine, SiteContext};
 use crate::windows::{cmd, powershell};
 use minder_os::encoding::os_str_from_encoded;
 
-/// A line and what it is started with.
+/// A line for a Windows shell, and that shell.
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
     shell: Shell,
-    written: TemplateLine,
-    places: Vec<Place>,
-    lexicon: Arc<PlaceholderSet>,
+    template: TemplateLine,
+    /// One for each site of `template`.
+    contexts: Vec<SiteContext>,
+    placeholders: Arc<PlaceholderSet>,
     repeat: Repeat,
     lenient: bool,
     checks: CheckCache,
 }
 
-/// What is to be known of a place beside its quotes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// A program takes the word, by the rules of the MSVC runtime: backslashes before a quote are
-    /// doubled.
-    pub(crate) program: bool,
-    /// Variables are expanded once more there.
-    pub(crate) twice: bool,
-}
-
-/// What a look at a line gives.
-#[derive(Debug)]
-pub(crate) struct Scanned {
-    pub(crate) seen: Vec<PlaceholderSite>,
-    pub(crate) places: Vec<Place>,
-    /// See [`TemplateLine`].
-    pub(crate) spans: Vec<Range<usize>>,
-    /// Where a further word of the last command belongs, if the line ends in a simple command.
-    pub(crate) tail: Option<usize>,
-}
-
-/// A part of a line for a job.
-enum Bit<'a> {
+/// A part of the line of one job.
+enum Fragment<'a> {
     Text(Cow<'a, [u8]>),
-    Value { place: Place, quote: Quote, from: (Placeholder, usize), value: OsString, doubled: usize },
+    Value(ValueFragment),
 }
 
-/// Our variables are this and a number from 1.
+/// A value that the line refers to.
+struct ValueFragment {
+    context: SiteContext,
+    quote: Quote,
+    /// The placeholder, and the index of its argument.
+    origin: (Placeholder, usize),
+    value: OsString,
+    /// The number of backslashes that are appended to the value.
+    extra_backslashes: usize,
+}
+
+/// The variables have this name and a number, counted from 1.
 const NAME: &str = "MINDER_V";
 
-/// The longest way of writing a variable in the line, quotes and a blank with it:
+/// The maximum length of a reference to a variable, with quotes and a space:
 /// `"${env:MINDER_V1234567}" `.
 const REFERENCE_MAX: usize = 26;
 
 impl Line {
     pub(crate) fn parse(line: &OsStr, options: &Options, shell: Shell) -> Result<Line, Error> {
         let mut text = line.as_encoded_bytes().to_vec();
-        let (lexicon, repeat) = (Arc::new(options.lexicon.clone()), options.repeat);
-        let mut scanned = scan(shell.dialect, &text, &lexicon, repeat, 1)?;
-        if scanned.seen.is_empty() && options.append {
-            let at = scanned.tail.ok_or_else(nowhere)?;
-            let value = [b" ", options.lexicon.value().1].concat();
+        let placeholders = Arc::new(options.placeholders.clone());
+        let repeat = options.repeat;
+        let mut scanned = scan(shell.dialect, &text, &placeholders, repeat, 1)?;
+        if scanned.sites.is_empty() && options.append {
+            let at = scanned.tail.ok_or_else(Error::no_last_command)?;
+            let value = [b" ", options.placeholders.value().1].concat();
             text.splice(at..at, value);
-            scanned = scan(shell.dialect, &text, &lexicon, repeat, 1)?;
+            scanned = scan(shell.dialect, &text, &placeholders, repeat, 1)?;
         }
-        let Scanned { seen, places, spans, .. } = scanned;
-        let (written, lenient) = (TemplateLine { text, seen, spans }, options.missing_is_empty);
-        Ok(Line { shell, written, places, lexicon, repeat, lenient, checks: CheckCache::default() })
+        let ScannedLine { sites, contexts, spans, .. } = scanned;
+        Ok(Line {
+            shell,
+            template: TemplateLine { text, sites, spans },
+            contexts,
+            placeholders,
+            repeat,
+            lenient: options.missing_is_empty,
+            checks: CheckCache::default(),
+        })
     }
 
     pub(crate) fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
-        self.written.placeholders()
+        self.template.placeholders()
     }
 
     pub(crate) fn invocation(&self, job: &Job<'_>) -> Result<Invocation, Error> {
-        let look = |count| scan(self.shell.dialect, &self.written.text, &self.lexicon, self.repeat, count);
-        self.checks.of(job.columns.len(), |count| look(count).map(drop))?;
-        let mut bits = self.bits(job)?;
+        let check = |count| {
+            scan(self.shell.dialect, &self.template.text, &self.placeholders, self.repeat, count).map(drop)
+        };
+        self.checks.of(job.columns.len(), check)?;
+        let mut fragments = self.fragments(job)?;
         if self.shell.dialect == Dialect::Cmd {
-            double_backslashes(&mut bits);
+            double_backslashes(&mut fragments);
         }
-        let (line, variables) = self.render(bits)?;
-        let mut call = Invocation { words: self.shell.head(), tail: None, variables };
-        match self.shell.dialect {
-            Dialect::Cmd => {
-                self.fits(&line, &call.variables)?;
-                call.tail = Some(quoted(&line));
-            }
-            _ => call.words.push(line),
+        let (line, variables) = self.render(fragments)?;
+        let mut invocation = Invocation { argv: self.shell.head(), raw_tail: None, variables };
+        if self.shell.dialect == Dialect::Cmd {
+            check_length(&line, &invocation.variables)?;
+            invocation.raw_tail = Some(quoted(&line));
+        } else {
+            invocation.argv.push(line);
         }
-        Ok(call)
+        Ok(invocation)
     }
 
-    /// The parts of the line, with the values that stand between them.
-    fn bits(&self, job: &Job<'_>) -> Result<Vec<Bit<'_>>, Error> {
-        let mut bits = Vec::new();
+    /// Returns the fragments of the line for a job.
+    fn fragments(&self, job: &Job<'_>) -> Result<Vec<Fragment<'_>>, Error> {
+        let mut fragments = Vec::new();
         let mut failed = None;
         let count = job.columns.len();
-        self.written.walk(count, &mut |part| match part {
-            Part::Text(text) => bits.push(Bit::Text(text.into())),
-            Part::Value(seen, at, arguments) => {
-                let (place, quote) = (self.places[at], seen.quote);
-                if arguments.is_empty() && quote == Quote::Bare && !self.written.is_word(seen) {
-                    bits.push(Bit::Text(self.empty().into()));
+        self.template.walk(count, &mut |part| match part {
+            LineFragment::Text(text) => fragments.push(Fragment::Text(text.into())),
+            LineFragment::Value(site, at, arguments) => {
+                let quote = site.quote;
+                if arguments.is_empty() && quote == Quote::Bare && !self.template.is_word(site) {
+                    fragments.push(Fragment::Text(self.empty().into()));
                 }
                 for (i, nth) in arguments.enumerate() {
                     if i > 0 {
-                        bits.push(Bit::Text(b" ".into()));
+                        fragments.push(Fragment::Text(b" ".into()));
                     }
                     let mut value = OsString::new();
-                    if let Err(error) = seen.placeholder.push(job, nth, self.lenient, &mut value) {
+                    if let Err(error) = site.placeholder.push(job, nth, self.lenient, &mut value) {
                         failed.get_or_insert(error);
                     }
-                    bits.push(Bit::Value { place, quote, from: (seen.placeholder, nth), value, doubled: 0 });
+                    fragments.push(Fragment::Value(ValueFragment {
+                        context: self.contexts[at],
+                        quote,
+                        origin: (site.placeholder, nth),
+                        value,
+                        extra_backslashes: 0,
+                    }));
                 }
             }
         });
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(bits),
-        }
+        failed.map_or(Ok(fragments), Err)
     }
 
-    /// An argument without any character.
+    /// Returns an empty argument as it is written in the line.
     fn empty(&self) -> &'static [u8] {
         if self.shell.dialect == Dialect::Cmd { b"\"\"" } else { b"''" }
     }
 
-    /// The line, and the variables that it refers to. Nothing of a value gets into the line.
-    fn render(&self, bits: Vec<Bit<'_>>) -> Result<(OsString, Vec<(String, OsString)>), Error> {
-        let mut line = Vec::with_capacity(self.written.text.len() + 16);
+    /// Returns the line and the variables that it refers to. The line contains no value.
+    fn render(&self, fragments: Vec<Fragment<'_>>) -> Result<(OsString, Vec<(String, OsString)>), Error> {
+        let mut line = Vec::with_capacity(self.template.text.len() + 16);
         let mut variables = Vec::new();
         let mut known: Vec<((Placeholder, usize), usize)> = Vec::new();
-        for bit in bits {
-            let Bit::Value { place, quote, from, mut value, doubled } = bit else {
-                if let Bit::Text(text) = bit {
+        for fragment in fragments {
+            let value = match fragment {
+                Fragment::Text(text) => {
                     line.extend_from_slice(&text);
+                    continue;
                 }
-                continue;
+                Fragment::Value(value) => value,
             };
-            self.check(&value, place)?;
+            let ValueFragment { context, quote, origin, mut value, extra_backslashes } = value;
+            self.check(&value, context)?;
             if value.is_empty() {
                 line.extend_from_slice(if quote == Quote::Bare { self.empty() } else { b"" });
                 continue;
             }
-            let number = match known.iter().position(|other| *other == (from, doubled)) {
-                Some(place) => place + 1,
+            let key = (origin, extra_backslashes);
+            let number = match known.iter().position(|other| *other == key) {
+                Some(index) => index + 1,
                 None => {
-                    known.push((from, doubled));
-                    value.push("\\".repeat(doubled));
+                    known.push(key);
+                    value.push("\\".repeat(extra_backslashes));
                     variables.push((format!("{NAME}{}", known.len()), value));
                     known.len()
                 }
@@ -183,8 +188,8 @@ impl Line {
         Ok((os_str_from_encoded(&line).into_owned(), variables))
     }
 
-    /// Refuses a value that this shell cannot be handed at this place.
-    fn check(&self, value: &OsStr, place: Place) -> Result<(), Error> {
+    /// Refuses a value that this shell cannot receive at such a site.
+    fn check(&self, value: &OsStr, context: SiteContext) -> Result<(), Error> {
         let bytes = value.as_encoded_bytes();
         let fail = |why: &str| {
             let mut shown = String::new();
@@ -194,80 +199,58 @@ impl Line {
         if self.shell.dialect == Dialect::Cmd {
             if bytes.contains(&b'"') {
                 return fail(
-                    "holds a quotation mark, which ends the quotes around it for cmd: give the command as several words, or use `--shell pwsh`",
+                    "holds a quotation mark, which ends the quotes around it for cmd: give the command as \
+                     several words, or use `--shell pwsh`",
                 );
             }
             if bytes.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
                 return fail(
-                    "holds a line end or another control character, which no line for cmd can: give the command as several words, or use `--shell pwsh`",
+                    "holds a line end or another control character, which no line for cmd can: give the \
+                     command as several words, or use `--shell pwsh`",
                 );
             }
-            if place.twice && bytes.contains(&b'%') {
+            if context.expanded_twice && bytes.contains(&b'%') {
                 return fail(
-                    "holds a `%`, and beside a pipe cmd may take it for a variable: give the command as several words, or use `--shell pwsh`",
+                    "holds a `%`, and beside a pipe cmd may take it for a variable: give the command as \
+                     several words, or use `--shell pwsh`",
                 );
             }
         }
-        // Windows PowerShell hands such words to programs without quoting what is in them; version 7.3 and
-        // newer do.
-        let open = bytes.contains(&b'"') || (bytes.contains(&b' ') && bytes.ends_with(b"\\"));
-        if self.shell.name == "powershell" && open {
+        // Windows PowerShell passes such arguments to programs without quoting them. PowerShell 7.3 and
+        // newer quote them.
+        let is_passed_unquoted = bytes.contains(&b'"') || (bytes.contains(&b' ') && bytes.ends_with(b"\\"));
+        if self.shell.name == "powershell" && is_passed_unquoted {
             return fail(
-                "holds a quotation mark, or a blank and a backslash at its end, which powershell does not hand to programs as they are: use `--shell pwsh`",
+                "holds a quotation mark, or a blank and a backslash at its end, which powershell does not \
+                 hand to programs as they are: use `--shell pwsh`",
             );
         }
         Ok(())
     }
 
-    /// Refuses a line that is too long for cmd, as it is or with all that it refers to.
-    fn fits(&self, line: &OsStr, variables: &[(String, OsString)]) -> Result<(), Error> {
-        let short = units(line.as_encoded_bytes());
-        let mut long = 0;
-        let mut rest = line.as_encoded_bytes();
-        while let Some(at) = rest.iter().position(|byte| *byte == b'%') {
-            let name = &rest[at + 1..];
-            let end = name.iter().position(|byte| *byte == b'%');
-            let held = end.and_then(|end| held(&name[..end], variables));
-            match (end, held) {
-                (Some(end), Some(held)) => {
-                    long += units(&rest[..at]) + held;
-                    rest = &name[end + 1..];
-                }
-                _ => {
-                    long += units(&rest[..=at]);
-                    rest = name;
-                }
-            }
-        }
-        match short.max(long + units(rest)) {
-            units if units > CMD_LINE_MAX => Err(Error::new(ErrorKind::Value, too_long(units))),
-            _ => Ok(()),
-        }
-    }
-
-    /// How many arguments the line can refer to.
+    /// Returns the number of arguments that the line can refer to.
     pub(crate) fn arguments_max(&self) -> usize {
-        let repeats = self.written.placeholders().any(Placeholder::repeats);
+        let repeats = self.template.placeholders().any(Placeholder::repeats);
         if self.shell.dialect != Dialect::Cmd || !repeats {
             return usize::MAX;
         }
-        let CommandLength { once, times, each } = self.written.lengths();
+        let CommandLength { once, times, each } = self.template.lengths();
         (CMD_LINE_MAX.saturating_sub(once) / (times * REFERENCE_MAX + each)).max(1)
     }
 
-    /// How many bytes the line may have with its values.
+    /// Returns the maximum length of the line with its values, if the shell limits it.
     pub(crate) fn bytes_max(&self) -> Option<usize> {
         self.shell.bytes_max()
     }
 
-    /// The words before the line.
+    /// Returns the arguments before the line.
     pub(crate) fn head(&self) -> Vec<OsString> {
         self.shell.head()
     }
 
     /// See [`crate::template::Template::lengths`].
     pub(crate) fn lengths(&self) -> CommandLength {
-        let mut lengths = self.written.lengths();
+        let mut lengths = self.template.lengths();
         if self.shell.dialect == Dialect::Cmd {
             // The quotes around each value.
             lengths.each += 2 * lengths.times;
@@ -277,16 +260,16 @@ impl Line {
 
     pub(crate) fn display(&self, job: &Job<'_>) -> String {
         let mut out = String::new();
-        let Ok(bits) = self.bits(job) else {
-            display::text(&self.written.text, &mut out);
+        let Ok(fragments) = self.fragments(job) else {
+            display::text(&self.template.text, &mut out);
             return out;
         };
         let plain =
             |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./\\:+".contains(byte) || !byte.is_ascii();
-        for bit in bits {
-            match bit {
-                Bit::Text(text) => display::text(&text, &mut out),
-                Bit::Value { value, quote, .. } => {
+        for fragment in fragments {
+            match fragment {
+                Fragment::Text(text) => display::text(&text, &mut out),
+                Fragment::Value(ValueFragment { value, quote, .. }) => {
                     let bytes = value.as_encoded_bytes();
                     let quotes = quote == Quote::Bare && (bytes.is_empty() || !bytes.iter().all(plain));
                     let mark = match self.shell.dialect {
@@ -308,35 +291,64 @@ impl Line {
 
     /// See [`crate::size::Size`].
     pub(crate) fn measure(&self, argument: Option<(usize, &OsStr)>, size: &mut Size) {
-        for seen in &self.written.seen {
-            seen.placeholder.measure(argument, false, Source::Each, size);
+        for site in &self.template.sites {
+            site.placeholder.measure(argument, false, Source::Each, size);
         }
         if argument.is_some() {
             return;
         }
-        size.once += self.shell.head().iter().map(|word| word.len() + 1).sum::<usize>();
-        self.written.measure(REFERENCE_MAX, size);
+        size.once += self.shell.head().iter().map(|argument| argument.len() + 1).sum::<usize>();
+        self.template.measure(REFERENCE_MAX, size);
     }
 }
 
 fn scan(
     dialect: Dialect,
     text: &[u8],
-    lexicon: &PlaceholderSet,
+    placeholders: &PlaceholderSet,
     repeat: Repeat,
     count: usize,
-) -> Result<Scanned, Error> {
+) -> Result<ScannedLine, Error> {
     match dialect {
         Dialect::Cmd => {
-            let rules = cmd::Rules { lexicon, repeat, variable: &|name| std::env::var_os(name) };
+            let rules = cmd::Rules { placeholders, repeat, variable: &|name| std::env::var_os(name) };
             cmd::scan(text, &rules, count)
         }
-        _ => powershell::scan(text, lexicon, repeat, count),
+        _ => powershell::scan(text, placeholders, repeat, count),
     }
 }
 
-/// How many units a variable holds, if it is there. One of which a part is taken counts whole.
-fn held(name: &[u8], variables: &[(String, OsString)]) -> Option<usize> {
+/// Refuses a line that is too long for cmd, before or after cmd expands its variables.
+fn check_length(line: &OsStr, variables: &[(String, OsString)]) -> Result<(), Error> {
+    let unexpanded = units(line.as_encoded_bytes());
+    let mut expanded = 0;
+    let mut rest = line.as_encoded_bytes();
+    while let Some(at) = rest.iter().position(|byte| *byte == b'%') {
+        let name = &rest[at + 1..];
+        let end = name.iter().position(|byte| *byte == b'%');
+        let length = end.and_then(|end| variable_len(&name[..end], variables));
+        match (end, length) {
+            (Some(end), Some(length)) => {
+                expanded += units(&rest[..at]) + length;
+                rest = &name[end + 1..];
+            }
+            _ => {
+                expanded += units(&rest[..=at]);
+                rest = name;
+            }
+        }
+    }
+    expanded += units(rest);
+    let longest = unexpanded.max(expanded);
+    if longest > CMD_LINE_MAX {
+        return Err(Error::new(ErrorKind::Value, too_long(longest)));
+    }
+    Ok(())
+}
+
+/// Returns the length of a variable in UTF-16 units, if it exists. `%NAME:~0,1%` counts as the
+/// whole variable.
+fn variable_len(name: &[u8], variables: &[(String, OsString)]) -> Option<usize> {
     let name = std::str::from_utf8(name).ok()?;
     if let Some((_, value)) = variables.iter().find(|(ours, _)| ours == name) {
         return Some(units(value.as_encoded_bytes()));
@@ -345,33 +357,37 @@ fn held(name: &[u8], variables: &[(String, OsString)]) -> Option<usize> {
     Some(units(std::env::var_os(base)?.as_encoded_bytes()))
 }
 
-/// Doubles the backslashes right before a quote that ends a word for a program: its runtime takes
-/// two for one there, and one for the quote itself. Where a value is empty, those of the value or
-/// text before it stand there.
-fn double_backslashes(bits: &mut [Bit<'_>]) {
+/// Doubles the backslashes directly before a quote that ends an argument of a program. The MSVC
+/// runtime reads two of them as one there, and a single one as part of `\"`. If the value before
+/// the quote is empty, the backslashes of the value or text before that one are doubled.
+fn double_backslashes(fragments: &mut [Fragment<'_>]) {
     let trailing = |bytes: &[u8]| bytes.iter().rev().take_while(|byte| **byte == b'\\').count();
-    // Behind what was looked at so far comes a quote, with nothing else before it.
+    // The loop runs backwards. The next thing after the current fragment is a quote.
     let mut before_quote = false;
-    // Whether that is so for want of a value only.
-    let mut by_empty = false;
-    for bit in bits.iter_mut().rev() {
-        match bit {
-            Bit::Text(text) if before_quote && by_empty && text.iter().all(|byte| *byte == b'\\') => {
-                *text = Cow::Owned(text.repeat(2));
-            }
-            Bit::Text(text) => {
-                (before_quote, by_empty) = (text.first() == Some(&b'"'), false);
-            }
-            Bit::Value { place, quote, value, doubled, .. } => {
-                let bytes = value.as_encoded_bytes();
-                let ends = *quote == Quote::Bare || before_quote;
-                let count = trailing(bytes);
-                if ends && place.program {
-                    *doubled = count;
+    // It is, because the value between them is empty or consists of backslashes.
+    let mut after_empty_value = false;
+    for fragment in fragments.iter_mut().rev() {
+        match fragment {
+            Fragment::Text(text) => {
+                if before_quote && after_empty_value && text.iter().all(|byte| *byte == b'\\') {
+                    *text = Cow::Owned(text.repeat(2));
+                } else {
+                    before_quote = text.first() == Some(&b'"');
+                    after_empty_value = false;
                 }
-                let all = count == bytes.len();
-                before_quote = ends && place.program && all && *quote == Quote::Double;
-                by_empty = before_quote;
+            }
+            Fragment::Value(ValueFragment { context, quote, value, extra_backslashes, .. }) => {
+                let bytes = value.as_encoded_bytes();
+                let ends_argument = *quote == Quote::Bare || before_quote;
+                let count = trailing(bytes);
+                if ends_argument && context.follows_msvc_rules {
+                    *extra_backslashes = count;
+                }
+                before_quote = ends_argument
+                    && context.follows_msvc_rules
+                    && count == bytes.len()
+                    && *quote == Quote::Double;
+                after_empty_value = before_quote;
             }
         }
     }

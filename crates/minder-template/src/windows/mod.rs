@@ -1,5 +1,6 @@
-//! Lines for cmd.exe and PowerShell: values enter them as environment variables.
+//! Lines for cmd.exe and PowerShell. The values are environment variables.
 
 pub(crate) mod cmd;
 pub(crate) mod env_vars;
 pub(crate) mod powershell;
+pub(crate) mod scanned_line;

@@ -1,25 +1,26 @@
-//! The scanner of lines for PowerShell (`pwsh`, and `powershell` of Windows): which quotes a place
-//! stands in.
+//! The scanner of lines for PowerShell (`pwsh`, and `powershell` of Windows): the quotes around
+//! each site.
 //!
-//! A value stands in the line as `$env:MINDER_V1`, in double quotes as `${env:MINDER_V1}`. A
-//! variable is a value wherever it stands; what it holds is neither split nor read again
+//! A value is in the line as `$env:MINDER_V1`, in double quotes as `${env:MINDER_V1}`. PowerShell
+//! reads a variable as a value everywhere: it neither splits the text nor parses it again
 //! ("about_Parsing", "about_Quoting_Rules", "about_Environment_Variables", learn.microsoft.com).
-//! Refused is what would not be a variable there, and the commands that read text as code. This
-//! follows the documentation and was never run: the machines that test minder have no PowerShell.
+//! The scanner refuses sites that are not parsed as a variable, and commands that read text as
+//! code. This follows the documentation and was never run: the machines that test minder do not
+//! have PowerShell.
 //!
-//! A value that is no text (bytes that are no UTF-8, on Unix) is not handed over exactly: .NET
-//! reads the environment as text.
+//! On Unix, a value that is not UTF-8 is not passed unchanged: .NET decodes the environment as
+//! text.
 
 use crate::error::Error;
 use crate::eval_commands;
-use crate::eval_commands::Word;
 use crate::options::Repeat;
 use crate::placeholder::expression::Placeholder;
 use crate::placeholder::set::PlaceholderSet;
-use crate::posix::scan::{PlaceholderSite, Quote};
-use crate::windows::env_vars::{Place, Scanned};
+use crate::placeholder::site::{PlaceholderSite, Quote};
+use crate::windows::scanned_line::{ScannedLine, SiteContext};
+use crate::word::Word;
 
-/// Commands, and parts of words, that read text as code.
+/// Commands that read text as code.
 const CODE: [&str; 17] = [
     "invoke-expression",
     "iex",
@@ -39,16 +40,17 @@ const CODE: [&str; 17] = [
     "new-pssession",
     "enter-pssession",
 ];
+/// Parts of words that read text as code.
 const CODE_PARTS: [&str; 6] =
     ["[scriptblock]", ".invoke(", ".invokescript(", "expandstring(", "newscriptblock(", "executioncontext"];
 
 pub(crate) fn scan(
     text: &[u8],
-    lexicon: &PlaceholderSet,
+    placeholders: &PlaceholderSet,
     repeat: Repeat,
     count: usize,
-) -> Result<Scanned, Error> {
-    // The marks of books are quotes to PowerShell, too.
+) -> Result<ScannedLine, Error> {
+    // PowerShell accepts typographic quotation marks as quotes.
     let marks = "\u{2018}\u{2019}\u{201a}\u{201b}\u{201c}\u{201d}\u{201e}";
     if String::from_utf8_lossy(text).contains(|letter| marks.contains(letter)) {
         return Err(Error::refused("curly quotes are quotes to PowerShell: write `\"` or `'`"));
@@ -56,37 +58,38 @@ pub(crate) fn scan(
     let mut scanner = Scanner {
         text,
         at: 0,
-        lexicon,
+        placeholders,
         repeat,
         count,
-        seen: Vec::new(),
+        sites: Vec::new(),
         open: Vec::new(),
         words: Vec::new(),
         tail: None,
         code: None,
     };
     scanner.line()?;
-    let places = vec![Place { program: false, twice: false }; scanner.seen.len()];
-    if let (Some(code), Some(seen)) = (scanner.code, scanner.seen.first()) {
+    let contexts =
+        vec![SiteContext { follows_msvc_rules: false, expanded_twice: false }; scanner.sites.len()];
+    if let (Some(code), Some(site)) = (scanner.code, scanner.sites.first()) {
         return Err(Error::refused(format!(
-            "`{}` stands in a line with `{code}`, which runs text as code: leave it out, or put it into a script that takes \
-             parameters",
-            seen.placeholder
+            "`{}` stands in a line with `{code}`, which runs text as code: leave it out, or put it into a \
+             script that takes parameters",
+            site.placeholder
         )));
     }
-    Ok(Scanned { seen: scanner.seen, places, spans: Vec::new(), tail: scanner.tail })
+    Ok(ScannedLine { sites: scanner.sites, contexts, spans: Vec::new(), tail: scanner.tail })
 }
 
 struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
-    lexicon: &'a PlaceholderSet,
+    placeholders: &'a PlaceholderSet,
     repeat: Repeat,
     count: usize,
-    seen: Vec<PlaceholderSite>,
-    /// What is open: `(`, `{`, and `$` for `$(` and `@(`.
+    sites: Vec<PlaceholderSite>,
+    /// The open brackets: `(`, `{`, and `$` for `$(` and `@(`.
     open: Vec<u8>,
-    /// The words of the statement so far.
+    /// The words of the current statement.
     words: Vec<Word>,
     tail: Option<usize>,
     code: Option<String>,
@@ -98,7 +101,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn placeholder(&self) -> Option<(Placeholder, usize)> {
-        self.lexicon.at(&self.text[self.at..])
+        self.placeholders.placeholder_at(&self.text[self.at..])
     }
 
     fn line(&mut self) -> Result<(), Error> {
@@ -111,20 +114,20 @@ impl<'a> Scanner<'a> {
                 None => break,
                 Some(b' ' | b'\t') => self.at += 1,
                 Some(b'\n' | b'\r' | b';' | b'|' | b'&') => {
-                    let call =
+                    let is_call =
                         self.peek(0) == Some(b'&') && self.peek(1) != Some(b'&') && self.words.is_empty();
                     self.statement()?;
                     self.at += if self.peek(1) == self.peek(0) { 2 } else { 1 };
-                    if call {
-                        self.called()?;
+                    if is_call {
+                        self.check_callee()?;
                     }
                 }
                 Some(b'.') if self.words.is_empty() && matches!(self.peek(1), Some(b' ' | b'\t')) => {
                     self.at += 1;
-                    self.called()?;
+                    self.check_callee()?;
                 }
-                Some(b'(' | b'{') => self.open_one(1)?,
-                Some(b'$' | b'@') if matches!(self.peek(1), Some(b'(' | b'{')) => self.open_one(2)?,
+                Some(b'(' | b'{') => self.open_bracket(1)?,
+                Some(b'$' | b'@') if matches!(self.peek(1), Some(b'(' | b'{')) => self.open_bracket(2)?,
                 Some(b'@') if matches!(self.peek(1), Some(b'"' | b'\'')) => {
                     return Err(Error::refused(
                         "a here-string is not followed here: put the line into a script",
@@ -136,7 +139,7 @@ impl<'a> Scanner<'a> {
                         return Err(Error::syntax("a `)` or `}` closes nothing"));
                     }
                     self.at += 1;
-                    // What is in brackets is a word of the statement around it.
+                    // The brackets are a word of the statement around them.
                     self.words.push(Word::default());
                 }
                 Some(b'#') => {
@@ -168,18 +171,19 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Behind `&` and `.` stands what is run.
-    fn called(&mut self) -> Result<(), Error> {
+    /// Refuses a placeholder after the call operators `&` and `.`, which run their operand.
+    fn check_callee(&mut self) -> Result<(), Error> {
         while matches!(self.peek(0), Some(b' ' | b'\t')) {
             self.at += 1;
         }
         match self.placeholder() {
-            Some((placeholder, _)) => Err(named(placeholder)),
+            Some((placeholder, _)) => Err(in_command_position(placeholder)),
             None => Ok(()),
         }
     }
 
-    fn open_one(&mut self, length: usize) -> Result<(), Error> {
+    /// Reads an opening bracket of `length` bytes.
+    fn open_bracket(&mut self, length: usize) -> Result<(), Error> {
         self.statement()?;
         let mark = match (length, self.peek(length - 1)) {
             (_, Some(b'{')) => b'{',
@@ -194,47 +198,49 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// A placeholder outside of quotes: a word of its own.
+    /// Reads a placeholder outside of quotes. It must be a whole word, or follow `=` or `[`.
     fn bare(&mut self) -> Result<(), Error> {
         let Some((placeholder, length)) = self.placeholder() else { return Ok(()) };
-        self.inside(placeholder)?;
+        self.check_brackets(placeholder)?;
         let ends = |byte: Option<&u8>| byte.is_none_or(|byte| b" \t\r\n;|&(){},".contains(byte));
         let before = self.at.checked_sub(1).and_then(|at| self.text.get(at));
         let opens = |byte: &u8| b"=[".contains(byte);
         if !(ends(before) || before.is_some_and(opens)) || !ends(self.text.get(self.at + length)) {
             return Err(Error::refused(format!(
-                "`{placeholder}` is joined to other text, which PowerShell may read as a part of the variable: put the whole word \
-                 into double quotes"
+                "`{placeholder}` is joined to other text, which PowerShell may read as a part of the \
+                 variable: put the whole word into double quotes"
             )));
         }
-        // In parentheses a variable is an expression.
+        // In parentheses, a variable is an expression.
         if self.words.is_empty() && self.open.last() != Some(&b'(') {
-            return Err(named(placeholder));
+            return Err(in_command_position(placeholder));
         }
-        self.take(placeholder, length, Quote::Bare);
+        self.add_site(placeholder, length, Quote::Bare);
         let mut word = Word::default();
         if placeholder.repeats() && self.repeat == Repeat::Joined {
-            word.values(placeholder, self.count, &mut self.words);
+            word.add_values(placeholder, self.count, &mut self.words);
         } else {
-            word.value(placeholder);
+            word.add_value(placeholder);
         }
         self.words.push(word);
         Ok(())
     }
 
-    fn take(&mut self, placeholder: Placeholder, length: usize, quote: Quote) {
-        self.seen.push(PlaceholderSite { at: self.at, length, placeholder, quote });
+    fn add_site(&mut self, placeholder: Placeholder, length: usize, quote: Quote) {
+        self.sites.push(PlaceholderSite { at: self.at, length, placeholder, quote });
         self.at += length;
     }
 
-    /// Refuses a place within what is code of its own.
-    fn inside(&self, placeholder: Placeholder) -> Result<(), Error> {
-        let (place, cure) = match self.open.iter().find(|mark| **mark != b'(') {
+    /// Refuses a placeholder in a script block or a subexpression.
+    fn check_brackets(&self, placeholder: Placeholder) -> Result<(), Error> {
+        let (location, hint) = match self.open.iter().find(|mark| **mark != b'(') {
             None => return Ok(()),
             Some(b'{') => ("a script block", "write it outside, as an argument or in a variable"),
             Some(_) => ("`$(…)`", "write it outside, in a variable"),
         };
-        Err(Error::refused(format!("`{placeholder}` stands in {place}, which may be run elsewhere: {cure}")))
+        Err(Error::refused(format!(
+            "`{placeholder}` stands in {location}, which may be run elsewhere: {hint}"
+        )))
     }
 
     fn word(&mut self) -> Result<(), Error> {
@@ -242,7 +248,7 @@ impl<'a> Scanner<'a> {
         let from = self.at;
         loop {
             if self.placeholder().is_some() {
-                // It says what is wrong with its place.
+                // Refused, unless the text of this word ends in `[`.
                 return self.bare();
             }
             match self.peek(0) {
@@ -292,14 +298,15 @@ impl<'a> Scanner<'a> {
         self.at += 1;
         loop {
             if let Some((placeholder, length)) = self.placeholder() {
-                self.inside(placeholder)?;
+                self.check_brackets(placeholder)?;
                 if self.text[..self.at].ends_with(b"$") {
                     return Err(Error::refused(format!(
-                        "`${placeholder}` is an expansion to the shell: write `` `${placeholder} `` for a dollar sign before the value"
+                        "`${placeholder}` is an expansion to the shell: write `` `${placeholder} `` for a \
+                         dollar sign before the value"
                     )));
                 }
-                self.take(placeholder, length, Quote::Double);
-                word.value(placeholder);
+                self.add_site(placeholder, length, Quote::Double);
+                word.add_value(placeholder);
                 continue;
             }
             match self.peek(0) {
@@ -338,7 +345,8 @@ impl<'a> Scanner<'a> {
         loop {
             if let Some((placeholder, _)) = self.placeholder() {
                 return Err(Error::refused(format!(
-                    "`{placeholder}` stands in single quotes, where PowerShell reads no variable: write double quotes"
+                    "`{placeholder}` stands in single quotes, where PowerShell reads no variable: write \
+                     double quotes"
                 )));
             }
             match self.peek(0) {
@@ -360,25 +368,28 @@ impl<'a> Scanner<'a> {
     }
 
     fn unclosed(&self, what: &str, from: usize) -> Error {
-        let place = String::from_utf8_lossy(&self.text[..from]).chars().count() + 1;
-        Error::syntax(format!("{what} is opened at character {place} of the line and not closed"))
+        let character = String::from_utf8_lossy(&self.text[..from]).chars().count() + 1;
+        Error::syntax(format!("{what} is opened at character {character} of the line and not closed"))
     }
 
-    /// Judges a statement that is over.
+    /// Checks the statement that ended.
     fn statement(&mut self) -> Result<(), Error> {
         let mut words = std::mem::take(&mut self.words);
         if let Some(first) = words.first_mut() {
             first.text.make_ascii_lowercase();
-            first.text.iter_mut().filter(|byte| **byte == b'\\').for_each(|byte| *byte = b'/');
+            for byte in first.text.iter_mut().filter(|byte| **byte == b'\\') {
+                *byte = b'/';
+            }
             eval_commands::check_programs(&words, false, true)?;
         }
         Ok(())
     }
 }
 
-fn named(placeholder: Placeholder) -> Error {
+fn in_command_position(placeholder: Placeholder) -> Error {
     Error::refused(format!(
-        "`{placeholder}` stands where PowerShell looks for a command: give the command as several words, without a shell"
+        "`{placeholder}` stands where PowerShell looks for a command: give the command as several words, \
+         without a shell"
     ))
 }
 

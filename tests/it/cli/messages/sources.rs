@@ -27,7 +27,8 @@ const VIEWS: &[&str] = &[
 /// Constants whose texts are names with blanks between them: builtins, variables and programs. They
 /// are data, of which a message shows one name at most.
 const NAMES: &[(&str, &[&str])] = &[
-    ("minder-template/posix/builtins.rs", &["SAFE", "RULED", "OTHERS", "SHOPT"]),
+    ("minder-template/posix/builtins.rs", &["SAFE", "RULED", "OTHERS"]),
+    ("minder-template/posix/simple_command.rs", &["SHOPT"]),
     ("minder-template/programs.rs", &["WRAPPERS", "GATHERERS", "PLAIN"]),
     ("minder-template/posix/variables.rs", &["TEXT", "EVALUATED", "GRAMMAR", "FILLED"]),
 ];
@@ -180,8 +181,8 @@ const SAYERS: &[&str] = &[
     "Unsupported",
     "warn",
     "unfollowed",
-    "open",
-    "alone",
+    "unclosed",
+    "only_word",
 ];
 
 /// A text in a source.

@@ -1,5 +1,4 @@
-//! Draws a line from the grammar, with what is known of it: its placeholders, and the arguments
-//! that programs must see.
+//! Draws a line from the grammar, with its placeholders and the arguments that its programs must get.
 
 use std::collections::HashMap;
 
@@ -14,7 +13,7 @@ pub(super) struct Grammar {
 struct Choice {
     text: &'static str,
     weight: usize,
-    /// The shells that it is for; all, if none is named.
+    /// The shells that it is for. Empty means all.
     shells: Option<&'static str>,
 }
 
@@ -53,7 +52,7 @@ impl Grammar {
         Grammar { rules }
     }
 
-    /// The names of rules that a rule refers to and that are nowhere.
+    /// Returns the names of missing rules.
     pub(super) fn missing(&self) -> Vec<&str> {
         let referred = self.rules.values().flatten().flat_map(|choice| {
             choice.text.split('«').skip(1).filter_map(|part| part.split_once('»')).map(|(name, _)| name)
@@ -64,7 +63,7 @@ impl Grammar {
 
     fn choose(&self, name: &str, family: &str, random: &mut Random) -> Option<&'static str> {
         let choices = self.rules.get(name)?;
-        // Now and then another shell's name or construct: a shell may know more than its manual says.
+        // Sometimes a construct of another shell: a shell may accept more than its manual documents.
         let strange = random.below(20) == 0;
         let fits = |choice: &&Choice| strange || choice.is_for(family);
         let total: usize = choices.iter().filter(fits).map(|choice| choice.weight).sum();
@@ -79,27 +78,26 @@ impl Grammar {
     }
 }
 
-/// The rules that the generator has itself.
+/// The built-in rules of the generator.
 const OWN: [&str; 9] = ["hole", "hole-in", "value", "value-in", "probe", "name", "var", "enter", "leave"];
 
-/// How deep rules are followed before the shortest alternative is taken.
+/// The depth from which the shortest alternative is taken.
 const DEPTH_MAX: usize = 9;
 
-/// The longest line.
+/// The maximum length of a line.
 const LENGTH_MAX: usize = 400;
 
-/// A program call whose arguments are known: its words as they are written, and the pieces of which
-/// each consists.
+/// A program call with known arguments.
 #[derive(Debug, Clone)]
 pub(super) struct Probe {
     pub(super) written: String,
     pub(super) name: String,
-    /// The words behind the name.
+    /// The parts of each word after the name.
     pub(super) words: Vec<Vec<Piece>>,
 }
 
 impl Probe {
-    /// Whether the call stands in the line as it was written.
+    /// Whether the line still contains the call unchanged.
     pub(super) fn is_in(&self, line: &str) -> bool {
         let ends = |rest: &str| rest.chars().next().is_none_or(|c| " \n;&|<>)`".contains(c));
         line.match_indices(&self.written).any(|(at, text)| ends(&line[at + text.len()..]))
@@ -110,7 +108,7 @@ impl Probe {
 #[derive(Debug, Clone)]
 pub(super) enum Piece {
     Text(&'static str),
-    /// The argument of this number.
+    /// The argument with this number.
     Value(usize),
 }
 
@@ -125,12 +123,12 @@ pub(super) struct Writer<'a> {
     pub(super) grammar: &'a Grammar,
     pub(super) random: &'a mut Random,
     pub(super) family: &'a str,
-    /// How many arguments the job has.
+    /// The number of arguments of the job.
     pub(super) count: usize,
     drawn: Drawn,
     /// The variable that holds a value.
     stored: Option<&'static str>,
-    /// Within a function's body.
+    /// The current position is in the body of a function.
     function: bool,
 }
 
@@ -191,7 +189,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A value, or a variable that was given one.
+    /// Writes a value, or a variable that holds one.
     fn hole(&mut self, quoted: bool) {
         let name = match (self.function, self.stored) {
             (true, _) => self.random.pick(&["1", "1", "@", "*"]),
@@ -206,7 +204,7 @@ impl<'a> Writer<'a> {
         };
     }
 
-    /// A placeholder; outside of quotes with or without them.
+    /// Writes a placeholder. Outside of quotes, with or without quotes.
     fn value(&mut self, quoted: bool) {
         const FORMS: [&str; 16] = [
             "{}", "{}", "{}", "{}", "{}", "{}", "{}", "{1}", "{1}", "{.}", "{/}", "{//}", "{/.}", "{#}",
@@ -233,13 +231,13 @@ impl<'a> Writer<'a> {
         self.drawn.line += after;
     }
 
-    /// A program that is told what it was given.
+    /// Writes a call of a program that logs its arguments.
     fn probe(&mut self) {
         use Piece::{Text, Value};
         let name = format!("probe{}", self.drawn.probes.len());
         let mut written = format!("prog {name}");
         let mut words = Vec::new();
-        // In a function a placeholder is refused.
+        // Placeholders in functions are refused.
         for _ in 0..if self.function { 0 } else { 1 + self.random.below(3) } {
             let value = self.random.below(self.count);
             let mark = if self.count > 1 { format!("{{{}}}", value + 1) } else { "{}".to_owned() };

@@ -1,5 +1,5 @@
-//! Where a drawn line runs: an empty folder, a `PATH` of harmless programs, a user that owns
-//! nothing else, bounds on everything.
+//! The sandbox of a drawn line: an empty directory, a `PATH` of harmless programs, a user that owns
+//! nothing else, and resource limits.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -14,14 +14,14 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getuid, kill_process_g
 
 use super::values::MARK;
 
-/// How long a line may run.
+/// The maximum run time of a line.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The first of the users that lines run as where the tests run as root: one that nothing else is.
-/// They cannot signal, or write, anything but their own.
+/// The first of the user ids that lines run as if the tests run as root. No other process has these
+/// ids, so a line cannot signal or write anything else.
 const USERS: u32 = 61_840;
 
-/// What all workers share: the programs, and the folder of which each has a part.
+/// The programs and the directory that all workers share.
 pub(super) struct Ground {
     root: tempfile::TempDir,
 }
@@ -34,11 +34,11 @@ impl Ground {
         let programs = ground.programs();
         std::fs::create_dir(&programs).unwrap();
         open(&programs);
-        // A copy: the folder that it was built in may be closed to another user.
+        // A copy, since another user may have no access to the build directory.
         let first = programs.join("prog");
         std::fs::copy(env!("CARGO_BIN_EXE_argkid"), &first).unwrap();
         std::fs::hard_link(&first, programs.join("cat")).unwrap();
-        // Not every shell has it built in, and what is shown of a job uses it.
+        // Displayed lines use it, and not every shell has it as a builtin.
         let printf = ["/usr/bin/printf", "/bin/printf"].into_iter().find(|path| Path::new(path).exists());
         symlink(printf.expect("printf, as POSIX has it"), programs.join("printf")).unwrap();
         ground
@@ -48,7 +48,7 @@ impl Ground {
         self.root.path().join("bin")
     }
 
-    /// A shell under the name `sh`.
+    /// Returns a link to a shell with the name `sh`.
     pub(super) fn called_sh(&self, name: &str, program: &Path) -> PathBuf {
         let folder = self.root.path().join(format!("as-{name}"));
         let link = folder.join("sh");
@@ -69,21 +69,21 @@ fn open(folder: &Path) {
 #[derive(Debug, Default)]
 pub(super) struct Trace {
     pub(super) marked: bool,
-    /// It was ended: it took too long, or stopped itself.
+    /// It was killed, because it took too long or stopped itself.
     pub(super) ended: bool,
-    /// The arguments that programs were given, in their order.
+    /// The arguments of programs, in order.
     pub(super) calls: Vec<Vec<Vec<u8>>>,
 }
 
-/// One worker's place to run lines in.
+/// The sandbox of one worker.
 pub(super) struct Sandbox<'a> {
     ground: &'a Ground,
     number: u32,
-    /// How many folders were made: one that cannot be emptied is left for another.
+    /// The number of directories. One that cannot be emptied is replaced by another.
     folders: u32,
     folder: PathBuf,
     log: PathBuf,
-    /// The user that lines run as; ours, if there is none.
+    /// The user id that lines run as, if it differs from that of the tests.
     user: Option<u32>,
     watch: Watch,
 }
@@ -104,11 +104,11 @@ impl<'a> Sandbox<'a> {
         sandbox
     }
 
-    /// Takes a new folder.
+    /// Creates a new directory.
     fn renew(&mut self) {
         self.folders += 1;
         let outer = self.ground.root.path().join(format!("{}-{}", self.number, self.folders));
-        // One folder more around it, so that `..` is ours, too.
+        // In another directory, so that `..` is private, too.
         self.folder = outer.join("in");
         self.log = self.folder.join("LOG");
         std::fs::create_dir_all(&self.folder).unwrap();
@@ -120,7 +120,7 @@ impl<'a> Sandbox<'a> {
         }
     }
 
-    /// Runs an argv with the harmless programs as its only ones, and takes away what it leaves.
+    /// Runs an argv with only the harmless programs, and empties the directory afterwards.
     pub(super) fn run(&mut self, argv: &[OsString], variables: &[(&str, &str)]) -> Trace {
         let mut command = Command::new(&argv[0]);
         command
@@ -151,13 +151,13 @@ impl<'a> Sandbox<'a> {
         Trace { marked, ended, calls }
     }
 
-    /// Runs a text that a shell reads as a whole.
+    /// Runs a script.
     pub(super) fn run_text(&mut self, head: &[OsString], text: &[u8], variables: &[(&str, &str)]) -> Trace {
         let argv: Vec<OsString> = head.iter().cloned().chain([OsString::from_vec(text.to_vec())]).collect();
         self.run(&argv, variables)
     }
 
-    /// Empties the folder. Returns whether the mark was in it.
+    /// Empties the directory. Returns whether it contained the mark.
     fn empty(&mut self) -> bool {
         let mut marked = false;
         let mut failed = false;
@@ -202,7 +202,7 @@ fn calls(log: &[u8]) -> Vec<Vec<Vec<u8>>> {
     calls
 }
 
-/// Bounds what the child and all that it starts may take. It has just begun.
+/// Limits the resources of the child and its descendants. The child has just started.
 #[cfg(target_os = "linux")]
 fn bound(child: &Child, alone: bool) {
     use rustix::process::{Resource, Rlimit, prlimit};
@@ -212,7 +212,7 @@ fn bound(child: &Child, alone: bool) {
         (Resource::Fsize, 1 << 20),
         (Resource::As, 1 << 30),
         (Resource::Core, 0),
-        // Counted for the whole user.
+        // This limit counts all processes of the user.
         (Resource::Nproc, if alone { 200 } else { 20_000 }),
     ];
     for (resource, most) in limits {
@@ -223,7 +223,7 @@ fn bound(child: &Child, alone: bool) {
 #[cfg(not(target_os = "linux"))]
 fn bound(_: &Child, _: bool) {}
 
-/// Ends a child that runs for too long, with its group.
+/// Kills a child that runs too long, with its process group.
 struct Watch {
     shared: Arc<(Mutex<Watched>, Condvar)>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -244,7 +244,8 @@ impl Watch {
         Watch { shared, thread: Some(thread) }
     }
 
-    /// Waits for the child and ends what is left of its group. Returns whether it was ended.
+    /// Waits for the child and kills the rest of its process group. Returns whether the child was
+    /// killed.
     fn wait(&self, child: &mut Child) -> bool {
         let (watched, changed) = &*self.shared;
         let pid = Pid::from_child(child);
@@ -264,7 +265,7 @@ impl Watch {
             watched.child = None;
             watched.ended
         };
-        // It is not reaped yet, so the number is still its group's.
+        // It is not reaped yet, so the id is still that of its group.
         let _ = kill_process_group(pid, Signal::KILL);
         child.wait().expect("our own child");
         ended || stopped

@@ -1,5 +1,4 @@
-//! The shells that lines are tried with, under each of the names that they behave differently
-//! under.
+//! The shells that run the lines, under each name that changes their behaviour.
 
 use std::path::{Path, PathBuf};
 
@@ -8,15 +7,15 @@ use minder_template::{Job, Options, Template};
 use super::sandbox::{Ground, Sandbox};
 use super::values::MARK;
 
-/// A shell, and how it is started.
+/// A shell and its arguments.
 #[derive(Debug)]
 pub(super) struct Subject {
     pub(super) name: String,
-    /// Whose names and constructs it has.
+    /// The family whose names and constructs it has.
     pub(super) family: &'static str,
     pub(super) program: PathBuf,
     pub(super) variables: &'static [(&'static str, &'static str)],
-    /// What it is started with before a line.
+    /// The program and arguments before a line.
     pub(super) head: Vec<std::ffi::OsString>,
 }
 
@@ -37,7 +36,7 @@ const KNOWN: [(&str, &str, bool); 11] = [
 
 const FOLDERS: [&str; 3] = ["/bin", "/usr/bin", "/usr/local/bin"];
 
-/// The shells of this machine. Says which are not there, and which minder refuses.
+/// Returns the shells of this machine. Prints which ones are missing, and which minder refuses.
 pub(super) fn found(ground: &Ground) -> Vec<Subject> {
     let mut subjects = Vec::new();
     let mut absent = Vec::new();
@@ -88,8 +87,8 @@ pub(super) fn found(ground: &Ground) -> Vec<Subject> {
     subjects
 }
 
-/// Whether an evaluated value leaves its mark with this shell, and programs tell their arguments:
-/// else nothing could fail.
+/// Returns whether an evaluated value leaves its mark in this shell, and programs log their arguments.
+/// Otherwise nothing could fail.
 fn works(subject: &Subject, sandbox: &mut Sandbox) -> bool {
     let mut argv = subject.head.clone();
     argv.extend(["prog a \"$1\"; eval \"$1\"".into(), "sh".into(), format!("$(:>{MARK})").into()]);

@@ -1,18 +1,18 @@
-//! What `--dry-run` and the records show of a job, pasted into a shell: no value is evaluated, and
-//! programs get the same.
+//! Displayed commands (`--dry-run`, records), pasted into a shell: no value is evaluated, and programs
+//! get the same arguments.
 
 use std::ffi::OsString;
 
 use super::*;
 
-/// Runs a case as it is shown. Probes have to see what they see in the job itself.
+/// Runs the displayed line of a case. Probes must get the same arguments as in the job itself.
 pub(super) fn fault(
     case: &Case,
     template: &Template,
     subject: &Subject,
     sandbox: &mut Sandbox,
 ) -> Option<Fault> {
-    // It is shown what a refused number of arguments would do.
+    // A job with a refused number of arguments can be displayed, too.
     template.argv(&case.job()).ok()?;
     let shown = template.display(&case.job());
     let trace = sandbox.run_text(&subject.head, shown.as_bytes(), subject.variables);
@@ -22,7 +22,7 @@ pub(super) fn fault(
     }
 }
 
-/// Lines of which it is known what a program gets.
+/// Lines with known arguments of their program.
 const LINES: [&str; 9] = [
     "prog probe0 {} end",
     "prog probe0 \"{}\" end",
@@ -35,7 +35,7 @@ const LINES: [&str; 9] = [
     "{ prog probe0 {} end; } >f2",
 ];
 
-/// The arguments of `LINES`, each with the value in the place of a NUL.
+/// The arguments of `LINES`. NUL stands for the value.
 const MEANT: [&str; 9] = ["\0", "\0", "\0", "a\x000", "a \0'0", "$(x \"\0", "\0", "\0", "\0"];
 
 #[test]
@@ -47,14 +47,14 @@ fn a_line_as_it_is_shown_does_the_same_in_every_shell() {
     let mut wrong = Vec::new();
     for (nth, subject) in subjects.iter().enumerate() {
         for (place, line) in LINES.iter().enumerate() {
-            // Every value in every shell, each in one of the lines; in a long run in all.
+            // Every value in every shell, each in one line, or in a long run in all lines.
             let long = number("MINDER_GRAMMAR").is_some();
             let chosen = |value: &usize| long || (value + nth) % LINES.len() == place;
-            // yash replaces an argument that is no text of its locale by an empty one.
+            // yash replaces an argument that is invalid in its locale by an empty one.
             let text = |value: &&OsString| subject.family != "yash" || value.as_bytes().is_ascii();
             let chosen = (0..values.len()).filter(chosen).map(|value| &values[value]).filter(text);
             let chosen: Vec<&OsString> = chosen.collect();
-            // One text with some values, so that one process tries them all.
+            // One text with several values, so that one process tries them all.
             for some in chosen.chunks(20) {
                 if !is_the_same(line, MEANT[place], some, subject, &mut sandbox) {
                     let alone = |value: &&&OsString| {
@@ -69,8 +69,7 @@ fn a_line_as_it_is_shown_does_the_same_in_every_shell() {
     assert!(wrong.is_empty(), "evaluated, or handed on as something else:\n{}", wrong.join("\n"));
 }
 
-/// Whether a line with each of these values, as it is shown, hands the values on and evaluates
-/// none.
+/// Returns whether the displayed line passes each of these values and evaluates none.
 fn is_the_same(
     line: &str,
     meant: &str,
@@ -78,7 +77,7 @@ fn is_the_same(
     subject: &Subject,
     sandbox: &mut Sandbox,
 ) -> bool {
-    // The line for `sh`, which people paste into the shell that they have.
+    // The line for `sh`, which users paste into their shell.
     let options = Options { shell: Some("/bin/sh".into()), ..Options::default() };
     let template = Template::parse(&[OsString::from(line)], &options).unwrap();
     let (mut text, mut expected) = (String::new(), Vec::new());

@@ -1,5 +1,4 @@
-//! Makes a failure small: parts of the line are left out, and values made plain, as long as it
-//! fails.
+//! Shrinks a failure: removes parts of the line and simplifies values, as long as it fails.
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -7,10 +6,10 @@ use std::fmt::Write;
 use super::values::MARK;
 use super::{Case, Failure, Fault, Sandbox, Subject, Values, pasted, shown};
 
-/// How many runs one failure may take.
+/// The maximum number of runs for one failure.
 const RUNS_MAX: usize = 150;
 
-/// Tells a failure by its smallest line.
+/// Identifies a failure by its smallest line.
 pub(super) fn failure(
     fault: Fault,
     case: &Case,
@@ -52,7 +51,7 @@ pub(super) fn failure(
     Failure { fault, shell: subject.name.clone(), line: small.line, told }
 }
 
-/// What is wrong with a case, if it is of this kind.
+/// Returns the fault of a case, if it is of this kind.
 fn fault(case: &Case, kind: Fault, subject: &Subject, sandbox: &mut Sandbox) -> Option<Fault> {
     match kind {
         Fault::Shown => shown::fault(case, &case.template(subject)?, subject, sandbox),
@@ -60,7 +59,7 @@ fn fault(case: &Case, kind: Fault, subject: &Subject, sandbox: &mut Sandbox) -> 
     }
 }
 
-/// Leaves out ever smaller parts.
+/// Removes parts, larger ones first.
 fn shorten(case: &mut Case, fails: &mut dyn FnMut(&Case) -> bool) {
     let mut tokens = tokens(&case.line);
     let mut size = tokens.len() / 2;
@@ -81,12 +80,12 @@ fn shorten(case: &mut Case, fails: &mut dyn FnMut(&Case) -> bool) {
     }
 }
 
-/// Whether the line makes a mark by itself: what it gives to a command to evaluate is in quotes.
+/// Returns whether the line creates the mark without a value: its own text evaluates to that.
 fn marks_itself(line: &str) -> bool {
     line.replace("\":>MARK\"", "").contains(MARK)
 }
 
-/// Tries the usual placeholder, and no quotes around it.
+/// Tries the usual placeholder without quotes.
 fn usual(case: &mut Case, fails: &mut dyn FnMut(&Case) -> bool) {
     for form in ["\"{}\"", "'{}'", "{1}", "{2}", "{-1}", "{.}", "{/}", "{/.}", "\"{}\"", "'{}'"] {
         let plainer = Case { line: case.line.replace(form, "{}"), ..case.clone() };
@@ -96,7 +95,7 @@ fn usual(case: &mut Case, fails: &mut dyn FnMut(&Case) -> bool) {
     }
 }
 
-/// Tries plainer values.
+/// Tries simpler values.
 fn plain(case: &mut Case, values: &Values, fails: &mut dyn FnMut(&Case) -> bool) {
     for nth in 0..case.columns.len() {
         for value in values.plainest() {
@@ -111,7 +110,7 @@ fn plain(case: &mut Case, values: &Values, fails: &mut dyn FnMut(&Case) -> bool)
     }
 }
 
-/// Words, placeholders and single signs.
+/// Splits a line into words, placeholders and single characters.
 fn tokens(line: &str) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();
     let mut rest = line;

@@ -1,5 +1,4 @@
-//! Values that leave a mark if a shell evaluates them: a file `MARK` in the folder where the line
-//! runs.
+//! Values that leave a mark if a shell evaluates them: a file `MARK` in the current directory.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -15,30 +14,44 @@ const BROAD: &str = r##"
 path[$(:>MARK)1]   psvar[$(:>MARK)1]   a[$(:>MARK)]   $(:>MARK)   `:>MARK`
 "##;
 
-/// Three blanks between them; `␤` is a line end.
+/// The values, separated by three spaces. `␤` is a newline.
 const NARROW: &str = r##"
-a[`:>MARK`]   argv[$(:>MARK)1]   PATH[$(:>MARK)1]   x[$(:>MARK)]   v[$(:>MARK)1]   w[$(:>MARK)]   -v a[$(:>MARK)]   -va[$(:>MARK)]   -v
-;>MARK;   ␤>MARK␤   &>MARK&   |>MARK   ||>MARK||   &&>MARK   ' ; >MARK #   " ; >MARK #   '; >MARK; '   "; >MARK; "
-"$(:>MARK)"   '$(:>MARK)'   '"$(:>MARK)"'   )>MARK;(   $(:>MARK   `:>MARK   }; >MARK; {   ;;esac;>MARK;   done;>MARK;   fi;>MARK
-*) >MARK;;   \$(:>MARK)   \\$(:>MARK)   \`:>MARK`   \"$(:>MARK)   $'␤>MARK'   $'\'$(:>MARK)   '\'$(:>MARK)'   \'$(:>MARK)\'
-#␤>MARK   x#$(:>MARK)   ${x:=$(:>MARK)}   ${x:-`:>MARK`}   ${a[$(:>MARK)]}   $((a[$(:>MARK)]))   ((a[$(:>MARK)]))   x=$(:>MARK)
-x=`:>MARK` y   ([$(:>MARK)]=1)   (1 $(:>MARK))   [$(:>MARK)]=1   ($(:>MARK))   a[$(:>MARK)]=1   x+=$(:>MARK)   {$(:>MARK),}   {>MARK,}
-{a,$(:>MARK)}   <(:>MARK)   >(:>MARK)   =(:>MARK)   ${ >MARK; }   ${|>MARK;}   ${(e):-$(:>MARK)}   ${(e):-'$(:>MARK)'}   ~[$(:>MARK)]
-*(e:'>MARK':)   f(e:'>MARK':)   *(+MARKF)   *(#qe:'>MARK':)   (#qe:'>MARK':)   (e:'>MARK':)   e:'>MARK':   +>MARK   1e:'>MARK':
-%(e:$(:>MARK):)   %{$(:>MARK)%}   %v$(:>MARK)   %D{$(:>MARK)}   $(:>MARK)%   %(?.$(:>MARK).)   \e[$(:>MARK)   \$(:>MARK)\n
-1+a[$(:>MARK)]   a[$(:>MARK)]+1   (a[$(:>MARK)])   -a[$(:>MARK)]   1?a[$(:>MARK)]:2   1,a[$(:>MARK)]   a[a[$(:>MARK)]]   10#a[$(:>MARK)]
-x?$(:>MARK)   /s/x/$(:>MARK)/   s/a/$(:>MARK)/   :s/a/$(:>MARK)/   e:s/a/$(:>MARK)/   function x { >MARK; }   () { >MARK; }   x() { >MARK; }
-eval >MARK   . MARK   >MARK   <>MARK   2>MARK   &>MARK   a>MARK   a >MARK   >>MARK   >|MARK   exec >MARK   trap '>MARK' EXIT
-v   w   x   path   psvar   _   1   -n   -a   -i   -p   -   --   -e   *   ?   [ab]   f   !   !!   !$   ~   ~+   =   =ls   =(   (   )   {   }   {}   {1}
-$   $1   $@   ${1}   "$1"   \   \\   '   "   `   ''   ""   %s%n   %d   %1$s   \0\n\c   a b   a'b   a␤b   ␤   a␤   é   -eq   =~   ]   ]]   )   ))   #
+a[`:>MARK`]   argv[$(:>MARK)1]   PATH[$(:>MARK)1]   x[$(:>MARK)]   v[$(:>MARK)1]   w[$(:>MARK)]
+-v a[$(:>MARK)]   -va[$(:>MARK)]   -v
+;>MARK;   ␤>MARK␤   &>MARK&   |>MARK   ||>MARK||   &&>MARK   ' ; >MARK #   " ; >MARK #   '; >MARK; '
+"; >MARK; "
+"$(:>MARK)"   '$(:>MARK)'   '"$(:>MARK)"'   )>MARK;(   $(:>MARK   `:>MARK   }; >MARK; {   ;;esac;>MARK;
+done;>MARK;   fi;>MARK
+*) >MARK;;   \$(:>MARK)   \\$(:>MARK)   \`:>MARK`   \"$(:>MARK)   $'␤>MARK'   $'\'$(:>MARK)   '\'$(:>MARK)'
+\'$(:>MARK)\'
+#␤>MARK   x#$(:>MARK)   ${x:=$(:>MARK)}   ${x:-`:>MARK`}   ${a[$(:>MARK)]}   $((a[$(:>MARK)]))
+((a[$(:>MARK)]))   x=$(:>MARK)
+x=`:>MARK` y   ([$(:>MARK)]=1)   (1 $(:>MARK))   [$(:>MARK)]=1   ($(:>MARK))   a[$(:>MARK)]=1   x+=$(:>MARK)
+{$(:>MARK),}   {>MARK,}
+{a,$(:>MARK)}   <(:>MARK)   >(:>MARK)   =(:>MARK)   ${ >MARK; }   ${|>MARK;}   ${(e):-$(:>MARK)}
+${(e):-'$(:>MARK)'}   ~[$(:>MARK)]
+*(e:'>MARK':)   f(e:'>MARK':)   *(+MARKF)   *(#qe:'>MARK':)   (#qe:'>MARK':)   (e:'>MARK':)   e:'>MARK':
++>MARK   1e:'>MARK':
+%(e:$(:>MARK):)   %{$(:>MARK)%}   %v$(:>MARK)   %D{$(:>MARK)}   $(:>MARK)%   %(?.$(:>MARK).)   \e[$(:>MARK)
+\$(:>MARK)\n
+1+a[$(:>MARK)]   a[$(:>MARK)]+1   (a[$(:>MARK)])   -a[$(:>MARK)]   1?a[$(:>MARK)]:2   1,a[$(:>MARK)]
+a[a[$(:>MARK)]]   10#a[$(:>MARK)]
+x?$(:>MARK)   /s/x/$(:>MARK)/   s/a/$(:>MARK)/   :s/a/$(:>MARK)/   e:s/a/$(:>MARK)/   function x { >MARK; }
+() { >MARK; }   x() { >MARK; }
+eval >MARK   . MARK   >MARK   <>MARK   2>MARK   &>MARK   a>MARK   a >MARK   >>MARK   >|MARK   exec >MARK
+trap '>MARK' EXIT
+v   w   x   path   psvar   _   1   -n   -a   -i   -p   -   --   -e   *   ?   [ab]   f   !   !!   !$   ~   ~+
+=   =ls   =(   (   )   {   }   {}   {1}
+$   $1   $@   ${1}   "$1"   \   \\   '   "   `   ''   ""   %s%n   %d   %1$s   \0\n\c   a b   a'b   a␤b   ␤
+a␤   é   -eq   =~   ]   ]]   )   ))   #
 "##;
 
-/// Names of commands that evaluate their arguments, and parts of them: for lines whose commands are
-/// made of values.
+/// Names of commands that evaluate their arguments, and parts of such names, for lines whose commands
+/// are composed of values.
 const NAMES: &str =
     "eval   ev   al   e   v   l   val   /eval   a/eval   aeval   evalx   .   -v   :>MARK   eval >MARK";
 
-/// What values are drawn from.
+/// The pool of values.
 pub(super) struct Values {
     broad: Vec<Vec<u8>>,
     narrow: Vec<Vec<u8>>,
@@ -73,7 +86,7 @@ impl Values {
         Values { broad: split(BROAD), narrow, names: split(NAMES) }
     }
 
-    /// A value for this line.
+    /// Draws a value for this line.
     pub(super) fn draw(&self, line: &str, random: &mut Random) -> OsString {
         let composed = line.contains(MARK) && random.below(4) > 0;
         let mut one = |from: &[Vec<u8>]| from[random.below(from.len())].clone();
@@ -90,12 +103,12 @@ impl Values {
         })
     }
 
-    /// The values that a failure is tried with before it is told.
+    /// The values that shrinking tries.
     pub(super) fn plainest(&self) -> impl Iterator<Item = OsString> {
         self.broad.iter().rev().cloned().chain([b"x".to_vec()]).map(OsString::from_vec)
     }
 
-    /// All of them, for lines that are tried with each.
+    /// All values, for lines that are tried with each.
     pub(super) fn all(&self) -> impl Iterator<Item = OsString> {
         self.broad.iter().chain(&self.narrow).cloned().map(OsString::from_vec)
     }

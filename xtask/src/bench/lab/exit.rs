@@ -22,13 +22,13 @@ pub(super) const QUESTIONS: [Question; 1] = [Question {
 }];
 
 fn mechanisms(bench: &Bench) -> Result<Answer> {
-    let child = compile(bench, "pauser", &["-static", "-nostdlib"], &[])
-        .context("benches/peers/pauser.c does not build; cure: a C compiler")?;
+    let child = compile(bench, "pause", &["-static", "-nostdlib"], &[])
+        .context("benches/peers/pause.c does not build; cure: a C compiler")?;
     let mut remarks = vec![
         "CPU of the waiting process, including kill(2). `one`: a pseudo-random child is killed and its \
          exit is noticed, while the others live. `burst`: all are killed at once."
             .into(),
-        "The children of all contestants are benches/peers/pauser.c: static, without libc.".into(),
+        "The children of all contestants are benches/peers/pause.c: static, without libc.".into(),
     ];
     let uv = libuv(bench).map_err(|why| remarks.push(format!("left out: libuv: {why}"))).ok();
     let mut all = Rows::default();
@@ -106,7 +106,8 @@ mod tests {
     #[test]
     fn goals_take_the_right_rows() {
         let text = "mechanism,kind,live,round,exits,cpu_ns,wall_ns\n\
-            floor,one,10,1,9,4000,1\nepoll,one,10,1,9,6000,1\nfloor,one,5000,1,9,5000,1\nepoll,one,5000,1,9,9000,1\n\
+            floor,one,10,1,9,4000,1\nepoll,one,10,1,9,6000,1\n\
+             floor,one,5000,1,9,5000,1\nepoll,one,5000,1,9,9000,1\n\
             libuv,one,5000,1,9,1800000,1\nepoll,burst,5000,1,5000,7000,1\n";
         let goals = goals_of(&Rows::read(text).unwrap());
         let medians: Vec<f64> = goals.iter().map(|goal| goal.figure.as_ref().unwrap().median).collect();

@@ -100,7 +100,7 @@ fn out_of_reach(rows: &Rows) -> Option<String> {
     (bare > OURS_MOST).then_some(told)
 }
 
-/// Builds the program in a folder of its own, with its own lock file.
+/// Builds the program in a separate target directory, with a separate lock file.
 fn build() -> Result<PathBuf> {
     let target = tree::target_dir().join("peers/loops");
     let mut cmd = run::cargo();
@@ -154,7 +154,8 @@ mod tests {
 
     #[test]
     fn versions_come_from_the_lock_file() {
-        let lock = "[[package]]\nname = \"mio\"\nversion = \"1.2.4\"\n\n[[package]]\nname = \"polling\"\nversion = \"3.11.0\"\n";
+        let lock = "[[package]]\nname = \"mio\"\nversion = \"1.2.4\"\n\n\
+                    [[package]]\nname = \"polling\"\nversion = \"3.11.0\"\n";
         assert_eq!((version(lock, "polling"), version(lock, "tokio")), ("3.11.0", "unknown"));
     }
 

@@ -33,7 +33,7 @@ pub(super) const QUESTIONS: [Question; 3] = [
     Question { name: "spawn", what: "one start of a child, by mechanism, in ratios", rounds: 5, ask: spawn },
 ];
 
-/// Builds the command for Windows; the bundled database is no part of it.
+/// Builds the command for Windows, without the bundled database.
 pub(super) fn build() -> Result<()> {
     if let Err(missing) = wine::ready() {
         bail!("{missing}");
@@ -101,7 +101,8 @@ fn answer(
 ) -> Result<Answer> {
     let prefix = wine::Prefix::open()?;
     let program = wine::released("minder");
-    let (rounds, svg) = (bench.rounds.to_string(), foreign(&chart(bench, VERB, verb)?));
+    let rounds = bench.rounds.to_string();
+    let svg = foreign(&chart(bench, VERB, verb)?);
     let mut cmd = prefix.command("taskset", &["-c", &first_processor()?, "setarch", "-R", "wine"]);
     cmd.arg(program).args(["bench", verb, "--csv", "--rounds", &rounds, "--svg", &svg]).args(options);
     let mut remarks = vec![

@@ -2,8 +2,8 @@
 
 use super::super::peers::Runner;
 use super::super::table::{Spread, markdown};
-use super::super::{Answer, Bench, turn};
-use super::scene::{Play, Scene, Seen};
+use super::super::{Answer, Bench, round_order};
+use super::fixtures::{Fixtures, Pipeline, Seen};
 use anyhow::{Result, bail};
 use std::fmt::Write;
 
@@ -25,14 +25,14 @@ impl Way {
         }
     }
 
-    fn play(self, bench: &Bench, jobs: usize) -> Result<Play> {
+    fn play(self, bench: &Bench, jobs: usize) -> Result<Pipeline> {
         let runner = if self == Self::Raw { Runner::Raw } else { Runner::Minder };
         let mut words = runner.words(&bench.peers, 8, &bench.peers.built("tiny"));
         if self == Self::NoRecord {
             words.insert(2, "--no-record".into());
         }
         let input = bench.peers.input((0..jobs).map(|n| n.to_string()))?;
-        Ok(Play { runner: words, input, ..Play::default() })
+        Ok(Pipeline { runner: words, input, ..Pipeline::default() })
     }
 }
 
@@ -45,13 +45,13 @@ struct Row {
 }
 
 /// The three in turn.
-pub(super) fn record(bench: &Bench, scene: &Scene<'_>) -> Result<Answer> {
+pub(super) fn record(bench: &Bench, fixtures: &Fixtures<'_>) -> Result<Answer> {
     let jobs = bench.scaled(10_000);
     let mut remarks = Vec::new();
     let mut ways = Vec::new();
     let here = |way: &Way| *way == Way::Raw || bench.peers.runners.contains(&Runner::Minder);
     for way in ALL.into_iter().filter(here) {
-        match scene.run(&way.play(bench, 3)?)?.cost.checked(0) {
+        match fixtures.run(&way.play(bench, 3)?)?.cost.checked(0) {
             Ok(_) => ways.push(way),
             Err(why) => remarks.push(format!("left out: {}: {why:#}", way.name())),
         }
@@ -59,9 +59,9 @@ pub(super) fn record(bench: &Bench, scene: &Scene<'_>) -> Result<Answer> {
     let mut rows = Vec::new();
     for round in 0..bench.rounds {
         bench.round(round);
-        for way in turn(round, &ways) {
+        for way in round_order(round, &ways) {
             let before = started();
-            let seen = scene.run(&way.play(bench, jobs)?)?;
+            let seen = fixtures.run(&way.play(bench, jobs)?)?;
             if started() < before + jobs {
                 bail!("{} started fewer processes than it had jobs", way.name());
             }
@@ -121,7 +121,7 @@ fn table(ways: &[Way], rows: &[Row]) -> String {
 }
 
 fn csv(rows: &[Row], jobs: usize) -> Result<String> {
-    let mut text = format!("round,runner,jobs,{},{}\n", super::scene::Peak::CSV, super::super::meter::CSV);
+    let mut text = format!("round,runner,jobs,{},{}\n", super::fixtures::Peak::CSV, super::super::meter::CSV);
     for Row { round, way, seen, .. } in rows {
         writeln!(text, "{round},{},{jobs},{},{}", way.name(), seen.peak.csv(), seen.cost.csv())?;
     }

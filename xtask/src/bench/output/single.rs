@@ -2,8 +2,8 @@
 
 use super::super::peers::{Peers, Runner};
 use super::super::table::{Spread, markdown};
-use super::super::{Answer, Bench, turn};
-use super::scene::{Peak, Play, Scene, Seen};
+use super::super::{Answer, Bench, round_order};
+use super::fixtures::{Fixtures, Peak, Pipeline, Seen};
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
 
@@ -45,26 +45,26 @@ impl Between {
         }
     }
 
-    fn play(self, bench: &Bench, bytes: u64, cpus: &str) -> Result<Play> {
+    fn play(self, bench: &Bench, bytes: u64, cpus: &str) -> Result<Pipeline> {
         let peers = &bench.peers;
-        let blast = vec![peers.built("blast"), bytes.to_string()];
+        let flood = vec![peers.built("line_flood"), bytes.to_string()];
         let given = |mut words: Vec<String>, at: usize, flags: &str| {
             words.splice(at..at, flags.split_whitespace().map(String::from));
             words.extend([":::".to_string(), bytes.to_string()]);
             words
         };
         let (feeder, runner) = match self {
-            Nothing => (Vec::new(), blast),
-            WideNothing => (Vec::new(), widened(peers, blast)),
-            Cat => (blast, vec!["cat".to_string()]),
-            WideCat => (blast, widened(peers, vec!["cat".to_string()])),
-            Minder(flags) => (Vec::new(), given(Runner::Minder.words(peers, 1, &blast[0]), 2, flags)),
-            Gnu(flags) => (Vec::new(), given(Runner::Gnu.words(peers, 1, &blast[0]), 1, flags)),
+            Nothing => (Vec::new(), flood),
+            WideNothing => (Vec::new(), widened(peers, flood)),
+            Cat => (flood, vec!["cat".to_string()]),
+            WideCat => (flood, widened(peers, vec!["cat".to_string()])),
+            Minder(flags) => (Vec::new(), given(Runner::Minder.words(peers, 1, &flood[0]), 2, flags)),
+            Gnu(flags) => (Vec::new(), given(Runner::Gnu.words(peers, 1, &flood[0]), 1, flags)),
         };
-        Ok(Play {
+        Ok(Pipeline {
             feeder,
             runner,
-            reader: vec![peers.built("sink")],
+            reader: vec![peers.built("reader")],
             input: peers.input(std::iter::empty())?,
             env: Vec::new(),
             cpus: cpus.to_string(),
@@ -99,14 +99,14 @@ fn as_float(n: u64) -> f64 {
 }
 
 /// Everything on one processor, then on two.
-pub(super) fn one(bench: &Bench, scene: &Scene<'_>) -> Result<Answer> {
+pub(super) fn one(bench: &Bench, fixtures: &Fixtures<'_>) -> Result<Answer> {
     let bytes = u64::try_from(bench.scaled(2 << 30))?;
     let sets = processors()?;
     let mut remarks = Vec::new();
-    let mut contestants = Vec::new();
+    let mut candidates = Vec::new();
     for who in ALL.into_iter().filter(|who| who.here(&bench.peers)) {
-        match trial(bench, scene, who, &sets[0]) {
-            Ok(()) => contestants.push(who),
+        match trial(bench, fixtures, who, &sets[0]) {
+            Ok(()) => candidates.push(who),
             Err(why) => remarks.push(format!("left out: {}: {why:#}", who.name())),
         }
     }
@@ -114,20 +114,20 @@ pub(super) fn one(bench: &Bench, scene: &Scene<'_>) -> Result<Answer> {
     for round in 0..bench.rounds {
         bench.round(round);
         for cpus in &sets {
-            for who in turn(round, &contestants) {
-                let ([got, wrong], seen) = play(bench, scene, who, bytes, cpus)?;
+            for who in round_order(round, &candidates) {
+                let ([got, wrong], seen) = play(bench, fixtures, who, bytes, cpus)?;
                 rows.push(Row { round, cpus: cpus.clone(), who, bytes: got, wrong, seen });
             }
         }
     }
     remarks.extend(said(bytes));
-    Ok(Answer { table: table(&sets, &contestants, &rows, bytes), remarks, csv: csv(&rows)? })
+    Ok(Answer { table: table(&sets, &candidates, &rows, bytes), remarks, csv: csv(&rows)? })
 }
 
 /// A small job, to see that it works at all.
-fn trial(bench: &Bench, scene: &Scene<'_>, who: Between, cpus: &str) -> Result<()> {
+fn trial(bench: &Bench, fixtures: &Fixtures<'_>, who: Between, cpus: &str) -> Result<()> {
     let bytes = 1 << 20;
-    let ([got, wrong], seen) = play(bench, scene, who, bytes, cpus)?;
+    let ([got, wrong], seen) = play(bench, fixtures, who, bytes, cpus)?;
     let tellers = seen.tellers;
     seen.cost.checked(0)?;
     if got != bytes || wrong > 0 || tellers != 1 {
@@ -138,10 +138,16 @@ fn trial(bench: &Bench, scene: &Scene<'_>, who: Between, cpus: &str) -> Result<(
     Ok(())
 }
 
-fn play(bench: &Bench, scene: &Scene<'_>, who: Between, bytes: u64, cpus: &str) -> Result<([u64; 2], Seen)> {
-    let seen = scene.run(&who.play(bench, bytes, cpus)?)?;
+fn play(
+    bench: &Bench,
+    fixtures: &Fixtures<'_>,
+    who: Between,
+    bytes: u64,
+    cpus: &str,
+) -> Result<([u64; 2], Seen)> {
+    let seen = fixtures.run(&who.play(bench, bytes, cpus)?)?;
     let told: Vec<u64> = seen.told.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
-    let [got, wrong] = told[..] else { bail!("the sink said `{}`", seen.told.trim()) };
+    let [got, wrong] = told[..] else { bail!("the reader printed `{}`", seen.told.trim()) };
     Ok(([got, wrong], seen))
 }
 
@@ -162,11 +168,11 @@ fn processors() -> Result<Vec<String>> {
     Ok(sets)
 }
 
-fn table(sets: &[String], contestants: &[Between], rows: &[Row], bytes: u64) -> String {
+fn table(sets: &[String], candidates: &[Between], rows: &[Row], bytes: u64) -> String {
     let mut lines = Vec::new();
     for cpus in sets {
         let cat = |round: usize| rows.iter().find(|r| r.round == round && r.cpus == *cpus && r.who == Cat);
-        for who in contestants {
+        for who in candidates {
             let mine = || rows.iter().filter(move |r| r.who == *who && r.cpus == *cpus);
             let column = |of: fn(&Row) -> f64, decimals| Spread::of(mine().map(of)).show(decimals);
             lines.push(vec![

@@ -43,7 +43,7 @@ impl Verdict {
 /// Builds the programs, and tries the verifier.
 pub(super) fn ready(peers: &Peers) -> Result<()> {
     let from = tree::root().join("benches/peers");
-    for name in ["talker", "verify", "blast", "sink", "widen"] {
+    for name in ["line_writer", "verify", "line_flood", "reader", "widen"] {
         let mut cc = run::command("cc");
         cc.args(["-O2", "-static", "-o", &peers.built(name)]).arg(from.join(format!("{name}.c")));
         run::read(&mut cc).context("the C programs of benches/peers do not build; cure: a C compiler")?;
@@ -58,7 +58,9 @@ const TRIAL: usize = 100_000;
 fn prove(peers: &Peers) -> Result<()> {
     let [a, b] = [talk(peers, 0)?, talk(peers, 1)?];
     let line = |of: &str, n: usize| of.match_indices('\n').nth(n).map_or(0, |(at, _)| at + 1);
-    let (begin, middle, end) = (line(&a, 6), line(&a, 7), line(&a, 8));
+    let begin = line(&a, 6);
+    let middle = line(&a, 7);
+    let end = line(&a, 8);
     let swapped = [&a[..begin], &a[middle..end], &a[begin..middle], &a[end..], &b].concat();
     let lost = [&a[..begin], &a[middle..], &b].concat();
     // The longer of two lines in the middle: a tear at its third byte is inside the line.
@@ -89,7 +91,7 @@ fn prove(peers: &Peers) -> Result<()> {
 }
 
 fn talk(peers: &Peers, job: usize) -> Result<String> {
-    run::read(run::command(peers.built("talker")).args([job.to_string(), TRIAL.to_string()]))
+    run::read(run::command(peers.built("line_writer")).args([job.to_string(), TRIAL.to_string()]))
 }
 
 fn judge(peers: &Peers, stream: &str) -> Result<Verdict> {

@@ -9,10 +9,11 @@ use clap::Parser;
 use super::args::ParallelArgs;
 use super::options::OptionKey;
 use super::translate::run_arguments;
+use crate::config::CompatMode;
 use crate::flags::{Flags, Verb, clap_error_line};
-use crate::input::Record;
-use crate::plan::{CompatMode, RunConfig};
 use crate::report;
+use crate::verbs::run::Plan;
+use minder_runner::input::Record;
 use minder_template::{Job, Options, Template};
 
 /// Prints one line for each job, quoted once for each `--shell-quote`.
@@ -28,7 +29,7 @@ pub(in crate::compat) fn print_quoted(args: &ParallelArgs) -> Result<ExitCode> {
     line.extend(run_args);
     let flags = Flags::try_parse_from(&line).map_err(|error| anyhow!(clap_error_line(&error)))?;
     let Verb::Run(flags) = flags.verb else { bail!("`--shell-quote` requires a command to run") };
-    let (config, mut input) = RunConfig::new(*flags, &line, CompatMode::Parallel)?;
+    let Plan { config, arguments: mut input, .. } = Plan::new(*flags, &line, CompatMode::Parallel)?;
     let argument = Template::text(&"{}".into(), &Options::default());
     report::with_stdout(|out| {
         let mut number = 0;

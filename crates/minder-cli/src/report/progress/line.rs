@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::ProgressSnapshot;
 use crate::ui::color::Palette;
 use crate::ui::table::{escape, shorten};
+use minder_runner::{RunningSnapshot, Snapshot};
 
 /// How wide the graph is.
 const GRAPH_MIN: usize = 10;
@@ -49,7 +49,7 @@ struct Part {
 }
 
 /// The line that says how far the run is.
-pub(super) fn first(view: &ProgressSnapshot, rest: &Eta, look: &LineLayout) -> String {
+pub(super) fn first(view: &Snapshot, rest: &Eta, look: &LineLayout) -> String {
     let spinner = look.turn.map_or_else(String::new, |turn| format!("{} ", SPINNER[turn % SPINNER.len()]));
     let mut parts = parts(view, rest, look.graph);
     let wide = |parts: &[Part]| {
@@ -77,22 +77,20 @@ pub(super) fn first(view: &ProgressSnapshot, rest: &Eta, look: &LineLayout) -> S
     }
 }
 
-fn parts(view: &ProgressSnapshot, rest: &Eta, percent: bool) -> Vec<Part> {
-    let (done, plain): (u64, Colour) = (view.done(), |_, text| text.to_owned());
+fn parts(view: &Snapshot, rest: &Eta, percent: bool) -> Vec<Part> {
+    let (done, plain): (u64, Colour) = (view.finished(), |_, text| text.to_owned());
     let part = |rank, text, colour| Part { rank, text, colour };
-    let of = view.total().map_or_else(String::new, |total| format!("/{total}"));
+    let of = view.known_total().map_or_else(String::new, |total| format!("/{total}"));
     let mut parts = Vec::new();
     if let Some(share) = share(view).filter(|_| percent) {
         parts.push(part(PERCENT, format!("{:>2} %", (share * 100.0).floor()), plain));
     }
     parts.push(part(0, format!("{done}{of} done"), plain));
-    parts.push(part(7, format!("{} running", view.running_count), plain));
+    parts.push(part(7, format!("{} running", view.counts.running), plain));
     let failed = view.counts.failed;
     let (rank, colour): (u8, Colour) = if failed > 0 { (1, Palette::failed) } else { (8, plain) };
     parts.push(part(rank, format!("{failed} failed"), colour));
-    if view.suspended {
-        parts.push(part(2, "suspended".to_owned(), Palette::notable));
-    } else if let Some(why) = &view.held {
+    if let Some(why) = &view.paused {
         parts.push(part(3, format!("waiting: {}", escape(why.as_bytes())), Palette::notable));
     }
     parts.push(part(9, coarse(view.elapsed), Palette::faint));
@@ -106,9 +104,9 @@ fn parts(view: &ProgressSnapshot, rest: &Eta, percent: bool) -> Vec<Part> {
 }
 
 /// The part of all jobs that is done.
-fn share(view: &ProgressSnapshot) -> Option<f64> {
-    let total = view.total().filter(|total| *total > 0)?;
-    Some((view.done() as f64 / total as f64).min(1.0))
+fn share(view: &Snapshot) -> Option<f64> {
+    let total = view.known_total().filter(|total| *total > 0)?;
+    Some((view.finished() as f64 / total as f64).min(1.0))
 }
 
 fn graph(share: f64, width: usize, paint: Palette) -> String {
@@ -118,14 +116,14 @@ fn graph(share: f64, width: usize, paint: Palette) -> String {
 }
 
 /// A line for each of the oldest jobs, at most so many.
-pub(super) fn jobs(view: &ProgressSnapshot, most: usize, look: &LineLayout) -> Vec<String> {
+pub(super) fn jobs(view: &Snapshot, most: usize, look: &LineLayout) -> Vec<String> {
     let shown = &view.running[..view.running.len().min(most).min(JOBS_MAX)];
-    let ages: Vec<String> = shown.iter().map(|(_, age)| coarse(*age)).collect();
+    let ages: Vec<String> = shown.iter().map(|job| coarse(job.age)).collect();
     let wide = ages.iter().map(|age| age.width()).max().unwrap_or(0);
-    let line = |(place, ((name, age), said)): (usize, (&(String, Duration), &String))| {
-        let slowest = place == 0 && shown.len() > 1 && view.median.is_some_and(|median| *age > median);
+    let line = |(place, (job, said)): (usize, (&RunningSnapshot, &String))| {
+        let slowest = place == 0 && shown.len() > 1 && view.median.is_some_and(|median| job.age > median);
         let mark = if slowest { "  slowest" } else { "" };
-        let (begin, name) = (format!("  {said:>wide$}  "), escape(name.as_bytes()));
+        let (begin, name) = (format!("  {said:>wide$}  "), escape(job.name.as_bytes()));
         let Some(width) = look.width else { return format!("{begin}{name}{mark}") };
         let room = width.saturating_sub(begin.width());
         // The name is worth more than the mark.

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use jiff::Timestamp;
 
-use crate::report::{count, format_error, message};
+use crate::report::{count, message};
 use crate::text::format_bytes;
 use crate::ui::format::{local_zone, relative_date};
 use minder_record::retention::{PruneReason, RetentionPolicy, prune};
@@ -22,7 +22,7 @@ pub(super) fn run(out: &mut dyn Write, root: &Path, dry_run: bool) -> Result<()>
         writeln!(out, "{}  {when}  {size}  {why}", run.id)?;
     }
     for (id, why) in &pruned.left {
-        message(&format!("run {id} is kept: {}", super::one_line(&format_error(why))));
+        message(&format!("run {id} is kept: {}", super::one_line(&why.to_string())));
     }
     let removed = count(pruned.removed.len() as u64, "run");
     let rest = format_bytes(pruned.bytes);

@@ -13,12 +13,12 @@ use jiff::Timestamp;
 
 use super::damage_text;
 use crate::export::rows::{Format, RUNS, Rows, RunFacts};
-use crate::report::{format_error, message, os_error_text, time};
+use crate::report::{message, os_error_text, time};
 use crate::ui::format::{local_zone, relative_date};
 use crate::ui::table::{Column, Table};
 use minder_record::event::{AttemptFinished, JournalEvent};
 use minder_record::manifest::InputSource;
-use minder_record::reader::{self, Corruption, each};
+use minder_record::reader::{self, Corruption, read_journal};
 use minder_record::run_state::JobSet;
 use minder_record::store::{self, RunEntry, attempt_name};
 
@@ -42,7 +42,7 @@ pub(super) fn list(out: &mut dyn Write, root: &Path, number: usize, format: Opti
         return Ok(());
     }
     if found.is_empty() {
-        message(&store::none(root));
+        message(&store::no_runs_text(root));
         return Ok(());
     }
     let right = ["jobs", "failed", "elapsed"].map(Column::right);
@@ -78,13 +78,13 @@ fn command_line(facts: &RunFacts) -> String {
 /// Returns the facts about a run, and the damage to its record. `ids` are those of all runs.
 pub(super) fn facts(run: &RunEntry, ids: &[String]) -> (RunFacts, Vec<String>) {
     // Checked first: if the run finishes meanwhile, the last line of its journal is read below.
-    let alive = store::is_alive(&run.folder);
-    let (count, mut damage) = RunCounts::of(&run.folder, alive);
+    let alive = store::is_alive(&run.dir);
+    let (count, mut damage) = RunCounts::of(&run.dir, alive);
     let mut facts = RunFacts { run: run.id.clone(), at: Some(run.at), ..RunFacts::default() };
     (facts.jobs, facts.failed, facts.elapsed) = (count.jobs, count.failed, count.elapsed);
     match &run.manifest {
         Ok(manifest) => facts.command = manifest.words.clone(),
-        Err(why) => damage.insert(0, super::one_line(&format_error(why))),
+        Err(why) => damage.insert(0, super::one_line(&why.to_string())),
     }
     let left = match run.manifest.as_ref().map(|manifest| &manifest.input) {
         // Each argument is a job.
@@ -138,7 +138,7 @@ impl RunCounts {
             Err(error) => return (Self::default(), vec![os_error_text(&error)]),
         };
         if let [one] = attempts.as_slice()
-            && let Some(over) = reader::over(&folder.join(attempt_name(*one)))
+            && let Some(over) = reader::attempt_finished(&folder.join(attempt_name(*one)))
         {
             let (jobs, failed, elapsed) = (over.succeeded + over.failed, over.failed, Some(over.elapsed));
             return (Self { jobs, failed, elapsed, finished: Some(over) }, Vec::new());
@@ -150,7 +150,7 @@ impl RunCounts {
             sum.finished = None;
             let (mut begun, mut last) = (None, None);
             let path = folder.join(attempt_name(number));
-            let result = each(&path, |event| match event {
+            let result = read_journal(&path, |event| match event {
                 JournalEvent::AttemptStarted(row) => begun = Some(row.at),
                 JournalEvent::JobFinished(row) => {
                     done.insert(row.job);
@@ -230,9 +230,9 @@ mod tests {
     fn found(folder: &Path) -> RunEntry {
         RunEntry {
             id: "61c0aa00".into(),
-            folder: folder.to_owned(),
+            dir: folder.to_owned(),
             at: 5.0,
-            manifest: Err(anyhow::anyhow!("gone")),
+            manifest: Err(std::io::Error::other("gone").into()),
         }
     }
 

@@ -115,13 +115,14 @@ mod with_sqlite {
                 }
             };
             let id = run_id(dir);
-            let begun = run.attempts.iter().filter_map(|it| Some((it.begun.as_ref()?, it.over.as_ref())));
+            let begun =
+                run.attempts.iter().filter_map(|it| Some((it.started.as_ref()?, it.finished.as_ref())));
             database.insert(&ATTEMPTS, begun.map(|(begun, over)| attempt(begun, over)))?;
             database.insert(&JOBS, run.jobs.values().map(|ended| job(&id, ended)))?;
             let at = run.manifest.as_ref().ok().map(|manifest| manifest.at);
-            let begun = run.attempts.iter().find_map(|attempt| Some(attempt.begun.as_ref()?.at));
+            let begun = run.attempts.iter().find_map(|attempt| Some(attempt.started.as_ref()?.at));
             let at = at.or(begun).unwrap_or(0.0);
-            let entry = RunEntry { id, folder: dir.clone(), at, manifest: run.manifest };
+            let entry = RunEntry { id, dir: dir.clone(), at, manifest: run.manifest };
             database.insert(&RUNS, [runs::facts(&entry, &[]).0.values()])?;
         }
         Ok(())

@@ -1,0 +1,84 @@
+//! Flags of `minder run` that do not go together. Those of GNU parallel's command line are left to
+//! its rules: there the one or the other counts.
+
+use anyhow::{Result, bail};
+
+use crate::flags::OrderFlag;
+use crate::flags::RunFlags;
+
+/// Two flags of which one would be passed over in silence.
+type Pair = ((bool, &'static str), (bool, &'static str));
+
+/// Refuses flags of which one would mean nothing beside another, or alone.
+pub(super) fn check(flags: &RunFlags) -> Result<()> {
+    if flags.parallel_env {
+        return Ok(());
+    }
+    for ((one, first), (other, second)) in pairs(flags) {
+        if one && other {
+            bail!("`{first}` and `{second}` do not go together");
+        }
+    }
+    for (alone, flag, other) in lone(flags) {
+        if alone {
+            bail!("`{flag}` means nothing without {other}");
+        }
+    }
+    Ok(())
+}
+
+fn pairs(flags: &RunFlags) -> Vec<Pair> {
+    let RunFlags { arity, input, pipe, control, output, .. } = flags;
+    let args = (arity.max_args.is_some(), "--max-args");
+    let each = (arity.max_replace_args.is_some(), "--max-replace-args");
+    let lines = (arity.lines.is_some(), "--lines");
+    let context = (arity.context, "-X");
+    let multiple = (arity.multiple, "-m");
+    let parts = (pipe.is_wanted(), "--pipe");
+    let spreads = [
+        (pipe.tee, "--tee"),
+        (pipe.round_robin, "--round-robin"),
+        (pipe.shard.is_some(), "--shard"),
+        (pipe.bin.is_some(), "--bin"),
+    ];
+    let mut pairs = vec![
+        (args, each),
+        (context, multiple),
+        ((input.null, "--null"), (input.delimiter.is_some(), "--delimiter")),
+        ((output.keep_order, "--keep-order"), (output.no_keep_order, "--no-keep-order")),
+        ((output.group, "--group"), (output.line_buffer, "--line-buffer")),
+        ((output.group, "--group"), (output.ungroup, "--ungroup")),
+        (parts, context),
+        (parts, multiple),
+        (parts, (arity.xargs, "--xargs")),
+        (parts, (arity.max_chars.is_some(), "--max-chars")),
+        (parts, (input.shuf, "--shuf")),
+        (parts, (input.order.is_some(), "--order")),
+        (parts, (control.tty, "--tty")),
+    ];
+    if !parts.0 {
+        // With parts of the input, -L says what a record is, and -N how many a job gets.
+        pairs.extend([(lines, args), (lines, each)]);
+    }
+    for (place, one) in spreads.iter().enumerate() {
+        pairs.extend(spreads[place + 1..].iter().map(|other| (*one, *other)));
+    }
+    pairs
+}
+
+fn lone(flags: &RunFlags) -> [(bool, &'static str, &'static str); 5] {
+    let RunFlags { input, pipe, control, record, .. } = flags;
+    let resumes = record.resume || record.resume_failed || record.retry_failed;
+    let random = input.shuf || input.order == Some(OrderFlag::Random);
+    [
+        (input.seed.is_some() && !random, "--seed", "`--shuf` or `--order random`"),
+        (control.retry_delay.is_some() && control.retries.is_none(), "--retry-delay", "`--retries`"),
+        (pipe.block.is_some() && !pipe.is_wanted(), "--block", "`--pipe` or `--pipe-part`"),
+        (
+            pipe.regexp && pipe.recstart.is_none() && pipe.recend.is_none(),
+            "--regexp",
+            "`--recstart` or `--recend`",
+        ),
+        (record.skip_lost && !resumes, "--skip-lost", "`--resume`, `--resume-failed` or `--retry-failed`"),
+    ]
+}

@@ -1,0 +1,215 @@
+//! The flags about what holds jobs back, ends them, and runs them again.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use minder::Termination;
+use minder::jobs::{HaltPolicy, HaltTrigger, Threshold};
+
+use crate::flags::RunFlags;
+use crate::units::time;
+use minder_runner::admission::conditions::{self, Conditions};
+use minder_runner::config::{Control, Timeout};
+use minder_template::{Options, Template};
+
+/// The first delay between the starts of a job that is run until it succeeds, unless another one is
+/// asked for.
+const ENDLESS_RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// Returns the time-outs, retries, conditions and environment of the jobs.
+pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
+    let (control, like_gnu) = (&flags.control, flags.parallel_env);
+    let mut env = Vec::new();
+    for word in &control.env {
+        let bytes = word.as_encoded_bytes();
+        if let Some(at) = bytes.iter().position(|byte| *byte == b'=') {
+            if at == 0 {
+                bail!("--env `{}` has no name", word.display());
+            }
+            let part = |bytes: &[u8]| minder_os::encoding::os_string_from_encoded(bytes.to_vec());
+            env.push((part(&bytes[..at]), part(&bytes[at + 1..])));
+        }
+    }
+    if let Some(name) = &control.process_slot_var
+        && (name.is_empty() || name.as_encoded_bytes().contains(&b'='))
+    {
+        bail!("--process-slot-var `{}` is no name of a variable", name.display());
+    }
+    Ok(Control {
+        timeout: control.timeout.as_deref().map(timeout).transpose()?.flatten(),
+        attempts: match control.retries {
+            None => 1,
+            Some(0) => u32::MAX,
+            Some(times) => u32::try_from(times).unwrap_or(u32::MAX),
+        },
+        retry_delay: match (control.retry_delay, control.retries) {
+            (Some(delay), _) => delay,
+            // A job that always fails does not take a processor for ever.
+            (None, Some(0)) if !like_gnu => ENDLESS_RETRY_DELAY,
+            (None, _) => Duration::ZERO,
+        },
+        halt: control.halt.as_deref().map(halt).transpose()?.flatten(),
+        kill: match control.termseq.as_deref().map(termseq).transpose()? {
+            Some(steps) => Some(Termination::signals(&steps)?),
+            None => None,
+        },
+        delay: control.delay.unwrap_or_default(),
+        conditions: Conditions {
+            load: control.load.as_deref().map(conditions::load).transpose().context("--load")?,
+            memfree: control.memfree.filter(|size| *size > 0),
+            memsuspend: control.memsuspend.filter(|size| *size > 0),
+            noswap: control.noswap,
+            limit: control.limit.as_deref().map(conditions::limit).transpose().context("--limit")?,
+        },
+        jobserver: !control.no_jobserver,
+        close_fds: control.close_fds,
+        nice: match control.nice {
+            // GNU parallel sets the niceness; we add to it.
+            nice if flags.parallel_env && nice != 0 => minder_os::limits::nice_increment(nice),
+            nice => nice,
+        },
+        directory: control.wd.as_ref().map(|folder| Template::text(folder, options)),
+        env,
+        slot_var: control.process_slot_var.clone(),
+        tty: control.tty,
+        interactive: control.interactive,
+    })
+}
+
+/// None for 0: no limit, as for GNU parallel.
+fn timeout(text: &str) -> Result<Option<Timeout>> {
+    match text.strip_suffix('%').map(str::parse::<f64>) {
+        Some(Ok(percent)) if percent.is_finite() && percent > 0.0 => {
+            Ok(Some(Timeout::Median(percent / 100.0)))
+        }
+        Some(_) => bail!("--timeout `{text}` is no share of the median: 200% is twice the median"),
+        None => match time(text) {
+            Ok(time) => Ok(Some(Timeout::After(time)).filter(|_| !time.is_zero())),
+            Err(why) => bail!("--timeout: {why}"),
+        },
+    }
+}
+
+/// GNU parallel's words, the old numbers too.
+fn halt(text: &str) -> Result<Option<HaltPolicy>> {
+    let wrong = || {
+        anyhow::anyhow!(
+            "--halt `{text}`: never, or now or soon, a comma, and fail=N, success=N or done=N, where N may be a share as 10%"
+        )
+    };
+    let at = |text: &str| -> Option<Threshold> {
+        match text.strip_suffix('%') {
+            Some(percent) => {
+                percent.parse().ok().filter(|percent| (1..=100).contains(percent)).map(Threshold::Percent)
+            }
+            None => text.parse().ok().filter(|count| *count > 0).map(Threshold::Count),
+        }
+    };
+    let old = |now, on| Ok(Some(HaltPolicy { now, on, at: Threshold::Count(1) }));
+    match text {
+        "never" | "0" => return Ok(None),
+        "1" => return old(false, HaltTrigger::Failed),
+        "2" => return old(true, HaltTrigger::Failed),
+        "-1" => return old(false, HaltTrigger::Succeeded),
+        "-2" => return old(true, HaltTrigger::Succeeded),
+        _ => (),
+    }
+    if text.ends_with('%') && !text.contains(',') {
+        return Ok(Some(HaltPolicy { now: false, on: HaltTrigger::Failed, at: at(text).ok_or_else(wrong)? }));
+    }
+    let (when, why) = text.split_once(',').ok_or_else(wrong)?;
+    if when == "never" {
+        return Ok(None);
+    }
+    let now = match when {
+        "now" => true,
+        "soon" => false,
+        _ => return Err(wrong()),
+    };
+    let (on, count) = why.split_once('=').ok_or_else(wrong)?;
+    let on = match on {
+        "fail" => HaltTrigger::Failed,
+        "success" => HaltTrigger::Succeeded,
+        "done" => HaltTrigger::Finished,
+        _ => return Err(wrong()),
+    };
+    Ok(Some(HaltPolicy { now, on, at: at(count).ok_or_else(wrong)? }))
+}
+
+/// The most steps of a sequence of signals.
+const STEPS_MAX: usize = 8;
+
+fn termseq(text: &str) -> Result<Vec<(i32, Duration)>> {
+    let mut steps = Vec::new();
+    let mut words = text.split(',');
+    while let Some(name) = words.next() {
+        let name = name.strip_prefix("SIG").unwrap_or(name);
+        let signal = name
+            .parse()
+            .ok()
+            .filter(|number| (1..=64).contains(number))
+            .or_else(|| minder::os::signal_number(name));
+        let Some(signal) = signal else {
+            bail!("--termseq: `{name}` is no signal: TERM,200,TERM,100,TERM,50,KILL,25");
+        };
+        let pause = match words.next() {
+            None => Duration::ZERO,
+            Some(pause) => match pause.parse() {
+                Ok(millis) => Duration::from_millis(millis),
+                Err(_) => bail!("--termseq: `{pause}` is no number of milliseconds: TERM,200,KILL,25"),
+            },
+        };
+        steps.push((signal, pause));
+    }
+    if steps.len() > STEPS_MAX {
+        bail!("--termseq has {} signals, and may have {STEPS_MAX}", steps.len());
+    }
+    Ok(steps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halts_are_read() {
+        let plan = |now, on, at| Some(HaltPolicy { now, on, at });
+        for (text, read) in [
+            ("never", None),
+            ("0", None),
+            ("1", plan(false, HaltTrigger::Failed, Threshold::Count(1))),
+            ("-2", plan(true, HaltTrigger::Succeeded, Threshold::Count(1))),
+            ("20%", plan(false, HaltTrigger::Failed, Threshold::Percent(20))),
+            ("now,fail=1", plan(true, HaltTrigger::Failed, Threshold::Count(1))),
+            ("soon,success=3%", plan(false, HaltTrigger::Succeeded, Threshold::Percent(3))),
+            ("now,done=10", plan(true, HaltTrigger::Finished, Threshold::Count(10))),
+        ] {
+            assert_eq!(halt(text).ok(), Some(read), "{text}");
+        }
+        for wrong in
+            ["", "now", "soon,fail", "later,fail=1", "now,fail=0", "now,fail=x", "now,end=1", "3", "200%"]
+        {
+            assert!(halt(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sequences_of_signals_are_read() {
+        let read = termseq("TERM,200,INT,100,9,25").ok();
+        let millis = Duration::from_millis;
+        assert_eq!(read, Some(vec![(15, millis(200)), (2, millis(100)), (9, millis(25))]));
+        assert_eq!(termseq("KILL").ok(), Some(vec![(9, Duration::ZERO)]));
+        for wrong in ["", "NONE,3", "TERM,x", "0,1", "99", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"] {
+            assert!(termseq(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn timeouts_are_read() {
+        assert_eq!(timeout("1.5").ok(), Some(Some(Timeout::After(Duration::from_millis(1500)))));
+        assert_eq!(timeout("0").ok(), Some(None));
+        assert_eq!(timeout("200%").ok(), Some(Some(Timeout::Median(2.0))));
+        assert!(["", "x", "-1", "x%", "0%", "-5%"].iter().all(|text| timeout(text).is_err()));
+    }
+}

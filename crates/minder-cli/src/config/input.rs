@@ -1,0 +1,431 @@
+//! The words behind the flags, and the flags about input: which sources there are and how they are
+//! read.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow, bail};
+use regex::bytes::RegexBuilder;
+
+use crate::flags::ArityFlags;
+use crate::flags::InputFlags;
+use crate::flags::OrderFlag;
+use crate::flags::PlaceholderFlags;
+use crate::flags::RunFlags;
+use crate::flags::Trim as TrimFlag;
+use minder_runner::config::OrderConfig;
+use minder_runner::input::ArgsPerJob;
+use minder_runner::input::Columns;
+use minder_runner::input::Fill;
+use minder_runner::input::Header;
+use minder_runner::input::InputPlan;
+use minder_runner::input::Kind;
+use minder_runner::input::Source;
+use minder_runner::input::Trim;
+use minder_template::{Form, Options, PlaceholderKind, PlaceholderSet, Repeat, ValueRules};
+
+/// Whose manner is followed where it makes a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CompatMode {
+    /// `minder run`: several words are run directly, and what is odd is an error.
+    Own,
+    /// GNU parallel's: the words are one line for the shell.
+    Parallel,
+}
+
+/// Returns the order of the jobs. `seed` makes a seed for a random one.
+pub(super) fn order(flags: &InputFlags, seed: impl FnOnce() -> u64) -> OrderConfig {
+    match flags.order {
+        _ if flags.shuf => OrderConfig::Random(flags.seed.unwrap_or_else(seed)),
+        Some(OrderFlag::Random) => OrderConfig::Random(flags.seed.unwrap_or_else(seed)),
+        Some(OrderFlag::Shortest) => OrderConfig::Shortest,
+        Some(OrderFlag::Longest) => OrderConfig::Longest,
+        Some(OrderFlag::Given) | None => OrderConfig::Given,
+    }
+}
+
+/// How the command is read, which is these words.
+pub(super) fn options(
+    flags: &RunFlags,
+    manner: CompatMode,
+    names: &[OsString],
+    words: &[OsString],
+) -> Result<Options> {
+    let PlaceholderFlags { plus, rpl, quote, .. } = &flags.placeholders;
+    let context = flags.arity.context
+        || (!flags.arity.multiple
+            && !flags.arity.xargs
+            && (flags.arity.max_replace_args.is_some() || flags.arity.lines.is_some()));
+    let parallel = manner == CompatMode::Parallel;
+    let placeholders = placeholders(&flags.placeholders, *plus, rpl, names)?;
+    let texts =
+        words.iter().chain(&flags.output.tagstring).chain(&flags.output.results).chain(&flags.control.wd);
+    if let Some(name) = texts.into_iter().find_map(|text| placeholders.unsupported_in(text)) {
+        bail!(
+            "`{name}` is a placeholder of GNU parallel's --plus that is not there (without --plus it is text)"
+        );
+    }
+    Ok(Options {
+        placeholders,
+        shell: flags.shell.clone(),
+        form: if parallel { Form::Line } else { Form::Auto },
+        repeat: if context { Repeat::Context } else { Repeat::Joined },
+        quote: *quote,
+        missing_is_empty: parallel || flags.arity.max_replace_args.is_some(),
+        value_rules: ValueRules::new(flags.placeholders.only.as_deref(), flags.placeholders.no_dash_values)?,
+        // A job that reads the input has its values where their placeholders stand. Without a command the
+        // value is one.
+        append: !flags.pipe.is_wanted() || flags.pipe.cat || flags.pipe.fifo || words.is_empty(),
+    })
+}
+
+/// The placeholders.
+fn placeholders(
+    flags: &PlaceholderFlags,
+    plus: bool,
+    own: &[OsString],
+    names: &[OsString],
+) -> Result<PlaceholderSet> {
+    let mut placeholders = PlaceholderSet::default().plus(plus).column_names(names);
+    let replaced = [
+        (PlaceholderKind::Value, &flags.replace),
+        (PlaceholderKind::NoExtension, &flags.extensionreplace),
+        (PlaceholderKind::BaseName, &flags.basenamereplace),
+        (PlaceholderKind::DirName, &flags.dirnamereplace),
+        (PlaceholderKind::BaseNameNoExtension, &flags.basenameextensionreplace),
+        (PlaceholderKind::Number, &flags.seqreplace),
+        (PlaceholderKind::Slot, &flags.slotreplace),
+    ];
+    for (builtin, text) in replaced {
+        if let Some(text) = text {
+            placeholders = placeholders.replace(builtin, text)?;
+        }
+    }
+    for definition in own {
+        let bytes = definition.as_encoded_bytes();
+        let Some(at) = bytes.iter().position(u8::is_ascii_whitespace) else {
+            bail!(
+                "--rpl `{}`: a placeholder, a blank, and what it stands for: '{{thumb}} {{/.}}-thumb.png'",
+                definition.display()
+            );
+        };
+        let part = |bytes: &[u8]| minder_os::encoding::os_string_from_encoded(bytes.to_vec());
+        placeholders = placeholders.define(part(&bytes[..at]), part(bytes[at..].trim_ascii()))?;
+    }
+    Ok(placeholders)
+}
+
+/// What stands between command and arguments, and the sources behind it.
+#[derive(Debug)]
+pub(crate) struct ParsedCommandLine {
+    pub(crate) plan: InputPlan,
+    /// The command.
+    pub(crate) words: Vec<OsString>,
+    /// What stands behind it: separators and arguments.
+    pub(crate) behind: Vec<OsString>,
+    /// How many columns one argument of a job has, where that is the same for all.
+    pub(crate) width: Option<usize>,
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) stdin: bool,
+    /// Files of which jobs read parts.
+    pub(crate) parts: Vec<PathBuf>,
+}
+
+impl ParsedCommandLine {
+    /// `stdin`: the file that is read in place of standard input.
+    pub(super) fn new(flags: &RunFlags, manner: CompatMode, stdin: Option<PathBuf>) -> Result<Self> {
+        let RunFlags { input, arity, .. } = flags;
+        let (words, behind) = split(&flags.words, input);
+        if words.is_empty() && manner == CompatMode::Own && !flags.pipe.tee {
+            bail!(
+                "there is no command before `{}`",
+                behind.first().map_or(":::".into(), |word| word.display().to_string())
+            );
+        }
+        let mut sources = sources(input, &behind)?;
+        let mut files = Vec::new();
+        let mut reads_stdin = false;
+        let mut parts = Vec::new();
+        if flags.pipe.is_wanted() {
+            (parts, reads_stdin) = take_parts(flags, manner, &mut sources)?;
+            files.clone_from(&parts);
+            parts.extend(stdin.iter().filter(|_| reads_stdin).cloned());
+        } else if sources.is_empty() {
+            sources.push(Source { kind: Kind::Stdin, linked: false });
+        }
+        for source in &mut sources {
+            match &source.kind {
+                Kind::Stdin if reads_stdin => bail!("standard input is read twice: name it as `-` once"),
+                Kind::Stdin => {
+                    reads_stdin = true;
+                    if let Some(path) = &stdin {
+                        source.kind = Kind::File(path.clone());
+                    }
+                }
+                Kind::File(path) => files.push(std::path::absolute(path)?),
+                Kind::Words(_) => (),
+            }
+        }
+        let columns = columns(input)?;
+        let width = columns.is_none().then_some(sources.len());
+        let plan = InputPlan {
+            sources,
+            separator: separator(input)?,
+            // Who names the separator gets every byte but that.
+            windows_text: std::env::consts::FAMILY == "windows" && !input.null && input.delimiter.is_none(),
+            header: header(input, flags.pipe.is_wanted())?,
+            trim: match (input.trim, &columns) {
+                (Some(trim), _) => Trim {
+                    left: matches!(trim, TrimFlag::L | TrimFlag::Lr),
+                    right: matches!(trim, TrimFlag::R | TrimFlag::Lr),
+                },
+                (None, Some(_)) if input.colsep.is_some() => Trim { left: true, right: true },
+                _ => Trim::default(),
+            },
+            columns,
+            eof: input.eof.as_ref().map(|text| text.as_encoded_bytes().to_vec()),
+            skip_blank: input.no_run_if_empty,
+            skip_first: input.skip_first_line,
+            empty_counts: manner == CompatMode::Parallel,
+            link: input.link,
+            arity: match flags.pipe.is_wanted() {
+                false => arity_of(arity),
+                // As many values as records: what `-N` says is said of both.
+                true if !flags.pipe.tee => {
+                    ArgsPerJob { most: arity.max_replace_args.or(arity.max_args), ..ArgsPerJob::default() }
+                }
+                true => ArgsPerJob::default(),
+            },
+        };
+        Ok(Self { plan, words, behind, width, files, stdin: reads_stdin, parts })
+    }
+}
+
+/// Takes out the sources that are cut into parts, and leaves those of arguments. Returns the files,
+/// and whether standard input is cut.
+fn take_parts(
+    flags: &RunFlags,
+    manner: CompatMode,
+    sources: &mut Vec<Source>,
+) -> Result<(Vec<PathBuf>, bool)> {
+    // GNU parallel cuts only the files of --pipe-part: with --pipe a file holds arguments, as words do.
+    let has_arguments = manner == CompatMode::Parallel && !flags.pipe.pipe_part;
+    let is_part = |source: &Source| match source.kind {
+        Kind::Words(_) => false,
+        Kind::File(_) => !has_arguments,
+        Kind::Stdin => true,
+    };
+    let (mut files, mut reads_stdin) = (Vec::new(), false);
+    for source in sources.iter().filter(|source| is_part(source)) {
+        match &source.kind {
+            Kind::File(path) => files.push(path.clone()),
+            _ => reads_stdin = true,
+        }
+    }
+    sources.retain(|source| !is_part(source));
+    if flags.pipe.tee && sources.iter().any(|source| matches!(source.kind, Kind::File(_))) {
+        bail!("--tee runs all of its jobs at once, and takes their arguments behind `:::` only");
+    }
+    if !sources.is_empty() && !flags.pipe.tee && manner == CompatMode::Own {
+        bail!(
+            "jobs that read parts of the input take no arguments: `:::` goes with --tee, where each job reads all"
+        );
+    }
+    reads_stdin |= files.is_empty();
+    Ok((files, reads_stdin))
+}
+
+/// The command, and what stands behind it.
+fn split(words: &[OsString], flags: &InputFlags) -> (Vec<OsString>, Vec<OsString>) {
+    let end = words.iter().position(|word| mark(word, flags).is_some()).unwrap_or(words.len());
+    (words[..end].to_vec(), words[end..].to_vec())
+}
+
+/// What begins a list of arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mark {
+    files: bool,
+    linked: bool,
+}
+
+fn mark(word: &OsStr, flags: &InputFlags) -> Option<Mark> {
+    let bytes = word.as_encoded_bytes();
+    let is = |separator: &OsStr, plus: &[u8]| {
+        bytes.strip_prefix(separator.as_encoded_bytes()).is_some_and(|rest| rest == plus)
+    };
+    // The longer ones first: `::::` begins with `:::`.
+    [(&flags.arg_file_sep, true), (&flags.arg_sep, false)]
+        .into_iter()
+        .flat_map(|(separator, files)| [(separator, files, false), (separator, files, true)])
+        .find(|(separator, _, linked)| is(separator, if *linked { b"+" } else { b"" }))
+        .map(|(_, files, linked)| Mark { files, linked })
+}
+
+fn sources(flags: &InputFlags, behind: &[OsString]) -> Result<Vec<Source>> {
+    let file = |name: &OsString| match name.as_encoded_bytes() {
+        b"-" => Kind::Stdin,
+        _ => Kind::File(PathBuf::from(name)),
+    };
+    let mut sources: Vec<Source> =
+        flags.arg_file.iter().map(|name| Source { kind: file(name), linked: false }).collect();
+    let mut now = None;
+    for word in behind {
+        if let Some(mark) = mark(word, flags) {
+            if !mark.files {
+                sources.push(Source { kind: Kind::Words(Vec::new()), linked: mark.linked });
+            }
+            now = Some(mark);
+            continue;
+        }
+        match (now, sources.last_mut()) {
+            (Some(Mark { files: false, .. }), Some(Source { kind: Kind::Words(words), .. })) => {
+                words.push(word.clone());
+            }
+            (Some(Mark { linked, .. }), _) => sources.push(Source { kind: file(word), linked }),
+            (None, _) => bail!("`{}` stands before the first list of arguments", word.display()),
+        }
+    }
+    let is_nameless =
+        |source: &Source| matches!(&source.kind, Kind::File(path) if path.as_os_str().is_empty());
+    if sources.iter().any(is_nameless) {
+        bail!("a file of arguments has an empty name (-a, ::::)");
+    }
+    Ok(sources)
+}
+
+fn columns(flags: &InputFlags) -> Result<Option<Columns>> {
+    let names_columns = flags.header.as_deref().is_some_and(|header| header != "0");
+    match (&flags.colsep, flags.csv) {
+        (colsep, true) => {
+            let between = colsep.as_deref().unwrap_or(",");
+            let &[between] = between.as_bytes() else {
+                bail!("--colsep `{between}`: with --csv it is one character");
+            };
+            Ok(Some(Columns::Csv(between)))
+        }
+        (Some(colsep), false) => {
+            let regexp = RegexBuilder::new(colsep).unicode(colsep.is_ascii()).build();
+            let regexp = regexp.map_err(|error| {
+                // Its other lines draw where it is.
+                let text = error.to_string();
+                let why = text.lines().last().unwrap_or_default();
+                let why = why.strip_prefix("error: ").unwrap_or(why);
+                anyhow!("--colsep `{colsep}` is no regular expression: {why}")
+            })?;
+            Ok(Some(Columns::Regexp(regexp)))
+        }
+        (None, false) => Ok(names_columns.then_some(Columns::Byte(b'\t'))),
+    }
+}
+
+fn header(flags: &InputFlags, pipe: bool) -> Result<Header> {
+    match flags.header.as_deref() {
+        None => Ok(Header::None),
+        // With --pipe it is part of the blocks.
+        Some(_) if pipe => Ok(Header::None),
+        Some(":" | ".*\n" | ".*\\n") => Ok(Header::Lines(1)),
+        Some("0") => Ok(Header::FileNames),
+        Some(text) => match text.parse() {
+            Ok(lines) => Ok(Header::Lines(lines)),
+            Err(_) => bail!(
+                "--header `{text}`: `:` for the first line, a number of lines, or 0 for the names of files"
+            ),
+        },
+    }
+}
+
+fn separator(flags: &InputFlags) -> Result<Vec<u8>> {
+    match &flags.delimiter {
+        _ if flags.null => Ok(vec![0]),
+        None => Ok(vec![b'\n']),
+        Some(text) => {
+            let bytes = unescape(text.as_encoded_bytes());
+            if bytes.is_empty() {
+                bail!("-d: the delimiter is empty (-0 is for NUL bytes)");
+            }
+            Ok(bytes)
+        }
+    }
+}
+
+/// `\n`, `\t`, `\\`, `\0` and other octal numbers, `\xHH`; anything else stays.
+pub(super) fn unescape(text: &[u8]) -> Vec<u8> {
+    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text);
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        let (b'\\', Some((&letter, after))) = (byte, after.split_first()) else {
+            out.push(byte);
+            continue;
+        };
+        let digits = |most: usize, radix: u32, text: &[u8]| {
+            let length = text.iter().take(most).take_while(|byte| char::from(**byte).is_digit(radix)).count();
+            let number = std::str::from_utf8(&text[..length])
+                .ok()
+                .and_then(|text| u32::from_str_radix(text, radix).ok());
+            number.and_then(|number| u8::try_from(number).ok()).map(|number| (number, length))
+        };
+        let (meant, used) = match letter {
+            b'n' => (b'\n', 0),
+            b't' => (b'\t', 0),
+            b'r' => (b'\r', 0),
+            b'a' => (7, 0),
+            b'b' => (8, 0),
+            b'f' => (12, 0),
+            b'v' => (11, 0),
+            b'e' => (27, 0),
+            b'\\' => (b'\\', 0),
+            b'x' => digits(2, 16, after).unwrap_or((b'x', 0)),
+            b'0'..=b'7' => match digits(3, 8, rest) {
+                Some((number, length)) => (number, length - 1),
+                None => (letter, 0),
+            },
+            other => {
+                out.push(b'\\');
+                (other, 0)
+            }
+        };
+        out.push(meant);
+        rest = &after[used..];
+    }
+    out
+}
+
+/// How many arguments a job gets.
+fn arity_of(flags: &ArityFlags) -> ArgsPerJob {
+    let most = flags.max_replace_args.or(flags.max_args).or(flags.lines);
+    let fill = match flags {
+        ArityFlags { xargs: true, .. } => Fill::All,
+        ArityFlags { context: true, .. } | ArityFlags { multiple: true, .. } => Fill::Shared,
+        _ => Fill::One,
+    };
+    ArgsPerJob {
+        most: most.filter(|most| *most > 0),
+        none: most == Some(0),
+        lines: flags.lines.is_some() && flags.max_replace_args.or(flags.max_args).is_none(),
+        fill,
+        bytes_max: flags.max_chars.unwrap_or(minder_runner::input::BYTES_MAX),
+        strict: flags.exit,
+        bounded: flags.max_chars.is_some(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_bytes() {
+        for (text, bytes) in [
+            (r"\n", &b"\n"[..]),
+            (r"\0", b"\0"),
+            (r"\x2c,", b",,"),
+            (r"\054", b","),
+            (r"a\\b\q", br"a\b\q"),
+            (r"\", br"\"),
+            (r"\xzz", b"xzz"),
+            (r"\400", b"400"),
+        ] {
+            assert_eq!(unescape(text.as_bytes()), bytes, "{text}");
+        }
+    }
+}

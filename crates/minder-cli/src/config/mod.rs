@@ -1,0 +1,252 @@
+//! From flags to the configuration of a run: text in, data out.
+//!
+//! Nothing here opens a file, changes a directory, or looks up a run: `verbs::run` does that, and
+//! calls [`build`] with what it found.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use minder_runner::config::{
+    Control, OrderConfig, OutputFiles, OutputView, PipeConfig, RecordConfig, ResumeMode, RunConfig,
+};
+use minder_runner::jobs_setting::JobsSetting;
+use minder_template::{Options, Template};
+
+mod conflicts;
+mod control;
+mod input;
+mod output_files;
+mod splitter;
+
+pub(crate) use self::input::{CompatMode, ParsedCommandLine};
+pub(crate) use self::output_files::template_flag;
+use crate::flags::{Colour, Leak, OutputFlags, RecordFlags, RunFlags};
+use crate::report::ProgressOptions;
+use crate::ui::color::When;
+
+/// What people see while a run goes on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Display {
+    pub(crate) progress: ProgressOptions,
+    pub(crate) color: When,
+    /// Whether notices that are no errors are suppressed.
+    pub(crate) quiet: bool,
+    /// Whether GNU parallel's command line is used: without a terminal it has no summary.
+    pub(crate) parallel: bool,
+    /// Whether jobs write to the terminal themselves.
+    pub(crate) straight: bool,
+}
+
+/// What the command line says, before the input is opened.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) command_line: ParsedCommandLine,
+    pub(crate) slots: JobsSetting,
+    pub(crate) order: OrderConfig,
+    pipe: Option<PipeConfig>,
+    typed: Vec<OsString>,
+    mode: Option<ResumeMode>,
+    compat: CompatMode,
+}
+
+impl Parsed {
+    /// Reads the flags. `typed` are the flags as they were typed, for the record. `stdin` is the file
+    /// that is read in place of standard input.
+    ///
+    /// # Errors
+    /// A flag has an invalid value, or two flags exclude each other.
+    pub(crate) fn new(
+        flags: &RunFlags,
+        typed: Vec<OsString>,
+        mode: Option<ResumeMode>,
+        compat: CompatMode,
+        stdin: Option<PathBuf>,
+    ) -> Result<Self> {
+        conflicts::check(flags)?;
+        // One job has the terminal at a time.
+        let default = if flags.control.tty { "1" } else { "100%" };
+        let slots = JobsSetting::parse(flags.jobs.as_deref().unwrap_or(default.as_ref()))?;
+        let mut command_line = ParsedCommandLine::new(flags, compat, stdin)?;
+        let has_values = !command_line.plan.sources.is_empty();
+        let runs_values = flags.script || command_line.words.is_empty();
+        let files = std::mem::take(&mut command_line.parts);
+        let pipe = splitter::pipe_config(flags, files, has_values, runs_values, mode.is_some())?;
+        let order = input::order(&flags.input, new_seed);
+        let typed = with_seed(typed, order, flags.input.seed);
+        Ok(Self { command_line, slots, order, pipe, typed, mode, compat })
+    }
+
+    /// Returns how the command is read. `names` are the names of the input's columns.
+    ///
+    /// # Errors
+    /// A placeholder or a rule for values is invalid.
+    pub(crate) fn options(&self, flags: &RunFlags, names: &[OsString]) -> Result<Options> {
+        input::options(flags, self.compat, names, &self.command_line.words)
+    }
+}
+
+/// Builds the configuration. `files` are the files that the flags name, `cwd` the working directory.
+///
+/// # Errors
+/// The command is not a valid template, or a flag has an invalid value.
+pub(crate) fn build(
+    flags: RunFlags,
+    parsed: Parsed,
+    options: &Options,
+    names: &[OsString],
+    copies: Vec<minder_runner::config::TemplateCopy>,
+    cwd: PathBuf,
+) -> Result<(RunConfig, Display)> {
+    let Parsed { command_line, slots, order, pipe, typed, mode, compat } = parsed;
+    let is_script =
+        flags.script || (compat == CompatMode::Parallel && command_line.words.is_empty() && pipe.is_none());
+    let template = match is_script {
+        true => Template::script(options.shell.as_deref()),
+        false => Template::parse(&command_line.words, options)?,
+    };
+    let control = control::control(&flags, options)?;
+    let files = output_files::output_files(&flags, options, compat, command_line.width, names, copies)?;
+    let tty = flags.control.tty;
+    let RunFlags { display: display_flags, output, record, leak, grace, backend, no_guard, input, .. } =
+        flags;
+    let view = if tty { OutputView::Straight } else { view(&output, &files) };
+    let display = Display {
+        // With a terminal of its own a job draws there itself.
+        progress: match tty {
+            true => ProgressOptions::default(),
+            false => ProgressOptions {
+                bar: display_flags.bar,
+                eta: display_flags.eta,
+                jobs: display_flags.progress,
+            },
+        },
+        color: colours(display_flags.color),
+        quiet: display_flags.quiet,
+        parallel: flags.parallel_env,
+        straight: view == OutputView::Straight,
+    };
+    let config = RunConfig {
+        template,
+        slots,
+        order,
+        total: input.total_jobs,
+        batches_arguments: false,
+        pipe,
+        control,
+        parallel_env: flags.parallel_env,
+        pid: std::process::id(),
+        shell: options.shell.clone(),
+        leak_timeout: (leak == Leak::Close).then_some(Duration::from_millis(100)),
+        grace: Duration::from_secs(grace),
+        // An empty variable counts as one that is not set.
+        backend: backend.filter(|name| !name.is_empty()).map(known_backend).transpose()?,
+        guardians: !no_guard,
+        color_jobs: display_flags.color == Some(Colour::Jobs) && !files.replaces_output(),
+        color_lines: output.line_buffer || display_flags.color_lines,
+        color_failed: display_flags.color_failed && !output.line_buffer && !files.replaces_output(),
+        verbose: display_flags.verbose,
+        print: display_flags.print,
+        view,
+        tag: tag(&output, &files, options),
+        files,
+        pty: output.pty,
+        spool: output.spool,
+        buffer: output.buffer,
+        tmpdir: output.tmpdir.map(std::path::absolute).transpose()?,
+        record: record_config(record, mode, cwd, command_line, typed)?,
+    };
+    Ok((config, display))
+}
+
+fn record_config(
+    flags: RecordFlags,
+    mode: Option<ResumeMode>,
+    cwd: PathBuf,
+    command_line: ParsedCommandLine,
+    typed: Vec<OsString>,
+) -> Result<RecordConfig> {
+    if flags.joblog.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+        bail!("--joblog `-`: a joblog is a file, not standard output (./- is a file of that name)");
+    }
+    Ok(RecordConfig {
+        keep: !flags.no_record,
+        sync: flags.sync,
+        redact: flags.redact_args,
+        joblog: flags.joblog.map(std::path::absolute).transpose()?,
+        joblog_append: flags.joblog_append,
+        mode,
+        skip_lost: flags.skip_lost,
+        run: None,
+        by_joblog: mode.is_some(),
+        cwd,
+        words: command_line.words,
+        trailing: command_line.behind,
+        files: command_line.files,
+        stdin: command_line.stdin,
+        typed,
+    })
+}
+
+fn colours(flag: Option<Colour>) -> When {
+    match flag {
+        Some(Colour::Always) => When::Always,
+        Some(Colour::Never) => When::Never,
+        _ => When::Auto,
+    }
+}
+
+fn view(output: &OutputFlags, files: &OutputFiles) -> OutputView {
+    match output {
+        OutputFlags { keep_order: true, .. } => OutputView::Ordered,
+        // A row of a table is whole.
+        OutputFlags { line_buffer: true, .. } if files.table().is_none() => OutputView::Lines,
+        OutputFlags { ungroup: true, .. } => OutputView::Straight,
+        _ => OutputView::Grouped,
+    }
+}
+
+/// What each line begins with. Lines of a table are no lines of a job.
+fn tag(output: &OutputFlags, files: &OutputFiles, options: &Options) -> Option<Template> {
+    // An empty text is none, without the tab.
+    let text = output.tagstring.clone().filter(|text| !text.is_empty());
+    let text = text.or_else(|| output.tag.then(|| "{}".into()));
+    text.filter(|_| files.table().is_none()).map(|text| Template::text(&text, options))
+}
+
+/// Returns which jobs of an earlier run are asked for.
+pub(crate) fn mode(flags: &RunFlags) -> Option<ResumeMode> {
+    let record = &flags.record;
+    match (record.resume, record.resume_failed, record.retry_failed) {
+        (true, ..) => Some(ResumeMode::Rest),
+        (_, true, _) => Some(ResumeMode::RestAndFailed),
+        (.., true) => Some(ResumeMode::Failed),
+        _ => None,
+    }
+}
+
+/// The flags of the record, with what a random order is drawn from: a run that is taken up again
+/// has the same.
+fn with_seed(mut typed: Vec<OsString>, order: OrderConfig, given: Option<u64>) -> Vec<OsString> {
+    if let (OrderConfig::Random(seed), None) = (order, given) {
+        typed.push(format!("--seed={seed}").into());
+    }
+    typed
+}
+
+/// Something that no other run has, from which a random order is drawn.
+fn new_seed() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64) ^ u64::from(std::process::id()) << 32
+}
+
+fn known_backend(name: String) -> Result<&'static str> {
+    match minder::backends().find(|known| *known == name) {
+        Some(known) => Ok(known),
+        None => {
+            let all: Vec<_> = minder::backends().collect();
+            bail!("there is no wait mechanism `{name}` on this system: it has {}", all.join(", "))
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! `--interactive`: each job is confirmed on the terminal.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+
+use anyhow::{Context, Result};
+use minder_runner::Confirm;
+
+use crate::report::Progress;
+
+/// Prompts on the controlling terminal, whatever standard input and standard output are.
+#[derive(Debug)]
+pub(super) struct TerminalPrompt {
+    terminal: File,
+    answers: BufReader<File>,
+    progress: Progress,
+}
+
+impl TerminalPrompt {
+    /// Opens the terminal.
+    ///
+    /// # Errors
+    /// There is no terminal.
+    pub(super) fn open(progress: &Progress) -> Result<Self> {
+        let terminal =
+            minder_os::terminal::open_terminal().context("-p asks on the terminal, and there is none")?;
+        let answers = BufReader::with_capacity(256, terminal.try_clone()?);
+        Ok(Self { terminal, answers, progress: progress.clone() })
+    }
+}
+
+impl Confirm for TerminalPrompt {
+    /// An answer that begins with `y` or `Y` runs the job. The end of the answers refuses all jobs
+    /// that are left.
+    fn confirm(&mut self, command: &str) -> bool {
+        let Self { terminal, answers, progress } = self;
+        let mut answer = String::new();
+        let asked = progress.suspend(|| {
+            terminal
+                .write_all(format!("{command} ?...").as_bytes())
+                .and_then(|()| answers.read_line(&mut answer))
+        });
+        asked.is_ok() && answer.trim_start().starts_with(['y', 'Y'])
+    }
+}

@@ -1,0 +1,157 @@
+//! What a person sees of a run: notices, the progress display, the summary. All of it is on standard
+//! error.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use minder_runner::{Notice, Observer, RunEnd, RunReport, Snapshot};
+
+use crate::config::Display;
+use crate::report::{Progress, ProgressOptions, SlowJobs, Summary, command_message, message, try_message};
+use crate::ui::color::{Palette, can_draw};
+
+/// How often slow jobs are looked for.
+const SLOW_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+/// How many running jobs a display names at most.
+const NAMED_MAX: usize = 8;
+
+/// Prints what the engine reports.
+#[derive(Debug)]
+pub(super) struct Console {
+    display: Display,
+    palette: Palette,
+    progress: Progress,
+    slow: Option<Mutex<SlowCheck>>,
+}
+
+/// The check for jobs that run far longer than the others.
+#[derive(Debug)]
+struct SlowCheck {
+    jobs: SlowJobs,
+    /// When to check next; `None` once enough jobs were named.
+    next: Option<Instant>,
+}
+
+impl Console {
+    pub(super) fn new(display: Display) -> Self {
+        let palette = Palette::stderr(display.color);
+        let progress = Progress::new(display.progress, palette, !display.straight);
+        let is_watched = stderr().is_terminal() || display.progress.jobs;
+        let slow = (is_watched && !display.quiet).then(|| {
+            let next = Some(Instant::now() + SLOW_CHECK_INTERVAL);
+            Mutex::new(SlowCheck { jobs: SlowJobs::default(), next })
+        });
+        Self { display, palette, progress, slow }
+    }
+
+    /// The progress display.
+    pub(super) fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    fn check_slow_jobs(&self, take: &dyn Fn(usize) -> Snapshot) {
+        let Some(slow) = &self.slow else { return };
+        let mut slow = slow.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if slow.next.is_none_or(|next| next > now) {
+            return;
+        }
+        let snapshot = take(NAMED_MAX);
+        let ages = snapshot.running.iter().map(|job| (job.job, job.age));
+        let name = |number: u64| {
+            let job = snapshot.running.iter().find(|job| job.job == number);
+            job.map(|job| job.name.clone()).unwrap_or_default()
+        };
+        for line in slow.jobs.check(ages, snapshot.median, name) {
+            self.progress.suspend(|| try_message(&line));
+        }
+        slow.next = (!slow.jobs.is_over()).then(|| now + SLOW_CHECK_INTERVAL);
+    }
+
+    /// Begins a line for the last messages, in no colour, whatever jobs have left on the terminal.
+    fn settle(&self, report: &RunReport) {
+        if !stderr().is_terminal() {
+            return;
+        }
+        let mut text = String::new();
+        if report.terminal.open_line {
+            text.push('\n');
+        }
+        // What jobs wrote to the terminal themselves is not known.
+        if (self.display.straight || report.terminal.colored) && can_draw() {
+            text += "\x1b[0m";
+        }
+        let _ = stderr().write_all(text.as_bytes());
+    }
+}
+
+impl Observer for Console {
+    fn notice(&self, notice: &Notice) {
+        if self.display.quiet && notice.is_suppressed_by_quiet() {
+            return;
+        }
+        let line = notice.to_string();
+        match notice {
+            // The main thread must not wait for a thread that hangs in a write.
+            Notice::Interrupted { .. } => self.progress.try_suspend(|| try_message(&line)),
+            _ => self.progress.suspend(|| message(&line)),
+        }
+    }
+
+    fn command(&self, line: &str) {
+        self.progress.suspend(|| command_message(line));
+    }
+
+    fn suspend_display(&self, ends_line: bool, write: &mut dyn FnMut()) {
+        self.progress.suspend_for(ends_line, write);
+    }
+
+    fn try_suspend_display(&self, act: &mut dyn FnMut()) {
+        self.progress.try_suspend(act);
+    }
+
+    fn wants_snapshots(&self) -> bool {
+        self.progress.is_wanted() || self.slow.is_some()
+    }
+
+    fn wants_total(&self) -> bool {
+        self.progress.is_wanted()
+    }
+
+    fn next_snapshot(&self, elapsed: Duration) -> Option<Duration> {
+        let slow = self.slow.as_ref().and_then(|slow| {
+            let next = slow.lock().unwrap_or_else(PoisonError::into_inner).next?;
+            Some(next.saturating_duration_since(Instant::now()))
+        });
+        [self.progress.due(elapsed), slow].into_iter().flatten().min()
+    }
+
+    fn snapshot(&self, elapsed: Duration, take: &dyn Fn(usize) -> Snapshot) {
+        let names_max = if self.display.progress.jobs { NAMED_MAX } else { 1 };
+        self.progress.draw(elapsed, || take(names_max));
+        self.check_slow_jobs(take);
+    }
+
+    fn finished(&self, report: &RunReport) {
+        self.progress.clear();
+        self.settle(report);
+        let summary = Summary { report };
+        match &report.end {
+            RunEnd::Signal(_) if !self.display.quiet => {
+                for line in summary.lines(self.palette).iter().chain(&summary.resume_line()) {
+                    try_message(line);
+                }
+            }
+            RunEnd::Failed(error) => message(error),
+            // GNU parallel has no summary, and what programs of its users read on stderr stays.
+            RunEnd::Status(_) if !self.display.quiet => {
+                let is_wanted = summary.is_wanted() && (!self.display.parallel || stderr().is_terminal());
+                if is_wanted || self.display.progress != ProgressOptions::default() {
+                    summary.lines(self.palette).iter().for_each(|line| message(line));
+                }
+            }
+            RunEnd::Status(_) | RunEnd::Signal(_) | RunEnd::StdoutClosed => (),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Opens what a run needs: the input, the files that flags name, the run that is resumed.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use minder::Command;
+use minder_record::event::OsBytes;
+use minder_record::manifest::{InputSource, Manifest};
+use minder_record::store;
+use minder_runner::config::{BY_JOBLOG, ResumeMode, RunConfig, TemplateCopy, absolute_path};
+use minder_runner::input::{ArgumentReader, LineLimit};
+use minder_runner::{Notice, spawn_command};
+use minder_template::{Job, Options, Template};
+
+use crate::config::{self, CompatMode, Display, Parsed};
+use crate::flags::{Flags, RunFlags, Verb, clap_error_line};
+use crate::report::message;
+
+/// The largest file of `--template`: it is kept in memory.
+const TEMPLATE_MAX: u64 = 64 << 20;
+
+/// Flags that are about one attempt only.
+const OF_ONE_ATTEMPT: [&str; 5] =
+    ["--resume", "--resume-failed", "--retry-failed", "--skip-lost", "--dry-run"];
+
+/// A run that is ready to start.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) config: RunConfig,
+    pub(crate) arguments: ArgumentReader,
+    pub(crate) display: Display,
+    pub(crate) dry_run: bool,
+}
+
+impl Plan {
+    /// Makes the plan, and opens the input, whose first lines may name its columns. `args` are the
+    /// arguments of minder itself, from which the flags were read.
+    pub(crate) fn new(flags: RunFlags, args: &[OsString], compat: CompatMode) -> Result<Self> {
+        let typed = typed_flags(args, flags.words.len());
+        match config::mode(&flags) {
+            Some(mode) if flags.record.joblog.is_none() => Self::resume(&flags, &typed, mode, compat),
+            None => Self::open(flags, typed, None, compat, None),
+            mode => {
+                let mut plan = Self::open(flags, typed, mode, compat, None)?;
+                plan.config.record.run =
+                    plan.config.record.keep.then(|| run_of_joblog(&plan.config)).flatten();
+                Ok(plan)
+            }
+        }
+    }
+
+    /// Plans a run that is known by its id alone: its flags come from its record, and those that
+    /// were typed now after them.
+    fn resume(flags: &RunFlags, typed: &[OsString], mode: ResumeMode, compat: CompatMode) -> Result<Self> {
+        let Some(id) = flags.words.first().filter(|_| flags.words.len() == 1).and_then(|word| word.to_str())
+        else {
+            bail!(
+                "a run is taken up by its id alone: minder run [FLAGS] --resume RUN (`minder log` lists them); \
+                 with --joblog FILE, by its command and arguments"
+            );
+        };
+        if flags.record.no_record {
+            bail!("a run is taken up from its record, which goes on: --no-record does not go with it");
+        }
+        let root = store::state_root()?;
+        let run = match id {
+            "last" => store::list(&root)?.into_iter().next().with_context(|| store::no_runs_text(&root))?.dir,
+            id => store::find(&root, id)?,
+        };
+        let manifest = Manifest::read(&run)?;
+        if manifest.flags.contains_key(BY_JOBLOG) {
+            bail!(
+                "run {id} went on by a joblog: take it up by that, with --joblog FILE, its command and arguments"
+            );
+        }
+        let saved: Vec<OsBytes> = match manifest.flags.get("typed") {
+            Some(value) => serde_json::from_value(value.clone())
+                .with_context(|| format!("the manifest of run {id} is damaged"))?,
+            None => Vec::new(),
+        };
+        let words: Vec<OsString> = manifest.words.iter().map(OsBytes::to_os).collect();
+        let mut line: Vec<OsString> = vec!["minder".into(), "run".into()];
+        line.extend(saved.iter().map(OsBytes::to_os));
+        line.extend(typed.iter().cloned());
+        line.push("--".into());
+        line.extend(words.iter().cloned());
+        if let InputSource::Arguments { .. } = &manifest.input {
+            line.extend(manifest.arguments(&run)?);
+        }
+        let all = Flags::try_parse_from(&line).map_err(|error| {
+            anyhow::anyhow!("the flags of run {id} do not go with these: {}", clap_error_line(&error))
+        })?;
+        let Verb::Run(all) = all.verb else { bail!("the manifest of run {id} is damaged") };
+        // It goes on in the manner in which it was begun.
+        let compat = if all.parallel_env { CompatMode::Parallel } else { compat };
+        let cwd = PathBuf::from(manifest.cwd.to_os());
+        std::env::set_current_dir(&cwd)
+            .with_context(|| format!("cannot enter the folder of run {id}, `{}`", cwd.display()))?;
+        let stdin = stdin_of(&manifest, id)?;
+        let saved = saved.iter().map(OsBytes::to_os).collect();
+        let mut plan = Self::open(*all, saved, Some(mode), compat, stdin)?;
+        plan.config.record.run = Some(run);
+        plan.config.record.by_joblog = false;
+        plan.config.record.skip_lost = flags.record.skip_lost;
+        plan.dry_run = flags.record.dry_run;
+        Ok(plan)
+    }
+
+    /// Opens the input and builds the configuration. `stdin` is the file that is read in place of
+    /// standard input.
+    fn open(
+        flags: RunFlags,
+        typed: Vec<OsString>,
+        mode: Option<ResumeMode>,
+        compat: CompatMode,
+        stdin: Option<PathBuf>,
+    ) -> Result<Self> {
+        let mut parsed = Parsed::new(&flags, typed, mode, compat, stdin)?;
+        let input = std::mem::take(&mut parsed.command_line.plan);
+        if input.reads_terminal() {
+            message(&Notice::ReadingTerminal.to_string());
+        }
+        let mut arguments = ArgumentReader::open(input, parsed.slots.now()?.unwrap_or(usize::MAX))?;
+        let options = parsed.options(&flags, &arguments.names)?;
+        let copies = flags
+            .placeholders
+            .template
+            .iter()
+            .map(|flag| read_template(flag, &options))
+            .collect::<Result<_>>()?;
+        let dry_run = flags.record.dry_run;
+        let cwd = std::env::current_dir().context("this folder is gone")?;
+        let (mut config, display) = config::build(flags, parsed, &options, &arguments.names, copies, cwd)?;
+        limit_arguments(&mut arguments, &config);
+        config.batches_arguments = arguments.gathers();
+        Ok(Self { config, arguments, display, dry_run })
+    }
+}
+
+/// Says how long a command line may be, for inputs that put as many arguments into one as fit.
+fn limit_arguments(arguments: &mut ArgumentReader, config: &RunConfig) {
+    let template = &config.template;
+    let lengths = template.lengths();
+    let cost = Box::new(move |argument: &OsStr| lengths.cost(argument));
+    let line = || line(template, config.control.directory.as_ref());
+    arguments.costs(lengths.once, cost, template.bytes_max(), || template.arguments_max(), line);
+}
+
+/// What the system takes of this command's line, if programs get one.
+fn line(template: &Template, folder: Option<&Template>) -> Option<LineLimit> {
+    // Where each job has its own, the line has the bounds of a program.
+    let mut command =
+        Command::new(template.program().unwrap_or_else(|| minder_os::system_paths::system_shell().into()));
+    let folder = folder.filter(|folder| !folder.has_placeholders());
+    if let Some(Ok(words)) = folder.map(|folder| folder.argv(&Job::default()))
+        && let Some(folder) = words.first().filter(|folder| !folder.is_empty())
+    {
+        command.current_dir(folder);
+    }
+    let line = minder::os::CommandLineLimit::of(&command)?;
+    let template = template.clone();
+    let units_max = line.max_units();
+    let takes = move |columns: &[OsString]| {
+        let number = u64::from(LONG_NUMBER);
+        let (slot, total, slots) = (LONG_NUMBER, Some(number), Some(LONG_NUMBER));
+        let job = Job { columns, number, slot, total, slots };
+        // What is wrong with it otherwise is told when the job is to start.
+        template.invocation(&job).map_or(true, |invocation| line.fits(&spawn_command(&invocation)))
+    };
+    Some(LineLimit { units_max, takes: Box::new(takes) })
+}
+
+/// A number of a job that is as long as any.
+const LONG_NUMBER: u32 = 999_999_999;
+
+/// What is read in place of standard input when a run is taken up by its id: `None` if it is given
+/// again.
+fn stdin_of(manifest: &Manifest, id: &str) -> Result<Option<PathBuf>> {
+    let stdin = match &manifest.input {
+        InputSource::Arguments { files, stdin, .. } => {
+            files.iter().try_for_each(|marks| marks.check())?;
+            match stdin {
+                Some(stdin) => stdin,
+                None => return Ok(None),
+            }
+        }
+        stdin => stdin,
+    };
+    match stdin {
+        InputSource::File(marks) => {
+            marks.check()?;
+            Ok(Some(PathBuf::from(marks.path.to_os())))
+        }
+        InputSource::Lost { why } if std::io::stdin().is_terminal() => {
+            bail!("{why}: give it again, … | minder run --resume {id}")
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The flags among the arguments: what stands between `run` and the command, without those about
+/// one attempt.
+fn typed_flags(args: &[OsString], words: usize) -> Vec<OsString> {
+    let end = args.len().saturating_sub(words);
+    let flags = args.get(2..end).unwrap_or_default();
+    let flags = flags.strip_suffix(&[OsString::from("--")]).unwrap_or(flags);
+    let lasting = |flag: &&OsString| !OF_ONE_ATTEMPT.iter().any(|other| *flag == OsStr::new(other));
+    flags.iter().filter(lasting).cloned().collect()
+}
+
+/// The newest run that wrote this joblog with this command: what it did not show is still to be
+/// shown.
+fn run_of_joblog(config: &RunConfig) -> Option<PathBuf> {
+    let joblog = config.record.joblog.as_ref().filter(|path| path.is_file())?;
+    let joblog = OsBytes::from(joblog.as_os_str());
+    let joblog = serde_json::to_value(joblog).ok()?;
+    let words: Vec<OsBytes> =
+        config.record.words.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
+    let its = |manifest: &Manifest| manifest.flags.get("joblog") == Some(&joblog) && manifest.words == words;
+    let mut runs = store::list(&store::state_root().ok()?).ok()?.into_iter();
+    runs.find(|run| run.manifest.as_ref().is_ok_and(its)).map(|run| run.dir)
+}
+
+/// Reads the file of a `--template FILE=NAME`.
+fn read_template(flag: &OsStr, options: &Options) -> Result<TemplateCopy> {
+    let (file, name) = config::template_flag(flag)?;
+    let cannot = || format!("cannot read the template `{}`", file.display());
+    let opened = std::fs::File::open(&file).with_context(cannot)?;
+    let permissions = opened.metadata().with_context(cannot)?.permissions();
+    let mut content = Vec::new();
+    opened.take(TEMPLATE_MAX + 1).read_to_end(&mut content).with_context(cannot)?;
+    if content.len() as u64 > TEMPLATE_MAX {
+        bail!("the template `{}` is larger than {} MiB", file.display(), TEMPLATE_MAX >> 20);
+    }
+    let options = Options { append: false, ..options.clone() };
+    Ok(TemplateCopy {
+        content: Template::text(&minder_os::encoding::os_string_from_encoded(content), &options),
+        name: Template::text(&name, &options),
+        permissions,
+        originals: [absolute_path(&file).with_context(cannot)?, file.canonicalize().with_context(cannot)?],
+    })
+}

@@ -1,0 +1,173 @@
+//! What has to hold before a job starts, as it was asked for: `--load`, `--memfree`,
+//! `--memsuspend`, `--noswap`, `--limit`.
+//!
+//! Plain data, and how it is read; the looking is done by the run's gates.
+
+use anyhow::{Result, bail};
+
+use crate::jobs_setting::JobsSpec;
+use crate::jobs_setting::processors;
+
+/// Stands for a load of 0: a machine on which nothing runs is below it.
+const NEXT_TO_NONE: f64 = 0.01;
+
+/// What was asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Conditions {
+    /// Fewer processes than this run on the machine.
+    pub load: Option<f64>,
+    /// At least so many bytes of memory are free; below half of it the youngest job is killed.
+    pub memfree: Option<u64>,
+    /// Below twice so many bytes of free memory jobs are suspended.
+    pub memsuspend: Option<u64>,
+    /// The machine does not swap in and out.
+    pub noswap: bool,
+    /// What else is asked before each start.
+    pub limit: Option<Limit>,
+}
+
+/// What `--limit` names.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Limit {
+    /// A shell line: exit 0 starts a job, 1 starts none, 2 kills the youngest.
+    Command(String),
+    /// The busiest disk is busy for less than so many hundredths of the time.
+    Io(f64),
+    /// As `--load`.
+    Load(f64),
+    /// As `--memfree`.
+    Memory(u64),
+}
+
+impl Conditions {
+    /// Whether anything was asked for.
+    pub fn any(&self) -> bool {
+        *self != Self::default()
+    }
+}
+
+/// Reads what stands behind `--load`: as `-j`, or a number with a fraction.
+///
+/// # Errors
+/// It is none of these.
+pub fn load(text: &str) -> Result<f64> {
+    load_on(text, processors())
+}
+
+fn load_on(text: &str, processors: usize) -> Result<f64> {
+    let fraction = || {
+        let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        plain.then(|| text.parse::<f64>().ok()).flatten()
+    };
+    // Counts of processes are small enough to be exact.
+    let load = match JobsSpec::parse(text) {
+        Some(JobsSpec::Percent(percent)) => Some(processors as f64 * percent as f64 / 100.0),
+        Some(amount) => Some(amount.of(processors) as f64),
+        None => fraction(),
+    };
+    match load {
+        Some(load) => Ok(load.max(NEXT_TO_NONE)),
+        None => {
+            bail!("`{text}` is no load: a number of processes (8, 0.5), or by the processors (150%, +2, -1)")
+        }
+    }
+}
+
+/// Reads what stands behind `--memfree` and `--memsuspend`: bytes, or with a unit behind a number
+/// that may have a fraction: K, M, G, T, P by 1024, k, m, g, t, p by 1000.
+///
+/// # Errors
+/// It is none of these, or 0.
+pub fn size(text: &str) -> Result<u64> {
+    const UNITS: &str = "KMGTPkmgtp";
+    let unit = text.chars().last().and_then(|last| UNITS.find(last));
+    let number = unit.map_or(text, |_| &text[..text.len() - 1]);
+    let factor = match unit {
+        None => 1,
+        Some(place @ 0..5) => 1 << (10 * (place + 1)),
+        Some(place) => 1000_u64.pow(place as u32 - 4),
+    };
+    let plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    // A float has room for 2^53 exactly: more memory than there is.
+    match number.parse::<f64>() {
+        Ok(count) if plain && count * factor as f64 >= 1.0 => Ok((count * factor as f64) as u64),
+        _ => bail!("`{text}` is no size: bytes, or a number with K, M, G, T or P behind it (512M, 1.5G)"),
+    }
+}
+
+/// Reads what stands behind `--limit`.
+///
+/// # Errors
+/// `io`, `load` or `mem` has a figure behind it that is none, or the line is empty.
+pub fn limit(text: &str) -> Result<Limit> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    Ok(match words[..] {
+        [] => bail!("there is no command"),
+        ["io", figure] => match figure.trim_end_matches('%').parse::<f64>() {
+            Ok(percent) if percent > 0.0 && percent <= 100.0 => Limit::Io(percent),
+            _ => bail!("`{figure}` is no share of time: a number from 1 to 100"),
+        },
+        ["load", figure] => Limit::Load(load(figure)?),
+        ["mem", figure] => Limit::Memory(size(figure)?),
+        _ => Limit::Command(text.to_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loads_are_read() {
+        let known = [
+            ("8", 8.0),
+            ("0", 0.01),
+            ("0.5", 0.5),
+            ("150%", 6.0),
+            ("10%", 0.4),
+            ("+2", 6.0),
+            ("-1", 3.0),
+            ("-9", 1.0),
+        ];
+        for (text, expected) in known {
+            let load = load_on(text, 4).expect(text);
+            assert!((load - expected).abs() < 1e-9, "{text}: {load}");
+        }
+        for odd in ["", "x", "nan", "inf", "1e3", "-0.5", ".", "1.2.3", "8 "] {
+            assert!(load_on(odd, 4).is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_read() {
+        let known = [
+            ("1", 1),
+            ("1000", 1000),
+            ("1k", 1000),
+            ("1K", 1024),
+            ("1m", 1_000_000),
+            ("1.5M", 3 << 19),
+            ("2G", 2 << 30),
+            ("1p", 1_000_000_000_000_000),
+            ("1P", 1 << 50),
+        ];
+        for (text, bytes) in known {
+            assert_eq!(size(text).expect(text), bytes, "{text}");
+        }
+        for odd in ["", "0", "0G", "G", "-1", "1e3", "nan", "1GB", "1 G", "ä"] {
+            assert!(size(odd).is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn limits_are_read() {
+        assert_eq!(limit("io 80").expect("a share"), Limit::Io(80.0));
+        assert_eq!(limit(" mem  1G ").expect("a size"), Limit::Memory(1 << 30));
+        assert_eq!(limit("load 2").expect("a load"), Limit::Load(2.0));
+        assert_eq!(limit("io").expect("a command"), Limit::Command("io".into()));
+        assert_eq!(limit("test -e go").expect("a command"), Limit::Command("test -e go".into()));
+        for odd in ["", " ", "io x", "io 0", "io 101", "mem x", "load x"] {
+            assert!(limit(odd).is_err(), "{odd}");
+        }
+    }
+}

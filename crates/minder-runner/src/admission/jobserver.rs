@@ -1,0 +1,498 @@
+//! Make's jobserver: a run inside of a build takes part in it.
+//!
+//! `-j` stays the bound of our own jobs; on top of it every job beyond the first needs a token,
+//! since the build gave us one slot by starting us. A token is taken right before a start, and goes
+//! back when the job has ended, so that others of the build get their turn. It is never taken in
+//! advance.
+//!
+//! A jobserver with a name (`fifo:PATH`, a semaphore on Windows) is there for a make within a job
+//! as well, and so is one that is a pipe of numbers (`--jobserver-auth=3,4`; make before 4.4),
+//! since jobs inherit the descriptors that make left open. Where they do not (--close-fds, or make
+//! kept them to itself), that make would complain; so the jobs' environment does not speak of the
+//! jobserver, nor of `-j`, and that make runs one job at a time: the one that we have a token for.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use minder::os::{JobToken, Jobserver};
+use minder::{Descriptors, Events, Interest, Poller, Token};
+use minder_os::encoding::os_str_from_encoded;
+
+use crate::text::os_error_text;
+
+/// The jobserver of a surrounding make: none, one, or why it cannot be reached.
+pub(crate) type JobserverLookup = Result<Option<minder::os::Jobserver>, String>;
+
+/// Where a build speaks of its jobserver; cargo's own first.
+const VARIABLES: [&str; 3] = ["CARGO_MAKEFLAGS", "MAKEFLAGS", "MFLAGS"];
+/// The words that name it, the newer first.
+const WORDS: [&str; 2] = ["--jobserver-auth=", "--jobserver-fds="];
+/// How often is looked for a free token where it cannot be waited for.
+const PERIOD: Duration = Duration::from_millis(20);
+
+/// Tokens of the build that we are a part of.
+pub(crate) struct JobserverClient {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for JobserverClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tokens").field("shared", &self.shared).finish_non_exhaustive()
+    }
+}
+
+/// What allows a job to run. Dropped at the job's end.
+#[derive(Debug)]
+pub(crate) struct JobPermit(Option<Arc<Shared>>);
+
+impl JobPermit {
+    /// One that nobody has to be asked for.
+    pub(crate) fn free() -> Self {
+        Self(None)
+    }
+}
+
+impl Drop for JobPermit {
+    fn drop(&mut self) {
+        if let Some(shared) = &self.0 {
+            shared.ended();
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    server: Jobserver,
+    poller: Poller,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Jobs that have a permit. The first has no token.
+    running: usize,
+    held: Vec<JobToken>,
+    /// Whether a start waits for a token.
+    wanted: bool,
+    /// Nothing is asked for any more: the run is over, or the jobserver is gone.
+    over: bool,
+}
+
+/// Connects to the jobserver that the environment speaks of. To be called before anything is
+/// opened.
+///
+/// # Errors
+/// One line to tell the person when there is one that cannot be reached: the run goes on without
+/// it.
+pub(crate) fn find() -> Result<Option<Jobserver>, String> {
+    let Some(auth) = offered(|name| std::env::var_os(name)).filter(|auth| !is_refusal(auth)) else {
+        return Ok(None);
+    };
+    Jobserver::connect(&auth).map(Some).map_err(|error| {
+        format!(
+            "the build's jobserver `{auth}` cannot be reached, so jobs run by -j alone: {} \
+             (`+` before the command in the Makefile lets it through, --no-jobserver does without)",
+            os_error_text(&error)
+        )
+    })
+}
+
+impl JobserverClient {
+    /// Takes part, and begins to wait for tokens that are wanted; `wake` is called when one may be
+    /// free.
+    ///
+    /// # Errors
+    /// No thread can be started, or no descriptor is free.
+    pub(crate) fn start(server: Jobserver, wake: impl Fn() + Send + 'static) -> anyhow::Result<Self> {
+        let mut tokens = Self::of(server)?;
+        let shared = Arc::clone(&tokens.shared);
+        let waiting = move || {
+            if shared.wait(&wake).is_err() {
+                // Nobody would wake the run any more: it goes on by -j alone.
+                shared.lock().over = true;
+                wake();
+            }
+        };
+        tokens.thread = Some(thread::Builder::new().name("jobserver".into()).spawn(waiting)?);
+        Ok(tokens)
+    }
+
+    fn of(server: Jobserver) -> minder::Result<Self> {
+        let poller = Poller::new()?;
+        let shared = Shared { server, poller, state: Mutex::default() };
+        Ok(Self { shared: shared.into(), thread: None })
+    }
+
+    /// What allows one more job, if that may be now. Never blocks; after a `None` the loops are
+    /// woken when it may.
+    pub(crate) fn take(&self) -> Option<JobPermit> {
+        let shared = &self.shared;
+        let mut state = shared.lock();
+        if state.running > 0 && !state.over {
+            match shared.server.try_acquire() {
+                Ok(Some(token)) => state.held.push(token),
+                Ok(None) => {
+                    if !std::mem::replace(&mut state.wanted, true) {
+                        // It fails only for a descriptor that is not ours.
+                        let _ = shared.poller.notify();
+                    }
+                    return None;
+                }
+                // The build is gone. So are those who would want our tokens.
+                Err(_) => state.over = true,
+            }
+        }
+        state.running += 1;
+        Some(JobPermit(Some(Arc::clone(shared))))
+    }
+
+    /// Gives all tokens back, while jobs may still run: for an end that drops nothing.
+    pub(crate) fn give_back(&self) {
+        self.shared.give_back();
+    }
+}
+
+impl Drop for JobserverClient {
+    fn drop(&mut self) {
+        self.shared.lock().over = true;
+        let _ = self.shared.poller.notify();
+        if let Some(thread) = self.thread.take() {
+            // A panic there was told by the panic itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A job is over. The slot that came without a token is the last to be free.
+    fn ended(&self) {
+        let mut state = self.lock();
+        state.running -= 1;
+        if let Some(token) = state.held.pop() {
+            // Whoever made it is gone, or it takes it.
+            let _ = self.server.release(token);
+        }
+    }
+
+    fn give_back(&self) {
+        let mut state = self.lock();
+        state.over = true;
+        for token in std::mem::take(&mut state.held) {
+            let _ = self.server.release(token);
+        }
+    }
+
+    /// Wakes the loops whenever a token may be free that is wanted, until all is over. It takes
+    /// none itself: one that were taken when the run ends could be lost.
+    fn wait(&self, wake: &impl Fn()) -> minder::Result<()> {
+        let mut events = Events::new();
+        let mut watched = false;
+        loop {
+            let State { wanted, over, .. } = *self.lock();
+            if over {
+                if let Some(source) = self.server.source().filter(|_| watched) {
+                    self.poller.delete(source)?;
+                }
+                return Ok(());
+            }
+            let deadline = match self.server.source() {
+                Some(source) if wanted && !watched => {
+                    self.poller.add(source, Token(0), Interest::READABLE)?;
+                    watched = true;
+                    None
+                }
+                Some(source) if watched && !wanted => {
+                    self.poller.delete(source)?;
+                    watched = false;
+                    None
+                }
+                Some(_) => None,
+                None => wanted.then(|| Instant::now() + PERIOD),
+            };
+            self.poller.wait(&mut events, deadline)?;
+            let passed = deadline.is_some_and(|at| Instant::now() >= at);
+            if passed || events.iter().next().is_some() {
+                // First the word, then the call: whoever is woken may want another one.
+                self.lock().wanted = false;
+                wake();
+            }
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+/// What stands behind the word that names the jobserver, in the first variable that has one.
+fn offered(variable: impl Fn(&str) -> Option<OsString>) -> Option<String> {
+    VARIABLES.iter().find_map(|name| auth(&variable(name)?))
+}
+
+/// The last word counts, as with make.
+fn auth(flags: &OsStr) -> Option<String> {
+    let bytes = flags.as_encoded_bytes();
+    let words: Vec<&[u8]> = words(bytes).into_iter().map(|place| &bytes[place]).collect();
+    WORDS.iter().find_map(|name| {
+        let value = words.iter().rev().find_map(|word| word.strip_prefix(name.as_bytes()))?;
+        // A path that is no text is nothing that can be connected to by name.
+        Some(String::from_utf8_lossy(value).into_owned())
+    })
+}
+
+/// Make names impossible descriptors to those whom it does not let take part.
+fn is_refusal(auth: &str) -> bool {
+    auth.is_empty() || auth.starts_with('-')
+}
+
+/// Whether it is a pipe of numbers.
+fn is_by_number(auth: &str) -> bool {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    auth.split_once(',').is_some_and(|(reads, writes)| number(reads) && number(writes))
+}
+
+/// The variables that jobs get otherwise than we got them. `jobserver`: what [`find`] found;
+/// `descriptors`: what jobs have.
+pub(crate) fn job_environment(
+    jobserver: &JobserverLookup,
+    descriptors: &Descriptors,
+) -> Vec<(&'static str, OsString)> {
+    let variable = |name: &str| std::env::var_os(name);
+    let open =
+        |number: &str| number.parse().is_ok_and(|number: i32| descriptors.numbers().any(|it| it == number));
+    let is_there =
+        |auth: &String| auth.split_once(',').is_some_and(|(reads, writes)| open(reads) && open(writes));
+    let reached = if matches!(jobserver, Ok(Some(_))) { offered(variable).filter(is_there) } else { None };
+    changed(variable, reached.as_deref())
+}
+
+/// `reached`: what names the pipe of numbers that jobs can reach.
+fn changed(
+    variable: impl Fn(&str) -> Option<OsString>,
+    reached: Option<&str>,
+) -> Vec<(&'static str, OsString)> {
+    let other = |name: &&'static str| {
+        let flags = variable(name)?;
+        let lost = auth(&flags).is_some_and(|auth| is_by_number(&auth) && Some(auth.as_str()) != reached);
+        lost.then(|| (*name, without_jobserver(&flags)))
+    };
+    VARIABLES.iter().filter_map(other).collect()
+}
+
+/// The flags without the words about a jobserver and about how many jobs. All else stays byte for
+/// byte.
+fn without_jobserver(flags: &OsStr) -> OsString {
+    let bytes = flags.as_encoded_bytes();
+    let (mut rest, mut from) = (Vec::with_capacity(bytes.len()), 0);
+    for place in words(bytes) {
+        let word = &bytes[place.clone()];
+        let jobserver = WORDS.iter().any(|name| word.starts_with(name.as_bytes()));
+        let count = |digits: &[u8]| digits.iter().all(u8::is_ascii_digit);
+        let jobs = word == b"--jobs"
+            || word.strip_prefix(b"--jobs=").is_some_and(count)
+            || word.strip_prefix(b"-j").is_some_and(count);
+        if jobserver || jobs {
+            // With the blank before it, or, at the beginning, behind it.
+            rest.extend_from_slice(&bytes[from..place.start.saturating_sub(1).max(from)]);
+            from = place.end;
+        }
+    }
+    rest.extend_from_slice(&bytes[from..]);
+    os_str_from_encoded(&rest).into_owned()
+}
+
+/// Where the words are, before those that name variables: behind `--` stands what the user likes. A
+/// blank within a word is escaped.
+fn words(bytes: &[u8]) -> Vec<Range<usize>> {
+    let (mut found, mut start, mut escaped) = (Vec::new(), None, false);
+    for (at, byte) in bytes.iter().chain(b" ").enumerate() {
+        let blank = byte.is_ascii_whitespace() && !escaped;
+        escaped = *byte == b'\\' && !escaped;
+        match (blank, start) {
+            (true, Some(from)) => {
+                if &bytes[from..at] == b"--" {
+                    break;
+                }
+                found.push(from..at);
+                start = None;
+            }
+            (false, None) => start = Some(at),
+            _ => (),
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(flags: &str) -> Option<String> {
+        auth(OsStr::new(flags))
+    }
+
+    fn without(flags: &str) -> String {
+        without_jobserver(OsStr::new(flags)).into_string().expect("text")
+    }
+
+    #[test]
+    fn the_jobserver_is_found_in_the_flags() {
+        assert_eq!(of(""), None);
+        assert_eq!(of(" -j3"), None);
+        assert_eq!(of(" -j3 --jobserver-auth=3,4").as_deref(), Some("3,4"));
+        assert_eq!(of("ks -j3 --jobserver-auth=fifo:/tmp/GMfifo1").as_deref(), Some("fifo:/tmp/GMfifo1"));
+        assert_eq!(of("--jobserver-fds=3,4 -j").as_deref(), Some("3,4"));
+        assert_eq!(of("--jobserver-fds=5,6 --jobserver-auth=3,4").as_deref(), Some("3,4"));
+        assert_eq!(of("--jobserver-auth=3,4 --jobserver-auth=5,6").as_deref(), Some("5,6"));
+        assert_eq!(of("s -- X=a\\ --jobserver-auth=3,4"), None);
+        assert_eq!(of("-j3 -- X=1 --jobserver-auth=3,4"), None);
+    }
+
+    #[test]
+    fn cargo_is_asked_first_and_refusals_are_none() {
+        let environment = |name: &str| match name {
+            "CARGO_MAKEFLAGS" => Some("-j --jobserver-auth=8,9".into()),
+            "MAKEFLAGS" => Some(" -j3 --jobserver-auth=3,4".into()),
+            _ => None,
+        };
+        assert_eq!(offered(environment).as_deref(), Some("8,9"));
+        let bare = |name: &str| match name {
+            "CARGO_MAKEFLAGS" => Some("-j".into()),
+            other => environment(other),
+        };
+        assert_eq!(offered(bare).as_deref(), Some("3,4"));
+        assert!(is_refusal("-2,-2") && is_refusal("") && !is_refusal("3,4"));
+        assert!(
+            is_by_number("3,4")
+                && !is_by_number("-2,-2")
+                && !is_by_number("fifo:/a,4")
+                && !is_by_number("3,")
+        );
+    }
+
+    #[test]
+    fn jobs_are_not_told_of_descriptors_that_they_do_not_have() {
+        assert_eq!(without(" -j3 --jobserver-auth=3,4"), "");
+        assert_eq!(without("ks -j3 --jobserver-auth=3,4 -- X=a\\ b"), "ks -- X=a\\ b");
+        assert_eq!(without("-j --jobserver-fds=3,4 --jobserver-auth=3,4 -k"), " -k");
+        assert_eq!(without("--jobs=4 -jobs --jobserver-auth=3,4"), " -jobs");
+        assert_eq!(without("k -- -j3 --jobserver-auth=3,4"), "k -- -j3 --jobserver-auth=3,4");
+        let environment = |name: &str| match name {
+            "CARGO_MAKEFLAGS" => Some("-j --jobserver-auth=fifo:/tmp/f".into()),
+            "MAKEFLAGS" => Some("s -j3 --jobserver-auth=3,4".into()),
+            "MFLAGS" => Some("-s".into()),
+            _ => None,
+        };
+        assert_eq!(changed(environment, None), [("MAKEFLAGS", OsString::from("s"))]);
+        assert_eq!(changed(environment, Some("5,6")), [("MAKEFLAGS", OsString::from("s"))]);
+        assert_eq!(changed(environment, Some("3,4")), []);
+    }
+
+    proptest! {
+        #[test]
+        fn flags_of_any_kind_are_taken(bytes in proptest::collection::vec(
+            prop_oneof![Just(b' '), Just(b'\\'), Just(b'-'), Just(b'j'), Just(b'='), any::<u8>()], 0..60)
+        ) {
+            let flags = os_str_from_encoded(&bytes);
+            let rest = without_jobserver(&flags);
+            prop_assert!(rest.len() <= flags.len());
+            prop_assert_eq!(auth(&rest), None);
+        }
+    }
+
+    /// A jobserver with a name: the only kind that a test can make without leaving descriptors to
+    /// others.
+    #[cfg(target_os = "linux")]
+    mod live {
+        use super::*;
+        use std::io::{Read, Write};
+        use std::sync::mpsc;
+
+        const PATIENCE: Duration = Duration::from_secs(20);
+
+        fn server(tokens: &[u8]) -> (std::fs::File, Jobserver, tempfile::TempDir) {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("tokens");
+            let made = minder::Command::new("mkfifo").arg(&path).spawn().and_then(|mut child| child.wait());
+            assert!(made.expect("mkfifo").status.success());
+            let mut pipe = std::fs::OpenOptions::new().read(true).write(true).open(&path).expect("a pipe");
+            pipe.write_all(tokens).expect("room");
+            let server = Jobserver::connect(&format!("fifo:{}", path.display())).expect("a jobserver");
+            (pipe, server, folder)
+        }
+
+        /// What lies in the pipe.
+        fn rest(pipe: &mut std::fs::File) -> Vec<u8> {
+            pipe.write_all(b"|").expect("room");
+            let (mut all, mut byte) = (Vec::new(), [0]);
+            while pipe.read_exact(&mut byte).is_ok() && byte != *b"|" {
+                all.push(byte[0]);
+            }
+            all
+        }
+
+        #[test]
+        fn the_first_job_needs_none_and_others_one_each() {
+            let (mut pipe, server, _folder) = server(b"ab");
+            let tokens = JobserverClient::of(server).expect("a poller");
+            let first = tokens.take().expect("the slot that we were started in");
+            let second = tokens.take().expect("a token");
+            let third = tokens.take().expect("a token");
+            assert!(tokens.take().is_none());
+            drop(first);
+            // What is free now is a token, not the slot: the build may use it.
+            let again = tokens.take().expect("a token");
+            assert!(tokens.take().is_none());
+            drop((second, third, again));
+            let mut back = rest(&mut pipe);
+            back.sort_unstable();
+            assert_eq!(back, b"ab");
+        }
+
+        #[test]
+        fn whoever_wants_one_is_woken_when_one_is_free() {
+            let (mut pipe, server, _folder) = server(b"");
+            let (sender, receiver) = mpsc::channel();
+            let tokens = JobserverClient::start(server, move || _ = sender.send(())).expect("a thread");
+            let first = tokens.take().expect("our slot");
+            for _ in 0..3 {
+                assert!(tokens.take().is_none());
+                pipe.write_all(b"+").expect("room");
+                receiver.recv_timeout(PATIENCE).expect("a call");
+                drop(tokens.take().expect("the token"));
+                // It was given back. It is taken out once more, so that the next one has to be waited for.
+                assert!(tokens.shared.server.try_acquire().expect("a pipe").is_some());
+            }
+            drop(first);
+        }
+
+        #[test]
+        fn an_end_without_drops_gives_back_what_is_held() {
+            let (mut pipe, server, _folder) = server(b"abc");
+            let tokens = JobserverClient::of(server).expect("a poller");
+            let held: Vec<JobPermit> = (0..3).filter_map(|_| tokens.take()).collect();
+            assert_eq!(held.len(), 3);
+            tokens.give_back();
+            assert_eq!(rest(&mut pipe).len(), 3);
+            drop(held);
+            assert_eq!(rest(&mut pipe), b"");
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let _held = (tokens.take(), tokens.take());
+                panic!("on purpose");
+            }));
+            assert!(panicked.is_err() && tokens.shared.lock().running == 0);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What gates look at: the machine, or figures of a test.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use minder::{Child, Descriptors, Stdio, Termination};
+use minder_os::host_stats;
+use minder_os::host_stats::{Memory, SwapCounters};
+
+use crate::text::format_error;
+use crate::text::time;
+use minder_template::Invocation;
+
+use crate::spawn_command::spawn_command;
+
+/// How long a command of `--limit` may take.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+/// How often it is seen, while such a command runs, that the run is over.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// Figures of this moment.
+pub(crate) trait Metrics: fmt::Debug + Send {
+    /// Processes that run or could run.
+    fn load(&mut self) -> io::Result<f64>;
+    /// Memory.
+    fn memory(&mut self) -> io::Result<Memory>;
+    /// Pages swapped so far.
+    fn swaps(&mut self) -> io::Result<SwapCounters>;
+    /// How long each disk has been busy so far.
+    fn disks(&mut self) -> io::Result<HashMap<String, Duration>>;
+    /// Whether jobs can be suspended.
+    fn suspends(&self) -> bool;
+    /// What a command of `--limit` says; the text is to be told, once.
+    fn ask(&mut self, command: &str) -> (LimitDecision, Option<String>);
+}
+
+/// What a command of `--limit` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LimitDecision {
+    /// Exit 0.
+    Start,
+    /// Exit 1, and whatever is none of the three.
+    Wait,
+    /// Exit 2.
+    Kill,
+}
+
+/// This machine.
+#[derive(Debug)]
+pub(crate) struct HostMetrics {
+    shell: Option<OsString>,
+    descriptors: Descriptors,
+    over: Arc<AtomicBool>,
+}
+
+impl HostMetrics {
+    /// `shell`, or else the system's, runs the command of `--limit`; nothing is waited for once
+    /// `over` is set.
+    pub(crate) fn new(shell: Option<OsString>, descriptors: Descriptors, over: Arc<AtomicBool>) -> Self {
+        Self { shell, descriptors, over }
+    }
+
+    /// The exit code, or why there is none.
+    fn run(&self, line: &str) -> Result<i32, String> {
+        let call =
+            Invocation::of_line(self.shell.as_deref(), line.as_ref()).map_err(|error| error.to_string())?;
+        let mut command = spawn_command(&call);
+        command.stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
+        command.descriptors(&self.descriptors);
+        let mut child = command.spawn().map_err(|error| format_error(&error.into()))?;
+        let deadline = Instant::now() + ANSWER_MAX;
+        loop {
+            let slice = deadline.min(Instant::now() + SLICE);
+            match child.wait_deadline(slice) {
+                Ok(Some(exit)) => return exit.status.code().ok_or_else(|| exit.status.to_string()),
+                Ok(None) if self.over.load(Ordering::SeqCst) => {
+                    end(&mut child);
+                    return Ok(1);
+                }
+                Ok(None) if Instant::now() < deadline => {}
+                Ok(None) => {
+                    end(&mut child);
+                    return Err(format!("no answer within {}", time(ANSWER_MAX)));
+                }
+                Err(error) => return Err(format_error(&error.into())),
+            }
+        }
+    }
+}
+
+fn end(child: &mut Child) {
+    // One that became another user's is not ours to end; it is not waited for either.
+    if child.kill(Termination::IMMEDIATE).is_ok() {
+        let _ = child.wait_timeout(Duration::from_secs(1));
+    }
+}
+
+impl Metrics for HostMetrics {
+    fn load(&mut self) -> io::Result<f64> {
+        host_stats::load()
+    }
+
+    fn memory(&mut self) -> io::Result<Memory> {
+        host_stats::memory()
+    }
+
+    fn swaps(&mut self) -> io::Result<SwapCounters> {
+        host_stats::swap_counters()
+    }
+
+    fn disks(&mut self) -> io::Result<HashMap<String, Duration>> {
+        Ok(host_stats::disks()?.into_iter().map(|disk| (disk.name, disk.busy)).collect())
+    }
+
+    fn suspends(&self) -> bool {
+        minder::os::supports_suspend()
+    }
+
+    fn ask(&mut self, command: &str) -> (LimitDecision, Option<String>) {
+        let said = match self.run(command) {
+            Ok(0) => return (LimitDecision::Start, None),
+            Ok(1) => return (LimitDecision::Wait, None),
+            Ok(2) => return (LimitDecision::Kill, None),
+            Ok(code) => format!("exit {code}"),
+            Err(why) => why,
+        };
+        (LimitDecision::Wait, Some(format!("--limit: `{command}`: {said}; taken for 1: no job starts")))
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn machine() -> HostMetrics {
+        HostMetrics::new(None, Descriptors::default(), Arc::default())
+    }
+
+    #[test]
+    fn a_command_answers_by_its_status() {
+        let mut machine = machine();
+        assert_eq!(machine.ask("exit 0"), (LimitDecision::Start, None));
+        assert_eq!(machine.ask("echo no; exit 1"), (LimitDecision::Wait, None));
+        assert_eq!(machine.ask("exit 2"), (LimitDecision::Kill, None));
+        let (answer, said) = machine.ask("exit 3");
+        assert_eq!(answer, LimitDecision::Wait);
+        assert!(said.is_some_and(|line| line.contains("`exit 3`: exit 3")));
+        let (answer, said) =
+            HostMetrics::new(Some("/no/shell".into()), Descriptors::default(), Arc::default()).ask("exit 0");
+        assert!(answer == LimitDecision::Wait && said.is_some());
+    }
+
+    #[test]
+    fn a_run_that_is_over_waits_for_no_answer() {
+        let begun = Instant::now();
+        let over = Arc::new(AtomicBool::new(true));
+        assert_eq!(
+            HostMetrics::new(None, Descriptors::default(), over).ask("sleep 9").0,
+            LimitDecision::Wait
+        );
+        assert!(begun.elapsed() < ANSWER_MAX);
+    }
+}

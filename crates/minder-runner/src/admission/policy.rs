@@ -1,0 +1,394 @@
+//! Decides whether one more job may start, from what the host measures.
+
+use std::collections::HashMap;
+use std::io;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+pub(crate) use crate::admission::metrics::Metrics;
+
+use crate::admission::conditions::Conditions;
+use crate::admission::conditions::Limit;
+use crate::admission::metrics::LimitDecision;
+use crate::text::os_error_text;
+
+/// How often is looked.
+pub(crate) const PERIOD: Duration = Duration::from_secs(1);
+/// How long no job runs, for the sake of a load that is not ours, before one starts nevertheless.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// The least time between two readings of counters whose difference says something.
+const SPAN_MIN: Duration = Duration::from_millis(500);
+
+/// The jobs, as far as gates are concerned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Jobs {
+    /// How many run, those that are suspended included.
+    pub(crate) running: usize,
+    /// How many are suspended.
+    pub(crate) suspended: usize,
+    /// Whether a start waits for the gate.
+    pub(crate) wanted: bool,
+}
+
+/// What a look says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Jobs may start.
+    Start(Quota),
+    /// Nothing starts until then.
+    Wait(Instant),
+    /// Nothing starts, and the youngest job is killed and put back.
+    Kill,
+    /// Nothing starts, and so many jobs are suspended, the youngest first.
+    Suspend(usize),
+    /// Nothing starts, and the oldest job that is suspended goes on.
+    Resume,
+}
+
+/// How many jobs may start until the next look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quota {
+    /// The most that run at once.
+    pub(crate) most: usize,
+    /// The most that start.
+    pub(crate) starts: usize,
+}
+
+impl Quota {
+    pub(super) const ALL: Self = Self { most: usize::MAX, starts: usize::MAX };
+
+    fn up_to(self, most: usize) -> Self {
+        Self { most: self.most.min(most), ..self }
+    }
+}
+
+/// Decides by readings. It has no thread, no clock and no children.
+#[derive(Debug)]
+pub(crate) struct AdmissionPolicy {
+    conditions: Conditions,
+    readings: Box<dyn Metrics>,
+    swaps: RateSample<minder_os::host_stats::SwapCounters, bool>,
+    disks: RateSample<HashMap<String, Duration>, f64>,
+    /// Since when nothing of ours runs, because of something that is not ours.
+    idle_since: Option<Instant>,
+    why: Option<String>,
+    /// What is to be told; each text once.
+    told: Vec<String>,
+    fresh: Vec<String>,
+}
+
+/// Counters of the last look that counted, and what they said against those before them.
+#[derive(Debug)]
+struct RateSample<T, V> {
+    from: Option<(Instant, T)>,
+    verdict: Option<V>,
+}
+
+impl<T, V> Default for RateSample<T, V> {
+    fn default() -> Self {
+        Self { from: None, verdict: None }
+    }
+}
+
+impl<T, V> RateSample<T, V> {
+    /// Takes new counters, and judges by those before them if they are old enough.
+    fn take(&mut self, now: Instant, counters: T, judge: impl FnOnce(&T, &T, Duration) -> V) {
+        match &self.from {
+            None => self.from = Some((now, counters)),
+            Some((then, before)) if now.saturating_duration_since(*then) >= SPAN_MIN => {
+                self.verdict = Some(judge(before, &counters, now.saturating_duration_since(*then)));
+                self.from = Some((now, counters));
+            }
+            Some(_) => (),
+        }
+    }
+}
+
+/// What one condition says to a start.
+enum Constraint {
+    Open(Quota),
+    /// Closed, for this reason; `ours` if it is waited for without end.
+    Closed {
+        why: String,
+        ours: bool,
+    },
+    Kill,
+}
+
+impl AdmissionPolicy {
+    /// Makes it, and reads once all that will be needed.
+    ///
+    /// # Errors
+    /// This system does not tell what a condition is about, or this machine has less memory than is
+    /// asked for.
+    pub(crate) fn new(conditions: Conditions, readings: Box<dyn Metrics>) -> Result<Self> {
+        let (swaps, disks) = (RateSample::default(), RateSample::default());
+        let (told, fresh) = (Vec::new(), Vec::new());
+        let mut gate = Self { conditions, readings, swaps, disks, idle_since: None, why: None, told, fresh };
+        gate.check()?;
+        Ok(gate)
+    }
+
+    fn check(&mut self) -> Result<()> {
+        let Conditions { load, memfree, memsuspend, noswap, limit } = self.conditions.clone();
+        let limit_memory = if let Some(Limit::Memory(size)) = limit { Some(size) } else { None };
+        let sizes = [("--memfree", memfree), ("--memsuspend", memsuspend), ("--limit mem", limit_memory)];
+        for (flag, size) in sizes {
+            let Some(size) = size else { continue };
+            let total = known(flag, self.readings.memory())?.total;
+            if size > total {
+                bail!("{flag}: {} is more than the {} that this machine has", bytes(size), bytes(total));
+            }
+        }
+        if memsuspend.is_some() && !self.readings.suspends() {
+            bail!("`--memsuspend` is not known on this system");
+        }
+        if load.is_some() {
+            known("--load", self.readings.load())?;
+        }
+        if let Some(Limit::Load(_)) = limit {
+            known("--limit load", self.readings.load())?;
+        }
+        if noswap {
+            known("--noswap", self.readings.swaps())?;
+        }
+        if let Some(Limit::Io(_)) = limit {
+            known("--limit io", self.readings.disks())?;
+        }
+        Ok(())
+    }
+
+    /// Whether each start is asked for: then a look is due as soon as a start waits.
+    pub(crate) fn asks_each_time(&self) -> bool {
+        matches!(self.conditions.limit, Some(Limit::Command(_)))
+    }
+
+    /// Why nothing starts, if nothing does: `load 9 of 8`.
+    pub(crate) fn why(&self) -> Option<&str> {
+        self.why.as_deref()
+    }
+
+    /// What is to be told since the last call; no text comes twice.
+    pub(crate) fn complaints(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.fresh)
+    }
+
+    /// Looks, and decides.
+    pub(crate) fn evaluate(&mut self, now: Instant, jobs: Jobs) -> Decision {
+        self.why = None;
+        if let Some(decision) = self.look_at_suspension(now, jobs) {
+            return decision;
+        }
+        let (mut room, mut closed, mut endless) = (Quota::ALL, None, false);
+        for say in self.conditions_but_command(now, jobs) {
+            match say {
+                Constraint::Open(narrower) => room = room.up_to(narrower.most),
+                Constraint::Kill => return self.kill("too little memory is free"),
+                Constraint::Closed { why, ours } => {
+                    endless |= ours;
+                    closed.get_or_insert(why);
+                }
+            }
+        }
+        if let Some(why) = closed {
+            if jobs.running > 0 || endless {
+                self.idle_since = None;
+                return self.wait(now, why);
+            }
+            if now.saturating_duration_since(*self.idle_since.get_or_insert(now)) < PATIENCE {
+                return self.wait(now, why);
+            }
+            room = Quota { most: 1, starts: 1 };
+        }
+        match self.command(room, jobs) {
+            Constraint::Kill if jobs.running > 0 => self.kill("--limit says so"),
+            Constraint::Kill => self.wait(now, "--limit says so".to_owned()),
+            Constraint::Closed { why, .. } => self.wait(now, why),
+            Constraint::Open(room) => {
+                if room.starts > 0 {
+                    self.idle_since = None;
+                }
+                Decision::Start(room)
+            }
+        }
+    }
+
+    fn wait(&mut self, now: Instant, why: String) -> Decision {
+        self.why = Some(why);
+        Decision::Wait(now + PERIOD)
+    }
+
+    fn kill(&mut self, why: &str) -> Decision {
+        self.why = Some(why.to_owned());
+        Decision::Kill
+    }
+
+    /// `--memsuspend`. At least one job always goes on; while one is suspended nothing starts.
+    fn look_at_suspension(&mut self, now: Instant, jobs: Jobs) -> Option<Decision> {
+        let size = self.conditions.memsuspend?;
+        let free = self.free_memory("--memsuspend")?;
+        let active = jobs.running.saturating_sub(jobs.suspended);
+        if jobs.suspended > 0 && (active == 0 || free >= size.saturating_mul(2)) {
+            self.why = Some("suspended jobs go on first".to_owned());
+            return Some(Decision::Resume);
+        }
+        if free >= size.saturating_mul(2) || active == 0 {
+            return None;
+        }
+        let why = format!("{} of memory free", bytes(free));
+        if active == 1 {
+            return Some(self.wait(now, why));
+        }
+        self.why = Some(why);
+        Some(Decision::Suspend(if free < size { active - 1 } else { 1 }))
+    }
+
+    /// `--memsuspend` to a start: one job may always run, others only when none would be suspended.
+    fn one_alone(&mut self, size: u64) -> Option<Constraint> {
+        let short = self.free_memory("--memsuspend")? < size.saturating_mul(2);
+        short.then_some(Constraint::Open(Quota::ALL.up_to(1)))
+    }
+
+    /// What all say but a command of `--limit`, which is only asked when they allow a start.
+    fn conditions_but_command(&mut self, now: Instant, jobs: Jobs) -> Vec<Constraint> {
+        let Conditions { load, memfree, memsuspend, noswap, limit } = self.conditions.clone();
+        let mut says = Vec::new();
+        if let Some(size) = memfree {
+            says.extend(self.memory("--memfree", size, jobs));
+        }
+        if let Some(size) = memsuspend {
+            says.extend(self.one_alone(size));
+        }
+        if let Some(most) = load {
+            says.extend(self.load("--load", most, jobs));
+        }
+        if noswap {
+            says.extend(self.swapping(now));
+        }
+        match limit {
+            Some(Limit::Memory(size)) => says.extend(self.memory("--limit mem", size, jobs)),
+            Some(Limit::Load(most)) => says.extend(self.load("--limit load", most, jobs)),
+            Some(Limit::Io(most)) => says.extend(self.disks(now, most, jobs)),
+            Some(Limit::Command(_)) | None => (),
+        }
+        says
+    }
+
+    /// Each job that starts may take as much as is asked for: so many more may start as have room.
+    fn memory(&mut self, flag: &str, size: u64, jobs: Jobs) -> Option<Constraint> {
+        let free = self.free_memory(flag)?;
+        if free < size / 2 && jobs.running > 1 {
+            return Some(Constraint::Kill);
+        }
+        if free < size {
+            return Some(Constraint::Closed { why: format!("{} of memory free", bytes(free)), ours: true });
+        }
+        let more = usize::try_from(free / size.max(1)).unwrap_or(usize::MAX);
+        Some(Constraint::Open(Quota::ALL.up_to(jobs.running.saturating_add(more))))
+    }
+
+    /// A job that has just started does not show yet: so many more may start as are missing.
+    fn load(&mut self, flag: &str, most: f64, jobs: Jobs) -> Option<Constraint> {
+        let load = self.readings.load();
+        let load = self.read(flag, load)?;
+        if load >= most {
+            return Some(Constraint::Closed {
+                why: format!("load {load:.0} of {}", plain(most)),
+                ours: false,
+            });
+        }
+        // A cast of a float stays within the bounds of the integer.
+        let more = ((most - load).ceil() as usize).max(1);
+        Some(Constraint::Open(Quota::ALL.up_to(jobs.running.saturating_add(more))))
+    }
+
+    fn swapping(&mut self, now: Instant) -> Option<Constraint> {
+        let swaps = self.readings.swaps();
+        let swaps = self.read("--noswap", swaps)?;
+        self.swaps.take(now, swaps, |before, after, _| {
+            after.pages_in > before.pages_in && after.pages_out > before.pages_out
+        });
+        let why = match self.swaps.verdict {
+            Some(false) => return None,
+            Some(true) => "the machine swaps",
+            None => "a look at swapping",
+        };
+        Some(Constraint::Closed { why: why.to_owned(), ours: false })
+    }
+
+    fn disks(&mut self, now: Instant, most: f64, jobs: Jobs) -> Option<Constraint> {
+        let disks = self.readings.disks();
+        let disks = self.read("--limit io", disks)?;
+        self.disks.take(now, disks, |before, after, span| {
+            let busy =
+                after.iter().map(|(name, time)| time.saturating_sub(*before.get(name).unwrap_or(time)));
+            (busy.max().unwrap_or_default().as_secs_f64() / span.as_secs_f64() * 100.0).min(100.0)
+        });
+        let why = match self.disks.verdict {
+            Some(busy) if busy < most => {
+                return Some(Constraint::Open(Quota::ALL.up_to(jobs.running.saturating_add(1))));
+            }
+            Some(busy) => format!("a disk is busy for {busy:.0} % of the time"),
+            None => "a look at the disks".to_owned(),
+        };
+        Some(Constraint::Closed { why, ours: false })
+    }
+
+    /// Asked only when a start waits, and for that start alone.
+    fn command(&mut self, room: Quota, jobs: Jobs) -> Constraint {
+        let Some(Limit::Command(command)) = &self.conditions.limit else { return Constraint::Open(room) };
+        if !jobs.wanted || jobs.running >= room.most {
+            return Constraint::Open(Quota { starts: 0, ..room });
+        }
+        let (answer, complaint) = self.readings.ask(command);
+        complaint.into_iter().for_each(|line| self.tell(line));
+        match answer {
+            LimitDecision::Start => Constraint::Open(Quota { starts: 1, ..room }),
+            LimitDecision::Wait => Constraint::Closed { why: "--limit says so".to_owned(), ours: true },
+            LimitDecision::Kill => Constraint::Kill,
+        }
+    }
+
+    fn free_memory(&mut self, flag: &str) -> Option<u64> {
+        let memory = self.readings.memory();
+        self.read(flag, memory).map(|memory| memory.available)
+    }
+
+    /// A reading; one that fails while the run goes on is told once, and holds back nothing.
+    fn read<T>(&mut self, flag: &str, reading: io::Result<T>) -> Option<T> {
+        reading.map_err(|error| self.tell(format!("{flag} is not looked at: {}", os_error_text(&error)))).ok()
+    }
+
+    fn tell(&mut self, line: String) {
+        if !self.told.contains(&line) {
+            self.told.push(line.clone());
+            self.fresh.push(line);
+        }
+    }
+}
+
+/// A first reading, or one clear line.
+fn known<T>(flag: &str, reading: io::Result<T>) -> Result<T> {
+    match reading {
+        Ok(reading) => Ok(reading),
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+            bail!("`{flag}` is not known on this system")
+        }
+        Err(error) => bail!("`{flag}` cannot be looked at here: {}", os_error_text(&error)),
+    }
+}
+
+/// A figure without a needless fraction.
+fn plain(figure: f64) -> String {
+    if figure.fract() == 0.0 { format!("{figure:.0}") } else { format!("{figure:.2}") }
+}
+
+/// Bytes as people write them.
+fn bytes(count: u64) -> String {
+    let units = [("TB", 40), ("GB", 30), ("MB", 20), ("kB", 10)];
+    match units.iter().find(|(_, shift)| count >> shift > 0) {
+        Some((unit, shift)) => format!("{:.1} {unit}", count as f64 / (1_u64 << shift) as f64),
+        None => format!("{count} bytes"),
+    }
+}

@@ -1,0 +1,447 @@
+//! Gates with figures of a test, and their thread with a crew of no one.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+
+use proptest::prelude::*;
+
+use std::collections::HashMap;
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::metrics::{LimitDecision, Metrics};
+use super::monitor::JobControl;
+use super::policy::{PATIENCE, PERIOD};
+use super::*;
+
+/// Figures that a test gives.
+#[derive(Clone, Debug, Default)]
+struct Figures(Arc<Mutex<Given>>);
+
+#[derive(Debug, Default)]
+struct Given {
+    load: f64,
+    free: u64,
+    swaps: minder_os::host_stats::SwapCounters,
+    disk: Duration,
+    answer: Option<LimitDecision>,
+    asked: usize,
+    fails: bool,
+    unknown: bool,
+    restless: bool,
+}
+
+/// All memory of the machine of a test.
+const TOTAL: u64 = 1 << 40;
+
+impl Figures {
+    fn set(&self, change: impl FnOnce(&mut Given)) {
+        change(&mut self.0.lock().expect("nobody panicked"));
+    }
+
+    fn get<T>(&self, value: impl FnOnce(&mut Given) -> T) -> io::Result<T> {
+        let mut given = self.0.lock().expect("nobody panicked");
+        match (given.unknown, given.fails) {
+            (true, _) => Err(io::ErrorKind::Unsupported.into()),
+            (_, true) => Err(io::ErrorKind::PermissionDenied.into()),
+            _ => Ok(value(&mut given)),
+        }
+    }
+}
+
+impl Metrics for Figures {
+    fn load(&mut self) -> io::Result<f64> {
+        self.get(|given| given.load)
+    }
+
+    fn memory(&mut self) -> io::Result<minder_os::host_stats::Memory> {
+        self.get(|given| minder_os::host_stats::Memory { available: given.free, total: TOTAL })
+    }
+
+    fn swaps(&mut self) -> io::Result<minder_os::host_stats::SwapCounters> {
+        self.get(|given| given.swaps)
+    }
+
+    fn disks(&mut self) -> io::Result<HashMap<String, Duration>> {
+        self.get(|given| HashMap::from([("vda".to_owned(), given.disk)]))
+    }
+
+    fn suspends(&self) -> bool {
+        !self.0.lock().expect("nobody panicked").restless
+    }
+
+    fn ask(&mut self, command: &str) -> (LimitDecision, Option<String>) {
+        let mut given = self.0.lock().expect("nobody panicked");
+        given.asked += 1;
+        match given.answer {
+            Some(answer) => (answer, None),
+            None => (LimitDecision::Wait, Some(format!("{command} is odd"))),
+        }
+    }
+}
+
+fn gate(conditions: Conditions) -> (AdmissionPolicy, Figures) {
+    let figures = Figures::default();
+    figures.set(|given| given.free = TOTAL);
+    (AdmissionPolicy::new(conditions, Box::new(figures.clone())).expect("a machine that tells all"), figures)
+}
+
+fn running(running: usize) -> Jobs {
+    Jobs { running, suspended: 0, wanted: true }
+}
+
+fn suspended(running: usize, suspended: usize) -> Jobs {
+    Jobs { running, suspended, wanted: true }
+}
+
+fn most(decision: Decision) -> usize {
+    match decision {
+        Decision::Start(room) => room.most,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_load_leaves_room_for_what_is_missing() {
+    let (mut gate, figures) = gate(Conditions { load: Some(8.0), ..Conditions::default() });
+    let now = Instant::now();
+    figures.set(|given| given.load = 3.0);
+    assert_eq!(most(gate.evaluate(now, running(2))), 7);
+    figures.set(|given| given.load = 7.0);
+    assert_eq!(most(gate.evaluate(now, running(6))), 7);
+    figures.set(|given| given.load = 8.0);
+    assert_eq!(gate.evaluate(now, running(7)), Decision::Wait(now + PERIOD));
+    assert_eq!(gate.why(), Some("load 8 of 8"));
+    figures.set(|given| given.load = 7.9);
+    assert_eq!(most(gate.evaluate(now, running(7))), 8);
+    assert_eq!(gate.why(), None);
+}
+
+#[test]
+fn a_load_that_is_not_ours_does_not_hold_for_ever() {
+    let (mut gate, figures) = gate(Conditions { load: Some(1.0), ..Conditions::default() });
+    let now = Instant::now();
+    figures.set(|given| given.load = 99.0);
+    assert_eq!(gate.evaluate(now, running(0)), Decision::Wait(now + PERIOD));
+    let late = now + PATIENCE;
+    assert!(matches!(gate.evaluate(late - PERIOD, running(0)), Decision::Wait(_)));
+    assert_eq!(gate.evaluate(late, running(0)), Decision::Start(Quota { most: 1, starts: 1 }));
+    assert!(matches!(gate.evaluate(late + PERIOD, running(1)), Decision::Wait(_)));
+    // From here on anew.
+    assert!(matches!(gate.evaluate(late + PERIOD * 2, running(0)), Decision::Wait(_)));
+    assert!(matches!(gate.evaluate(late + PATIENCE, running(0)), Decision::Wait(_)));
+    assert!(matches!(gate.evaluate(late + PERIOD * 2 + PATIENCE, running(0)), Decision::Start(_)));
+}
+
+#[test]
+fn too_little_memory_holds_and_much_too_little_kills() {
+    let (mut gate, figures) = gate(Conditions { memfree: Some(1000), ..Conditions::default() });
+    let now = Instant::now();
+    for (free, jobs, expected) in [
+        (10_999, 3, Decision::Start(Quota { most: 13, starts: usize::MAX })),
+        (1000, 3, Decision::Start(Quota { most: 4, starts: usize::MAX })),
+        (999, 3, Decision::Wait(now + PERIOD)),
+        (500, 3, Decision::Wait(now + PERIOD)),
+        (499, 3, Decision::Kill),
+        (499, 2, Decision::Kill),
+        (0, 1, Decision::Wait(now + PERIOD)),
+        (0, 0, Decision::Wait(now + PERIOD)),
+    ] {
+        figures.set(|given| given.free = free);
+        assert_eq!(gate.evaluate(now, running(jobs)), expected, "{free} {jobs}");
+    }
+    // Who asks for memory waits for it.
+    assert!(matches!(gate.evaluate(now + PATIENCE * 10, running(0)), Decision::Wait(_)));
+}
+
+#[test]
+fn little_memory_suspends_all_but_one() {
+    let (mut gate, figures) = gate(Conditions { memsuspend: Some(1000), ..Conditions::default() });
+    let now = Instant::now();
+    let wait = Decision::Wait(now + PERIOD);
+    for (free, jobs, expected) in [
+        (2000, suspended(4, 0), Decision::Start(Quota::ALL)),
+        (1999, suspended(4, 0), Decision::Suspend(1)),
+        (1000, suspended(4, 2), Decision::Suspend(1)),
+        (1000, suspended(4, 3), wait),
+        (999, suspended(4, 0), Decision::Suspend(3)),
+        (999, suspended(4, 1), Decision::Suspend(2)),
+        (0, suspended(4, 3), wait),
+        (0, suspended(3, 3), Decision::Resume),
+        (2000, suspended(3, 2), Decision::Resume),
+        (2000, suspended(1, 0), Decision::Start(Quota::ALL)),
+        (0, suspended(0, 0), Decision::Start(Quota { most: 1, starts: usize::MAX })),
+    ] {
+        figures.set(|given| given.free = free);
+        assert_eq!(gate.evaluate(now, jobs), expected, "{free} {jobs:?}");
+    }
+}
+
+#[test]
+fn swapping_is_both_ways() {
+    let (mut gate, figures) = gate(Conditions { noswap: true, ..Conditions::default() });
+    let now = Instant::now();
+    let mut at = (0..).map(|seconds| now + PERIOD * seconds);
+    let mut look = |ins, outs| {
+        figures.set(|given| {
+            given.swaps = minder_os::host_stats::SwapCounters { pages_in: ins, pages_out: outs }
+        });
+        gate.evaluate(at.next().expect("time"), running(1))
+    };
+    assert!(matches!(look(5, 5), Decision::Wait(_)), "nothing to compare with");
+    assert_eq!(look(9, 5), Decision::Start(Quota::ALL));
+    assert_eq!(look(9, 8), Decision::Start(Quota::ALL));
+    assert!(matches!(look(10, 9), Decision::Wait(_)));
+    assert_eq!(look(10, 9), Decision::Start(Quota::ALL));
+}
+
+#[test]
+fn busy_disks_hold() {
+    let (mut gate, figures) = gate(Conditions { limit: Some(Limit::Io(50.0)), ..Conditions::default() });
+    let now = Instant::now();
+    let mut look = |ms: u64, busy: u64| {
+        figures.set(|given| given.disk = Duration::from_millis(busy));
+        gate.evaluate(now + Duration::from_millis(ms), running(3))
+    };
+    assert!(matches!(look(0, 1000), Decision::Wait(_)));
+    assert!(matches!(look(100, 1001), Decision::Wait(_)), "too short to say anything");
+    assert_eq!(most(look(1000, 1499)), 4);
+    assert!(matches!(look(2000, 1999), Decision::Wait(_)));
+    assert_eq!(most(look(3000, 2000)), 4);
+}
+
+#[test]
+fn a_command_is_asked_for_each_start() {
+    let limit = Some(Limit::Command("ask".into()));
+    let (mut gate, figures) = gate(Conditions { limit, ..Conditions::default() });
+    let now = Instant::now();
+    let idle = Jobs { running: 1, suspended: 0, wanted: false };
+    assert_eq!(gate.evaluate(now, idle), Decision::Start(Quota { most: usize::MAX, starts: 0 }));
+    figures.set(|given| assert_eq!(given.asked, 0));
+    for (answer, jobs, expected) in [
+        (Some(LimitDecision::Start), 1, Decision::Start(Quota { most: usize::MAX, starts: 1 })),
+        (Some(LimitDecision::Wait), 1, Decision::Wait(now + PERIOD)),
+        (Some(LimitDecision::Kill), 1, Decision::Kill),
+        (Some(LimitDecision::Kill), 0, Decision::Wait(now + PERIOD)),
+        (None, 0, Decision::Wait(now + PERIOD)),
+    ] {
+        figures.set(|given| given.answer = answer);
+        assert_eq!(gate.evaluate(now, running(jobs)), expected, "{answer:?}");
+    }
+    assert_eq!(gate.complaints(), ["ask is odd"]);
+    gate.evaluate(now, running(0));
+    assert!(gate.complaints().is_empty(), "told before");
+}
+
+#[test]
+fn what_cannot_be_is_said_at_the_start() {
+    let error = |conditions: Conditions, change: fn(&mut Given)| {
+        let figures = Figures::default();
+        figures.set(change);
+        AdmissionPolicy::new(conditions, Box::new(figures)).expect_err("no such machine").to_string()
+    };
+    let unknown = |given: &mut Given| given.unknown = true;
+    let none = Conditions::default;
+    assert_eq!(
+        error(Conditions { memfree: Some(1), ..none() }, unknown),
+        "`--memfree` is not known on this system"
+    );
+    assert_eq!(
+        error(Conditions { load: Some(1.0), ..none() }, unknown),
+        "`--load` is not known on this system"
+    );
+    assert_eq!(
+        error(Conditions { noswap: true, ..none() }, unknown),
+        "`--noswap` is not known on this system"
+    );
+    assert_eq!(
+        error(Conditions { memsuspend: Some(1), ..none() }, |given| given.restless = true),
+        "`--memsuspend` is not known on this system"
+    );
+    let limit = Some(Limit::Io(1.0));
+    assert_eq!(error(Conditions { limit, ..none() }, unknown), "`--limit io` is not known on this system");
+    assert_eq!(
+        error(Conditions { memsuspend: Some(2 << 40), ..none() }, |_| ()),
+        "--memsuspend: 2.0 TB is more than the 1.0 TB that this machine has"
+    );
+    let refused = |given: &mut Given| given.fails = true;
+    assert_eq!(
+        error(Conditions { load: Some(1.0), ..none() }, refused),
+        "`--load` cannot be looked at here: permission denied"
+    );
+}
+
+#[test]
+fn what_can_no_longer_be_read_is_told_once_and_holds_nothing() {
+    let (mut gate, figures) = gate(Conditions { load: Some(1.0), memfree: Some(1), ..Conditions::default() });
+    figures.set(|given| given.fails = true);
+    assert_eq!(gate.evaluate(Instant::now(), running(3)), Decision::Start(Quota::ALL));
+    assert_eq!(gate.evaluate(Instant::now(), running(3)), Decision::Start(Quota::ALL));
+    assert_eq!(gate.complaints().len(), 2);
+}
+
+/// Jobs as a run would have them, driven by decisions: what starts, is killed and is suspended is
+/// seen at once.
+fn obey(decision: Decision, jobs: &mut Jobs, slots: usize) -> usize {
+    match decision {
+        Decision::Start(room) => {
+            let more = room.most.min(slots).saturating_sub(jobs.running).min(room.starts);
+            jobs.running += more;
+            return more;
+        }
+        Decision::Kill => jobs.running -= 1,
+        Decision::Suspend(count) => jobs.suspended += count,
+        Decision::Resume => jobs.suspended -= 1,
+        Decision::Wait(_) => (),
+    }
+    0
+}
+
+proptest! {
+    /// With figures that do not change, decisions turn from one side to the other at most once, but
+    /// for the patience with a load that is not ours; and at least one job gets on.
+    #[test]
+    fn decisions_do_not_swing(
+        load in proptest::option::of(0.01_f64..20.0),
+        memfree in proptest::option::of(1_u64..1000),
+        memsuspend in proptest::option::of(1_u64..1000),
+        figures in (0.0_f64..20.0, 0_u64..3000),
+        jobs in 0_usize..12,
+    ) {
+        let (mut gate, given) = gate(Conditions { load, memfree, memsuspend, ..Conditions::default() });
+        given.set(|it| (it.load, it.free) = figures);
+        let (now, mut jobs) = (Instant::now(), running(jobs));
+        let mut kinds = Vec::new();
+        for second in 0..60 {
+            let at = now + PERIOD * second;
+            let decision = gate.evaluate(at, jobs);
+            match decision {
+                Decision::Kill => prop_assert!(jobs.running > 1),
+                Decision::Suspend(count) => prop_assert!(count > 0 && jobs.running - jobs.suspended > count),
+                Decision::Resume => prop_assert!(jobs.suspended > 0),
+                Decision::Wait(until) => prop_assert!(until > at && gate.why().is_some()),
+                Decision::Start(_) => prop_assert!(gate.why().is_none()),
+            }
+            obey(decision, &mut jobs, 20);
+            prop_assert!(jobs.suspended == 0 || jobs.suspended < jobs.running);
+            kinds.push(std::mem::discriminant(&decision));
+        }
+        kinds.dedup();
+        prop_assert!(kinds.len() <= 4, "{:?}", kinds);
+    }
+
+    /// However many slots there are: a load that shows jobs a second late grows past the limit by
+    /// no more than one look.
+    #[test]
+    fn a_late_load_is_not_overrun(limit in 1_usize..50, slots in 1_usize..1000) {
+        let (mut gate, given) = gate(Conditions { load: Some(limit as f64), ..Conditions::default() });
+        let (now, mut jobs) = (Instant::now(), running(0));
+        for second in 0..10 {
+            given.set(|it| it.load = jobs.running as f64);
+            let decision = gate.evaluate(now + PERIOD * second, jobs);
+            obey(decision, &mut jobs, slots);
+            prop_assert!(jobs.running <= limit);
+        }
+        prop_assert_eq!(jobs.running, limit.min(slots));
+    }
+}
+
+/// A crew of no one.
+#[derive(Debug)]
+struct Crew {
+    calls: Mutex<mpsc::Sender<&'static str>>,
+    running: AtomicUsize,
+}
+
+impl Crew {
+    fn new(running: usize) -> (Arc<Self>, mpsc::Receiver<&'static str>) {
+        let (sender, receiver) = mpsc::channel();
+        (Arc::new(Self { calls: sender.into(), running: running.into() }), receiver)
+    }
+
+    fn call(&self, what: &'static str) {
+        // Nobody listens any more at the end.
+        let _ = self.calls.lock().expect("nobody panicked").send(what);
+    }
+}
+
+impl JobControl for Crew {
+    fn jobs(&self) -> Jobs {
+        Jobs { running: self.running.load(Ordering::SeqCst), ..Jobs::default() }
+    }
+
+    fn set_paused(&self, held: bool) {
+        self.call(if held { "hold" } else { "go" });
+    }
+
+    fn kill_youngest(&self) {
+        self.call("kill");
+    }
+
+    fn suspend_youngest(&self) {
+        self.call("suspend");
+    }
+
+    fn resume_oldest(&self) {
+        self.call("resume");
+    }
+
+    fn warn(&self, _line: &str) {
+        self.call("tell");
+    }
+}
+
+fn wait_for(receiver: &mpsc::Receiver<&'static str>, call: &str) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let rest = deadline.saturating_duration_since(Instant::now());
+        match receiver.recv_timeout(rest) {
+            Ok(heard) if heard == call => return,
+            Ok(_) => (),
+            Err(_) => panic!("no {call}"),
+        }
+    }
+}
+
+#[test]
+fn a_thread_asks_for_each_start_without_waiting_for_the_next_second() {
+    let limit = Some(Limit::Command("ask".into()));
+    let (gate, figures) = gate(Conditions { limit, ..Conditions::default() });
+    figures.set(|given| given.answer = Some(LimitDecision::Start));
+    let (crew, calls) = Crew::new(0);
+    let begun = Instant::now();
+    let gates = AdmissionMonitor::start(gate, crew, Arc::default()).expect("a thread");
+    let mut started = 0;
+    while started < 100 {
+        while !gates.admit(started) {
+            wait_for(&calls, "go");
+        }
+        started += 1;
+    }
+    figures.set(|given| assert_eq!(given.asked, 100));
+    assert!(begun.elapsed() < PERIOD * 50);
+}
+
+#[test]
+fn a_thread_holds_kills_and_lets_go() {
+    let (gate, figures) = gate(Conditions { memfree: Some(1000), ..Conditions::default() });
+    figures.set(|given| given.free = 100);
+    let (crew, calls) = Crew::new(2);
+    let gates = AdmissionMonitor::start(gate, crew, Arc::default()).expect("a thread");
+    wait_for(&calls, "hold");
+    wait_for(&calls, "kill");
+    assert!(!gates.admit(2));
+    assert_eq!(gates.why().as_deref(), Some("too little memory is free"));
+    figures.set(|given| given.free = 5000);
+    wait_for(&calls, "go");
+    assert!(gates.admit(2) && gates.admit(6) && !gates.admit(7));
+    assert_eq!(gates.why(), None);
+    drop(gates);
+    wait_for(&calls, "go");
+}
+
+#[test]
+fn without_gates_and_jobserver_all_is_admitted() {
+    let admission = AdmissionController::default();
+    assert!(admission.admit(0).is_some() && admission.admit(usize::MAX).is_some());
+}

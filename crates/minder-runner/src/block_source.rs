@@ -1,0 +1,120 @@
+//! Parts of the input, and the values that jobs get beside them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+
+use anyhow::{Result, bail};
+use minder::jobs::NextJob;
+
+use crate::input::ArgumentReader;
+use crate::input::JobArgs;
+use crate::splitter::InputSplitter;
+use crate::splitter::JobInput;
+
+/// How many values are read ahead at most.
+const AHEAD_MAX: usize = 64;
+
+/// Where jobs of `--pipe` come from.
+#[derive(Debug)]
+pub(crate) struct BlockSource {
+    pub(crate) pipe: Arc<InputSplitter>,
+    /// The first job gets the first of them, and so on.
+    pub(crate) values: Values,
+    /// Whether a value is the command, so that a job without one cannot be.
+    pub(crate) runs_values: bool,
+    /// For a file with the part: this path with the job's number behind it. It takes the place of
+    /// the first value.
+    pub(crate) name: Option<PathBuf>,
+    /// The part whose values are not there yet.
+    pub(crate) held: Option<JobInput>,
+}
+
+/// Values beside parts.
+#[derive(Debug)]
+pub(crate) enum Values {
+    None,
+    Here(Box<ArgumentReader>),
+    /// A thread reads them: the loops wait for no file.
+    Ahead(Receiver<Result<JobArgs>>),
+}
+
+impl Values {
+    /// How many there are, where that is known without reading.
+    pub(crate) fn total(&self) -> Option<u64> {
+        match self {
+            Self::Here(opened) => opened.total(),
+            _ => None,
+        }
+    }
+
+    /// Has them read ahead, if reading may block. Returns what a thread is to read, and where it
+    /// puts that.
+    pub(crate) fn read_ahead(&mut self) -> Option<(Box<ArgumentReader>, SyncSender<Result<JobArgs>>)> {
+        match std::mem::replace(self, Self::None) {
+            Self::Here(opened) if opened.blocks => {
+                let (sender, receiver) = sync_channel(AHEAD_MAX);
+                *self = Self::Ahead(receiver);
+                Some((opened, sender))
+            }
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+
+    fn next(&mut self) -> Result<NextJob<JobArgs>> {
+        Ok(match self {
+            Self::None => NextJob::Ready(JobArgs::Columns(Vec::new())),
+            Self::Here(opened) => opened.next()?.map_or(NextJob::Exhausted, NextJob::Ready),
+            Self::Ahead(receiver) => match receiver.try_recv() {
+                Ok(arguments) => NextJob::Ready(arguments?),
+                Err(TryRecvError::Empty) => NextJob::Pending,
+                Err(TryRecvError::Disconnected) => NextJob::Exhausted,
+            },
+        })
+    }
+}
+
+impl BlockSource {
+    /// The next part, with the arguments of job `number`.
+    pub(crate) fn next(&mut self, number: u64) -> Result<NextJob<(JobInput, JobArgs)>> {
+        let part = match self.held.take() {
+            Some(part) => part,
+            None => match self.pipe.next() {
+                NextJob::Ready(part) => part,
+                NextJob::Pending => return Ok(NextJob::Pending),
+                NextJob::Exhausted => return Ok(NextJob::Exhausted),
+            },
+        };
+        let values = match self.values.next()? {
+            NextJob::Ready(values) => values,
+            NextJob::Pending => {
+                self.held = Some(part);
+                return Ok(NextJob::Pending);
+            }
+            NextJob::Exhausted if self.runs_values => bail!(
+                "the input has a part for job {number}, and no command for it: `:::` names fewer of them"
+            ),
+            // As with GNU parallel, the placeholders of the others stand for nothing.
+            NextJob::Exhausted => JobArgs::Columns(vec![OsString::new()]),
+        };
+        Ok(NextJob::Ready((part, self.named(number, values))))
+    }
+
+    /// With the name of the part's file before the values.
+    fn named(&self, number: u64, values: JobArgs) -> JobArgs {
+        match (&self.name, values) {
+            (Some(name), JobArgs::Columns(mut columns)) => {
+                // What has this name is made anew, and goes with the job.
+                let mut name = name.clone().into_os_string();
+                name.push(number.to_string());
+                columns.splice(..columns.len().min(1), [name]);
+                JobArgs::Columns(columns)
+            }
+            (_, values) => values,
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! What a run is to do: plain data, complete before anything is opened or started.
+//!
+//! All text was parsed before a [`RunConfig`] exists. The engine opens the files, directories and
+//! streams that it names.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::Permissions;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use minder::Termination;
+use minder::jobs::HaltPolicy;
+use minder_template::Template;
+
+use crate::admission::Conditions;
+use crate::jobs_setting::JobsSetting;
+use crate::splitter::{Distribution, SplitterConfig};
+
+/// The key in the manifest of a run that continued a joblog. What had finished before it is known
+/// only to that joblog.
+pub const BY_JOBLOG: &str = "by_joblog";
+
+/// Everything that a run has to know.
+#[derive(Debug)]
+pub struct RunConfig {
+    /// The command line of a job.
+    pub template: Template,
+    /// How many jobs run at once.
+    pub slots: JobsSetting,
+    /// The order in which jobs start.
+    pub order: OrderConfig,
+    /// The number of jobs, if the user states it.
+    pub total: Option<u64>,
+    /// How jobs read the input, if they do.
+    pub pipe: Option<PipeConfig>,
+    /// Time-outs, retries, conditions, environment.
+    pub control: Control,
+    /// Whether one job takes several records.
+    pub batches_arguments: bool,
+    /// Whether jobs get the variables of GNU parallel (`PARALLEL_SEQ` and others).
+    pub parallel_env: bool,
+    /// The pid that a user sees: that of the process that installed the guard.
+    pub pid: u32,
+    /// The shell for the user's command lines, if it is not the default one.
+    pub shell: Option<OsString>,
+    /// How long a finished job's output may stay open. `None`: until it is closed.
+    pub leak_timeout: Option<Duration>,
+    /// The time between TERM and KILL.
+    pub grace: Duration,
+    /// The wait backend, if it is not the best one.
+    pub backend: Option<&'static str>,
+    /// Whether guardian processes kill what is left after a SIGKILL.
+    pub guardians: bool,
+    /// Whether each job's output has a colour.
+    pub color_jobs: bool,
+    /// Whether only whole lines are coloured.
+    pub color_lines: bool,
+    /// Whether the output of failed jobs is coloured. Output that is written while the job runs is
+    /// not: its result is not known yet.
+    pub color_failed: bool,
+    /// Whether the command line of each job is reported before it starts.
+    pub verbose: bool,
+    /// Whether the command line of each job is written before its output.
+    pub print: bool,
+    /// How output is written.
+    pub view: OutputView,
+    /// The text before each line.
+    pub tag: Option<Template>,
+    /// Files beside standard output.
+    pub files: OutputFiles,
+    /// Whether each job gets a pseudo-terminal.
+    pub pty: bool,
+    /// Whether jobs write to files instead of pipes.
+    pub spool: bool,
+    /// The most bytes of output in memory.
+    pub buffer: usize,
+    /// The directory for output that does not fit into memory.
+    pub tmpdir: Option<PathBuf>,
+    /// The record of the run.
+    pub record: RecordConfig,
+}
+
+/// How the output of jobs is written to standard output and standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputView {
+    /// The whole output of a job when it has finished.
+    Grouped,
+    /// The same, in the order of the input.
+    Ordered,
+    /// Whole lines as they arrive.
+    Lines,
+    /// Jobs inherit standard output and standard error.
+    Straight,
+}
+
+/// Which jobs of an earlier run are to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResumeMode {
+    /// Those that did not finish.
+    Rest,
+    /// Those that did not finish, and those that failed.
+    RestAndFailed,
+    /// Those that failed.
+    Failed,
+}
+
+/// What is recorded, and which earlier record is continued.
+#[derive(Debug)]
+pub struct RecordConfig {
+    /// Whether the run leaves a record.
+    pub keep: bool,
+    /// Whether each step waits for the disk.
+    pub sync: bool,
+    /// Whether arguments are kept out of the record.
+    pub redact: bool,
+    /// The joblog, as an absolute path.
+    pub joblog: Option<PathBuf>,
+    /// Whether an existing joblog is appended to even if the run is not resumed.
+    pub joblog_append: bool,
+    /// Which jobs to run, if not all.
+    pub mode: Option<ResumeMode>,
+    /// Whether jobs whose kept output is lost count as done.
+    pub skip_lost: bool,
+    /// The directory of the run that is resumed.
+    pub run: Option<PathBuf>,
+    /// Whether the joblog decides which jobs are done.
+    pub by_joblog: bool,
+    /// For the manifest: the working directory.
+    pub cwd: PathBuf,
+    /// For the manifest: the command.
+    pub words: Vec<OsString>,
+    /// For the manifest: separators and arguments after the command.
+    pub trailing: Vec<OsString>,
+    /// For the manifest: files of arguments, as absolute paths.
+    pub files: Vec<PathBuf>,
+    /// Whether standard input is read.
+    pub stdin: bool,
+    /// For the manifest: the flags as they were typed.
+    pub typed: Vec<OsString>,
+}
+
+/// The order in which jobs start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderConfig {
+    /// That of the input.
+    Given,
+    /// A random one, drawn from this seed.
+    Random(u64),
+    /// The shortest first, by earlier runs of the same command.
+    Shortest,
+    /// The longest first.
+    Longest,
+}
+
+/// How the jobs read standard input or files, with `--pipe` or `--pipe-part`.
+#[derive(Clone, Debug)]
+pub struct PipeConfig {
+    /// How the input is cut and distributed.
+    pub splitter: SplitterConfig,
+    /// The files to read. If there is none, standard input is read.
+    pub files: Vec<PathBuf>,
+    /// How a job receives its block.
+    pub delivery: InputDelivery,
+    /// Whether jobs have arguments beside their blocks.
+    pub has_values: bool,
+    /// Whether such an argument is the job's command.
+    pub runs_values: bool,
+    /// Whether a dry run prints how a shell would read each block.
+    pub print_blocks: bool,
+}
+
+impl PipeConfig {
+    /// Returns the flag whose jobs all run at once, since each gets its input bit by bit.
+    pub fn stream(&self) -> Option<&'static str> {
+        self.splitter.spread.flag()
+    }
+
+    /// Returns `true` if every job reads all of the input.
+    pub fn is_tee(&self) -> bool {
+        self.splitter.spread == Distribution::Tee
+    }
+}
+
+/// How a job receives its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputDelivery {
+    /// On standard input.
+    Stdin,
+    /// As a file, whose name is an argument.
+    File,
+    /// As a named pipe, whose name is an argument.
+    Fifo,
+}
+
+/// Time-outs, retries, conditions, and the environment of jobs.
+#[derive(Debug)]
+pub struct Control {
+    /// How long a job may run.
+    pub timeout: Option<Timeout>,
+    /// How often a job is started at most.
+    pub attempts: u32,
+    /// The delay before the first retry.
+    pub retry_delay: Duration,
+    /// When to start no more jobs.
+    pub halt: Option<HaltPolicy>,
+    /// How jobs are terminated, if not by TERM, the grace period and KILL.
+    pub kill: Option<Termination>,
+    /// The least time between two starts.
+    pub delay: Duration,
+    /// What the host must allow before a job starts.
+    pub conditions: Conditions,
+    /// Whether the jobserver of a surrounding make is respected.
+    pub jobserver: bool,
+    /// Whether jobs inherit no descriptors besides their streams.
+    pub close_fds: bool,
+    /// The increment of the niceness of jobs.
+    pub nice: i32,
+    /// The working directory of jobs, with placeholders.
+    pub directory: Option<Template>,
+    /// Environment variables for jobs.
+    pub env: Vec<(OsString, OsString)>,
+    /// The environment variable that holds a job's slot, from 0.
+    pub slot_var: Option<OsString>,
+    /// Whether jobs use the terminal.
+    pub tty: bool,
+    /// Whether each job is confirmed on the terminal.
+    pub interactive: bool,
+}
+
+/// How long a job may run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Timeout {
+    /// This long.
+    After(Duration),
+    /// This many times the median wall time of the jobs that succeeded.
+    Median(f64),
+}
+
+/// Files beside standard output: results, files in place of output, copies of templates.
+#[derive(Debug)]
+pub struct OutputFiles {
+    /// Where `--results` writes.
+    pub results: Option<Results>,
+    /// Whether output that goes into files of `results` is written to standard output as well.
+    pub shown: bool,
+    /// Whether the names of files are written in place of output (`--files`).
+    pub names: bool,
+    /// The directory for files of `--files`.
+    pub directory: PathBuf,
+    /// Whether those are named as GNU parallel names them.
+    pub gnu_names: bool,
+    /// Files that are copied for each job.
+    pub copies: Vec<TemplateCopy>,
+    /// Whether files that were made for a job are removed when it has finished.
+    pub cleanup: bool,
+    /// A part of names that no other run uses.
+    pub token: String,
+}
+
+/// Where `--results` writes.
+#[derive(Debug)]
+pub enum Results {
+    /// Into a tree of directories named by the arguments.
+    Tree {
+        /// Its root.
+        root: PathBuf,
+        /// How its directories are called.
+        keys: ResultKeys,
+    },
+    /// Into files that a template names.
+    Named(Template),
+    /// Into one table for all jobs.
+    Table {
+        /// How it is written.
+        form: TableForm,
+        /// The file; standard output if there is none.
+        path: Option<PathBuf>,
+        /// The names of the argument columns.
+        names: Vec<OsString>,
+    },
+}
+
+/// How the directories of a results tree are called.
+#[derive(Debug)]
+pub struct ResultKeys {
+    /// The names of columns, as far as they have names.
+    pub names: Vec<OsString>,
+    /// How many columns one argument has, if that is the same for all.
+    pub width: Option<usize>,
+}
+
+/// How a table is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableForm {
+    /// Rows with this byte between columns.
+    Separated(u8),
+    /// One array of objects.
+    Json,
+}
+
+/// A file that is copied for each job, its placeholders filled in.
+#[derive(Debug)]
+pub struct TemplateCopy {
+    /// The file's content, with placeholders.
+    pub content: Template,
+    /// The name of the copy, with placeholders.
+    pub name: Template,
+    /// The permissions of the file.
+    pub permissions: Permissions,
+    /// The file's absolute paths, with and without links resolved: no copy may replace it.
+    pub originals: [PathBuf; 2],
+}
+
+impl RunConfig {
+    /// Returns `true` if a running job may be killed and requeued.
+    pub fn may_put_back(&self) -> bool {
+        self.control.conditions.memfree.is_some() || self.control.conditions.limit.is_some()
+    }
+
+    /// Returns `true` if a missing program, or a directory that cannot be entered, is missing for
+    /// every job.
+    pub fn is_same_for_all(&self, is_directory: bool) -> bool {
+        let directory_varies = self.control.directory.as_ref().is_some_and(Template::has_placeholders);
+        if is_directory {
+            return !directory_varies;
+        }
+        // `./a` in another folder is another program.
+        let is_relative = |program: OsString| {
+            let path = Path::new(&program);
+            path.is_relative() && path.components().count() > 1
+        };
+        self.template.has_fixed_program()
+            && !(directory_varies && self.template.program().is_some_and(is_relative))
+    }
+
+    /// Returns `true` if the output of a running job may be written at once.
+    pub fn may_be_live(&self) -> bool {
+        !self.spool && self.files.table().is_none()
+    }
+
+    /// Returns how a job is terminated.
+    pub fn kill(&self) -> Termination {
+        self.control.kill.unwrap_or(Termination::graceful(self.grace))
+    }
+}
+
+impl OutputFiles {
+    /// Returns the table, if there is one: its form, its file, the names of its columns.
+    pub fn table(&self) -> Option<(TableForm, Option<&Path>, &[OsString])> {
+        match &self.results {
+            Some(Results::Table { form, path, names }) => Some((*form, path.as_deref(), names)),
+            _ => None,
+        }
+    }
+
+    /// Returns the name of the table's file for messages.
+    pub fn table_name(&self) -> Option<String> {
+        let (_, path, _) = self.table()?;
+        path.map(|path| format!("the results in `{}`", path.display()))
+    }
+
+    /// Returns `true` if names of files or rows of a table are written in place of output. These
+    /// are never coloured.
+    pub fn replaces_output(&self) -> bool {
+        self.names || self.table().is_some()
+    }
+
+    /// Returns `true` if each job has files for its output.
+    pub fn has_job_files(&self) -> bool {
+        self.names || (self.results.is_some() && self.table().is_none())
+    }
+}
+
+impl ResultKeys {
+    /// Returns the columns of a job with the names of their directories, outermost first. Columns
+    /// with names are sorted by them.
+    pub fn of<'a>(&'a self, columns: &'a [OsString]) -> Vec<(OsString, &'a OsStr)> {
+        let key = |place: usize| {
+            let place = self.width.filter(|width| *width > 0).map_or(place, |width| place % width);
+            self.names.get(place).cloned().unwrap_or_else(|| (place + 1).to_string().into())
+        };
+        let mut keys: Vec<_> =
+            columns.iter().enumerate().map(|(place, column)| (key(place), column.as_os_str())).collect();
+        if !self.names.is_empty() {
+            keys.sort_by(|left, right| left.0.cmp(&right.0));
+        }
+        keys
+    }
+}
+
+/// Returns the absolute path of `name`, with the links of its directory resolved, but not a link that
+/// has this name.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn absolute_path(name: &Path) -> io::Result<PathBuf> {
+    let dir = name.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let dir = dir.unwrap_or(Path::new(".")).canonicalize()?;
+    Ok(name.file_name().map_or_else(|| dir.clone(), |file| dir.join(file)))
+}

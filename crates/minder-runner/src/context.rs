@@ -1,0 +1,138 @@
+//! What the worker threads and the main thread share: handles and flags.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+
+use minder::jobs::{Attempt, JobPool};
+use minder::{Descriptors, ExitStatus};
+use minder_template::Job;
+
+use crate::admission::AdmissionController;
+use crate::config::RunConfig;
+use crate::exit_status;
+use crate::job_table::{JobEntry, JobTable};
+use crate::observer::Observer;
+use crate::output::commit::Committer;
+use crate::output::sequencer::OutputSequencer;
+use crate::queue::{JobQueue, Task};
+use crate::recorder::RunRecorder;
+use crate::results::table::ResultsTable;
+use crate::text::shorten;
+
+/// What jobs inherit beside their streams.
+#[derive(Debug, Default)]
+pub(crate) struct JobEnvironment {
+    /// Variables whose value for the jobs differs from ours.
+    pub(crate) variables: Vec<(&'static str, std::ffi::OsString)>,
+    /// Descriptors that were open when this process started.
+    pub(crate) descriptors: Descriptors,
+}
+
+/// What the worker threads and the main thread share.
+#[derive(Debug)]
+pub(crate) struct RunContext<'a> {
+    pub(crate) config: &'a RunConfig,
+    pub(crate) environment: &'a JobEnvironment,
+    pub(crate) observer: &'a Arc<dyn Observer>,
+    /// The number of slots at the start of the run.
+    pub(crate) slots: usize,
+    /// The most slots that there are descriptors for.
+    pub(crate) max_slots: usize,
+    pub(crate) pool: &'a Arc<JobPool<Task>>,
+    pub(crate) sequencer: &'a OutputSequencer,
+    pub(crate) queue: &'a JobQueue,
+    pub(crate) recorder: &'a RunRecorder,
+    pub(crate) committer: Committer<'a>,
+    pub(crate) job_table: &'a JobTable,
+    pub(crate) admission: AdmissionController,
+    pub(crate) table: Option<ResultsTable>,
+    /// Output of earlier attempts is written once, before the first job starts.
+    pub(crate) earlier_output: Once,
+    pub(crate) status: RunStatus,
+}
+
+/// How the run is going: flags that every thread may set.
+#[derive(Debug, Default)]
+pub(crate) struct RunStatus {
+    fatal_error: Mutex<Option<String>>,
+    /// Jobs with a journal event: those that failed, and those that succeeded.
+    recorded: [AtomicU64; 2],
+    /// The exit status of the first job that failed, as a shell reports it. 0: no job has failed.
+    first_failure: AtomicU8,
+    /// Set when a signal ends the run, or when all guardians have died. The guard's thread sets it
+    /// as well.
+    shutdown: Arc<AtomicBool>,
+}
+
+impl RunStatus {
+    /// Records how a job failed. Only the first one counts.
+    pub(crate) fn add_failure(&self, status: ExitStatus) {
+        let status = exit_status::of_shell(status);
+        let _ = self.first_failure.compare_exchange(0, status, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Returns the exit status of the first job that failed, as a shell reports it.
+    pub(crate) fn first_failure(&self) -> Option<u8> {
+        Some(self.first_failure.load(Ordering::Relaxed)).filter(|status| *status > 0)
+    }
+
+    /// The flag that is set when the run is asked to end. Jobs that die around that moment were cut
+    /// off with it.
+    pub(crate) fn shutdown_flag(&self) -> &Arc<AtomicBool> {
+        &self.shutdown
+    }
+
+    pub(crate) fn is_shutting_down(&self) -> bool {
+        self.shutdown.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn count_recorded(&self, succeeded: bool) {
+        self.recorded[usize::from(succeeded)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns how many jobs have a journal event: how many failed, and how many succeeded.
+    pub(crate) fn recorded(&self) -> [u64; 2] {
+        self.recorded.each_ref().map(|count| count.load(Ordering::Relaxed))
+    }
+
+    /// Returns `true` if minder itself failed, and the jobs are killed for it.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.fatal_error.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Takes the error that ended the run.
+    pub(crate) fn take_error(&self) -> Option<String> {
+        self.fatal_error.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl RunContext<'_> {
+    /// Ends the run with this error. The first one counts.
+    pub(crate) fn fail(&self, error: String) {
+        self.status.fatal_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.pool.kill();
+    }
+
+    /// Returns `true` if a failure of this attempt would be the job's last.
+    pub(crate) fn is_last_attempt(&self, attempt: Attempt) -> bool {
+        self.config.control.attempts == 1 || self.pool.is_last_attempt(attempt)
+    }
+
+    /// Returns what messages call a running job.
+    pub(crate) fn job_name(&self, number: u64, entry: &JobEntry) -> String {
+        let total = self.queue.total();
+        let job = Job { columns: &entry.columns, number, slot: entry.slot, total, ..Job::default() };
+        shorten(&self.config.template.display(&job))
+    }
+}
+
+/// Ends the run if its worker thread panics: no other thread would finish its jobs.
+pub(crate) struct PanicGuard<'a, 'b>(pub(crate) &'a RunContext<'b>);
+
+impl Drop for PanicGuard<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail("a part of minder panicked; this is a defect of minder".to_owned());
+        }
+    }
+}

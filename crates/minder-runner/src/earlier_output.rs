@@ -1,0 +1,287 @@
+//! Output that earlier attempts kept and did not show: found again, and looked at before anything
+//! is read.
+//!
+//! Files may be gone, too short, or not ours: the machine went down before their data were on the
+//! disk, a cleaner emptied the folder of `--tmpdir`, or another user made something of that name
+//! there. That costs the jobs that wrote them and no others.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use minder::{Charge, Stream};
+use minder_os::files::{create_private_dir, is_owned_by_user, open_no_follow};
+
+use crate::config::ResumeMode;
+use crate::config::RunConfig;
+use crate::notice::Notice;
+use crate::observer::Observer;
+use crate::output::decorate::LineStyle;
+use crate::output::store::FinishedJob;
+use crate::output::store::JobFile;
+use crate::output::store::Location;
+use crate::output::store::Segment;
+use crate::text::os_error_text;
+use minder_record::event::{self, OsBytes};
+use minder_record::run_state::{JobSet, RunState};
+use minder_record::store;
+use minder_record::writer::output_path;
+use minder_template::Job;
+
+/// How many reasons, and how many ranges of jobs, a message names.
+const NAMED_MAX: usize = 8;
+/// How many names are tried for a folder.
+const FOLDERS_MAX: u32 = 100;
+
+/// What earlier attempts kept.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) unshown: Vec<FinishedJob>,
+    /// Jobs of which something cannot be read.
+    pub(crate) lost: JobSet,
+}
+
+/// Finds the output that was recorded and not shown. Jobs of which some cannot be read are named on
+/// stderr. They are taken out of `progress`, so that they run again, unless `plan` or `mode` say
+/// otherwise.
+pub(crate) fn read(
+    folder: &Path,
+    progress: &mut RunState,
+    mode: ResumeMode,
+    plan: &RunConfig,
+    observer: &dyn Observer,
+) -> Kept {
+    let mut all_args = std::mem::take(&mut progress.unshown_args);
+    let unshown = std::mem::take(&mut progress.unshown);
+    let mut files = Files::new(folder, progress);
+    let (mut found, mut lost) = (Vec::new(), Losses::default());
+    for (job, pieces) in unshown {
+        let columns: Vec<_> = all_args.remove(&job).unwrap_or_default().iter().map(OsBytes::to_os).collect();
+        let marks = LineStyle::of(plan, &Job { columns: &columns, number: job, slot: 1, ..Job::default() });
+        let marks = match plan.color_failed && progress.failed.contains(job) {
+            true => LineStyle::failed(marks),
+            false => marks,
+        };
+        let mut finished = FinishedJob {
+            job,
+            style: marks,
+            segments: Vec::new(),
+            needs_shown_event: true,
+            from_earlier_attempt: true,
+        };
+        for piece in &pieces {
+            match files.find(piece) {
+                Ok(piece) => finished.segments.push(piece),
+                Err(error) => lost.add(job, &piece.file, &os_error_text(&error)),
+            }
+        }
+        if plan.record.skip_lost || !lost.jobs.contains(job) {
+            found.push(finished);
+        }
+    }
+    if !lost.jobs.is_empty() {
+        lost.report(
+            observer,
+            match mode {
+                _ if plan.record.skip_lost => "; counted as done (--skip-lost)",
+                ResumeMode::Failed => "; --resume would run what is lost again",
+                ResumeMode::Rest | ResumeMode::RestAndFailed => {
+                    "; what is lost will run again (--skip-lost counts it as done)"
+                }
+            },
+        );
+        if plan.record.skip_lost {
+            lost.jobs = JobSet::default();
+        } else if mode != ResumeMode::Failed {
+            lost.jobs.jobs().for_each(|job| progress.forget(job));
+        }
+    }
+    Kept { unshown: found, lost: lost.jobs }
+}
+
+/// Folders outside of the run's own in which its output lies: those that have a name that a run
+/// gives, and are ours.
+pub(crate) fn elsewhere(folder: &Path, progress: &RunState) -> Vec<PathBuf> {
+    let run = folder.file_name().unwrap_or_default();
+    let folders = progress.outputs.iter().map(|(attempt, folder)| (attempt, PathBuf::from(folder.to_os())));
+    let ours = folders.filter(|(attempt, folder)| {
+        let begins = format!("minder-{}-{attempt}", run.display());
+        folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&begins))
+            && check_folder(folder).is_ok()
+    });
+    ours.map(|(_, folder)| folder).collect()
+}
+
+/// Makes the folder for output of an attempt in a folder that others may use, too.
+pub(crate) fn make_folder(tmpdir: &Path, run: &str, attempt: u32) -> io::Result<PathBuf> {
+    let mut folder = tmpdir.join(format!("minder-{run}-{attempt}"));
+    for number in 1..FOLDERS_MAX {
+        match create_private_dir(&folder) {
+            // The name can be foreseen: what another user put there is left alone.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                folder.set_file_name(format!("minder-{run}-{attempt}-{number}"));
+            }
+            made => return made.map(|()| folder),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Refuses what is no folder of this user.
+fn check_folder(folder: &Path) -> io::Result<()> {
+    let about = fs::symlink_metadata(folder)?;
+    match (about.is_dir(), is_owned_by_user(&about)) {
+        (false, _) => Err(io::Error::other("not a folder")),
+        (true, false) => Err(io::Error::other("its folder belongs to another user")),
+        (true, true) => Ok(()),
+    }
+}
+
+/// The files with output of earlier attempts.
+struct Files<'a> {
+    folder: &'a Path,
+    /// Folders of attempts that have one of their own, or why that cannot be used.
+    folders: BTreeMap<u32, Result<PathBuf, String>>,
+    /// Files that several jobs share, with their lengths.
+    shared: HashMap<PathBuf, (Arc<File>, u64)>,
+}
+
+impl<'a> Files<'a> {
+    fn new(folder: &'a Path, progress: &RunState) -> Self {
+        let folders = progress.outputs.iter().map(|(attempt, folder)| {
+            let folder = PathBuf::from(folder.to_os());
+            let checked = check_folder(&folder).map_err(|error| os_error_text(&error));
+            (*attempt, checked.map(|()| folder))
+        });
+        Self { folder, folders: folders.collect(), shared: HashMap::new() }
+    }
+
+    /// Finds a piece of a job's output.
+    ///
+    /// # Errors
+    /// Its file is not there, is too short, or is not ours.
+    fn find(&mut self, piece: &event::OutputSegment) -> io::Result<Segment> {
+        let path = output_path(self.folder_of(&piece.file)?, &piece.file)?;
+        let end = piece.at.checked_add(piece.len).ok_or_else(|| io::Error::other("its row is damaged"))?;
+        let (range, is_shared) = (piece.at..end, piece.file.starts_with("out-"));
+        let (file, len) = match self.shared.get(&path) {
+            Some((file, len)) => (Arc::clone(file), *len),
+            None => {
+                let (file, len) = open(&path)?;
+                let file = Arc::new(file);
+                if is_shared {
+                    self.shared.insert(path.clone(), (Arc::clone(&file), len));
+                }
+                (file, len)
+            }
+        };
+        if len < end {
+            return Err(io::Error::other("the file is too short"));
+        }
+        let stream = if piece.stream == 2 { Stream::Stderr } else { Stream::Stdout };
+        let place = match is_shared {
+            true => Location::Shared(file, range),
+            // Not one descriptor for each job.
+            false => {
+                Location::Own(JobFile { file: None, path: Some(path), range, charge: Charge::default() })
+            }
+        };
+        Ok(Segment { stream, location: place })
+    }
+
+    /// The folder of a file with output, by the attempt in its name.
+    fn folder_of(&self, file: &str) -> io::Result<&Path> {
+        match store::attempt_of(file).and_then(|attempt| self.folders.get(&attempt)) {
+            Some(Ok(folder)) => Ok(folder),
+            Some(Err(why)) => Err(io::Error::other(why.clone())),
+            None => Ok(self.folder),
+        }
+    }
+}
+
+/// Opens a file of this user, and nothing else; with its length.
+fn open(path: &Path) -> io::Result<(File, u64)> {
+    let file = open_no_follow(path)?;
+    let about = file.metadata()?;
+    match is_owned_by_user(&about) {
+        true => Ok((file, about.len())),
+        false => Err(io::Error::other("the file belongs to another user")),
+    }
+}
+
+/// Output that cannot be read.
+#[derive(Default)]
+struct Losses {
+    jobs: JobSet,
+    /// By reason: the first file, and the jobs.
+    reasons: BTreeMap<String, (String, JobSet)>,
+}
+
+impl Losses {
+    fn add(&mut self, job: u64, file: &str, why: &str) {
+        // A job is named once.
+        if self.jobs.insert(job) {
+            let of =
+                self.reasons.entry(why.to_owned()).or_insert_with(|| (file.to_owned(), JobSet::default()));
+            of.1.insert(job);
+        }
+    }
+
+    /// Reports the jobs, and what happens to them.
+    fn report(&self, observer: &dyn Observer, consequence: &'static str) {
+        for (why, (file, jobs)) in self.reasons.iter().take(NAMED_MAX) {
+            let plural = if jobs.len() == 1 { "" } else { "s" };
+            observer.notice(&Notice::OutputUnreadable {
+                jobs: format!("job{plural} {}", ranges(jobs)),
+                file: Some(file.clone()),
+                reason: Some(why.clone()),
+                consequence,
+            });
+        }
+        let named = self.reasons.values().take(NAMED_MAX).map(|(_, jobs)| jobs.len()).sum();
+        let more = self.jobs.len().saturating_sub(named);
+        if more > 0 {
+            let jobs = format!("{more} more jobs");
+            observer.notice(&Notice::OutputUnreadable { jobs, file: None, reason: None, consequence });
+        }
+    }
+}
+
+/// Numbers of jobs for people.
+fn ranges(jobs: &JobSet) -> String {
+    let range = |(first, last)| if first == last { format!("{first}") } else { format!("{first}-{last}") };
+    let mut named: Vec<String> = jobs.ranges().take(NAMED_MAX).map(range).collect();
+    let rest: u64 = jobs.ranges().skip(NAMED_MAX).map(|(first, last)| last - first + 1).sum();
+    if rest > 0 {
+        named.push(format!("and {rest} more"));
+    }
+    named.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_are_named_by_ranges_and_not_without_end() {
+        let named = |jobs: &[u64]| {
+            let mut set = JobSet::default();
+            jobs.iter().for_each(|job| _ = set.insert(*job));
+            ranges(&set)
+        };
+        assert_eq!(named(&[7]), "7");
+        assert_eq!(named(&[1, 2, 3, 5]), "1-3, 5");
+        let many: Vec<u64> = (0..20).map(|job| job * 2).collect();
+        assert_eq!(named(&many), "0, 2, 4, 6, 8, 10, 12, 14, and 12 more");
+    }
+
+    #[test]
+    fn a_folder_gets_another_name_where_its_own_is_taken() {
+        let tmpdir = tempfile::tempdir().expect("a folder");
+        let made = || make_folder(tmpdir.path(), "61c0aa00", 2).expect("a folder");
+        let names = [made(), made()].map(|folder| folder.file_name().expect("a name").to_owned());
+        assert_eq!(names, ["minder-61c0aa00-2", "minder-61c0aa00-2-1"]);
+    }
+}

@@ -1,0 +1,308 @@
+//! How many records make a job.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+
+use anyhow::{Result, bail};
+
+use crate::input::JobArgs;
+use crate::input::Record;
+use crate::input::product::Combined;
+
+/// How many arguments a job gets.
+#[derive(Clone, Copy, Debug)]
+pub struct ArgsPerJob {
+    /// The most records a job; `None`: as `fill` says.
+    pub most: Option<u64>,
+    /// Whether records are lines of which blank ones do not count, and one that ends in a blank
+    /// goes on in the next.
+    pub lines: bool,
+    /// Whether a record is taken for each job, and none given to it.
+    pub none: bool,
+    pub fill: Fill,
+    /// The most bytes of a command.
+    pub bytes_max: usize,
+    /// Whether a command that is too long is an error: one of a single record, or of `most` records
+    /// where that is given.
+    pub strict: bool,
+    /// Whether a command of one record that is longer is an error, too: the user has set the bound.
+    pub bounded: bool,
+}
+
+/// How many records a job gets where nothing else bounds them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    One,
+    /// As many as fit.
+    All,
+    /// As many as fit; the last ones are shared out among the slots.
+    Shared,
+}
+
+/// The longest command that is made of many arguments: what xargs and GNU parallel take, and what
+/// one word may have.
+pub const BYTES_MAX: usize = 131_071;
+
+impl Default for ArgsPerJob {
+    fn default() -> Self {
+        Self {
+            most: None,
+            lines: false,
+            none: false,
+            fill: Fill::One,
+            bytes_max: BYTES_MAX,
+            strict: false,
+            bounded: false,
+        }
+    }
+}
+
+impl ArgsPerJob {
+    /// Whether each record, or each so many records, make a job, whatever is in them.
+    pub fn is_plain(&self) -> bool {
+        !self.lines && self.fill == Fill::One
+    }
+
+    /// How many records make a job, if it is plain.
+    pub fn records(&self) -> u64 {
+        if self.none { 1 } else { self.most.unwrap_or(1) }
+    }
+
+    fn limit(&self) -> u64 {
+        match (self.most, self.fill) {
+            (Some(most), _) => most.max(1),
+            (None, Fill::One) => 1,
+            (None, _) => u64::MAX,
+        }
+    }
+}
+
+/// What a command costs: its own bytes, and those of one argument in it.
+pub type CostFn = Box<dyn Fn(&OsStr) -> usize + Send>;
+
+/// Whether a command with these arguments is not too long.
+pub(super) type FitsFn = Box<dyn Fn(&[OsString]) -> bool + Send>;
+
+/// What the system takes beside that, where it takes one line.
+pub struct LineLimit {
+    pub units_max: usize,
+    pub takes: FitsFn,
+}
+
+/// Records, gathered into the arguments of jobs.
+pub(crate) struct ArgBatcher {
+    from: Combined,
+    arity: ArgsPerJob,
+    slots: usize,
+    /// The command without arguments.
+    base: usize,
+    cost: CostFn,
+    line: Option<LineLimit>,
+    /// How many records went into the last line that was cut.
+    cut: usize,
+    /// How many arguments a command may have.
+    most: usize,
+    /// What did not fit into the job before, or is to be shared out.
+    left: VecDeque<Record>,
+    /// How many records a job gets, once the end is in sight and they are shared out.
+    share: Option<usize>,
+}
+
+impl fmt::Debug for ArgBatcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gathered").field("arity", &self.arity).finish_non_exhaustive()
+    }
+}
+
+impl ArgBatcher {
+    pub(crate) fn new(from: Combined, arity: ArgsPerJob, slots: usize) -> Self {
+        let cost = Box::new(|argument: &OsStr| argument.len() + 1);
+        Self {
+            from,
+            arity,
+            slots: slots.max(1),
+            base: 0,
+            cost,
+            line: None,
+            cut: 1,
+            most: usize::MAX,
+            left: VecDeque::new(),
+            share: None,
+        }
+    }
+
+    /// Says what a command costs, how many bytes its shell takes, and how many arguments it may
+    /// have.
+    pub(crate) fn costs(
+        &mut self,
+        base: usize,
+        cost: CostFn,
+        bytes_max: Option<usize>,
+        most: usize,
+        line: Option<LineLimit>,
+    ) {
+        (self.base, self.cost, self.most, self.line) = (base, cost, most, line);
+        self.arity.bytes_max = self.arity.bytes_max.min(bytes_max.unwrap_or(usize::MAX));
+    }
+
+    /// Whether jobs may have so many arguments that what they cost matters.
+    pub(crate) fn counts(&self) -> bool {
+        self.arity.limit() > 1 || self.arity.bounded
+    }
+
+    /// The arguments of the next job.
+    pub(crate) fn next(&mut self) -> Result<Option<JobArgs>> {
+        if let Some(share) = self.share {
+            return Ok(self.some_of_left(share));
+        }
+        if self.arity.none {
+            return Ok(self.from.next()?.map(|_| Record::Columns(Vec::new())));
+        }
+        let limit = self.arity.limit().min(self.most as u64);
+        if limit == 1 && !self.arity.lines && !self.arity.strict && !self.arity.bounded {
+            return self.from.next();
+        }
+        let (mut taken, mut bytes, mut over) = (Vec::new(), self.base, false);
+        while (taken.len() as u64) < limit {
+            let Some(record) = self.record()? else {
+                over = true;
+                break;
+            };
+            bytes += self.cost_of(&record);
+            if bytes > self.arity.bytes_max {
+                // A line that is full is not too long, unless a number of arguments was asked for that does
+                // not fit.
+                let alone = taken.is_empty() && (self.arity.strict || self.arity.bounded);
+                if alone || self.arity.strict && self.arity.most.is_some() {
+                    bail!("a command would have {bytes} bytes, and may have {} (-s)", self.arity.bytes_max);
+                }
+                if !taken.is_empty() {
+                    self.left.push_front(record);
+                    break;
+                }
+            }
+            if let Record::Unfit(_) = record {
+                if taken.is_empty() {
+                    return Ok(Some(record));
+                }
+                self.left.push_front(record);
+                break;
+            }
+            taken.push(record);
+        }
+        over &= !self.cut_line(&mut taken)?;
+        if over && self.arity.fill == Fill::Shared && taken.len() > 1 {
+            let share = taken.len().div_ceil(self.slots);
+            self.share = Some(usize::try_from(limit).map_or(share, |limit| share.min(limit)));
+            self.left.extend(taken);
+            return self.next();
+        }
+        Ok(joined(taken))
+    }
+
+    /// Puts back what does not fit into one line for the system; says whether that was any. One
+    /// record stays: what is too long alone fails alone.
+    fn cut_line(&mut self, taken: &mut Vec<Record>) -> Result<bool> {
+        let Some(line) = self.line.as_ref().filter(|_| taken.len() > 1) else { return Ok(false) };
+        let (mut all, mut ends) = (Vec::new(), Vec::new());
+        for record in &*taken {
+            if let Record::Columns(columns) = record {
+                all.extend_from_slice(columns);
+            }
+            ends.push(all.len());
+        }
+        let takes = |count: usize| (line.takes)(&all[..ends[count - 1]]);
+        if takes(taken.len()) {
+            return Ok(false);
+        }
+        if self.arity.strict && self.arity.most.is_some() {
+            bail!(
+                "a command would be longer than the {} characters that the system takes (-x)",
+                line.units_max
+            );
+        }
+        // A line holds about as many as the last one, so the end is looked for from there, in growing
+        // steps.
+        let (mut least, mut over) = (1, taken.len());
+        let (mut guess, mut step) = (self.cut, self.cut / 16 + 1);
+        while over - least > 1 {
+            let count = guess.clamp(least + 1, over - 1);
+            *if takes(count) { &mut least } else { &mut over } = count;
+            guess = match (least, over) {
+                (least, over) if over == taken.len() => least + step,
+                (1, over) => over.saturating_sub(step),
+                (least, over) => usize::midpoint(least, over),
+            };
+            step *= 4;
+        }
+        self.cut = least;
+        for record in taken.drain(least..).rev() {
+            self.left.push_front(record);
+        }
+        Ok(true)
+    }
+
+    fn some_of_left(&mut self, share: usize) -> Option<JobArgs> {
+        let count = share.min(self.left.len());
+        joined(self.left.drain(..count).collect())
+    }
+
+    /// The next record, of lines that go on in the next all of them.
+    fn record(&mut self) -> Result<Option<Record>> {
+        if let Some(record) = self.left.pop_front() {
+            return Ok(Some(record));
+        }
+        if !self.arity.lines {
+            return self.from.next();
+        }
+        let mut begun: Option<Vec<OsString>> = None;
+        loop {
+            let columns = match self.from.next()? {
+                Some(Record::Columns(columns)) => columns,
+                Some(unfit) => return Ok(Some(unfit)),
+                None => return Ok(begun.map(Record::Columns)),
+            };
+            let columns = match begun.take() {
+                Some(mut before) => {
+                    let mut columns = columns.into_iter();
+                    if let (Some(last), Some(first)) = (before.last_mut(), columns.next()) {
+                        last.push(first);
+                    }
+                    before.extend(columns);
+                    before
+                }
+                None if columns.iter().all(|value| is_blank(value)) => continue,
+                None => columns,
+            };
+            let goes_on = |value: &OsString| matches!(value.as_encoded_bytes().last(), Some(b' ' | b'\t'));
+            match columns.last().is_some_and(goes_on) {
+                true => begun = Some(columns),
+                false => return Ok(Some(Record::Columns(columns))),
+            }
+        }
+    }
+
+    fn cost_of(&self, record: &Record) -> usize {
+        match record {
+            Record::Columns(columns) => columns.iter().map(|value| (self.cost)(value)).sum(),
+            Record::Unfit(_) => 0,
+        }
+    }
+}
+
+fn is_blank(value: &OsStr) -> bool {
+    value.as_encoded_bytes().iter().all(u8::is_ascii_whitespace)
+}
+
+fn joined(records: Vec<Record>) -> Option<JobArgs> {
+    let mut all: Option<Vec<OsString>> = None;
+    for record in records {
+        match (record, &mut all) {
+            (Record::Columns(columns), None) => all = Some(columns),
+            (Record::Columns(columns), Some(all)) => all.extend(columns),
+            (Record::Unfit(_), _) => (),
+        }
+    }
+    all.map(Record::Columns)
+}

@@ -1,0 +1,93 @@
+//! Cuts a record into columns.
+
+use std::ffi::OsString;
+
+use minder_os::encoding::os_string_from_encoded;
+use regex::bytes::Regex;
+
+/// What stands between the columns of a record.
+#[derive(Clone, Debug)]
+pub enum Columns {
+    Regexp(Regex),
+    Byte(u8),
+    /// Fields of CSV (RFC 4180) with this byte between them.
+    Csv(u8),
+}
+
+impl Columns {
+    /// Whether a record may hold its own separator, in quotes.
+    pub fn quotes(&self) -> bool {
+        matches!(self, Self::Csv(_))
+    }
+
+    pub fn cut(&self, record: OsString) -> Vec<OsString> {
+        let bytes = record.as_encoded_bytes();
+        match self {
+            Self::Regexp(regexp) => {
+                // A match of nothing at the start cuts nothing off, as in GNU parallel.
+                let begins = || !bytes.is_empty() && regexp.find(bytes).is_some_and(|found| found.end() == 0);
+                let mut parts = regexp.split(bytes).peekable();
+                if parts.peek().is_some_and(|first| first.is_empty()) && begins() {
+                    parts.next();
+                }
+                parts.map(|part| os_string_from_encoded(part.to_vec())).collect()
+            }
+            Self::Byte(between) => bytes
+                .split(|byte| byte == between)
+                .map(|part| os_string_from_encoded(part.to_vec()))
+                .collect(),
+            Self::Csv(between) => fields(bytes, *between),
+        }
+    }
+}
+
+fn fields(bytes: &[u8], between: u8) -> Vec<OsString> {
+    let mut reader = csv_core::ReaderBuilder::new().delimiter(between).build();
+    let (mut input, mut fields) = (bytes, Vec::new());
+    let (mut field, mut buffer) = (Vec::new(), vec![0; bytes.len() + 1]);
+    loop {
+        let (result, read, wrote) = reader.read_field(input, &mut buffer);
+        input = &input[read..];
+        field.extend_from_slice(&buffer[..wrote]);
+        match result {
+            csv_core::ReadFieldResult::Field { record_end } => {
+                fields.push(os_string_from_encoded(std::mem::take(&mut field)));
+                if record_end {
+                    return fields;
+                }
+            }
+            csv_core::ReadFieldResult::End => {
+                if fields.is_empty() {
+                    fields.push(os_string_from_encoded(field));
+                }
+                return fields;
+            }
+            // With no input left, the reader is told of the end by an empty one.
+            csv_core::ReadFieldResult::InputEmpty | csv_core::ReadFieldResult::OutputFull => (),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(columns: &Columns, record: &str) -> Vec<String> {
+        columns.cut(record.into()).iter().map(|value| value.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn columns_are_cut_as_asked() {
+        let blanks = Columns::Regexp(Regex::new(r"\s+").expect("an expression"));
+        assert_eq!(cut(&blanks, "a  b\tc"), ["a", "b", "c"]);
+        assert_eq!(cut(&blanks, ""), [""]);
+        assert_eq!(cut(&blanks, " a"), ["", "a"]);
+        let nothing = Columns::Regexp(Regex::new("").expect("an expression"));
+        assert_eq!(cut(&nothing, "ab"), ["a", "b", ""]);
+        let csv = Columns::Csv(b',');
+        assert_eq!(cut(&csv, r#"a,"b,c","d ""e""",f g"#), ["a", "b,c", r#"d "e""#, "f g"]);
+        assert_eq!(cut(&csv, "a,,"), ["a", "", ""]);
+        assert_eq!(cut(&csv, ""), [""]);
+        assert_eq!(cut(&csv, "\"two\nlines\",x"), ["two\nlines", "x"]);
+    }
+}

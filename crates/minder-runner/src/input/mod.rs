@@ -1,0 +1,22 @@
+//! The arguments of a run: where they come from, how they are cut, how sources are combined, and
+//! how many a job gets.
+//!
+//! Everything is read lazily and in one pass, a record at a time. What has to be read twice waits in
+//! a replay buffer, which keeps little in memory. Nothing here knows of threads or jobs.
+
+mod plan;
+mod columns;
+mod records;
+mod replay_buffer;
+mod product;
+mod batching;
+mod order;
+mod reader;
+
+pub(crate) use self::order::{Order, Ordered, fingerprint};
+pub use self::{
+    batching::{ArgsPerJob, BYTES_MAX, CostFn, Fill, LineLimit},
+    columns::Columns,
+    plan::{Header, InputPlan, InvalidArgument, JobArgs, Kind, Record, Source, Trim},
+    reader::ArgumentReader,
+};

@@ -1,0 +1,161 @@
+//! Jobs in another order than that of the input: all of it is read first, and waits on a tape.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+
+use crate::input::ArgumentReader;
+use crate::input::JobArgs;
+use crate::input::Record;
+use crate::input::replay_buffer::ReplayBuffer;
+use crate::input::replay_buffer::ReplayCursor;
+
+/// Which job runs first.
+#[derive(Clone, Debug)]
+pub(crate) enum Order {
+    Given,
+    /// By chance, the same for the same number.
+    Random(u64),
+    /// By what a job with these arguments took before, in seconds, by the checksum of its
+    /// arguments.
+    Shortest(HashMap<u64, f32>),
+    Longest(HashMap<u64, f32>),
+}
+
+/// An input that was read to its end.
+#[derive(Debug)]
+pub(crate) struct Ordered {
+    tape: ReplayBuffer,
+    /// Where each job is, and its number, those that run first at the end. None: as they are on the
+    /// tape.
+    index: Option<Vec<(u64, u32)>>,
+    cursor: ReplayCursor,
+    taken: u64,
+}
+
+impl Ordered {
+    /// Reads all of `opened`.
+    ///
+    /// # Errors
+    /// When it cannot be read, or there is no room to keep it.
+    pub(crate) fn read(opened: &mut ArgumentReader, order: &Order) -> Result<Self> {
+        let (mut tape, mut places, mut costs) = (ReplayBuffer::default(), Vec::new(), Vec::new());
+        while let Some(arguments) = opened.next()? {
+            if !matches!(order, Order::Given) {
+                places.push((tape.end(), tape.records() as u32 + 1));
+            }
+            if let Order::Shortest(known) | Order::Longest(known) = order {
+                costs.push(known.get(&fingerprint(&arguments)).copied());
+            }
+            tape.push(&arguments)?;
+        }
+        let index = match order {
+            Order::Given => None,
+            Order::Random(seed) => {
+                shuffle(&mut places, *seed);
+                Some(places)
+            }
+            Order::Shortest(_) => Some(sorted(places, &costs, false)),
+            Order::Longest(_) => Some(sorted(places, &costs, true)),
+        };
+        Ok(Self { tape, index, cursor: ReplayCursor::default(), taken: 0 })
+    }
+
+    /// How many jobs there are.
+    pub(crate) fn total(&self) -> u64 {
+        self.tape.records()
+    }
+
+    /// The next job: its number in the input, and its arguments.
+    ///
+    /// # Errors
+    /// When what was kept cannot be read again.
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, JobArgs)>> {
+        let Some(index) = &mut self.index else {
+            self.taken += 1;
+            return Ok(self.cursor.next(&self.tape)?.map(|arguments| (self.taken, arguments)));
+        };
+        let Some((place, number)) = index.pop() else { return Ok(None) };
+        let arguments = ReplayCursor::at(place).next(&self.tape)?;
+        Ok(arguments.map(|arguments| (u64::from(number), arguments)))
+    }
+}
+
+/// What a job's arguments are known by.
+pub(crate) fn fingerprint(arguments: &Record) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    match arguments {
+        Record::Columns(columns) => {
+            columns.iter().for_each(|column| column.as_encoded_bytes().hash(&mut hasher))
+        }
+        Record::Unfit(why) => why.hash(&mut hasher),
+    }
+    hasher.finish()
+}
+
+/// Those that run first come last. What is not known counts as the median of what is; ties stay in
+/// the input's order.
+fn sorted(mut places: Vec<(u64, u32)>, costs: &[Option<f32>], longest: bool) -> Vec<(u64, u32)> {
+    let mut known: Vec<f32> = costs.iter().copied().flatten().collect();
+    known.sort_by(f32::total_cmp);
+    let median = known.get(known.len() / 2).copied().unwrap_or(0.0);
+    let cost = |number: u32| costs[number as usize - 1].unwrap_or(median);
+    places.sort_by(|(_, one), (_, other)| {
+        let order = cost(*one).total_cmp(&cost(*other));
+        let order = if longest { order.reverse() } else { order };
+        order.then(one.cmp(other)).reverse()
+    });
+    places
+}
+
+/// The shuffle of Fisher and Yates, with the generator SplitMix64 (Steele, Lea, Flood 2014).
+fn shuffle<T>(items: &mut [T], seed: u64) {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    };
+    for last in (1..items.len()).rev() {
+        // The bias of the remainder is below one in 2^40 for any input that fits into a machine.
+        let other = next() % (last as u64 + 1);
+        items.swap(last, other as usize);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_are_sorted_by_what_they_took() {
+        let places: Vec<(u64, u32)> = (1..=5).map(|number| (0, number)).collect();
+        let costs = [Some(5.0), None, Some(1.0), Some(3.0), Some(1.0)];
+        let numbers = |longest| {
+            let mut order: Vec<u32> =
+                sorted(places.clone(), &costs, longest).into_iter().map(|(_, number)| number).collect();
+            order.reverse();
+            order
+        };
+        assert_eq!(numbers(false), [3, 5, 2, 4, 1]);
+        assert_eq!(numbers(true), [1, 2, 4, 3, 5]);
+    }
+
+    #[test]
+    fn a_shuffle_loses_nothing_and_repeats_itself() {
+        let shuffled = |seed| {
+            let mut items: Vec<u32> = (0..1000).collect();
+            shuffle(&mut items, seed);
+            items
+        };
+        let once = shuffled(7);
+        assert_eq!(once, shuffled(7));
+        assert_ne!(once, shuffled(8));
+        let mut back = once.clone();
+        back.sort_unstable();
+        assert!(once != back && back == (0..1000).collect::<Vec<_>>());
+    }
+}

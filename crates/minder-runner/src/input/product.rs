@@ -1,0 +1,244 @@
+//! Several sources as one: all combinations, or side by side.
+
+use anyhow::Result;
+
+use crate::input::Record;
+use crate::input::records::Records;
+use crate::input::replay_buffer::ReplayBuffer;
+use crate::input::replay_buffer::ReplayCursor;
+
+/// All sources together. The last one changes fastest.
+#[derive(Debug)]
+pub(crate) struct Combined {
+    groups: Vec<Group>,
+    /// The record of each group that stands now. Empty before the first.
+    now: Vec<Record>,
+    over: bool,
+}
+
+/// Sources that are read side by side.
+#[derive(Debug)]
+struct Group {
+    lanes: Vec<SourceReader>,
+    /// Whether the shorter ones begin anew, so that the longest decides.
+    wraps: bool,
+}
+
+/// One source, which may be read again.
+#[derive(Debug)]
+struct SourceReader {
+    records: Records,
+    /// What was read, if it is to be read again.
+    tape: Option<ReplayBuffer>,
+    cursor: ReplayCursor,
+    /// Whether the source came to its end once.
+    ended: bool,
+    /// Whether one empty value is made if it has nothing.
+    fills: bool,
+    /// Whether that was made.
+    filled: bool,
+}
+
+impl Combined {
+    /// `sources`: with each, whether it is linked to the one before it. `link`: all are.
+    /// `empty_counts`: a source without records beside others is one empty value.
+    pub(crate) fn new(sources: Vec<(Records, bool)>, link: bool, empty_counts: bool) -> Self {
+        let fills = empty_counts && sources.len() > 1;
+        let mut groups: Vec<Group> = Vec::new();
+        for (records, linked) in sources {
+            let cursor = ReplayCursor::default();
+            let lane = SourceReader { records, tape: None, cursor, ended: false, fills, filled: false };
+            match groups.last_mut() {
+                Some(group) if linked || link => group.lanes.push(lane),
+                _ => groups.push(Group { lanes: vec![lane], wraps: link }),
+            }
+        }
+        for (place, group) in groups.iter_mut().enumerate() {
+            let again = place > 0 || (group.wraps && group.lanes.len() > 1);
+            group.lanes.iter_mut().for_each(|lane| lane.tape = again.then(ReplayBuffer::default));
+        }
+        Self { groups, now: Vec::new(), over: false }
+    }
+
+    /// The next combination.
+    pub(crate) fn next(&mut self) -> Result<Option<Record>> {
+        if !self.over && !self.step()? {
+            self.over = true;
+        }
+        Ok((!self.over).then(|| self.joined()))
+    }
+
+    /// Goes to the next combination; says whether there is one.
+    fn step(&mut self) -> Result<bool> {
+        if self.now.is_empty() {
+            for group in &mut self.groups {
+                match group.next()? {
+                    Some(record) => self.now.push(record),
+                    None => return Ok(false),
+                }
+            }
+            // Where no source has anything, there is nothing to run.
+            return Ok(self.groups.iter().flat_map(|group| &group.lanes).any(|lane| !lane.filled));
+        }
+        for place in (0..self.groups.len()).rev() {
+            if let Some(record) = self.groups[place].next()? {
+                self.now[place] = record;
+                return Ok(true);
+            }
+            if place > 0 {
+                self.groups[place].rewind();
+                match self.groups[place].next()? {
+                    Some(record) => self.now[place] = record,
+                    None => return Ok(false),
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn joined(&mut self) -> Record {
+        if let ([_], Some(only)) = (self.groups.as_slice(), self.now.first_mut()) {
+            return std::mem::replace(only, Record::Columns(Vec::new()));
+        }
+        let mut all = Vec::new();
+        for record in &self.now {
+            match record {
+                Record::Columns(columns) => all.extend(columns.iter().cloned()),
+                Record::Unfit(why) => return Record::Unfit(*why),
+            }
+        }
+        Record::Columns(all)
+    }
+}
+
+impl Group {
+    fn next(&mut self) -> Result<Option<Record>> {
+        let (mut all, mut fresh, mut unfit) = (Vec::new(), false, None);
+        for lane in &mut self.lanes {
+            let (record, is_new) = lane.next(self.wraps)?;
+            fresh |= is_new;
+            match record {
+                Some(Record::Columns(columns)) if all.is_empty() => all = columns,
+                Some(Record::Columns(columns)) => all.extend(columns),
+                Some(Record::Unfit(why)) => unfit = Some(why),
+                None if self.wraps => (),
+                None => return Ok(None),
+            }
+        }
+        Ok(fresh.then(|| unfit.map_or(Record::Columns(all), Record::Unfit)))
+    }
+
+    fn rewind(&mut self) {
+        for lane in &mut self.lanes {
+            lane.cursor.rewind();
+            // From here on it is read from its tape alone.
+            lane.ended = true;
+        }
+    }
+}
+
+impl SourceReader {
+    /// The next record, and whether the lane got further by it instead of beginning anew.
+    fn next(&mut self, wraps: bool) -> Result<(Option<Record>, bool)> {
+        let Some(tape) = &mut self.tape else {
+            let record = match self.records.next()? {
+                None if std::mem::take(&mut self.fills) => {
+                    self.filled = true;
+                    Some(Record::Columns(vec![Default::default()]))
+                }
+                record => record,
+            };
+            self.fills &= record.is_none();
+            let fresh = record.is_some();
+            return Ok((record, fresh));
+        };
+        if !self.ended {
+            let fills = std::mem::take(&mut self.fills);
+            let record = match self.records.next()? {
+                None if fills => {
+                    self.filled = true;
+                    Some(Record::Columns(vec![Default::default()]))
+                }
+                record => record,
+            };
+            if let Some(record) = record {
+                tape.push(&record)?;
+                return Ok((Some(record), true));
+            }
+            self.ended = true;
+            if !wraps {
+                return Ok((None, false));
+            }
+            self.cursor.rewind();
+            return Ok((self.cursor.next(tape)?, false));
+        }
+        match self.cursor.next(tape)? {
+            None if wraps => {
+                self.cursor.rewind();
+                Ok((self.cursor.next(tape)?, false))
+            }
+            record => {
+                let fresh = record.is_some() && !wraps;
+                Ok((record, fresh))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::ArgsPerJob;
+    use crate::input::Header;
+    use crate::input::InputPlan;
+    use crate::input::Kind;
+    use crate::input::Source;
+    use crate::input::Trim;
+
+    fn all(sources: &[(&str, bool)], link: bool) -> Vec<String> {
+        let plan = InputPlan {
+            sources: Vec::new(),
+            separator: b"\n".to_vec(),
+            windows_text: false,
+            columns: None,
+            header: Header::None,
+            trim: Trim::default(),
+            eof: None,
+            skip_blank: false,
+            skip_first: false,
+            empty_counts: false,
+            link,
+            arity: ArgsPerJob::default(),
+        };
+        let open = |(words, linked): &(&str, bool)| {
+            let words = words.split_whitespace().map(Into::into).collect();
+            let source = Source { kind: Kind::Words(words), linked: *linked };
+            (Records::open(&source, &plan).expect("words"), *linked)
+        };
+        let mut combined = Combined::new(sources.iter().map(open).collect(), link, false);
+        let mut got = Vec::new();
+        while let Some(record) = combined.next().expect("words") {
+            let Record::Columns(columns) = record else { panic!("every record fits") };
+            got.push(columns.iter().map(|value| value.to_string_lossy()).collect::<Vec<_>>().join(""));
+        }
+        got
+    }
+
+    #[test]
+    fn sources_are_combined_as_parallel_does() {
+        assert_eq!(all(&[("a b c", false)], false), ["a", "b", "c"]);
+        assert_eq!(all(&[("a b", false), ("1 2 3", false)], false), ["a1", "a2", "a3", "b1", "b2", "b3"]);
+        assert_eq!(all(&[("a b", false), ("", false)], false), [""; 0]);
+        assert_eq!(all(&[("a b c", false), ("1 2", true)], false), ["a1", "b2"]);
+        assert_eq!(
+            all(&[("a b", false), ("1 2", true), ("x y", false)], false),
+            ["a1x", "a1y", "b2x", "b2y"]
+        );
+        let inner = [("x y", false), ("a b", false), ("1 2 3", true)];
+        assert_eq!(all(&inner, false), ["xa1", "xb2", "ya1", "yb2"]);
+        assert_eq!(all(&[("a b c", false), ("1 2", false)], true), ["a1", "b2", "c1"]);
+        assert_eq!(all(&[("a b", false), ("1 2", true), ("x y z", false)], true), ["a1x", "b2y", "a1z"]);
+        let three = [("1 2", false), ("p q r s", false), ("x y z", false)];
+        assert_eq!(all(&three, true), ["1px", "2qy", "1rz", "2sx"]);
+    }
+}

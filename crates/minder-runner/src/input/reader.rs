@@ -1,0 +1,155 @@
+//! Opens the sources of a run and yields the arguments of one job after the other.
+
+use std::ffi::OsString;
+use std::fs::File;
+
+use anyhow::Result;
+
+use crate::input::batching::ArgBatcher;
+use crate::input::batching::{self};
+use crate::input::plan::{Header, InputPlan, JobArgs, Kind, Record, Source};
+use crate::input::product::Combined;
+use crate::input::records::Records;
+
+/// An input that was opened: its headers are read, and nothing else.
+#[derive(Debug)]
+pub struct ArgumentReader {
+    /// The names of the columns, if the input has such.
+    pub names: Vec<OsString>,
+    /// Whether reading may block.
+    pub blocks: bool,
+    gathered: ArgBatcher,
+    total: Option<u64>,
+    /// A regular file of which one record makes a job: its jobs can be counted beforehand.
+    countable: Option<(File, u8)>,
+}
+
+impl ArgumentReader {
+    /// Opens the sources and reads their headers. `slots` share what is shared out among them.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn open(plan: InputPlan, slots: usize) -> Result<Self> {
+        let (mut names, mut readers) = (Vec::new(), Vec::new());
+        let countable = countable(&plan);
+        let blocks = plan.sources.iter().any(|source| !matches!(source.kind, Kind::Words(_)));
+        let lone = (plan.arity.is_plain() && !plan.skip_blank && plan.eof.is_none()).then(|| count(&plan));
+        for source in &plan.sources {
+            let mut records = Records::open(source, &plan)?;
+            let mut of_source = Vec::new();
+            match (plan.header, &source.kind) {
+                (Header::Lines(lines), _) => {
+                    for _ in 0..lines {
+                        if let Some(Record::Columns(columns)) = records.next()? {
+                            of_source = columns;
+                        }
+                    }
+                }
+                (Header::FileNames, Kind::File(path)) => of_source = vec![path.clone().into()],
+                (Header::FileNames, _) => of_source = vec![OsString::new()],
+                (Header::None, _) if plan.skip_first && names.is_empty() && readers.is_empty() => {
+                    records.next()?;
+                }
+                (Header::None, _) => (),
+            }
+            names.append(&mut of_source);
+            readers.push((records, source.linked));
+        }
+        let combined = Combined::new(readers, plan.link, plan.empty_counts);
+        let gathered = ArgBatcher::new(combined, plan.arity, slots);
+        Ok(Self { names, blocks, gathered, total: lone.flatten(), countable })
+    }
+
+    /// The next job's arguments.
+    ///
+    /// # Errors
+    /// When a source cannot be read any more.
+    pub fn next(&mut self) -> Result<Option<JobArgs>> {
+        self.gathered.next()
+    }
+
+    /// Says what a command costs, for inputs that put as many arguments into one as fit: without
+    /// arguments, and with one more; how many bytes it may have, if its shell takes less than
+    /// the system; how many arguments there may be; and what the system takes beside that.
+    pub fn costs(
+        &mut self,
+        base: usize,
+        cost: batching::CostFn,
+        bytes_max: Option<usize>,
+        most: impl FnOnce() -> usize,
+        line: impl FnOnce() -> Option<batching::LineLimit>,
+    ) {
+        if self.gathered.counts() {
+            self.gathered.costs(base, cost, bytes_max, most(), line());
+        }
+    }
+
+    /// Whether jobs have several records each.
+    pub fn gathers(&self) -> bool {
+        self.gathered.counts()
+    }
+
+    /// How many jobs there will be, where that is known without reading.
+    pub fn total(&self) -> Option<u64> {
+        self.total
+    }
+
+    /// The file whose records are the jobs, and what ends them, where they can be counted
+    /// beforehand.
+    pub fn take_countable(&mut self) -> Option<(File, u8)> {
+        self.countable.take()
+    }
+}
+
+/// How many jobs these sources make, if all of them are words.
+fn count(plan: &InputPlan) -> Option<u64> {
+    let mut groups: Vec<Vec<u64>> = Vec::new();
+    if plan.sources.is_empty() {
+        return None;
+    }
+    for source in &plan.sources {
+        let Kind::Words(words) = &source.kind else { return None };
+        let header = match plan.header {
+            Header::Lines(lines) => lines,
+            _ => u64::from(plan.skip_first && groups.is_empty()),
+        };
+        let len = (words.len() as u64).saturating_sub(header);
+        let len = if plan.empty_counts && plan.sources.len() > 1 { len.max(1) } else { len };
+        match groups.last_mut() {
+            Some(group) if source.linked || plan.link => group.push(len),
+            _ => groups.push(vec![len]),
+        }
+    }
+    let wraps = plan.link;
+    let length = |group: &Vec<u64>| match wraps {
+        _ if group.contains(&0) => 0,
+        true => group.iter().copied().max().unwrap_or(0),
+        false => group.iter().copied().min().unwrap_or(0),
+    };
+    let records = groups.iter().map(length).try_fold(1, u64::checked_mul)?;
+    Some(records.div_ceil(plan.arity.records().max(1)))
+}
+
+/// The one file or redirected input of which each record is a job.
+fn countable(plan: &InputPlan) -> Option<(File, u8)> {
+    let plain = plan.arity.is_plain() && plan.arity.records() == 1 && plan.eof.is_none() && !plan.skip_blank;
+    let ([Source { kind, .. }], [separator], true, false) =
+        (plan.sources.as_slice(), plan.separator.as_slice(), plain, plan.skip_first)
+    else {
+        return None;
+    };
+    if plan.header != Header::None {
+        return None;
+    }
+    let path = match kind {
+        Kind::File(path) => path.clone(),
+        Kind::Stdin => minder_os::stdio::stdin_path()?,
+        Kind::Words(_) => return None,
+    };
+    // Looked at before it is opened: opening a named pipe waits for whoever writes.
+    if !std::fs::metadata(&path).is_ok_and(|about| about.is_file()) {
+        return None;
+    }
+    let file = File::open(&path).ok()?;
+    file.metadata().is_ok_and(|about| about.is_file()).then_some((file, *separator))
+}

@@ -1,0 +1,342 @@
+//! Cuts a source into records, and records into columns.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use minder_os::stdio::{StdStream, std_file};
+
+use crate::input::InputPlan;
+use crate::input::InvalidArgument;
+use crate::input::Kind;
+use crate::input::Record;
+use crate::input::Source;
+use crate::input::Trim;
+use crate::input::columns::Columns;
+use crate::output::blocking_io;
+
+/// Bytes that are read at once.
+const READ: usize = 16 << 10;
+/// The longest record that is one value. A longer one cannot be an argument on Linux (128 KiB with
+/// its end mark, execve(2)).
+const VALUE_MAX: usize = 128 << 10;
+/// The longest record that is cut into columns.
+const ROW_MAX: usize = 16 << 20;
+/// The byte order marks: what a text may begin with that is none of its own.
+const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+
+/// The records of one source.
+#[derive(Debug)]
+pub(crate) struct Records {
+    from: From,
+    columns: Option<Columns>,
+    trim: Trim,
+    eof: Option<Vec<u8>>,
+    skip_blank: bool,
+    over: bool,
+}
+
+#[derive(Debug)]
+enum From {
+    Words(VecDeque<OsString>),
+    Bytes(Box<RecordSplitter>),
+}
+
+impl Records {
+    pub(crate) fn open(source: &Source, plan: &InputPlan) -> Result<Self> {
+        let bytes = |file: File, name: String| {
+            let most = if plan.columns.is_some() { ROW_MAX } else { VALUE_MAX };
+            let mut cutter = RecordSplitter::new(file, name, plan.separator.clone(), most);
+            cutter.windows_text = plan.windows_text;
+            From::Bytes(Box::new(cutter))
+        };
+        let from = match &source.kind {
+            Kind::Words(words) => From::Words(words.iter().cloned().collect()),
+            Kind::Stdin => bytes(open_stdin()?, "standard input".to_owned()),
+            Kind::File(path) => bytes(open_file(path)?, format!("`{}`", path.display())),
+        };
+        Ok(Self {
+            from,
+            columns: plan.columns.clone(),
+            trim: plan.trim,
+            eof: plan.eof.clone(),
+            skip_blank: plan.skip_blank,
+            over: false,
+        })
+    }
+
+    /// The next record, its columns trimmed.
+    pub(crate) fn next(&mut self) -> Result<Option<Record>> {
+        while !self.over {
+            let item = match &mut self.from {
+                From::Words(words) => words.pop_front().map(Item::Value),
+                From::Bytes(cutter) => {
+                    let quoted = self.columns.as_ref().is_some_and(Columns::quotes);
+                    cutter.next(quoted)?
+                }
+            };
+            let value = match item {
+                None => break,
+                Some(Item::Unfit(why)) => return Ok(Some(Record::Unfit(why))),
+                Some(Item::Value(value)) => value,
+            };
+            if self.eof.as_deref().is_some_and(|eof| eof == value.as_encoded_bytes()) {
+                break;
+            }
+            if self.skip_blank && value.as_encoded_bytes().iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let mut columns = match &self.columns {
+                Some(columns) => columns.cut(value),
+                None => vec![value],
+            };
+            if self.trim != Trim::default() {
+                columns.iter_mut().for_each(|value| trim(value, self.trim));
+            }
+            return Ok(Some(Record::Columns(columns)));
+        }
+        self.over = true;
+        Ok(None)
+    }
+}
+
+fn trim(value: &mut OsString, trim: Trim) {
+    let bytes = value.as_encoded_bytes();
+    let bytes = if trim.left { bytes.trim_ascii_start() } else { bytes };
+    let bytes = if trim.right { bytes.trim_ascii_end() } else { bytes };
+    if bytes.len() < value.len() {
+        *value = minder_os::encoding::os_string_from_encoded(bytes.to_vec());
+    }
+}
+
+/// One record as it stands, or why it is no argument.
+#[derive(Debug)]
+enum Item {
+    Value(OsString),
+    Unfit(InvalidArgument),
+}
+
+/// Cuts a stream at a separator. The last record may lack it.
+#[derive(Debug)]
+struct RecordSplitter {
+    file: File,
+    name: String,
+    separator: Vec<u8>,
+    most: usize,
+    /// See [`InputPlan::windows_text`].
+    windows_text: bool,
+    /// Whether no record was made yet.
+    first: bool,
+    buffer: Vec<u8>,
+    /// What of the buffer was not looked at yet.
+    at: usize,
+    filled: usize,
+    /// The beginning of a record whose end has not come, and how many bytes of it were passed over.
+    begun: Vec<u8>,
+    dropped: usize,
+    /// Whether a double quote is open at the end of it.
+    quoting: bool,
+    /// Whether anything of the record was seen.
+    open: bool,
+    over: bool,
+}
+
+impl RecordSplitter {
+    fn new(file: File, name: String, separator: Vec<u8>, most: usize) -> Self {
+        Self {
+            file,
+            name,
+            separator,
+            most,
+            windows_text: false,
+            first: true,
+            buffer: vec![0; READ],
+            at: 0,
+            filled: 0,
+            begun: Vec::new(),
+            dropped: 0,
+            quoting: false,
+            open: false,
+            over: false,
+        }
+    }
+
+    /// The next record; `quoted`: a record goes on while a double quote is open.
+    fn next(&mut self, quoted: bool) -> Result<Option<Item>> {
+        while !self.over {
+            if self.at == self.filled {
+                let read = blocking_io::read(&mut self.file, &mut self.buffer);
+                (self.at, self.filled) = (0, read.with_context(|| format!("cannot read {}", self.name))?);
+                if self.filled == 0 {
+                    self.over = true;
+                    break;
+                }
+            }
+            if self.take(quoted) {
+                return self.item().map(Some);
+            }
+        }
+        std::mem::take(&mut self.open).then(|| self.item()).transpose()
+    }
+
+    /// Moves bytes of the buffer to the record. Says whether its end came.
+    fn take(&mut self, quoted: bool) -> bool {
+        let last = self.separator.last().copied().unwrap_or(b'\n');
+        let rest = &self.buffer[self.at..self.filled];
+        self.open = true;
+        let Some(end) = memchr::memchr(last, rest) else {
+            let len = rest.len();
+            self.keep(len);
+            return false;
+        };
+        self.keep(end + 1);
+        let whole = self.dropped > 0 || self.begun.ends_with(&self.separator);
+        if !whole || (quoted && self.dropped == 0 && self.quoting) {
+            return false;
+        }
+        match self.dropped {
+            0 => self.begun.truncate(self.begun.len() - self.separator.len()),
+            _ => self.dropped -= 1,
+        }
+        self.open = false;
+        true
+    }
+
+    fn keep(&mut self, count: usize) {
+        let fits = count.min((self.most + self.separator.len()).saturating_sub(self.begun.len()));
+        let bytes = &self.buffer[self.at..self.at + fits];
+        self.begun.extend_from_slice(bytes);
+        // Counted as they come: a quote that nobody closes keeps all lines behind it in one record.
+        self.quoting ^= memchr::memchr_iter(b'"', bytes).count() % 2 == 1;
+        self.dropped += count - fits;
+        self.at += count;
+    }
+
+    fn item(&mut self) -> Result<Item> {
+        let mut bytes = std::mem::take(&mut self.begun);
+        let first = std::mem::take(&mut self.first);
+        self.quoting = false;
+        let dropped = std::mem::take(&mut self.dropped);
+        if dropped > 0 || bytes.len() > self.most {
+            return Ok(Item::Unfit(InvalidArgument::TooLong(bytes.len() + dropped)));
+        }
+        if self.windows_text {
+            bytes.truncate(bytes.strip_suffix(b"\r").map_or(bytes.len(), <[u8]>::len));
+            if first && bytes.starts_with(UTF8_MARK) {
+                bytes.drain(..UTF8_MARK.len());
+            }
+        }
+        match minder_os::encoding::os_string_from_bytes(bytes) {
+            Ok(value) => Ok(Item::Value(value)),
+            Err(bytes) if first && UTF16_MARKS.iter().any(|mark| bytes.starts_with(mark)) => {
+                bail!("{} is UTF-16, as Windows PowerShell writes it; cure: save it as UTF-8", self.name)
+            }
+            Err(bytes) => {
+                let wrong = bytes.utf8_chunks().find_map(|chunk| chunk.invalid().first().copied());
+                Ok(Item::Unfit(InvalidArgument::NoText(wrong.unwrap_or_default())))
+            }
+        }
+    }
+}
+
+/// Opens a source to be read.
+fn open_file(path: &Path) -> Result<File> {
+    File::open(path).with_context(|| format!("cannot read `{}`", path.display()))
+}
+
+/// StdStream input as a source.
+fn open_stdin() -> Result<File> {
+    std_file(StdStream::Input).context("cannot read standard input")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek, Write};
+
+    use super::*;
+
+    fn cut(bytes: &[u8], separator: &[u8]) -> Vec<String> {
+        cut_as(bytes, separator, false).expect("a readable file")
+    }
+
+    fn cut_as(bytes: &[u8], separator: &[u8], windows_text: bool) -> Result<Vec<String>> {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(bytes).expect("room");
+        file.rewind().expect("a file");
+        let mut cutter = RecordSplitter::new(file, "a test".to_owned(), separator.to_vec(), VALUE_MAX);
+        cutter.windows_text = windows_text;
+        let mut got = Vec::new();
+        while let Some(item) = cutter.next(false)? {
+            got.push(match item {
+                Item::Value(value) => value.to_string_lossy().into_owned(),
+                Item::Unfit(InvalidArgument::TooLong(len)) => format!("<{len}>"),
+                Item::Unfit(InvalidArgument::NoText(byte)) => format!("<{byte:02x}>"),
+            });
+        }
+        Ok(got)
+    }
+
+    #[test]
+    fn text_of_windows_loses_its_marks_only() {
+        let lines = |bytes: &[u8]| cut_as(bytes, b"\n", true).expect("text");
+        assert_eq!(
+            lines(b"\xef\xbb\xbfa\r\nb\n\r\nc\rd\r\r\n\xef\xbb\xbfe\r"),
+            ["a", "b", "", "c\rd\r", "\u{feff}e"]
+        );
+        assert_eq!(lines(b"\xef\xbb\xbf"), [""]);
+        assert_eq!(cut(b"\xef\xbb\xbfa\r\n", b"\n"), ["\u{feff}a\r"]);
+    }
+
+    #[cfg(windows)]
+    #[test]
+    fn what_is_no_text_is_refused() {
+        assert_eq!(cut(b"caf\xe9\ncaf\xc3\xa9\n\xff\xfe\n", b"\n"), ["<e9>", "café", "<ff>"]);
+        let error = cut_as(b"\xff\xfea\0\r\0\n\0b\0", b"\n", true).expect_err("UTF-16");
+        assert_eq!(
+            error.to_string(),
+            "a test is UTF-16, as Windows PowerShell writes it; cure: save it as UTF-8"
+        );
+    }
+
+    #[test]
+    fn the_last_record_may_lack_its_end() {
+        assert_eq!(cut(b"a\nbc\n\nd", b"\n"), ["a", "bc", "", "d"]);
+        assert_eq!(cut(b"a\n", b"\n"), ["a"]);
+        assert_eq!(cut(b"", b"\n"), [""; 0]);
+        assert_eq!(cut(b"a\0b\n\0", b"\0"), ["a", "b\n"]);
+        assert_eq!(cut(b"a::b:c::", b"::"), ["a", "b:c"]);
+    }
+
+    #[test]
+    fn a_record_that_is_too_long_takes_no_memory() {
+        let mut long = vec![b'x'; VALUE_MAX];
+        long.extend_from_slice(b"yz\nnext\n");
+        assert_eq!(cut(&long, b"\n"), [format!("<{}>", VALUE_MAX + 2), "next".to_owned()]);
+        let fits = [vec![b'x'; VALUE_MAX], b"\nnext\n".to_vec()].concat();
+        assert_eq!(cut(&fits, b"\n"), ["x".repeat(VALUE_MAX), "next".to_owned()]);
+    }
+
+    #[test]
+    fn a_quote_that_is_never_closed_takes_no_time() {
+        let mut file = tempfile::tempfile().expect("a file");
+        let text = [&b"\"a\n"[..], &b"1\n".repeat(4 << 20)].concat();
+        file.write_all(&text).expect("room");
+        file.rewind().expect("a file");
+        let mut cutter = RecordSplitter::new(file, "a test".to_owned(), b"\n".to_vec(), ROW_MAX);
+        // Looking at all of it again at each line would take hours.
+        let Some(Item::Value(value)) = cutter.next(true).expect("a readable file") else {
+            panic!("one record")
+        };
+        assert_eq!(value.as_encoded_bytes(), text);
+    }
+
+    #[test]
+    fn records_are_cut_wherever_the_reads_fall() {
+        let lines: Vec<String> = (0..5000).map(|number| "y".repeat(number % 97)).collect();
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        assert_eq!(cut(text.as_bytes(), b"\n"), lines);
+    }
+}

@@ -1,0 +1,216 @@
+//! Records that are read more than once: a little in memory, the rest in a nameless file.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+
+use anyhow::{Context, Result};
+use minder_os::encoding::os_string_from_encoded;
+use minder_os::files::{create_unnamed_file, read_at, write_all_at};
+use minder_os::system_paths::TEMP_DIR_VARIABLE;
+
+use crate::input::InvalidArgument;
+use crate::input::Record;
+
+/// How much of a tape is in memory at most.
+const MEMORY: usize = 1 << 20;
+/// Bytes that are read at once.
+const READ: usize = 64 << 10;
+/// Bytes that are read at once where one record alone is wanted.
+const READ_ONE: usize = 1 << 10;
+/// The marks of records that cannot be arguments.
+const TOO_LONG: u32 = u32::MAX;
+const NO_TEXT: u32 = u32::MAX - 1;
+
+/// Records, one behind the other.
+#[derive(Debug, Default)]
+pub(crate) struct ReplayBuffer {
+    /// The last bytes, or all of them while there is no file.
+    tail: Vec<u8>,
+    file: Option<File>,
+    /// How many bytes are in the file.
+    filed: u64,
+    records: u64,
+}
+
+/// A place on a tape.
+#[derive(Debug, Default)]
+pub(crate) struct ReplayCursor {
+    at: u64,
+    /// What was read ahead, and where in it the cursor stands.
+    ahead: Vec<u8>,
+    within: usize,
+    /// Whether it is there for one record, and reads little ahead.
+    for_one: bool,
+}
+
+impl ReplayBuffer {
+    pub(crate) fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Where the next record will stand.
+    pub(crate) fn end(&self) -> u64 {
+        self.filed + self.tail.len() as u64
+    }
+
+    pub(crate) fn push(&mut self, record: &Record) -> Result<()> {
+        match record {
+            Record::Unfit(why) => {
+                let (mark, figure) = match why {
+                    InvalidArgument::TooLong(len) => (TOO_LONG, *len as u64),
+                    InvalidArgument::NoText(byte) => (NO_TEXT, u64::from(*byte)),
+                };
+                self.tail.extend_from_slice(&mark.to_le_bytes());
+                self.tail.extend_from_slice(&figure.to_le_bytes());
+            }
+            Record::Columns(columns) => {
+                self.tail.extend_from_slice(&(columns.len() as u32).to_le_bytes());
+                for column in columns {
+                    let bytes = column.as_encoded_bytes();
+                    self.tail.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+                    self.tail.extend_from_slice(bytes);
+                }
+            }
+        }
+        self.records += 1;
+        if self.tail.len() >= MEMORY {
+            self.spill().with_context(|| {
+                format!(
+                    "cannot keep the input in a file for temporary files \
+                     ({TEMP_DIR_VARIABLE} names another folder)"
+                )
+            })?;
+        }
+        Ok(())
+    }
+
+    fn spill(&mut self) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(create_unnamed_file(&std::env::temp_dir())?),
+        };
+        write_all_at(file, &self.tail, self.filed)?;
+        self.filed += self.tail.len() as u64;
+        self.tail.clear();
+        Ok(())
+    }
+
+    /// Fills `into` from a place on.
+    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
+        if let (Some(file), true) = (&self.file, at < self.filed) {
+            let most = usize::try_from(self.filed - at).unwrap_or(into.len()).min(into.len());
+            return match read_at(file, &mut into[..most], at)? {
+                0 => Err(io::ErrorKind::UnexpectedEof.into()),
+                read => Ok(read),
+            };
+        }
+        let from = self.tail.get((at - self.filed) as usize..).unwrap_or_default();
+        let read = from.len().min(into.len());
+        into[..read].copy_from_slice(&from[..read]);
+        Ok(read)
+    }
+}
+
+impl ReplayCursor {
+    /// A cursor for the record at this place of a tape.
+    pub(crate) fn at(at: u64) -> Self {
+        Self { at, for_one: true, ..Self::default() }
+    }
+
+    pub(crate) fn rewind(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The next record.
+    pub(crate) fn next(&mut self, tape: &ReplayBuffer) -> Result<Option<Record>> {
+        let start = self.at - (self.ahead.len() - self.within) as u64;
+        if start >= tape.end() {
+            return Ok(None);
+        }
+        self.record(tape).map(Some).context("cannot read the input again that was kept in a file")
+    }
+
+    fn record(&mut self, tape: &ReplayBuffer) -> io::Result<Record> {
+        let count = self.number(tape)?;
+        if matches!(count, TOO_LONG | NO_TEXT) {
+            let figure = u64::from(self.number(tape)?) | u64::from(self.number(tape)?) << 32;
+            let too_long = InvalidArgument::TooLong(figure as usize);
+            return Ok(Record::Unfit(if count == TOO_LONG {
+                too_long
+            } else {
+                InvalidArgument::NoText(figure as u8)
+            }));
+        }
+        let mut columns: Vec<OsString> = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            let mut bytes = vec![0; self.number(tape)? as usize];
+            self.fill(tape, &mut bytes)?;
+            columns.push(os_string_from_encoded(bytes));
+        }
+        Ok(Record::Columns(columns))
+    }
+
+    fn number(&mut self, tape: &ReplayBuffer) -> io::Result<u32> {
+        let mut bytes = [0; 4];
+        self.fill(tape, &mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    fn fill(&mut self, tape: &ReplayBuffer, mut into: &mut [u8]) -> io::Result<()> {
+        while !into.is_empty() {
+            if self.within == self.ahead.len() {
+                self.ahead.resize(if self.for_one { READ_ONE } else { READ }, 0);
+                let read = tape.read(self.at, &mut self.ahead)?;
+                self.ahead.truncate(read);
+                self.within = 0;
+                self.at += read as u64;
+                if read == 0 {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+            }
+            let from = &self.ahead[self.within..];
+            let count = from.len().min(into.len());
+            into[..count].copy_from_slice(&from[..count]);
+            self.within += count;
+            into = &mut into[count..];
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_on_comes_back_from_any_place() {
+        let (mut tape, mut places) = (ReplayBuffer::default(), Vec::new());
+        let record = |number: usize| match number % 100 {
+            99 => Record::Unfit(InvalidArgument::TooLong(number << 20)),
+            98 => Record::Unfit(InvalidArgument::NoText(number as u8)),
+            _ => Record::Columns(vec![format!("{number}").into(), "x".repeat(number % 300).into()]),
+        };
+        for number in 0..20_000 {
+            places.push(tape.end());
+            tape.push(&record(number)).expect("room");
+            if number % 1000 == 999 {
+                // Some are read again while others come.
+                let mut cursor = ReplayCursor::at(places[number / 2]);
+                assert_eq!(cursor.next(&tape).expect("a tape"), Some(record(number / 2)));
+            }
+        }
+        assert!(tape.file.is_some() && tape.tail.len() < MEMORY && tape.records() == 20_000);
+        let mut cursor = ReplayCursor::default();
+        for number in 0..20_000 {
+            assert_eq!(cursor.next(&tape).expect("a tape"), Some(record(number)));
+        }
+        assert_eq!(cursor.next(&tape).expect("a tape"), None);
+        cursor.rewind();
+        assert_eq!(cursor.next(&tape).expect("a tape"), Some(record(0)));
+        for number in [19_999, 7, 12_345] {
+            let mut cursor = ReplayCursor::at(places[number]);
+            assert_eq!(cursor.next(&tape).expect("a tape"), Some(record(number)));
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! How many jobs at once: what stands behind `-j`.
+//!
+//! `8`, `150%` (of the processors), `+2` and `-1` (more and fewer than there are processors), `0`
+//! (as many as possible), or the path of a file that holds one of these and may change while the
+//! run goes on.
+//!
+//! A run asks [`JobsSetting::now`] at its start, and again when a job has ended. The file is read
+//! at most once a second.
+
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow, bail};
+
+use crate::text::count;
+use crate::text::os_error_text;
+
+/// How often the file is read at most.
+const PERIOD: Duration = Duration::from_secs(1);
+/// The most bytes of the file that are read: a number and some blanks.
+const FILE_BYTES_MAX: u64 = 4096;
+
+/// A number, by itself or by the processors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobsSpec {
+    /// This many; 0 for as many as possible.
+    Count(usize),
+    /// Hundredths of the processors.
+    Percent(usize),
+    /// More than there are processors.
+    More(usize),
+    /// Fewer than there are processors.
+    Fewer(usize),
+}
+
+impl JobsSpec {
+    /// Reads it; `None` for what is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        let number = |digits: &str| {
+            // `parse` alone takes a second sign.
+            digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+        };
+        if let Some(digits) = text.strip_suffix('%') {
+            return number(digits).map(Self::Percent);
+        }
+        match text.as_bytes().first()? {
+            b'+' => number(&text[1..]).map(Self::More),
+            b'-' => number(&text[1..]).map(Self::Fewer),
+            _ => number(text).map(Self::Count),
+        }
+    }
+
+    /// What it is on a machine with so many processors: at least 1, but for a count of 0.
+    pub fn of(self, processors: usize) -> usize {
+        match self {
+            Self::Count(count) => count,
+            Self::Percent(percent) => (processors.saturating_mul(percent) / 100).max(1),
+            Self::More(more) => processors.saturating_add(more).max(1),
+            Self::Fewer(fewer) => processors.saturating_sub(fewer).max(1),
+        }
+    }
+}
+
+/// How many processors this process may use.
+pub fn processors() -> usize {
+    minder_os::host_stats::processors()
+}
+
+/// What `-j` asks for.
+#[derive(Debug)]
+pub struct JobsSetting {
+    processors: usize,
+    file: Option<File>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct File {
+    path: PathBuf,
+    /// A pipe (`-j <(…)`) is read once: what it held is gone.
+    again: bool,
+}
+
+#[derive(Debug)]
+struct State {
+    amount: JobsSpec,
+    looked: Instant,
+    /// Whether the file could not be used, and somebody was told.
+    odd: bool,
+}
+
+impl JobsSetting {
+    /// Reads what stands behind `-j`, and the file that it may name.
+    ///
+    /// # Errors
+    /// It is no number, and there is no such file, or none that holds a number.
+    pub fn parse(text: &OsStr) -> Result<Self> {
+        Self::parse_on(text, processors(), Instant::now())
+    }
+
+    fn parse_on(text: &OsStr, processors: usize, now: Instant) -> Result<Self> {
+        // What a command wrote may end with a newline.
+        if let Some(amount) = text.to_str().and_then(|text| JobsSpec::parse(text.trim_ascii())) {
+            return Ok(Self {
+                processors,
+                file: None,
+                state: State { amount, looked: now, odd: false }.into(),
+            });
+        }
+        let path = PathBuf::from(text);
+        let amount = match read(&path) {
+            Ok(content) => amount_in(&path, &content)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                bail!(
+                    "-j: `{}` is no number (8, 150%, +2, -1 or 0) and no file that holds one",
+                    path.display()
+                )
+            }
+            Err(error) => bail!("-j: cannot read `{}`: {}", path.display(), os_error_text(&error)),
+        };
+        let file = File { again: path.is_file(), path };
+        Ok(Self { processors, file: Some(file), state: State { amount, looked: now, odd: false }.into() })
+    }
+
+    /// How many jobs at once; `None` for as many as possible. Reads the file, if there is one and
+    /// the last look is a second ago.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds no number any more: told once, and until it does again the
+    /// last number holds.
+    pub fn now(&self) -> Result<Option<usize>> {
+        self.at(Instant::now())
+    }
+
+    /// Whether it may change.
+    pub fn may_change(&self) -> bool {
+        self.file.as_ref().is_some_and(|file| file.again)
+    }
+
+    fn at(&self, now: Instant) -> Result<Option<usize>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(File { path, again: true }) = &self.file
+            && now.saturating_duration_since(state.looked) >= PERIOD
+        {
+            state.looked = now;
+            let content = read(path).map_err(|error| {
+                anyhow!("-j: cannot read `{}` any more: {}", path.display(), os_error_text(&error))
+            });
+            match content.and_then(|content| amount_in(path, &content)) {
+                Ok(amount) => (state.amount, state.odd) = (amount, false),
+                Err(error) if !std::mem::replace(&mut state.odd, true) => {
+                    let last = state.amount.of(self.processors);
+                    return Err(error.context(format!("still {} at once", count(last as u64, "job"))));
+                }
+                Err(_) => (),
+            }
+        }
+        Ok(Some(state.amount.of(self.processors)).filter(|degree| *degree > 0))
+    }
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    std::fs::File::open(path)?.take(FILE_BYTES_MAX).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+fn amount_in(path: &Path, content: &[u8]) -> Result<JobsSpec> {
+    let text = String::from_utf8_lossy(content);
+    let text = text.trim();
+    JobsSpec::parse(text).ok_or_else(|| {
+        let shown: String = text.chars().filter(|c| !c.is_control()).take(20).collect();
+        anyhow!("-j: `{}` holds `{shown}`, which is no number of jobs (8, 150%, +2, -1 or 0)", path.display())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on_four(text: &str) -> Option<usize> {
+        JobsSpec::parse(text).map(|amount| amount.of(4))
+    }
+
+    #[test]
+    fn amounts_are_read() {
+        let known = [
+            ("8", 8),
+            ("0", 0),
+            ("007", 7),
+            ("150%", 6),
+            ("100%", 4),
+            ("1%", 1),
+            ("0%", 1),
+            ("+2", 6),
+            ("+0", 4),
+            ("-1", 3),
+            ("-4", 1),
+            ("-100", 1),
+        ];
+        for (text, count) in known {
+            assert_eq!(on_four(text), Some(count), "{text}");
+        }
+        for odd in [
+            "",
+            "x",
+            "3.5",
+            "1e2",
+            " 4",
+            "+",
+            "-",
+            "%",
+            "++1",
+            "+-1",
+            "+100%",
+            "99999999999999999999999",
+            "٣",
+        ] {
+            assert_eq!(on_four(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn what_is_neither_number_nor_file_is_one_line() {
+        let error = JobsSetting::parse(OsStr::new("procs")).expect_err("no such file");
+        assert_eq!(
+            error.to_string(),
+            "-j: `procs` is no number (8, 150%, +2, -1 or 0) and no file that holds one"
+        );
+        let folder = tempfile::tempdir().expect("a folder");
+        assert!(JobsSetting::parse(folder.path().as_os_str()).is_err());
+        let path = folder.path().join("procs");
+        std::fs::write(&path, "many\n").expect("a file");
+        let error = JobsSetting::parse(path.as_os_str()).expect_err("no number").to_string();
+        assert!(error.contains("holds `many`"), "{error}");
+    }
+
+    #[test]
+    fn a_file_is_read_again_once_a_second() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("procs");
+        let write = |text: &str| std::fs::write(&path, text).expect("a file");
+        write(" 3\n");
+        let start = Instant::now();
+        let slots = JobsSetting::parse_on(path.as_os_str(), 4, start).expect("a number");
+        let at = |ms| slots.at(start + Duration::from_millis(ms));
+        assert!(slots.may_change());
+        assert_eq!(at(0).expect("a number"), Some(3));
+        write("200%");
+        assert_eq!(at(999).expect("the old number"), Some(3));
+        assert_eq!(at(1000).expect("the new number"), Some(8));
+        write("0");
+        assert_eq!(at(1500).expect("the old number"), Some(8));
+        assert_eq!(at(2000).expect("as many as possible"), None);
+    }
+
+    #[test]
+    fn a_file_that_went_odd_is_told_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("procs");
+        std::fs::write(&path, "3").expect("a file");
+        let start = Instant::now();
+        let slots = JobsSetting::parse_on(path.as_os_str(), 4, start).expect("a number");
+        let at = |seconds| slots.at(start + Duration::from_secs(seconds));
+        std::fs::write(&path, "").expect("a file");
+        assert!(at(1).is_err());
+        assert_eq!(at(2).expect("told before"), Some(3));
+        std::fs::remove_file(&path).expect("a file");
+        assert_eq!(at(3).expect("told before"), Some(3));
+        std::fs::write(&path, "5").expect("a file");
+        assert_eq!(at(4).expect("well again"), Some(5));
+        std::fs::remove_file(&path).expect("a file");
+        assert!(at(5).expect_err("told anew").to_string().contains("still 5"));
+    }
+}

@@ -1,0 +1,50 @@
+//! The engine of `minder run`: a command for each argument, several at once.
+//!
+//! A [`RunConfig`] says what to run; it is plain data. An [`input::ArgumentReader`] gives the
+//! arguments. [`run`] starts the jobs, writes their output to standard output and standard error,
+//! keeps the record of the run, and reports everything else to an [`Observer`]. The engine parses no
+//! command line and prints no message.
+//!
+//! In reading order: [`config`] and [`notice`] are plain data; [`input`] makes arguments; `queue`
+//! numbers the jobs; `splitter` cuts standard input for `--pipe`; `admission` decides whether a job
+//! may start now; `output` writes what jobs wrote; `recorder` keeps the journal; `worker` runs the
+//! jobs of one thread; `main_loop` handles signals; `runner` puts the parts together.
+
+pub mod text;
+pub mod exit_status;
+pub mod report;
+pub mod notice;
+pub mod observer;
+pub mod jobs_setting;
+mod spawn_command;
+pub mod admission;
+pub mod input;
+pub mod splitter;
+pub mod config;
+mod resume;
+mod confirm;
+mod block_source;
+mod queue;
+mod job_table;
+mod results;
+mod output;
+mod earlier_output;
+mod recorder;
+mod context;
+mod worker;
+mod main_loop;
+mod runner;
+mod outcome;
+mod job_source;
+mod dry_run;
+
+pub use self::{
+    config::RunConfig,
+    confirm::Confirm,
+    dry_run::list_commands,
+    notice::Notice,
+    observer::{Observer, RunningSnapshot, Snapshot},
+    report::{RunEnd, RunReport},
+    runner::{Inherited, RunRequest, run},
+    spawn_command::spawn_command,
+};

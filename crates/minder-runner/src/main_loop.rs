@@ -1,0 +1,204 @@
+//! The main thread while jobs run: it handles signals, offers snapshots, and waits for the worker
+//! threads.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use minder::{Events, Interest, Poller, ProcessGuard, Signal, Token};
+
+use crate::admission::AdmissionMonitor;
+use crate::context::RunContext;
+use crate::exit_status;
+use crate::notice::Notice;
+use crate::observer::{RunningSnapshot, Snapshot};
+
+/// How often signals are looked for where the poller cannot wait for them.
+const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How long the worker threads may take once all jobs should be dead: longer than a set waits for a
+/// child that cannot be killed.
+const WORKER_EXIT_TIMEOUT: Duration = Duration::from_secs(7);
+/// How long a suspended run waits for its jobs to stop. A worker thread may hang in a write, and the
+/// shell of the user does not wait for that.
+const SUSPEND_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What the main thread waits on.
+#[derive(Debug)]
+pub(crate) struct MainLoop {
+    poller: Poller,
+    /// Worker threads that have not ended.
+    workers: AtomicUsize,
+    /// Worker threads whose jobs have not all finished.
+    busy_workers: AtomicUsize,
+    /// Set when only waiting output is left to write. That may take as long as its reader takes.
+    draining: AtomicBool,
+}
+
+impl MainLoop {
+    pub(crate) fn new(workers: usize) -> minder::Result<Self> {
+        Ok(Self {
+            poller: Poller::new()?,
+            workers: AtomicUsize::new(workers),
+            busy_workers: AtomicUsize::new(workers),
+            draining: AtomicBool::new(false),
+        })
+    }
+
+    /// Runs a worker thread and notifies the main thread when it ends, even by a panic. The last
+    /// worker thread also runs `write_rest`, since the main thread handles signals meanwhile.
+    pub(crate) fn run_worker<T>(&self, work: impl FnOnce() -> T, write_rest: impl FnOnce()) -> T {
+        let _notifier = ExitNotifier(self);
+        let done = work();
+        if self.busy_workers.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.draining.store(true, Ordering::SeqCst);
+            write_rest();
+        }
+        done
+    }
+
+    /// Expects one worker thread less: it could not be started.
+    pub(crate) fn drop_worker(&self) {
+        self.busy_workers.fetch_sub(1, Ordering::SeqCst);
+        self.workers.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Runs until all worker threads have ended. Returns the signal that ended the run, if one did.
+    pub(crate) fn run(
+        &self,
+        guard: &mut ProcessGuard,
+        context: &RunContext<'_>,
+        started_at: Instant,
+    ) -> Option<Signal> {
+        guard.set_orphaned_flag(Arc::clone(context.status.shutdown_flag()));
+        let is_registered = self.poller.add(&guard.signals(), Token(0), Interest::READABLE).is_ok();
+        let mut events = Events::new();
+        let mut shutdown = ShutdownState::default();
+        while self.workers.load(Ordering::SeqCst) > 0 {
+            let poll_interval = (!is_registered).then_some(SIGNAL_POLL_INTERVAL);
+            let next_snapshot = context.observer.next_snapshot(started_at.elapsed());
+            let wait = [poll_interval, next_snapshot].into_iter().flatten().min();
+            let next = wait.and_then(|wait| Instant::now().checked_add(wait));
+            let deadline = [next, self.exit_deadline(&shutdown)].into_iter().flatten().min();
+            if let Err(error) = self.poller.wait(&mut events, deadline) {
+                context.fail(error.to_string());
+                break;
+            }
+            while let Some(signal) = guard.next_signal() {
+                handle_signal(signal, guard, context, &mut shutdown);
+            }
+            if self.exit_deadline(&shutdown).is_some_and(|at| Instant::now() >= at) {
+                force_exit(context, &shutdown);
+            }
+            let elapsed = started_at.elapsed();
+            context.observer.snapshot(elapsed, &|names_max| snapshot(context, elapsed, names_max));
+        }
+        shutdown.signal
+    }
+
+    /// Returns when the main thread stops waiting for the worker threads. After a single Ctrl-C it
+    /// waits until all finished output is written.
+    fn exit_deadline(&self, shutdown: &ShutdownState) -> Option<Instant> {
+        let waits_for_output = !shutdown.killed && self.draining.load(Ordering::SeqCst);
+        if waits_for_output { None } else { shutdown.deadline }
+    }
+}
+
+/// Counts a worker thread out when it ends.
+struct ExitNotifier<'a>(&'a MainLoop);
+
+impl Drop for ExitNotifier<'_> {
+    fn drop(&mut self) {
+        self.0.workers.fetch_sub(1, Ordering::SeqCst);
+        // It fails only for a descriptor that is not ours.
+        let _ = self.0.poller.notify();
+    }
+}
+
+fn snapshot(context: &RunContext<'_>, elapsed: Duration, names_max: usize) -> Snapshot {
+    let oldest = context.job_table.oldest(names_max);
+    Snapshot {
+        counts: context.pool.counts(),
+        total: context.queue.total(),
+        input_ended: context.queue.has_ended(),
+        elapsed,
+        running: oldest
+            .into_iter()
+            .map(|(job, entry)| RunningSnapshot {
+                job,
+                name: context.job_name(job, &entry),
+                age: entry.begun.elapsed(),
+            })
+            .collect(),
+        median: context.job_table.median(),
+        paused: context.admission.monitor.as_ref().and_then(AdmissionMonitor::why),
+    }
+}
+
+/// How far the run is on its way to end early.
+#[derive(Debug, Default)]
+struct ShutdownState {
+    /// The first signal that asked the run to end.
+    signal: Option<Signal>,
+    /// Whether the jobs are being killed.
+    killed: bool,
+    /// When the worker threads are no longer waited for: one may hang in a write that its reader
+    /// does not take.
+    deadline: Option<Instant>,
+}
+
+/// The first signal asks the jobs to end, the second kills them, the third does not wait for jobs
+/// that cannot be killed.
+fn handle_signal(
+    signal: Signal,
+    guard: &ProcessGuard,
+    context: &RunContext<'_>,
+    shutdown: &mut ShutdownState,
+) {
+    match signal {
+        Signal::Interrupt | Signal::Terminate | Signal::Hangup if shutdown.signal.is_none() => {
+            shutdown.signal = Some(signal);
+            context.status.shutdown_flag().store(true, Ordering::SeqCst);
+            let patience = context.config.grace.saturating_add(WORKER_EXIT_TIMEOUT);
+            shutdown.deadline = Instant::now().checked_add(patience);
+            let running = context.pool.counts().running;
+            context.pool.cancel();
+            let asked = minder::os::supports_graceful_termination();
+            context.observer.notice(&Notice::Interrupted { signal, running, asked });
+        }
+        Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit if !shutdown.killed => {
+            shutdown.signal.get_or_insert(signal);
+            shutdown.killed = true;
+            context.status.shutdown_flag().store(true, Ordering::SeqCst);
+            shutdown.deadline = Some(Instant::now() + WORKER_EXIT_TIMEOUT);
+            context.pool.kill();
+        }
+        Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit => {
+            force_exit(context, shutdown);
+        }
+        Signal::Stop => suspend_run(guard, context),
+        _ => (),
+    }
+}
+
+/// Ctrl-Z: suspends the jobs, then this process. When it is resumed, it resumes the jobs.
+fn suspend_run(guard: &ProcessGuard, context: &RunContext<'_>) {
+    context.pool.suspend();
+    let since = Instant::now();
+    context.pool.wait_suspended(since + SUSPEND_TIMEOUT);
+    // The shell's prompt must not appear within the progress display.
+    context.observer.try_suspend_display(&mut || guard.suspend_self());
+    context.job_table.add_suspended_time(since.elapsed());
+    context.pool.resume();
+}
+
+/// Ends the process at once. The guardians kill what is left, and name what they cannot kill.
+fn force_exit(context: &RunContext<'_>, shutdown: &ShutdownState) -> ! {
+    // Nothing is dropped here, and the surrounding make needs its tokens back.
+    if let Some(jobserver) = &context.admission.jobserver {
+        jobserver.give_back();
+    }
+    std::process::exit(i32::from(match shutdown.signal {
+        Some(Signal::Terminate) => exit_status::TERMINATED,
+        _ => exit_status::INTERRUPTED,
+    }))
+}

@@ -1,0 +1,225 @@
+//! What the engine has to say to a person: one line each.
+//!
+//! [`Display`](fmt::Display) gives the line, without the name of the program before it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use minder::Signal;
+
+use crate::text::{count, escape};
+
+/// One thing that a person should know about a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// A job could not be started, or its command line could not be made.
+    CannotRun {
+        /// The job's command line, or `job N`.
+        job: String,
+        /// Why.
+        reason: String,
+    },
+    /// A job was stopped by the kernel because it used the terminal; it is terminated.
+    NeedsTerminal {
+        /// The job's command line.
+        job: String,
+    },
+    /// A signal asked the run to end.
+    Interrupted {
+        /// The signal.
+        signal: Signal,
+        /// How many jobs were running.
+        running: u64,
+        /// Whether they were asked to end; otherwise they were killed.
+        asked: bool,
+    },
+    /// The guardian processes could not be started.
+    NoGuardians {
+        /// Why.
+        reason: String,
+    },
+    /// The requested wait backend cannot be used.
+    BackendRefused {
+        /// Its name.
+        name: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// All of the input is read before the first job starts.
+    ReadingAllInput,
+    /// Arguments are read from the terminal.
+    ReadingTerminal,
+    /// The make jobserver is not used for jobs that need each other.
+    JobserverIgnored {
+        /// The flag that makes the jobs need each other.
+        flag: &'static str,
+    },
+    /// The make jobserver cannot be used.
+    JobserverUnavailable {
+        /// The whole line.
+        reason: String,
+    },
+    /// A condition for starting jobs cannot be measured, or a number of jobs cannot be read.
+    Condition {
+        /// The whole line.
+        line: String,
+    },
+    /// The run leaves no record.
+    NoRecord {
+        /// Why.
+        reason: String,
+    },
+    /// An attempt's journal is gone.
+    AttemptMissing {
+        /// Its number.
+        attempt: u32,
+        /// The directory of the run.
+        dir: PathBuf,
+    },
+    /// A journal or joblog has lines that cannot be read.
+    Damaged {
+        /// What is damaged.
+        what: String,
+        /// How.
+        damage: String,
+    },
+    /// The last line of a joblog was incomplete and was removed.
+    JoblogTruncated {
+        /// The joblog.
+        path: PathBuf,
+    },
+    /// The directory of the run was removed while the run was writing to it.
+    RecordRemoved {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// The retention policy removed runs that were not finished.
+    Pruned {
+        /// Their ids.
+        runs: Vec<String>,
+    },
+    /// The directory of all runs could be changed by other users; its mode was corrected.
+    ModeCorrected {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// Kept output of earlier attempts cannot be read.
+    OutputUnreadable {
+        /// `job 3` or `jobs 3-5, 9`.
+        jobs: String,
+        /// The first file that could not be read, or `None` if it is not known.
+        file: Option<String>,
+        /// Why; `None` for the jobs that are only counted.
+        reason: Option<String>,
+        /// What happens to the jobs.
+        consequence: &'static str,
+    },
+}
+
+impl Notice {
+    /// Returns `true` for a line that `--quiet` suppresses: it tells what minder does, and nothing
+    /// went wrong with a job or a file.
+    pub fn is_suppressed_by_quiet(&self) -> bool {
+        matches!(
+            self,
+            Self::Interrupted { .. }
+                | Self::NoGuardians { .. }
+                | Self::BackendRefused { .. }
+                | Self::ReadingAllInput
+                | Self::JobserverIgnored { .. }
+                | Self::JobserverUnavailable { .. }
+                | Self::NoRecord { .. }
+                | Self::Pruned { .. }
+        )
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CannotRun { job, reason } => write!(f, "cannot run `{job}`: {reason}"),
+            Self::NeedsTerminal { job } => write!(
+                f,
+                "`{job}` wants the terminal, which jobs do not have, and is ended: give it a file as input, \
+                 or the answer as an argument"
+            ),
+            Self::Interrupted { signal, running, asked } => {
+                let (name, jobs) = (signal_text(*signal), count(*running, "running job"));
+                match asked {
+                    true => write!(f, "{name}: asked {jobs} to end; once more kills"),
+                    false => write!(f, "{name}: ended {jobs}"),
+                }
+            }
+            Self::NoGuardians { reason } => write!(
+                f,
+                "no guardians: {reason}; after `kill -9` of minder, what its jobs have started would go on \
+                 running"
+            ),
+            Self::BackendRefused { name, reason } => write!(
+                f,
+                "the wait mechanism `{name}` is refused here: {reason}; the best of the others is used"
+            ),
+            Self::ReadingAllInput => {
+                f.write_str("reading all of the input first, for its order or its number of jobs")
+            }
+            Self::ReadingTerminal => {
+                f.write_str("reading arguments from the terminal, one a line; Ctrl-D ends them")
+            }
+            Self::JobserverIgnored { flag } => {
+                write!(f, "the jobs of {flag} run all at once: not by the build's jobserver")
+            }
+            Self::JobserverUnavailable { reason } => f.write_str(reason),
+            Self::Condition { line } => f.write_str(line),
+            Self::NoRecord { reason } => {
+                write!(f, "this run leaves no record: {reason} (--no-record says nothing)")
+            }
+            Self::AttemptMissing { attempt, dir } => write!(
+                f,
+                "attempt {attempt} of the record in `{}` is missing: what only it ran, runs again",
+                dir.display()
+            ),
+            Self::Damaged { what, damage } => write!(f, "{what} is damaged: {damage}"),
+            Self::JoblogTruncated { path } => {
+                write!(f, "the last row of the joblog `{}` was torn, and is dropped", path.display())
+            }
+            Self::RecordRemoved { dir } => {
+                write!(f, "the record of this run is gone: `{}` was removed while it ran", dir.display())
+            }
+            Self::Pruned { runs } => write_pruned(f, runs),
+            Self::ModeCorrected { dir } => {
+                write!(f, "other users could change `{}`: its mode is 0700 now", dir.display())
+            }
+            Self::OutputUnreadable { jobs, file, reason, consequence } => {
+                write!(f, "cannot read the kept output of {jobs}")?;
+                if let Some(file) = file {
+                    write!(f, ": `{file}`")?;
+                }
+                if let Some(reason) = reason {
+                    write!(f, ": {}", escape(reason.as_bytes()))?;
+                }
+                write!(f, "{consequence}")
+            }
+        }
+    }
+}
+
+fn signal_text(signal: Signal) -> &'static str {
+    match signal {
+        Signal::Interrupt => "interrupted",
+        Signal::Hangup => "hung up",
+        _ => "told to end",
+    }
+}
+
+fn write_pruned(f: &mut fmt::Formatter<'_>, runs: &[String]) -> fmt::Result {
+    const NAMED_MAX: usize = 5;
+    let named = runs.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
+    let more = if runs.len() > NAMED_MAX { ", …" } else { "" };
+    let runs = count(runs.len() as u64, "old run");
+    write!(
+        f,
+        "removed the records of {runs} that could have been resumed: {named}{more} (see `minder log --help`, \
+         --prune)"
+    )
+}

@@ -1,0 +1,125 @@
+//! What a run came to: its report, its exit status, and the last event of its journal.
+
+use std::time::Duration;
+
+use minder::jobs::{HaltTrigger, JobCounts, Threshold};
+use minder::{ProcessGuard, Signal};
+use minder_record::event::AttemptFinished;
+
+use crate::context::RunContext;
+use crate::exit_status;
+use crate::recorder::FAILED;
+use crate::report::{HaltSummary, RunEnd, RunReport, RunStats};
+
+/// Makes the report of a run whose worker threads have ended. `signal` is the signal that ended it.
+pub(crate) fn report(
+    context: &RunContext<'_>,
+    mut stats: RunStats,
+    signal: Option<Signal>,
+    guard: &ProcessGuard,
+    elapsed: Duration,
+) -> RunReport {
+    let counts = context.pool.counts();
+    let mut orphans = guard.orphans();
+    if signal.is_some() {
+        // What is left running ends with the run.
+        orphans.clear();
+        stats.left_running = 0;
+    }
+    RunReport {
+        counts,
+        stats,
+        elapsed,
+        orphans,
+        halted: halted(context, counts),
+        run: context.recorder.run().map(str::to_owned),
+        resume: context.recorder.resume(context.config),
+        end: end(context, counts, signal),
+        terminal: context.sequencer.stdio.terminal_state(),
+    }
+}
+
+/// Returns `true` if a run that ended so has written all output that it recorded.
+pub(crate) fn keeps_promises(end: &RunEnd) -> bool {
+    matches!(end, RunEnd::Status(_) | RunEnd::Signal(_))
+}
+
+fn end(context: &RunContext<'_>, counts: JobCounts, signal: Option<Signal>) -> RunEnd {
+    let stdio = &context.sequencer.stdio;
+    if let Some(signal) = signal {
+        return RunEnd::Signal(signal);
+    }
+    if stdio.is_closed() {
+        return RunEnd::StdoutClosed;
+    }
+    let error = context.status.take_error().or_else(|| stdio.take_failure());
+    if let Some(error) = error.or_else(|| context.queue.error()) {
+        return RunEnd::Failed(error);
+    }
+    match status(context, counts) {
+        // Some output that was to be written was not.
+        exit_status::SUCCESS if context.committer.has_lost_output() => RunEnd::Status(exit_status::OTHER),
+        status => RunEnd::Status(status),
+    }
+}
+
+/// Returns why the halt policy ended the run, if it did.
+fn halted(context: &RunContext<'_>, counts: JobCounts) -> Option<HaltSummary> {
+    let by = context.pool.halted_by()?;
+    let why = match by.on {
+        HaltTrigger::Failed => "enough have failed",
+        HaltTrigger::Succeeded => "enough have succeeded",
+        HaltTrigger::Finished => "enough are done",
+    };
+    let finished = counts.succeeded + counts.failed;
+    Some(HaltSummary {
+        why: why.to_owned(),
+        not_run: context.queue.total().map(|total| total.saturating_sub(finished)),
+    })
+}
+
+/// Returns the exit status of a run that no signal and no error of ours ended: GNU parallel's.
+fn status(context: &RunContext<'_>, counts: JobCounts) -> u8 {
+    let failed = counts.failed;
+    let halt = context.config.control.halt;
+    let percent = halt.is_some_and(|halt| matches!(halt.at, Threshold::Percent(_)));
+    let first = halt.is_some_and(|halt| halt.at == Threshold::Count(1));
+    match (context.pool.halted_by().map(|by| by.on), context.status.first_failure()) {
+        (Some(HaltTrigger::Succeeded), _) => exit_status::SUCCESS,
+        (Some(HaltTrigger::Failed), Some(status)) if failed == 1 || first => status,
+        (_, Some(_)) if percent => {
+            let jobs = context.queue.total().unwrap_or(counts.succeeded + failed).max(1);
+            u8::try_from(failed.saturating_mul(100) / jobs).unwrap_or(100).max(1)
+        }
+        _ => exit_status::of_failed(failed),
+    }
+}
+
+/// Makes the last event of the attempt's journal.
+pub(crate) fn attempt_finished(context: &RunContext<'_>, report: &RunReport) -> AttemptFinished {
+    let why = match &report.end {
+        RunEnd::Signal(_) => Some("interrupted".to_owned()),
+        RunEnd::StdoutClosed => Some("its output was closed".to_owned()),
+        RunEnd::Failed(_) => Some(FAILED.to_owned()),
+        RunEnd::Status(_) => report
+            .halted
+            .as_ref()
+            // A halt that left nothing undone did not cut the run short.
+            .filter(|halted| halted.not_run != Some(0) || report.stats.cancelled > 0)
+            .map(|halted| halted.why.clone()),
+    };
+    let finished = report.counts.succeeded + report.counts.failed;
+    // Jobs that were cut off are neither: they run again.
+    let [failed, succeeded] = context.status.recorded();
+    AttemptFinished {
+        succeeded,
+        failed,
+        elapsed: report.elapsed.as_secs_f64(),
+        cpu: report.stats.cpu.as_secs_f64(),
+        why,
+        timed_out: report.stats.timed_out,
+        retried: report.counts.retried,
+        cut: report.stats.cancelled,
+        not_run: context.queue.total().map(|total| total.saturating_sub(finished)).filter(|jobs| *jobs > 0),
+    }
+}

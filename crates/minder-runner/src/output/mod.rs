@@ -1,0 +1,12 @@
+//! Where the output of jobs goes: decorated, in order, to standard output and standard error, and
+//! meanwhile to files.
+
+pub(crate) mod blocking_io;
+mod color;
+pub(crate) mod decorate;
+pub(crate) mod stdio;
+pub(crate) mod store;
+pub(crate) mod batch;
+pub(crate) mod sequencer;
+pub(crate) mod line_buffer;
+pub(crate) mod commit;

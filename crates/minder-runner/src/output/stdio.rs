@@ -1,0 +1,235 @@
+//! The standard streams: written byte for byte, and what went wrong with them.
+
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use minder::Stream;
+use minder::os::grow_pipe;
+use minder_os::files::{read_at, send_file};
+use minder_os::stdio::{StdStream, std_file, std_was_closed};
+use minder_os::terminal::write_console;
+
+use crate::observer::Observer;
+use crate::output::blocking_io;
+use crate::report::TerminalState;
+use crate::text::os_error_text;
+
+/// Bytes of a file that are shown at once.
+const AT_ONCE: usize = 128 << 10;
+/// Bytes that are moved at once without a copy.
+const SENT_AT_ONCE: u64 = 1 << 20;
+
+/// StdStream output and standard error, without buffers. Whoever has them writes alone.
+#[derive(Debug)]
+pub(crate) struct StdStreams {
+    out: Arc<File>,
+    err: Arc<File>,
+    /// For bytes of files on their way.
+    buffer: Vec<u8>,
+}
+
+/// What is known of the standard streams by all.
+#[derive(Debug)]
+pub(crate) struct StdioWriter {
+    observer: Arc<dyn Observer>,
+    /// Whether nobody reads standard output any more.
+    closed: AtomicBool,
+    failure: Mutex<Option<String>>,
+    /// What messages call the standard output.
+    out: String,
+    /// Whether standard output was closed before we began, and jobs have nowhere to write.
+    is_shut: bool,
+    /// Whether the last line on a terminal lacks its end, and whether something there may have left
+    /// a colour on.
+    is_open: AtomicBool,
+    is_coloured: AtomicBool,
+}
+
+impl StdioWriter {
+    /// `instead`: a file that takes the place of the standard output, and its name.
+    pub(crate) fn open(
+        observer: Arc<dyn Observer>,
+        instead: Option<(File, String)>,
+    ) -> io::Result<(Self, StdStreams)> {
+        // Rust's runtime has opened the null device in its place, which would take everything.
+        let is_shut = instead.is_none() && std_was_closed(StdStream::Output);
+        let (out, name) = match instead {
+            Some(instead) => instead,
+            None => (std_file(StdStream::Output)?, "standard output".to_owned()),
+        };
+        let out = Arc::new(out);
+        grow_pipe(&out);
+        let streams = StdStreams { out, err: Arc::new(std_file(StdStream::Error)?), buffer: Vec::new() };
+        let screen = Self {
+            observer,
+            closed: AtomicBool::new(false),
+            failure: Mutex::new(None),
+            out: name,
+            is_shut,
+            is_open: AtomicBool::new(false),
+            is_coloured: AtomicBool::new(false),
+        };
+        Ok((screen, streams))
+    }
+
+    /// Returns what the output of jobs left on the terminal. Output that jobs wrote themselves is not
+    /// known.
+    pub(crate) fn terminal_state(&self) -> TerminalState {
+        TerminalState {
+            open_line: self.is_open.load(Ordering::SeqCst),
+            colored: self.is_coloured.load(Ordering::SeqCst),
+        }
+    }
+
+    /// Whether nobody reads standard output any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    /// Whether output can no longer be written, for whatever reason.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_closed() || self.lock().is_some()
+    }
+
+    /// Why output can no longer be written, if it is not simply closed.
+    pub(crate) fn take_failure(&self) -> Option<String> {
+        self.lock().take()
+    }
+
+    /// Whether bytes may pass to standard output without us.
+    pub(crate) fn may_forward(&self, streams: &StdStreams) -> bool {
+        !self.is_shut && !streams.out.is_terminal()
+    }
+
+    /// Writes to one of the streams. After a failure nothing is written any more.
+    pub(crate) fn write(&self, streams: &StdStreams, stream: Stream, bytes: &[u8]) {
+        if self.is_broken() || bytes.is_empty() {
+            return;
+        }
+        if stream == Stream::Stdout && self.is_shut {
+            return self.fail_with(format!("cannot write to {}: it is closed", self.out));
+        }
+        let file = streams.file(stream);
+        // The bar's lock is not held while somebody does not read from a pipe: the main thread takes
+        // signals.
+        let result = if file.is_terminal() {
+            let whole = bytes.ends_with(b"\n");
+            self.is_open.store(!whole, Ordering::SeqCst);
+            self.is_coloured.fetch_or(memchr::memchr(b'\x1b', bytes).is_some(), Ordering::SeqCst);
+            let mut result = Ok(());
+            self.observer.suspend_display(whole, &mut || {
+                result = match write_console(file, bytes) {
+                    Ok(false) => blocking_io::write_all(file, bytes),
+                    written => written.map(drop),
+                };
+            });
+            result
+        } else {
+            blocking_io::write_all(file, bytes)
+        };
+        if let Err(error) = result {
+            self.fail(stream, &error);
+        }
+    }
+
+    /// Writes a part of a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is shorter than that.
+    pub(crate) fn copy(
+        &self,
+        streams: &mut StdStreams,
+        stream: Stream,
+        from: &File,
+        at: u64,
+        len: u64,
+    ) -> io::Result<()> {
+        let (mut at, end) = (at, at + len);
+        let shut = stream == Stream::Stdout && self.is_shut;
+        while at < end && !shut && !self.is_broken() && !streams.file(stream).is_terminal() {
+            match blocking_io::write_with(streams.file(stream), || {
+                send_file(from, at, SENT_AT_ONCE.min(end - at), streams.file(stream))
+            }) {
+                Ok(0) => break,
+                Ok(moved) => at += moved,
+                // These two files do not go together; what is left is copied. A true error comes again there.
+                Err(_) => break,
+            }
+        }
+        self.each_part(streams, from, at, end, |screen, streams, bytes| screen.write(streams, stream, bytes))
+    }
+
+    /// Reads a part of a file, piece by piece.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is shorter than that.
+    pub(crate) fn each_part(
+        &self,
+        streams: &mut StdStreams,
+        from: &File,
+        mut at: u64,
+        end: u64,
+        mut take: impl FnMut(&Self, &StdStreams, &[u8]),
+    ) -> io::Result<()> {
+        let mut buffer = std::mem::take(&mut streams.buffer);
+        buffer.resize(AT_ONCE, 0);
+        let mut result = Ok(());
+        while at < end && result.is_ok() && !self.is_broken() {
+            let most = usize::try_from(end - at).unwrap_or(AT_ONCE).min(AT_ONCE);
+            match read_at(from, &mut buffer[..most], at) {
+                Ok(0) => result = Err(io::Error::other(format!("{} bytes of it are missing", end - at))),
+                Ok(read) => {
+                    take(self, streams, &buffer[..read]);
+                    at += read as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                Err(error) => result = Err(error),
+            }
+        }
+        streams.buffer = buffer;
+        result
+    }
+
+    fn fail(&self, stream: Stream, error: &io::Error) {
+        match stream {
+            // Whoever closed our stderr does not want to know.
+            Stream::Stderr if error.kind() == io::ErrorKind::BrokenPipe => (),
+            Stream::Stdout if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.closed.store(true, Ordering::SeqCst);
+            }
+            stream => {
+                let name = if stream == Stream::Stdout { &self.out } else { "standard error" };
+                self.fail_with(format!("cannot write to {name}: {}", os_error_text(error)));
+            }
+        }
+    }
+
+    /// Notes that output of this attempt that waited in a file cannot be read, which ends the run.
+    pub(crate) fn fail_reading(&self, error: &io::Error) {
+        self.fail_with(format!("cannot read output that waited in a file: {}", os_error_text(error)));
+    }
+
+    fn fail_with(&self, failure: String) {
+        self.lock().get_or_insert(failure);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl StdStreams {
+    fn file(&self, stream: Stream) -> &File {
+        match stream {
+            Stream::Stdout => &self.out,
+            Stream::Stderr => &self.err,
+        }
+    }
+
+    /// StdStream output, to hand on.
+    pub(crate) fn out(&self) -> &Arc<File> {
+        &self.out
+    }
+}

@@ -1,0 +1,404 @@
+//! The record of a run while it is written: the journal, and a joblog beside it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+
+use crate::config::BY_JOBLOG;
+use crate::config::RecordConfig;
+use crate::config::ResumeMode;
+use crate::config::RunConfig;
+use crate::earlier_output;
+use crate::earlier_output::Kept;
+use crate::notice::Notice;
+use crate::observer::Observer;
+use crate::output::store::AppendFile;
+use crate::output::store::FinishedJob;
+use crate::resume::ResumeFilter;
+use crate::splitter::Distribution;
+use crate::text::format_error;
+use crate::text::os_error_text;
+use minder_record::event::{AttemptFinished, JobList, JournalEvent, OsBytes, OutputDir};
+use minder_record::joblog::{self, Joblog};
+use minder_record::manifest::{InputSource, Manifest};
+use minder_record::reader::{Corruption, read_journal};
+use minder_record::run_state::{JobSet, RunState};
+use minder_record::writer::{JournalWriter, remove_outputs};
+use minder_record::{codec, retention, store};
+use minder_template::Job;
+
+/// Why an attempt was cut short by an error of ours.
+pub(crate) const FAILED: &str = "it failed";
+
+/// Where rows go.
+#[derive(Debug, Default)]
+pub(crate) struct RunRecorder {
+    record: Option<JournalWriter>,
+    joblog: Option<Joblog>,
+    sync: bool,
+    /// Where output waits: the run's folder, or one of this run's own in a folder of the user's
+    /// choice.
+    folder: PathBuf,
+    /// Whether output of an earlier attempt is still to be shown or made again.
+    output_owed: bool,
+    /// All folders outside of the run's own in which output of this run lies or lay.
+    output_dirs: Vec<PathBuf>,
+}
+
+/// How many attempts that are missing are named.
+const MISSING_NAMED_MAX: usize = 3;
+
+/// What earlier attempts left.
+#[derive(Debug, Default)]
+pub(crate) struct ResumeState {
+    pub(crate) filter: Arc<ResumeFilter>,
+    pub(crate) unshown: Vec<FinishedJob>,
+    /// The jobs of `unshown`.
+    waiting: JobSet,
+    /// Jobs whose output was kept and cannot be read.
+    lost: JobSet,
+    /// Whether some of those do not run in this attempt.
+    owes: bool,
+    /// Folders outside of the run's own where output was left.
+    elsewhere: Vec<PathBuf>,
+}
+
+impl ResumeState {
+    /// Reads the record of the run that is taken up, or a joblog.
+    pub(crate) fn read(plan: &RunConfig, observer: &dyn Observer) -> Result<Self> {
+        let Some(mode) = plan.record.mode else { return Ok(Self::default()) };
+        match (&plan.record.run, &plan.record.joblog) {
+            (Some(folder), joblog) => {
+                let (mut progress, damaged) = RunState::of_run(folder, !plan.record.redact)?;
+                for (attempt, damage) in &damaged {
+                    report_damage(
+                        &format!("attempt {attempt} of the record in `{}`", folder.display()),
+                        damage,
+                        observer,
+                    );
+                }
+                for attempt in missing(folder)? {
+                    observer.notice(&Notice::AttemptMissing { attempt, dir: folder.clone() });
+                }
+                let Kept { unshown, lost } =
+                    earlier_output::read(folder, &mut progress, mode, plan, observer);
+                let mut waiting = JobSet::default();
+                unshown.iter().for_each(|finished| _ = waiting.insert(finished.job));
+                if let Some(path) = joblog.as_ref().filter(|_| plan.record.by_joblog) {
+                    // The joblog says what is done; what ended and was never shown is done in any case.
+                    let logged = read_joblog(path, observer)?;
+                    let failed: Vec<u64> =
+                        waiting.jobs().filter(|job| progress.failed.contains(*job)).collect();
+                    (progress.done, progress.failed) = (logged.done, logged.failed);
+                    if mode != ResumeMode::Failed {
+                        lost.jobs().for_each(|job| progress.forget(job));
+                    }
+                    waiting.jobs().for_each(|job| _ = progress.done.insert(job));
+                    failed.into_iter().for_each(|job| _ = progress.failed.insert(job));
+                }
+                let elsewhere = earlier_output::elsewhere(folder, &progress);
+                let again = Arc::new(ResumeFilter::new(mode, progress));
+                let owes = lost.jobs().any(|job| again.skips(job));
+                Ok(Self { filter: again, unshown, waiting, lost, owes, elsewhere })
+            }
+            (None, Some(path)) => Ok(Self {
+                filter: Arc::new(ResumeFilter::new(mode, read_joblog(path, observer)?)),
+                ..Self::default()
+            }),
+            (None, None) => Ok(Self::default()),
+        }
+    }
+}
+
+/// Attempts without a journal, though later ones have one, or though they left output.
+fn missing(folder: &Path) -> Result<Vec<u32>> {
+    let of = || format!("cannot read the record in `{}`", folder.display());
+    let (found, last) = store::attempts(folder)
+        .and_then(|found| Ok((found, store::last_attempt(folder)?)))
+        .with_context(of)?;
+    Ok((1..=last).filter(|attempt| !found.contains(attempt)).take(MISSING_NAMED_MAX).collect())
+}
+
+impl RunRecorder {
+    /// Opens the record of this run, and reads what earlier attempts left.
+    pub(crate) fn open(
+        plan: &RunConfig,
+        jobs: Option<u64>,
+        observer: &dyn Observer,
+    ) -> Result<(Self, ResumeState)> {
+        let mut book = Self::default();
+        book.sync = plan.record.sync;
+        if let Some(folder) = &plan.record.run {
+            // Locked first, so that nobody writes to what is read.
+            book.record = Some(JournalWriter::resume(folder, plan.record.sync)?);
+        }
+        let left = ResumeState::read(plan, observer)?;
+        if plan.record.keep && book.record.is_none() {
+            match store::state_root().map_err(Into::into).and_then(|root| create(&root, plan, jobs, observer))
+            {
+                Ok(record) => book.record = Some(record),
+                Err(error) if plan.record.sync => return Err(error),
+                Err(error) => observer.notice(&Notice::NoRecord { reason: format_error(&error) }),
+            }
+        }
+        book.folder = book.make_folder(plan)?;
+        book.output_dirs.clone_from(&left.elsewhere);
+        book.output_owed = left.owes;
+        if plan.tmpdir.is_some() && book.record.is_some() {
+            book.output_dirs.push(book.folder.clone());
+        }
+        if let Some(path) = &plan.record.joblog {
+            // A kill between a row of the record and its row here left the latter out.
+            let missing = match &plan.record.run {
+                Some(folder) => missing_rows(folder, path, &left, plan)?,
+                None => Vec::new(),
+            };
+            let opened = Joblog::open(path, plan.record.mode.is_some() || plan.record.joblog_append);
+            let joblog = opened.with_context(|| format!("cannot write the joblog `{}`", path.display()))?;
+            if joblog.was_cut() {
+                observer.notice(&Notice::JoblogTruncated { path: path.clone() });
+            }
+            joblog
+                .append(&missing)
+                .with_context(|| format!("cannot write the joblog `{}`", path.display()))?;
+            book.joblog = Some(joblog);
+        }
+        Ok((book, left))
+    }
+
+    /// The folder for output that waits. In one of the user's choice a run with a record has a
+    /// folder of its own, which the record names.
+    fn make_folder(&self, plan: &RunConfig) -> Result<PathBuf> {
+        let (tmpdir, record) = match (&plan.tmpdir, &self.record) {
+            (Some(tmpdir), Some(record)) => (tmpdir, record),
+            (Some(tmpdir), None) => return Ok(tmpdir.clone()),
+            (None, Some(record)) => return Ok(record.dir().to_owned()),
+            (None, None) => return Ok(std::env::temp_dir()),
+        };
+        let folder = earlier_output::make_folder(tmpdir, record.run(), record.attempt())
+            .with_context(|| format!("cannot make a folder in `{}`", tmpdir.display()))?;
+        let outputs = OutputDir { attempt: record.attempt(), dir: OsBytes::from(folder.as_os_str()) };
+        let mut rows = Vec::new();
+        codec::encode(&JournalEvent::OutputDir(outputs), &mut rows);
+        let cannot = || format!("cannot write the record in `{}`", record.dir().display());
+        record.append_metadata(&rows).with_context(cannot)?;
+        Ok(folder)
+    }
+
+    pub(crate) fn is_kept(&self) -> bool {
+        self.record.is_some()
+    }
+
+    pub(crate) fn has_joblog(&self) -> bool {
+        self.joblog.is_some()
+    }
+
+    /// The run's id.
+    pub(crate) fn run(&self) -> Option<&str> {
+        self.record.as_ref().map(JournalWriter::run)
+    }
+
+    /// What stands behind `--resume` when the run is taken up again.
+    pub(crate) fn resume(&self, plan: &RunConfig) -> Option<String> {
+        match &plan.record.joblog {
+            _ if plan.pipe.as_ref().is_some_and(|pipe| pipe.splitter.spread == Distribution::RoundRobin) => {
+                None
+            }
+            Some(joblog) if plan.record.by_joblog => Some(format!("--joblog {} COMMAND…", joblog.display())),
+            _ => self.run().map(str::to_owned),
+        }
+    }
+
+    /// The folder for output that waits.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What names of files with output begin with, where they have names: those of `kind`, of one
+    /// loop.
+    pub(crate) fn name(&self, kind: &str, place: usize) -> Option<String> {
+        let record = self.record.as_ref()?;
+        Some(format!("{kind}-{}-{place}", record.attempt()))
+    }
+
+    /// A loop's file for small outputs.
+    pub(crate) fn store(&self, place: usize) -> AppendFile {
+        AppendFile::new(&self.folder, self.name("out", place))
+    }
+
+    pub(crate) fn syncs(&self) -> bool {
+        self.sync
+    }
+
+    /// Writes rows of the journal.
+    pub(crate) fn append(&self, rows: &[u8]) -> Result<(), String> {
+        let Some(record) = self.record.as_ref().filter(|_| !rows.is_empty()) else { return Ok(()) };
+        record.append(rows).map_err(|error| {
+            format!("cannot write the record in `{}`: {}", record.dir().display(), os_error_text(&error))
+        })
+    }
+
+    /// Writes rows of the joblog.
+    pub(crate) fn append_joblog(&self, rows: &[u8]) -> Result<(), String> {
+        let Some(joblog) = self.joblog.as_ref().filter(|_| !rows.is_empty()) else { return Ok(()) };
+        joblog.append(rows).map_err(|error| format!("cannot write the joblog: {}", os_error_text(&error)))
+    }
+
+    /// Notes what was shown.
+    pub(crate) fn shown(&self, jobs: Vec<u64>) -> Result<(), String> {
+        if self.record.is_none() || jobs.is_empty() {
+            return Ok(());
+        }
+        let mut rows = Vec::new();
+        codec::encode(&JournalEvent::OutputShown(JobList { jobs }), &mut rows);
+        self.append(&rows)
+    }
+
+    /// Notes whose output was lost.
+    pub(crate) fn lost(&self, jobs: Vec<u64>) -> Result<(), String> {
+        if self.record.is_none() || jobs.is_empty() {
+            return Ok(());
+        }
+        let mut rows = Vec::new();
+        codec::encode(&JournalEvent::OutputLost(JobList { jobs }), &mut rows);
+        self.append(&rows)
+    }
+
+    /// The run is over. `shown` says that all that its record keeps was shown. What fails here
+    /// costs no output and no row of a job.
+    pub(crate) fn close(&self, over: AttemptFinished, shown: bool, observer: &dyn Observer) {
+        if let Some(record) = &self.record {
+            if over.why.as_deref() == Some(FAILED) && record.is_unused() {
+                // It was refused: the run is as it was.
+                return;
+            }
+            if !record.exists() {
+                observer.notice(&Notice::RecordRemoved { dir: record.dir().to_owned() });
+                return;
+            }
+        }
+        if let Some(record) = self.record.as_ref().filter(|_| shown && !self.output_owed) {
+            remove_outputs(record.dir());
+            for folder in &self.output_dirs {
+                remove_outputs(folder);
+                // Only if it is empty, as it should be.
+                let _ = std::fs::remove_dir(folder);
+            }
+        }
+        let mut rows = Vec::new();
+        codec::encode(&JournalEvent::AttemptFinished(over), &mut rows);
+        let closed = self.append(&rows);
+        if let (Some(record), Ok(root), Ok(())) = (&self.record, store::state_root(), closed) {
+            // Old runs are of no concern to this one.
+            let pruned = retention::prune_daily(&root, record.dir()).ok().flatten().unwrap_or_default();
+            let unfinished: Vec<String> =
+                pruned.removed.into_iter().filter(|run| run.unfinished).map(|run| run.id).collect();
+            // A finished run is not missed.
+            if !unfinished.is_empty() {
+                observer.notice(&Notice::Pruned { runs: unfinished });
+            }
+        }
+    }
+}
+
+impl Drop for RunRecorder {
+    /// An attempt that was refused leaves no folder either.
+    fn drop(&mut self) {
+        if let Some(record) = self.record.as_ref().filter(|record| record.is_unused())
+            && self.folder != record.dir()
+            && !self.folder.as_os_str().is_empty()
+        {
+            remove_outputs(&self.folder);
+            let _ = std::fs::remove_dir(&self.folder);
+        }
+    }
+}
+
+/// Begins a new record. `jobs`: how many there will be, if that is known.
+fn create(
+    root: &Path,
+    plan: &RunConfig,
+    jobs: Option<u64>,
+    observer: &dyn Observer,
+) -> Result<JournalWriter> {
+    if store::secure_runs(root)? {
+        let runs = store::runs_dir(root);
+        observer.notice(&Notice::ModeCorrected { dir: runs });
+    }
+    let RecordConfig { files, stdin, trailing: behind, .. } = &plan.record;
+    let (input, arguments) = match (files.is_empty() && behind.is_empty(), stdin) {
+        _ if plan.record.redact => {
+            (InputSource::Lost { why: "arguments were to be kept out of its record".to_owned() }, &[][..])
+        }
+        (true, _) => (of_stdin(), &[][..]),
+        (false, stdin) => {
+            let marks = files.iter().filter_map(|path| InputSource::fingerprint(path)).collect();
+            let stdin = stdin.then(|| Box::new(of_stdin()));
+            (InputSource::arguments(jobs, marks, stdin), behind.as_slice())
+        }
+    };
+    let mut manifest = Manifest::new(&plan.record.cwd, &plan.record.words, input);
+    let typed: Vec<_> = plan.record.typed.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
+    manifest.flags.insert("typed".to_owned(), serde_json::to_value(typed)?);
+    if plan.record.mode.is_some() {
+        manifest.flags.insert(BY_JOBLOG.to_owned(), true.into());
+    }
+    if let Some(joblog) = &plan.record.joblog {
+        manifest.flags.insert("joblog".to_owned(), serde_json::to_value(OsBytes::from(joblog.as_os_str()))?);
+    }
+    Ok(JournalWriter::create(root, manifest, arguments, plan.record.sync)?)
+}
+
+/// Standard input, if it can be had again.
+fn of_stdin() -> InputSource {
+    let lost = |why: &str| InputSource::Lost { why: why.to_owned() };
+    match minder_os::stdio::stdin_path() {
+        Some(path) => InputSource::file(&path).unwrap_or_else(|_| lost("its input was a file that is gone")),
+        None => lost("its input came through a pipe"),
+    }
+}
+
+/// What a joblog says. One that is not there yet says nothing, as for GNU parallel.
+fn read_joblog(path: &Path, observer: &dyn Observer) -> Result<RunState> {
+    if !path.exists() {
+        return Ok(RunState::default());
+    }
+    let read = joblog::read(path).with_context(|| format!("cannot read the joblog `{}`", path.display()));
+    let (progress, damage) = read?;
+    report_damage(&format!("the joblog `{}`", path.display()), &damage, observer);
+    Ok(progress)
+}
+
+/// Rows of the record that the joblog lacks.
+fn missing_rows(folder: &Path, path: &Path, left: &ResumeState, plan: &RunConfig) -> Result<Vec<u8>> {
+    let logged = if path.is_file() { joblog::read(path)?.0.done } else { JobSet::default() };
+    let mut rows = Vec::new();
+    for number in store::attempts(folder)? {
+        read_journal(&folder.join(store::attempt_name(number)), |row| {
+            if let JournalEvent::JobFinished(ended) = row
+                && !logged.contains(ended.job)
+                && !left.lost.contains(ended.job)
+                && (!plan.record.by_joblog || left.waiting.contains(ended.job))
+            {
+                joblog::encode(&ended, command_of(&ended.args, ended.job, 1, plan).as_bytes(), &mut rows);
+            }
+        })?;
+    }
+    Ok(rows)
+}
+
+/// A job's command for the joblog; the command alone where arguments are kept out.
+pub(crate) fn command_of(args: &[OsBytes], number: u64, slot: u32, plan: &RunConfig) -> String {
+    if plan.record.redact || args.is_empty() {
+        return plan.record.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    }
+    let columns: Vec<_> = args.iter().map(OsBytes::to_os).collect();
+    plan.template.display(&Job { columns: &columns, number, slot, ..Job::default() })
+}
+
+fn report_damage(what: &str, damage: &Corruption, observer: &dyn Observer) {
+    if damage.any() {
+        observer.notice(&Notice::Damaged { what: what.to_owned(), damage: damage.to_string() });
+    }
+}

@@ -1,0 +1,315 @@
+//! What a run did, once it has ended.
+
+use std::time::Duration;
+
+use minder::jobs::JobCounts;
+use minder::{ExitInfo, ExitStatus, Outcome, Signal};
+
+/// How many jobs each list of a [`RunStats`] names; the rest is counted.
+pub const NAMED_MAX: usize = 10;
+
+/// The result of a run.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct RunReport {
+    /// Jobs by result.
+    pub counts: JobCounts,
+    /// Resources used, and the jobs to name.
+    pub stats: RunStats,
+    /// The wall time of the run.
+    pub elapsed: Duration,
+    /// Processes that jobs left running: pid and name.
+    pub orphans: Vec<(u32, String)>,
+    /// Why the halt policy ended the run early, if it did.
+    pub halted: Option<HaltSummary>,
+    /// The id of the run's record.
+    pub run: Option<String>,
+    /// The arguments after `minder run --resume` that resume this run, if that is possible.
+    pub resume: Option<String>,
+    /// How the run ended.
+    pub end: RunEnd,
+    /// What the output of jobs left on the terminal.
+    pub terminal: TerminalState,
+}
+
+/// What the output of jobs left on the terminal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TerminalState {
+    /// Whether the last line has no end.
+    pub open_line: bool,
+    /// Whether a job may have left a colour on.
+    pub colored: bool,
+}
+
+impl Default for RunEnd {
+    fn default() -> Self {
+        Self::Status(0)
+    }
+}
+
+impl RunReport {
+    /// Returns how many jobs failed on their own. Jobs that the end of the run cut off are not
+    /// among them: they run again when it is resumed.
+    pub fn failed(&self) -> u64 {
+        self.counts.failed.saturating_sub(self.stats.cancelled)
+    }
+
+    /// Returns how many jobs left processes behind.
+    pub fn left_running(&self) -> u64 {
+        self.stats.left_running.max(self.orphans.len() as u64)
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunEnd {
+    /// Its input was exhausted, or the halt policy ended it. The exit status is that of GNU parallel.
+    Status(u8),
+    /// A signal ended it. The process should end by the same signal.
+    Signal(Signal),
+    /// Standard output was closed by its reader, as with `| head`.
+    StdoutClosed,
+    /// minder itself failed: a full disk, no descriptors, a program that does not exist.
+    Failed(String),
+}
+
+/// Why a job's process ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EndCause {
+    /// On its own.
+    #[default]
+    Own,
+    /// It ran longer than this limit.
+    TimedOut(Duration),
+    /// Memory was short.
+    Memory,
+    /// The halt policy ended the run at once.
+    Halted,
+}
+
+impl EndCause {
+    /// Returns the word for the journal, if it has one. A time-out has its own field there.
+    pub(crate) fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Own | Self::TimedOut(_) => None,
+            Self::Memory => Some("memory"),
+            Self::Halted => Some("halted"),
+        }
+    }
+}
+
+/// A job that failed.
+#[derive(Clone, Debug)]
+pub struct JobFailure {
+    /// Its command line, shortened for display.
+    pub name: String,
+    /// What happened.
+    pub reason: FailureReason,
+}
+
+/// What happened to a job that failed.
+#[derive(Clone, Debug)]
+pub enum FailureReason {
+    /// Its process ended with this status after this time.
+    Exited(ExitStatus, Duration),
+    /// It ran longer than this limit.
+    TimedOut(Duration),
+    /// It was killed because memory was short, after this time.
+    Memory(Duration),
+    /// It could not be started.
+    NotStarted(String),
+}
+
+/// Why a run ended before its input did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HaltSummary {
+    /// The rule, as text.
+    pub why: String,
+    /// How many jobs did not run, if that is known.
+    pub not_run: Option<u64>,
+}
+
+/// What the jobs of a run used, and the first jobs of each kind that a person wants to see.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct RunStats {
+    /// User and system time of all jobs.
+    pub cpu: Duration,
+    /// The sum of the jobs' wall times: what they would have taken one after the other.
+    pub wall: Duration,
+    /// The first jobs that failed, at most [`NAMED_MAX`].
+    pub failed: Vec<JobFailure>,
+    /// The first jobs that the end of the run cut off, at most [`NAMED_MAX`].
+    pub cut_off: Vec<JobFailure>,
+    /// The first jobs that left their output open, at most [`NAMED_MAX`].
+    pub leaked: Vec<String>,
+    /// How many jobs left their output open.
+    pub leaked_count: u64,
+    /// How many jobs left processes running.
+    pub left_running: u64,
+    /// How many jobs the end of the run cut off, those of `halted` among them.
+    pub cancelled: u64,
+    /// How many failed jobs ran too long.
+    pub timed_out: u64,
+    /// How many failed jobs were killed because memory was short.
+    pub out_of_memory: u64,
+    /// How many jobs the halt policy killed. They are not named: the jobs that caused it are.
+    pub halted: u64,
+    /// How often a job was killed because memory was short, and requeued.
+    pub requeued: u64,
+}
+
+impl RunStats {
+    /// Adds a finished job.
+    pub(crate) fn add(
+        &mut self,
+        cause: EndCause,
+        outcome: &Outcome,
+        wall: Duration,
+        name: impl Fn() -> String,
+    ) {
+        self.add_exit(cause, outcome.exit, wall, &name);
+        self.left_running += u64::from(outcome.left_running);
+        if outcome.leaked {
+            self.add_leak(&name);
+        }
+    }
+
+    fn add_leak(&mut self, name: &dyn Fn() -> String) {
+        self.leaked_count += 1;
+        if self.leaked.len() < NAMED_MAX {
+            self.leaked.push(name());
+        }
+    }
+
+    /// Adds a job that the end of the run cut off. It did not fail: it runs again.
+    pub(crate) fn add_cancelled(
+        &mut self,
+        cause: EndCause,
+        exit: ExitInfo,
+        wall: Duration,
+        name: impl Fn() -> String,
+    ) {
+        self.add_usage(exit, wall);
+        // It succeeded although it was asked to end.
+        if exit.status.success() {
+            return;
+        }
+        self.cancelled += 1;
+        if cause == EndCause::Halted {
+            self.halted += 1;
+        } else if self.cut_off.len() < NAMED_MAX {
+            self.cut_off.push(JobFailure { name: name(), reason: FailureReason::Exited(exit.status, wall) });
+        }
+    }
+
+    /// Adds a failed attempt of a job that will run again.
+    pub(crate) fn add_attempt(&mut self, cause: EndCause, exit: ExitInfo, wall: Duration) {
+        self.add_usage(exit, wall);
+        self.requeued += u64::from(cause == EndCause::Memory);
+    }
+
+    /// Adds a job that could not be started.
+    pub(crate) fn add_unstarted(&mut self, name: &str, why: &str) {
+        self.add_failure(|| name.to_owned(), FailureReason::NotStarted(why.to_owned()));
+    }
+
+    /// Adds what another worker thread counted.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.cpu += other.cpu;
+        self.wall += other.wall;
+        self.left_running += other.left_running;
+        self.cancelled += other.cancelled;
+        self.timed_out += other.timed_out;
+        self.out_of_memory += other.out_of_memory;
+        self.halted += other.halted;
+        self.requeued += other.requeued;
+        self.leaked_count += other.leaked_count;
+        self.failed.extend(other.failed);
+        self.leaked.extend(other.leaked);
+        self.cut_off.extend(other.cut_off);
+        self.failed.truncate(NAMED_MAX);
+        self.cut_off.truncate(NAMED_MAX);
+        self.leaked.truncate(NAMED_MAX);
+    }
+
+    fn add_usage(&mut self, exit: ExitInfo, wall: Duration) {
+        if let Some(usage) = exit.usage {
+            self.cpu += usage.user + usage.system;
+        }
+        self.wall += wall;
+    }
+
+    fn add_exit(&mut self, cause: EndCause, exit: ExitInfo, wall: Duration, name: &dyn Fn() -> String) {
+        self.add_usage(exit, wall);
+        if exit.status.success() {
+            return;
+        }
+        let reason = match cause {
+            EndCause::Own => FailureReason::Exited(exit.status, wall),
+            EndCause::TimedOut(limit) => {
+                self.timed_out += 1;
+                FailureReason::TimedOut(limit)
+            }
+            EndCause::Memory => {
+                self.out_of_memory += 1;
+                FailureReason::Memory(wall)
+            }
+            // It has no journal event, and `add_cancelled` counts it.
+            EndCause::Halted => return,
+        };
+        self.add_failure(name, reason);
+    }
+
+    fn add_failure(&mut self, name: impl Fn() -> String, reason: FailureReason) {
+        if self.failed.len() < NAMED_MAX {
+            self.failed.push(JobFailure { name: name(), reason });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KILLED: ExitStatus = ExitStatus::Signaled { signal: 9, core_dumped: false };
+    const WALL: Duration = Duration::from_secs(11);
+
+    fn exit(status: ExitStatus) -> ExitInfo {
+        ExitInfo { status, usage: None }
+    }
+
+    #[test]
+    fn causes_are_counted_apart() {
+        let limit = EndCause::TimedOut(Duration::from_secs(10));
+        let mut stats = RunStats::default();
+        stats.add_exit(limit, exit(KILLED), WALL, &|| "slow".to_owned());
+        stats.add_exit(limit, exit(ExitStatus::Exited(0)), WALL, &|| "in time after all".to_owned());
+        stats.add_exit(EndCause::Own, exit(ExitStatus::Exited(2)), WALL, &|| "bad".to_owned());
+        let mut other = RunStats::default();
+        other.add_exit(EndCause::Memory, exit(KILLED), WALL, &|| "large".to_owned());
+        other.add_cancelled(EndCause::Halted, exit(KILLED), WALL, String::new);
+        other.add_cancelled(EndCause::Own, exit(KILLED), WALL, || "running".to_owned());
+        other.add_attempt(EndCause::Memory, exit(KILLED), WALL);
+        other.add_attempt(EndCause::Own, exit(ExitStatus::Exited(1)), WALL);
+        stats.merge(other);
+        let names: Vec<_> = stats.failed.iter().map(|job| job.name.as_str()).collect();
+        assert_eq!(names, ["slow", "bad", "large"]);
+        assert_eq!((stats.timed_out, stats.out_of_memory, stats.requeued), (1, 1, 1));
+        assert_eq!((stats.cancelled, stats.halted, stats.cut_off.len()), (2, 1, 1));
+        assert_eq!(stats.wall, WALL * 8);
+    }
+
+    #[test]
+    fn the_first_jobs_are_named_and_all_are_counted() {
+        let mut stats = RunStats::default();
+        let mut other = RunStats::default();
+        for job in 0..25 {
+            stats.add_exit(EndCause::Own, exit(ExitStatus::Exited(1)), WALL, &|| job.to_string());
+            stats.add_leak(&|| job.to_string());
+            other.add_leak(&|| job.to_string());
+        }
+        stats.merge(other);
+        assert_eq!((stats.failed.len(), stats.leaked.len(), stats.leaked_count), (10, 10, 50));
+    }
+}

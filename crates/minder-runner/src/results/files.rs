@@ -1,0 +1,267 @@
+//! Files of one job beside the screen: `--results` in GNU parallel's layout
+//! (`DIR/1/ARGUMENT/stdout`, `stderr` and `seq`, or files that the user names), and `--files`.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Component, Path, PathBuf, is_separator};
+
+use minder::Stream;
+use minder_os::encoding::os_string_from_encoded;
+use minder_os::files::{create_private_file, read_at, remove_open_file};
+
+use crate::config;
+use crate::config::OutputFiles;
+use crate::results::path_escape::PathRules;
+use crate::text::os_error_text;
+use minder_template::{Job, Template};
+
+/// How many names are tried for a file that nobody may have made before.
+const NAMES_MAX: u32 = 1000;
+
+/// The files of one job.
+#[derive(Debug)]
+pub(crate) struct JobResults {
+    /// What messages name.
+    place: PathBuf,
+    files: [Option<File>; 2],
+    /// Whether its outputs are shown, too.
+    shown: [bool; 2],
+    /// What is shown in place of the standard output.
+    name: Option<PathBuf>,
+    /// Whether the file is worth nothing before its name is said.
+    nameless: bool,
+    /// Bytes of ours before those of the job, and whether the job writes to the file itself.
+    head: u64,
+    straight: [bool; 2],
+}
+
+impl JobResults {
+    /// Makes the files of a job, if it is to have some. What an earlier run left in their place is
+    /// replaced, and no link is followed. `run` is the name of the run.
+    pub(crate) fn create(
+        beside: &OutputFiles,
+        job: &Job<'_>,
+        run: Option<&str>,
+    ) -> Result<Option<Self>, String> {
+        if !beside.has_job_files() {
+            return Ok(None);
+        }
+        let cannot = |path: &Path, error: &io::Error| cannot_write(path, error);
+        let (paths, place) = match &beside.results {
+            Some(config::Results::Tree { root, keys }) => {
+                let folder = below(root, &keys.of(job.columns)).map_err(|error| cannot(root, &error))?;
+                let paths = make_folder(&folder).map_err(|error| cannot(root, &error))?;
+                (paths, folder)
+            }
+            Some(config::Results::Named(name)) => {
+                let name = text(name, job)?;
+                let paths = named(&name).map_err(|error| cannot(Path::new(&name), &error))?;
+                (paths, PathBuf::from(name))
+            }
+            Some(config::Results::Table { .. }) | None => return Self::alone(beside, job, run).map(Some),
+        };
+        let [out, err, number] = paths;
+        let make = |path: &Path| anew(path).map_err(|error| cannot(&place, &error));
+        let mut seq = make(&number)?;
+        seq.write_all(job.number.to_string().as_bytes()).map_err(|error| cannot(&place, &error))?;
+        let files = [Some(make(&out)?), Some(make(&err)?)];
+        Ok(Some(Self {
+            files,
+            shown: [beside.shown && !beside.names, beside.shown],
+            name: beside.names.then_some(out),
+            nameless: false,
+            head: 0,
+            straight: [false; 2],
+            place,
+        }))
+    }
+
+    /// A file for the standard output alone, for its owner alone.
+    fn alone(beside: &OutputFiles, job: &Job<'_>, run: Option<&str>) -> Result<Self, String> {
+        let folder = &beside.directory;
+        let made = (0..NAMES_MAX).find_map(|time| {
+            let path = folder.join(own_name(beside, job.number, run, time));
+            match create_private_file(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
+                made => Some(made.map(|file| (file, path))),
+            }
+        });
+        let taken = || Err(io::Error::other("all names are taken"));
+        let (file, path) = made.unwrap_or_else(taken).map_err(|error| {
+            format!("cannot make a file for output in `{}`: {}", folder.display(), os_error_text(&error))
+        })?;
+        Ok(Self {
+            place: path.clone(),
+            files: [Some(file), None],
+            shown: [false, true],
+            name: Some(path),
+            nameless: true,
+            head: 0,
+            straight: [false; 2],
+        })
+    }
+
+    /// Whether this output is shown.
+    pub(crate) fn shows(&self, stream: Stream) -> bool {
+        self.shown[stream as usize]
+    }
+
+    /// The file for an output that is not shown: the job itself is to write to it.
+    pub(crate) fn hand_over(&mut self, stream: Stream) -> io::Result<Option<File>> {
+        let file = self.files[stream as usize].as_ref().filter(|_| !self.shown[stream as usize]);
+        let file = file.map(File::try_clone).transpose()?;
+        self.straight[stream as usize] = file.is_some();
+        Ok(file)
+    }
+
+    /// The file that the job wrote to itself, and how much of it is the job's.
+    pub(crate) fn handed_over(&self, stream: Stream) -> io::Result<Option<(&File, u64)>> {
+        let Some(file) = self.files[stream as usize].as_ref().filter(|_| self.straight[stream as usize])
+        else {
+            return Ok(None);
+        };
+        let head = if stream == Stream::Stdout { self.head } else { 0 };
+        Ok(Some((file, file.metadata()?.len().saturating_sub(head))))
+    }
+
+    /// Writes what stands before the job's output.
+    pub(crate) fn begin(&mut self, head: &[u8]) -> io::Result<()> {
+        self.head = head.len() as u64;
+        self.push(Stream::Stdout, head)
+    }
+
+    pub(crate) fn push(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.files[stream as usize] {
+            Some(file) => file.write_all(bytes),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes a part of a file.
+    pub(crate) fn push_file(&mut self, stream: Stream, from: &File, mut at: u64, end: u64) -> io::Result<()> {
+        let mut buffer = vec![0; 64 << 10];
+        while at < end && self.files[stream as usize].is_some() {
+            let most = usize::try_from(end - at).unwrap_or(buffer.len()).min(buffer.len());
+            let read = read_at(from, &mut buffer[..most], at)?;
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.push(stream, &buffer[..read])?;
+            at += read as u64;
+        }
+        Ok(())
+    }
+
+    /// The line that is shown in place of the standard output.
+    pub(crate) fn line(&self) -> Option<Vec<u8>> {
+        let name = self.name.as_ref()?;
+        Some([name.as_os_str().as_encoded_bytes(), b"\n"].concat())
+    }
+
+    /// The job runs again: nobody will be told the name of its file.
+    pub(crate) fn discard(self) {
+        if let (true, Some(name)) = (self.nameless, self.name) {
+            let _ = fs::remove_file(name);
+        }
+    }
+
+    /// What messages name.
+    pub(crate) fn place(&self) -> &Path {
+        &self.place
+    }
+}
+
+pub(crate) fn cannot_write(results: &Path, error: &io::Error) -> String {
+    format!("cannot write results in `{}`: {}", results.display(), os_error_text(error))
+}
+
+/// A text with the values of a job.
+pub(super) fn text(template: &Template, job: &Job<'_>) -> Result<OsString, String> {
+    let words = template.argv(job).map_err(|error| error.to_string())?;
+    Ok(words.into_iter().next().unwrap_or_default())
+}
+
+/// Makes the folder of a job, and what is missing above it.
+fn below(root: &Path, keys: &[(OsString, &OsStr)]) -> io::Result<PathBuf> {
+    match fs::create_dir_all(root) {
+        // What stands in its place is told when something is to be made in it.
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => (),
+    }
+    let mut folder = root.to_owned();
+    for (key, value) in keys {
+        for name in [key.as_os_str(), value] {
+            folder = crate::results::path_escape::make_folder(&folder, name, PathRules::of_system())?;
+        }
+    }
+    Ok(folder)
+}
+
+/// Makes a folder: its files for both outputs and the number.
+fn make_folder(folder: &Path) -> io::Result<[PathBuf; 3]> {
+    fs::create_dir_all(folder)?;
+    if fs::symlink_metadata(folder)?.is_symlink() {
+        return Err(io::Error::other(format!("`{}` is a link", folder.display())));
+    }
+    Ok(["stdout", "stderr", "seq"].map(|name| folder.join(name)))
+}
+
+/// The files for both outputs and the number where the user named them, in a folder if the name
+/// ends as one.
+fn named(name: &OsStr) -> io::Result<[PathBuf; 3]> {
+    is_no_stream(Path::new(name))?;
+    let bytes = name.as_encoded_bytes();
+    if bytes.last().is_some_and(|last| is_separator(char::from(*last))) {
+        return make_folder(Path::new(name).components().as_path());
+    }
+    if let Some(folder) = Path::new(name).parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder)?;
+    }
+    Ok([&b""[..], b".err", b".seq"].map(|end| PathBuf::from(os_string_from_encoded([bytes, end].concat()))))
+}
+
+/// Refuses a name of which Windows would take a part for a stream of a file, where nobody looks for
+/// it ("Naming Files, Paths, and Namespaces").
+pub(super) fn is_no_stream(name: &Path) -> io::Result<()> {
+    let holds = |part: Component<'_>| match part {
+        Component::Normal(part) => part.as_encoded_bytes().contains(&b':'),
+        _ => false,
+    };
+    if PathRules::of_system() == PathRules::Windows && name.components().any(holds) {
+        let text = "what follows `:` would name a stream of a file, which Windows shows nowhere";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    Ok(())
+}
+
+/// A new file in the place of what was there.
+fn anew(path: &Path) -> io::Result<File> {
+    loop {
+        match remove_open_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => (),
+        }
+        match OpenOptions::new().read(true).write(true).create_new(true).open(path) {
+            // A job with the same argument, of the other loop, was quicker: the last one stays.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
+            made => return made,
+        }
+    }
+}
+
+/// The name of a file with one job's output; another one each `time`.
+fn own_name(beside: &OutputFiles, number: u64, run: Option<&str>, time: u32) -> String {
+    if beside.gnu_names {
+        // Scripts look for GNU parallel's names: `par`, five letters, `.par`.
+        let mut sum = u64::from(crc32fast::hash(format!("{}-{number}-{time}", beside.token).as_bytes()));
+        let letter = |_| {
+            let letter = char::from_digit((sum % 36) as u32, 36).unwrap_or('0');
+            sum /= 36;
+            letter
+        };
+        return format!("par{}.par", (0..5).map(letter).collect::<String>());
+    }
+    let again = if time == 0 { String::new() } else { format!("-{}", time + 1) };
+    format!("minder-{}-{number}{again}.out", run.unwrap_or(&beside.token))
+}

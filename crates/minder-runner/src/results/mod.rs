@@ -1,0 +1,15 @@
+//! Files of one job beside standard output: `--results` in GNU parallel's layout
+//! (`DIR/1/ARGUMENT/stdout`, `stderr` and `seq`, or files that the user names), `--files`,
+//! `--template`, and tables.
+
+mod files;
+mod path_escape;
+mod refusal;
+pub(crate) mod table;
+mod template_files;
+
+pub(crate) use self::{
+    files::{JobResults, cannot_write},
+    refusal::Refusal,
+    template_files::TemplateFiles,
+};

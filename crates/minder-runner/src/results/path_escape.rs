@@ -1,0 +1,225 @@
+//! A value as the name of one folder.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The longest name of a folder: what file systems take.
+const NAME_MAX: usize = 255;
+
+/// By which rules folders are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PathRules {
+    /// Any byte but the slash, written as GNU parallel writes it.
+    Unix,
+    /// What Windows takes: without `<>:"/\|?*` and control characters, no dot or blank at the end,
+    /// no name of a device ("Naming Files, Paths, and Namespaces").
+    Windows,
+}
+
+impl PathRules {
+    /// Those of this system.
+    pub(crate) fn of_system() -> Self {
+        if std::env::consts::FAMILY == "windows" { Self::Windows } else { Self::Unix }
+    }
+
+    /// A value as the name of one folder, different for each value; too long ones are cut, with a
+    /// checksum.
+    ///
+    /// - Unix: `/` is `\_`, `\` is `\\`, a tab `\t`. Names that would lead elsewhere (`.`, `..`,
+    ///   none at all) get a backslash before them.
+    /// - Windows: what no name may have is `%` and two hexadecimal digits, and so is `%` itself; an
+    ///   empty value is `%`.
+    pub(crate) fn escape(self, value: &[u8]) -> Vec<u8> {
+        let mut name = match self {
+            Self::Unix => like_gnu(value),
+            Self::Windows => percent(value),
+        };
+        if name.len() > NAME_MAX {
+            self.cut(&mut name, value);
+        }
+        name
+    }
+
+    /// Another name for a value whose name leads to the folder of another one.
+    fn escape_apart(self, value: &[u8]) -> Vec<u8> {
+        let mut name = self.escape(value);
+        self.cut(&mut name, value);
+        name
+    }
+
+    /// Ends a name, which may be too long, by the value's checksum, in a way that no name ends
+    /// otherwise.
+    fn cut(self, name: &mut Vec<u8>, value: &[u8]) {
+        let (escape, sum) = match self {
+            Self::Unix => (b'\\', format!("\\~{:08x}", crc32fast::hash(value))),
+            Self::Windows => (b'%', format!("%~{:08x}", crc32fast::hash(value))),
+        };
+        let mut cut = name.len().min(NAME_MAX - sum.len());
+        // Not within a character, which some file systems refuse, nor within what was escaped.
+        while cut > 0 && name.get(cut).is_some_and(|byte| byte & 0xc0 == 0x80) {
+            cut -= 1;
+        }
+        if self == Self::Windows && name.len() > cut {
+            cut -= name[..cut].iter().rev().take(2).position(|byte| *byte == escape).map_or(0, |at| at + 1);
+        }
+        name.truncate(cut);
+        name.extend_from_slice(sum.as_bytes());
+    }
+}
+
+fn like_gnu(value: &[u8]) -> Vec<u8> {
+    let mut name = Vec::with_capacity(value.len());
+    if matches!(value, b"" | b"." | b"..") {
+        name.push(b'\\');
+    }
+    for &byte in value {
+        match byte {
+            b'/' => name.extend_from_slice(b"\\_"),
+            b'\\' => name.extend_from_slice(b"\\\\"),
+            b'\t' => name.extend_from_slice(b"\\t"),
+            0 => name.extend_from_slice(b"\\0"),
+            byte => name.push(byte),
+        }
+    }
+    name
+}
+
+fn percent(value: &[u8]) -> Vec<u8> {
+    if value.is_empty() {
+        return b"%".to_vec();
+    }
+    let mut name = Vec::with_capacity(value.len());
+    let device = is_device(value);
+    for (at, &byte) in value.iter().enumerate() {
+        let last = at + 1 == value.len();
+        match byte {
+            b'<' | b'>' | b':' | b'"' | b'/' | b'\\' | b'|' | b'?' | b'*' | b'%' | ..=0x1f => {
+                hex(byte, &mut name)
+            }
+            b'.' | b' ' if last => hex(byte, &mut name),
+            _ if device && at == 0 => hex(byte, &mut name),
+            byte => name.push(byte),
+        }
+    }
+    name
+}
+
+fn hex(byte: u8, name: &mut Vec<u8>) {
+    name.extend_from_slice(format!("%{byte:02X}").as_bytes());
+}
+
+/// Whether a file of this name is a device in every folder, whatever extension follows.
+fn is_device(value: &[u8]) -> bool {
+    let end = value.iter().position(|byte| matches!(byte, b'.' | b':')).unwrap_or(value.len());
+    let stem = value[..end].trim_ascii_end().to_ascii_uppercase();
+    match stem.as_slice() {
+        b"CON" | b"PRN" | b"AUX" | b"NUL" | b"CONIN$" | b"CONOUT$" => true,
+        // Superscript digits count as digits.
+        [b'C', b'O', b'M', digit @ ..] | [b'L', b'P', b'T', digit @ ..] => {
+            matches!(digit, [b'0'..=b'9'] | [0xc2, 0xb9 | 0xb2 | 0xb3])
+        }
+        _ => false,
+    }
+}
+
+/// Makes the folder of a value in another one, if it is not there.
+///
+/// Where names that differ in case only are one name, the value that comes first has it; the other
+/// one's ends in a checksum.
+pub(crate) fn make_folder(parent: &Path, value: &OsStr, rules: PathRules) -> io::Result<PathBuf> {
+    let value = value.as_encoded_bytes();
+    let folder = parent.join(minder_os::encoding::os_str_from_encoded(&rules.escape(value)));
+    match fs::create_dir(&folder) {
+        // A link may lead nowhere.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && fs::exists(&folder).unwrap_or(true) => {
+        }
+        made => return made.map(|()| folder),
+    }
+    if is_named_so(&folder) {
+        return Ok(folder);
+    }
+    let apart = parent.join(minder_os::encoding::os_str_from_encoded(&rules.escape_apart(value)));
+    match fs::create_dir(&apart) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(apart),
+    }
+}
+
+/// Whether a folder that is there bears this very name, and not one that differs in case.
+fn is_named_so(folder: &Path) -> bool {
+    let lower = |path: &Path| path.file_name().map(|name| name.to_string_lossy().to_lowercase());
+    match fs::canonicalize(folder) {
+        Ok(whole) => whole.file_name() == folder.file_name() || lower(&whole) != lower(folder),
+        Err(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_one_folder() {
+        let names =
+            [&b"a b"[..], b"a/b\\c\td", b"..", b"", b"../../etc"].map(|value| PathRules::Unix.escape(value));
+        let texts = names.map(|name| String::from_utf8_lossy(&name).into_owned());
+        assert_eq!(texts, ["a b", "a\\_b\\\\c\\td", "\\..", "\\", "..\\_..\\_etc"]);
+    }
+
+    #[test]
+    fn a_value_is_one_folder_of_windows() {
+        for (value, name) in [
+            ("a b", "a b"),
+            ("", "%"),
+            (".", "%2E"),
+            ("..", ".%2E"),
+            ("a.", "a%2E"),
+            ("a ", "a%20"),
+            (" .a", " .a"),
+            (r"C:\x/y", "C%3A%5Cx%2Fy"),
+            ("<>\"|?*%\t\n", "%3C%3E%22%7C%3F%2A%25%09%0A"),
+            ("NUL", "%4EUL"),
+            ("con.txt", "%63on.txt"),
+            ("Com1 .x", "%43om1 .x"),
+            ("lpt²", "%6Cpt²"),
+            ("CONIN$", "%43ONIN$"),
+            ("COM", "COM"),
+            ("com10", "com10"),
+            ("null", "null"),
+            ("naïve", "naïve"),
+        ] {
+            assert_eq!(
+                String::from_utf8_lossy(&PathRules::Windows.escape(value.as_bytes())),
+                name,
+                "{value:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_long_value_is_cut_and_stays_different() {
+        for rules in [PathRules::Unix, PathRules::Windows] {
+            for letter in ["ä", "/", "x"] {
+                let long = rules.escape(letter.repeat(400).as_bytes());
+                assert!(long.len() <= NAME_MAX && std::str::from_utf8(&long).is_ok());
+                assert_ne!(long, rules.escape(letter.repeat(401).as_bytes()));
+            }
+        }
+        let cut = PathRules::Windows.escape(&[b'/'; 400]);
+        assert!(cut[..cut.len() - 10].chunks(3).all(|chunk| chunk == b"%2F"), "{cut:?}");
+    }
+
+    #[test]
+    fn names_that_differ_in_case_are_two_folders() {
+        let root = tempfile::tempdir().expect("a folder");
+        let rules = PathRules::of_system();
+        let make = |value: &str| make_folder(root.path(), OsStr::new(value), rules).expect("a folder");
+        let (one, other) = (make("readme"), make("README"));
+        assert_eq!((make("readme"), make("README")), (one.clone(), other.clone()));
+        fs::write(one.join("f"), "1").expect("a file");
+        fs::write(other.join("f"), "2").expect("a file");
+        assert_eq!(fs::read(one.join("f")).expect("a file"), b"1");
+    }
+}

@@ -1,0 +1,56 @@
+//! Why a job is not started: for its own values, or for something that would stop every job.
+
+use std::io;
+
+use crate::text::os_error_text;
+
+/// Why a job is not started.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// For a name that its values make. Others may start.
+    Own(String),
+    /// For something that others meet as well. The run ends.
+    All(String),
+}
+
+impl Refusal {
+    /// A file or folder that cannot be made. `varies`: whether its name has values of the job in
+    /// it.
+    pub(crate) fn of(what: &str, error: &io::Error, varies: bool) -> Self {
+        use io::ErrorKind::{
+            AlreadyExists, InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound,
+            PermissionDenied,
+        };
+        let of_a_name = matches!(
+            error.kind(),
+            AlreadyExists
+                | InvalidFilename
+                | InvalidInput
+                | IsADirectory
+                | NotADirectory
+                | NotFound
+                | PermissionDenied
+        );
+        let text = format!("{what}: {}", os_error_text(error));
+        if varies && of_a_name { Self::Own(text) } else { Self::All(text) }
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Self {
+        Self::All(why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_stops_all_and_a_bad_name_its_own_job() {
+        let of = |kind: io::ErrorKind, varies| Refusal::of("cannot make `x`", &kind.into(), varies);
+        assert!(matches!(of(io::ErrorKind::NotADirectory, true), Refusal::Own(_)));
+        assert!(matches!(of(io::ErrorKind::NotADirectory, false), Refusal::All(_)));
+        assert!(matches!(of(io::ErrorKind::StorageFull, true), Refusal::All(_)));
+    }
+}

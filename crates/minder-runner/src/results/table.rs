@@ -1,0 +1,329 @@
+//! `--results NAME.csv`, `.tsv`, `.json`: one table for all jobs, in GNU parallel's columns.
+//!
+//! A row takes the place of the job's output: it is kept, recorded and shown like any output, so
+//! that it is neither lost nor torn. Where it goes is the file, or the standard output.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+use std::sync::Once;
+
+use anyhow::{Context, Result};
+use csv_core::WriteResult;
+use minder::Stream;
+use serde::Serialize;
+use serde_json::ser::{CharEscape, Formatter, Serializer};
+
+use crate::config::RunConfig;
+use crate::config::TableForm;
+use minder_record::event::JobFinished;
+use minder_record::joblog::exit_of;
+
+/// What comes before the columns of the input, as in a joblog, and behind them.
+const BEFORE: [&str; 9] =
+    ["Seq", "Host", "Starttime", "JobRuntime", "Send", "Receive", "Exitval", "Signal", "Command"];
+const BEHIND: [&str; 2] = ["Stdout", "Stderr"];
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct ResultsTable {
+    form: TableForm,
+    names: Vec<OsString>,
+    /// The first line, where one is still to be written: once the first job says how many columns
+    /// there are.
+    header: Once,
+    columns: std::sync::OnceLock<usize>,
+}
+
+/// Something that hands on an output of a job, piece by piece.
+pub(crate) type Output<'a> = &'a dyn Fn(Stream, &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()>;
+
+impl ResultsTable {
+    /// The table of a run, and its file if it has one. A run that goes on goes on with it, behind
+    /// its last whole row.
+    pub(crate) fn open(plan: &RunConfig) -> Result<Option<(Self, Option<File>)>> {
+        let Some((form, path, names)) = plan.files.table() else { return Ok(None) };
+        let goes_on = plan.record.mode.is_some();
+        let (mut file, mut headed) = (None, goes_on);
+        if let Some(path) = path {
+            let (opened, len) = open(path, goes_on, form)
+                .with_context(|| format!("cannot write results in `{}`", path.display()))?;
+            (file, headed) = (Some(opened), len > 0);
+        }
+        let header = Once::new();
+        if headed || form == TableForm::Json {
+            header.call_once(|| ());
+        }
+        let table = Self { form, names: names.to_vec(), header, columns: std::sync::OnceLock::new() };
+        Ok(Some((table, file)))
+    }
+
+    /// Writes the first line before the first row.
+    pub(crate) fn begin(&self, columns: usize, write: impl FnOnce(&[u8])) {
+        let columns = *self.columns.get_or_init(|| columns.max(self.names.len()));
+        let TableForm::Separated(between) = self.form else { return };
+        self.header.call_once(|| {
+            let mut line = Vec::new();
+            let name = |place: usize| match self.names.get(place) {
+                Some(name) => name.as_encoded_bytes().to_vec(),
+                None => format!("V{}", place + 1).into_bytes(),
+            };
+            let names = (0..columns).map(name);
+            let all = BEFORE.iter().map(|name| name.as_bytes().to_vec()).chain(names);
+            for field in all.chain(BEHIND.iter().map(|name| name.as_bytes().to_vec())) {
+                quote(&field, between, &mut line);
+                line.push(between);
+            }
+            line.pop();
+            line.push(b'\n');
+            write(&line);
+        });
+    }
+
+    /// Writes the row of a job.
+    ///
+    /// # Errors
+    /// Those of reading the outputs and of writing.
+    pub(crate) fn row(
+        &self,
+        ended: &JobFinished,
+        command: &str,
+        columns: &[OsString],
+        output: Output<'_>,
+        to: &mut dyn Write,
+    ) -> io::Result<()> {
+        match self.form {
+            TableForm::Separated(between) => self.separated(between, ended, command, columns, output, to),
+            TableForm::Json => json(ended, command, columns, output, to),
+        }
+    }
+
+    fn separated(
+        &self,
+        between: u8,
+        ended: &JobFinished,
+        command: &str,
+        columns: &[OsString],
+        output: Output<'_>,
+        to: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut row = Vec::new();
+        for fact in facts(ended) {
+            row.extend_from_slice(fact.as_bytes());
+            row.push(between);
+        }
+        quote(command.as_bytes(), between, &mut row);
+        // Every row has as many as the first line.
+        let most = self.columns.get().copied().unwrap_or_default().max(columns.len());
+        for place in 0..most {
+            row.push(between);
+            quote(columns.get(place).map_or(&b""[..], |column| column.as_encoded_bytes()), between, &mut row);
+        }
+        to.write_all(&row)?;
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            to.write_all(&[between])?;
+            let mut quotes = false;
+            output(stream, &mut |bytes| {
+                quotes |= needs_quotes(bytes, between);
+                Ok(())
+            })?;
+            if !quotes {
+                output(stream, &mut |bytes| to.write_all(bytes))?;
+                continue;
+            }
+            to.write_all(b"\"")?;
+            let mut part = Vec::new();
+            output(stream, &mut |bytes| {
+                part.clear();
+                double(bytes, &mut part);
+                to.write_all(&part)
+            })?;
+            to.write_all(b"\"")?;
+        }
+        to.write_all(b"\n")
+    }
+}
+
+/// What a row begins with: all before the command. `:` is GNU's name for this machine.
+fn facts(ended: &JobFinished) -> [String; 8] {
+    let JobFinished { job, at, wall, sent, out, .. } = ended;
+    [
+        job.to_string(),
+        ":".to_owned(),
+        format!("{at:.3}"),
+        format!("{wall:.3}"),
+        sent.to_string(),
+        out.to_string(),
+        exit_of(ended).to_string(),
+        ended.signal.unwrap_or(0).to_string(),
+    ]
+}
+
+/// Whether a field has to be in quotes. Blanks need none, but GNU parallel's readers see them so.
+fn needs_quotes(field: &[u8], between: u8) -> bool {
+    let is_odd = |byte: &u8| *byte == between || matches!(byte, b'"' | 0 | b' ' | b'\t'..=b'\r');
+    field.iter().any(is_odd)
+}
+
+fn quote(field: &[u8], between: u8, out: &mut Vec<u8>) {
+    match needs_quotes(field, between) {
+        false => out.extend_from_slice(field),
+        true => {
+            out.push(b'"');
+            double(field, out);
+            out.push(b'"');
+        }
+    }
+}
+
+/// Appends a field, each quote of it twice.
+fn double(mut field: &[u8], out: &mut Vec<u8>) {
+    let mut part = [0; 4 << 10];
+    loop {
+        let (result, read, written) = csv_core::quote(field, &mut part, b'"', b'"', true);
+        out.extend_from_slice(&part[..written]);
+        field = &field[read..];
+        if let WriteResult::InputEmpty = result {
+            return;
+        }
+    }
+}
+
+fn json(
+    ended: &JobFinished,
+    command: &str,
+    columns: &[OsString],
+    output: Output<'_>,
+    to: &mut dyn Write,
+) -> io::Result<()> {
+    let [job, host, at, wall, sent, received, exit, signal] = facts(ended);
+    write!(
+        to,
+        "{{ \"Seq\": {job}, \"Host\": \"{host}\", \"Starttime\": {at}, \"JobRuntime\": {wall}, \"Send\": {sent}, \
+         \"Receive\": {received}, \"Exitval\": {exit}, \"Signal\": {signal}, \"Command\": \""
+    )?;
+    let mut text = JsonStringWriter::default();
+    text.push(command.as_bytes(), to)?;
+    to.write_all(b"\", \"V\": [ ")?;
+    for (place, column) in columns.iter().enumerate() {
+        to.write_all(if place == 0 { b"\"" } else { b",\"" })?;
+        text.push(column.as_encoded_bytes(), to)?;
+        text.end(to)?;
+        to.write_all(b"\"")?;
+    }
+    to.write_all(b" ]")?;
+    for (stream, name) in [(Stream::Stdout, "Stdout"), (Stream::Stderr, "Stderr")] {
+        write!(to, ", \"{name}\": \"")?;
+        output(stream, &mut |bytes| text.push(bytes, to))?;
+        text.end(to)?;
+        to.write_all(b"\"")?;
+    }
+    to.write_all(b" }\n")
+}
+
+/// A string of JSON that comes in pieces. What is not UTF-8 becomes U+FFFD.
+#[derive(Debug, Default)]
+struct JsonStringWriter {
+    /// The beginning of a character.
+    begun: Vec<u8>,
+}
+
+impl JsonStringWriter {
+    fn push(&mut self, bytes: &[u8], to: &mut dyn Write) -> io::Result<()> {
+        let mut all = std::mem::take(&mut self.begun);
+        all.extend_from_slice(bytes);
+        let mut chunks = all.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            escaped(chunk.valid(), to)?;
+            let broken = chunk.invalid();
+            // At the end it may go on in the next piece.
+            if chunks.peek().is_none()
+                && std::str::from_utf8(broken).is_err_and(|it| it.error_len().is_none())
+            {
+                self.begun = broken.to_vec();
+            } else if !broken.is_empty() {
+                escaped("\u{fffd}", to)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, to: &mut dyn Write) -> io::Result<()> {
+        match std::mem::take(&mut self.begun).is_empty() {
+            true => Ok(()),
+            false => escaped("\u{fffd}", to),
+        }
+    }
+}
+
+fn escaped(text: &str, to: &mut dyn Write) -> io::Result<()> {
+    text.serialize(&mut Serializer::with_formatter(to, BareJsonString)).map_err(io::Error::from)
+}
+
+/// What stands within the quotes of a string; control characters by their numbers, as GNU parallel
+/// has them.
+struct BareJsonString;
+
+impl Formatter for BareJsonString {
+    fn begin_string<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end_string<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write_char_escape<W: ?Sized + Write>(&mut self, to: &mut W, escape: CharEscape) -> io::Result<()> {
+        let number = match escape {
+            CharEscape::Quote => return to.write_all(b"\\\""),
+            CharEscape::ReverseSolidus => return to.write_all(b"\\\\"),
+            CharEscape::Solidus => b'/',
+            CharEscape::Backspace => 8,
+            CharEscape::FormFeed => 12,
+            CharEscape::LineFeed => b'\n',
+            CharEscape::CarriageReturn => b'\r',
+            CharEscape::Tab => b'\t',
+            CharEscape::AsciiControl(number) => number,
+        };
+        write!(to, "\\u{number:04x}")
+    }
+}
+
+/// Opens the file of a table, emptied or behind its last whole row; says how long it is.
+fn open(path: &Path, goes_on: bool, form: TableForm) -> io::Result<(File, u64)> {
+    let mut options = OpenOptions::new();
+    let is_file = std::fs::metadata(path).map_or(true, |about| about.is_file());
+    if !goes_on || !is_file {
+        return Ok((options.write(true).create(true).truncate(is_file).open(path)?, 0));
+    }
+    let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
+    let len = whole_rows(BufReader::new(&file), form)?;
+    file.set_len(len)?;
+    io::Seek::seek(&mut file, io::SeekFrom::Start(len))?;
+    Ok((file, len))
+}
+
+/// How many bytes of a table are whole rows.
+fn whole_rows(mut from: impl BufRead, form: TableForm) -> io::Result<u64> {
+    let (mut at, mut whole, mut within) = (0, 0, false);
+    loop {
+        let bytes = from.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(whole);
+        }
+        for byte in bytes {
+            at += 1;
+            match byte {
+                b'"' if form != TableForm::Json => within = !within,
+                b'\n' if !within => whole = at,
+                _ => (),
+            }
+        }
+        let len = bytes.len();
+        from.consume(len);
+    }
+}
+
+#[cfg(test)]
+mod tests;

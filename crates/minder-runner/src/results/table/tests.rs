@@ -1,0 +1,75 @@
+//! What a table says of a job.
+
+use crate::results::table::*;
+
+fn table(form: TableForm, names: &[&str]) -> ResultsTable {
+    let names = names.iter().map(OsString::from).collect();
+    ResultsTable { form, names, header: Once::new(), columns: std::sync::OnceLock::new() }
+}
+
+/// The table of one job with these arguments and outputs, which come in pieces of `step` bytes.
+fn written(table: &ResultsTable, args: &[&str], outputs: [&[u8]; 2], step: usize) -> Vec<u8> {
+    let ended = JobFinished { job: 7, at: 1.5, wall: 0.25, exit: Some(3), out: 9, ..JobFinished::default() };
+    let columns: Vec<OsString> = args.iter().map(OsString::from).collect();
+    let output = |stream: Stream, take: &mut dyn FnMut(&[u8]) -> io::Result<()>| {
+        outputs[stream as usize].chunks(step).try_for_each(take)
+    };
+    let mut out = Vec::new();
+    table.begin(columns.len(), |line| out.extend_from_slice(line));
+    table.row(&ended, "echo a", &columns, &output, &mut out).expect("memory");
+    out
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).expect("text")
+}
+
+#[test]
+fn rows_have_the_columns_of_gnu_parallel() {
+    let comma = TableForm::Separated(b',');
+    let head = "Seq,Host,Starttime,JobRuntime,Send,Receive,Exitval,Signal,Command,";
+    for step in 1..6 {
+        let row = text(written(&table(comma, &[]), &["x", "y z"], [b"a\"b\n,c\n", b""], step));
+        let wanted = format!(
+            "{head}V1,V2,Stdout,Stderr\n7,:,1.500,0.250,0,9,3,0,\"echo a\",x,\"y z\",\"a\"\"b\n,c\n\",\n"
+        );
+        assert_eq!(row, wanted);
+    }
+    let row = text(written(&table(comma, &["z z", "y,\"x"]), &["1"], [b";'\x01", b"e"], 9));
+    let wanted =
+        format!("{head}\"z z\",\"y,\"\"x\",Stdout,Stderr\n7,:,1.500,0.250,0,9,3,0,\"echo a\",1,,;'\u{1},e\n");
+    assert_eq!(row, wanted);
+    let row = text(written(&table(TableForm::Separated(b'\t'), &[]), &[], [b"a,b", b"\t"], 9));
+    let wanted = "\tCommand\tStdout\tStderr\n7\t:\t1.500\t0.250\t0\t9\t3\t0\t\"echo a\"\ta,b\t\"\t\"\n";
+    assert!(row.ends_with(wanted), "{row}");
+}
+
+#[test]
+fn rows_of_json_are_json() {
+    for step in 1..9 {
+        let out = "a\"b\tc\n\\ä€𝄞\u{7f}".as_bytes();
+        let row = text(written(&table(TableForm::Json, &[]), &["x", "ä"], [out, b"\xff\xc3"], step));
+        let wanted = "{ \"Seq\": 7, \"Host\": \":\", \"Starttime\": 1.500, \"JobRuntime\": 0.250, \"Send\": 0, \
+                      \"Receive\": 9, \"Exitval\": 3, \"Signal\": 0, \"Command\": \"echo a\", \"V\": [ \"x\",\"ä\" ], \
+                      \"Stdout\": \"a\\\"b\\u0009c\\u000a\\\\ä€𝄞\u{7f}\", \"Stderr\": \"\u{fffd}\u{fffd}\" }\n";
+        assert_eq!(row, wanted, "{step}");
+        assert!(serde_json::from_str::<serde_json::Value>(&row).is_ok());
+    }
+}
+
+#[test]
+fn a_torn_row_is_found() {
+    let comma = TableForm::Separated(b',');
+    let whole = |text: &str, form| whole_rows(text.as_bytes(), form).expect("memory");
+    for (text, rows) in [
+        ("", 0),
+        ("a,b\n", 4),
+        ("a,b\nc", 4),
+        ("a\n\"b\n", 2),
+        ("a\n\"b\n\"\"\n\",c\nd", 12),
+        ("a\n\"\"\"\n", 2),
+    ] {
+        assert_eq!(whole(text, comma), rows, "{text:?}");
+    }
+    assert_eq!(whole("{\"a\": \"\\\"\"}\n{\"b", TableForm::Json), 12);
+}

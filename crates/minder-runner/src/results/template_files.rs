@@ -1,0 +1,88 @@
+//! `--template FILE=NAME`: copies of files with the values of a job in them.
+
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use minder_os::files::create_private_file;
+
+use super::files::is_no_stream;
+use super::files::text;
+use crate::config::OutputFiles;
+use crate::config::absolute_path;
+use crate::results::Refusal;
+use minder_template::Job;
+
+/// What was made for a job and goes with it.
+#[derive(Debug, Default)]
+pub(crate) struct TemplateFiles {
+    files: Vec<PathBuf>,
+    folder: Option<PathBuf>,
+}
+
+impl TemplateFiles {
+    /// Makes the copies of a job.
+    pub(crate) fn create(beside: &OutputFiles, job: &Job<'_>) -> Result<Self, Refusal> {
+        let mut made = Self::default();
+        for copy in &beside.copies {
+            let name = PathBuf::from(text(&copy.name, job)?);
+            let content = text(&copy.content, job)?;
+            let refusal = |error: &io::Error| {
+                Refusal::of(
+                    &format!("cannot write `{}`", name.display()),
+                    error,
+                    copy.name.has_placeholders(),
+                )
+            };
+            if absolute_path(&name).is_ok_and(|place| copy.originals.contains(&place)) {
+                let why = "it is the template (give its copies another name)";
+                return Err(refusal(&io::Error::new(io::ErrorKind::InvalidInput, why)));
+            }
+            // What was there before the job is the user's.
+            let replaces = fs::symlink_metadata(&name).is_ok();
+            put(&name, content.as_encoded_bytes(), &copy.permissions, &beside.token)
+                .map_err(|error| refusal(&error))?;
+            if beside.cleanup && !replaces {
+                made.files.push(name);
+            }
+        }
+        Ok(made)
+    }
+
+    /// This folder goes with the job, too.
+    pub(crate) fn own(&mut self, folder: PathBuf) {
+        self.folder = Some(folder);
+    }
+}
+
+impl Drop for TemplateFiles {
+    fn drop(&mut self) {
+        // What cannot be removed was moved away or is another's.
+        self.files.iter().for_each(|file| _ = fs::remove_file(file));
+        let _ = self.folder.as_ref().map(fs::remove_dir_all);
+    }
+}
+
+/// Writes a file at once: whoever opens it finds all of it. A file or a link in its place is
+/// replaced; a device is not, which whoever may write beside it would take from the whole machine.
+fn put(name: &Path, content: &[u8], permissions: &Permissions, token: &str) -> io::Result<()> {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    is_no_stream(name)?;
+    if name.file_name().is_none() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is no name of a file"));
+    }
+    if fs::symlink_metadata(name).is_ok_and(|it| !it.is_file() && !it.is_symlink()) {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is no regular file"));
+    }
+    let part = name.with_file_name(format!(".minder-{token}-{}", MADE.fetch_add(1, Ordering::Relaxed)));
+    let mut file = create_private_file(&part)?;
+    let written = file
+        .write_all(content)
+        .and_then(|()| fs::set_permissions(&part, permissions.clone()))
+        .and_then(|()| fs::rename(&part, name));
+    if written.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    written
+}

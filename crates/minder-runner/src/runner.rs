@@ -1,0 +1,341 @@
+//! Puts the parts of a run together, runs it to its end, and takes it apart again.
+//!
+//! Three kinds of threads, four at most: the main thread handles signals and offers snapshots; one
+//! or two equal worker threads start, watch and finish the jobs; one thread reads the input where a
+//! read may block.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use minder::jobs::{JobPool, SchedulerConfig};
+use minder::{Backlog, ChildSet, ChildSetConfig, Descriptors, ProcessGuard, Signal};
+use minder_os::stdio::{StdStream, std_was_closed};
+
+use crate::admission::jobserver::{self, JobserverLookup};
+use crate::admission::setup;
+use crate::config::{Control, OrderConfig, OutputView, RunConfig};
+use crate::confirm::{Confirm, ConfirmPrompt};
+use crate::context::{JobEnvironment, PanicGuard, RunContext, RunStatus};
+use crate::input::ArgumentReader;
+use crate::job_source::job_source;
+use crate::job_table::JobTable;
+use crate::main_loop::MainLoop;
+use crate::observer::Observer;
+use crate::outcome;
+use crate::output::batch::OutputBatch;
+use crate::output::commit::Committer;
+use crate::output::sequencer::{OutputSequencer, ShowOrder};
+use crate::output::stdio::{StdStreams, StdioWriter};
+use crate::queue::JobQueue;
+use crate::recorder::RunRecorder;
+use crate::report::{RunReport, RunStats};
+use crate::results::table::ResultsTable;
+use crate::text::os_error_text;
+use crate::worker::RunWorker;
+use crate::worker::held::HELD_FILES_MAX;
+
+/// The most worker threads. A second one gains the most on two processors; a third gains nothing
+/// there.
+const WORKERS_MAX: usize = 2;
+/// The most bytes of output in memory of one job that waits for its end: enough for most jobs, and
+/// little to write twice.
+const JOB_BYTES_MAX: usize = 256 << 10;
+/// As long as less output than this waits in files, all jobs are read. Above it, those whose output
+/// is written first are: the others would only fill the disk.
+const BACKLOG_EVEN_MAX: u64 = 16 << 20;
+/// Descriptors that are not the jobs': streams, backends, guards, files of the program, and of
+/// finished jobs that are held back.
+const DESCRIPTORS_OWN: u64 = 40 + (WORKERS_MAX * HELD_FILES_MAX) as u64;
+/// Descriptors of one job: two outputs, the process, and two files for output that does not fit into
+/// memory.
+const DESCRIPTORS_JOB: u64 = 5;
+/// A job that ends sooner is read at its end.
+const READ_DELAY: Duration = Duration::from_millis(2);
+/// How much the delays before retries differ, so that jobs that failed together do not run again
+/// together.
+const RETRY_JITTER: f64 = 0.5;
+/// How often the worker threads look for stopped jobs, if there is a terminal to stop for.
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(250);
+
+/// What was open when this process started, and is there for the jobs.
+#[derive(Debug)]
+pub struct Inherited {
+    descriptors: Descriptors,
+    jobserver: JobserverLookup,
+}
+
+impl Inherited {
+    /// Lists the descriptors, and looks for the jobserver of a surrounding make. Call it before
+    /// anything else is opened: some descriptors are known by their numbers only.
+    pub fn find() -> Self {
+        Self { descriptors: Descriptors::inherited(), jobserver: jobserver::find() }
+    }
+
+    /// Makes a guard also watch over the tokens of the jobserver.
+    pub fn guarded(&self, options: minder::GuardOptions) -> minder::GuardOptions {
+        match &self.jobserver {
+            Ok(Some(server)) => server.guarded_by(options),
+            _ => options,
+        }
+    }
+}
+
+/// Everything that [`run`] needs.
+#[derive(Debug)]
+pub struct RunRequest {
+    /// What to run.
+    pub config: RunConfig,
+    /// The arguments.
+    pub arguments: ArgumentReader,
+    /// What jobs inherit.
+    pub inherited: Inherited,
+    /// Receives what the engine reports.
+    pub observer: Arc<dyn Observer>,
+    /// Asked before each job, if [`Control::interactive`] is set.
+    pub confirm: Option<Box<dyn Confirm>>,
+}
+
+/// Runs all jobs to their end. `guard` was installed before any thread was started.
+///
+/// The caller ends the process as [`RunReport::end`] says.
+///
+/// # Errors
+/// The run could not begin: its record, input or standard streams cannot be opened, or a limit of
+/// the operating system leaves no room for one job.
+pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
+    let started_at = Instant::now();
+    let RunRequest { config, arguments, inherited, observer, confirm } = request;
+    let Inherited { descriptors, jobserver } = inherited;
+    let mut environment = JobEnvironment::default();
+    if config.control.close_fds {
+        descriptors.close_on_exec();
+    } else {
+        environment.descriptors = descriptors;
+    }
+    environment.variables = jobserver::job_environment(&jobserver, &environment.descriptors);
+    let Slots { slots, max_slots } = Slots::new(&config, &environment, &arguments, guard)?;
+    let pool = Arc::new(JobPool::new(scheduler_config(&config.control, slots), config.grace));
+    let (recorder, resumed) = RunRecorder::open(&config, arguments.total(), &*observer)?;
+    let confirm = confirm.map(|confirm| ConfirmPrompt::new(&config.template, confirm));
+    let source = job_source(&config, arguments, slots, Some(&recorder), &*observer)?;
+    let queue = JobQueue::open(source, Arc::clone(&resumed.filter), config.total, confirm);
+    let jobs = queue.total().map_or(WORKERS_MAX, |total| total.max(1) as usize);
+    let workers = WORKERS_MAX.min(slots).min(jobs);
+    let backlog = Backlog::new(BACKLOG_EVEN_MAX);
+    let mut sets = (0..workers)
+        .map(|index| ChildSet::new(set_config(&config, workers, &recorder, index, &backlog)))
+        .collect::<minder::Result<Vec<_>>>()?;
+    let (stdio, streams, table) = open_stdio(&config, &observer)?;
+    let order = if config.view == OutputView::Ordered { ShowOrder::Input } else { ShowOrder::Ended };
+    let sequencer = OutputSequencer::new((stdio, streams), order, resumed.filter, resumed.unshown);
+    // In another order than that of the input, the job that all wait for may be the last to start.
+    let sequencer = if config.order == OrderConfig::Given { sequencer } else { sequencer.unbounded() };
+    let main_loop = MainLoop::new(workers)?;
+    // No job starts before the guardians are ready.
+    guard.wait_ready()?;
+    queue.read_on(&pool)?;
+    if observer.wants_total() {
+        queue.count_on();
+    }
+    pool.set_total(queue.total());
+    let keeps_table = observer.wants_snapshots() || setup::needs_job_table(&config.control);
+    let job_table = Arc::new(JobTable::new(keeps_table));
+    let admission = setup::admission(&config, &environment, jobserver, &pool, &job_table, &observer)?;
+    let context = RunContext {
+        config: &config,
+        environment: &environment,
+        observer: &observer,
+        slots,
+        max_slots,
+        pool: &pool,
+        sequencer: &sequencer,
+        queue: &queue,
+        recorder: &recorder,
+        committer: Committer::new(&sequencer, &recorder, &observer),
+        job_table: &job_table,
+        admission,
+        table,
+        earlier_output: std::sync::Once::new(),
+        status: RunStatus::default(),
+    };
+    let (stats, signal) = run_threads(&context, &main_loop, &mut sets, guard, started_at);
+    write_rest(&context);
+    let report = outcome::report(&context, stats, signal, guard, started_at.elapsed());
+    observer.finished(&report);
+    let all_shown =
+        sequencer.is_done() && !context.status.has_failed() && outcome::keeps_promises(&report.end);
+    recorder.close(outcome::attempt_finished(&context, &report), all_shown, &*observer);
+    Ok(report)
+}
+
+/// Runs the worker threads, and the main loop until they have ended.
+fn run_threads(
+    context: &RunContext<'_>,
+    main_loop: &MainLoop,
+    sets: &mut [ChildSet],
+    guard: &mut ProcessGuard,
+    started_at: Instant,
+) -> (RunStats, Option<Signal>) {
+    thread::scope(|scope| {
+        let mut handles = Vec::new();
+        let mut workers = sets.len();
+        for (index, set) in sets.iter_mut().enumerate().rev() {
+            let work = move || {
+                main_loop.run_worker(|| run_worker(context, set, index, workers), || write_rest(context))
+            };
+            match thread::Builder::new().spawn_scoped(scope, work) {
+                Ok(handle) => handles.push(handle),
+                // One worker does all of the work as well.
+                Err(error) => {
+                    workers = workers.saturating_sub(1).max(1);
+                    main_loop.drop_worker();
+                    if index == 0 && (handles.is_empty() || context.config.slots.may_change()) {
+                        let why = os_error_text(&error);
+                        context
+                            .fail(format!("cannot start a thread: {why} (`minder doctor` shows the limits)"));
+                    }
+                }
+            }
+        }
+        let signal = main_loop.run(guard, context, started_at);
+        let mut stats = RunStats::default();
+        for handle in handles {
+            match handle.join() {
+                Ok(part) => stats.merge(part),
+                Err(_) => context.fail("a part of minder panicked; this is a defect of minder".to_owned()),
+            }
+        }
+        (stats, signal)
+    })
+}
+
+/// Runs one of `workers` worker threads to its end.
+fn run_worker(context: &RunContext<'_>, set: &mut ChildSet, index: usize, workers: usize) -> RunStats {
+    context.earlier_output.call_once(|| {
+        if let Err(error) = context.committer.write_waiting(false, context.slots) {
+            context.fail(error);
+        }
+    });
+    let recorder = context.recorder;
+    let mut store = recorder.store(index);
+    // Before the first job, so that no job runs in vain.
+    if recorder.is_kept()
+        && let Err(error) = store.append(&[], recorder.syncs())
+    {
+        context.fail(context.committer.cannot_keep(&error));
+    }
+    let batch = OutputBatch::new(store, recorder.syncs());
+    let mut worker = RunWorker::new(context, batch, index, workers);
+    let _panic_guard = PanicGuard(context);
+    // The worker was told of its error.
+    let _ = context.pool.run_worker(set, index, workers, &mut worker);
+    worker.finish()
+}
+
+/// Writes output that waits when no job runs any more, even out of order: the jobs before it were cut
+/// off.
+fn write_rest(context: &RunContext<'_>) {
+    if context.status.has_failed() || context.sequencer.stdio.is_broken() {
+        return;
+    }
+    if let Err(error) = context.committer.write_waiting(true, context.slots) {
+        context.fail(error);
+    }
+}
+
+/// How many jobs run at once.
+struct Slots {
+    slots: usize,
+    /// The most that there are descriptors for.
+    max_slots: usize,
+}
+
+impl Slots {
+    fn new(
+        config: &RunConfig,
+        environment: &JobEnvironment,
+        arguments: &ArgumentReader,
+        guard: &ProcessGuard,
+    ) -> Result<Self> {
+        let (_, descriptors) = guard.raise_fd_limit()?;
+        // Those for the jobs stay open here for the whole run.
+        let own = DESCRIPTORS_OWN + environment.descriptors.numbers().len() as u64;
+        let max_slots = descriptors.saturating_sub(own) / descriptors_per_job(config);
+        let max_slots = usize::try_from(max_slots).unwrap_or(usize::MAX);
+        let slots = config.slots.now()?.unwrap_or(max_slots).min(max_slots).max(1);
+        match (&config.pipe, arguments.total()) {
+            // All of these jobs read all of the input, side by side.
+            (Some(pipe), Some(jobs)) if pipe.is_tee() => match usize::try_from(jobs) {
+                Ok(jobs) if jobs <= max_slots => Ok(Self { slots: slots.max(jobs), max_slots }),
+                _ => bail!(
+                    "--tee runs {jobs} jobs at once, and there are descriptors for {max_slots} (`minder \
+                     doctor` shows the limits)"
+                ),
+            },
+            _ => Ok(Self { slots, max_slots }),
+        }
+    }
+}
+
+/// Returns how many descriptors a job may need at once. Files are made for it only when it has
+/// already written: too late to find that no descriptor is free.
+fn descriptors_per_job(config: &RunConfig) -> u64 {
+    match config.view {
+        OutputView::Straight => 1,
+        _ => DESCRIPTORS_JOB + 2 * u64::from(config.files.has_job_files()),
+    }
+}
+
+/// Opens the standard streams, or a table in place of the first.
+fn open_stdio(
+    config: &RunConfig,
+    observer: &Arc<dyn Observer>,
+) -> Result<(StdioWriter, StdStreams, Option<ResultsTable>)> {
+    let (table, instead) = ResultsTable::open(config)?.unzip();
+    let instead = instead.flatten().zip(config.files.table_name());
+    if config.view == OutputView::Straight && std_was_closed(StdStream::Output) {
+        bail!("cannot hand standard output to the jobs: it is closed");
+    }
+    let (stdio, streams) =
+        StdioWriter::open(Arc::clone(observer), instead).context("cannot use the standard streams")?;
+    Ok((stdio, streams, table))
+}
+
+fn scheduler_config(control: &Control, slots: usize) -> SchedulerConfig {
+    let mut config = SchedulerConfig::default();
+    config.max_running = slots;
+    config.delay = control.delay;
+    config.halt = control.halt;
+    config.retry.max_attempts = control.attempts;
+    config.retry.backoff = control.retry_delay;
+    config.retry.jitter = RETRY_JITTER;
+    config.seed = u64::from(std::process::id());
+    config
+}
+
+fn set_config(
+    config: &RunConfig,
+    workers: usize,
+    recorder: &RunRecorder,
+    index: usize,
+    backlog: &Arc<Backlog>,
+) -> ChildSetConfig {
+    let mut set = ChildSetConfig::default();
+    set.max_children = usize::MAX;
+    // Incomplete lines have the other half.
+    let share = if config.view == OutputView::Lines { 2 } else { 1 };
+    set.max_buffered_bytes = config.buffer / workers / share;
+    set.max_child_bytes = JOB_BYTES_MAX.min(set.max_buffered_bytes);
+    set.spill_dir = Some(recorder.folder().to_owned());
+    set.spill_prefix = recorder.name("spill", index).map(|name| format!("{name}-"));
+    let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    set.backlog = Some(Arc::clone(backlog));
+    set.min_readers = processors.div_ceil(workers);
+    set.leak_timeout = config.leak_timeout;
+    set.read_delay = READ_DELAY;
+    set.backend = config.backend;
+    set.stop_poll_interval = minder_os::terminal::has_controlling_terminal().then_some(STOP_POLL_INTERVAL);
+    set
+}

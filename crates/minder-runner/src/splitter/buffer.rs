@@ -1,0 +1,161 @@
+//! Memory of input: blocks that are read into once, handed out without a copy, and used again when
+//! the last who holds a piece of one lets go of it.
+
+use std::fmt;
+use std::ops::{Deref, Range};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// How many blocks that nobody needs are kept for the next ones.
+const SPARE_MAX: usize = 4;
+
+/// The account of all blocks: at most so many at once.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    state: Mutex<State>,
+    /// Told when a block came back.
+    room: Condvar,
+    live_max: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    spare: Vec<Vec<u8>>,
+    live: usize,
+    closed: bool,
+}
+
+impl Pool {
+    pub(crate) fn new(live_max: usize) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), room: Condvar::new(), live_max })
+    }
+
+    /// A block of `len` bytes with anything in it, when there is one; `None` when none is wanted
+    /// any more.
+    pub(crate) fn take(self: &Arc<Self>, len: usize) -> Option<Result<Buffer, TooLarge>> {
+        let mut state = self.lock();
+        while state.live >= self.live_max && !state.closed {
+            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.closed {
+            return None;
+        }
+        state.live += 1;
+        let bytes = state.spare.pop().unwrap_or_default();
+        drop(state);
+        let mut buffer = Buffer { bytes, home: Some(Arc::clone(self)) };
+        Some(buffer.grow(len).map(|()| buffer))
+    }
+
+    /// Ends the wait of who takes.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.room.notify_all();
+    }
+
+    /// How many blocks are out.
+    #[cfg(test)]
+    pub(crate) fn live(&self) -> usize {
+        self.lock().live
+    }
+
+    fn give_back(&self, bytes: Vec<u8>) {
+        let mut state = self.lock();
+        state.live -= 1;
+        if state.spare.len() < SPARE_MAX && !state.closed {
+            state.spare.push(bytes);
+        }
+        drop(state);
+        self.room.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// There is not as much memory.
+#[derive(Debug)]
+pub(crate) struct TooLarge;
+
+/// One block. All of it is initialized, whatever was read into it.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    bytes: Vec<u8>,
+    home: Option<Arc<Pool>>,
+}
+
+impl Buffer {
+    /// Room for `len` bytes at least.
+    pub(crate) fn grow(&mut self, len: usize) -> Result<(), TooLarge> {
+        if self.bytes.is_empty() {
+            // Zeroed by the system as it is touched: a large block costs what is read into it.
+            self.bytes.try_reserve_exact(len).map_err(|_| TooLarge)?;
+            self.bytes = vec![0; len];
+        } else if let more @ 1.. = len.saturating_sub(self.bytes.len()) {
+            self.bytes.try_reserve_exact(more).map_err(|_| TooLarge)?;
+            self.bytes.resize(len, 0);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let Some(home) = self.home.take() {
+            home.give_back(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+/// A piece of a block; cheap to clone and to cut.
+#[derive(Clone)]
+pub(crate) struct Bytes {
+    buffer: Arc<Buffer>,
+    range: Range<usize>,
+}
+
+impl Bytes {
+    pub(crate) fn new(buffer: &Arc<Buffer>, range: Range<usize>) -> Self {
+        Self { buffer: Arc::clone(buffer), range }
+    }
+
+    /// The piece from `from` on, `most` bytes at most.
+    pub(crate) fn slice(&self, from: usize, most: usize) -> Self {
+        let start = self.range.end.min(self.range.start.saturating_add(from));
+        let end = self.range.end.min(start.saturating_add(most));
+        Self { buffer: Arc::clone(&self.buffer), range: start..end }
+    }
+}
+
+impl From<Vec<u8>> for Bytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        let range = 0..bytes.len();
+        Self { buffer: Arc::new(Buffer { bytes, home: None }), range }
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.buffer[self.range.clone()]
+    }
+}
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Bytes({})", self.len())
+    }
+}

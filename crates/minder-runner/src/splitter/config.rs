@@ -1,0 +1,156 @@
+//! What the splitter is asked for.
+
+use std::fs::File;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::column::Column;
+use super::header::Header;
+
+/// The size of a block where none is asked for.
+pub const BLOCK: u64 = 1 << 20;
+
+/// The largest record: a block grows until it holds one. GNU parallel takes all the memory there
+/// is.
+pub(crate) const RECORD_MAX: usize = 1 << 30;
+/// The longest header.
+pub(crate) const HEADER_MAX: usize = 16 << 20;
+/// How many blocks wait for a job at most.
+pub(crate) const READY_MAX: usize = 2;
+/// Parts of files, which hold no memory, that wait for a job at most.
+pub(crate) const SPANS_MAX: usize = 256;
+/// Blocks beside those that jobs hold: those that wait, and the one that is read into.
+pub(crate) const BLOCKS_OWN: usize = READY_MAX + 1;
+/// How many blocks there are where all jobs get the same: the slowest job decides when one is used
+/// again.
+pub(crate) const TEE_BLOCKS: usize = 4;
+/// How much is read at once where input is not cut into blocks.
+pub(crate) const READ: usize = 256 << 10;
+/// How much waits for one stream that gets lines of its own. A single line may be longer.
+pub(crate) const STREAM_MAX: usize = 256 << 10;
+/// The longest piece that is given at once.
+pub(crate) const PIECE: usize = 64 << 10;
+
+/// What was asked for, all decided.
+#[derive(Clone, Debug)]
+pub struct SplitterConfig {
+    pub spread: Distribution,
+    pub block: BlockSize,
+    /// Records in a chunk, instead of as many as a block has: `-N` times `-L`.
+    pub records: Option<NonZeroU64>,
+    /// What a record begins and ends with; a line end if neither is said. Escapes are resolved: see
+    /// [`unescape`].
+    pub start: Option<Vec<u8>>,
+    pub end: Option<Vec<u8>>,
+    /// Whether these two are regular expressions.
+    pub regexp: bool,
+    pub remove_separator: bool,
+    /// Whether there is no job for blank bytes alone.
+    pub skip_blank: bool,
+    pub header: Option<Header>,
+    /// Records are lines with the same value in this column.
+    pub group_by: Option<Column>,
+    /// What stands between columns, a regular expression; a tab if not said.
+    pub colsep: Option<String>,
+    /// Whether the first line of the first source belongs to no part, not even to the header.
+    pub skip_first: bool,
+    /// Whether streams that get chunks begin also where there is nothing for them.
+    pub all_streams: bool,
+    /// How long a block is waited for until a job gets what there is of it.
+    pub block_timeout: Option<Duration>,
+}
+
+/// How large a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockSize {
+    Bytes(u64),
+    /// So many parts of a file for each slot: only of files.
+    Shares(NonZeroU64),
+}
+
+/// Who gets what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Distribution {
+    /// A job for each chunk.
+    Blocks,
+    /// Each chunk to a stream that has nothing.
+    RoundRobin,
+    /// All to all streams.
+    Tee,
+    /// Lines with the same value in a column to the same stream.
+    Shard(Column),
+    /// The value in a column is the number of the stream, from 1; modulo their number.
+    Bin(Column),
+}
+
+/// Where input comes from.
+#[derive(Debug)]
+pub enum SplitterSource {
+    /// Anything that can be read; it may be set to be non-blocking.
+    Reader(File),
+    /// Regular files, which are not read to be cut.
+    Files(Vec<PathBuf>),
+}
+
+impl Distribution {
+    /// Returns the flag of a distribution whose jobs all run at once, since each gets its input bit
+    /// by bit.
+    pub fn flag(&self) -> Option<&'static str> {
+        match self {
+            Self::Blocks => None,
+            Self::RoundRobin => Some("--round-robin"),
+            Self::Tee => Some("--tee"),
+            Self::Shard(_) => Some("--shard"),
+            Self::Bin(_) => Some("--bin"),
+        }
+    }
+}
+
+impl Default for SplitterConfig {
+    fn default() -> Self {
+        Self {
+            spread: Distribution::Blocks,
+            block: BlockSize::Bytes(BLOCK),
+            records: None,
+            start: None,
+            end: None,
+            regexp: false,
+            remove_separator: false,
+            skip_blank: false,
+            header: None,
+            group_by: None,
+            colsep: None,
+            skip_first: false,
+            all_streams: false,
+            block_timeout: None,
+        }
+    }
+}
+
+/// Resolves what a separator is written with: `\n`, `\t`, `\r`, `\0`, `\\`, and `\x` with two
+/// digits. All else stays.
+pub fn unescape(text: &[u8]) -> Vec<u8> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text);
+    while let Some(&first) = rest.first() {
+        let (byte, len) = match rest {
+            [b'\\', b'n', ..] => (b'\n', 2),
+            [b'\\', b't', ..] => (b'\t', 2),
+            [b'\\', b'r', ..] => (b'\r', 2),
+            [b'\\', b'0', ..] => (0, 2),
+            [b'\\', b'\\', ..] => (b'\\', 2),
+            [b'\\', b'x', high, low, ..] => match (digit(*high), digit(*low)) {
+                (Some(high), Some(low)) => (high << 4 | low, 4),
+                _ => (first, 1),
+            },
+            _ => (first, 1),
+        };
+        bytes.push(byte);
+        rest = &rest[len..];
+    }
+    bytes
+}
+
+fn digit(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).map(|digit| digit as u8)
+}

@@ -1,0 +1,64 @@
+//! The header: what stands before all records, and is given to each job.
+
+use regex::bytes::Regex;
+
+use crate::splitter::regexp::compile;
+
+/// Which bytes are the header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Header {
+    /// The first lines.
+    Lines(u64),
+    /// What a regular expression matches at the beginning.
+    Pattern(Vec<u8>),
+}
+
+/// A header to be found.
+#[derive(Debug)]
+pub(super) enum HeaderParser {
+    Lines(u64),
+    Pattern(Regex),
+}
+
+/// Where a header ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HeaderMatch {
+    At(usize),
+    /// There is none.
+    Nowhere,
+    /// More has to be read.
+    Later,
+}
+
+impl HeaderParser {
+    pub(super) fn new(header: &Header) -> Result<Self, String> {
+        Ok(match header {
+            Header::Lines(count) => Self::Lines(*count),
+            Header::Pattern(text) => {
+                // Alone first, for the error.
+                compile("--header", text)?;
+                let text = format!(r"\A(?:{})", String::from_utf8_lossy(text));
+                Self::Pattern(compile("--header", text.as_bytes())?)
+            }
+        })
+    }
+
+    /// Looks at the first bytes, which are all if `whole`.
+    pub(super) fn find(&self, bytes: &[u8], whole: bool) -> HeaderMatch {
+        let none = if whole { HeaderMatch::Nowhere } else { HeaderMatch::Later };
+        match self {
+            Self::Lines(0) => HeaderMatch::At(0),
+            Self::Lines(count) => {
+                let last = usize::try_from(*count - 1).unwrap_or(usize::MAX);
+                memchr::memchr_iter(b'\n', bytes).nth(last).map_or(none, |at| HeaderMatch::At(at + 1))
+            }
+            Self::Pattern(regex) => match regex.find(bytes) {
+                // With a line behind it, it will not get longer.
+                Some(found) if whole || memchr::memchr(b'\n', &bytes[found.end()..]).is_some() => {
+                    HeaderMatch::At(found.end())
+                }
+                _ => none,
+            },
+        }
+    }
+}

@@ -1,0 +1,582 @@
+//! Input for the jobs: standard input, or files, given out in parts. A part is never cut within a
+//! record.
+//!
+//! One thread reads and cuts, and stays little ahead of the jobs. A block of input is read into
+//! once; jobs get pieces of it, and it is used again when none is left. What a job has not read
+//! holds its block, so that a retry can have the same bytes.
+//!
+//! There are two ways of giving out. By *parts*: each has a job of its own, and is all there when
+//! the job begins. By *streams*: a fixed number of jobs, each of which gets what falls to it while
+//! it runs.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::vec;
+
+use anyhow::{Context, Result, anyhow, bail};
+use minder::jobs::NextJob;
+
+use crate::splitter::buffer::Pool;
+use crate::splitter::buffer::{Buffer, Bytes};
+use crate::splitter::chunker::ChunkSize;
+use crate::splitter::chunker::Chunker;
+use crate::splitter::column::Column;
+use crate::splitter::column::Key;
+use crate::splitter::config::{
+    BLOCKS_OWN, BlockSize, Distribution, PIECE, READY_MAX, SPANS_MAX, STREAM_MAX, SplitterConfig,
+    SplitterSource, TEE_BLOCKS,
+};
+use crate::splitter::file_range::FileRange;
+use crate::splitter::header::{self, Header};
+use crate::splitter::record_bounds::RecordBounds;
+use crate::splitter::timed_read::FileFeed;
+
+/// Input that is given out.
+pub(crate) struct InputSplitter {
+    pub(super) plan: SplitterConfig,
+    pub(super) slots: usize,
+    pub(super) source: Mutex<Option<SplitterSource>>,
+    pub(super) pool: Arc<Pool>,
+    pub(super) state: Mutex<State>,
+    /// Told when the reader may go on.
+    pub(super) room: Condvar,
+}
+
+type Wake = Arc<dyn Fn() + Send + Sync>;
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) ready: VecDeque<ReadyBlock>,
+    pub(super) streams: Vec<Stream>,
+    /// How many parts were handed out.
+    pub(super) given: usize,
+    /// Nothing more is read.
+    pub(super) ended: bool,
+    /// Nothing more is wanted.
+    pub(super) stopped: bool,
+    /// No more jobs are started.
+    pub(super) closed: bool,
+    /// Whether somebody asked while there was nothing.
+    pub(super) asked: bool,
+    pub(super) error: Option<String>,
+    /// Whether there was an error that kept input from being read to its end.
+    pub(super) failed: bool,
+    pub(super) wake: Option<Wake>,
+}
+
+/// What waits for jobs.
+pub(super) enum ReadyBlock {
+    Held { header: Option<Bytes>, buffer: Arc<Buffer>, chunks: vec::IntoIter<Range<usize>> },
+    Span(FileRange),
+}
+
+/// A job that gets what falls to it.
+#[derive(Default)]
+struct Stream {
+    queue: VecDeque<Bytes>,
+    /// Bytes in `queue`.
+    bytes: usize,
+    started: bool,
+    /// It takes nothing more.
+    over: bool,
+}
+
+/// The input of one job. Whatever it holds is let go when it is dropped.
+pub(crate) struct JobInput {
+    pipe: Arc<InputSplitter>,
+    /// Which one, from 0, in the order of the input; of a stream: which stream.
+    pub(crate) place: usize,
+    content: Content,
+    /// How much was taken.
+    at: u64,
+    given_up: bool,
+    /// Whether its end came too early: the input could not be read.
+    torn: bool,
+}
+
+enum Content {
+    Held { header: Option<Bytes>, chunk: Bytes },
+    Span(FileRange),
+    Stream,
+}
+
+/// What [`InputSplitter::more`] says.
+#[derive(Clone, Debug)]
+pub(crate) enum ReadResult {
+    /// The next bytes, at least one.
+    Bytes(Bytes),
+    /// Nothing now; the reader wakes when there is something.
+    Pending,
+    /// Nothing more.
+    Eof,
+}
+
+impl InputSplitter {
+    /// Checks the plan. `slots` is how many jobs run at once, and how many streams there are: they
+    /// have to run all at once, or a `--tee` would wait for those that do not.
+    pub(crate) fn open(mut plan: SplitterConfig, source: SplitterSource, slots: usize) -> Result<Arc<Self>> {
+        let slots = slots.max(1);
+        check(&plan, &source)?;
+        let names = match &plan.spread {
+            Distribution::Shard(Column::Name(_)) | Distribution::Bin(Column::Name(_)) => true,
+            _ => matches!(plan.group_by, Some(Column::Name(_))),
+        };
+        // A name is one of the first line.
+        if names && plan.header.is_none() {
+            plan.header = Some(Header::Lines(1));
+        }
+        let (streams, blocks) = match plan.spread {
+            Distribution::Blocks => (0, slots.saturating_add(BLOCKS_OWN)),
+            Distribution::RoundRobin => (slots, slots.saturating_add(BLOCKS_OWN)),
+            Distribution::Tee => (slots, TEE_BLOCKS),
+            Distribution::Shard(_) | Distribution::Bin(_) => (slots, 1),
+        };
+        let mut state = State::default();
+        state.streams.resize_with(streams, Stream::default);
+        let pipe = Self {
+            plan,
+            slots,
+            source: Mutex::new(Some(source)),
+            pool: Pool::new(blocks),
+            state: Mutex::new(state),
+            room: Condvar::new(),
+        };
+        // What is wrong with a pattern is said before anything is read.
+        pipe.cutter().and_then(|_| pipe.key()).and_then(|_| pipe.finder()).map_err(|why| anyhow!(why))?;
+        Ok(Arc::new(pipe))
+    }
+
+    /// Reads all of the source, on the thread of the caller, and returns when it was given out or
+    /// nobody wants more. `wake` is called whenever somebody who was told to come later may
+    /// have something to do; from `more`, `give_up` and `close` too, and never with a lock
+    /// held.
+    pub(crate) fn read(&self, wake: impl Fn() + Send + Sync + 'static) {
+        let source = self.source.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.lock().wake = Some(Arc::new(wake));
+        let result = match source {
+            Some(SplitterSource::Reader(file)) => self.take_in(&mut FileFeed::new(file), true),
+            Some(SplitterSource::Files(paths)) => self.take_files(&paths),
+            None => Ok(()),
+        };
+        self.finish(result);
+    }
+
+    pub(super) fn finish(&self, result: Result<(), String>) {
+        let mut state = self.lock();
+        state.ended = true;
+        if let Err(why) = result {
+            state.error.get_or_insert(why);
+            state.failed = true;
+        }
+        state.asked = true;
+        call(state.news(), state);
+    }
+
+    /// The input of the next job. Never blocks, and wakes nobody.
+    ///
+    /// By parts, one for each chunk. Streams that get chunks begin with one each: where there is
+    /// little, there are fewer jobs, unless all of them are asked for. All others are there at
+    /// once, also if they will get nothing.
+    pub(crate) fn next(self: &Arc<Self>) -> NextJob<JobInput> {
+        let mut state = self.lock();
+        if state.closed {
+            return NextJob::Exhausted;
+        }
+        let streams = state.streams.len();
+        if streams > 0 && state.given == streams {
+            return NextJob::Exhausted;
+        }
+        let place = state.given;
+        let content = match self.plan.spread {
+            Distribution::Tee | Distribution::Shard(_) | Distribution::Bin(_) => Content::Stream,
+            Distribution::Blocks | Distribution::RoundRobin => match self.pop(&mut state) {
+                Some(content) => content,
+                None if state.ended && streams > 0 && self.plan.all_streams && !state.failed => {
+                    Content::Stream
+                }
+                None if state.ended || state.stopped => return NextJob::Exhausted,
+                None => {
+                    state.asked = true;
+                    return NextJob::Pending;
+                }
+            },
+        };
+        state.given += 1;
+        let content = if streams > 0 { state.begin(place, content) } else { content };
+        drop(state);
+        NextJob::Ready(JobInput {
+            pipe: Arc::clone(self),
+            place,
+            content,
+            at: 0,
+            given_up: false,
+            torn: false,
+        })
+    }
+
+    /// Whether all jobs read all of the input.
+    pub(crate) fn is_tee(&self) -> bool {
+        self.plan.spread == Distribution::Tee
+    }
+
+    /// The next bytes for the standard input of a job, at most 64 KiB. It waits for nothing but a
+    /// disk.
+    pub(crate) fn more(&self, part: &mut JobInput) -> ReadResult {
+        if part.given_up {
+            return ReadResult::Eof;
+        }
+        let piece = match &part.content {
+            Content::Held { header, chunk } => held(header.as_ref(), chunk, part.at),
+            Content::Span(span) => match span.read(part.at) {
+                Ok(piece) => piece,
+                Err(why) => {
+                    self.lock().error.get_or_insert(why);
+                    part.torn = true;
+                    return ReadResult::Eof;
+                }
+            },
+            Content::Stream => return self.more_of_stream(part),
+        };
+        part.at += piece.len() as u64;
+        if piece.is_empty() { ReadResult::Eof } else { ReadResult::Bytes(piece) }
+    }
+
+    /// The job takes nothing more: it closed its input, or ended. Others go on without it.
+    pub(crate) fn give_up(&self, part: &mut JobInput) {
+        if !std::mem::replace(&mut part.given_up, true) && matches!(part.content, Content::Stream) {
+            let mut state = self.lock();
+            let stream = &mut state.streams[part.place];
+            stream.over = true;
+            let dropped = std::mem::take(&mut stream.queue);
+            self.check_wanted(&mut state);
+            call(state.news(), state);
+            drop(dropped);
+        }
+    }
+
+    /// Begins the part anew, for a job that is run again. Says whether that is possible: what a
+    /// stream had is gone.
+    pub(crate) fn again(&self, part: &mut JobInput) -> bool {
+        let is_whole = !matches!(part.content, Content::Stream);
+        if is_whole {
+            (part.at, part.given_up) = (0, false);
+        }
+        is_whole
+    }
+
+    /// No more jobs are started. What waits goes to the streams that run, or to nobody.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        let mut dropped = Vec::new();
+        for stream in state.streams.iter_mut().filter(|stream| !stream.started) {
+            stream.over = true;
+            dropped.push(std::mem::take(&mut stream.queue));
+        }
+        if state.streams.is_empty() {
+            state.stopped = true;
+        }
+        self.check_wanted(&mut state);
+        call(state.news(), state);
+    }
+
+    /// Notes what kept a job from getting all of its part.
+    pub(crate) fn fail(&self, why: String) {
+        self.lock().error.get_or_insert(why);
+    }
+
+    /// What kept input from being read or given out to its end.
+    pub(crate) fn error(&self) -> Option<String> {
+        self.lock().error.take()
+    }
+
+    fn more_of_stream(&self, part: &mut JobInput) -> ReadResult {
+        let place = part.place;
+        let mut state = self.lock();
+        let all_begun = state.closed || state.given == state.streams.len();
+        let stream = &mut state.streams[place];
+        if stream.over {
+            return ReadResult::Eof;
+        }
+        if let Some(piece) = stream.pop() {
+            if stream.bytes <= STREAM_MAX {
+                self.room.notify_all();
+            }
+            // When the last stream began, nobody was woken for what was left then.
+            let news = (all_begun && !state.ready.is_empty()).then(|| state.news()).flatten();
+            call(news, state);
+            return ReadResult::Bytes(piece);
+        }
+        // A chunk begins a job as long as there are jobs to begin.
+        if all_begun
+            && self.plan.spread == Distribution::RoundRobin
+            && let Some(Content::Held { chunk, .. }) = self.pop(&mut state)
+        {
+            let stream = &mut state.streams[place];
+            stream.push(chunk);
+            return stream.pop().map_or(ReadResult::Eof, ReadResult::Bytes);
+        }
+        if state.ended || state.stopped {
+            part.torn = state.failed;
+            return ReadResult::Eof;
+        }
+        state.asked = true;
+        ReadResult::Pending
+    }
+
+    /// Takes a chunk from those that wait.
+    fn pop(&self, state: &mut State) -> Option<Content> {
+        loop {
+            let (content, is_used) = match state.ready.front_mut()? {
+                ReadyBlock::Span(span) => (Some(Content::Span(span.clone())), true),
+                ReadyBlock::Held { header, buffer, chunks } => {
+                    let chunk = chunks.next().map(|range| Bytes::new(buffer, range));
+                    let content = chunk.map(|chunk| Content::Held { header: header.clone(), chunk });
+                    (content, chunks.as_slice().is_empty())
+                }
+            };
+            if is_used {
+                state.ready.pop_front();
+                self.room.notify_all();
+            }
+            if content.is_some() {
+                return content;
+            }
+        }
+    }
+
+    /// Stops reading for nobody.
+    fn check_wanted(&self, state: &mut State) {
+        if !state.streams.is_empty() && state.streams.iter().all(|stream| stream.over) {
+            state.stopped = true;
+        }
+        if state.stopped {
+            state.ready.clear();
+            self.pool.close();
+        }
+        // A stream that is over makes room.
+        self.room.notify_all();
+    }
+
+    /// Adds what was cut, when there is room; says whether more is wanted.
+    pub(super) fn push(&self, portion: ReadyBlock) -> bool {
+        let most = if matches!(portion, ReadyBlock::Span(_)) { SPANS_MAX } else { READY_MAX };
+        let mut state = self.lock();
+        while state.ready.len() >= most && !state.stopped {
+            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.stopped {
+            return false;
+        }
+        state.ready.push_back(portion);
+        call(state.news(), state);
+        true
+    }
+
+    /// Gives all streams the same; says whether more is wanted.
+    pub(super) fn push_to_all(&self, piece: &Bytes) -> bool {
+        let mut state = self.lock();
+        if !piece.is_empty() {
+            state
+                .streams
+                .iter_mut()
+                .filter(|stream| !stream.over)
+                .for_each(|stream| stream.push(piece.clone()));
+        }
+        let is_wanted = !state.stopped;
+        call(state.news(), state);
+        is_wanted
+    }
+
+    /// Gives one stream its own, when there is room; says whether more is wanted by anybody.
+    pub(super) fn push_to(&self, place: usize, bytes: Vec<u8>) -> bool {
+        let mut state = self.lock();
+        while state.streams[place].bytes > STREAM_MAX && !state.streams[place].over && !state.stopped {
+            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if !state.streams[place].over {
+            state.streams[place].push(Bytes::from(bytes));
+        }
+        let is_wanted = !state.stopped;
+        call(state.news(), state);
+        is_wanted
+    }
+
+    /// How records are found.
+    pub(super) fn cutter(&self) -> Result<Chunker, String> {
+        let plan = &self.plan;
+        let splitter = match &plan.group_by {
+            Some(column) => RecordBounds::Group(Key::new(column.clone(), plan.colsep.as_deref())?),
+            None => {
+                let start = plan.start.as_deref().unwrap_or_default();
+                let default: &[u8] = if plan.start.is_some() { b"" } else { b"\n" };
+                let end = plan.end.as_deref().unwrap_or(default);
+                match plan.regexp {
+                    true => RecordBounds::pattern(end, start)?,
+                    false => RecordBounds::fixed(end, start),
+                }
+            }
+        };
+        let measure = match (plan.records, &plan.spread) {
+            // The same bytes, however they are cut.
+            (_, Distribution::Tee) if !plan.remove_separator => ChunkSize::Reads,
+            (Some(records), _) => ChunkSize::Records(records.get()),
+            (None, _) => ChunkSize::Blocks,
+        };
+        Ok(Chunker::new(splitter, measure))
+    }
+
+    /// How the stream of a line is found.
+    pub(super) fn key(&self) -> Result<Option<Key>, String> {
+        match &self.plan.spread {
+            Distribution::Shard(column) | Distribution::Bin(column) => {
+                Key::new(column.clone(), self.plan.colsep.as_deref()).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    pub(super) fn finder(&self) -> Result<Option<header::HeaderParser>, String> {
+        self.plan.header.as_ref().map(header::HeaderParser::new).transpose()
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Who is to be woken, if anybody waits.
+    pub(super) fn news(&mut self) -> Option<Wake> {
+        if std::mem::take(&mut self.asked) { self.wake.clone() } else { None }
+    }
+
+    /// Starts a stream with what it begins with.
+    pub(super) fn begin(&mut self, place: usize, content: Content) -> Content {
+        let stream = &mut self.streams[place];
+        stream.started = true;
+        if let Content::Held { header, chunk } = content {
+            header.into_iter().chain([chunk]).for_each(|piece| stream.push(piece));
+        }
+        Content::Stream
+    }
+}
+
+impl Stream {
+    pub(super) fn push(&mut self, piece: Bytes) {
+        self.bytes += piece.len();
+        self.queue.push_back(piece);
+    }
+
+    fn pop(&mut self) -> Option<Bytes> {
+        let first = self.queue.front_mut()?;
+        let piece = first.slice(0, PIECE);
+        self.bytes -= piece.len();
+        *first = first.slice(piece.len(), usize::MAX);
+        if first.is_empty() {
+            self.queue.pop_front();
+        }
+        Some(piece)
+    }
+}
+
+impl JobInput {
+    /// A command for a POSIX shell that writes this part of a file. `None` where it is in no file,
+    /// or the file's name is no text.
+    pub(crate) fn as_shell(&self) -> Option<String> {
+        match &self.content {
+            Content::Span(span) => span.as_shell(),
+            Content::Held { .. } | Content::Stream => None,
+        }
+    }
+
+    /// Whether its end came too early, since the input could not be read.
+    pub(crate) fn is_torn(&self) -> bool {
+        self.torn
+    }
+}
+
+impl Drop for JobInput {
+    fn drop(&mut self) {
+        let pipe = Arc::clone(&self.pipe);
+        pipe.give_up(self);
+    }
+}
+
+impl fmt::Debug for JobInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Part").field("place", &self.place).field("at", &self.at).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for InputSplitter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipe").field("plan", &self.plan).finish_non_exhaustive()
+    }
+}
+
+/// Wakes, without the lock.
+fn call(wake: Option<Wake>, state: MutexGuard<'_, State>) {
+    drop(state);
+    if let Some(wake) = wake {
+        wake();
+    }
+}
+
+/// The piece at `at` of a header and what follows it.
+fn held(header: Option<&Bytes>, chunk: &Bytes, at: u64) -> Bytes {
+    let at = usize::try_from(at).unwrap_or(usize::MAX);
+    match header {
+        Some(header) if at < header.len() => header.slice(at, PIECE),
+        header => chunk.slice(at - header.map_or(0, |header| header.len()), PIECE),
+    }
+}
+
+/// Refuses what does not go together.
+fn check(plan: &SplitterConfig, source: &SplitterSource) -> Result<()> {
+    let by_line = match plan.spread {
+        Distribution::Shard(_) => Some("--shard"),
+        Distribution::Bin(_) => Some("--bin"),
+        _ => None,
+    };
+    if let Some(flag) = by_line {
+        let others = [
+            (plan.group_by.is_some(), "--group-by"),
+            (plan.records.is_some(), "-N"),
+            (plan.start.is_some(), "--recstart"),
+            (plan.end.as_ref().is_some_and(|end| end != b"\n"), "--recend"),
+            (plan.remove_separator, "--remove-rec-sep"),
+        ];
+        if let Some((_, other)) = others.iter().find(|(is_set, _)| *is_set) {
+            bail!("`{flag}` goes by lines, and does not go with `{other}`");
+        }
+    }
+    if plan.group_by.is_some() && (plan.start.is_some() || plan.end.is_some()) {
+        bail!("`--group-by` makes records of lines, and does not go with `--recstart` and `--recend`");
+    }
+    match (source, plan.block) {
+        (_, BlockSize::Bytes(0)) => bail!("a block of 0 bytes holds nothing: `--block` has to be larger"),
+        (SplitterSource::Reader(_), BlockSize::Shares(_)) => {
+            bail!("a negative `--block` is a share of a file: it goes with `--pipe-part` only")
+        }
+        _ => {}
+    }
+    if matches!((source, &plan.spread), (SplitterSource::Files(_), Distribution::Blocks)) {
+        if plan.records.is_some() {
+            bail!("`--pipe-part` counts no records: `-N` and `-L` go with `--pipe`");
+        }
+        if plan.remove_separator {
+            bail!("`--pipe-part` gives files as they are: `--remove-rec-sep` goes with `--pipe`");
+        }
+    }
+    let SplitterSource::Files(paths) = source else { return Ok(()) };
+    for path in paths {
+        let found = std::fs::metadata(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+        if !found.is_file() {
+            bail!("`{}` is no regular file: `--pipe` reads any, from standard input", path.display());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,377 @@
+//! The reader: blocks out of a feed, chunks out of blocks; or lines, each to its stream.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::splitter::buffer::Buffer;
+use crate::splitter::buffer::Bytes;
+use crate::splitter::buffer::TooLarge;
+use crate::splitter::chunker::BlockEnd;
+use crate::splitter::chunker::Chunker;
+use crate::splitter::column::Key;
+use crate::splitter::config::BLOCK;
+use crate::splitter::config::BlockSize;
+use crate::splitter::config::Distribution;
+use crate::splitter::config::HEADER_MAX;
+use crate::splitter::config::READ;
+use crate::splitter::config::RECORD_MAX;
+use crate::splitter::header::HeaderMatch;
+use crate::splitter::input_splitter::InputSplitter;
+use crate::splitter::input_splitter::ReadyBlock;
+use crate::splitter::record_bounds::RecordBounds;
+use crate::splitter::timed_read::FileFeed;
+use crate::splitter::timed_read::TimedRead;
+use crate::text::os_error_text;
+
+/// A block while it is read into.
+struct OpenBlock {
+    buffer: Buffer,
+    /// How much of it was read.
+    filled: usize,
+    /// How much of it is to be read.
+    limit: usize,
+    is_last: bool,
+}
+
+/// A block that was given out, and is not written to any more.
+struct SealedBlock {
+    buffer: Arc<Buffer>,
+    filled: usize,
+    is_last: bool,
+}
+
+impl OpenBlock {
+    fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.filled]
+    }
+
+    fn is_full(&self) -> bool {
+        self.filled == self.limit
+    }
+
+    /// Reads once, if there is room; says whether it did before the deadline.
+    fn read(&mut self, feed: &mut impl TimedRead, deadline: Option<Instant>) -> Result<bool, String> {
+        if self.is_last || self.is_full() {
+            return Ok(true);
+        }
+        let room = &mut self.buffer.as_mut()[self.filled..self.limit];
+        match feed.read(room, deadline).map_err(|error| unreadable(&error))? {
+            None => return Ok(false),
+            Some(0) => self.is_last = true,
+            Some(count) => self.filled += count,
+        }
+        Ok(true)
+    }
+
+    /// Lets go of the first bytes.
+    fn pass(&mut self, count: usize, limit: usize) {
+        self.buffer.as_mut().copy_within(count..self.filled, 0);
+        self.filled -= count;
+        // What was read beyond a block for the header's sake is not read again.
+        self.limit = self.filled.max(limit.min(self.buffer.len()));
+    }
+
+    /// Makes room up to `limit`.
+    fn grow(&mut self, limit: usize) -> Result<(), String> {
+        self.buffer.grow(limit).map_err(|TooLarge| no_memory(limit))?;
+        self.limit = limit;
+        Ok(())
+    }
+}
+
+fn unreadable(error: &io::Error) -> String {
+    format!("cannot read the input: {}", os_error_text(error))
+}
+
+fn no_memory(len: usize) -> String {
+    format!("no memory for a block of {len} bytes (`--block` and the length of records decide)")
+}
+
+/// The next size of a block that has no whole record, as GNU parallel has it.
+fn larger(limit: usize, most: usize) -> Option<usize> {
+    let next = (limit.saturating_mul(13).div_ceil(10).saturating_add(1)).min(most);
+    (next > limit).then_some(next)
+}
+
+impl InputSplitter {
+    /// One file after the other.
+    pub(crate) fn take_files(&self, paths: &[PathBuf]) -> Result<(), String> {
+        for (at, path) in paths.iter().enumerate() {
+            if self.plan.spread == Distribution::Blocks {
+                self.take_parts(path, at == 0)?;
+                continue;
+            }
+            let file = File::open(path)
+                .map_err(|error| format!("cannot read `{}`: {}", path.display(), os_error_text(&error)))?;
+            self.take_in(&mut FileFeed::new(file), at == 0)?;
+        }
+        Ok(())
+    }
+
+    /// Reads all of a feed. Who gets something of several has the header of the first only.
+    pub(crate) fn take_in(&self, feed: &mut impl TimedRead, is_first: bool) -> Result<(), String> {
+        let limit = match (self.plan.block, &self.plan.spread) {
+            (_, Distribution::Tee) if !self.plan.remove_separator => READ,
+            (_, Distribution::Shard(_) | Distribution::Bin(_)) => READ,
+            (BlockSize::Bytes(bytes), _) => usize::try_from(bytes).unwrap_or(usize::MAX),
+            // Parts of files are not read here.
+            (BlockSize::Shares(_), _) => BLOCK as usize,
+        };
+        let Some(mut filling) = self.fresh(limit, &[])? else { return Ok(()) };
+        if self.plan.skip_first && is_first {
+            self.skip_line(feed, &mut filling, limit)?;
+        }
+        let header = self.take_header(feed, &mut filling, limit)?.map(Bytes::from);
+        let own = header.as_deref().unwrap_or_default();
+        let (mut cutter, mut key) = (self.cutter()?, self.key()?);
+        if let RecordBounds::Group(key) = cutter.splitter_mut() {
+            key.resolve(own)?;
+        }
+        if let Some(key) = &mut key {
+            key.resolve(own)?;
+        }
+        let header = header.filter(|_| is_first || self.plan.spread == Distribution::RoundRobin);
+        if let Some(key) = key {
+            return self.shard(feed, filling, header, &key);
+        }
+        if let (Distribution::Tee, Some(header)) = (&self.plan.spread, &header)
+            && !self.push_to_all(header)
+        {
+            return Ok(());
+        }
+        self.cut_all(feed, filling, header, &mut cutter)
+    }
+
+    /// A block that begins with `rest`; `None` when no more is wanted.
+    fn fresh(&self, limit: usize, rest: &[u8]) -> Result<Option<OpenBlock>, String> {
+        let limit = limit.max(rest.len());
+        // A block of gigabytes grows with what comes.
+        let first = limit.min(rest.len().max(READ.max(BLOCK as usize)));
+        let Some(buffer) = self.pool.take(first) else { return Ok(None) };
+        let mut buffer = buffer.map_err(|TooLarge| no_memory(first))?;
+        buffer.as_mut()[..rest.len()].copy_from_slice(rest);
+        Ok(Some(OpenBlock { buffer, filled: rest.len(), limit: first, is_last: false }))
+    }
+
+    /// Passes over the first line, however long it is.
+    fn skip_line(
+        &self,
+        feed: &mut impl TimedRead,
+        filling: &mut OpenBlock,
+        limit: usize,
+    ) -> Result<(), String> {
+        loop {
+            let end = memchr::memchr(b'\n', filling.bytes());
+            let passed = end.map_or(filling.filled, |at| at + 1);
+            filling.pass(passed, limit);
+            if end.is_some() || filling.is_last {
+                return Ok(());
+            }
+            filling.read(feed, None)?;
+        }
+    }
+
+    /// Takes the header off the front.
+    fn take_header(
+        &self,
+        feed: &mut impl TimedRead,
+        filling: &mut OpenBlock,
+        limit: usize,
+    ) -> Result<Option<Vec<u8>>, String> {
+        let Some(finder) = self.finder()? else { return Ok(None) };
+        let end = loop {
+            match finder.find(filling.bytes(), filling.is_last) {
+                HeaderMatch::At(end) => break end,
+                HeaderMatch::Nowhere => break 0,
+                HeaderMatch::Later => {}
+            }
+            if filling.is_full() {
+                let Some(next) = larger(filling.limit, HEADER_MAX) else {
+                    return Err(format!(
+                        "the header does not end within {} MiB (`--header`)",
+                        HEADER_MAX >> 20
+                    ));
+                };
+                filling.grow(next)?;
+            }
+            filling.read(feed, None)?;
+        };
+        let header = filling.bytes()[..end].to_vec();
+        filling.pass(end, limit);
+        Ok(Some(header))
+    }
+
+    fn cut_all(
+        &self,
+        feed: &mut impl TimedRead,
+        mut filling: OpenBlock,
+        header: Option<Bytes>,
+        cutter: &mut Chunker,
+    ) -> Result<(), String> {
+        let asked = match (self.plan.block, cutter.is_raw()) {
+            (BlockSize::Bytes(bytes), false) => usize::try_from(bytes).unwrap_or(usize::MAX),
+            _ => filling.limit,
+        };
+        let (mut limit, most) = (asked, asked.max(RECORD_MAX));
+        let mut deadline = self.deadline();
+        loop {
+            let mut in_time = true;
+            if filling.filled < limit {
+                if filling.is_full() {
+                    filling.grow(limit.min(filling.limit.saturating_mul(2)))?;
+                }
+                in_time = filling.read(feed, deadline)?;
+            }
+            // For the header's sake more may have been read than a block.
+            let extent = if filling.filled >= limit || !in_time {
+                BlockEnd::Full
+            } else if filling.is_last {
+                BlockEnd::Last
+            } else if cutter.is_eager() {
+                BlockEnd::Open
+            } else {
+                continue;
+            };
+            if !in_time {
+                deadline = self.deadline();
+            }
+            let (chunks, rest) = cutter.cut(&filling.bytes()[..filling.filled.min(limit)], extent);
+            if chunks.is_empty() && extent != BlockEnd::Last {
+                if filling.filled >= limit {
+                    limit = larger(limit, most).ok_or_else(|| self.too_long(most))?;
+                }
+                continue;
+            }
+            let is_over = extent == BlockEnd::Last;
+            let next = self.hand_out(filling, header.as_ref(), chunks, cutter);
+            let Some(block) = next.filter(|_| !is_over) else { return Ok(()) };
+            match self.fresh(limit, &block.buffer[rest..block.filled])? {
+                Some(next) => filling = OpenBlock { is_last: block.is_last, ..next },
+                None => return Ok(()),
+            }
+            deadline = self.deadline();
+        }
+    }
+
+    /// Gives the chunks of a block out; `None` when no more is wanted.
+    fn hand_out(
+        &self,
+        mut filling: OpenBlock,
+        header: Option<&Bytes>,
+        mut chunks: Vec<Range<usize>>,
+        cutter: &Chunker,
+    ) -> Option<SealedBlock> {
+        if self.plan.remove_separator {
+            for chunk in &mut chunks {
+                let kept = cutter.splitter().remove(&mut filling.buffer.as_mut()[chunk.clone()]);
+                chunk.end = chunk.start + kept;
+            }
+            // No job for nothing, as GNU parallel.
+            chunks.retain(|chunk| !chunk.is_empty());
+        }
+        if self.plan.skip_blank && self.plan.spread == Distribution::Blocks {
+            let bytes = filling.buffer.as_ref();
+            chunks.retain(|chunk| !bytes[chunk.clone()].iter().all(u8::is_ascii_whitespace));
+        }
+        let (filled, is_last) = (filling.filled, filling.is_last);
+        let buffer = Arc::new(filling.buffer);
+        let is_wanted = if self.plan.spread == Distribution::Tee {
+            chunks.into_iter().all(|chunk| self.push_to_all(&Bytes::new(&buffer, chunk)))
+        } else if chunks.is_empty() {
+            true
+        } else {
+            let (header, chunks) = (header.cloned(), chunks.into_iter());
+            self.push(ReadyBlock::Held { header, buffer: Arc::clone(&buffer), chunks })
+        };
+        is_wanted.then_some(SealedBlock { buffer, filled, is_last })
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        // As good as never, if it is beyond what the clock has.
+        self.plan.block_timeout.and_then(|timeout| Instant::now().checked_add(timeout))
+    }
+
+    fn too_long(&self, most: usize) -> String {
+        let what = match (self.plan.group_by.is_some(), self.plan.records.is_some()) {
+            (true, _) => "a group of lines (`--group-by`) is",
+            (_, true) => "the records of a job (`-N`) are",
+            _ => "a record (`--recstart`, `--recend`) is",
+        };
+        format!("{what} longer than {most} bytes")
+    }
+
+    /// Gives each line to its stream.
+    fn shard(
+        &self,
+        feed: &mut impl TimedRead,
+        mut filling: OpenBlock,
+        header: Option<Bytes>,
+        key: &Key,
+    ) -> Result<(), String> {
+        if header.is_some_and(|header| !self.push_to_all(&header)) {
+            return Ok(());
+        }
+        let mut shares = vec![Vec::new(); self.slots];
+        // Up to here no line ends.
+        let mut known = 0;
+        loop {
+            let mut begin = 0;
+            let bytes = filling.bytes();
+            for end in memchr::memchr_iter(b'\n', &bytes[known..]) {
+                let line = &bytes[begin..=known + end];
+                shares[self.stream_of(key.of(line))].extend_from_slice(line);
+                begin += line.len();
+            }
+            if filling.is_last && begin < filling.filled {
+                let line = &bytes[begin..];
+                shares[self.stream_of(key.of(line))].extend_from_slice(line);
+            }
+            for (place, share) in shares.iter_mut().enumerate().filter(|(_, share)| !share.is_empty()) {
+                if !self.push_to(place, std::mem::take(share)) {
+                    return Ok(());
+                }
+            }
+            if filling.is_last {
+                return Ok(());
+            }
+            filling.buffer.as_mut().copy_within(begin..filling.filled, 0);
+            filling.filled -= begin;
+            known = filling.filled;
+            if filling.is_full() {
+                let next = larger(filling.limit, RECORD_MAX).ok_or_else(|| self.too_long(RECORD_MAX))?;
+                filling.grow(next)?;
+            }
+            filling.read(feed, None)?;
+        }
+    }
+
+    /// Which stream a value belongs to.
+    fn stream_of(&self, value: &[u8]) -> usize {
+        match self.plan.spread {
+            Distribution::Bin(_) => {
+                let slots = i64::try_from(self.slots).unwrap_or(i64::MAX);
+                usize::try_from((leading_number(value).saturating_sub(1)).rem_euclid(slots)).unwrap_or(0)
+            }
+            _ => crc32fast::hash(value) as usize % self.slots,
+        }
+    }
+}
+
+/// The number that a value begins with; 0 if with none.
+fn leading_number(value: &[u8]) -> i64 {
+    let value = value.trim_ascii_start();
+    let (is_negative, digits) = match value {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, value),
+    };
+    let number = digits
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .fold(0_i64, |number, byte| number.saturating_mul(10).saturating_add(i64::from(byte - b'0')));
+    if is_negative { -number } else { number }
+}

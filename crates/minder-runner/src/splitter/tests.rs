@@ -1,0 +1,173 @@
+//! What gets into which job. The results of the small cases are those of GNU parallel 20221122, or
+//! it is said why not.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use crate::splitter::timed_read::TimedRead;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+use minder::jobs::NextJob;
+
+use super::config::{BLOCKS_OWN, PIECE, READY_MAX};
+use super::input_splitter::ReadResult;
+use super::*;
+
+mod files;
+mod limits;
+mod parts;
+mod random;
+mod streams;
+#[cfg(unix)]
+mod unix;
+
+/// Input that comes in reads of certain sizes, and lets wait in between where the size is 0.
+pub(crate) struct Script {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) at: usize,
+    /// The most of each read, over and over.
+    pub(crate) sizes: Vec<usize>,
+    pub(crate) turn: usize,
+    waited: bool,
+}
+
+impl Script {
+    pub(crate) fn new(bytes: &[u8], sizes: &[usize]) -> Self {
+        Self { bytes: bytes.to_vec(), at: 0, sizes: sizes.to_vec(), turn: 0, waited: false }
+    }
+}
+
+impl TimedRead for Script {
+    fn read(&mut self, buffer: &mut [u8], deadline: Option<Instant>) -> io::Result<Option<usize>> {
+        let most = self.sizes.get(self.turn % self.sizes.len().max(1)).copied().unwrap_or(usize::MAX);
+        self.turn += 1;
+        if most == 0 && deadline.is_some() && !std::mem::replace(&mut self.waited, true) {
+            return Ok(None);
+        }
+        self.waited = false;
+        let count = buffer.len().min(self.bytes.len() - self.at).min(most.max(1));
+        buffer[..count].copy_from_slice(&self.bytes[self.at..self.at + count]);
+        self.at += count;
+        Ok(Some(count))
+    }
+}
+
+pub(crate) fn plan() -> SplitterConfig {
+    SplitterConfig::default()
+}
+
+pub(crate) fn block(bytes: u64) -> SplitterConfig {
+    SplitterConfig { block: BlockSize::Bytes(bytes), ..plan() }
+}
+
+pub(crate) fn records(count: u64) -> SplitterConfig {
+    SplitterConfig { records: NonZeroU64::new(count), ..plan() }
+}
+
+/// A source that is not read: the script is.
+pub(crate) fn nothing() -> SplitterSource {
+    SplitterSource::Reader(tempfile::tempfile().unwrap())
+}
+
+/// All that is left of a part.
+pub(crate) fn drain(pipe: &InputSplitter, part: &mut JobInput) -> Vec<u8> {
+    let mut all = Vec::new();
+    while let ReadResult::Bytes(piece) = pipe.more(part) {
+        assert!(!piece.is_empty() && piece.len() <= PIECE);
+        all.extend_from_slice(&piece);
+    }
+    all
+}
+
+/// Runs jobs until the end: each of `slots` reads a piece in its turn.
+pub(crate) fn run(
+    pipe: &Arc<InputSplitter>,
+    slots: usize,
+    read: impl FnOnce(Arc<InputSplitter>, mpsc::Sender<()>) + Send,
+) -> Vec<Vec<u8>> {
+    let (told, news) = mpsc::channel();
+    thread::scope(|scope| {
+        let reader = Arc::clone(pipe);
+        scope.spawn(move || read(reader, told));
+        let (mut all, mut running, mut over) = (Vec::new(), Vec::<JobInput>::new(), false);
+        loop {
+            let mut moved = false;
+            while running.len() < slots && !over {
+                match pipe.next() {
+                    NextJob::Ready(part) => {
+                        all.push(Vec::new());
+                        assert_eq!(part.place + 1, all.len());
+                        running.push(part);
+                        moved = true;
+                    }
+                    NextJob::Pending => break,
+                    NextJob::Exhausted => over = true,
+                }
+            }
+            running.retain_mut(|part| match pipe.more(part) {
+                ReadResult::Bytes(piece) => {
+                    all[part.place].extend_from_slice(&piece);
+                    moved = true;
+                    true
+                }
+                ReadResult::Pending => true,
+                ReadResult::Eof => {
+                    moved = true;
+                    false
+                }
+            });
+            if over && running.is_empty() {
+                return all;
+            }
+            if !moved {
+                news.recv().expect("the reader wakes before it ends");
+            }
+        }
+    })
+}
+
+/// What each job gets of an input that comes in reads of these sizes.
+pub(crate) fn spread(
+    plan: &SplitterConfig,
+    slots: usize,
+    input: &[u8],
+    sizes: &[usize],
+) -> Result<Vec<Vec<u8>>, String> {
+    let pipe = InputSplitter::open(plan.clone(), nothing(), slots).map_err(|error| error.to_string())?;
+    let mut script = Script::new(input, sizes);
+    let all = run(&pipe, slots, |pipe, told| {
+        pipe.lock().wake = Some(Arc::new(move || told.send(()).unwrap_or_default()));
+        let result = pipe.take_in(&mut script, true);
+        pipe.finish(result);
+    });
+    match pipe.error() {
+        Some(why) => Err(why),
+        None => {
+            assert_eq!(pipe.pool.live(), 0);
+            Ok(all)
+        }
+    }
+}
+
+pub(crate) fn texts(all: Vec<Vec<u8>>) -> Vec<String> {
+    all.into_iter().map(|bytes| String::from_utf8(bytes).unwrap()).collect()
+}
+
+/// What each job gets, with a job at a time.
+pub(crate) fn jobs(plan: &SplitterConfig, input: &str) -> Vec<String> {
+    texts(spread(plan, 1, input.as_bytes(), &[]).unwrap())
+}
+
+pub(crate) fn seq(last: usize) -> String {
+    (1..=last).map(|number| format!("{number}\n")).collect()
+}
+
+pub(crate) fn some(text: &str) -> Option<Vec<u8>> {
+    Some(text.as_bytes().to_vec())
+}

@@ -1,0 +1,30 @@
+//! A real pipe.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+
+use super::*;
+
+#[test]
+fn a_pipe_that_is_slow_does_not_keep_records_back() {
+    let (reader, mut writer) = io::pipe().unwrap();
+    let plan = SplitterConfig { block_timeout: Some(Duration::from_millis(1)), ..plan() };
+    let file = File::from(OwnedFd::from(reader));
+    let pipe = InputSplitter::open(plan, SplitterSource::Reader(file), 1).unwrap();
+    let (told, news) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(|| pipe.read(move || told.send(()).unwrap_or_default()));
+        for _ in 0..3 {
+            writer.write_all(b"whole\npart").unwrap();
+            let mut part = loop {
+                match pipe.next() {
+                    NextJob::Ready(part) => break part,
+                    NextJob::Pending => news.recv().unwrap(),
+                    NextJob::Exhausted => panic!("it goes on"),
+                }
+            };
+            assert!(drain(&pipe, &mut part).ends_with(b"whole\n"));
+        }
+        drop(writer);
+    });
+}

@@ -1,0 +1,91 @@
+//! Text for people: errors on one line, counts, durations, and bytes that a terminal must not
+//! interpret.
+
+use std::io;
+
+/// An error with what was tried, as one line. Errors of the library name their cause themselves.
+pub fn format_error(error: &anyhow::Error) -> String {
+    let mut parts = Vec::new();
+    for cause in error.chain() {
+        parts.push(cause.downcast_ref::<io::Error>().map_or_else(|| cause.to_string(), os_error_text));
+        if let Some(error) = cause.downcast_ref::<minder::Error>() {
+            let exhausted = error.kind() == minder::ErrorKind::Exhausted;
+            let cure = if exhausted { " (`minder doctor` shows the limits)" } else { "" };
+            return parts.join(": ") + cure;
+        }
+    }
+    parts.join(": ")
+}
+
+/// The system's text as a fragment: `No space left on device (os error 28)` → `no space left on
+/// device`.
+pub fn os_error_text(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text).trim_end_matches('.');
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+}
+
+/// A duration as people write it: `42 ms`, `1.42 s`, `18.2 s`, `4 min 7 s`, `2 h 5 min`.
+pub fn time(time: std::time::Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0 => format!("{} ms", time.as_millis()),
+        1..10 => format!("{:.2} s", time.as_secs_f64()),
+        10..100 => format!("{:.1} s", time.as_secs_f64()),
+        100..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// `1 job`, `2 jobs`.
+pub fn count(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// Returns the beginning of a command line for a message, with characters escaped that a terminal
+/// would interpret.
+pub fn shorten(line: &str) -> String {
+    const SHOWN_MAX: usize = 120;
+    let line = escape(line.as_bytes());
+    match line.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+/// What a terminal shows as it is: control characters, and those that turn the direction of text,
+/// become `\n`, `\x1b`, `\u{202e}`; bytes that are no UTF-8 become `\xff`.
+pub fn escape(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\n' | '\r' | '\t' => text.extend(c.escape_default()),
+                '\0'..' ' | '\x7f' => text += &format!("\\x{:02x}", u32::from(c)),
+                c if c.is_control() || turns(c) => text.extend(c.escape_unicode()),
+                c => text.push(c),
+            }
+        }
+        chunk.invalid().iter().for_each(|byte| text += &format!("\\x{byte:02x}"));
+    }
+    text
+}
+
+/// Characters without a shape of their own that change how others are shown, and line ends beyond
+/// `\n`.
+fn turns(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    #[test]
+    fn durations_are_written_as_people_do() {
+        let texts =
+            [42, 1_420, 18_240, 247_000, 7_500_000].map(|millis| super::time(Duration::from_millis(millis)));
+        assert_eq!(texts, ["42 ms", "1.42 s", "18.2 s", "4 min 7 s", "2 h 5 min"]);
+    }
+}

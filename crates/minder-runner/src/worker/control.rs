@@ -1,0 +1,79 @@
+//! Orders for running jobs: time-outs by the median of others, and what the gates want.
+
+use std::time::Duration;
+
+use minder::jobs::ChildControl;
+
+use super::state::RunWorker;
+use crate::config::Timeout;
+use crate::job_table::JobRequest;
+
+impl RunWorker<'_> {
+    /// Gives a job more of what it reads.
+    pub(crate) fn feed_stdin(&mut self, slot: usize, outputs: &mut ChildControl<'_>) {
+        let shared = self.context;
+        let Some(pipe) = shared.queue.splitter() else { return };
+        let Some(running) = self.slot_mut(slot) else { return };
+        let (Some(meal), Some(token)) = (&mut running.stdin, running.token) else { return };
+        let again = meal.write(pipe, token, outputs);
+        if meal.waiting {
+            self.starved_stdin.insert(slot);
+        }
+        if again {
+            shared.pool.wake();
+        }
+    }
+
+    /// Gives more to the jobs for which there was nothing.
+    pub(crate) fn feed_starved(&mut self, outputs: &mut ChildControl<'_>) {
+        for slot in std::mem::take(&mut self.starved_stdin) {
+            let meal = self.slot_mut(slot).and_then(|running| running.stdin.as_ref());
+            if meal.is_some_and(|meal| meal.waiting) {
+                self.feed_stdin(slot, outputs);
+            }
+        }
+    }
+
+    /// Carries out what was ordered for jobs of this loop.
+    pub(crate) fn apply_requests(&mut self, outputs: &mut ChildControl<'_>) {
+        let roster = self.context.job_table;
+        for (job, order) in roster.take_requests(|job| self.slot_of_job.contains_key(&job)) {
+            let Some(slot) = self.slot_of_job.get(&job).copied() else { continue };
+            let Some(running) = self.slot_mut(slot) else { continue };
+            let Some(token) = running.token else { continue };
+            // They fail only for a child that is over.
+            let _ = match order {
+                JobRequest::Requeue => {
+                    running.put_back = true;
+                    outputs.kill(token, self.context.config.kill())
+                }
+                JobRequest::Suspend => outputs.suspend(token),
+                JobRequest::Resume => outputs.resume(token),
+            };
+        }
+    }
+
+    /// Sets time-outs that depend on how long others took.
+    pub(crate) fn update_median_timeouts(&mut self, outputs: &mut ChildControl<'_>) {
+        let Some(Timeout::Median(times)) = self.context.config.control.timeout else { return };
+        let median = self.context.job_table.median();
+        let changed = self.median != median;
+        self.median = median;
+        let Some(limit) =
+            median.and_then(|median| Duration::try_from_secs_f64(median.as_secs_f64() * times).ok())
+        else {
+            return;
+        };
+        let new = std::mem::take(&mut self.without_timeout);
+        let slots = if changed { self.slot_of_job.values().copied().collect() } else { new };
+        for slot in slots {
+            let Some(running) = self.slot_mut(slot) else { continue };
+            // The time in which it stood still does not count.
+            let Some(token) = running.token else { continue };
+            let Ok(stood) = outputs.suspended_time(token) else { continue };
+            let Some(at) = running.started_at.checked_add(limit.saturating_add(stood)) else { continue };
+            running.timeout = Some(limit);
+            let _ = outputs.set_deadline(token, Some((at, self.context.config.kill())));
+        }
+    }
+}

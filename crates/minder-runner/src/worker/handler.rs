@@ -1,0 +1,352 @@
+//! One loop's part: from a job to a command, from an event to the screen and the record, from an
+//! end to the tally.
+
+use std::time::{Duration, Instant};
+
+use minder::jobs::{Attempt, ChildControl, JobHandler, JobResult, NextJob, SpawnRequest};
+use minder::{Error, ErrorKind, Event, Outcome, Termination, Token};
+use minder_os::system_paths::TEMP_DIR_VARIABLE;
+
+use super::state::RunWorker;
+use crate::config::OutputView;
+use crate::config::Timeout;
+use crate::context::RunContext;
+use crate::input::JobArgs;
+use crate::notice::Notice;
+use crate::output::decorate::LineDecorator;
+use crate::output::decorate::LineStyle;
+use crate::output::store::JobFile;
+use crate::queue::Task;
+use crate::report::EndCause;
+use crate::report::RunStats;
+use crate::results::JobResults;
+use crate::results::Refusal;
+use crate::spawn_command::spawn_command;
+use crate::splitter::StdinFeeder;
+use crate::text::count;
+use crate::text::format_error;
+use crate::worker::output::forward;
+use crate::worker::output::show_header;
+use crate::worker::prepare::job_values;
+use crate::worker::running_job::RunningJob;
+use minder_template as template;
+
+/// How long a job that wants the terminal has to end.
+const TERMINAL_GRACE: Duration = Duration::from_secs(1);
+
+impl RunWorker<'_> {
+    /// Writes out what is left, and says what came of all jobs.
+    pub(crate) fn finish(mut self) -> RunStats {
+        self.release_all();
+        self.flush();
+        self.stats
+    }
+
+    /// Writes output that waited for another job.
+    fn write_waiting(&self) {
+        if let Err(error) = self.context.committer.write_waiting(false, self.context.slots) {
+            self.context.fail(error);
+        }
+    }
+}
+
+impl RunWorker<'_> {
+    /// Records, shows and counts a job that is over.
+    pub(super) fn finish_job(
+        &mut self,
+        start: Attempt,
+        task: &Task,
+        running: &mut RunningJob,
+        outcome: &Outcome,
+        cause: EndCause,
+    ) {
+        let cut = self.record_and_show(start, task, running, outcome, cause);
+        let mut tally = std::mem::take(&mut self.stats);
+        match cut {
+            true => tally.add_cancelled(cause, outcome.exit, running.wall(), || self.name(start, task)),
+            false => tally.add(cause, outcome, running.wall(), || self.name(start, task)),
+        }
+        self.stats = tally;
+    }
+}
+
+impl JobHandler for RunWorker<'_> {
+    type Job = Task;
+
+    fn next_job(&mut self) -> NextJob<Task> {
+        if self.context.sequencer.is_backlogged() {
+            return NextJob::Pending;
+        }
+        self.context.queue.next_job()
+    }
+
+    fn admit(&mut self, _start: Attempt, running: u64) -> bool {
+        self.permit = self.context.admission.admit(usize::try_from(running).unwrap_or(usize::MAX));
+        self.permit.is_some()
+    }
+
+    fn prepare(&mut self, start: Attempt, task: &Task) -> Result<SpawnRequest, JobResult> {
+        let plan = self.context.config;
+        // Dropped wherever the job does not start.
+        let permit = self.permit.take();
+        if let JobArgs::Unfit(why) = &task.item {
+            return Err(self.fail_unstarted(start, task, &format!("job {}", task.number), &why.to_string()));
+        }
+        let call = match plan.template.invocation(&job_values(self.context, task, start)) {
+            Ok(call) => call,
+            Err(error) if error.kind() == template::ErrorKind::Column => {
+                // The same for every job: said once, and no other job is tried.
+                self.context.fail(error.to_string());
+                return Err(JobResult::PermanentFailure);
+            }
+            Err(error) => {
+                let name = self.name(start, task);
+                return Err(self.fail_unstarted(start, task, &name, &error.to_string()));
+            }
+        };
+        let mut command = spawn_command(&call);
+        let mut running = RunningJob::new(task.number);
+        running.permit = permit;
+        running.last = self.context.is_last_attempt(start);
+        running.may_live = running.last && !plan.may_put_back() && !plan.color_failed;
+        running.style = LineStyle::of(plan, &job_values(self.context, task, start));
+        if plan.view == OutputView::Ordered {
+            running.decorators = [(); 2].map(|()| LineDecorator::new(running.style.as_ref()));
+        }
+        let options = match self.configure(&mut command, &mut running, task, start) {
+            Ok(options) => options,
+            Err(Refusal::All(why)) => {
+                self.context.fail(why);
+                return Err(JobResult::PermanentFailure);
+            }
+            Err(Refusal::Own(why)) => {
+                if let (Some(pipe), Some(meal)) = (self.context.queue.splitter(), &mut running.stdin) {
+                    meal.end(pipe);
+                }
+                let name = self.name(start, task);
+                return Err(self.fail_unstarted(start, task, &name, &why));
+            }
+        };
+        // It may have become another command.
+        for (name, value) in &call.variables {
+            command.env(name, value);
+        }
+        if plan.verbose {
+            let line = plan.template.display(&job_values(self.context, task, start));
+            self.context.observer.command(&line);
+        }
+        let slot = start.slot as usize;
+        if self.running.len() <= slot {
+            self.running.resize_with(slot + 1, || None);
+        }
+        self.slot_of_job.insert(running.number, slot);
+        self.running[slot] = Some(running);
+        self.context.job_table.insert(task, start);
+        Ok(SpawnRequest { command, options })
+    }
+
+    fn deferred(&mut self, start: Attempt, task: &Task) {
+        if let Some(mut running) = self.take_running(start) {
+            self.discard_attempt(&mut running, task);
+            self.context.job_table.remove(task.number, None);
+        }
+    }
+
+    fn started(&mut self, start: Attempt, _task: &Task, token: Token, outputs: &mut ChildControl<'_>) {
+        let shared = self.context;
+        let Some(running) = self.running_mut(start) else { return };
+        running.token = Some(token);
+        if running.live {
+            show_header(shared, running);
+        } else if shared.config.view == OutputView::Lines {
+            self.write_header(start);
+        }
+        if matches!(shared.config.control.timeout, Some(Timeout::Median(_))) {
+            self.without_timeout.insert(start.slot as usize);
+        }
+        self.feed_stdin(start.slot as usize, outputs);
+    }
+
+    fn event(
+        &mut self,
+        start: Attempt,
+        task: &Task,
+        event: Event,
+        outputs: &mut ChildControl<'_>,
+    ) -> Option<Termination> {
+        match event {
+            Event::Writable(_) => self.feed_stdin(start.slot as usize, outputs),
+            Event::Output(token, stream, chunk) => {
+                self.receive_chunk(start, stream, chunk);
+                let shared = self.context;
+                self.running_mut(start)
+                    .into_iter()
+                    .for_each(|running| forward(shared, running, token, outputs));
+            }
+            Event::Spilled(_, stream, spilled) => self.receive_file(start, stream, spilled),
+            Event::Forwarded(_, stream, bytes) => {
+                if let Some(running) = self.running_mut(start) {
+                    running.count(stream, bytes);
+                    // What came before these bytes is no longer the last.
+                    running.tails[stream as usize].take();
+                }
+            }
+            Event::Exited(_, exit)
+                if minder::os::looks_killed(exit.status) && self.context.status.has_failed() =>
+            {
+                self.running_mut(start).into_iter().for_each(|running| running.interrupted = true);
+            }
+            Event::Stopped(_, signal) if minder::os::wants_terminal(signal) => {
+                let name = self.name(start, task);
+                self.context.observer.notice(&Notice::NeedsTerminal { job: name });
+                return Some(Termination::graceful(TERMINAL_GRACE));
+            }
+            _ => (),
+        }
+        None
+    }
+
+    fn finished(&mut self, start: Attempt, task: &Task, outcome: Outcome) -> JobResult {
+        let Some(mut running) = self.take_running(start) else {
+            return JobResult::PermanentFailure;
+        };
+        let shared = self.context;
+        // A build's token is not kept while somebody reads slowly.
+        drop(running.permit.take());
+        let (wall, status) = (running.wall(), outcome.exit.status);
+        running.wall_time = Some(wall);
+        let halted_now = shared.pool.is_cancelled() && shared.pool.halted_by().is_some_and(|by| by.now);
+        let cause = running.cause(&outcome, halted_now);
+        // What it made of half of its input is no result: it has no row, and the error ends the run.
+        running.interrupted |= running.stdin.as_ref().is_some_and(StdinFeeder::is_torn);
+        let took = wall.saturating_sub(outcome.suspended);
+        shared.job_table.remove(task.number, status.success().then_some(took));
+        if shared.config.slots.may_change() {
+            reload_slots(shared);
+        }
+        if !status.success() && !running.interrupted && !shared.pool.is_cancelled() {
+            let again = match cause {
+                EndCause::Memory => Some(JobResult::Requeue),
+                _ if !running.last => Some(JobResult::Failure),
+                _ => None,
+            };
+            if let Some(verdict) = again {
+                self.discard_attempt(&mut running, task);
+                self.stats.add_attempt(cause, outcome.exit, wall);
+                return verdict;
+            }
+        }
+        if let (Some(pipe), Some(meal)) = (shared.queue.splitter(), &mut running.stdin) {
+            meal.end(pipe);
+        }
+        if self.is_to_hold(&running, &outcome) {
+            self.hold(start, task, running, outcome, cause);
+        } else {
+            self.finish_job(start, task, &mut running, &outcome, cause);
+        }
+        if self.batch.is_full(self.slots) {
+            self.flush();
+        }
+        if status.success() {
+            return JobResult::Success;
+        }
+        shared.status.add_failure(status);
+        if let Some(pipe) = shared.queue.splitter()
+            && shared.pool.is_cancelled()
+        {
+            pipe.close();
+        }
+        JobResult::Failure
+    }
+
+    fn spawn_failed(&mut self, start: Attempt, task: &Task, error: Error) -> JobResult {
+        if let Some(mut running) = self.take_running(start) {
+            running.spool.drain(..).for_each(JobFile::remove);
+            running.results.take().into_iter().for_each(JobResults::discard);
+            if let (Some(pipe), Some(mut meal)) = (self.context.queue.splitter(), running.stdin.take()) {
+                meal.end(pipe);
+            }
+            self.context.job_table.remove(task.number, None);
+        }
+        // A folder that cannot be entered is no matter of the program.
+        let text = error.to_string();
+        let is_folder = text.starts_with("failed to enter");
+        let why = match text {
+            text if is_folder => text,
+            // Of one record there are no fewer.
+            _ if error.kind() == ErrorKind::TooLong
+                && self.context.config.batches_arguments
+                && task.columns().len() > 1 =>
+            {
+                format!("{}; or give each job fewer arguments (-s)", error.reason())
+            }
+            _ => error.reason(),
+        };
+        let hopeless = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
+        if hopeless && self.context.config.is_same_for_all(is_folder) {
+            // The same for every job: said once, and no other job is tried.
+            let ran = self.context.pool.counts();
+            let jobs = match (ran.succeeded + ran.failed, self.context.queue.early_total()) {
+                (0, Some(total)) => format!(" ({}, none started)", count(total, "job")),
+                (0, None) => " (no job was started)".to_owned(),
+                (ran, _) => format!(" ({} ran before)", count(ran, "job")),
+            };
+            self.context
+                .fail(format!("{}{jobs}", error.to_string().replacen("failed to start", "cannot run", 1)));
+            return JobResult::PermanentFailure;
+        }
+        let name = self.name(start, task);
+        self.fail_unstarted(start, task, &name, &why)
+    }
+
+    fn worker_failed(&mut self, error: &Error) {
+        self.context.fail(match error.kind() {
+            ErrorKind::Exhausted => {
+                format!("{error}, and no job runs whose end could free some (`minder doctor` shows the limits)")
+            }
+            // The only files that the library writes.
+            _ if error.to_string().contains("spill") => {
+                format!(
+                    "{error} (--tmpdir or {TEMP_DIR_VARIABLE} name another folder for output that does not fit \
+                     into memory)"
+                )
+            }
+            _ => error.to_string(),
+        });
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.held_until()
+    }
+
+    fn idle(&mut self, outputs: &mut ChildControl<'_>) {
+        self.release();
+        self.flush();
+        if self.context.config.view == OutputView::Lines {
+            self.retry_blocked_lines();
+            if self.context.sequencer.is_due() {
+                self.write_waiting();
+            }
+        }
+        self.start_live_output(outputs);
+        self.feed_starved(outputs);
+        self.apply_requests(outputs);
+        self.update_median_timeouts(outputs);
+        if self.context.sequencer.stdio.is_broken() {
+            self.context.pool.cancel();
+        }
+    }
+}
+
+/// Applies the number of jobs that the file of `-j` holds now.
+fn reload_slots(context: &RunContext<'_>) {
+    match context.config.slots.now() {
+        Ok(slots) => {
+            let max = context.max_slots;
+            context.pool.set_max_running(slots.unwrap_or(max).min(max));
+        }
+        Err(error) => {
+            context.observer.notice(&Notice::Condition { line: format_error(&error) });
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! From the arguments of a job to what is started.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use minder::jobs::Attempt;
+use minder::{Charge, Command, Group, OutputMode, OverflowPolicy, Size, SpawnOptions, Stdio, Stream};
+use minder_os::terminal::terminal_size;
+
+use super::state::RunWorker;
+use crate::config::InputDelivery;
+use crate::config::OutputView;
+use crate::config::Timeout;
+use crate::context::RunContext;
+use crate::output::store::JobFile;
+use crate::queue::Task;
+use crate::results::JobResults;
+use crate::results::Refusal;
+use crate::results::TemplateFiles;
+use crate::results::cannot_write;
+use crate::splitter::StdinFeeder;
+use crate::text::os_error_text;
+use crate::worker::running_job::RunningJob;
+use minder_template::Job;
+
+/// Pours its input into the pipe that its name is, beside the command that reads it: only who opens
+/// a named pipe for writing can wait until somebody reads. The words of the command stay words, and
+/// its first a program: `exec` knows nothing else. Descriptor 3 is our input for `cat` alone: the
+/// command has its own, which the user's shell left open, or none.
+const FIFO: &str =
+    r#"{ cat <&3 3<&- >"$0" & } 3<&0; (exec "$@") </dev/null; s=$?; kill $! 2>/dev/null; exit $s"#;
+/// The size of a job's own terminal where ours has none.
+const TERMINAL: Size = Size { rows: 24, columns: 80 };
+
+impl RunWorker<'_> {
+    /// Prepares what a job needs beside its command.
+    pub(crate) fn configure(
+        &mut self,
+        command: &mut Command,
+        running: &mut RunningJob,
+        task: &Task,
+        start: Attempt,
+    ) -> Result<SpawnOptions, Refusal> {
+        let plan = self.context.config;
+        command.stdin(Stdio::Null).die_with_parent(true);
+        running.copies = TemplateFiles::create(&plan.files, &job_values(self.context, task, start))?;
+        if let Some(part) = task.block().take() {
+            self.attach_input(command, running, task, StdinFeeder::new(part))?;
+        }
+        self.apply_environment(command, running, task, start)?;
+        if plan.print {
+            running.header = plan.template.display(&job_values(self.context, task, start)).into_bytes();
+            running.header.push(b'\n');
+        }
+        let mut options = SpawnOptions::default().rank(task.number);
+        if let Some(Timeout::After(limit)) = plan.control.timeout
+            && let Some(at) = Instant::now().checked_add(limit)
+        {
+            running.timeout = Some(limit);
+            options = options.deadline(at, plan.kill());
+        }
+        let run = self.context.recorder.run();
+        running.results = JobResults::create(&plan.files, &job_values(self.context, task, start), run)?;
+        if plan.pty {
+            let size =
+                terminal_size().map_or(TERMINAL, |size| Size { rows: size.rows, columns: size.columns });
+            command.group(Group::Terminal(size));
+        } else if plan.spool {
+            let files = [self.spool(running)?, self.spool(running)?];
+            let [out, err] = files.map(Stdio::from);
+            command.stdout(out).stderr(err);
+            redirect_to_results(command, running)?;
+            return Ok(options);
+        } else if plan.view == OutputView::Straight {
+            self.inherit_stdio(command, running);
+            redirect_to_results(command, running)?;
+            return Ok(options);
+        } else {
+            command.stdout(Stdio::Piped).stderr(Stdio::Piped);
+            redirect_to_results(command, running)?;
+        }
+        running.live = match plan.view {
+            _ if !plan.may_be_live() => false,
+            OutputView::Ordered => self.context.sequencer.start(running.number) && running.may_live,
+            OutputView::Grouped if !running.may_live => false,
+            OutputView::Grouped => {
+                let alone = self.context.slots == 1 || self.context.queue.total() == Some(1);
+                alone && self.context.sequencer.try_claim(running.number)
+            }
+            OutputView::Lines | OutputView::Straight => false,
+        };
+        Ok(match running.live || plan.view == OutputView::Lines {
+            true => options.output_mode(OutputMode::Stream).overflow(OverflowPolicy::Block),
+            false => {
+                options.output_mode(OutputMode::AtExit).overflow(OverflowPolicy::Spill).spill_as_file(true)
+            }
+        })
+    }
+
+    /// Lets the job read its part: as its input, or as a file that is there before it starts, or as
+    /// a named pipe.
+    fn attach_input(
+        &mut self,
+        command: &mut Command,
+        running: &mut RunningJob,
+        task: &Task,
+        mut meal: StdinFeeder,
+    ) -> Result<(), String> {
+        let (Some(pipe), Some(asked)) = (self.context.queue.splitter(), &self.context.config.pipe) else {
+            return Ok(());
+        };
+        let path = PathBuf::from(task.columns().first().cloned().unwrap_or_default());
+        let failed =
+            |error: std::io::Error| format!("cannot make `{}`: {}", path.display(), os_error_text(&error));
+        match asked.delivery {
+            InputDelivery::Stdin => {
+                command.stdin(Stdio::Piped);
+            }
+            InputDelivery::File => {
+                // What an attempt before this one left.
+                let _ = std::fs::remove_file(&path);
+                let mut file = minder_os::files::create_private_file(&path).map_err(failed)?;
+                running.files.push(path.clone());
+                meal.write_all(pipe, |bytes| file.write_all(bytes)).map_err(failed)?;
+                if meal.is_torn() {
+                    return Err(pipe.error().unwrap_or_else(|| format!("cannot fill `{}`", path.display())));
+                }
+            }
+            InputDelivery::Fifo => {
+                let _ = std::fs::remove_file(&path);
+                minder_os::files::create_fifo(&path).map_err(|error| match error.kind() {
+                    std::io::ErrorKind::Unsupported => {
+                        "--fifo: this system has no pipes in folders: --cat gives each job a file".to_owned()
+                    }
+                    _ => failed(error),
+                })?;
+                let mut words =
+                    vec![FIFO.into(), path.clone().into_os_string(), command.get_program().to_owned()];
+                words.extend(command.get_args().map(std::ffi::OsStr::to_owned));
+                *command = Command::new("/bin/sh");
+                command.arg("-c").args(words).stdin(Stdio::Piped).die_with_parent(true);
+                running.files.push(path);
+            }
+        }
+        running.stdin = Some(meal);
+        Ok(())
+    }
+
+    /// What a job finds around it: its folder, variables, niceness.
+    fn apply_environment(
+        &self,
+        command: &mut Command,
+        running: &mut RunningJob,
+        task: &Task,
+        start: Attempt,
+    ) -> Result<(), Refusal> {
+        let control = &self.context.config.control;
+        command.descriptors(&self.context.environment.descriptors);
+        for (name, value) in &self.context.environment.variables {
+            command.env(name, value);
+        }
+        for (name, value) in &control.env {
+            command.env(name, value);
+        }
+        command.nice(control.nice);
+        if let Some(name) = &control.slot_var {
+            // As GNU parallel counts them here, from 0.
+            command.env(name, (start.slot - 1).to_string());
+        }
+        if self.context.config.parallel_env {
+            command.env("PARALLEL_SEQ", task.number.to_string());
+            command.env("PARALLEL_JOBSLOT", start.slot.to_string());
+            command.env("PARALLEL_PID", self.context.config.pid.to_string());
+            // This machine.
+            command.env("PARALLEL_SSHLOGIN", ":").env("PARALLEL_SSHHOST", ":");
+        }
+        if let Some(folder) = &control.directory {
+            let words =
+                folder.argv(&job_values(self.context, task, start)).map_err(|error| error.to_string())?;
+            let mut path = PathBuf::from(words.into_iter().next().unwrap_or_default());
+            if path.as_os_str() == "..." {
+                let (book, token) = (self.context.recorder, &self.context.config.files.token);
+                // Without a record the folder is not ours alone.
+                let whose = if book.is_kept() { String::new() } else { format!("minder-{token}-") };
+                path = book.folder().join(format!("{whose}work-{}", task.number));
+                if self.context.config.files.cleanup {
+                    running.copies.own(path.clone());
+                }
+                match minder_os::files::create_private_dir(&path) {
+                    Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                        return Err(
+                            format!("cannot make `{}`: {}", path.display(), os_error_text(&error)).into()
+                        );
+                    }
+                    _ => (),
+                }
+            } else if !path.as_os_str().is_empty() {
+                std::fs::create_dir_all(&path).map_err(|error| {
+                    Refusal::of(
+                        &format!("cannot make `{}`", path.display()),
+                        &error,
+                        folder.has_placeholders(),
+                    )
+                })?;
+            }
+            command.current_dir(path);
+        }
+        Ok(())
+    }
+
+    /// A job that writes for itself, and perhaps has the terminal.
+    fn inherit_stdio(&self, command: &mut Command, running: &mut RunningJob) {
+        command.stdout(Stdio::Inherit).stderr(Stdio::Inherit);
+        if self.context.config.control.tty {
+            // Of our group, which has the terminal: a group of its own would be stopped when it reads.
+            // Without any terminal its input is empty, as GNU parallel has it.
+            command
+                .group(Group::Inherit)
+                .stdin(minder_os::terminal::open_terminal().map_or(Stdio::Null, Stdio::from));
+        }
+        let head = std::mem::take(&mut running.header);
+        self.context.sequencer.show(Stream::Stdout, &head, None);
+    }
+
+    /// A file for a job to write to.
+    pub(crate) fn spool(&mut self, running: &mut RunningJob) -> Result<std::fs::File, String> {
+        let shared = self.context;
+        let folder = shared.recorder.folder();
+        let made = match shared.recorder.name("spill", self.index) {
+            None => minder_os::files::create_unnamed_file(folder).map(|file| (file, None)),
+            Some(name) => {
+                self.spool_count += 1;
+                let path = folder.join(format!("{name}-job{}", self.spool_count));
+                minder_os::files::create_private_file(&path).map(|file| (file, Some(path)))
+            }
+        };
+        let made = made.and_then(|(file, path)| {
+            Ok((
+                file.try_clone()?,
+                JobFile { file: Some(file), path, range: 0..0, charge: Charge::default() },
+            ))
+        });
+        let (file, own) = made.map_err(|error| {
+            format!("cannot make a file for output in `{}`: {}", folder.display(), os_error_text(&error))
+        })?;
+        running.spool.push(own);
+        Ok(file)
+    }
+}
+
+/// Lets a job write to its files itself, where nothing of it is to be shown.
+fn redirect_to_results(command: &mut Command, running: &mut RunningJob) -> Result<(), String> {
+    let Some(results) = &mut running.results else { return Ok(()) };
+    if !results.shows(Stream::Stdout) {
+        let head = std::mem::take(&mut running.header);
+        results.begin(&head).map_err(|error| cannot_write(results.place(), &error))?;
+    }
+    for stream in [Stream::Stdout, Stream::Stderr] {
+        let file = results.hand_over(stream).map_err(|error| cannot_write(results.place(), &error))?;
+        match (stream, file) {
+            (Stream::Stdout, Some(file)) => _ = command.stdout(file),
+            (Stream::Stderr, Some(file)) => _ = command.stderr(file),
+            (_, None) => (),
+        }
+    }
+    Ok(())
+}
+
+/// What a job puts into the template.
+pub(crate) fn job_values<'a>(shared: &RunContext<'_>, task: &'a Task, start: Attempt) -> Job<'a> {
+    Job {
+        columns: task.columns(),
+        number: task.number,
+        slot: start.slot,
+        total: shared.queue.total(),
+        slots: u32::try_from(shared.slots).ok(),
+    }
+}

@@ -1,0 +1,47 @@
+//! Which black-box tests run under Wine in `cargo xtask test`: those of code that differs on Windows.
+//!
+//! `cargo xtask wine` and `cargo xtask test --full` run all of them. Tidy checks that every module
+//! of `tests/it` and `tests/it/cli` that is compiled for Windows is in exactly one of the two lists.
+
+/// Modules that run each time, and why.
+pub(crate) const DIFFERING: &[(&str, &str)] = &[
+    ("spawn", "CreateProcessW, its command line and job objects"),
+    ("child", "process handles, pipes and exit codes"),
+    ("wait", "completion ports, registered waits and threads that wait"),
+    ("set", "overlapped pipes: output arrives as completions"),
+    ("regression", "a test for each bug, some of them of Windows"),
+    ("pump", "its waker and its end use a completion port"),
+    ("handles", "Windows only"),
+    ("jobs", "suspends and kills children through job objects"),
+    ("cmd_lines", "Windows only"),
+    ("windows", "Windows only"),
+    ("console", "Windows only"),
+    ("surroundings", "Windows only"),
+    ("doctor", "the mechanisms of Windows"),
+    ("examples", "the examples start programs of the system"),
+    ("cli::run", "shell lines for cmd.exe and PowerShell"),
+    ("cli::output", "standard streams that are consoles, pipes and files"),
+    ("cli::bad_days", "limits and failures of the system"),
+    ("cli::messages", "error texts of Windows"),
+    ("cli::daemons", "what jobs leave behind is in a job object"),
+    ("cli::shutdown", "Ctrl-C and Ctrl-Break are console events"),
+    ("cli::keys", "Ctrl-C is a console event"),
+    ("cli::descriptors", "inherited handles"),
+    ("cli::resume", "locks by LockFileEx, and processes that end by force"),
+    ("cli::record", "private files and locks"),
+    ("cli::faults", "errors of files, and which of them may be repeated"),
+    ("cli::windows", "Windows only"),
+];
+
+/// Modules of code that is the same on every system, and what covers it on Windows.
+pub(crate) const PORTABLE: &[(&str, &str)] = &[
+    ("lab", "measures; the mechanisms themselves are in `wait`"),
+    ("cli::views", "the order and form of output; `cli::output` has the streams"),
+    ("cli::input", "sources of arguments: text only"),
+    ("cli::log", "reads records; `cli::record` has their files"),
+    ("cli::bench", "rounds and tables of measurements"),
+    ("cli::bench_exit", "rounds and tables of measurements"),
+    ("cli::help", "texts of help"),
+    ("cli::teach", "manual pages and completions: text only"),
+    ("cli::face", "translates arguments: text only"),
+];
