@@ -1,14 +1,17 @@
-//! The command line of minder: flags → configuration → subcommand.
+//! The command `minder`: flags → configuration → subcommand.
 //!
-//! Flags only check themselves; `config` turns them into the configuration of the engine; a
-//! subcommand does the work. The libraries never print: every line that a person reads comes from
-//! here, on stderr, and data goes to stdout.
+//! Flags are parsed and checked one by one. A configuration combines them with the properties of this
+//! machine; it leaves nothing undecided. A subcommand does the work. The library never prints: this
+//! crate prints messages on stderr and data on stdout.
 
+mod compat;
 mod exit;
-mod face;
+mod export;
 mod flags;
 mod config;
 mod report;
+mod text;
+mod ui;
 mod units;
 mod verbs;
 
@@ -20,48 +23,48 @@ use anyhow::anyhow;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
+use crate::compat::Translation;
 use crate::config::CompatMode;
-use crate::face::Translation;
-use crate::flags::habits::{self, ValueStyle};
-use crate::flags::{Flags, Verb, mistake};
-use crate::report::table::escape;
+use crate::flags::{Flags, Verb, clap_error_line, optional_value};
+use crate::ui::table::escape;
 
-/// The smallest stack of the main thread, in bytes. The parser of flags needs 64 KiB of it, and six
-/// times that without optimisation.
+/// The smallest stack of the main thread, in bytes. Parsing the flags needs 64 KiB of it, and six
+/// times as much without optimisation.
 const STACK_MIN: u64 = if cfg!(debug_assertions) { 512 << 10 } else { 96 << 10 };
 
-/// Runs the command with these arguments, of which the first is its name.
+/// Runs the command with these arguments. The first is the name by which it was started.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(bytes) = minder_os::limits::stack_limit().filter(|bytes| *bytes < STACK_MIN) {
-        let (has, needs) = (bytes >> 10, STACK_MIN >> 10);
-        return ended(Err(anyhow!(
-            "the stack may have {has} KiB only, and minder needs {needs} (`ulimit -s {needs}`)"
+        let limit = bytes >> 10;
+        let required = STACK_MIN >> 10;
+        return exit_code(Err(anyhow!(
+            "the stack limit is {limit} KiB, but minder needs {required} KiB (`ulimit -s {required}`)"
         )));
     }
     let mut args: Vec<OsString> = args.into_iter().collect();
-    let mut manner = CompatMode::Own;
-    if let Some((called, skipped)) = face::called(&args) {
-        match face::take(called, &args[skipped..]) {
-            Ok(Translation::Run(words)) => {
-                manner = CompatMode::Parallel;
-                args = ["minder", "run"].into_iter().map(OsString::from).chain(words).collect();
+    let mut compat_mode = CompatMode::Own;
+    if let Some((invoked_as, skipped)) = compat::detect(&args) {
+        match compat::translate(invoked_as, &args[skipped..]) {
+            Ok(Translation::Run(run_args)) => {
+                compat_mode = CompatMode::Parallel;
+                args = ["minder", "run"].into_iter().map(OsString::from).chain(run_args).collect();
             }
-            Ok(Translation::Verb(words)) => {
-                args = std::iter::once("minder".into()).chain(words).collect();
+            Ok(Translation::Subcommand(rest)) => {
+                args = std::iter::once("minder".into()).chain(rest).collect();
             }
-            Ok(Translation::Sem(sem)) => return ended(verbs::sem::run(sem)),
-            Ok(Translation::Said(code)) => return code,
-            Err(error) => return ended(Err(error)),
+            Ok(Translation::Sem(sem)) => return exit_code(verbs::sem::run(sem)),
+            Ok(Translation::Done(code)) => return code,
+            Err(error) => return exit_code(Err(error)),
         }
-    } else if args.get(1).is_some_and(|verb| verb == "run") {
-        rewrite(&mut args, ValueStyle::Attached);
+    } else if args.get(1).is_some_and(|subcommand| subcommand == "run") {
+        rewrite_optional_values(&mut args);
     }
     let flags = match Flags::try_parse_from(&args) {
         Ok(flags) => flags,
-        Err(error) => return refuse(&error, args.get(1..).unwrap_or_default()),
+        Err(error) => return report_clap_error(&error, args.get(1..).unwrap_or_default()),
     };
-    ended(match flags.verb {
-        Verb::Run(flags) => verbs::run::run(*flags, &args, manner),
+    exit_code(match flags.verb {
+        Verb::Run(flags) => verbs::run::run(*flags, &args, compat_mode),
         Verb::Log(flags) => report::with_stdout(|out| verbs::log::run(out, &flags)),
         Verb::Doctor(flags) => report::with_stdout(|out| verbs::doctor::run(out, flags.json)),
         Verb::Bench(flags) => verbs::bench::run(&flags),
@@ -71,57 +74,62 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     })
 }
 
-/// The status of what was done; says what kept it from being done.
-fn ended(result: anyhow::Result<ExitCode>) -> ExitCode {
+/// Prints an error, and returns the exit status.
+fn exit_code(result: anyhow::Result<ExitCode>) -> ExitCode {
     match result {
         Ok(code) => code,
         Err(error) => {
-            // It may quote what was typed.
+            // The message may quote arguments, which may contain control characters.
             report::message(&escape(report::format_error(&error).as_bytes()));
             ExitCode::from(exit::OTHER)
         }
     }
 }
 
-/// Rewrites the flags of `minder run` so that clap knows them.
-fn rewrite(args: &mut Vec<OsString>, loose: ValueStyle) {
-    if !habits::is_needed(args.get(2..).unwrap_or_default()) {
+/// Rewrites the flags of `minder run` that have an optional value.
+fn rewrite_optional_values(args: &mut Vec<OsString>) {
+    let run_args = args.get(2..).unwrap_or_default();
+    if !optional_value::needs_rewrite(run_args) {
         return;
     }
-    let mut all = Flags::command();
-    all.build();
-    if let Some(run) = all.find_subcommand("run") {
-        let words = habits::rewrite(args.get(2..).unwrap_or_default(), run, loose);
+    let mut minder = Flags::command();
+    minder.build();
+    if let Some(run) = minder.find_subcommand("run") {
+        let rewritten = optional_value::rewrite(run_args, run);
         args.truncate(2);
-        args.extend(words);
+        args.extend(rewritten);
     }
 }
 
-/// Prints help and version on stdout; an error in the flags as one line on stderr, with where to
-/// read on.
-fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
+/// Prints help and version on stdout. Prints an error in the flags as one line on stderr, with a
+/// hint where to find help.
+fn report_clap_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
     if !error.use_stderr() {
-        return ended(print_help(error));
+        return exit_code(print_help(error));
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = error.print();
         return ExitCode::from(exit::OTHER);
     }
-    let all = Flags::command();
-    let (mut command, mut whose) = (&all, all.get_name().to_owned());
-    for word in words {
-        let Some(verb) = command.get_subcommands().find(|verb| word == verb.get_name()) else { break };
-        whose = format!("{whose} {}", verb.get_name());
-        command = verb;
+    let minder = Flags::command();
+    let mut command = &minder;
+    let mut path = minder.get_name().to_owned();
+    for arg in args {
+        let Some(subcommand) = command.get_subcommands().find(|subcommand| arg == subcommand.get_name())
+        else {
+            break;
+        };
+        path = format!("{path} {}", subcommand.get_name());
+        command = subcommand;
     }
-    report::message(&format!("{} (see `{whose} --help`)", escape(mistake(error).as_bytes())));
+    report::message(&format!("{} (see `{path} --help`)", escape(clap_error_line(error).as_bytes())));
     ExitCode::from(exit::OTHER)
 }
 
 fn print_help(error: &clap::Error) -> anyhow::Result<ExitCode> {
     report::open_output()?;
     match error.print().and_then(|()| std::io::stdout().flush()) {
-        // A reader that has seen enough is no reason to complain about help.
+        // The reader has seen enough, such as `head`.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         Err(error) => Err(anyhow::Error::from(error).context("cannot write to standard output")),
         Ok(()) => Ok(ExitCode::SUCCESS),
@@ -133,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_tree_is_sound() {
+    fn clap_accepts_the_flags() {
         Flags::command().debug_assert();
     }
 }

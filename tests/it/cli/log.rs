@@ -198,7 +198,7 @@ fn damaged_journals_are_reported_and_read_as_far_as_possible() {
     state.run("aaaa0001", "-j1 KID exit :::", &["0", "0", "0", "0"]).exit_code(0);
     // Its end is gone, and half of a line before it.
     state.cut("aaaa0001", 2, 10);
-    let torn = "minder: run aaaa0001 is damaged: attempt-1.jsonl: its last line is not whole\n";
+    let torn = "minder: run aaaa0001 is damaged: attempt-1.jsonl: its last line is incomplete\n";
     let listed = state.log("").exit_code(0).stderr(torn).text();
     assert!(listed.contains("damaged") && listed.contains("--resume aaaa"), "{listed}");
     let jobs = state.log("aaaa").exit_code(0).stderr(torn).text();
@@ -209,7 +209,7 @@ fn damaged_journals_are_reported_and_read_as_far_as_possible() {
     text[second] ^= 1;
     fs::write(state.journal("aaaa0001"), text).expect("write file");
     let both =
-        "run aaaa0001 is damaged: attempt-1.jsonl: line 2 cannot be read, its last line is not whole\n";
+        "run aaaa0001 is damaged: attempt-1.jsonl: line 2 cannot be read, its last line is incomplete\n";
     for line in ["", "aaaa", "--json", "aaaa --csv", "--follow", "--failed", "--sql select(1)"] {
         let ended = state.log(line).exit_code(0);
         // Of a journal that is followed, the last line may still be written.
@@ -271,7 +271,7 @@ fn last_ten_lines_of_a_failed_job_are_shown() {
     assert_eq!(tail, (4991..=5000).map(|line| line.to_string()).collect::<Vec<_>>(), "{text}");
     // No failure, no table.
     state.run("bbbb0002", "KID exit :::", &["0"]).exit_code(0);
-    assert_eq!(state.log("--failed").exit_code(0).stderr("minder: run bbbb0002: no job failed\n").text(), "");
+    assert_eq!(state.log("--failed").exit_code(0).stderr("minder: run bbbb0002: no job has failed\n").text(), "");
     // Killed by a signal.
     #[cfg(unix)]
     state.run("cccc0003", "", &["kill -9 $$ #", ":::", "a"]).exit_code(1);
@@ -407,12 +407,12 @@ fn conflicting_flags_are_rejected() {
     let state = State::new();
     for (line, parts) in [
         ("--dry-run", &["--dry-run", "--prune"][..]),
-        ("--prune last", &["do not go together", "log --help"]),
-        ("--json --csv", &["do not go together"]),
-        ("-n3 last", &["do not go together"]),
+        ("--prune last", &["cannot be used with", "log --help"]),
+        ("--json --csv", &["cannot be used with"]),
+        ("-n3 last", &["cannot be used with"]),
         ("--sql", &["--sql", "log --help"]),
-        ("--sqlite x.db --json", &["do not go together"]),
-        ("a b", &["`b` is one word too many"]),
+        ("--sqlite x.db --json", &["cannot be used with"]),
+        ("a b", &["unexpected argument `b`"]),
         ("--nonsense", &["--nonsense", "log --help"]),
     ] {
         let ended = state.log(line).exit_code(255);

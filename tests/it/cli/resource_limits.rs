@@ -164,7 +164,7 @@ fn too_small_stack_is_reported() {
         let mut command = super::from("/bin/sh", "-c");
         command.arg(format!("ulimit -s {limit}; exec \"$0\" run --no-record echo ::: a")).arg(super::MINDER);
         let ended = Run::start(&command).wait().exit_code(code);
-        assert_eq!(ended.err.contains("stack may have 64 KiB only"), code != 0, "{ended:?}");
+        assert_eq!(ended.err.contains("stack limit is 64 KiB"), code != 0, "{ended:?}");
     }
 }
 

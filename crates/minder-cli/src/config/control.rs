@@ -1,6 +1,5 @@
 //! The flags about what holds jobs back, ends them, and runs them again.
 
-use std::ffi::OsString;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};

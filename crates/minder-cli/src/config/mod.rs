@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use minder_runner::config::{
-    Control, OrderConfig, OutputFiles, OutputView, PipeConfig, RecordConfig, ResumeMode, RunConfig,
+    OrderConfig, OutputFiles, OutputView, PipeConfig, RecordConfig, ResumeMode, RunConfig,
 };
 use minder_runner::jobs_setting::JobsSetting;
 use minder_template::{Options, Template};
@@ -24,7 +24,7 @@ pub(crate) use self::input::{CompatMode, ParsedCommandLine};
 pub(crate) use self::output_files::template_flag;
 use crate::flags::{Colour, Leak, OutputFlags, RecordFlags, RunFlags};
 use crate::report::ProgressOptions;
-use crate::report::colours::When;
+use crate::ui::color::When;
 
 /// What people see while a run goes on.
 #[derive(Clone, Copy, Debug)]
@@ -109,16 +109,21 @@ pub(crate) fn build(
     let control = control::control(&flags, options)?;
     let files = output_files::output_files(&flags, options, compat, command_line.width, names, copies)?;
     let tty = flags.control.tty;
-    let RunFlags { eyes, output, record, leak, grace, backend, no_guard, input, .. } = flags;
+    let RunFlags { display: display_flags, output, record, leak, grace, backend, no_guard, input, .. } =
+        flags;
     let view = if tty { OutputView::Straight } else { view(&output, &files) };
     let display = Display {
         // With a terminal of its own a job draws there itself.
         progress: match tty {
             true => ProgressOptions::default(),
-            false => ProgressOptions { bar: eyes.bar, eta: eyes.eta, jobs: eyes.progress },
+            false => ProgressOptions {
+                bar: display_flags.bar,
+                eta: display_flags.eta,
+                jobs: display_flags.progress,
+            },
         },
-        color: colours(eyes.color),
-        quiet: eyes.quiet,
+        color: colours(display_flags.color),
+        quiet: display_flags.quiet,
         parallel: flags.parallel_env,
         straight: view == OutputView::Straight,
     };
@@ -138,11 +143,11 @@ pub(crate) fn build(
         // An empty variable counts as one that is not set.
         backend: backend.filter(|name| !name.is_empty()).map(known_backend).transpose()?,
         guardians: !no_guard,
-        color_jobs: eyes.color == Some(Colour::Jobs) && !files.replaces_output(),
-        color_lines: output.line_buffer || eyes.color_lines,
-        color_failed: eyes.color_failed && !output.line_buffer && !files.replaces_output(),
-        verbose: eyes.verbose,
-        print: eyes.print,
+        color_jobs: display_flags.color == Some(Colour::Jobs) && !files.replaces_output(),
+        color_lines: output.line_buffer || display_flags.color_lines,
+        color_failed: display_flags.color_failed && !output.line_buffer && !files.replaces_output(),
+        verbose: display_flags.verbose,
+        print: display_flags.print,
         view,
         tag: tag(&output, &files, options),
         files,

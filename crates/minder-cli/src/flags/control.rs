@@ -1,4 +1,4 @@
-//! Flags of `minder run` about what holds jobs back, ends them, and runs them again.
+//! Flags of `minder run` that delay, end and retry jobs.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -11,101 +11,103 @@ use crate::units::{count, time};
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Control")]
 pub(crate) struct ControlFlags {
-    /// End a job that takes longer: a time, or N% of the median.
+    /// Kill a job that runs longer: a duration, or N% of the median.
     ///
-    /// Seconds, or with s, m, h, d; 0 is none. N% goes by the median of the jobs so far.
+    /// Seconds, or a value with units such as 90s, 1h30m or 2d; 0 disables it. N% is relative to the
+    /// median duration of the jobs finished so far.
     #[arg(long, value_name = "TIME|N%")]
     pub(crate) timeout: Option<String>,
 
-    /// Start a failing job up to N times; 0: without limit.
+    /// Start a failing job up to N times; 0: no limit.
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) retries: Option<u64>,
 
-    /// Wait so long before a job is started again.
+    /// Delay before a failed job is retried.
     ///
-    /// Twice as long each further time, give or take a half, and no longer than a minute. Default:
-    /// no delay; with `--retries 0` 1s.
+    /// Doubles after each attempt, with ±50 % jitter, up to one minute. Default: no delay; with
+    /// `--retries 0`, 1s.
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) retry_delay: Option<Duration>,
 
-    /// When to end early, as in now,fail=1.
+    /// When to stop early, such as now,fail=1.
     ///
-    /// now|soon,fail|success|done=N|N%. `now` ends what runs, `soon` waits for it.
+    /// now|soon,fail|success|done=N|N%. `now` kills the running jobs, `soon` waits for them.
     #[arg(long, visible_alias = "halt-on-error", value_name = "WHEN,WHY", allow_hyphen_values = true)]
     pub(crate) halt: Option<String>,
 
-    /// Signals that end a job, ms between them.
+    /// Signals that end a job, with delays in ms.
     ///
-    /// TERM, then KILL after --grace, unless you say otherwise.
+    /// Default: TERM, then KILL after --grace.
     #[arg(long, visible_alias = "term-seq", value_name = "SIGNAL,MS,…")]
     pub(crate) termseq: Option<String>,
 
-    /// Wait so long between two starts.
+    /// Minimum time between two job starts.
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) delay: Option<Duration>,
 
-    /// Start nothing while so many processes run; N%: of processors.
+    /// Start no job while the load is N or more; N%: of processors.
     #[arg(long, value_name = "N|N%")]
     pub(crate) load: Option<String>,
 
-    /// Start nothing with less memory free.
+    /// Start no job with less free memory.
     ///
-    /// With less than half of it, the youngest job is put back.
+    /// With less than half of it, the youngest job is killed and queued again.
     #[arg(long, value_name = "SIZE", value_parser = count)]
     pub(crate) memfree: Option<u64>,
 
     /// Suspend jobs with less than twice this memory free.
     ///
-    /// With less than once, all but one.
+    /// With less than this memory free, suspend all jobs but one.
     #[arg(long, value_name = "SIZE", value_parser = count)]
     pub(crate) memsuspend: Option<u64>,
 
-    /// Start nothing while the machine swaps in and out.
+    /// Start no job while the machine swaps in and out.
     #[arg(long)]
     pub(crate) noswap: bool,
 
-    /// Ask this command before each start; or: io N, load N, mem N.
+    /// Run this command before each start; or: io N, load N, mem N.
     ///
-    /// Its status says what to do: 0 starts, 1 waits, 2 puts the youngest job back.
+    /// Its exit status decides: 0 starts the job, 1 waits, 2 kills the youngest job and queues it
+    /// again.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) limit: Option<String>,
 
-    /// Run beside make's jobserver instead of taking part in it.
+    /// Ignore make's jobserver.
     #[arg(long)]
     pub(crate) no_jobserver: bool,
 
-    /// Leave jobs no open file but their input and outputs.
+    /// Pass jobs no descriptors besides stdin, stdout and stderr.
     ///
-    /// Without it they get what your shell left open above standard error, under the same numbers:
-    /// `3>file`, `exec 9>lock`, `<(command)`.
+    /// By default, jobs inherit the descriptors that your shell opened above stderr, under the same
+    /// numbers: `3>file`, `exec 9>lock`, `<(command)`.
     #[arg(long)]
     pub(crate) close_fds: bool,
 
-    /// Run jobs with this much more niceness.
+    /// Increase the niceness of the jobs by N.
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0)]
     pub(crate) nice: i32,
 
-    /// Run jobs in this folder; `...`: a new one each.
+    /// Run jobs in this directory; `...`: a new one each.
     ///
-    /// It is made if need be, and may have placeholders. A new one is private, in the folder of the
-    /// run's record (without a record: in that of --tmpdir, or for temporary files), and stays
-    /// there; with --cleanup it is removed when the job is over.
+    /// It is created if necessary, and may contain placeholders. A new directory is private. It is
+    /// created in the directory of the run's record or, without a record, in --tmpdir or the
+    /// directory for temporary files. It is kept unless --cleanup removes it after the job.
     #[arg(long, visible_alias = "workdir", value_name = "DIR")]
     pub(crate) wd: Option<OsString>,
 
     /// Set a variable for the jobs: NAME=VALUE.
     ///
-    /// A name alone is handed on, as all are.
+    /// `NAME` without a value is accepted and has no effect: jobs inherit the whole environment.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<OsString>,
 
-    /// Give each job the slot's number in this variable.
+    /// Pass the number of the job's slot in this variable.
     #[arg(long, value_name = "NAME")]
     pub(crate) process_slot_var: Option<OsString>,
 
     /// Give jobs the terminal, one at a time.
     ///
-    /// Their outputs stay as they are.
+    /// This does not change where their output goes.
     #[arg(long, visible_alias = "open-tty", short = 'o', conflicts_with_all = ["pty", "spool"])]
     pub(crate) tty: bool,
 

@@ -1,5 +1,5 @@
-//! Flags of `minder run` about its input: where arguments come from, how they are cut, and how many
-//! a job gets.
+//! Flags of `minder run` for its input: where arguments come from, how lines are split, and how many
+//! arguments a job gets.
 
 use std::ffi::OsString;
 
@@ -11,204 +11,205 @@ use crate::units::{count, size};
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputFlags {
-    /// Take arguments from this file, one a line; `-` is standard input.
+    /// Read arguments from this file, one per line; `-` is stdin.
     ///
-    /// Several times: all combinations.
+    /// If given several times, jobs get all combinations.
     #[arg(short = 'a', long, value_name = "FILE")]
     pub(crate) arg_file: Vec<OsString>,
 
-    /// Arguments end in a NUL byte, not in a newline (find -print0).
+    /// Arguments end with NUL instead of a newline (find -print0).
     #[arg(short = '0', long)]
     pub(crate) null: bool,
 
-    /// Arguments end in this text; \n, \t, \0, \xHH and the like are known.
+    /// Arguments end with this text; escapes: \n, \t, \0, \xHH …
     #[arg(short = 'd', long, value_name = "TEXT")]
     pub(crate) delimiter: Option<OsString>,
 
-    /// Lines have columns with this between them, for {1}, {2} …
+    /// Split lines into columns {1}, {2} … at this separator.
     ///
-    /// It is a regular expression. See `minder help input`.
+    /// The separator is a regular expression. See `minder help input`.
     #[arg(short = 'C', long, value_name = "REGEXP")]
     pub(crate) colsep: Option<String>,
 
-    /// Lines are rows of CSV, with --colsep or a comma between columns.
+    /// Read the input as CSV, separated by --colsep or a comma.
     #[arg(long)]
     pub(crate) csv: bool,
 
     /// The first line (or N lines) names the columns, for {name}.
     ///
-    /// `:` is one line; with 0, files name themselves. With --pipe, the header goes before each
-    /// block.
+    /// `:` is one line; with 0, the columns are named after their files. With --pipe, the header is
+    /// repeated before each block.
     #[arg(long, value_name = "REGEXP")]
     pub(crate) header: Option<String>,
 
-    /// Pass over the first line.
+    /// Skip the first line.
     #[arg(long)]
     pub(crate) skip_first_line: bool,
 
-    /// Go through all sources side by side.
+    /// Take one argument from each source.
     ///
-    /// Shorter ones begin anew.
+    /// Shorter sources start over.
     #[arg(long, visible_alias = "xapply")]
     pub(crate) link: bool,
 
-    /// Take blanks away on this side.
+    /// Remove spaces and tabs on this side.
     #[arg(long, value_name = "WHERE")]
     pub(crate) trim: Option<Trim>,
 
-    /// The argument of this text ends the input.
+    /// Stop reading the input at this argument.
     #[arg(short = 'E', long = "eof", value_name = "TEXT")]
     pub(crate) eof: Option<OsString>,
 
-    /// Pass over arguments that are empty or blank.
+    /// Skip empty and blank arguments.
     #[arg(short = 'r', long)]
     pub(crate) no_run_if_empty: bool,
 
-    /// Run the jobs in random order: all of the input is read first.
+    /// Run the jobs in random order; reads the whole input first.
     #[arg(long, conflicts_with = "order")]
     pub(crate) shuf: bool,
 
-    /// Which go first.
+    /// Job order.
     ///
-    /// As given, or, by the times of earlier runs of this command, the shortest or the longest, or
-    /// by chance. All of the input is read first. Jobs keep the numbers that they have in the
-    /// input. What was never run counts as the median of what was.
+    /// In input order (given), the shortest or longest first by their durations in earlier runs of
+    /// this command, or in random order. The whole input is read first. Jobs keep their numbers. A
+    /// job that never ran counts as the median of the others.
     #[arg(long, value_name = "HOW")]
     pub(crate) order: Option<OrderFlag>,
 
-    /// A number for --shuf: the same order for the same number.
+    /// Seed for --shuf: the same seed gives the same order.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// The word before arguments, in place of `:::`.
-    #[arg(long, value_name = "WORD", default_value = ":::")]
+    /// Use this instead of `:::` before arguments.
+    #[arg(long, value_name = "TEXT", default_value = ":::")]
     pub(crate) arg_sep: OsString,
 
-    /// The word before files, in place of `::::`.
-    #[arg(long, value_name = "WORD", default_value = "::::")]
+    /// Use this instead of `::::` before files.
+    #[arg(long, value_name = "TEXT", default_value = "::::")]
     pub(crate) arg_file_sep: OsString,
 
-    /// How many jobs there will be, for the bar.
+    /// The number of jobs, for the bar.
     ///
-    /// Where the input does not tell.
+    /// Useful where minder cannot count the input.
     #[arg(long, visible_alias = "total", value_name = "N", value_parser = count)]
     pub(crate) total_jobs: Option<u64>,
 }
 
-/// Flags about how many arguments a job gets.
+/// Flags for the number of arguments per job.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Arguments of a job")]
+#[command(next_help_heading = "Arguments per job")]
 pub(crate) struct ArityFlags {
-    /// At most N arguments a job; 0: one is taken, and none given.
+    /// At most N arguments per job; 0: use up one, insert none.
     #[arg(short = 'n', long, value_name = "N", value_parser = count)]
     pub(crate) max_args: Option<u64>,
 
-    /// The same; {1} to {N} stand for them. With --pipe: N records a job.
+    /// Like -n, with placeholders {1} to {N}. With --pipe: N records.
     ///
-    /// They are empty where there are too few.
+    /// Placeholders without an argument are empty.
     #[arg(short = 'N', long, value_name = "N", value_parser = count)]
     pub(crate) max_replace_args: Option<u64>,
 
-    /// At most N lines a job, without blank ones.
+    /// At most N non-blank lines per job.
     ///
-    /// A line that ends in a blank goes on in the next.
+    /// A line that ends in a space continues on the next line.
     #[arg(short = 'L', long, visible_alias = "max-lines", value_name = "N", value_parser = count)]
     pub(crate) lines: Option<u64>,
 
-    /// As many as fit, shared out among the slots; words with {} repeat.
+    /// As many as fit, divided among the slots; text with {} repeats.
     ///
-    /// A word with {} is repeated for each argument.
+    /// A part of the command that contains {} is repeated for each argument.
     #[arg(short = 'X')]
     pub(crate) context: bool,
 
-    /// The same; {} stands for all of them.
+    /// Like -X, but {} stands for all of the job's arguments.
     #[arg(short = 'm')]
     pub(crate) multiple: bool,
 
-    /// As -m, without sharing out.
+    /// Like -m, without dividing them among the slots.
     #[arg(long)]
     pub(crate) xargs: bool,
 
-    /// The most bytes that a command may have.
+    /// Maximum length of a command in bytes.
     #[arg(short = 's', long, value_name = "BYTES", value_parser = size)]
     pub(crate) max_chars: Option<usize>,
 
-    /// End when a command would have more bytes than -s allows.
+    /// Stop if a command would be longer than -s allows.
     #[arg(short = 'x', long)]
     pub(crate) exit: bool,
 }
 
-/// Flags about placeholders.
+/// Flags for placeholders.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Placeholders")]
 pub(crate) struct PlaceholderFlags {
-    /// Write this in place of {}.
+    /// Use this instead of {}.
     #[arg(short = 'I', long, value_name = "TEXT")]
     pub(crate) replace: Option<OsString>,
 
-    /// Write this in place of {.}.
+    /// Use this instead of {.}.
     #[arg(long, visible_alias = "er", value_name = "TEXT")]
     pub(crate) extensionreplace: Option<OsString>,
 
-    /// Write this in place of {/}.
+    /// Use this instead of {/}.
     #[arg(long, visible_alias = "bnr", value_name = "TEXT")]
     pub(crate) basenamereplace: Option<OsString>,
 
-    /// Write this in place of {//}.
+    /// Use this instead of {//}.
     #[arg(long, visible_alias = "dnr", value_name = "TEXT")]
     pub(crate) dirnamereplace: Option<OsString>,
 
-    /// Write this in place of {/.}.
+    /// Use this instead of {/.}.
     #[arg(long, visible_alias = "bner", value_name = "TEXT")]
     pub(crate) basenameextensionreplace: Option<OsString>,
 
-    /// Write this in place of {#}.
+    /// Use this instead of {#}.
     #[arg(long, value_name = "TEXT")]
     pub(crate) seqreplace: Option<OsString>,
 
-    /// Write this in place of {%}.
+    /// Use this instead of {%}.
     #[arg(long, value_name = "TEXT")]
     pub(crate) slotreplace: Option<OsString>,
 
-    /// Know more of them, such as {..} {+/} {##} {:-default}.
+    /// Enable more placeholders, such as {..} {+/} {##} {:-default}.
     ///
     /// Also {+.} {:2:3} {#start} {%end} {/old/new} {^a}: see `minder help placeholders`.
     #[arg(long)]
     pub(crate) plus: bool,
 
-    /// One of your own, as in '{thumb} {/.}-thumb.png'.
+    /// Define a placeholder, as in '{thumb} {/.}-thumb.png'.
     ///
-    /// Its name, a blank, and what it stands for.
+    /// Its name, a space, and the text that replaces it.
     #[arg(long, value_name = "NAME TEXT")]
     pub(crate) rpl: Vec<OsString>,
 
-    /// Take words as they are: no shell, whatever is in them.
+    /// Run the command directly, never through a shell.
     #[arg(short = 'q', long)]
     pub(crate) quote: bool,
 
     /// Fail jobs whose arguments do not match this.
     ///
-    /// A regular expression, from the start of an argument to its end, such as '[0-9]+'. The jobs
-    /// that match run. What matches may stand where a value is refused otherwise, as in 'sed -n
-    /// {}p FILE': see `minder help values`. A part such as {/} is a part of what matched.
+    /// A regular expression that the whole argument must match, such as '[0-9]+'. Jobs whose
+    /// arguments match run. A matching value may be used where values are refused otherwise, as in
+    /// 'sed -n {}p FILE': see `minder help values`. So may a part of it, such as {/}.
     #[arg(long, value_name = "REGEXP", allow_hyphen_values = true)]
     pub(crate) only: Option<String>,
 
     /// Fail jobs with a value that begins with -.
     ///
-    /// Programs read such a value as an option, and some options run commands. The other jobs run.
+    /// Programs read such a value as an option, and some options run commands. Other jobs run.
     #[arg(long)]
     pub(crate) no_dash_values: bool,
 
-    /// Copy this file, placeholders filled in.
+    /// Copy this file, with placeholders replaced.
     ///
-    /// For each job, with placeholders in it and in its name replaced: FILE=NAME.
-    /// Of copies with one name the last one stays; on Windows case makes no difference in it.
+    /// FILE=NAME copies FILE to NAME for each job. Placeholders are replaced in the file and in NAME.
+    /// If several copies have the same name, the last one remains. On Windows, names that differ only
+    /// in case are the same.
     #[arg(long, visible_alias = "tmpl", value_name = "FILE=NAME")]
     pub(crate) template: Vec<OsString>,
 }
 
-/// Where blanks are taken away.
+/// Where spaces and tabs are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Trim {
     /// Nowhere.
@@ -225,12 +226,12 @@ pub(crate) enum Trim {
 /// Which jobs run first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OrderFlag {
-    /// As they stand in the input.
+    /// In the order of the input.
     Given,
-    /// Those that took the least time in earlier runs.
+    /// Those with the shortest duration in earlier runs.
     Shortest,
-    /// Those that took the most.
+    /// Those with the longest duration in earlier runs.
     Longest,
-    /// By chance.
+    /// In random order.
     Random,
 }

@@ -1,4 +1,4 @@
-//! Flags of `minder run` about output: how it is seen, and where it waits.
+//! Flags of `minder run` for output: how it is shown, and where it is stored.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,32 +9,32 @@ use clap::Args;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputFlags {
-    /// Show each job when it ends, as is the default.
+    /// Show each job when it has finished (default).
     #[arg(long)]
     pub(crate) group: bool,
 
-    /// Show jobs in the order in which they end, as is the default.
+    /// Show jobs in the order in which they finish (default).
     #[arg(long)]
     pub(crate) no_keep_order: bool,
 
     /// Show jobs in the order of the input.
     ///
-    /// The first that is not over yet is seen as it writes. The others wait, at most 10,000
-    /// finished ones; then no further job starts until some could be shown.
+    /// The first unfinished job is shown live. The output of the others waits. When 10,000 finished
+    /// jobs wait, no further job starts until some of them are shown.
     #[arg(short, long)]
     pub(crate) keep_order: bool,
 
-    /// Show whole lines of all jobs as they come. No line is torn.
+    /// Show the output of all jobs as it arrives, line by line.
     ///
-    /// A line over 1 MiB (less with many jobs: --buffer over four times --jobs) has the screen for
-    /// itself until it ends.
+    /// Lines are never mixed. While a line over 1 MiB is shown, other jobs wait until it ends. The
+    /// limit is lower with many jobs: --buffer divided by four times --jobs.
     #[arg(long, visible_alias = "lb", conflicts_with_all = ["keep_order", "ungroup"])]
     pub(crate) line_buffer: bool,
 
-    /// Let jobs write to our output themselves, mixed.
+    /// Let jobs write to minder's output directly; it may mix.
     ///
-    /// minder then sees nothing of it: the record has no sizes of outputs and no last lines of
-    /// stderr, and what was written is not shown again.
+    /// minder does not see this output: the record has no output sizes and no last lines of stderr,
+    /// and --resume cannot show the output again.
     #[arg(short, long, conflicts_with_all = ["keep_order", "tag", "tagstring", "results", "spool", "pty"])]
     pub(crate) ungroup: bool,
 
@@ -46,115 +46,116 @@ pub(crate) struct OutputFlags {
     #[arg(long, value_name = "TEXT")]
     pub(crate) tagstring: Option<OsString>,
 
-    /// Write outputs into files, too: NAME/1/ARGUMENT/stdout …
+    /// Also write output to files: NAME/1/ARGUMENT/stdout …
     ///
-    /// stdout, stderr and seq, as GNU parallel does. With placeholders, NAME is the file for
-    /// stdout, with NAME.err and NAME.seq beside it; if a slash ends it, it is the folder of
-    /// the three. NAME.csv, .tsv or .json is one table for all jobs, their outputs in it
-    /// instead of on the screen; -.csv, -.tsv or -.json goes to stdout. On Windows, what no
-    /// folder's name may have is written as `%` and two hexadecimal digits. Of jobs whose files
-    /// have one name, the last one's stay; on Windows case makes no difference in it, nor do dots
-    /// and blanks at its end.
+    /// The files are stdout, stderr and seq, as for GNU parallel. With placeholders, NAME is the file
+    /// for stdout, next to NAME.err and NAME.seq; if NAME ends in a slash, it is the directory of the
+    /// three. NAME.csv, .tsv or .json is one table of all jobs, which contains their output instead
+    /// of showing it; -.csv, -.tsv or -.json is written to stdout. On Windows, characters that are
+    /// not allowed in file names are written as `%` and two hexadecimal digits. If several jobs have
+    /// the same file name, the files of the last one remain. On Windows, names that differ only in
+    /// case, or in dots and spaces at the end, are the same.
     #[arg(long, visible_alias = "res", value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) results: Option<OsString>,
 
-    /// Print names of files.
+    /// Print file names instead of output.
     ///
-    /// stdout of each job is written into a file in --tmpdir (else TMPDIR, else /tmp), whose name
-    /// is printed instead. The files are for their owner alone, and stay. With --results, the
-    /// names are those of its files.
+    /// The stdout of each job is written to a file in --tmpdir (else TMPDIR, else /tmp), whose name is
+    /// printed instead. Only their owner can read the files. minder does not remove them. With
+    /// --results, the names of its files are printed.
     #[arg(long, visible_aliases = ["output-as-files", "outputasfiles"])]
     pub(crate) files: bool,
 
-    /// Remove what was made for a job when it is over.
+    /// Remove a job's temporary files when it has finished.
     ///
-    /// Copies of --template, the new folder of `--wd ...`.
+    /// The copies of --template, and the new directory of `--wd ...`.
     #[arg(long)]
     pub(crate) cleanup: bool,
 
-    /// Give each job a terminal of its own, so that it colours and flushes.
+    /// Give each job a pseudo-terminal, so that it colours and flushes.
     ///
-    /// Its two outputs become one. Lines then end in CR LF. Its input stays empty; a job that asks
-    /// on its terminal waits for ever.
+    /// stdout and stderr become one stream, with lines that end in CR LF. Its input stays empty: a job
+    /// that prompts on its terminal waits forever.
     #[arg(long, conflicts_with = "spool")]
     pub(crate) pty: bool,
 
-    /// Give each job files as outputs, not pipes: least work for large ones.
+    /// Redirect jobs to files, not pipes: cheapest for large output.
     ///
-    /// Nothing is seen before the job ends. An endless job fills the disk, whatever --buffer says;
-    /// a job that seeks in its output, or truncates it, changes what is shown; what it leaves
-    /// running goes on writing to a file that is gone.
+    /// Output is shown only when the job has finished. --buffer does not apply: a job that never ends
+    /// fills the disk. A job that seeks in its output or truncates it changes what is shown. Processes
+    /// that it leaves running write to a deleted file.
     #[arg(long, conflicts_with = "line_buffer")]
     pub(crate) spool: bool,
 
-    /// The most memory for output that waits, of all jobs.
+    /// Memory for the waiting output of all jobs.
     ///
-    /// In bytes or with k, M, G. What does not fit waits in files.
+    /// In bytes, or with k, M, G. Output that does not fit is stored in files.
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = crate::units::buffer)]
     pub(crate) buffer: usize,
 
-    /// The folder for output that waits [default: that of the record]
+    /// Directory for waiting output [default: that of the record]
     ///
-    /// Without a record, that for temporary files. With a record it gets a folder of the run's own.
-    /// Without one files have no name, and go with minder.
+    /// Without a record, the default is the directory for temporary files. With a record, minder
+    /// creates a directory for the run in it. Without one, the files have no name and disappear
+    /// when minder exits.
     #[arg(long, value_name = "DIR")]
     pub(crate) tmpdir: Option<PathBuf>,
 }
 
-/// Flags of `minder run` about its record.
+/// Flags of `minder run` for its record.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Record")]
 pub(crate) struct RecordFlags {
-    /// Leave no record of this run.
+    /// Do not record this run.
     #[arg(long, conflicts_with_all = ["sync", "redact_args"])]
     pub(crate) no_record: bool,
 
-    /// Wait for the disk: the record survives the machine, too.
+    /// Sync the record to disk, so that it survives a power failure.
     ///
-    /// After each write. Without a record, do not run.
+    /// After each write. If the record cannot be written, the run does not start.
     #[arg(long)]
     pub(crate) sync: bool,
 
     /// Keep arguments out of the record: they may be secrets.
     ///
-    /// To resume such a run, its input is given again. The last lines of stderr are left out, too.
-    /// Not kept out: what is typed before `:::`, output while it waits, names below --results,
-    /// messages on stderr.
+    /// To resume such a run, provide its input again. The last lines of stderr are not recorded
+    /// either. Arguments can still appear in the command before `:::`, in waiting output, in names
+    /// below --results, and in messages on stderr.
     #[arg(long)]
     pub(crate) redact_args: bool,
 
-    /// Write GNU parallel's table of jobs into this file.
+    /// Write a joblog in the format of GNU parallel to this file.
     ///
-    /// A row for each job that ended. A file that is there is emptied, but for --resume and its
-    /// kin, which read it and go on with it.
+    /// It has one line for each finished job. An existing file is overwritten, except with --resume,
+    /// --resume-failed and --retry-failed, which read it and append to it.
     #[arg(long, visible_alias = "jl", value_name = "FILE")]
     pub(crate) joblog: Option<PathBuf>,
 
-    /// Go on with a joblog that is there.
+    /// Append to an existing joblog.
     #[arg(long, hide = true)]
     pub(crate) joblog_append: bool,
 
-    /// Run what had not ended, of a run or by --joblog FILE.
+    /// Run the unfinished jobs of a run, or those not in --joblog FILE.
     ///
-    /// `--resume RUN`, or `--resume --joblog FILE COMMAND… ::: ARGUMENT…`. By its id, or as `last`,
-    /// a run has its own flags, command, folder and input again; flags that are given now stand
-    /// before the id and come behind its own. By a joblog all is given again, and jobs are
-    /// known by their numbers.
+    /// `--resume RUN`, or `--resume --joblog FILE COMMAND… ::: ARGUMENT…`. RUN is a run id or `last`.
+    /// Its flags, command, directory and input are used again. Flags before RUN are applied after the
+    /// recorded ones. With a joblog, the whole command line is given again, and jobs are identified by
+    /// their numbers.
     #[arg(long, conflicts_with_all = ["resume_failed", "retry_failed"])]
     pub(crate) resume: bool,
 
-    /// Run what had not ended, and once more what had failed.
+    /// Like --resume, and also run failed jobs again.
     #[arg(long, conflicts_with = "retry_failed")]
     pub(crate) resume_failed: bool,
 
-    /// Run once more what had failed, and nothing else.
+    /// Run only failed jobs again.
     #[arg(long)]
     pub(crate) retry_failed: bool,
 
-    /// With --resume and its kin: count jobs as done whose kept output is lost.
+    /// When resuming, treat jobs whose stored output is lost as done.
     ///
-    /// Output that waited to be shown may be gone when a run is resumed, for instance since the
-    /// machine went down. By default its jobs run again.
+    /// Output that was not shown yet may be lost, for example after a power failure. By default, its
+    /// jobs run again.
     #[arg(long)]
     pub(crate) skip_lost: bool,
 

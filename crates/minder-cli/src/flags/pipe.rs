@@ -1,4 +1,4 @@
-//! Flags of `minder run` about jobs that read a part of the input each.
+//! Flags of `minder run` for jobs that read blocks of the input.
 
 use std::ffi::OsString;
 
@@ -6,27 +6,27 @@ use clap::Args;
 
 /// See [`crate::verbs::run`].
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Parts of the input as standard input")]
+#[command(next_help_heading = "Blocks of the input as standard input")]
 pub(crate) struct PipeFlags {
-    /// Cut standard input into blocks, one a job.
+    /// Split standard input into blocks, one for each job.
     ///
-    /// A block is whole records, and the standard input of its job.
+    /// A block consists of whole records. Its job reads it on standard input.
     #[arg(long, visible_alias = "spreadstdin")]
     pub(crate) pipe: bool,
 
-    /// The same with regular files, not read beforehand.
+    /// Like --pipe, for regular files; jobs read them directly.
     ///
-    /// Those of -a and ::::.
+    /// The files are those of -a and ::::.
     #[arg(long, visible_alias = "pipepart")]
     pub(crate) pipe_part: bool,
 
     /// The size of a block [default: 1M]
     ///
-    /// With --pipe-part, -N: as many blocks a slot.
+    /// With --pipe-part, -N means N blocks per slot.
     #[arg(long, visible_alias = "block-size", value_name = "SIZE", allow_hyphen_values = true)]
     pub(crate) block: Option<String>,
 
-    /// Give on what there is after this time.
+    /// Start a job with an incomplete block after this time.
     #[arg(long, visible_alias = "bt", value_name = "TIME", value_parser = crate::units::time)]
     pub(crate) block_timeout: Option<std::time::Duration>,
 
@@ -34,7 +34,7 @@ pub(crate) struct PipeFlags {
     #[arg(long, value_name = "TEXT")]
     pub(crate) recstart: Option<OsString>,
 
-    /// Records end in this text [default: a newline].
+    /// Records end with this text [default: a newline]
     #[arg(long, value_name = "TEXT")]
     pub(crate) recend: Option<OsString>,
 
@@ -42,45 +42,45 @@ pub(crate) struct PipeFlags {
     #[arg(long)]
     pub(crate) regexp: bool,
 
-    /// Take separators of records away.
+    /// Remove the record separators.
     #[arg(long, visible_aliases = ["rrs", "removerecsep"])]
     pub(crate) remove_rec_sep: bool,
 
-    /// One job a slot; blocks to whichever takes them.
+    /// One job per slot; blocks go to any job that is ready.
     #[arg(long, visible_alias = "round")]
     pub(crate) round_robin: bool,
 
-    /// One job a slot; all of them get all of the input.
+    /// One job per slot; each reads the whole input.
     #[arg(long)]
     pub(crate) tee: bool,
 
-    /// One job a slot; lines with the same value here go to the same.
+    /// One job per slot; lines with equal values go to the same job.
     #[arg(long, value_name = "COLUMN")]
     pub(crate) shard: Option<String>,
 
-    /// One job a slot; this column is the slot's number.
+    /// One job per slot; this column is the slot's number.
     #[arg(long, value_name = "COLUMN")]
     pub(crate) bin: Option<String>,
 
-    /// One job a run of lines with the same value here.
+    /// One job per group of adjacent lines with equal values.
     #[arg(long, visible_alias = "groupby", value_name = "COLUMN")]
     pub(crate) group_by: Option<String>,
 
-    /// With --dry-run and --pipe-part: print how each part is read, too, as lines for a shell.
+    /// With --dry-run and --pipe-part, also print a shell command that reads each block.
     #[arg(long, hide = true)]
     pub(crate) print_parts: bool,
 
-    /// The block is a file, whose name {} stands for.
+    /// Write each block to a file; {} is its name.
     #[arg(long, conflicts_with = "fifo")]
     pub(crate) cat: bool,
 
-    /// The block is a named pipe, whose name {} stands for.
+    /// Write each block to a named pipe; {} is its name.
     #[arg(long)]
     pub(crate) fifo: bool,
 }
 
 impl PipeFlags {
-    /// Whether jobs read parts of the input, instead of having arguments.
+    /// Returns `true` if jobs read blocks of the input instead of having arguments.
     pub(crate) fn is_wanted(&self) -> bool {
         self.pipe
             || self.pipe_part
@@ -93,8 +93,8 @@ impl PipeFlags {
             || self.group_by.is_some()
     }
 
-    /// The flag by which jobs get their input bit by bit, side by side: none gets on before all of
-    /// them run.
+    /// Returns the flag with which all jobs read their input concurrently: no job can make progress
+    /// until all of them run.
     pub(crate) fn stream(&self) -> Option<&'static str> {
         let Self { round_robin, tee, shard, bin, .. } = self;
         [
@@ -107,7 +107,7 @@ impl PipeFlags {
         .find_map(|(given, name)| given.then_some(name))
     }
 
-    /// A flag that says nothing without one that asks for parts.
+    /// Returns a flag that has no effect unless jobs read blocks.
     pub(crate) fn lone(&self) -> Option<&'static str> {
         let Self { block_timeout, recstart, recend, remove_rec_sep, .. } = self;
         [

@@ -5,25 +5,28 @@ use std::ffi::OsString;
 use clap::{Args, ValueEnum};
 
 use super::control::ControlFlags;
-use super::eyes::DisplayFlags;
+use super::display::DisplayFlags;
 use super::input::{ArityFlags, InputFlags, PlaceholderFlags};
 use super::output::{OutputFlags, RecordFlags};
 use super::pipe::PipeFlags;
 
+const USAGE: &str = "\
+minder run [FLAGS] COMMAND… ::: ARGUMENT…
+       … | minder run [FLAGS] COMMAND…";
+
 /// See [`crate::verbs::run`].
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "minder run [FLAGS] COMMAND… ::: ARGUMENT…\n       … | minder run [FLAGS] COMMAND…",
+    override_usage = USAGE,
     after_help = short_after_help(),
     after_long_help = after_help(),
     args_override_self = true
 )]
 pub(crate) struct RunFlags {
-    /// How many jobs at once; N%, +N, -N, 0 (all) or a file.
+    /// Run N jobs at once; N%, +N, -N, 0 (no limit) or a file.
     ///
-    /// N, N% of the processors, N more or fewer than there are, 0 for all; or a file with such a
-    /// number, which is read again while the run goes on. One a processor unless you say
-    /// otherwise.
+    /// N; N% of the processors; N more or fewer than there are processors; 0 for no limit; or a file
+    /// with such a value, which is read again during the run. Default: one job per processor.
     #[arg(
         short = 'j',
         long,
@@ -47,7 +50,7 @@ pub(crate) struct RunFlags {
     pub(crate) output: OutputFlags,
 
     #[command(flatten)]
-    pub(crate) eyes: DisplayFlags,
+    pub(crate) display: DisplayFlags,
 
     #[command(flatten)]
     pub(crate) control: ControlFlags,
@@ -60,30 +63,30 @@ pub(crate) struct RunFlags {
 
     /// The shell for a command that is one string.
     ///
-    /// One string with blanks or shell characters is a shell line. The shell is one that quotes as
-    /// POSIX says (sh, dash, bash, ksh, zsh, busybox …), which is called as `SHELL -c LINE`; or
-    /// pwsh or powershell; on Windows also cmd, which is the usual one there.
+    /// One string with spaces or shell characters is a shell line. The shell is a POSIX shell (sh,
+    /// dash, bash, ksh, zsh, busybox …), started as `SHELL -c LINE`; or pwsh or powershell; on
+    /// Windows also cmd, the default there.
     #[arg(long, value_name = "PATH", help_heading = "Running")]
     pub(crate) shell: Option<OsString>,
 
-    /// Each argument is a line for the shell: the command is the argument alone.
+    /// Run each argument as a shell line.
     #[arg(long, hide = true)]
     pub(crate) script: bool,
 
-    /// Give jobs what GNU parallel gives them in the environment: PARALLEL_SEQ, PARALLEL_JOBSLOT,
-    /// PARALLEL_PID. The record of a run knows by it that the run is in GNU parallel's manner.
+    /// Set PARALLEL_SEQ, PARALLEL_JOBSLOT and PARALLEL_PID for the jobs, as GNU parallel does. In the
+    /// record, the flag marks a run with GNU parallel's command line.
     #[arg(long, hide = true)]
     pub(crate) parallel_env: bool,
 
-    /// Outputs that stay open.
+    /// What to do with output that stays open.
     ///
-    /// What to do when a job has ended but something that it started holds its output open.
+    /// It stays open after a job has exited if a process that it started still holds it.
     #[arg(long, value_name = "HOW", default_value = "close", help_heading = "Running")]
     pub(crate) leak: Leak,
 
-    /// How many seconds jobs have to end after Ctrl-C.
+    /// Seconds between Ctrl-C and the killing of the jobs.
     ///
-    /// Then they are killed.
+    /// Ctrl-C sends TERM first.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, help_heading = "Running")]
     pub(crate) grace: u64,
 
@@ -93,98 +96,98 @@ pub(crate) struct RunFlags {
 
     /// Run without guardians: `kill -9` of minder leaves its jobs running.
     ///
-    /// Windows has none and needs none: it ends the jobs with minder, whatever ends that.
+    /// No effect on Windows, which always ends the jobs with minder.
     #[arg(long, help_heading = "Running")]
     pub(crate) no_guard: bool,
 
-    /// The command, then `:::` and arguments; or they come on standard input.
+    /// The command, then `:::` and arguments, or arguments on stdin.
     ///
-    /// Without `:::`, each line of standard input is an argument.
+    /// Without `:::`, each line of stdin is an argument.
     ///
-    /// Several words are run directly, without a shell. One string with blanks or shell characters
-    /// is a shell line. `{}` stands for the argument; where there is none, the argument comes
-    /// last. With --resume and its kin, and without --joblog, the id of a run stands here,
-    /// behind all flags.
+    /// A command of several words is run directly, without a shell. One string with spaces or shell
+    /// characters is a shell line. `{}` stands for the argument; without it, the argument comes last.
+    /// With --resume, --resume-failed or --retry-failed, and without --joblog, a run id takes the
+    /// place of the command, after all flags.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND", help_heading = "Arguments")]
     pub(crate) words: Vec<OsString>,
 }
 
-/// What to do with an output that stays open after its job's end.
+/// What to do with output that stays open after its job has exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Leak {
-    /// Close it after 100 ms of silence, and say so.
+    /// Close it after 100 ms without output, and print a message.
     Close,
-    /// Read it to its end.
+    /// Read it until it is closed.
     Wait,
 }
 
-/// What stands first in the long help.
+/// The start of the long help.
 pub(crate) const ABOUT: &str = "\
 Run a command for each argument, several at once.
 
 Examples:
-  minder run 'wc -c {}' ::: *.txt             one string: a shell line, with values quoted
+  minder run 'wc -c {}' ::: *.txt             one string: a shell line, with safe values
   minder run gzip -9 {} ::: *.log             several words: run directly, without a shell
-  ls *.log | minder run -j4 gzip -9           each line of standard input is an argument
-  minder run -j4 --bar ./test.sh {} ::: a b   a bar on the terminal
-  minder run -k --tag ./test.sh {} ::: a b    in the order of the input, lines with tags
-  minder run --retries 3 --timeout 60 …       up to three starts of a minute each
-  minder run --resume last                    what that run had left to do
+  ls *.log | minder run -j4 gzip -9           each line of stdin is an argument
+  minder run -j4 --bar ./test.sh {} ::: a b   with a progress bar
+  minder run -k --tag ./test.sh {} ::: a b    output in input order, each line tagged
+  minder run --retries 3 --timeout 60 …       up to three attempts of a minute each
+  minder run --resume last                    the unfinished jobs of the last run
 
-One line a flag: minder run -h. Topics, with examples: minder help.";
+Short version: minder run -h. Topics with examples: minder help.";
 
 const AFTER: &str = "\
 Placeholders:
   {}   the argument        {.}  without its extension     {#}  the job's number, from 1
-  {/}  its last part       {//} its folder                {%}  the job's slot, 1 to N
-  {/.} its last part without extension                    {1}  the first column
+  {/}  its base name       {//} its directory             {%}  the job's slot, 1 to N
+  {/.} its base name without extension                    {1}  the first column
 
 If you know GNU parallel:
-  minder parallel …  takes its command line; here some things are otherwise:
-  values             are parameters, never pasted: quotes around {} do no harm
-  several words      are run directly: `'|'` and `'>'` work in one string only
-  -q                 takes the words as they are, one string too: no shell at all
-  {= … =}, Perl      not there: see --plus, --header, --rpl 'NAME TEXT'
+  minder parallel …  accepts its command line. `minder run` differs from it:
+  values             are parameters and never pasted: quotes around {} do no harm
+  several words      are run directly: `'|'` and `'>'` work only in one string
+  -q                 never uses a shell, not even for one string
+  {= … =}, Perl      not supported: see --plus, --header, --rpl 'NAME TEXT'
   -t, -v             show commands that can be pasted, with values quoted
-  exit status        the same, but 130 and 143 where a signal ended the run
-  the end of a job   by --timeout, --halt now, Ctrl-C takes all that it started;
-                     a daemon that left it goes with Ctrl-C only
+  exit status        the same, except 130 and 143 where a signal ended the run
+  killing a job      by --timeout, --halt now or Ctrl-C kills all its descendants;
+                     only Ctrl-C also kills daemons that left its process group
   -S, --sql …        no other machines, no SQL server: see `minder log --sql`
 
-No value becomes shell code. In a shell line, values are handed to the shell as
-positional parameters, to cmd and PowerShell as variables; where a value could not
-stay a value (in backticks, in here-documents, in program text for another shell …)
-the line is refused, with the reason.
+A value never becomes shell code. In a shell line, values are passed to the shell as
+positional parameters, and to cmd and PowerShell as variables. A line in which a value
+would be evaluated (in backticks, here-documents, code for another shell …) is refused,
+with the reason.
 
-Output comes job by job: each job's when it ends, stdout and stderr kept apart, byte
-for byte; a job that runs alone is seen as it writes. -k, --lb and -u show it in other
-ways. What does not fit into memory waits in private files. Jobs have an empty standard
-input and a process group of their own.
+Output is shown job by job when each job has finished. stdout and stderr stay separate
+and unchanged. A job that runs alone is shown live. -k, --lb and -u change this. Output
+that does not fit into memory is stored in private files. Jobs have an empty standard
+input and their own process group.
 
-A run leaves a record, private to you, in $MINDER_STATE_DIR, else in
-$XDG_STATE_HOME/minder, else in ~/.local/state/minder: each job's argument, times,
-status, and (until it is shown) its output; of a failed job also the last 2 KiB of
-stderr. `minder log` reads it. Whatever ends a run, `minder run --resume RUN` runs what
-had not ended, and shows what was not shown. Jobs that were running then run again,
-and what was seen of them is seen again. Once a day runs older than 30 days are removed,
-and the oldest beyond 1,000 runs or 1 GiB.
+Each run leaves a private record in $MINDER_STATE_DIR, else in $XDG_STATE_HOME/minder,
+else in ~/.local/state/minder: the argument, times and exit status of each job, its
+output until it is shown, and the last 2 KiB of stderr if it failed. `minder log` reads
+it. After an interrupted run, `minder run --resume RUN` runs the unfinished jobs and
+shows the output that was not shown. Jobs that were running are run again, and their
+output is shown again. Once a day, minder removes runs older than 30 days, and the
+oldest runs beyond 1,000 or 1 GiB.
 
-Ctrl-C once starts nothing more and asks the jobs to end (TERM); twice kills them.
-When minder itself is killed, also by `kill -9`, everything that it started dies
-within a second. Not so: processes that became another user's (sudo), work that was
-handed to a server that was running before (docker, systemd-run, at, ssh's far
-side), and what is left when both of minder's guardians are killed in one moment.
+Ctrl-C starts no further jobs and sends TERM to the running ones; a second Ctrl-C kills
+them. When minder itself is killed, even by `kill -9`, all processes that it started are
+killed within a second. The exceptions: processes of another user (sudo), work passed to
+a server that was already running (docker, systemd-run, at, the remote side of ssh), and
+what is left if both guardians of minder are killed at the same moment.
 
-On Windows the record is in $MINDER_STATE_DIR, else in %LOCALAPPDATA%\\minder. Jobs
-cannot be asked to end there: Ctrl-C, Ctrl-Break and a closed window end them at once,
-and minder with the exit status 0xC000013A.";
+On Windows the record is in $MINDER_STATE_DIR, else in %LOCALAPPDATA%\\minder. There,
+jobs cannot be asked to exit: Ctrl-C, Ctrl-Break and closing the window kill them at
+once, and minder exits with status 0xC000013A.";
 
-/// The short help's end.
+/// Returns the end of the short help.
 fn short_after_help() -> String {
     format!("Examples: minder run --help. Topics: minder help.\n\n{}", crate::exit::HELP)
 }
 
-/// The long help's end: placeholders, what is promised and what not, exit statuses.
+/// Returns the end of the long help: placeholders, guarantees and their limits, exit statuses.
 fn after_help() -> String {
     format!("{AFTER}\n\n{}", crate::exit::HELP)
 }

@@ -1,14 +1,8 @@
 //! What people read: messages, the bar, the last lines.
 
 pub(crate) mod chart;
-pub(crate) mod colours;
-pub(crate) mod export;
 mod progress;
-#[cfg(feature = "sql")]
-pub(crate) mod sql;
 mod summary;
-pub(crate) mod table;
-pub(crate) mod when;
 
 pub(crate) use self::{
     progress::{Progress, ProgressOptions, SlowJobs},

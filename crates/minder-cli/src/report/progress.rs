@@ -25,8 +25,9 @@ use minder_runner::Snapshot;
 
 use self::estimate::{Estimate, Sample};
 use self::line::{Eta, LineLayout};
-use super::colours::{Palette, can_draw};
-use super::{message, when, would_be_heard};
+use super::{message, would_be_heard};
+use crate::ui::color::{Palette, can_draw};
+use crate::ui::format::local_zone;
 
 /// How often it is drawn on a terminal.
 const DRAWN_EVERY: Duration = Duration::from_millis(100);
@@ -346,7 +347,7 @@ impl State {
 /// The time on the clock after so long: `14:05:10` soon, `14:05` later today, `Mon 09:10`, `12 Nov
 /// 17:40`.
 fn clock(now: Timestamp, left: Duration) -> Option<String> {
-    let zone = when::zone();
+    let zone = local_zone();
     let ends = now.checked_add(SignedDuration::try_from(left).ok()?).ok()?;
     let (ends, now) = (ends.to_zoned(zone.clone()), now.to_zoned(zone));
     let form = match left {

@@ -7,9 +7,9 @@ use minder::jobs::JobCounts;
 use minder_runner::report::{FailureReason, HaltSummary, JobFailure, NAMED_MAX};
 use minder_runner::{RunEnd, RunReport};
 
-use super::colours::Palette;
 use super::progress::rough;
 use super::{count, time};
+use crate::ui::color::Palette;
 
 /// The last lines of a run.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! `minder completions`: what a shell needs to complete our flags, from the flags themselves.
+//! `minder completions`: shell completions, generated from the flags.
 
 use std::io::Write;
 
@@ -9,7 +9,8 @@ use crate::flags::{CompletionsFlags, Flags};
 
 /// Prints the completions for a shell.
 pub(crate) fn run(out: &mut dyn Write, flags: &CompletionsFlags) -> Result<()> {
-    // The generator gives up loudly when its writer does: ours may be closed.
+    // The generator panics when a write fails, which happens if the reader closes stdout. So it
+    // writes to memory.
     let mut text = Vec::new();
     clap_complete::generate(flags.shell, &mut Flags::command(), "minder", &mut text);
     Ok(out.write_all(&text)?)

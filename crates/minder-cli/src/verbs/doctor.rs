@@ -1,39 +1,44 @@
-//! `minder doctor`: what this machine has, what it refuses and why, how far its limits reach.
+//! `minder doctor`: the mechanisms that this machine supports, why others are refused, and its limits.
 
 use std::io::Write;
 
 use minder::{Availability, Capability};
 use serde_json::json;
 
-/// The width of the column of areas.
-const AREA: usize = 13;
-/// Where a line of mechanisms is broken.
-const WIDTH: usize = 110;
+/// The width of the first column, the areas.
+const AREA_WIDTH: usize = 13;
+/// The maximum width of a line of mechanisms.
+const LINE_WIDTH: usize = 110;
 
-/// Prints the report for people, or as one JSON document: a list of objects, one a mechanism.
+/// Prints the report as text, or as a JSON list with one object per mechanism.
 pub(crate) fn run(out: &mut dyn Write, json: bool) -> anyhow::Result<()> {
-    let mut found = minder::capabilities();
+    let mut capabilities = minder::capabilities();
     if let Ok(name) = std::env::var("MINDER_BACKEND") {
-        choose(&mut found, &name);
+        mark_chosen(&mut capabilities, &name);
     }
     if json {
-        writeln!(out, "{:#}", document(&found))?;
+        writeln!(out, "{:#}", document(&capabilities))?;
     } else {
-        out.write_all(table(&found, Symbols::of_locale(|name| std::env::var(name).ok())).as_bytes())?;
+        out.write_all(table(&capabilities, Symbols::of_locale(|name| std::env::var(name).ok())).as_bytes())?;
     }
     Ok(())
 }
 
-/// Marks the wait mechanism that the environment asks for, if it is to be had: `minder run` will
-/// say why not.
-fn choose(found: &mut [Capability], name: &str) {
-    let waiting = |it: &&mut Capability| it.area == "waiting";
-    if found.iter().any(|it| it.area == "waiting" && it.name == name && it.state == Availability::Available) {
-        found.iter_mut().filter(waiting).for_each(|it| it.chosen = it.name == name);
+/// Marks the wait mechanism named by the environment, if it is available. If it is not, `minder run`
+/// reports why.
+fn mark_chosen(capabilities: &mut [Capability], name: &str) {
+    let mut waiting: Vec<&mut Capability> =
+        capabilities.iter_mut().filter(|capability| capability.area == "waiting").collect();
+    let is_available =
+        |capability: &&mut Capability| capability.name == name && capability.state == Availability::Available;
+    if waiting.iter().any(is_available) {
+        for capability in &mut waiting {
+            capability.chosen = capability.name == name;
+        }
     }
 }
 
-fn document(found: &[Capability]) -> serde_json::Value {
+fn document(capabilities: &[Capability]) -> serde_json::Value {
     let object = |it: &Capability| {
         let (state, reason) = match &it.state {
             Availability::Available => ("there", None),
@@ -45,68 +50,70 @@ fn document(found: &[Capability]) -> serde_json::Value {
             "chosen": it.chosen, "value": it.value, "note": it.note,
         })
     };
-    found.iter().map(object).collect()
+    capabilities.iter().map(object).collect()
 }
 
-/// The characters that say yes and no, as far as the terminal can show them.
+/// The symbols for yes and no that the terminal can show.
 #[derive(Clone, Copy)]
 struct Symbols {
     yes: &'static str,
     no: &'static str,
-    plain: bool,
+    ascii: bool,
 }
 
-const FINE: Symbols = Symbols { yes: "✓", no: "✗", plain: false };
-const PLAIN: Symbols = Symbols { yes: "yes", no: "no", plain: true };
+const UNICODE: Symbols = Symbols { yes: "✓", no: "✗", ascii: false };
+const ASCII: Symbols = Symbols { yes: "yes", no: "no", ascii: true };
 
 impl Symbols {
-    /// The first of the three variables that is set to something decides, as in setlocale(3).
+    /// Returns the symbols for the locale. The first of the three variables that is not empty decides, as
+    /// in setlocale(3).
     fn of_locale(variable: impl Fn(&str) -> Option<String>) -> Self {
         let set =
             ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable).find(|value| !value.is_empty());
         let name = set.unwrap_or_default().to_ascii_lowercase().replace('-', "");
-        if name.contains("utf8") { FINE } else { PLAIN }
+        if name.contains("utf8") { UNICODE } else { ASCII }
     }
 
-    fn fit(self, text: String) -> String {
-        if self.plain { text.replace('→', "->").replace('·', ",") } else { text }
+    fn convert(self, text: String) -> String {
+        if self.ascii { text.replace('→', "->").replace('·', ",") } else { text }
     }
 }
 
-fn table(found: &[Capability], marks: Symbols) -> String {
+fn table(capabilities: &[Capability], symbols: Symbols) -> String {
     let mut text = String::new();
-    for group in found.chunk_by(|one, other| one.area == other.area) {
-        let items: Vec<String> = group.iter().map(|it| marks.fit(item(it, marks))).collect();
-        // A limit is a sentence and has a line of its own.
-        let lines = if group[0].area == "limits" { items } else { filled(&items, WIDTH - AREA) };
+    for group in capabilities.chunk_by(|one, other| one.area == other.area) {
+        let items: Vec<String> = group.iter().map(|it| symbols.convert(item(it, symbols))).collect();
+        // A limit is a sentence on a separate line.
+        let lines =
+            if group[0].area == "limits" { items } else { fill_lines(&items, LINE_WIDTH - AREA_WIDTH) };
         for (at, line) in lines.iter().enumerate() {
             let area = if at == 0 { group[0].area } else { "" };
-            text.push_str(&format!("{area:AREA$}{line}\n"));
+            text.push_str(&format!("{area:AREA_WIDTH$}{line}\n"));
         }
     }
     text
 }
 
-fn item(it: &Capability, marks: Symbols) -> String {
+fn item(it: &Capability, symbols: Symbols) -> String {
     if it.area == "limits" {
         return it.note.clone();
     }
-    let (mark, mut more) = match &it.state {
-        Availability::Available => (marks.yes, String::new()),
-        Availability::Refused(reason) => (marks.no, format!(" refused: {reason}")),
-        _ => (marks.no, String::new()),
+    let (symbol, mut details) = match &it.state {
+        Availability::Available => (symbols.yes, String::new()),
+        Availability::Refused(reason) => (symbols.no, format!(" refused: {reason}")),
+        _ => (symbols.no, String::new()),
     };
     if it.chosen {
-        more.push_str(" (chosen)");
+        details.push_str(" (chosen)");
     }
     if !it.note.is_empty() {
-        more = format!("{more} ({})", it.note);
+        details = format!("{details} ({})", it.note);
     }
-    format!("{} {mark}{more}", it.name)
+    format!("{} {symbol}{details}", it.name)
 }
 
-/// Puts items side by side, as many as fit.
-fn filled(items: &[String], width: usize) -> Vec<String> {
+/// Joins items into lines of at most `width` characters.
+fn fill_lines(items: &[String], width: usize) -> Vec<String> {
     const GAP: &str = "   ";
     let mut lines: Vec<String> = Vec::new();
     for item in items {
@@ -123,47 +130,49 @@ fn filled(items: &[String], width: usize) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// What the machine of the tests has, and what it would say if it had less.
-    fn found() -> Vec<Capability> {
+    /// Returns the capabilities of this machine, with one refused mechanism.
+    fn with_refused() -> Vec<Capability> {
         let mut found = minder::capabilities();
-        let wait = found.iter_mut().find(|it| it.area == "waiting").expect("a wait backend");
+        let wait = found.iter_mut().find(|it| it.area == "waiting").expect("find wait mechanism");
         wait.state = Availability::Refused("EPERM (seccomp?)".into());
         wait.note = "a \"note\"\n".into();
         found
     }
 
     #[test]
-    fn the_environment_chooses_what_is_there() {
+    fn mark_chosen_ignores_unavailable_mechanisms() {
         let chosen = |found: &[Capability]| -> Vec<&str> {
             found.iter().filter(|it| it.area == "waiting" && it.chosen).map(|it| it.name).collect()
         };
         let mut found = minder::capabilities();
         let default = chosen(&found);
-        choose(&mut found, "");
-        choose(&mut found, "magic");
+        mark_chosen(&mut found, "");
+        mark_chosen(&mut found, "magic");
         assert_eq!(chosen(&found), default);
         let there = |it: &&Capability| it.area == "waiting" && it.state == Availability::Available;
-        let last = found.iter().rfind(there).map(|it| it.name).expect("a backend");
-        choose(&mut found, last);
+        let last = found.iter().rfind(there).map(|it| it.name).expect("find available mechanism");
+        mark_chosen(&mut found, last);
         assert_eq!(chosen(&found), [last]);
-        let other =
-            found.iter_mut().find(|it| it.area == "waiting" && it.name != last).expect("a second backend");
+        let other = found
+            .iter_mut()
+            .find(|it| it.area == "waiting" && it.name != last)
+            .expect("find second mechanism");
         other.state = Availability::Refused("ENOSYS".to_owned());
         let refused = other.name;
-        choose(&mut found, refused);
+        mark_chosen(&mut found, refused);
         assert_eq!(chosen(&found), [last]);
     }
 
     #[test]
-    fn areas_stand_in_a_column_and_no_line_is_long() {
-        let text = table(&minder::capabilities(), FINE);
+    fn table_aligns_areas_and_limits_line_width() {
+        let text = table(&minder::capabilities(), UNICODE);
         let first: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ')).collect();
         let areas: Vec<&str> = first.iter().filter_map(|line| line.split_whitespace().next()).collect();
         assert_eq!(areas, ["waiting", "children", "limits"], "{text}");
         for line in text.lines() {
-            assert!(line.chars().count() <= WIDTH && !line.ends_with(' '), "{line:?}");
+            assert!(line.chars().count() <= LINE_WIDTH && !line.ends_with(' '), "{line:?}");
             assert!(
-                line.chars().nth(AREA - 1) == Some(' ') && line.chars().nth(AREA) != Some(' '),
+                line.chars().nth(AREA_WIDTH - 1) == Some(' ') && line.chars().nth(AREA_WIDTH) != Some(' '),
                 "{line:?}"
             );
         }
@@ -171,8 +180,8 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_gives_its_reason() {
-        let first = table(&found(), FINE);
+    fn table_shows_the_reason_of_a_refusal() {
+        let first = table(&with_refused(), UNICODE);
         assert!(
             first.lines().next().is_some_and(|line| line.contains("✗ refused: EPERM (seccomp?)")),
             "{first}"
@@ -180,26 +189,26 @@ mod tests {
     }
 
     #[test]
-    fn without_utf8_all_is_ascii() {
-        let marks = |all: Option<&str>, ctype: Option<&str>, lang: Option<&str>| {
+    fn table_is_ascii_without_a_utf8_locale() {
+        let is_ascii = |all: Option<&str>, ctype: Option<&str>, lang: Option<&str>| {
             let value = |name: &str| match name {
                 "LC_ALL" => all,
                 "LC_CTYPE" => ctype,
                 _ => lang,
             };
-            Symbols::of_locale(|name| value(name).map(str::to_owned)).plain
+            Symbols::of_locale(|name| value(name).map(str::to_owned)).ascii
         };
-        assert!(!marks(None, None, Some("de_DE.UTF-8")) && !marks(Some(""), Some("C.utf8"), Some("C")));
-        assert!(marks(Some("C"), Some("C.utf8"), None) && marks(None, None, None));
-        let text = table(&found(), PLAIN);
+        assert!(!is_ascii(None, None, Some("de_DE.UTF-8")) && !is_ascii(Some(""), Some("C.utf8"), Some("C")));
+        assert!(is_ascii(Some("C"), Some("C.utf8"), None) && is_ascii(None, None, None));
+        let text = table(&with_refused(), ASCII);
         assert!(text.is_ascii() && text.contains(" yes (chosen)") == text.contains(" (chosen)"), "{text}");
     }
 
     #[test]
-    fn json_is_read_back_as_it_was_meant() {
-        let found = found();
+    fn document_keeps_all_fields() {
+        let found = with_refused();
         let text = format!("{:#}", document(&found));
-        let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let read: serde_json::Value = serde_json::from_str(&text).expect("parse JSON");
         assert_eq!(read.as_array().map(Vec::len), Some(found.len()));
         assert_eq!(
             (read[0]["reason"].as_str(), read[0]["note"].as_str()),
@@ -212,9 +221,9 @@ mod tests {
     }
 
     #[test]
-    fn items_are_filled_into_lines() {
+    fn fill_lines_breaks_at_the_width() {
         let items = ["aaa", "bbb", "cc"].map(str::to_owned);
-        assert_eq!(filled(&items, 9), ["aaa   bbb", "cc"]);
-        assert_eq!(filled(&items, 2), ["aaa", "bbb", "cc"]);
+        assert_eq!(fill_lines(&items, 9), ["aaa   bbb", "cc"]);
+        assert_eq!(fill_lines(&items, 2), ["aaa", "bbb", "cc"]);
     }
 }

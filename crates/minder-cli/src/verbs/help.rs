@@ -1,4 +1,4 @@
-//! `minder help`: verbs, and topics that are about more than one flag.
+//! `minder help`: subcommands, and topics that involve more than one flag.
 
 use std::io::Write;
 
@@ -7,8 +7,8 @@ use clap::{Command, CommandFactory, Parser};
 
 use crate::flags::{Flags, HelpFlags};
 
-/// Each topic's text: a first line `name: title`, then what is to be known, with examples that the
-/// tests run.
+/// The texts of the topics: a line `name: title`, then an explanation with examples. The tests run
+/// the examples.
 const TOPICS: [&str; 11] = [
     include_str!("help/input.txt"),
     include_str!("help/placeholders.txt"),
@@ -23,68 +23,72 @@ const TOPICS: [&str; 11] = [
     include_str!("help/exit.txt"),
 ];
 
-/// What two verbs are that have a command line of their own.
-const FACE: &str = "GNU parallel's command line, also as a link of that name";
+/// The description of `parallel` and `sem`, which clap does not know.
+const COMPAT_ABOUT: &str = "GNU parallel's command line, also as a link of that name";
 
-/// Explains a verb or a topic, or lists them.
+/// Explains a subcommand or a topic, or lists them.
 pub(crate) fn run(out: &mut dyn Write, flags: &HelpFlags) -> Result<()> {
-    let mut all = Flags::command();
-    all.build();
+    let mut minder = Flags::command();
+    minder.build();
     if flags.name.is_empty() {
-        return list(out, &all);
+        return print_list(out, &minder);
     }
     let name = flags.name.join(" ");
-    if let Some(text) = TOPICS.iter().find(|text| head(text).0 == name) {
+    if let Some(text) = TOPICS.iter().find(|text| topic_title(text).0 == name) {
         return Ok(out.write_all(text.as_bytes())?);
     }
-    if find(&all, &flags.name).is_some() {
-        // The parser knows best whether there is a terminal, how wide it is, and its colours.
-        let words = flags.name.iter().map(String::as_str);
-        if let Err(help) = Flags::try_parse_from(["minder"].into_iter().chain(words).chain(["--help"])) {
+    if find_subcommand(&minder, &flags.name).is_some() {
+        // clap prints the help itself: it knows the width and the colours of the terminal.
+        let path = flags.name.iter().map(String::as_str);
+        if let Err(help) = Flags::try_parse_from(["minder"].into_iter().chain(path).chain(["--help"])) {
             help.print()?;
         }
         return Ok(());
     }
     if matches!(name.as_str(), "parallel" | "sem") {
-        bail!("`minder {name} --help` has it; docs/from-parallel.md names every option");
+        bail!("see `minder {name} --help`; docs/from-parallel.md describes every option");
     }
-    let topics: Vec<&str> = titles().map(|(topic, _)| topic).collect();
+    let topics: Vec<&str> = topic_titles().map(|(topic, _)| topic).collect();
     bail!(
-        "there is no help about `{name}`: there are the verbs {}, and the topics {}",
-        verbs(&all).join(", "),
+        "no help for `{name}`: the commands are {}; the topics are {}",
+        subcommand_names(&minder).join(", "),
         topics.join(", ")
     );
 }
 
-/// The command of a verb, and of what it is to do.
-pub(crate) fn find<'a>(all: &'a Command, words: &[String]) -> Option<&'a Command> {
-    words.iter().try_fold(all, |command, word| command.find_subcommand(word))
+/// Returns the subcommand at this path, such as `bench wait`.
+pub(crate) fn find_subcommand<'a>(minder: &'a Command, path: &[String]) -> Option<&'a Command> {
+    path.iter().try_fold(minder, |command, name| command.find_subcommand(name))
 }
 
-/// The names of all verbs.
-pub(crate) fn verbs(all: &Command) -> Vec<&str> {
-    all.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name).collect()
+/// Returns the names of all subcommands.
+pub(crate) fn subcommand_names(minder: &Command) -> Vec<&str> {
+    visible_subcommands(minder).map(Command::get_name).collect()
 }
 
-/// Names and titles of the topics.
-pub(crate) fn titles() -> impl Iterator<Item = (&'static str, &'static str)> {
-    TOPICS.into_iter().map(head)
+fn visible_subcommands(minder: &Command) -> impl Iterator<Item = &Command> {
+    minder.get_subcommands().filter(|subcommand| !subcommand.is_hide_set())
 }
 
-fn head(text: &'static str) -> (&'static str, &'static str) {
+/// Returns the names and titles of the topics.
+pub(crate) fn topic_titles() -> impl Iterator<Item = (&'static str, &'static str)> {
+    TOPICS.into_iter().map(topic_title)
+}
+
+fn topic_title(text: &'static str) -> (&'static str, &'static str) {
     let line = text.lines().next().unwrap_or_default();
     line.split_once(": ").unwrap_or((line, ""))
 }
 
-fn list(out: &mut dyn Write, all: &Command) -> Result<()> {
-    writeln!(out, "minder VERB --help, or minder help VERB:")?;
-    for verb in all.get_subcommands().filter(|verb| !verb.is_hide_set()) {
-        let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
-        writeln!(out, "  {:<13} {about}", verb.get_name())?;
+fn print_list(out: &mut dyn Write, minder: &Command) -> Result<()> {
+    writeln!(out, "minder COMMAND --help, or minder help COMMAND:")?;
+    for subcommand in visible_subcommands(minder) {
+        let about = subcommand.get_about().map(ToString::to_string).unwrap_or_default();
+        writeln!(out, "  {:<13} {about}", subcommand.get_name())?;
     }
-    writeln!(out, "  {:<13} {FACE}", "parallel, sem")?;
+    writeln!(out, "  {:<13} {COMPAT_ABOUT}", "parallel, sem")?;
     writeln!(out, "\nminder help TOPIC:")?;
-    for (topic, title) in titles() {
+    for (topic, title) in topic_titles() {
         writeln!(out, "  {topic:<13} {title}")?;
     }
     Ok(())
@@ -95,21 +99,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn topics_fit_a_screen_or_two() {
+    fn topics_fit_two_screens_and_have_examples() {
         for text in TOPICS {
-            let (topic, title) = head(text);
+            let (topic, title) = topic_title(text);
             assert!(topic.chars().all(|c| c.is_ascii_lowercase()) && !title.is_empty(), "{topic}");
             assert!(text.lines().count() <= 60, "{topic} is too long");
-            // Examples are as wide as they are.
+            // Examples may be wider.
             for line in text.lines().filter(|line| !line.starts_with("    ")) {
                 assert!(line.chars().count() <= 80, "too wide: {line}");
             }
             assert!(text.contains("\n    $ "), "{topic} has no example");
         }
-        let mut all = Flags::command();
-        all.build();
-        for (topic, _) in titles() {
-            assert!(!verbs(&all).contains(&topic), "{topic} is a verb, too");
+        let mut minder = Flags::command();
+        minder.build();
+        for (topic, _) in topic_titles() {
+            assert!(!subcommand_names(&minder).contains(&topic), "{topic} is also a subcommand");
         }
     }
 }

@@ -1,107 +1,106 @@
-//! `minder log`: what was run, from the records that runs leave.
+//! `minder log`: shows the records of runs.
 //!
-//! Nothing here changes a record, but for `--prune`. What is damaged is read as far as it goes and
-//! named on stderr; one run that cannot be read is no reason to say nothing of the others.
+//! Only `--prune` changes records. A damaged record is read as far as possible, and a message on
+//! stderr names it. A run that cannot be read does not hide the others.
 
 mod follow;
 mod jobs;
-mod pruning;
+mod prune;
 mod runs;
-mod tables;
+mod sql;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::export::rows::Format;
 use crate::flags::LogFlags;
-use crate::report::export::Format;
 use crate::report::{message, os_error_text};
 use minder_record::reader::{self, Corruption, Run};
 use minder_record::store::{self, RunEntry};
 
-/// How many runs a table lists.
-const LISTED: usize = 20;
-/// The word for the newest run.
+/// The number of runs in a table.
+const LISTED_MAX: usize = 20;
+/// The name of the newest run.
 const LAST: &str = "last";
 
 /// Shows what the flags ask for.
 pub(crate) fn run(out: &mut dyn Write, flags: &LogFlags) -> Result<()> {
     let root = store::state_root()?;
     if flags.dry_run && !flags.prune {
-        bail!("`--dry-run` is for `--prune`");
+        bail!("`--dry-run` requires `--prune`");
     }
     if flags.prune {
-        return pruning::run(out, &root, flags.dry_run);
+        return prune::run(out, &root, flags.dry_run);
     }
     let format = match (flags.json, flags.csv) {
         (true, _) => Some(Format::Json),
         (_, true) => Some(Format::Csv),
         _ => None,
     };
-    let one = flags.run.as_deref().or((flags.failed || flags.follow).then_some(LAST));
+    let selected = flags.run.as_deref().or((flags.failed || flags.follow).then_some(LAST));
     if let Some(path) = &flags.sqlite {
-        return tables::write(&chosen(&root, one, flags.number)?, path);
+        return sql::write(&selected_runs(&root, selected, flags.number)?, path);
     }
     if let Some(query) = &flags.sql {
-        return tables::answer(out, &chosen(&root, one, flags.number)?, query, format);
+        return sql::answer(out, &selected_runs(&root, selected, flags.number)?, query, format);
     }
-    let Some(word) = one else {
-        let number = flags.number.unwrap_or(if format.is_some() { usize::MAX } else { LISTED });
+    let Some(name) = selected else {
+        let number = flags.number.unwrap_or(if format.is_some() { usize::MAX } else { LISTED_MAX });
         return runs::list(out, &root, number, format);
     };
-    let folder = find(&root, word)?;
+    let dir = find(&root, name)?;
     if flags.follow {
-        return follow::run(out, &folder, format, flags.failed);
+        return follow::run(out, &dir, format, flags.failed);
     }
-    jobs::list(out, &folder, format, flags.failed)
+    jobs::list(out, &dir, format, flags.failed)
 }
 
-/// The folder of a run that was named.
-fn find(root: &Path, word: &str) -> Result<PathBuf> {
-    if word != LAST {
-        return Ok(store::find(root, word)?);
+/// Returns the directory of the run with this id, prefix of an id, or `last`.
+fn find(root: &Path, name: &str) -> Result<PathBuf> {
+    if name != LAST {
+        return Ok(store::find(root, name)?);
     }
     let newest = store::list(root)?.into_iter().next();
-    newest.map(|found| found.dir).with_context(|| store::no_runs_text(root))
+    newest.map(|run| run.dir).with_context(|| store::no_runs_text(root))
 }
 
-/// The folders of the runs that tables are made of.
-fn chosen(root: &Path, one: Option<&str>, number: Option<usize>) -> Result<Vec<PathBuf>> {
-    match one {
-        Some(word) => Ok(vec![find(root, word)?]),
+/// Returns the directories of the selected run, or of the newest runs.
+fn selected_runs(root: &Path, name: Option<&str>, number: Option<usize>) -> Result<Vec<PathBuf>> {
+    match name {
+        Some(name) => Ok(vec![find(root, name)?]),
         None => {
-            let found = store::list(root)?.into_iter().take(number.unwrap_or(usize::MAX));
-            Ok(found.map(|found: RunEntry| found.dir).collect())
+            let runs = store::list(root)?.into_iter().take(number.unwrap_or(usize::MAX));
+            Ok(runs.map(|run: RunEntry| run.dir).collect())
         }
     }
 }
 
-/// The id of a run: the name of its folder.
-fn id(folder: &Path) -> String {
-    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+/// Returns the id of a run, which is the name of its directory.
+fn run_id(dir: &Path) -> String {
+    dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Reads a run, and says what is wrong with its record.
-fn read(folder: &Path) -> Result<Run> {
-    let run =
-        reader::read_run(folder).with_context(|| format!("cannot read the record of run {}", id(folder)))?;
-    let id = id(folder);
+/// Reads a run. Prints a message for each damaged file of its record.
+fn read_run(dir: &Path) -> Result<Run> {
+    let id = run_id(dir);
+    let run = reader::read_run(dir).with_context(|| format!("cannot read the record of run {id}"))?;
     if let Err(why) = &run.manifest {
         message(&format!("run {id} is damaged: {}", one_line(&why.to_string())));
     }
     for attempt in &run.attempts {
         let error = attempt.error.as_ref().map(os_error_text);
-        if let Some(why) = wrong(attempt.number, &attempt.corruption, error.as_deref(), run.alive) {
+        if let Some(why) = damage_text(attempt.number, &attempt.corruption, error.as_deref(), run.alive) {
             message(&format!("run {id} is damaged: {why}"));
         }
     }
     Ok(run)
 }
 
-/// What is wrong with a journal, in few words. Of one that is being written the last line may not
-/// be whole yet.
-fn wrong(attempt: u32, damage: &Corruption, error: Option<&str>, alive: bool) -> Option<String> {
+/// Describes the damage to a journal, if there is any. While a journal is being written, its last line
+/// may be incomplete.
+fn damage_text(attempt: u32, damage: &Corruption, error: Option<&str>, alive: bool) -> Option<String> {
     let name = store::attempt_name(attempt);
     if let Some(error) = error {
         return Some(format!("{name}: {}", one_line(error)));
@@ -115,13 +114,13 @@ fn wrong(attempt: u32, damage: &Corruption, error: Option<&str>, alive: bool) ->
         parts.push(format!("line {first}{more} cannot be read"));
     }
     if damage.torn_tail && !alive {
-        parts.push("its last line is not whole".to_owned());
+        parts.push("its last line is incomplete".to_owned());
     }
-    (!parts.is_empty()).then(|| format!("{name}: {}", parts.join(", ")))
+    if parts.is_empty() { None } else { Some(format!("{name}: {}", parts.join(", "))) }
 }
 
 fn one_line(text: &str) -> String {
-    crate::report::table::escape(text.as_bytes())
+    crate::ui::table::escape(text.as_bytes())
 }
 
 #[cfg(test)]
@@ -129,13 +128,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn damage_is_told_in_few_words() {
+    fn damage_text_describes_a_journal() {
         let damage = Corruption { torn_tail: true, bad_lines: 3, first_bad_line: Some(17) };
-        let wanted = "attempt-2.jsonl: line 17 and 2 more cannot be read, its last line is not whole";
-        assert_eq!(wrong(2, &damage, None, false).as_deref(), Some(wanted));
+        let expected = "attempt-2.jsonl: line 17 and 2 more cannot be read, its last line is incomplete";
+        assert_eq!(damage_text(2, &damage, None, false).as_deref(), Some(expected));
         let torn = Corruption { torn_tail: true, ..Corruption::default() };
-        assert_eq!(wrong(1, &torn, None, true), None);
-        assert_eq!(wrong(1, &Corruption::default(), None, false), None);
-        assert_eq!(wrong(1, &torn, Some("a\nb"), true).as_deref(), Some(r"attempt-1.jsonl: a\nb"));
+        assert_eq!(damage_text(1, &torn, None, true), None);
+        assert_eq!(damage_text(1, &Corruption::default(), None, false), None);
+        assert_eq!(damage_text(1, &torn, Some("a\nb"), true).as_deref(), Some(r"attempt-1.jsonl: a\nb"));
     }
 }

@@ -1,4 +1,4 @@
-//! `minder man`: manual pages, from the flags themselves.
+//! `minder man`: manual pages, generated from the flags.
 
 use std::io::Write;
 
@@ -10,24 +10,29 @@ use clap_mangen::roff::{Roff, roman};
 use super::help;
 use crate::flags::{Flags, ManFlags};
 
-/// Prints the page of a verb, or that of minder as a whole.
+/// Prints the page of a subcommand, or that of minder as a whole.
 pub(crate) fn run(out: &mut dyn Write, flags: &ManFlags) -> Result<()> {
-    let mut all = Flags::command();
-    all.build();
-    match help::find(&all, &flags.verb) {
-        Some(command) => page(out, command),
-        None => bail!("there is no verb `{}`: {}", flags.verb.join(" "), help::verbs(&all).join(", ")),
+    let mut minder = Flags::command();
+    minder.build();
+    match help::find_subcommand(&minder, &flags.command) {
+        Some(command) => print_page(out, command),
+        None => bail!(
+            "unknown command `{}`: expected one of {}",
+            flags.command.join(" "),
+            help::subcommand_names(&minder).join(", ")
+        ),
     }
 }
 
-fn page(out: &mut dyn Write, command: &Command) -> Result<()> {
-    let whole = command.get_name() == "minder";
-    let several = command.has_subcommands();
+fn print_page(out: &mut dyn Write, command: &Command) -> Result<()> {
+    let is_minder = command.get_name() == "minder";
+    let has_subcommands = command.has_subcommands();
     let command = command.clone().mut_args(with_aliases);
     let name = command.get_display_name().unwrap_or("minder").to_owned();
-    let (about, after) = (command.get_long_about().or(command.get_about()), command.get_after_long_help());
-    let after = after.or(command.get_after_help()).map(ToString::to_string).unwrap_or_default();
+    let about = command.get_long_about().or(command.get_about());
     let about = about.map(ToString::to_string).unwrap_or_default();
+    let after = command.get_after_long_help().or(command.get_after_help());
+    let after = after.map(ToString::to_string).unwrap_or_default();
     let man = Man::new(command)
         .title(name.to_uppercase())
         .source(concat!("minder ", env!("CARGO_PKG_VERSION")))
@@ -37,44 +42,47 @@ fn page(out: &mut dyn Write, command: &Command) -> Result<()> {
     man.render_synopsis_section(out)?;
     let mut roff = Roff::new();
     roff.control("SH", ["DESCRIPTION"]);
-    paragraphs(&mut roff, &about, "SS");
+    push_paragraphs(&mut roff, &about, "SS");
     roff.to_writer(out)?;
     man.render_options_section(out)?;
     let mut roff = Roff::new();
-    if several {
+    if has_subcommands {
         man.render_subcommands_section(out)?;
     }
-    if whole {
+    if is_minder {
         roff.control("SH", ["TOPICS"]);
-        for (topic, title) in help::titles() {
+        for (topic, title) in help::topic_titles() {
             roff.control("TP", []);
             roff.text([roman(format!("minder help {topic}"))]);
             roff.text([roman(title)]);
         }
     }
-    paragraphs(&mut roff, &after, "SH");
+    push_paragraphs(&mut roff, &after, "SH");
     roff.control("SH", ["SEE ALSO"]);
-    roff.text([roman(if whole { "minder-run(1), minder-log(1)" } else { "minder(1), minder help" })]);
+    roff.text([roman(if is_minder { "minder-run(1), minder-log(1)" } else { "minder(1), minder help" })]);
     roff.to_writer(out)?;
     Ok(())
 }
 
-/// The generator leaves other spellings out: they are put into the text.
+/// Adds the aliases of a flag to its help text. The generator omits them.
 fn with_aliases(arg: Arg) -> Arg {
     let short = arg.get_visible_short_aliases().unwrap_or_default();
     let short = short.iter().map(|name| format!("-{name}"));
     let long = arg.get_visible_aliases().unwrap_or_default();
     let names: Vec<String> = short.chain(long.iter().map(|name| format!("--{name}"))).collect();
-    let Some(help) = arg.get_long_help().or(arg.get_help()).filter(|_| !names.is_empty()) else { return arg };
+    if names.is_empty() {
+        return arg;
+    }
+    let Some(help) = arg.get_long_help().or(arg.get_help()) else { return arg };
     let help = format!("{help}\n\nAlso: {}.", names.join(", "));
     arg.long_help(help)
 }
 
-/// Our help's form: paragraphs, and lists with a title before them, which stay as they are.
+/// Converts the format of our help texts: paragraphs, and lists with a title, which keep their lines.
 /// `heading` is the macro for a title.
-fn paragraphs(roff: &mut Roff, text: &str, heading: &str) {
-    // After a list under a heading, prose has to have a heading, too, or it would seem to belong there.
-    let mut listed = heading == "SH";
+fn push_paragraphs(roff: &mut Roff, text: &str, heading: &str) {
+    // Prose after a list needs its own heading: otherwise it would appear to belong to the list.
+    let mut after_list = heading == "SH";
     for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
         let list = paragraph
             .split_once(":\n")
@@ -87,15 +95,15 @@ fn paragraphs(roff: &mut Roff, text: &str, heading: &str) {
                     roff.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
                 }
                 roff.control("fi", []);
-                listed = true;
+                after_list = true;
             }
             None => {
-                if listed && heading == "SH" {
+                if after_list && heading == "SH" {
                     roff.control(heading, ["NOTES"]);
                 }
                 roff.control("PP", []);
                 roff.text(paragraph.lines().map(|line| roman(format!("{line}\n"))).collect::<Vec<_>>());
-                listed = false;
+                after_list = false;
             }
         }
     }

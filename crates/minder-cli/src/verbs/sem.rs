@@ -1,12 +1,11 @@
-//! `sem`: runs a command when it is its turn, as GNU parallel's semaphores do.
+//! `sem`: runs a command when a semaphore has a free slot, like `sem` of GNU parallel.
 //!
-//! A semaphore is a folder of files; a lock on one of them is a turn. The process that waits for
-//! the command holds it, so that whatever ends that process ends the turn, and nothing is left to
-//! clean up. Without `--fg` this process is a second minder, in the background: it takes the turn
-//! itself, and the first ends when it has.
+//! A semaphore is a directory of files. A lock on one of them is a slot. The process that waits for
+//! the command holds the lock: when that process exits for any reason, the kernel releases the slot,
+//! and nothing has to be cleaned up. Without `--fg`, that process is a second minder in the
+//! background, which acquires the slot itself; the first minder exits once the slot is acquired.
 //!
-//! Locks are asked for again and again: no system tells which of several is free first, or gives up
-//! waiting for one.
+//! Slots are polled: file locks offer no wait for one of several, and no wait with a timeout.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -20,9 +19,10 @@ use minder::{Command, Descriptors, ExitStatus, Group, Stdio};
 use minder_os::files::create_private_file;
 use minder_os::terminal::terminal_name;
 
+use crate::compat::SemArgs;
 use crate::exit;
-use crate::face::Sem;
 use crate::report::{self, message};
+use crate::ui::table::escape;
 use crate::units::time;
 use minder_record::store::{create_dirs, state_root};
 use minder_runner::jobs_setting::{JobsSpec, processors};
@@ -30,59 +30,62 @@ use minder_template::Invocation;
 
 use minder_runner::spawn_command;
 
-/// Held while turns are counted.
-const GATE: &str = "gate";
-/// What the files of turns begin with.
-const TURN: &str = "turn-";
-/// The first pause between two looks, and the longest.
-const PAUSE_MIN: Duration = Duration::from_millis(1);
-const PAUSE_MAX: Duration = Duration::from_millis(50);
-/// The status of those who gave up to wait: GNU parallel's.
-const GAVE_UP: u8 = 1;
-/// What a name may have in bytes, once its odd ones are written as numbers: a file's name has 255.
+/// The file that is locked while slots are counted.
+const GATE_FILE: &str = "gate";
+/// The prefix of the slots' files.
+const SLOT_PREFIX: &str = "turn-";
+/// The first and the longest delay between two polls.
+const DELAY_MIN: Duration = Duration::from_millis(1);
+const DELAY_MAX: Duration = Duration::from_millis(50);
+/// The exit status after a timeout, as in GNU parallel.
+const TIMED_OUT: u8 = 1;
+/// The maximum length of an encoded name in bytes. File names are limited to 255.
 const NAME_MAX: usize = 200;
 
-/// Waits for the turn, and runs the command or leaves it running.
-pub(crate) fn run(sem: Sem) -> Result<ExitCode> {
-    // What the user's shell left open is there for the command.
+/// Waits for a slot, and runs the command or leaves it running.
+pub(crate) fn run(sem: SemArgs) -> Result<ExitCode> {
+    // The command inherits the descriptors that the user's shell opened.
     let descriptors = Descriptors::inherited();
     let name = sem.name.clone().or_else(terminal_name).unwrap_or_else(|| "no terminal".into());
-    let turns = Semaphore::open(&name)?;
+    let semaphore = Semaphore::open(&name)?;
     if sem.wait {
-        turns.wait_for_all()?;
+        semaphore.wait_for_all()?;
         return Ok(ExitCode::SUCCESS);
     }
-    if sem.words.is_empty() {
-        // As for GNU parallel: nothing is to be run.
+    if sem.command.is_empty() {
+        // GNU parallel succeeds as well.
         return Ok(ExitCode::SUCCESS);
     }
-    let most = turns_at_once(sem.jobs.as_deref())?;
-    let patience = sem.patience.as_deref().map(patience).transpose()?.flatten();
+    let slots_max = slots_max(sem.jobs.as_deref())?;
+    let limit = match &sem.timeout {
+        Some(timeout) => WaitLimit::parse(timeout)?,
+        None => None,
+    };
     if !sem.foreground {
-        return turns.hand_over(&sem, &name, &descriptors);
+        return semaphore.run_in_background(&sem, &name, &descriptors);
     }
-    let Some(_turn) = turns.take(most, patience)? else {
-        message("there was no turn in time: the command is not run");
-        return Ok(ExitCode::from(GAVE_UP));
+    let Some(_slot) = semaphore.acquire(slots_max, limit)? else {
+        message("no slot became free in time: the command is not run");
+        return Ok(ExitCode::from(TIMED_OUT));
     };
     if let Some(started) = &sem.started {
-        // Whoever waited for it may be gone, and the file with it.
+        // The process that waits for the removal may have been killed, and the file removed.
         let _ = std::fs::remove_file(started);
     }
-    foreground(&sem, &descriptors)
+    run_in_foreground(&sem, &descriptors)
 }
 
-/// Runs the command to its end; its status is ours.
-fn foreground(sem: &Sem, descriptors: &Descriptors) -> Result<ExitCode> {
-    let line = sem.words.join(OsStr::new(" "));
-    let shown = report::table::escape(line.as_encoded_bytes());
-    if sem.say {
+/// Runs the command until it exits, and returns its exit status.
+fn run_in_foreground(sem: &SemArgs, descriptors: &Descriptors) -> Result<ExitCode> {
+    let line = sem.command.join(OsStr::new(" "));
+    let shown = escape(line.as_encoded_bytes());
+    if sem.verbose {
         report::command_message(&shown);
     }
     if sem.print {
         report::with_stdout(|out| Ok(writeln!(out, "{shown}")?))?;
     }
-    let mut command = match sem.words.split_first() {
+    let mut command = match sem.command.split_first() {
         Some((program, args)) if sem.quote => {
             let mut command = Command::new(program);
             command.args(args);
@@ -92,14 +95,14 @@ fn foreground(sem: &Sem, descriptors: &Descriptors) -> Result<ExitCode> {
     };
     command.env("PARALLEL_SEQ", "1").env("PARALLEL_JOBSLOT", "1");
     command.env("PARALLEL_PID", std::process::id().to_string());
-    // Ours, so that Ctrl-C reaches it, and it may read from the terminal.
     command.descriptors(descriptors);
+    // In our process group, Ctrl-C reaches the command, and it may read from the terminal.
     let exit = command.group(Group::Inherit).spawn()?.wait()?;
-    Ok(ExitCode::from(status_of(exit.status)))
+    Ok(ExitCode::from(shell_status(exit.status)))
 }
 
-/// What a shell shows for this end.
-fn status_of(status: ExitStatus) -> u8 {
+/// Returns the exit status that a shell reports.
+fn shell_status(status: ExitStatus) -> u8 {
     match status {
         ExitStatus::Exited(code) => u8::try_from(code).unwrap_or(exit::OTHER),
         ExitStatus::Signaled { signal, .. } => u8::try_from(128 + signal).unwrap_or(exit::OTHER),
@@ -107,99 +110,113 @@ fn status_of(status: ExitStatus) -> u8 {
     }
 }
 
-/// How many may run at once; `None` for any number.
-fn turns_at_once(jobs: Option<&OsStr>) -> Result<Option<usize>> {
+/// Returns how many commands may run at once, or `None` for no limit.
+fn slots_max(jobs: Option<&OsStr>) -> Result<Option<usize>> {
     let Some(jobs) = jobs else { return Ok(Some(1)) };
-    let read = |text: &str| JobsSpec::parse(text.trim()).map(|amount| amount.of(processors()));
-    let of_file = || std::fs::read_to_string(jobs).ok().and_then(|text| read(&text));
-    let number = jobs.to_str().and_then(read).or_else(of_file);
-    let number = number.with_context(|| {
-        format!("`--jobs {}` is neither a number, N%, +N or -N, nor a file with one", jobs.display())
+    let parse = |text: &str| JobsSpec::parse(text.trim()).map(|spec| spec.of(processors()));
+    let parse_file = || std::fs::read_to_string(jobs).ok().and_then(|text| parse(&text));
+    let slots = jobs.to_str().and_then(parse).or_else(parse_file).with_context(|| {
+        format!(
+            "invalid value `{}` for --jobs: expected 8, 50%, +2, -1, 0 or a file with one",
+            jobs.display()
+        )
     })?;
-    Ok(Some(number).filter(|number| *number > 0))
+    Ok(Some(slots).filter(|slots| *slots > 0))
 }
 
-/// When the wait for a turn ends, and whether the command then runs all the same.
+/// How long to wait for a slot.
 #[derive(Clone, Copy, Debug)]
 struct WaitLimit {
     deadline: Instant,
+    /// Run the command without a free slot after the deadline.
     run_anyway: bool,
 }
 
-fn patience(text: &OsStr) -> Result<Option<WaitLimit>> {
-    let typed = text.to_str().unwrap_or_default();
-    let (run_anyway, length) = match typed.strip_prefix('-') {
-        Some(length) => (false, length),
-        None => (true, typed),
-    };
-    match time(length) {
-        Ok(Duration::ZERO) => Ok(None),
-        Ok(length) => {
-            Ok(Instant::now().checked_add(length).map(|deadline| WaitLimit { deadline, run_anyway }))
+impl WaitLimit {
+    /// Parses the value of `--semaphore-timeout`. A negative one gives up after the timeout; zero
+    /// means no limit.
+    fn parse(text: &OsStr) -> Result<Option<Self>> {
+        let text = text.to_str().unwrap_or_default();
+        let (run_anyway, duration) = match text.strip_prefix('-') {
+            Some(duration) => (false, duration),
+            None => (true, text),
+        };
+        match time(duration) {
+            Ok(Duration::ZERO) => Ok(None),
+            Ok(duration) => {
+                Ok(Instant::now().checked_add(duration).map(|deadline| Self { deadline, run_anyway }))
+            }
+            Err(why) => bail!("--semaphore-timeout: {why}"),
         }
-        Err(why) => bail!("--semaphore-timeout: {why}"),
+    }
+
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.deadline
     }
 }
 
-/// The turns of one semaphore.
+/// A semaphore: a directory with one file for each slot.
 #[derive(Debug)]
 struct Semaphore {
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
 impl Semaphore {
     fn open(name: &OsStr) -> Result<Self> {
-        let folder = state_root()?.join("semaphores").join(file_name(name)?);
-        create_dirs(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
-        Ok(Self { folder })
+        let dir = state_root()?.join("semaphores").join(file_name(name)?);
+        create_dirs(&dir).with_context(|| format!("cannot create `{}`", dir.display()))?;
+        Ok(Self { dir })
     }
 
-    /// Waits for a turn; nothing if there was none in time.
-    fn take(&self, most: Option<usize>, patience: Option<WaitLimit>) -> Result<Option<File>> {
-        let mut pause = PAUSE_MIN;
+    /// Waits for a slot. Returns the locked file, or `None` after a timeout.
+    fn acquire(&self, slots_max: Option<usize>, limit: Option<WaitLimit>) -> Result<Option<File>> {
+        let mut delay = DELAY_MIN;
         loop {
-            let gate = self.lock_dir()?;
-            let look = self.look()?;
-            let overdue = patience.filter(|patience| Instant::now() >= patience.deadline);
-            if most.is_none_or(|most| look.held < most) || overdue.is_some_and(|patience| patience.run_anyway)
-            {
-                return self.turn(look).map(Some);
+            let gate = self.lock_gate()?;
+            let scan = self.scan()?;
+            let is_free = slots_max.is_none_or(|slots_max| scan.held < slots_max);
+            let exceeded = limit.filter(WaitLimit::is_over);
+            if is_free || exceeded.is_some_and(|limit| limit.run_anyway) {
+                return self.take_slot(scan).map(Some);
             }
-            drop((look, gate));
-            if overdue.is_some() {
+            // Release the free slots before the gate: the next process counts them.
+            drop(scan);
+            drop(gate);
+            if exceeded.is_some() {
                 return Ok(None);
             }
-            backoff(&mut pause, patience.map(|patience| patience.deadline));
+            back_off(&mut delay, limit.map(|limit| limit.deadline));
         }
     }
 
-    /// Waits until nobody has a turn.
+    /// Waits until no slot is held.
     fn wait_for_all(&self) -> Result<()> {
-        let mut pause = PAUSE_MIN;
+        let mut delay = DELAY_MIN;
         loop {
-            let gate = self.lock_dir()?;
-            if self.look()?.held == 0 {
+            let gate = self.lock_gate()?;
+            if self.scan()?.held == 0 {
                 return Ok(());
             }
             drop(gate);
-            backoff(&mut pause, None);
+            back_off(&mut delay, None);
         }
     }
 
-    /// Starts another minder that takes the turn and runs the command; waits until it has the turn.
-    fn hand_over(&self, sem: &Sem, name: &OsStr, descriptors: &Descriptors) -> Result<ExitCode> {
-        let own = std::env::current_exe().and_then(std::fs::canonicalize);
-        let own = own.context("cannot find the program of minder itself")?;
-        let started = self.folder.join(format!("start-{}", std::process::id()));
-        // It is left over if a process with this number was killed.
+    /// Starts another minder that acquires a slot and runs the command. Returns when it holds the slot
+    /// or has exited.
+    fn run_in_background(&self, sem: &SemArgs, name: &OsStr, descriptors: &Descriptors) -> Result<ExitCode> {
+        let program = std::env::current_exe().and_then(std::fs::canonicalize);
+        let program = program.context("cannot find minder's own program")?;
+        let started = self.dir.join(format!("start-{}", std::process::id()));
+        // An earlier process with this pid may have been killed and left it.
         let _ = std::fs::remove_file(&started);
-        create_private_file(&started).with_context(|| format!("cannot make `{}`", started.display()))?;
-        let mut command = Command::new(own);
+        create_private_file(&started).with_context(|| format!("cannot create `{}`", started.display()))?;
+        let mut command = Command::new(program);
         command.args(["sem", "--plain", "--fg"]);
         for (flag, value) in [
             ("--id", Some(name)),
             ("--jobs", sem.jobs.as_deref()),
-            ("--semaphore-timeout", sem.patience.as_deref()),
+            ("--semaphore-timeout", sem.timeout.as_deref()),
             ("--shell", Some(sem.shell.as_os_str())),
             ("--semaphore-started", Some(started.as_os_str())),
         ] {
@@ -207,78 +224,77 @@ impl Semaphore {
                 command.arg(flag).arg(value);
             }
         }
-        for (flag, wanted) in [("-v", sem.print), ("-t", sem.say), ("-q", sem.quote)] {
-            if wanted {
+        for (flag, enabled) in [("-v", sem.print), ("-t", sem.verbose), ("-q", sem.quote)] {
+            if enabled {
                 command.arg(flag);
             }
         }
-        command.arg("--").args(&sem.words);
+        command.arg("--").args(&sem.command);
         if std::io::stdin().is_terminal() {
-            // What runs in the background does not read from the terminal.
+            // A background process must not read from the terminal.
             command.stdin(Stdio::Null);
         }
         command.descriptors(descriptors);
         let mut holder = command.group(Group::New).spawn()?;
-        let mut pause = PAUSE_MIN;
+        let mut delay = DELAY_MIN;
         loop {
-            let ended = holder.wait_timeout(pause)?;
+            let exit = holder.wait_timeout(delay)?;
             if !started.exists() {
                 return Ok(ExitCode::SUCCESS);
             }
-            if let Some(ended) = ended {
+            if let Some(exit) = exit {
                 let _ = std::fs::remove_file(&started);
-                return Ok(ExitCode::from(status_of(ended.status)));
+                return Ok(ExitCode::from(shell_status(exit.status)));
             }
-            pause = (pause * 2).min(PAUSE_MAX);
+            delay = (delay * 2).min(DELAY_MAX);
         }
     }
 
-    /// Turns are counted and taken by one process at a time.
-    fn lock_dir(&self) -> Result<File> {
-        let gate = open(&self.folder.join(GATE))?;
+    /// Locks the semaphore, so that only one process at a time counts and takes slots.
+    fn lock_gate(&self) -> Result<File> {
+        let gate = open(&self.dir.join(GATE_FILE))?;
         gate.lock().context("cannot lock the semaphore")?;
         Ok(gate)
     }
 
-    fn look(&self) -> Result<SlotScan> {
-        let mut look = SlotScan::default();
-        let entries = std::fs::read_dir(&self.folder);
-        for entry in entries.with_context(|| format!("cannot read `{}`", self.folder.display()))? {
+    /// Counts the slots. The caller holds the gate.
+    fn scan(&self) -> Result<SlotScan> {
+        let mut scan = SlotScan::default();
+        let entries = std::fs::read_dir(&self.dir);
+        for entry in entries.with_context(|| format!("cannot read `{}`", self.dir.display()))? {
             let entry = entry?;
             let name = entry.file_name();
-            let Some(number) = name.to_str().and_then(|name| name.strip_prefix(TURN)?.parse::<u64>().ok())
-            else {
-                continue;
-            };
-            look.last = look.last.max(number);
+            let number = name.to_str().and_then(|name| name.strip_prefix(SLOT_PREFIX)?.parse::<u64>().ok());
+            let Some(number) = number else { continue };
+            scan.last = scan.last.max(number);
             let file = open(&entry.path())?;
             match file.try_lock() {
-                Ok(()) => look.free = Some(file),
-                Err(TryLockError::WouldBlock) => look.held += 1,
-                Err(TryLockError::Error(error)) => return Err(error).context("cannot lock a turn"),
+                Ok(()) => scan.free = Some(file),
+                Err(TryLockError::WouldBlock) => scan.held += 1,
+                Err(TryLockError::Error(error)) => return Err(error).context("cannot lock a slot"),
             }
         }
-        Ok(look)
+        Ok(scan)
     }
 
-    /// The free turn that was seen, or a new one.
-    fn turn(&self, look: SlotScan) -> Result<File> {
-        if let Some(free) = look.free {
+    /// Returns the free slot of the scan, or a new one. The caller holds the gate.
+    fn take_slot(&self, scan: SlotScan) -> Result<File> {
+        if let Some(free) = scan.free {
             return Ok(free);
         }
-        let file = open(&self.folder.join(format!("{TURN}{}", look.last.saturating_add(1))))?;
-        file.lock().context("cannot lock a turn")?;
+        let file = open(&self.dir.join(format!("{SLOT_PREFIX}{}", scan.last.saturating_add(1))))?;
+        file.lock().context("cannot lock a slot")?;
         Ok(file)
     }
 }
 
-/// What there is of turns, while the gate is held.
+/// The slots of a semaphore while the gate is locked.
 #[derive(Debug, Default)]
 struct SlotScan {
     held: usize,
-    /// One that nobody had. It is locked now.
+    /// A slot that was free. The scan has locked it.
     free: Option<File>,
-    /// The highest number.
+    /// The highest number of a slot.
     last: u64,
 }
 
@@ -287,13 +303,14 @@ fn open(path: &Path) -> Result<File> {
     file.with_context(|| format!("cannot open `{}`", path.display()))
 }
 
-/// Lets time pass, a little more each time.
-fn backoff(pause: &mut Duration, until: Option<Instant>) {
-    minder_os::time::pause(*pause, until);
-    *pause = (*pause * 2).min(PAUSE_MAX);
+/// Sleeps for `delay`, at most until `deadline`, and doubles the delay.
+fn back_off(delay: &mut Duration, deadline: Option<Instant>) {
+    minder_os::time::pause(*delay, deadline);
+    *delay = (*delay * 2).min(DELAY_MAX);
 }
 
-/// A name as the name of a file that no other name has: odd bytes are written as numbers.
+/// Encodes a name as a unique file name. Bytes other than letters, digits, `-`, `_` and `.` are
+/// written as `%` and two hexadecimal digits.
 fn file_name(name: &OsStr) -> Result<String> {
     let mut out = String::from("id-");
     for &byte in name.as_encoded_bytes() {
@@ -303,7 +320,7 @@ fn file_name(name: &OsStr) -> Result<String> {
         }
     }
     if out.len() > NAME_MAX {
-        bail!("`--id {}` is too long for the name of a file", name.display());
+        bail!("`--id {}` is too long for a file name", name.display());
     }
     Ok(out)
 }
@@ -313,44 +330,48 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_turns_are_read() {
+    fn slots_max_accepts_the_values_of_jobs() {
         let processors = processors();
-        let read = |text: &str| turns_at_once(Some(OsStr::new(text))).ok();
-        assert_eq!(turns_at_once(None).ok(), Some(Some(1)));
-        assert_eq!(read("3"), Some(Some(3)));
-        assert_eq!(read("0"), Some(None));
-        assert_eq!(read("+2"), Some(Some(processors + 2)));
-        assert_eq!(read("-100000"), Some(Some(1)));
-        assert_eq!(read("200%"), Some(Some(processors * 2)));
-        for wrong in ["x", "", "+", "-x", "1.5", "x%"] {
-            assert_eq!(read(wrong), None, "{wrong}");
+        let parse = |text: &str| slots_max(Some(OsStr::new(text))).ok();
+        assert_eq!(slots_max(None).ok(), Some(Some(1)));
+        assert_eq!(parse("3"), Some(Some(3)));
+        assert_eq!(parse("0"), Some(None));
+        assert_eq!(parse("+2"), Some(Some(processors + 2)));
+        assert_eq!(parse("-100000"), Some(Some(1)));
+        assert_eq!(parse("200%"), Some(Some(processors * 2)));
+        for invalid in ["x", "", "+", "-x", "1.5", "x%"] {
+            assert_eq!(parse(invalid), None, "{invalid}");
         }
     }
 
     #[test]
-    fn names_of_semaphores_do_not_meet() {
-        let name = |text: &str| file_name(OsStr::new(text)).unwrap_or_default();
-        assert_eq!(name("my-task_1.x"), "id-my-task_1.x");
-        assert_eq!(name("/dev/pts/3"), "id-%2fdev%2fpts%2f3");
-        assert_eq!((name(".."), name("")), ("id-..".to_owned(), "id-".to_owned()));
-        assert_ne!(name("a%2f"), name("a/"));
+    fn file_name_is_unique_for_each_name() {
+        let encode = |text: &str| file_name(OsStr::new(text)).unwrap_or_default();
+        assert_eq!(encode("my-task_1.x"), "id-my-task_1.x");
+        assert_eq!(encode("/dev/pts/3"), "id-%2fdev%2fpts%2f3");
+        assert_eq!(encode(".."), "id-..");
+        assert_eq!(encode(""), "id-");
+        assert_ne!(encode("a%2f"), encode("a/"));
         assert!(file_name(OsStr::new(&"x".repeat(300))).is_err());
     }
 
     #[test]
-    fn turns_are_taken_and_come_back() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let turns = Semaphore { folder: folder.path().to_owned() };
+    fn acquire_reuses_released_slots() {
+        let dir = tempfile::tempdir().expect("create temp dir");
+        let semaphore = Semaphore { dir: dir.path().to_owned() };
         let now = |run_anyway| Some(WaitLimit { deadline: Instant::now(), run_anyway });
-        let first = turns.take(Some(2), None).expect("a look").expect("a turn");
-        let second = turns.take(Some(2), None).expect("a look").expect("a turn");
-        assert!(turns.take(Some(2), now(false)).expect("a look").is_none());
-        let third = turns.take(Some(2), now(true)).expect("a look").expect("one more than allowed");
-        assert!(turns.take(Some(3), now(false)).expect("a look").is_none());
-        drop((first, third));
-        let again = turns.take(Some(2), now(false)).expect("a look").expect("a turn");
-        drop((again, second));
-        turns.wait_for_all().expect("nobody has a turn");
-        assert_eq!(turns.look().expect("a look").last, 3);
+        let acquire = |slots_max, limit| semaphore.acquire(Some(slots_max), limit).expect("scan slots");
+        let first = acquire(2, None).expect("acquire first slot");
+        let second = acquire(2, None).expect("acquire second slot");
+        assert!(acquire(2, now(false)).is_none());
+        let third = acquire(2, now(true)).expect("acquire slot beyond the maximum");
+        assert!(acquire(3, now(false)).is_none());
+        drop(first);
+        drop(third);
+        let reused = acquire(2, now(false)).expect("acquire released slot");
+        drop(reused);
+        drop(second);
+        semaphore.wait_for_all().expect("wait for all slots");
+        assert_eq!(semaphore.scan().expect("scan slots").last, 3);
     }
 }

@@ -49,7 +49,7 @@ fn prune_removes_old_runs_only() {
     run(&state, "aaaa0001", 99);
     run(&state, "bbbb0002", 31);
     run(&state, "cccc0003", 29);
-    let rule = "(kept are runs of the last 30 days, at most 1000, 1.0 GiB in all)\n";
+    let rule = "(limits: 30 days, 1000 runs, 1.0 GiB in total)\n";
     for _ in 0..2 {
         let dry = state.log("--prune --dry-run").exit_code(0);
         let lines: Vec<String> = dry.text().lines().map(str::to_owned).collect();
@@ -116,7 +116,7 @@ fn prune_keeps_unshown_output_until_it_is_old() {
         assert!(ended.err.starts_with(kept), "{}", ended.err);
         let text = ended.text();
         assert!(
-            text.starts_with("bbbb0002  ") && text.ends_with("  1.0 GiB  more than 1.0 GiB in all\n"),
+            text.starts_with("bbbb0002  ") && text.ends_with("  1.0 GiB  more than 1.0 GiB in total\n"),
             "{text}"
         );
         assert_eq!(text.lines().count(), 1, "{text}");

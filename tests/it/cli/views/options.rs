@@ -29,7 +29,7 @@ fn conflicting_flags_are_one_line_of_error() {
         let ended = run_to_end(&format!("run {pair} KID exit ::: 0")).exit_code(255);
         let said = ended.err.trim_end();
         assert_eq!(said.lines().count(), 1, "`{pair}`: {said}");
-        assert!(said.starts_with("minder: ") && said.contains("do not go together"), "`{pair}`: {said}");
+        assert!(said.starts_with("minder: ") && said.contains("cannot be used with"), "`{pair}`: {said}");
         assert_eq!(ended.out.len(), 0);
     }
 }

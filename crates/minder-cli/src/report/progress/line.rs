@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::report::colours::Palette;
-use crate::report::table::{escape, shorten};
+use crate::ui::color::Palette;
+use crate::ui::table::{escape, shorten};
 use minder_runner::{RunningSnapshot, Snapshot};
 
 /// How wide the graph is.

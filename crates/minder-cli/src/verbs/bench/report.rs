@@ -11,7 +11,7 @@ use super::spec::BenchSpec;
 use super::stdout::{BufferedStdout, StdoutClosed};
 use super::{results, rows};
 use crate::flags::MeasureFlags;
-use crate::report::export::{Format, Rows};
+use crate::export::rows::{Format, Rows};
 use crate::report::message;
 
 /// Measures `cases` in as many rounds as the flags ask for, and shows the results.

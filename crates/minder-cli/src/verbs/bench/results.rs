@@ -9,7 +9,7 @@ use super::errors::describe;
 use super::spec::BenchSpec;
 use crate::report::chart::{Chart, Curve, Panel};
 use crate::report::count;
-use crate::report::table::{Column, Table};
+use crate::ui::table::{Column, Table};
 
 /// Whether CPU time has a coarse resolution: few operations then seem to cost nothing.
 const IS_CPU_COARSE: bool = Stopwatch::CPU_RESOLUTION.as_millis() > 0;

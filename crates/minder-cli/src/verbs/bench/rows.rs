@@ -3,7 +3,7 @@
 use minder_bench::{Case, Measurement};
 
 use super::spec::BenchSpec;
-use crate::report::export::Value;
+use crate::export::rows::Value;
 
 /// Returns the names of the columns.
 pub(super) fn columns(spec: &BenchSpec) -> Vec<String> {
@@ -43,7 +43,7 @@ pub(super) fn values(spec: &BenchSpec, case: &Case, round: u32, measurement: &Me
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::export::{Format, Rows};
+    use crate::export::rows::{Format, Rows};
 
     fn write_row(kinds: bool, format: Format) -> String {
         let spec = BenchSpec { kinds, ..BenchSpec::example() };

@@ -11,7 +11,7 @@ use minder::{GuardOptions, ProcessGuard, Signal};
 use minder_os::terminal::terminal_size;
 
 use crate::exit;
-use crate::report::table::shorten;
+use crate::ui::table::shorten;
 
 /// The interval at which signals are handled while another thread blocks.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);

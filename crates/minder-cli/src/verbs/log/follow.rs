@@ -1,4 +1,4 @@
-//! Jobs as they end.
+//! `--follow`: shows jobs as they finish.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -9,65 +9,65 @@ use anyhow::{Context, Result};
 use minder::{Events, Poller};
 
 use super::jobs::Printer;
-use super::{id, wrong};
-use crate::report::export::Format;
+use super::{damage_text, run_id};
+use crate::export::rows::Format;
 use crate::report::message;
 use minder_record::event::{JobFinished, JournalEvent};
 use minder_record::reader::tail_from;
 use minder_record::store::{attempt_name, attempts, is_alive};
 
-/// How often a journal is looked at.
-const EVERY: Duration = Duration::from_millis(200);
+/// The interval between two reads of the journals.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Prints the jobs of a run in the order of their ends, until nobody works on it.
-pub(super) fn run(out: &mut dyn Write, folder: &Path, format: Option<Format>, failed: bool) -> Result<()> {
-    let mut printer = Printer::new(out, &id(folder), format, failed)?;
+/// Prints the jobs of a run as they finish, until no process works on the run.
+pub(super) fn run(out: &mut dyn Write, dir: &Path, format: Option<Format>, failed: bool) -> Result<()> {
+    let mut printer = Printer::new(out, &run_id(dir), format, failed)?;
     let poller = Poller::new()?;
     let mut events = Events::new();
     let mut offsets = BTreeMap::new();
     loop {
-        // Looked at first: what was written before the lock was given back is there to be read.
-        let alive = is_alive(folder);
-        let mut broken = None;
-        let said = read_on(folder, &mut offsets, |ended| {
-            if broken.is_none() {
-                broken = printer.print(&ended).err();
+        // Checked before reading: everything written before the lock was released is then read.
+        let alive = is_alive(dir);
+        let mut print_error = None;
+        let result = read_new_events(dir, &mut offsets, |job| {
+            if print_error.is_none() {
+                print_error = printer.print(&job).err();
             }
         });
-        if let Some(error) = broken {
+        if let Some(error) = print_error {
             return Err(error.into());
         }
-        said?;
+        result?;
         if !alive {
             return Ok(printer.finish()?);
         }
         printer.flush()?;
-        // Nothing is watched: this is a sleep that Ctrl-C ends.
-        poller.wait(&mut events, Some(Instant::now() + EVERY))?;
+        // No source is registered: this is a sleep that Ctrl-C interrupts.
+        poller.wait(&mut events, Some(Instant::now() + POLL_INTERVAL))?;
     }
 }
 
-/// Reads what was added to the journals of a run, from where the last call ended.
-fn read_on(
-    folder: &Path,
+/// Reads the events that were appended to the journals of a run since the last call.
+fn read_new_events(
+    dir: &Path,
     offsets: &mut BTreeMap<u32, u64>,
     mut print: impl FnMut(JobFinished),
 ) -> Result<()> {
-    let about = || format!("cannot read the record of run {}", id(folder));
-    for number in attempts(folder).with_context(about)? {
+    let context = || format!("cannot read the record of run {}", run_id(dir));
+    for number in attempts(dir).with_context(context)? {
         let offset = offsets.entry(number).or_insert(0);
-        let path = folder.join(attempt_name(number));
-        let read = tail_from(&path, *offset, |row| {
-            if let JournalEvent::JobFinished(ended) = row {
-                print(ended);
+        let path = dir.join(attempt_name(number));
+        let read = tail_from(&path, *offset, |event| {
+            if let JournalEvent::JobFinished(job) = event {
+                print(job);
             }
         });
-        let (next, damage) = read.with_context(about)?;
-        // Only a first look knows the numbers of lines.
-        if let Some(why) = wrong(number, &damage, None, true) {
+        let (next, damage) = read.with_context(context)?;
+        // Line numbers are known only when reading from the start.
+        if let Some(why) = damage_text(number, &damage, None, true) {
             match *offset {
-                0 => message(&format!("run {} is damaged: {why}", id(folder))),
-                _ => message(&format!("run {} is damaged: {}", id(folder), attempt_name(number))),
+                0 => message(&format!("run {} is damaged: {why}", run_id(dir))),
+                _ => message(&format!("run {} is damaged: {}", run_id(dir), attempt_name(number))),
             }
         }
         *offset = next;
@@ -81,27 +81,27 @@ mod tests {
     use minder_record::codec::encode;
 
     #[test]
-    fn each_row_is_seen_once_and_when_it_is_whole() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut file = std::fs::File::create(folder.path().join(attempt_name(1))).expect("a journal");
+    fn read_new_events_reports_each_complete_event_once() {
+        let dir = tempfile::tempdir().expect("create temp dir");
+        let mut file = std::fs::File::create(dir.path().join(attempt_name(1))).expect("create journal");
         let line = |job| {
             let mut line = Vec::new();
             encode(&JournalEvent::JobFinished(JobFinished { job, ..JobFinished::default() }), &mut line);
             line
         };
         let mut offsets = BTreeMap::new();
-        let seen = |offsets: &mut BTreeMap<u32, u64>| {
+        let new_jobs = |offsets: &mut BTreeMap<u32, u64>| {
             let mut jobs = Vec::new();
-            read_on(folder.path(), offsets, |ended| jobs.push(ended.job)).expect("a journal");
+            read_new_events(dir.path(), offsets, |job| jobs.push(job.job)).expect("read journal");
             jobs
         };
-        assert_eq!(seen(&mut offsets), [0; 0]);
+        assert_eq!(new_jobs(&mut offsets), [0; 0]);
         let (one, two) = (line(1), line(2));
-        file.write_all(&[&one[..], &two[..10]].concat()).expect("room");
-        assert_eq!(seen(&mut offsets), [1]);
-        file.write_all(&two[10..]).expect("room");
-        std::fs::write(folder.path().join(attempt_name(2)), line(3)).expect("a journal");
-        assert_eq!(seen(&mut offsets), [2, 3]);
-        assert_eq!(seen(&mut offsets), [0; 0]);
+        file.write_all(&[&one[..], &two[..10]].concat()).expect("append to journal");
+        assert_eq!(new_jobs(&mut offsets), [1]);
+        file.write_all(&two[10..]).expect("append to journal");
+        std::fs::write(dir.path().join(attempt_name(2)), line(3)).expect("write journal");
+        assert_eq!(new_jobs(&mut offsets), [2, 3]);
+        assert_eq!(new_jobs(&mut offsets), [0; 0]);
     }
 }

@@ -6,42 +6,43 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::runs::seconds;
-use super::{id, read};
-use crate::report::export::{Format, JOBS, Rows, job};
-use crate::report::table::{Column, Table};
-use crate::report::when::size;
+use super::{read_run, run_id};
+use crate::export::rows::{Format, JOBS, Rows, job as job_row};
 use crate::report::{message, signal_name, time};
+use crate::text::format_bytes;
+use crate::ui::table::{Column, Table};
 use minder_record::event::{JobFinished, OsBytes, TAIL_MAX};
 
-/// How many lines of each output of a failed job are shown. Data has all that was kept.
+/// The maximum number of lines shown of each output of a failed job. JSON and CSV contain the whole
+/// recorded tail.
 const LINES_MAX: usize = 10;
 
 /// Lists the jobs of a run in the order of their numbers.
-pub(super) fn list(out: &mut dyn Write, folder: &Path, format: Option<Format>, failed: bool) -> Result<()> {
-    let run = read(folder)?;
-    let mut printer = Printer::new(out, &id(folder), format, failed)?;
-    for ended in run.jobs.values() {
-        printer.print(ended)?;
+pub(super) fn list(out: &mut dyn Write, dir: &Path, format: Option<Format>, failed: bool) -> Result<()> {
+    let run = read_run(dir)?;
+    let mut printer = Printer::new(out, &run_id(dir), format, failed)?;
+    for job in run.jobs.values() {
+        printer.print(job)?;
     }
     if printer.count == 0 && format.is_none() {
-        let what = if failed && !run.jobs.is_empty() { "failed" } else { "ended" };
-        message(&format!("run {}: no job {what}", id(folder)));
+        let what = if failed && !run.jobs.is_empty() { "failed" } else { "finished" };
+        message(&format!("run {}: no job has {what}", run_id(dir)));
         return Ok(());
     }
     Ok(printer.finish()?)
 }
 
-/// Prints jobs in one of the forms.
+/// Prints jobs as a table or as data.
 #[derive(Debug)]
 pub(super) struct Printer<'a> {
     run: String,
-    form: Form<'a>,
+    output: Output<'a>,
     failed: bool,
     count: u64,
 }
 
 #[derive(Debug)]
-enum Form<'a> {
+enum Output<'a> {
     Table(Table<'a>),
     Rows(Rows<'a>),
 }
@@ -53,49 +54,49 @@ impl<'a> Printer<'a> {
         format: Option<Format>,
         failed: bool,
     ) -> io::Result<Self> {
-        let form = match format {
-            Some(format) => Form::Rows(Rows::of(out, format, &JOBS)?),
-            None => Form::Table(Table::new(out, columns())),
+        let output = match format {
+            Some(format) => Output::Rows(Rows::of(out, format, &JOBS)?),
+            None => Output::Table(Table::new(out, columns())),
         };
-        Ok(Self { run: run.to_owned(), form, failed, count: 0 })
+        Ok(Self { run: run.to_owned(), output, failed, count: 0 })
     }
 
-    /// Prints a job, unless only failed ones are wanted and it is none.
-    pub(super) fn print(&mut self, ended: &JobFinished) -> io::Result<()> {
-        if self.failed && ended.succeeded() {
+    /// Prints a job, unless only failed jobs are shown and it succeeded.
+    pub(super) fn print(&mut self, job: &JobFinished) -> io::Result<()> {
+        if self.failed && job.succeeded() {
             return Ok(());
         }
         self.count += 1;
-        match &mut self.form {
-            Form::Rows(rows) => rows.row(&job(&self.run, ended)),
-            Form::Table(table) => {
-                let below = if self.failed { tail(ended) } else { Vec::new() };
-                table.row_with(&cells(ended), below)
+        match &mut self.output {
+            Output::Rows(rows) => rows.row(&job_row(&self.run, job)),
+            Output::Table(table) => {
+                let below = if self.failed { tail_lines(job) } else { Vec::new() };
+                table.row_with(&cells(job), below)
             }
         }
     }
 
-    /// Hands on what was printed so far.
+    /// Flushes the output.
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        match &mut self.form {
-            Form::Rows(rows) => rows.flush(),
-            Form::Table(table) => table.flush(),
+        match &mut self.output {
+            Output::Rows(rows) => rows.flush(),
+            Output::Table(table) => table.flush(),
         }
     }
 
     pub(super) fn finish(self) -> io::Result<()> {
-        match self.form {
-            Form::Rows(mut rows) => rows.flush(),
-            Form::Table(table) => table.finish(),
+        match self.output {
+            Output::Rows(mut rows) => rows.flush(),
+            Output::Table(table) => table.finish(),
         }
     }
 }
 
-/// Wide enough for what comes later, where jobs are shown as they end.
+/// Returns the columns, wide enough for jobs that finish later.
 fn columns() -> Vec<Column> {
     let mut columns = vec![
         Column::right("job").at_least(4),
-        Column::cut("arguments").at_least(16),
+        Column::truncated("arguments").at_least(16),
         Column::left("exit").at_least(4),
     ];
     columns.extend(["wall", "CPU"].map(|name| Column::right(name).at_least(7)));
@@ -103,59 +104,58 @@ fn columns() -> Vec<Column> {
     columns
 }
 
-fn cells(ended: &JobFinished) -> [Vec<u8>; 7] {
-    let arguments: Vec<&[u8]> = ended.args.iter().map(|arg| arg.0.as_slice()).collect();
-    let cpu = match (ended.user, ended.system) {
+fn cells(job: &JobFinished) -> [Vec<u8>; 7] {
+    let arguments: Vec<&[u8]> = job.args.iter().map(|arg| arg.0.as_slice()).collect();
+    let cpu = match (job.user, job.system) {
         (None, None) => String::new(),
         (user, system) => time(seconds(user.unwrap_or(0.0) + system.unwrap_or(0.0))),
     };
     [
-        ended.job.to_string().into_bytes(),
+        job.job.to_string().into_bytes(),
         arguments.join(&b' '),
-        how(ended).into_bytes(),
-        time(seconds(ended.wall)).into_bytes(),
+        exit_text(job).into_bytes(),
+        time(seconds(job.wall)).into_bytes(),
         cpu.into_bytes(),
-        size(ended.out).into_bytes(),
-        size(ended.err).into_bytes(),
+        format_bytes(job.out).into_bytes(),
+        format_bytes(job.err).into_bytes(),
     ]
 }
 
-/// How a job ended, in few words.
-fn how(ended: &JobFinished) -> String {
-    let how = match (&ended.error, ended.exit, ended.signal) {
+/// Describes how a job job.
+fn exit_text(job: &JobFinished) -> String {
+    let exit = match (&job.error, job.exit, job.signal) {
         (Some(_), ..) => "not started".to_owned(),
-        _ if ended.timed_out => "timed out".to_owned(),
+        _ if job.timed_out => "timed out".to_owned(),
         (None, Some(code), _) => code.to_string(),
         (None, None, Some(signal)) => {
             signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned)
         }
         (None, None, None) => "unknown".to_owned(),
     };
-    match (ended.attempts, &ended.cause) {
-        (None, None) => how,
-        (Some(attempts), None) => format!("{how} ({attempts} tries)"),
-        (None, Some(cause)) => format!("{how} ({})", super::one_line(cause)),
-        (Some(attempts), Some(cause)) => format!("{how} ({}, {attempts} tries)", super::one_line(cause)),
+    match (job.attempts, &job.cause) {
+        (None, None) => exit,
+        (Some(attempts), None) => format!("{exit} ({attempts} tries)"),
+        (None, Some(cause)) => format!("{exit} ({})", super::one_line(cause)),
+        (Some(attempts), Some(cause)) => format!("{exit} ({}, {attempts} tries)", super::one_line(cause)),
     }
 }
 
-/// The last lines of what a failed job wrote, or why it was not started. Those of its standard
-/// output come first, with a mark where there are both.
-fn tail(ended: &JobFinished) -> Vec<String> {
-    if let Some(error) = &ended.error {
+/// Returns the last lines of a failed job's output, or why it was not started. If both streams have
+/// output, stdout comes first and each has a title.
+fn tail_lines(job: &JobFinished) -> Vec<String> {
+    if let Some(error) = &job.error {
         return vec![error.clone()];
     }
-    let [out, err] =
-        [&ended.out_tail, &ended.tail].map(|tail| tail.as_ref().map_or_else(Vec::new, last_lines));
+    let [out, err] = [&job.out_tail, &job.tail].map(|tail| tail.as_ref().map_or_else(Vec::new, last_lines));
     match (out.is_empty(), err.is_empty()) {
         (false, false) => [vec!["stdout:".to_owned()], out, vec!["stderr:".to_owned()], err].concat(),
         _ => [out, err].concat(),
     }
 }
 
-/// The last whole lines of the end of an output.
+/// Returns the last complete lines of an output.
 fn last_lines(tail: &OsBytes) -> Vec<String> {
-    // The first line of a tail that is full may have lost its beginning.
+    // The first line of a full tail may be incomplete.
     let cut = if tail.0.len() < TAIL_MAX {
         0
     } else {
@@ -167,8 +167,8 @@ fn last_lines(tail: &OsBytes) -> Vec<String> {
         return Vec::new();
     }
     let lines = text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-    // Escaped here, where bytes that are no UTF-8 are still there.
-    let lines: Vec<String> = lines.map(crate::report::table::escape).collect();
+    // Escaped here, since the lines may not be UTF-8.
+    let lines: Vec<String> = lines.map(crate::ui::table::escape).collect();
     lines[lines.len().saturating_sub(LINES_MAX)..].to_vec()
 }
 
@@ -177,37 +177,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_ends_in_one_way() {
-        let job = |exit, signal| how(&JobFinished { exit, signal, ..JobFinished::default() });
+    fn exit_text_names_the_status_or_signal() {
+        let text = |exit, signal| exit_text(&JobFinished { exit, signal, ..JobFinished::default() });
         assert_eq!(
-            [job(Some(2), None), job(None, Some(9)), job(None, Some(34)), job(None, None)],
+            [text(Some(2), None), text(None, Some(9)), text(None, Some(34)), text(None, None)],
             ["2", "KILL", "signal 34", "unknown"]
         );
         assert_eq!(
-            how(&JobFinished { error: Some("no such file".into()), ..JobFinished::default() }),
+            exit_text(&JobFinished { error: Some("no such file".into()), ..JobFinished::default() }),
             "not started"
         );
     }
 
     #[test]
-    fn the_last_lines_are_whole_and_few() {
-        let shown = |bytes: &[u8]| {
-            tail(&JobFinished { tail: Some(OsBytes(bytes.to_vec())), ..JobFinished::default() })
+    fn tail_lines_are_complete_and_limited() {
+        let lines = |bytes: &[u8]| {
+            tail_lines(&JobFinished { tail: Some(OsBytes(bytes.to_vec())), ..JobFinished::default() })
         };
-        assert_eq!(shown(b"a\xff\r\nb\x1b[1m"), [r"a\xff", r"b\x1b[1m"]);
-        assert_eq!(shown(b""), [""; 0]);
-        assert_eq!(shown(b"1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n").len(), LINES_MAX);
+        assert_eq!(lines(b"a\xff\r\nb\x1b[1m"), [r"a\xff", r"b\x1b[1m"]);
+        assert_eq!(lines(b""), [""; 0]);
+        assert_eq!(lines(b"1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n").len(), LINES_MAX);
         let mut long = vec![b'x'; TAIL_MAX - 2];
         long.extend_from_slice(b"\ny");
-        assert_eq!(shown(&long), ["y"]);
+        assert_eq!(lines(&long), ["y"]);
         let one = vec![b'x'; TAIL_MAX];
-        assert_eq!(shown(&one)[0].len(), TAIL_MAX);
+        assert_eq!(lines(&one)[0].len(), TAIL_MAX);
     }
 
     #[test]
-    fn only_failed_jobs_have_their_last_lines_below_them() {
+    fn printer_shows_the_tail_of_failed_jobs() {
         let mut out = Vec::new();
-        let mut printer = Printer::new(&mut out, "61c0aa00", None, true).expect("memory");
+        let mut printer = Printer::new(&mut out, "61c0aa00", None, true).expect("write to memory");
         let text = |text: &str| OsBytes(text.as_bytes().to_vec());
         let bad = JobFinished {
             job: 2,
@@ -217,10 +217,12 @@ mod tests {
             tail: Some(text("why\n")),
             ..JobFinished::default()
         };
-        printer.print(&JobFinished { job: 1, exit: Some(0), ..JobFinished::default() }).expect("memory");
-        printer.print(&bad).expect("memory");
-        printer.finish().expect("memory");
-        let text = String::from_utf8(out).expect("text");
+        printer
+            .print(&JobFinished { job: 1, exit: Some(0), ..JobFinished::default() })
+            .expect("write to memory");
+        printer.print(&bad).expect("write to memory");
+        printer.finish().expect("write to memory");
+        let text = String::from_utf8(out).expect("table is UTF-8");
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3, "{text}");
         assert!(lines[1].starts_with(r"   2  a\x07 "), "{text}");

@@ -1,7 +1,8 @@
-//! All runs: one line each, newest first.
+//! Lists all runs, newest first, one per line.
 //!
-//! The journal of a run may be long. Where one attempt has ended by itself, its last line says all;
-//! else the ends are counted while they are read, in memory that does not grow with them.
+//! The journal of a run may be long. If the run has a single attempt that finished, the last line of
+//! its journal contains all counts. Otherwise the finished jobs are counted while the journal is read,
+//! in bounded memory.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,19 +11,19 @@ use std::time::Duration;
 use anyhow::Result;
 use jiff::Timestamp;
 
-use super::wrong;
-use crate::report::export::{Format, RUNS, Rows, RunFacts};
-use crate::report::table::{Column, Table};
-use crate::report::when::{when, zone};
+use super::damage_text;
+use crate::export::rows::{Format, RUNS, Rows, RunFacts};
 use crate::report::{message, os_error_text, time};
+use crate::ui::format::{local_zone, relative_date};
+use crate::ui::table::{Column, Table};
 use minder_record::event::{AttemptFinished, JournalEvent};
 use minder_record::manifest::InputSource;
 use minder_record::reader::{self, Corruption, read_journal};
 use minder_record::run_state::JobSet;
 use minder_record::store::{self, RunEntry, attempt_name};
 
-/// As many digits of an id are typed, if no other run begins with them.
-const DIGITS: usize = 4;
+/// The minimum number of digits of an abbreviated id.
+const DIGITS_MIN: usize = 4;
 
 /// Lists the newest runs, at most `number`.
 pub(super) fn list(out: &mut dyn Write, root: &Path, number: usize, format: Option<Format>) -> Result<()> {
@@ -45,16 +46,16 @@ pub(super) fn list(out: &mut dyn Write, root: &Path, number: usize, format: Opti
         return Ok(());
     }
     let right = ["jobs", "failed", "elapsed"].map(Column::right);
-    let mut columns = vec![Column::left("run"), Column::left("when"), Column::cut("command")];
+    let mut columns = vec![Column::left("run"), Column::left("when"), Column::truncated("command")];
     columns.extend(right);
     columns.push(Column::left(""));
-    let (now, zone) = (Timestamp::now(), zone());
+    let (now, zone) = (Timestamp::now(), local_zone());
     let mut table = Table::new(out, columns);
     for facts in facts {
         table.row(&[
             facts.run.clone(),
-            facts.at.map_or_else(String::new, |at| when(at, now, &zone)),
-            words(&facts),
+            facts.at.map_or_else(String::new, |at| relative_date(at, now, &zone)),
+            command_line(&facts),
             facts.jobs.to_string(),
             facts.failed.to_string(),
             facts.elapsed.map_or_else(String::new, |elapsed| time(seconds(elapsed))),
@@ -64,19 +65,19 @@ pub(super) fn list(out: &mut dyn Write, root: &Path, number: usize, format: Opti
     Ok(table.finish()?)
 }
 
-/// A number of seconds from a file, which may be anything.
+/// Converts seconds from a file. An invalid number becomes zero.
 pub(super) fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }
 
-fn words(facts: &RunFacts) -> String {
-    let words: Vec<String> = facts.command.iter().map(ToString::to_string).collect();
-    words.join(" ")
+fn command_line(facts: &RunFacts) -> String {
+    let args: Vec<String> = facts.command.iter().map(ToString::to_string).collect();
+    args.join(" ")
 }
 
-/// What is told of a run, and what is wrong with its record. `ids` are those of all runs.
+/// Returns the facts about a run, and the damage to its record. `ids` are those of all runs.
 pub(super) fn facts(run: &RunEntry, ids: &[String]) -> (RunFacts, Vec<String>) {
-    // Looked at first: what ends while we read is seen by its last line.
+    // Checked first: if the run finishes meanwhile, the last line of its journal is read below.
     let alive = store::is_alive(&run.dir);
     let (count, mut damage) = RunCounts::of(&run.dir, alive);
     let mut facts = RunFacts { run: run.id.clone(), at: Some(run.at), ..RunFacts::default() };
@@ -88,22 +89,22 @@ pub(super) fn facts(run: &RunEntry, ids: &[String]) -> (RunFacts, Vec<String>) {
     let left = match run.manifest.as_ref().map(|manifest| &manifest.input) {
         // Each argument is a job.
         Ok(InputSource::Arguments { jobs: Some(all), .. }) => all.checked_sub(count.jobs),
-        // What the last attempt knew.
-        _ => count.over.as_ref().and_then(|over| over.not_run),
+        // As the last attempt reported.
+        _ => count.finished.as_ref().and_then(|over| over.not_run),
     };
     let more = match left.filter(|left| *left > 0) {
         Some(left) => format!(", {left} not run"),
         None => String::new(),
     };
-    let cure = format!(": minder run --resume {}", short(&run.id, ids));
-    (facts.state, facts.note) = match count.over {
+    let hint = format!(": minder run --resume {}", unique_prefix(&run.id, ids));
+    (facts.state, facts.note) = match count.finished {
         _ if alive => ("running", Some("running".to_owned())),
-        None => ("killed", Some(format!("killed{more}{cure}"))),
-        Some(AttemptFinished { why: Some(why), .. }) => ("over", Some(format!("{why}{more}{cure}"))),
+        None => ("killed", Some(format!("killed{more}{hint}"))),
+        Some(AttemptFinished { why: Some(why), .. }) => ("over", Some(format!("{why}{more}{hint}"))),
         Some(_) => ("over", None),
     };
     if let Some(why) = damage.first() {
-        // The whole text is too long for a table.
+        // The full text is too long for a table.
         let why = if run.manifest.is_err() { "its manifest cannot be read" } else { why };
         facts.state = if alive { "running" } else { "damaged" };
         facts.note = Some([facts.note.unwrap_or_default(), format!("damaged: {why}")].join("; "));
@@ -112,25 +113,25 @@ pub(super) fn facts(run: &RunEntry, ids: &[String]) -> (RunFacts, Vec<String>) {
     (facts, damage)
 }
 
-/// The shortest beginning of an id that no other run has.
-fn short(id: &str, ids: &[String]) -> String {
-    let alone = |len: &usize| ids.iter().filter(|other| other.starts_with(&id[..*len])).count() <= 1;
-    let len = (DIGITS.min(id.len())..id.len()).find(alone).unwrap_or(id.len());
+/// Returns the shortest unique prefix of an id.
+fn unique_prefix(id: &str, ids: &[String]) -> String {
+    let is_unique = |len: &usize| ids.iter().filter(|other| other.starts_with(&id[..*len])).count() <= 1;
+    let len = (DIGITS_MIN.min(id.len())..id.len()).find(is_unique).unwrap_or(id.len());
     id[..len].to_owned()
 }
 
-/// What journals say in sum.
+/// The totals of a run's journals.
 #[derive(Debug, Default, PartialEq)]
 struct RunCounts {
     jobs: u64,
     failed: u64,
     elapsed: Option<f64>,
-    /// The end of the last attempt.
-    over: Option<AttemptFinished>,
+    /// The end of the last attempt, unless it was killed.
+    finished: Option<AttemptFinished>,
 }
 
 impl RunCounts {
-    /// The sum of a run's attempts, and what is wrong with their journals.
+    /// Returns the totals of a run's attempts, and the damage to their journals.
     fn of(folder: &Path, alive: bool) -> (Self, Vec<String>) {
         let attempts = match store::attempts(folder) {
             Ok(attempts) => attempts,
@@ -140,16 +141,16 @@ impl RunCounts {
             && let Some(over) = reader::attempt_finished(&folder.join(attempt_name(*one)))
         {
             let (jobs, failed, elapsed) = (over.succeeded + over.failed, over.failed, Some(over.elapsed));
-            return (Self { jobs, failed, elapsed, over: Some(over) }, Vec::new());
+            return (Self { jobs, failed, elapsed, finished: Some(over) }, Vec::new());
         }
         let mut sum = Self::default();
         let (mut done, mut failed) = (JobSet::default(), JobSet::default());
-        let mut damages = Vec::new();
+        let mut damage = Vec::new();
         for number in attempts {
-            sum.over = None;
+            sum.finished = None;
             let (mut begun, mut last) = (None, None);
             let path = folder.join(attempt_name(number));
-            let seen = read_journal(&path, |row| match row {
+            let result = read_journal(&path, |event| match event {
                 JournalEvent::AttemptStarted(row) => begun = Some(row.at),
                 JournalEvent::JobFinished(row) => {
                     done.insert(row.job);
@@ -160,20 +161,22 @@ impl RunCounts {
                     };
                     last = Some(row.at + row.wall);
                 }
-                JournalEvent::AttemptFinished(row) => sum.over = Some(row),
+                JournalEvent::AttemptFinished(row) => sum.finished = Some(row),
                 JournalEvent::OutputShown(_) | JournalEvent::OutputLost(_) | JournalEvent::OutputDir(_) => (),
             });
             let cut = || Some((last? - begun?).max(0.0));
-            if let Some(took) = sum.over.as_ref().map_or_else(cut, |over| Some(over.elapsed)) {
+            if let Some(took) = sum.finished.as_ref().map_or_else(cut, |over| Some(over.elapsed)) {
                 *sum.elapsed.get_or_insert(0.0) += took;
             }
-            damages.extend(match seen {
-                Ok(damage) => wrong(number, &damage, None, alive),
-                Err(error) => wrong(number, &Corruption::default(), Some(&os_error_text(&error)), alive),
+            damage.extend(match result {
+                Ok(corruption) => damage_text(number, &corruption, None, alive),
+                Err(error) => {
+                    damage_text(number, &Corruption::default(), Some(&os_error_text(&error)), alive)
+                }
             });
         }
         (sum.jobs, sum.failed) = (done.len(), failed.len());
-        (sum, damages)
+        (sum, damage)
     }
 }
 
@@ -215,11 +218,13 @@ mod tests {
         })
     }
 
-    fn write(folder: &Path, attempt: u32, rows: &[JournalEvent], rest: &[u8]) {
+    fn write(folder: &Path, attempt: u32, events: &[JournalEvent], rest: &[u8]) {
         let mut text = Vec::new();
-        rows.iter().for_each(|row| encode(row, &mut text));
+        for event in events {
+            encode(event, &mut text);
+        }
         text.extend_from_slice(rest);
-        std::fs::write(folder.join(attempt_name(attempt)), text).expect("a journal");
+        std::fs::write(folder.join(attempt_name(attempt)), text).expect("write journal");
     }
 
     fn found(folder: &Path) -> RunEntry {
@@ -232,8 +237,8 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_says_all_where_it_is_whole() {
-        let folder = tempfile::tempdir().expect("a folder");
+    fn counts_come_from_a_complete_last_line() {
+        let folder = tempfile::tempdir().expect("create temp dir");
         let mut rows = vec![begun(1)];
         rows.extend((1..200).map(|job| ended(job, 0)));
         rows.push(over(None));
@@ -241,16 +246,16 @@ mod tests {
         let (count, damage) = RunCounts::of(folder.path(), false);
         assert_eq!((count.jobs, count.failed, count.elapsed), (2, 1, Some(9.0)));
         assert_eq!(damage, [""; 0]);
-        // Something behind it: then all is counted.
+        // Not the last line: all jobs are counted.
         write(folder.path(), 1, &rows, b"{\"ev");
         let (count, damage) = RunCounts::of(folder.path(), false);
         assert_eq!((count.jobs, count.failed), (199, 0));
-        assert_eq!(damage, ["attempt-1.jsonl: its last line is not whole"]);
+        assert_eq!(damage, ["attempt-1.jsonl: its last line is incomplete"]);
     }
 
     #[test]
-    fn attempts_are_added_and_the_last_end_of_a_job_counts() {
-        let folder = tempfile::tempdir().expect("a folder");
+    fn counts_use_the_last_result_of_each_job() {
+        let folder = tempfile::tempdir().expect("create temp dir");
         write(folder.path(), 1, &[begun(1), ended(1, 0), ended(2, 1), ended(3, 1)], b"");
         write(folder.path(), 2, &[begun(2), ended(2, 0), ended(4, 0), over(Some("halted"))], b"");
         let (count, _) = RunCounts::of(folder.path(), false);
@@ -265,11 +270,11 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_an_end_was_killed() {
-        let folder = tempfile::tempdir().expect("a folder");
+    fn run_without_an_end_was_killed() {
+        let folder = tempfile::tempdir().expect("create temp dir");
         write(folder.path(), 1, &[begun(1), ended(1, 0)], b"");
         let (count, damage) = RunCounts::of(folder.path(), false);
-        assert_eq!((count.jobs, count.over, damage.len()), (1, None, 0));
+        assert_eq!((count.jobs, count.finished, damage.len()), (1, None, 0));
         assert_eq!(
             facts(&found(folder.path()), &[]).0.note.as_deref(),
             Some("killed: minder run --resume 61c0; damaged: its manifest cannot be read")
@@ -277,8 +282,8 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_as_short_as_they_may_be() {
+    fn unique_prefix_is_as_short_as_possible() {
         let ids = ["61c0aa00", "61c0ab00", "7f3a0000"].map(str::to_owned);
-        assert_eq!(ids.each_ref().map(|id| short(id, &ids)), ["61c0aa", "61c0ab", "7f3a"]);
+        assert_eq!(ids.each_ref().map(|id| unique_prefix(id, &ids)), ["61c0aa", "61c0ab", "7f3a"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
@@ -16,7 +16,7 @@ use minder_runner::{Notice, spawn_command};
 use minder_template::{Job, Options, Template};
 
 use crate::config::{self, CompatMode, Display, Parsed};
-use crate::flags::{Flags, RunFlags, Verb, mistake};
+use crate::flags::{Flags, RunFlags, Verb, clap_error_line};
 use crate::report::message;
 
 /// The largest file of `--template`: it is kept in memory.
@@ -91,7 +91,7 @@ impl Plan {
             line.extend(manifest.arguments(&run)?);
         }
         let all = Flags::try_parse_from(&line).map_err(|error| {
-            anyhow::anyhow!("the flags of run {id} do not go with these: {}", mistake(&error))
+            anyhow::anyhow!("the flags of run {id} do not go with these: {}", clap_error_line(&error))
         })?;
         let Verb::Run(all) = all.verb else { bail!("the manifest of run {id} is damaged") };
         // It goes on in the manner in which it was begun.

@@ -1,4 +1,4 @@
-//! Flags of `minder run` about what a person sees while it runs.
+//! Flags of `minder run` that select what is displayed during the run.
 
 use clap::{Args, ValueEnum};
 
@@ -8,24 +8,23 @@ use clap::{Args, ValueEnum};
 pub(crate) struct DisplayFlags {
     /// Show a progress bar on the terminal.
     ///
-    /// With -u, where jobs write to the terminal themselves, it is a line every 30 s, as where
-    /// there is no terminal.
+    /// With -u, or without a terminal, a line is printed every 30 s instead.
     #[arg(long)]
     pub(crate) bar: bool,
 
-    /// Say when the run will be over.
+    /// Estimate when the run will finish.
     #[arg(long)]
     pub(crate) eta: bool,
 
-    /// Show the jobs that run, and for how long.
+    /// Show the running jobs, and for how long they have been running.
     #[arg(long)]
     pub(crate) progress: bool,
 
-    /// Say nothing on stderr but errors.
+    /// Print only errors on stderr.
     #[arg(long, visible_alias = "silent")]
     pub(crate) quiet: bool,
 
-    /// Say each command on stderr when it starts.
+    /// Print each command on stderr when it starts.
     #[arg(short = 't', long, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
 
@@ -33,12 +32,12 @@ pub(crate) struct DisplayFlags {
     #[arg(short = 'v')]
     pub(crate) print: bool,
 
-    /// Colours: auto, always, never; without WHEN: each job its own.
+    /// Colours: auto, always, never; without WHEN: one for each job.
     ///
-    /// Those of minder's own messages are there on a terminal unless you say otherwise. Without a
-    /// word, or with `jobs`, each job's output has a colour of its own: on whatever standard
-    /// output is, and NO_COLOR does not change that, for it was asked for. A line that --lb
-    /// shows without its end has no colour. With -u there is none.
+    /// By default (auto), minder's messages are coloured on a terminal. Without WHEN, or with `jobs`,
+    /// the output of each job has its own background colour, even if standard output is not a
+    /// terminal or NO_COLOR is set. An unterminated line shown by --lb, and all output with -u, has
+    /// no colour.
     #[arg(
         long,
         value_name = "WHEN",
@@ -49,18 +48,18 @@ pub(crate) struct DisplayFlags {
     )]
     pub(crate) color: Option<Colour>,
 
-    /// Output of jobs that failed is coloured.
+    /// Colour the output of failed jobs.
     ///
-    /// It is shown when the job is over, with -k too. With --lb and -u there is none.
+    /// Output is then shown when the job has finished, also with -k. No effect with --lb and -u.
     #[arg(long, visible_alias = "cf")]
     pub(crate) color_failed: bool,
 
-    /// As with --lb, a line without its end has no colour.
+    /// Do not colour unterminated lines, as with --lb.
     #[arg(long, hide = true)]
     pub(crate) color_lines: bool,
 }
 
-/// When there are colours.
+/// When colours are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Colour {
     /// On a terminal, unless NO_COLOR is set.
@@ -69,6 +68,6 @@ pub(crate) enum Colour {
     Always,
     /// Never.
     Never,
-    /// Each job's output has a colour of its own.
+    /// For the output of jobs, one colour for each job.
     Jobs,
 }

@@ -1,6 +1,6 @@
-//! Whether what people read may have colours, which ones, and the colours that tell jobs apart.
+//! Colours of messages, and when they are used.
 //!
-//! Colour is never the only bearer of a fact: what is red is called failed as well.
+//! Colours only repeat what the text says: a red line also contains the word failed.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
@@ -10,14 +10,14 @@ use anstyle::{AnsiColor, Style};
 /// When colours are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum When {
-    /// On a terminal, unless the environment says otherwise.
+    /// On a terminal, unless the environment disables them.
     #[default]
     Auto,
     Always,
     Never,
 }
 
-/// Paints words, or leaves them as they are.
+/// Adds colours to texts, or returns them unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Palette(bool);
 
@@ -25,32 +25,35 @@ impl Palette {
     /// No colours.
     pub(crate) const PLAIN: Self = Self(false);
 
-    /// As standard error takes it.
+    /// Returns the palette for standard error.
     pub(crate) fn stderr(when: When) -> Self {
-        Self(wanted(when, stderr().is_terminal(), &|name| std::env::var_os(name)) && obeyed(&stderr()))
+        Self(
+            is_enabled(when, stderr().is_terminal(), &|name| std::env::var_os(name))
+                && supports_escapes(&stderr()),
+        )
     }
 
-    /// What went wrong.
+    /// Colours a failure.
     pub(crate) fn failed(self, text: &str) -> String {
         self.styled(text, AnsiColor::Red.on_default())
     }
 
-    /// What somebody should know, though nothing went wrong.
+    /// Colours a warning.
     pub(crate) fn notable(self, text: &str) -> String {
         self.styled(text, AnsiColor::Yellow.on_default())
     }
 
-    /// What is done.
+    /// Colours a success.
     pub(crate) fn done(self, text: &str) -> String {
         self.styled(text, AnsiColor::Green.on_default())
     }
 
-    /// The name of a job, a file, a command.
+    /// Emphasises the name of a job, a file or a command.
     pub(crate) fn name(self, text: &str) -> String {
         self.styled(text, Style::new().bold())
     }
 
-    /// What matters least.
+    /// Dims a detail.
     pub(crate) fn faint(self, text: &str) -> String {
         self.styled(text, Style::new().dimmed())
     }
@@ -60,29 +63,33 @@ impl Palette {
     }
 }
 
-/// Whether the environment and the person want colours: what was said on the command line first,
-/// then `NO_COLOR`, then `CLICOLOR_FORCE` and `FORCE_COLOR`, then what the terminal can do.
-fn wanted(when: When, terminal: bool, variable: &dyn Fn(&str) -> Option<OsString>) -> bool {
-    let says = |name, no: &[&str]| variable(name).is_some_and(|value| !no.iter().any(|no| value == *no));
+/// Returns `true` if colours are used. The command line takes precedence, then `NO_COLOR`, then
+/// `CLICOLOR_FORCE` and `FORCE_COLOR`, then the properties of the terminal.
+fn is_enabled(when: When, terminal: bool, variable: &dyn Fn(&str) -> Option<OsString>) -> bool {
+    let is_set =
+        |name, off: &[&str]| variable(name).is_some_and(|value| !off.iter().any(|off| value == *off));
     match when {
         When::Always => true,
         When::Never => false,
-        // An empty variable says nothing, as https://no-color.org has it.
-        When::Auto if says("NO_COLOR", &[""]) => false,
-        When::Auto if says("CLICOLOR_FORCE", &["", "0"]) || says("FORCE_COLOR", &["", "0", "false"]) => true,
+        // An empty variable counts as unset (https://no-color.org).
+        When::Auto if is_set("NO_COLOR", &[""]) => false,
+        When::Auto if is_set("CLICOLOR_FORCE", &["", "0"]) || is_set("FORCE_COLOR", &["", "0", "false"]) => {
+            true
+        }
         When::Auto if variable("CLICOLOR").is_some_and(|value| value == "0") => false,
         When::Auto => terminal && variable("TERM").is_none_or(|term| term != "dumb"),
     }
 }
 
-/// Whether the terminal can be drawn on: a cursor that moves, whatever is thought of colours.
+/// Returns `true` if stderr is a terminal whose cursor can be moved, whether or not colours are used.
 pub(crate) fn can_draw() -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    stderr().is_terminal() && !dumb && obeyed(&stderr())
+    stderr().is_terminal() && !dumb && supports_escapes(&stderr())
 }
 
-/// Whether escape sequences are obeyed. A Windows console has to be asked to; a file takes all.
-fn obeyed(stream: &impl IsTerminal) -> bool {
+/// Returns `true` if the stream accepts escape sequences. A Windows console must enable them first;
+/// a file accepts everything.
+fn supports_escapes(stream: &impl IsTerminal) -> bool {
     !stream.is_terminal() || anstyle_query::windows::enable_ansi_colors().unwrap_or(true)
 }
 
@@ -92,11 +99,11 @@ mod tests {
 
     fn in_environment(when: When, terminal: bool, variables: &[(&str, &str)]) -> bool {
         let find = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
-        wanted(when, terminal, &find)
+        is_enabled(when, terminal, &find)
     }
 
     #[test]
-    fn colours_are_for_terminals_unless_somebody_says_otherwise() {
+    fn colours_are_enabled_on_terminals_by_default() {
         let auto = |terminal, variables: &[(&str, &str)]| in_environment(When::Auto, terminal, variables);
         assert!(auto(true, &[]) && !auto(false, &[]));
         assert!(auto(true, &[("TERM", "xterm")]) && !auto(true, &[("TERM", "dumb")]));
@@ -112,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn paint_is_taken_off_again() {
+    fn palette_resets_the_style() {
         assert_eq!(Palette(true).failed("1 failed"), "\x1b[31m1 failed\x1b[0m");
         assert_eq!(Palette::PLAIN.failed("1 failed"), "1 failed");
         assert_eq!(Palette(true).name(""), "");

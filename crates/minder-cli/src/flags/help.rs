@@ -1,14 +1,13 @@
-//! Flags of the verbs that teach: `help`, `man` and `completions`.
+//! Flags of `minder help`, `man` and `completions`.
 
 use clap::Args;
 use clap_complete::Shell;
 
 /// See [`crate::verbs::help`].
 #[derive(Debug, Args)]
-#[command(override_usage = "minder help [VERB|TOPIC]")]
+#[command(override_usage = "minder help [COMMAND|TOPIC]")]
 pub(crate) struct HelpFlags {
-    /// A verb, with what it is to do where it has several things to do, or a topic. Without it, all
-    /// of them are listed.
+    /// A command, with its subcommand if it has several, or a topic. Without it, all are listed.
     pub(crate) name: Vec<String>,
 }
 
@@ -16,9 +15,9 @@ pub(crate) struct HelpFlags {
 #[derive(Debug, Args)]
 #[command(after_help = "Try: minder man run | man -l -")]
 pub(crate) struct ManFlags {
-    /// The verb, with what it is to do where it has several things to do. Without it, the page is
-    /// about minder as a whole.
-    pub(crate) verb: Vec<String>,
+    /// The command, with its subcommand if it has several. Without it, the page describes minder as a
+    /// whole.
+    pub(crate) command: Vec<String>,
 }
 
 /// See [`crate::verbs::completions`].
@@ -31,7 +30,7 @@ pub(crate) struct CompletionsFlags {
 }
 
 const COMPLETIONS: &str = "\
-Where they go:
+Installation:
   bash        minder completions bash > ~/.local/share/bash-completion/completions/minder
   zsh         minder completions zsh > DIR/_minder, with DIR in $fpath before compinit
   fish        minder completions fish > ~/.config/fish/completions/minder.fish

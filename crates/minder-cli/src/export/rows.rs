@@ -1,19 +1,18 @@
-//! Data for programs: JSON, one object a line, and CSV as RFC 4180 says. Both are exact: what went
-//! in can be read back.
+//! Rows for programs: JSON with one object per line, and CSV (RFC 4180). Both are lossless.
 //!
-//! Bytes that are no UTF-8 are `{"base64": "…"}` in JSON. CSV knows text only, so there a column
-//! that may hold such bytes has another one behind all others that says how it is written,
-//! `args_form` for `args`:
+//! Bytes that are not UTF-8 are `{"base64": "…"}` in JSON. CSV has only text. So a column that may
+//! contain such bytes has a second column, after all others, that names its format: `args_form` for
+//! `args`. Its values are:
 //!
-//! - empty: there is nothing;
-//! - `text`: as it is;
-//! - `base64`: bytes that are no UTF-8, as base64;
-//! - `json`: a list of none or several, each as in JSON.
+//! - empty: no value;
+//! - `text`: unchanged;
+//! - `base64`: bytes that are not UTF-8, in base64;
+//! - `json`: a list of several values, as in JSON.
 //!
-//! SQLite has bytes of its own, so that only lists are written differently; its tables have the
-//! same columns, with `bytes` in the place of `base64`.
+//! SQLite supports bytes, so only lists are converted there. Its tables have the same columns, with
+//! `bytes` instead of `base64`.
 
-#![cfg_attr(not(feature = "sql"), allow(dead_code, reason = "some is for SQL alone"))]
+#![cfg_attr(not(feature = "sql"), allow(dead_code, reason = "some items are only used for SQL"))]
 
 use std::io::{self, Write};
 
@@ -26,17 +25,17 @@ use minder_record::event::{AttemptFinished, AttemptStarted, JobFinished, OsBytes
 /// One value of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
-    Nothing,
+    Null,
     Flag(bool),
     Integer(i64),
     Real(f64),
     Text(String),
-    /// No UTF-8.
+    /// Bytes that are not UTF-8.
     Bytes(Vec<u8>),
     List(Vec<OsBytes>),
 }
 
-/// What a table is called and has; `forms` are the columns whose writing has to be told.
+/// The name and the columns of a table. `forms` are the columns with a second column for the format.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schema {
     pub(crate) name: &'static str,
@@ -97,14 +96,14 @@ pub(crate) const JOBS: Schema = Schema {
     forms: &["args", "tail", "out_tail"],
 };
 
-/// What is told of a run.
+/// The data about a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RunFacts {
     pub(crate) run: String,
-    /// When it began.
+    /// The start time, in seconds since 1970.
     pub(crate) at: Option<f64>,
     pub(crate) command: Vec<OsBytes>,
-    /// Jobs that ended, and those of them that failed.
+    /// The finished jobs, and the failed ones among them.
     pub(crate) jobs: u64,
     pub(crate) failed: u64,
     /// Seconds, of all attempts together.
@@ -115,7 +114,7 @@ pub(crate) struct RunFacts {
 }
 
 impl RunFacts {
-    /// Its row of [`RUNS`].
+    /// Returns the row of [`RUNS`].
     pub(crate) fn values(&self) -> Vec<Value> {
         vec![
             Value::Text(self.run.clone()),
@@ -130,7 +129,7 @@ impl RunFacts {
     }
 }
 
-/// A row of [`ATTEMPTS`]; one that was killed has no end.
+/// Returns a row of [`ATTEMPTS`]. A killed attempt has no end.
 pub(crate) fn attempt(begun: &AttemptStarted, over: Option<&AttemptFinished>) -> Vec<Value> {
     vec![
         Value::Text(begun.run.clone()),
@@ -138,21 +137,21 @@ pub(crate) fn attempt(begun: &AttemptStarted, over: Option<&AttemptFinished>) ->
         Value::Text(begun.version.clone()),
         Value::Integer(begun.pid.into()),
         Value::Real(begun.at),
-        over.map_or(Value::Nothing, |over| integer(over.succeeded)),
-        over.map_or(Value::Nothing, |over| integer(over.failed)),
+        over.map_or(Value::Null, |over| integer(over.succeeded)),
+        over.map_or(Value::Null, |over| integer(over.failed)),
         real(over.map(|over| over.elapsed)),
         real(over.map(|over| over.cpu)),
         text(over.and_then(|over| over.why.as_deref())),
-        over.map_or(Value::Nothing, |over| integer(over.timed_out)),
-        over.map_or(Value::Nothing, |over| integer(over.retried)),
-        over.map_or(Value::Nothing, |over| integer(over.cut)),
-        over.and_then(|over| over.not_run).map_or(Value::Nothing, integer),
+        over.map_or(Value::Null, |over| integer(over.timed_out)),
+        over.map_or(Value::Null, |over| integer(over.retried)),
+        over.map_or(Value::Null, |over| integer(over.cut)),
+        over.and_then(|over| over.not_run).map_or(Value::Null, integer),
     ]
 }
 
-/// A row of [`JOBS`].
+/// Returns a row of [`JOBS`].
 pub(crate) fn job(run: &str, ended: &JobFinished) -> Vec<Value> {
-    let code = |code: Option<i32>| code.map_or(Value::Nothing, |code| Value::Integer(code.into()));
+    let code = |code: Option<i32>| code.map_or(Value::Null, |code| Value::Integer(code.into()));
     vec![
         Value::Text(run.to_owned()),
         integer(ended.job),
@@ -161,15 +160,15 @@ pub(crate) fn job(run: &str, ended: &JobFinished) -> Vec<Value> {
         Value::Real(ended.wall),
         real(ended.user),
         real(ended.system),
-        ended.rss.map_or(Value::Nothing, integer),
+        ended.rss.map_or(Value::Null, integer),
         code(ended.exit),
         code(ended.signal),
         text(ended.error.as_deref()),
         integer(ended.out),
         integer(ended.err),
         Value::Flag(ended.leaked),
-        ended.tail.as_ref().map_or(Value::Nothing, |tail| bytes(tail.0.clone())),
-        ended.out_tail.as_ref().map_or(Value::Nothing, |tail| bytes(tail.0.clone())),
+        ended.tail.as_ref().map_or(Value::Null, |tail| bytes(tail.0.clone())),
+        ended.out_tail.as_ref().map_or(Value::Null, |tail| bytes(tail.0.clone())),
         Value::Flag(ended.timed_out),
         Value::Integer(ended.attempts.unwrap_or(1).into()),
         text(ended.cause.as_deref()),
@@ -181,11 +180,11 @@ fn integer(number: u64) -> Value {
 }
 
 fn real(number: Option<f64>) -> Value {
-    number.map_or(Value::Nothing, Value::Real)
+    number.map_or(Value::Null, Value::Real)
 }
 
 fn text(text: Option<&str>) -> Value {
-    text.map_or(Value::Nothing, |text| Value::Text(text.to_owned()))
+    text.map_or(Value::Null, |text| Value::Text(text.to_owned()))
 }
 
 fn bytes(bytes: Vec<u8>) -> Value {
@@ -199,39 +198,39 @@ impl Value {
             Err(_) => json!({ "base64": BASE64_STANDARD.encode(bytes) }),
         };
         match self {
-            Self::Nothing => serde_json::Value::Null,
+            Self::Null => serde_json::Value::Null,
             Self::Flag(flag) => json!(flag),
             Self::Integer(number) => json!(number),
             Self::Real(number) => json!(number),
             Self::Text(text) => json!(text),
-            // Bytes of a query may be UTF-8; they are bytes all the same.
+            // A blob of a query stays base64 even if it is valid UTF-8.
             Self::Bytes(bytes) => json!({ "base64": BASE64_STANDARD.encode(bytes) }),
             Self::List(items) => items.iter().map(|item| of_bytes(&item.0)).collect(),
         }
     }
 
-    /// The value without a list in it, and its form; see the head of this file.
+    /// Returns the value without a list, and its format. See the module documentation.
     pub(crate) fn plain(&self) -> (Self, &'static str) {
         let value = match self {
             Self::List(items) => match items.as_slice() {
-                [] => Self::Nothing,
+                [] => Self::Null,
                 [one] => bytes(one.0.clone()),
                 _ => return (Self::Text(self.json().to_string()), "json"),
             },
             other => other.clone(),
         };
         let form = match value {
-            Self::Nothing => "",
+            Self::Null => "",
             Self::Bytes(_) => "bytes",
             _ => "text",
         };
         (value, form)
     }
 
-    /// What is shown of it in a table: bytes, not yet escaped.
-    pub(crate) fn shown(&self) -> Vec<u8> {
+    /// Returns the text for a table, not yet escaped.
+    pub(crate) fn display_bytes(&self) -> Vec<u8> {
         match self {
-            Self::Nothing => Vec::new(),
+            Self::Null => Vec::new(),
             Self::Flag(flag) => u8::from(*flag).to_string().into_bytes(),
             Self::Integer(number) => number.to_string().into_bytes(),
             Self::Real(number) => number.to_string().into_bytes(),
@@ -241,12 +240,12 @@ impl Value {
         }
     }
 
-    /// One field of CSV. An empty text is quoted: nothing is not.
+    /// Returns a field of CSV. An empty text is quoted, which distinguishes it from null.
     fn field(&self) -> String {
         let text = match self {
             Self::Bytes(bytes) => return BASE64_STANDARD.encode(bytes),
             Self::Text(text) => text,
-            other => return String::from_utf8_lossy(&other.shown()).into_owned(),
+            other => return String::from_utf8_lossy(&other.display_bytes()).into_owned(),
         };
         if text.is_empty() || text.contains([',', '"', '\r', '\n']) || text.trim() != text {
             return format!("\"{}\"", text.replace('"', "\"\""));
@@ -255,19 +254,19 @@ impl Value {
     }
 }
 
-/// How rows are written for programs.
+/// A format for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Json,
     Csv,
 }
 
-/// Rows that are being written.
+/// Writes rows.
 pub(crate) struct Rows<'a> {
     out: &'a mut dyn Write,
     format: Format,
     columns: Vec<String>,
-    /// The places of columns whose form is told.
+    /// The indices of the columns with a second column for the format.
     forms: Vec<usize>,
 }
 
@@ -278,14 +277,14 @@ impl std::fmt::Debug for Rows<'_> {
 }
 
 impl<'a> Rows<'a> {
-    /// Rows of a known table.
+    /// Returns a writer for a known table.
     pub(crate) fn of(out: &'a mut dyn Write, format: Format, schema: &Schema) -> io::Result<Self> {
         let columns = schema.columns.iter().map(|name| (*name).to_owned()).collect();
-        let places = schema.columns.iter().enumerate().filter(|(_, name)| schema.forms.contains(name));
-        Self::start(out, format, columns, places.map(|(place, _)| place).collect())
+        let forms = schema.columns.iter().enumerate().filter(|(_, name)| schema.forms.contains(name));
+        Self::start(out, format, columns, forms.map(|(index, _)| index).collect())
     }
 
-    /// Rows of a query.
+    /// Returns a writer for the result of a query.
     pub(crate) fn new(out: &'a mut dyn Write, format: Format, columns: Vec<String>) -> io::Result<Self> {
         Self::start(out, format, columns, Vec::new())
     }
@@ -298,7 +297,7 @@ impl<'a> Rows<'a> {
     ) -> io::Result<Self> {
         if format == Format::Csv {
             let names = columns.iter().cloned();
-            let forms = forms.iter().map(|place| format!("{}_form", columns[*place]));
+            let forms = forms.iter().map(|index| format!("{}_form", columns[*index]));
             let fields: Vec<String> = names.chain(forms).map(|name| Value::Text(name).field()).collect();
             write!(out, "{}\r\n", fields.join(","))?;
         }
@@ -315,7 +314,7 @@ impl<'a> Rows<'a> {
             }
             Format::Csv => {
                 let plain: Vec<(Value, &str)> = values.iter().map(Value::plain).collect();
-                let forms = self.forms.iter().map(|place| match plain[*place].1 {
+                let forms = self.forms.iter().map(|index| match plain[*index].1 {
                     "bytes" => "base64".to_owned(),
                     form => form.to_owned(),
                 });
@@ -326,7 +325,7 @@ impl<'a> Rows<'a> {
         self.out.write_all(line.as_bytes())
     }
 
-    /// Hands on what was written so far.
+    /// Flushes the output.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
@@ -352,13 +351,13 @@ mod tests {
 
     fn written(format: Format, rows: &[JobFinished]) -> String {
         let mut out = Vec::new();
-        let mut to = Rows::of(&mut out, format, &JOBS).expect("memory");
-        rows.iter().for_each(|row| to.row(&job("61c0aa00", row)).expect("memory"));
-        String::from_utf8(out).expect("text")
+        let mut to = Rows::of(&mut out, format, &JOBS).expect("write to memory");
+        rows.iter().for_each(|row| to.row(&job("61c0aa00", row)).expect("write to memory"));
+        String::from_utf8(out).expect("rows are UTF-8")
     }
 
     #[test]
-    fn schemas_fit_their_rows() {
+    fn schemas_match_their_rows() {
         let begun = AttemptStarted { version: "1".into(), run: "a".into(), attempt: 1, pid: 2, at: 3.0 };
         assert_eq!(attempt(&begun, None).len(), ATTEMPTS.columns.len());
         assert_eq!(attempt(&begun, Some(&AttemptFinished::default())).len(), ATTEMPTS.columns.len());
@@ -367,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_is_as_the_rfc_says_and_tells_its_forms() {
+    fn csv_follows_the_rfc_and_names_formats() {
         let rows = [
             ended(&[b"a \"b\",\nc"], None),
             ended(&[b"\xff"], Some(b"\xfe\n")),
@@ -375,12 +374,14 @@ mod tests {
             ended(&[b""], None),
             ended(&[], None),
         ];
-        let head = "run,job,args,at,wall,user,system,rss,exit,signal,error,out,err,leaked,tail,out_tail,timed_out,attempts,cause,args_form,tail_form,out_tail_form\r\n";
+        let head = "run,job,args,at,wall,user,system,rss,exit,signal,error,out,err,leaked,tail,out_tail,\
+                    timed_out,attempts,cause,args_form,tail_form,out_tail_form\r\n";
         let wanted = [
             head,
             "61c0aa00,3,\"a \"\"b\"\",\nc\",1.5,0.25,,,,2,,,10,0,0,,,0,1,,text,,\r\n",
             "61c0aa00,3,/w==,1.5,0.25,,,,2,,,10,0,0,/go=,,0,1,,base64,base64,\r\n",
-            "61c0aa00,3,\"[\"\"a\"\",{\"\"base64\"\":\"\"/w==\"\"}]\",1.5,0.25,,,,2,,,10,0,0,no,,0,1,,json,text,\r\n",
+            "61c0aa00,3,\"[\"\"a\"\",{\"\"base64\"\":\"\"/w==\"\"}]\",1.5,0.25,,,,2,,,10,0,0,no,,0,1,,\
+             json,text,\r\n",
             "61c0aa00,3,\"\",1.5,0.25,,,,2,,,10,0,0,,,0,1,,text,,\r\n",
             "61c0aa00,3,,1.5,0.25,,,,2,,,10,0,0,,,0,1,,,,\r\n",
         ];
@@ -388,14 +389,14 @@ mod tests {
     }
 
     #[test]
-    fn json_is_one_object_a_line_in_the_order_of_columns() {
+    fn json_is_one_object_per_line_in_column_order() {
         let text = written(Format::Json, &[ended(&[b"a\x1b", b"\xff"], Some(b"x")), ended(&[], None)]);
         let lines: Vec<&str> = text.lines().collect();
         assert!(
             lines[0]
                 .starts_with(r#"{"run":"61c0aa00","job":3,"args":["a\u001b",{"base64":"/w=="}],"at":1.5,"#)
         );
-        let read: serde_json::Value = serde_json::from_str(lines[1]).expect("JSON");
+        let read: serde_json::Value = serde_json::from_str(lines[1]).expect("parse JSON");
         assert_eq!(
             (&read["args"], &read["tail"], &read["leaked"]),
             (&json!([]), &json!(null), &json!(false))
@@ -404,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_beyond_what_json_and_sql_have_do_no_harm() {
+    fn numbers_out_of_range_are_null_or_clamped() {
         assert_eq!(Value::Real(f64::NAN).json(), json!(null));
         assert_eq!(integer(u64::MAX), Value::Integer(i64::MAX));
     }

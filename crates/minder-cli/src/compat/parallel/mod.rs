@@ -1,0 +1,13 @@
+//! The options of GNU parallel: read, completed from profiles and `$PARALLEL`, and translated into
+//! the arguments of `minder run`.
+
+mod args;
+mod getopt;
+mod info;
+mod options;
+mod profile;
+mod shell_quote;
+mod translate;
+
+pub(super) use self::{args::ParallelArgs, options::OptionKey};
+pub(super) use self::{info::print_info, shell_quote::print_quoted, translate::run_arguments};

@@ -1,0 +1,335 @@
+//! Translates the options of GNU parallel into the arguments of `minder run`.
+
+use std::ffi::{OsStr, OsString};
+
+use anyhow::{Result, bail};
+use minder_os::encoding::os_string_from_encoded;
+
+use super::super::warning::warn;
+use super::args::{ParallelArgs, flag_with_value, reject_perl};
+use super::options::OptionKey;
+use crate::text::{EscapeSet, unescape};
+
+/// Returns the arguments of `minder run`, flags first.
+///
+/// # Errors
+/// GNU parallel refuses the combination of options as well, or only Perl could do it.
+pub(in crate::compat) fn run_arguments(args: &ParallelArgs) -> Result<Vec<OsString>> {
+    let mut out = args.run_flags().to_vec();
+    push_output_flags(args, &mut out)?;
+    push_record_flags(args, &mut out)?;
+    for (key, flag) in [
+        (OptionKey::Jobs, "--jobs"),
+        (OptionKey::ArgSep, "--arg-sep"),
+        (OptionKey::ArgFileSep, "--arg-file-sep"),
+    ] {
+        if let Some(value) = args.value(key) {
+            out.push(flag_with_value(flag, value));
+        }
+    }
+    out.extend(args.values(OptionKey::Rpl).iter().map(|text| flag_with_value("--rpl", text)));
+    match (args.has(OptionKey::Cat), args.has(OptionKey::Fifo)) {
+        (true, true) => bail!("`--cat` cannot be used with `--fifo`"),
+        (false, true) => out.push("--fifo".into()),
+        (true, false) => out.push("--cat".into()),
+        (false, false) => (),
+    }
+    // Jobs expect the variables of GNU parallel.
+    out.push("--parallel-env".into());
+    out.push(flag_with_value("--shell", &args.shell()));
+    push_command(args, &mut out)?;
+    Ok(out)
+}
+
+/// Pushes the flags that select how output is shown. Where GNU parallel accepts several of these,
+/// the one that takes effect there is passed.
+fn push_output_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
+    let has = |key| args.has(key);
+    for (one, other) in [
+        (OptionKey::Ungroup, OptionKey::LineBuffer),
+        (OptionKey::Group, OptionKey::Ungroup),
+        (OptionKey::Group, OptionKey::LineBuffer),
+    ] {
+        if has(one) && has(other) {
+            bail!("`{}` cannot be used with `{}`", view_flag(one), view_flag(other));
+        }
+    }
+    let keep_order = has(OptionKey::KeepOrder) && !has(OptionKey::NoKeepOrder);
+    let tty = has(OptionKey::Tty);
+    let results = has(OptionKey::Results);
+    let ungroup = has(OptionKey::Ungroup)
+        || tty && !(keep_order || has(OptionKey::LineBuffer) || has(OptionKey::Group) || results);
+    match (ungroup, results) {
+        (true, true) => {
+            warn("--ungroup is ignored: with --results, minder reads the output to write it into files");
+        }
+        (true, false) => out.push("--ungroup".into()),
+        (false, _) => (),
+    }
+    if !ungroup || results {
+        // `--keep-order` streams the first unfinished job, so it covers `--line-buffer` as well.
+        if keep_order {
+            out.push("--keep-order".into());
+        } else if has(OptionKey::LineBuffer) {
+            out.push("--line-buffer".into());
+        }
+        push_tag_flags(args, out);
+        push_colour_flags(args, keep_order && has(OptionKey::LineBuffer), out);
+    }
+    if let Some(results) = args.value(OptionKey::Results) {
+        out.push(flag_with_value("--results", results));
+    }
+    if has(OptionKey::Print) && !has(OptionKey::Silent) {
+        out.push("-v".into());
+        if args.values(OptionKey::Print).len() > 1 {
+            out.push("--print-parts".into());
+        }
+    }
+    if tty {
+        out.push("--tty".into());
+        if !has(OptionKey::Jobs) {
+            out.push("--jobs=1".into());
+        }
+    }
+    Ok(())
+}
+
+/// Pushes the flags for the start of each line. Jobs that write to the terminal themselves get
+/// none.
+fn push_tag_flags(args: &ParallelArgs, out: &mut Vec<OsString>) {
+    let tag = args.value(OptionKey::TagString).or(args.value(OptionKey::ColourTagString));
+    match tag {
+        // An empty tag counts as absent.
+        Some(tag) if !tag.is_empty() => {
+            let tag = unescape(tag.as_encoded_bytes(), EscapeSet::Tag);
+            out.push(flag_with_value("--tagstring", &os_string_from_encoded(tag)));
+        }
+        _ if args.has(OptionKey::Tag) || args.has(OptionKey::ColourTag) => out.push("--tag".into()),
+        _ => (),
+    }
+}
+
+/// Pushes the flags for the colours of jobs. With `by_line`, output is shown line by line in the
+/// order of the input.
+fn push_colour_flags(args: &ParallelArgs, by_line: bool, out: &mut Vec<OsString>) {
+    let colour_jobs = [OptionKey::Colour, OptionKey::ColourTag, OptionKey::ColourTagString]
+        .iter()
+        .any(|key| args.has(*key));
+    if colour_jobs {
+        out.push("--color".into());
+    }
+    if args.has(OptionKey::ColourFailed) && !by_line {
+        out.push("--color-failed".into());
+    }
+    if colour_jobs && by_line {
+        out.push("--color-lines".into());
+    }
+}
+
+fn view_flag(key: OptionKey) -> &'static str {
+    match key {
+        OptionKey::Ungroup => "--ungroup",
+        OptionKey::LineBuffer => "--line-buffer",
+        _ => "--group",
+    }
+}
+
+/// Pushes the flags for the joblog and for resuming.
+fn push_record_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
+    let joblog = args.value(OptionKey::Joblog);
+    if let Some(joblog) = joblog {
+        // `+FILE` appends to the file.
+        match joblog.as_encoded_bytes().strip_prefix(b"+") {
+            Some(file) => {
+                out.push(flag_with_value("--joblog", &os_string_from_encoded(file.to_vec())));
+                out.push("--joblog-append".into());
+            }
+            None => out.push(flag_with_value("--joblog", joblog)),
+        }
+    }
+    let modes = [
+        (OptionKey::RetryFailed, "--retry-failed"),
+        (OptionKey::ResumeFailed, "--resume-failed"),
+        (OptionKey::Resume, "--resume"),
+    ];
+    let Some((_, flag)) = modes.into_iter().find(|(key, _)| args.has(*key)) else { return Ok(()) };
+    if joblog.is_none() {
+        bail!("`{flag}` requires `--joblog FILE` (to resume from minder's record: `minder run {flag} RUN`)");
+    }
+    if flag == "--retry-failed" && args.command().is_empty() {
+        bail!(
+            "`--retry-failed` requires the command and its arguments: minder does not run those in a joblog"
+        );
+    }
+    out.push(flag.into());
+    Ok(())
+}
+
+/// Pushes the command as one shell line. Without a command, each line of the input is one.
+fn push_command(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
+    let separators = [(OptionKey::ArgFileSep, "::::"), (OptionKey::ArgSep, ":::")].map(|(key, default)| {
+        args.value(key).map_or(default.as_bytes(), |text| text.as_encoded_bytes()).to_vec()
+    });
+    let is_separator = |arg: &OsString| {
+        let arg = arg.as_encoded_bytes();
+        separators.iter().any(|separator| {
+            arg.strip_prefix(separator.as_slice()).is_some_and(|rest| matches!(rest, b"" | b"+"))
+        })
+    };
+    let end = args.command().iter().position(is_separator).unwrap_or(args.command().len());
+    let (command, sources) = args.command().split_at(end);
+    if command.is_empty() && reads_stdin_blocks(args) && sources.is_empty() {
+        bail!("`--pipe` requires a command that reads the blocks, such as cat");
+    }
+    let command = match command {
+        [] => {
+            out.push("--script".into());
+            vec![OsString::from("{}")]
+        }
+        [arg] if is_placeholder(args, arg) => {
+            out.push("--script".into());
+            vec![arg.clone()]
+        }
+        command if args.has(OptionKey::Quote) => {
+            out.push("--quote".into());
+            command.to_vec()
+        }
+        command => {
+            let line = command.join(OsStr::new(" "));
+            reject_perl(&line)?;
+            vec![line]
+        }
+    };
+    out.push("--".into());
+    out.extend(command);
+    out.extend_from_slice(sources);
+    Ok(())
+}
+
+/// Returns `true` if jobs read blocks of the input on stdin.
+fn reads_stdin_blocks(args: &ParallelArgs) -> bool {
+    const BLOCK_FLAGS: [&str; 7] =
+        ["--pipe", "--pipe-part", "--round-robin", "--tee", "--shard", "--bin", "--group-by"];
+    BLOCK_FLAGS.iter().any(|flag| args.has_run_flag(flag))
+        || args.has(OptionKey::Cat)
+        || args.has(OptionKey::Fifo)
+}
+
+/// Returns `true` if the command is nothing but a placeholder: then the argument is the command.
+fn is_placeholder(args: &ParallelArgs, arg: &OsString) -> bool {
+    let arg_bytes = arg.as_encoded_bytes();
+    let is_replacement =
+        |flag: &OsString| flag.as_encoded_bytes().strip_prefix(b"--replace=") == Some(arg_bytes);
+    let in_braces = arg.to_str().and_then(|arg| arg.strip_prefix('{')?.strip_suffix('}'));
+    // `{}` or `{1}`.
+    in_braces.is_some_and(|inner| inner.bytes().all(|byte| byte.is_ascii_digit()))
+        || args.run_flags().iter().any(is_replacement)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compat::InvokedAs;
+
+    /// Returns the translation of a line without the arguments that every translation has. `~`
+    /// stands for a space within an argument.
+    fn translated(line: &str) -> String {
+        let mut args = vec![OsString::from("--plain"), OsString::from("--shell=/bin/sh")];
+        args.extend(line.split(' ').map(|arg| OsString::from(arg.replace('~', " "))));
+        match ParallelArgs::read(InvokedAs::Parallel, &args).and_then(|args| run_arguments(&args)) {
+            Ok(args) => {
+                let args: Vec<String> = args.iter().map(|arg| arg.display().to_string()).collect();
+                args.join(" ").replace("--parallel-env --shell=/bin/sh ", "")
+            }
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn translate_maps_command_lines() {
+        for (line, run) in [
+            ("-k -j4 gzip -9 {} ::: a b", "--keep-order --jobs=4 -- gzip -9 {} ::: a b"),
+            ("-n1 -0 myfunc", "--max-args=1 --null -- myfunc"),
+            ("echo {} > {.}.x :::: list", "-- echo {} > {.}.x :::: list"),
+            ("::: echo~a echo~b", "--script -- {} ::: echo~a echo~b"),
+            ("{} ::: echo~a", "--script -- {} ::: echo~a"),
+            ("-I@ @ ::: echo~a", "--replace=@ --script -- @ ::: echo~a"),
+            ("{1} :::+ echo~a", "--script -- {1} :::+ echo~a"),
+            ("-j2 --gnu --will-cite", "--jobs=2 --script -- {}"),
+            ("-q perl -e x~y ::: a", "--quote -- perl -e x~y ::: a"),
+            ("--arg-sep ,, echo ::: ,, a", "--arg-sep=,, -- echo ::: ,, a"),
+            ("--pipe --block 1M wc -l", "--pipe --block=1M -- wc -l"),
+            ("--pipe --tee ::: cat wc", "--pipe --tee --script -- {} ::: cat wc"),
+            ("-l -X -e --xapply echo", "--lines=1 -X --link -- echo"),
+            ("-j-1 --halt -1 echo", "--halt=-1 --jobs=-1 -- echo"),
+            ("--compress --compress-program gzip -D all --cleanup -S : echo", "--cleanup -- echo"),
+            ("--tagstring -x- echo", "--tagstring=-x- -- echo"),
+            ("--no-record --pty echo", "--no-record --pty -- echo"),
+        ] {
+            assert_eq!(translated(line), run.replace('~', " "), "{line}");
+        }
+    }
+
+    #[test]
+    fn translate_passes_the_view_that_takes_effect() {
+        for (flags, run) in [
+            ("-k --lb", "--keep-order"),
+            ("--lb", "--line-buffer"),
+            ("-k -u", "--ungroup"),
+            ("-u --tag", "--ungroup"),
+            ("--tag --tagstring x", "--tagstring=x"),
+            ("--tag --tagstring ", "--tag"),
+            ("--ctag", "--tag --color"),
+            ("--colour --ctagstring x --tag", "--tagstring=x --color"),
+            ("--tag --color-failed", "--tag --color-failed"),
+            (r"--tagstring a\tb\q\\101\0603", "--tagstring=a\tb\\q\\A03"),
+            ("-k --lb --ctag --cf", "--keep-order --tag --color --color-lines"),
+            ("-u --color --cf", "--ungroup"),
+            ("-k --no-keep-order", ""),
+            ("--no-keep-order -k --lb", "--line-buffer"),
+            ("-v -vv", "-v --print-parts"),
+            ("--silent -v", ""),
+            ("-vt", "--verbose -v"),
+            ("-u --results r", "--results=r"),
+            ("--tty", "--ungroup --tty --jobs=1"),
+            ("--tty -k -j3", "--keep-order --tty --jobs=3"),
+            ("--jl l --resume --resume-failed", "--joblog=l --resume-failed"),
+        ] {
+            let run = if run.is_empty() { String::new() } else { format!("{run} ") };
+            assert_eq!(translated(&format!("{flags} echo")), format!("{run}-- echo"), "{flags}");
+        }
+        for (flags, error) in [
+            ("-u --lb", "`--ungroup` cannot be used with `--line-buffer`"),
+            ("--group -u", "`--group` cannot be used with `--ungroup`"),
+            ("--lb --group", "`--group` cannot be used with `--line-buffer`"),
+        ] {
+            assert_eq!(translated(&format!("{flags} echo")), error);
+        }
+    }
+
+    #[test]
+    fn translate_refuses_unsupported_options_by_name() {
+        for (line, expected) in [
+            ("-S host echo", "`--sshlogin host` is not supported: jobs run only on this machine"),
+            ("--slf .. echo", "`--sshloginfile`"),
+            ("--trc {}.x echo", "`--trc`"),
+            ("-M echo", "`--controlmaster`"),
+            ("--sql-master x echo", "`--sql-master`"),
+            ("--parens ,, echo", "`--parens`"),
+            ("--tmux echo", "`--tmux`"),
+            ("--embed", "`--embed`"),
+            ("--rpl {x}~s/a/b/ echo {x}", "Perl"),
+            ("--rpl {..}~s:\\.[^.]+$::;s:\\.[^.]+$::; echo", "Perl"),
+            ("--rpl {x}~$_=1 echo", "Perl"),
+            ("echo {=~s/a/b/~=} ::: a", "Perl"),
+            ("--tagstring {=1~$_++=} echo", "Perl"),
+            ("--resume echo", "--joblog FILE"),
+            ("--retry-failed --joblog x", "the command"),
+            ("--pipe", "`--pipe` requires a command"),
+        ] {
+            let error = translated(line);
+            assert!(error.contains(expected), "{line}: {error}");
+        }
+        assert_eq!(translated("--rpl {t}~{/.}-t.png echo {t}"), "--rpl={t} {/.}-t.png -- echo {t}");
+    }
+}

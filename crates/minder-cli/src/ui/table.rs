@@ -1,0 +1,281 @@
+//! Tables for people: aligned columns, without control characters for the terminal.
+//!
+//! The widths are computed from the first thousand rows, so that a table of any length needs bounded
+//! memory.
+
+use std::io::{self, IsTerminal, Write, stdout};
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// The number of rows that are buffered to compute the widths.
+const ROWS_MAX: usize = 1000;
+/// The maximum width of a column that is not on a terminal. A longer cell shifts the rest of its
+/// row.
+const PADDED_MAX: usize = 100;
+/// The minimum width to which a column is truncated.
+const TRUNCATED_MIN: usize = 10;
+const GAP: &str = "  ";
+
+/// A column of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    name: String,
+    right: bool,
+    truncate: bool,
+    width_min: usize,
+}
+
+impl Column {
+    /// A column of texts, aligned left.
+    pub(crate) fn left(name: &str) -> Self {
+        Self { name: escape(name.as_bytes()), right: false, truncate: false, width_min: 0 }
+    }
+
+    /// A column of numbers, aligned right.
+    pub(crate) fn right(name: &str) -> Self {
+        Self { right: true, ..Self::left(name) }
+    }
+
+    /// A column of long texts, truncated if the terminal is narrow.
+    pub(crate) fn truncated(name: &str) -> Self {
+        Self { truncate: true, ..Self::left(name) }
+    }
+
+    /// Sets a minimum width, for a table that is shown before all rows are known.
+    pub(crate) fn at_least(self, width_min: usize) -> Self {
+        Self { width_min, ..self }
+    }
+}
+
+/// Writes a table row by row.
+pub(crate) struct Table<'a> {
+    out: &'a mut dyn Write,
+    columns: Vec<Column>,
+    /// The maximum width, if there is one.
+    width: Option<usize>,
+    /// Rows that were not written yet, each with the lines below it.
+    buffered: Vec<(Vec<String>, Vec<String>)>,
+    /// The widths of the columns, once the first row was written.
+    widths: Option<Vec<usize>>,
+}
+
+impl<'a> Table<'a> {
+    /// Returns a table as wide as the terminal, or of any width if stdout is not a terminal.
+    pub(crate) fn new(out: &'a mut dyn Write, columns: Vec<Column>) -> Self {
+        Self::with_width(out, columns, terminal_width())
+    }
+
+    fn with_width(out: &'a mut dyn Write, columns: Vec<Column>, width: Option<usize>) -> Self {
+        Self { out, columns, width, buffered: Vec::new(), widths: None }
+    }
+
+    /// Adds a row with one cell for each column.
+    pub(crate) fn row(&mut self, cells: &[impl AsRef<[u8]>]) -> io::Result<()> {
+        self.row_with(cells, Vec::new())
+    }
+
+    /// Adds a row, and indented lines below it.
+    pub(crate) fn row_with(&mut self, cells: &[impl AsRef<[u8]>], below: Vec<String>) -> io::Result<()> {
+        let cells: Vec<String> = cells.iter().map(|cell| escape(cell.as_ref())).collect();
+        match &self.widths {
+            Some(widths) => write_row(self.out, &self.columns, widths, self.width.is_some(), &cells, &below),
+            None => {
+                self.buffered.push((cells, below));
+                if self.buffered.len() >= ROWS_MAX { self.write_buffered() } else { Ok(()) }
+            }
+        }
+    }
+
+    /// Writes all rows. The widths do not change from then on.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.write_buffered()?;
+        self.out.flush()
+    }
+
+    /// Writes the remaining rows. A table without rows has only a header.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.write_buffered()
+    }
+
+    fn write_buffered(&mut self) -> io::Result<()> {
+        if self.widths.is_some() {
+            return Ok(());
+        }
+        let widths = self.column_widths();
+        let header: Vec<String> = self.columns.iter().map(|column| column.name.clone()).collect();
+        write_row(self.out, &self.columns, &widths, false, &header, &[])?;
+        for (cells, below) in std::mem::take(&mut self.buffered) {
+            write_row(self.out, &self.columns, &widths, self.width.is_some(), &cells, &below)?;
+        }
+        self.widths = Some(widths);
+        Ok(())
+    }
+
+    /// Returns the widths of the columns. If the table is too wide, the widest truncated columns shrink
+    /// until it fits.
+    fn column_widths(&self) -> Vec<usize> {
+        let width_max = self.width.unwrap_or(PADDED_MAX).max(TRUNCATED_MIN);
+        let needed = |(index, column): (usize, &Column)| {
+            let cells = self.buffered.iter().filter_map(|(cells, _)| cells.get(index));
+            let cells = cells.map(|cell| cell.width()).max().unwrap_or(0);
+            cells.min(width_max).max(column.name.width()).max(column.width_min)
+        };
+        let mut widths: Vec<usize> = self.columns.iter().enumerate().map(needed).collect();
+        let Some(width) = self.width else { return widths };
+        let gaps = GAP.len() * widths.len().saturating_sub(1);
+        while widths.iter().sum::<usize>() + gaps > width {
+            let columns = widths.iter_mut().zip(&self.columns);
+            let shrinkable = columns.filter(|(width, column)| column.truncate && **width > TRUNCATED_MIN);
+            match shrinkable.max_by_key(|(width, _)| **width) {
+                Some((width, _)) => *width -= 1,
+                None => break,
+            }
+        }
+        widths
+    }
+}
+
+impl std::fmt::Debug for Table<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table").field("columns", &self.columns).finish_non_exhaustive()
+    }
+}
+
+fn write_row(
+    out: &mut dyn Write,
+    columns: &[Column],
+    widths: &[usize],
+    truncate: bool,
+    cells: &[String],
+    below: &[String],
+) -> io::Result<()> {
+    let mut line = String::new();
+    for (index, ((column, width), cell)) in columns.iter().zip(widths).zip(cells).enumerate() {
+        if index > 0 {
+            line += GAP;
+        }
+        let cell = if truncate && column.truncate { shorten(cell, *width) } else { cell.clone() };
+        let padding = " ".repeat(width.saturating_sub(cell.width()));
+        let (left, right) = if column.right { (&padding, &cell) } else { (&cell, &padding) };
+        line.extend([left.as_str(), right.as_str()]);
+    }
+    writeln!(out, "{}", line.trim_end())?;
+    below.iter().try_for_each(|text| writeln!(out, "    {}", escape(text.as_bytes())))
+}
+
+/// Returns the width of the terminal, or `None` if stdout is not a terminal.
+fn terminal_width() -> Option<usize> {
+    if !stdout().is_terminal() {
+        return None;
+    }
+    let (width, _) = terminal_size::terminal_size()?;
+    Some(usize::from(width.0))
+}
+
+/// Truncates a text to this width. `…` replaces the rest.
+pub(crate) fn shorten(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut left = width.saturating_sub(1);
+    let fits = |c: &char| {
+        let wide = c.width().unwrap_or(0);
+        let fits = wide <= left;
+        left = left.saturating_sub(wide);
+        fits
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
+}
+
+/// Returns a text that a terminal shows unchanged. Control characters and those that change the
+/// direction of text become `\n`, `\x1b`, `\u{202e}`; bytes that are not UTF-8 become `\xff`.
+pub(crate) fn escape(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\n' | '\r' | '\t' => text.extend(c.escape_default()),
+                '\0'..' ' | '\x7f' => text += &format!("\\x{:02x}", u32::from(c)),
+                c if c.is_control() || is_format_control(c) => text.extend(c.escape_unicode()),
+                c => text.push(c),
+            }
+        }
+        chunk.invalid().iter().for_each(|byte| text += &format!("\\x{byte:02x}"));
+    }
+    text
+}
+
+/// Returns `true` for invisible characters that change how others are shown, and for Unicode line
+/// separators.
+fn is_format_control(c: char) -> bool {
+    matches!(
+        c,
+        '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{feff}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns() -> Vec<Column> {
+        vec![Column::right("job"), Column::truncated("command"), Column::left("exit")]
+    }
+
+    fn rendered(width: Option<usize>, rows: &[[&str; 3]]) -> String {
+        let mut out = Vec::new();
+        let mut table = Table::with_width(&mut out, columns(), width);
+        rows.iter().for_each(|row| table.row(row).expect("write to memory"));
+        table.finish().expect("write to memory");
+        String::from_utf8(out).expect("table is UTF-8")
+    }
+
+    #[test]
+    fn table_aligns_columns() {
+        let text = rendered(None, &[["1", "gzip a", "0"], ["12", "日本", "KILL"]]);
+        assert_eq!(text, "job  command  exit\n  1  gzip a   0\n 12  日本     KILL\n");
+        assert_eq!(rendered(None, &[]), "job  command  exit\n");
+    }
+
+    #[test]
+    fn table_truncates_only_on_a_terminal() {
+        let long = "0123456789".repeat(20);
+        let text = rendered(Some(40), &[["1", &long, "0"], ["2", "b", "1"]]);
+        assert!(text.lines().all(|line| line.width() <= 40), "{text}");
+        assert!(text.contains("0123456789012345678901234567…"), "{text}");
+        let text = rendered(None, &[["1", &long, "0"], ["2", "b", "1"]]);
+        assert!(text.contains(&long), "{text}");
+        assert!(text.lines().nth(2).is_some_and(|line| line.width() < 120), "{text}");
+        assert_eq!(shorten("日本語", 4), "日…");
+        // Too narrow for the other columns: they are not truncated.
+        assert!(rendered(Some(3), &[["1", "b", "0"]]).contains("  1  b        0"));
+    }
+
+    #[test]
+    fn table_escapes_control_characters() {
+        assert_eq!(escape(b"a\x1b[2J\n\t\x07\x7f\xc2\x9b\xff"), r"a\x1b[2J\n\t\x07\x7f\u{9b}\xff");
+        assert_eq!(escape("\u{202e}abc \u{2028}é…".as_bytes()), r"\u{202e}abc \u{2028}é…");
+        let mut out = Vec::new();
+        let mut table = Table::with_width(&mut out, columns(), None);
+        table.row_with(&["1", "\x1bc", "1"], vec!["\x1b]0;x".to_owned()]).expect("write to memory");
+        table.flush().expect("write to memory");
+        table.row(&["2", "\r", "0"]).expect("write to memory");
+        let all: Vec<u8> = out.into_iter().filter(|byte| *byte < b' ' && *byte != b'\n').collect();
+        assert_eq!(all, b"");
+    }
+
+    #[test]
+    fn table_buffers_a_bounded_number_of_rows() {
+        let mut out = Vec::new();
+        let mut table = Table::with_width(&mut out, columns(), None);
+        (0..ROWS_MAX + 5).for_each(|_| table.row(&["1", "a", "0"]).expect("write to memory"));
+        assert_eq!(table.buffered.len(), 0);
+        table.finish().expect("write to memory");
+        assert_eq!(out.iter().filter(|byte| **byte == b'\n').count(), ROWS_MAX + 6);
+    }
+}
