@@ -35,9 +35,10 @@ use crate::event::{Event, Stream, Token};
 use crate::os::PollHandle;
 use crate::poller::Waker;
 use crate::sys::process_tree::{ProcessSnapshot, TreeSignal};
+use crate::sys::reactor::Reactor;
 use crate::sys::reap::Process;
 use crate::sys::spawn::Spawner;
-use crate::sys::wait::{Reactor, Report, WAKE_TOKEN};
+use crate::sys::wait::{Report, WAKE_TOKEN};
 use crate::{Error, ErrorKind, Result};
 
 /// The smallest buffer that is read into.

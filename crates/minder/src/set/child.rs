@@ -13,9 +13,9 @@ use super::{Chunk, MemoryQuota, SpawnOptions, Stream};
 use crate::event::ExitInfo;
 use crate::sys::pipe::{Reader, Writer};
 use crate::sys::process_tree::Tree;
+use crate::sys::reactor::Reactor;
 use crate::sys::reap::Process;
 use crate::sys::spawn::Spawned;
-use crate::sys::wait::Reactor;
 
 /// The least memory that a piece of output is given, and from where a read is handed over whole
 /// instead of copied.

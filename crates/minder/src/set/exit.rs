@@ -9,9 +9,9 @@ use super::{
     TimerKind, Token, TreeSignal,
 };
 use crate::event::Outcome;
+use crate::sys::error::is_registration_limit;
 use crate::sys::pipe::ReadOutcome;
 use crate::sys::process_tree::CHECK_IS_CHEAP;
-use crate::sys::wait::is_full;
 
 /// From this age on (twice it, at most) the outputs of a young child are listened to, silent or
 /// not.
@@ -173,7 +173,7 @@ impl ChildSet {
         match self.register_streams(token) {
             Err(error) => {
                 self.defer_read(token, pause);
-                if is_full(&error) { Ok(()) } else { Err(error) }
+                if is_registration_limit(&error) { Ok(()) } else { Err(error) }
             }
             Ok(()) => Ok(()),
         }

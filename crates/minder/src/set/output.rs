@@ -8,8 +8,8 @@ use super::{
     ChildSet, Chunk, Error, INTERVAL_MIN, Kind, OutputMode, OverflowPolicy, QueuedEvent, Report, Result,
     Stream, Token,
 };
+use crate::sys::error::is_registration_limit;
 use crate::sys::pipe::ReadOutcome;
-use crate::sys::wait::is_full;
 
 impl ChildSet {
     /// Arms the outputs that are not held.
@@ -284,7 +284,7 @@ impl ChildSet {
             None => Ok(()),
         };
         match listened {
-            Err(error) if !is_full(&error) => Err(Error::new("read on", error)),
+            Err(error) if !is_registration_limit(&error) => Err(Error::new("read on", error)),
             listened => {
                 out.paused = false;
                 if listened.is_err() {

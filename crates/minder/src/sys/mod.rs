@@ -19,7 +19,12 @@
 //!
 //! Everything here returns `io::Result`; the layer above adds the operation and the subject, once.
 
+pub(crate) mod error;
+#[cfg(unix)]
+pub(crate) mod fd;
+pub(crate) mod pid;
 pub(crate) mod wait;
+pub(crate) mod reactor;
 pub(crate) mod reap;
 pub(crate) mod spawn;
 pub(crate) mod pipe;
@@ -37,15 +42,4 @@ mod dynlib;
 pub(crate) mod guard;
 pub(crate) mod lab;
 
-use std::io;
-
-/// Whether the system lacks something that an ending child gives back: descriptors, processes,
-/// memory.
-pub(crate) fn is_exhausted(error: &io::Error) -> bool {
-    spawn::is_exhausted(error)
-}
-
-/// Whether the system says that no process has this number.
-pub(crate) fn is_no_such_process(error: &io::Error) -> bool {
-    reap::is_nobody(error)
-}
+pub(crate) use self::error::{is_exhausted, is_no_such_process};

@@ -8,8 +8,8 @@ use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
 
 use super::unix::{descriptors, terminal, user_processes};
 use super::{Capability, cgroup, grouped, limit};
+use crate::sys::pid::pidfd_available;
 use crate::sys::process_tree::why_no_table;
-use crate::sys::reap::pidfd_available;
 
 /// Why a wait backend could not be opened.
 pub(crate) fn refusal(backend: &str, error: &io::Error) -> String {

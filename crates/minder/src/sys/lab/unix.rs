@@ -112,7 +112,7 @@ impl Object {
     const DESCRIPTORS: usize = 2;
 
     fn open() -> io::Result<Self> {
-        let (hear, push) = crate::sys::pipe::pair()?;
+        let (hear, push) = crate::sys::fd::pipe()?;
         Ok(Self { hear, push })
     }
 

@@ -10,7 +10,8 @@ use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use rustix::pipe::{SpliceFlags, splice};
 
-use super::ReadOutcome;
+use super::sigpipe::without_sigpipe;
+use super::types::ReadOutcome;
 
 /// Bytes moved at once, and the size that both pipes are given: what a user may have without a
 /// privilege (pipe(7)).
@@ -33,9 +34,8 @@ pub(crate) fn enlarge(pipe: impl AsFd) {
 /// Moves what is there. Neither side blocks the call, whatever its flags say; when it is `to` that
 /// takes nothing, that is the error `WouldBlock`.
 pub(super) fn forward(from: &OwnedFd, to: &File) -> io::Result<ReadOutcome> {
-    match super::unix::without_sigpipe(|| {
-        splice(from, None, to, None, AT_ONCE, SpliceFlags::MOVE | SpliceFlags::NONBLOCK)
-    }) {
+    match without_sigpipe(|| splice(from, None, to, None, AT_ONCE, SpliceFlags::MOVE | SpliceFlags::NONBLOCK))
+    {
         Ok(0) => Ok(ReadOutcome::Eof),
         Ok(count) => Ok(ReadOutcome::Data(count)),
         Err(Errno::AGAIN) if rustix::io::ioctl_fionread(from)? > 0 => Err(io::ErrorKind::WouldBlock.into()),

@@ -1,16 +1,16 @@
 //! Pipes on Unix: readiness. One read a readiness, level-triggered: what is left is told again.
 
-#![expect(unsafe_code, reason = "SIGPIPE of this thread alone: sigmask and sigtimedwait")]
-
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use super::ReadOutcome;
+use super::sigpipe::without_sigpipe;
+use super::types::ReadOutcome;
 use crate::event::Interest;
-use crate::sys::wait::{Reactor, Report};
+use crate::sys::reactor::Reactor;
+use crate::sys::wait::Report;
 
 /// The reading end of one stream of a child.
 #[derive(Debug)]
@@ -195,75 +195,5 @@ impl Writer {
 impl AsFd for Writer {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
-    }
-}
-
-/// A pipe: the reading and the writing end, neither of which a child inherits.
-pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
-    #[cfg(not(target_vendor = "apple"))]
-    return Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?);
-    #[cfg(target_vendor = "apple")]
-    {
-        // No pipe2: a spawn on another thread in between would inherit them, but for
-        // POSIX_SPAWN_CLOEXEC_DEFAULT, which our spawner sets.
-        let (read, write) = rustix::pipe::pipe()?;
-        rustix::io::fcntl_setfd(&read, rustix::io::FdFlags::CLOEXEC)?;
-        rustix::io::fcntl_setfd(&write, rustix::io::FdFlags::CLOEXEC)?;
-        Ok((read, write))
-    }
-}
-
-/// Runs `write` so that a reader that is gone is an error and no signal. The disposition of SIGPIPE
-/// belongs to the host and to all its threads; the mask is this thread's own.
-pub(super) fn without_sigpipe<T>(write: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
-    let pipe = set_of(libc::SIGPIPE);
-    let mut before = set_of(0);
-    // SAFETY: both sets are initialised and ours; only this thread's mask changes.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &pipe, &mut before) };
-    let pending = is_pending(libc::SIGPIPE);
-    let result = write();
-    if matches!(result, Err(Errno::PIPE)) && !pending {
-        take_pending(&pipe);
-    }
-    // SAFETY: `before` was filled in by the call above.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
-    result
-}
-
-/// The set of this one signal; the empty set for 0.
-fn set_of(signal: i32) -> libc::sigset_t {
-    let mut set = std::mem::MaybeUninit::uninit();
-    // SAFETY: sigemptyset initialises what it is given.
-    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
-    // SAFETY: initialised by the line above.
-    let mut set = unsafe { set.assume_init() };
-    if signal != 0 {
-        // SAFETY: the set is initialised, the number is one of the system's own.
-        unsafe { libc::sigaddset(&mut set, signal) };
-    }
-    set
-}
-
-fn is_pending(signal: i32) -> bool {
-    let mut set = set_of(0);
-    // SAFETY: the set is ours to write to.
-    unsafe { libc::sigpending(&mut set) };
-    // SAFETY: the set is initialised.
-    unsafe { libc::sigismember(&set, signal) == 1 }
-}
-
-/// Takes the pending signal of this thread, which the write just raised and the mask holds back.
-fn take_pending(set: &libc::sigset_t) {
-    #[cfg(not(any(target_vendor = "apple", target_os = "openbsd")))]
-    {
-        let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: all three point to initialised values of ours, or are null where that is allowed.
-        unsafe { libc::sigtimedwait(set, std::ptr::null_mut(), &zero) };
-    }
-    #[cfg(any(target_vendor = "apple", target_os = "openbsd"))]
-    {
-        let mut signal = 0;
-        // SAFETY: the signal is pending and blocked, so sigwait returns at once with it.
-        unsafe { libc::sigwait(set, &mut signal) };
     }
 }

@@ -13,7 +13,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
 
-use crate::sys::is_exhausted;
+use crate::sys::error::is_exhausted;
 
 /// Why `/proc` cannot be used to find processes; `None` if it can.
 pub(in crate::sys) fn why_no_table() -> Option<&'static str> {

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use std::io;
 
 use super::TreeSignal;
+use crate::sys::reactor::Reactor;
 use crate::sys::reap::Process;
-use crate::sys::wait::Reactor;
 
 /// The highest number of a signal: with the real-time signals where there are any
 /// (asm-generic/signal.h), else those that every system has.

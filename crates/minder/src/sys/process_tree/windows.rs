@@ -17,8 +17,8 @@ use windows_sys::Win32::System::JobObjects::{
 
 use super::TreeSignal;
 use crate::sys::last_error::done;
+use crate::sys::reactor::Reactor;
 use crate::sys::reap::Process;
-use crate::sys::wait::Reactor;
 
 /// The highest number of a signal: all of them end.
 pub(crate) const SIGNAL_MAX: i32 = 64;

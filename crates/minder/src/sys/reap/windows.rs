@@ -6,26 +6,20 @@
 
 #![expect(unsafe_code, reason = "process handles")]
 
-use std::fmt;
 use std::io;
-use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+use std::os::windows::io::{AsRawHandle, OwnedHandle};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windows_sys::Win32::Foundation::{ERROR_INVALID_PARAMETER, FILETIME, WAIT_OBJECT_0, WAIT_TIMEOUT};
+use windows_sys::Win32::Foundation::{FILETIME, WAIT_OBJECT_0, WAIT_TIMEOUT};
 use windows_sys::Win32::System::ProcessStatus::{K32GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS};
 use windows_sys::Win32::System::Threading::{
-    GetExitCodeProcess, GetProcessTimes, OpenProcess, PROCESS_SYNCHRONIZE, TerminateProcess,
-    WaitForSingleObject,
+    GetExitCodeProcess, GetProcessTimes, TerminateProcess, WaitForSingleObject,
 };
 
 use crate::event::{ExitInfo, ExitStatus, ResourceUsage};
-use crate::sys::wait::{Operation, Reactor, Report, Source, Watched, millis};
-
-/// Whether it is said that no process has this number.
-pub(crate) fn is_nobody(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<NoSuchProcess>())
-}
+use crate::sys::reactor::Reactor;
+use crate::sys::wait::{Operation, Report, Source, Watched, millis};
 
 /// A child of ours.
 #[derive(Debug)]
@@ -155,34 +149,6 @@ impl Drop for ExitWait {
         self.packet.suppress();
     }
 }
-
-/// Opens any process, to wait for its end.
-///
-/// # Errors
-/// One of [`is_nobody`] when there is none of this number.
-pub(crate) fn open_process(pid: u32) -> io::Result<OwnedHandle> {
-    // SAFETY: takes numbers only; the handle is not inheritable.
-    let raw = unsafe { OpenProcess(PROCESS_SYNCHRONIZE, 0, pid) };
-    if raw.is_null() {
-        let error = io::Error::last_os_error();
-        let nobody = error.raw_os_error() == Some(ERROR_INVALID_PARAMETER.cast_signed());
-        return Err(if nobody { io::Error::new(io::ErrorKind::NotFound, NoSuchProcess) } else { error });
-    }
-    // SAFETY: the call above made it, and nobody else has it.
-    Ok(unsafe { OwnedHandle::from_raw_handle(raw) })
-}
-
-/// What is said when no process has a number: the system has no error of its own for that.
-#[derive(Debug)]
-struct NoSuchProcess;
-
-impl fmt::Display for NoSuchProcess {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no such process")
-    }
-}
-
-impl std::error::Error for NoSuchProcess {}
 
 /// Waits until the process has ended, for at most `left`.
 fn is_over(process: &OwnedHandle, left: Option<Duration>) -> io::Result<bool> {

@@ -20,11 +20,12 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::time::Duration;
 
-use super::unix::Request;
+use super::request::Request;
 use super::{SpawnError, SpawnStep};
 use crate::command::{Group, Kept};
 use crate::sys::guard::ignored_by_us;
-use crate::sys::reap::{Process, pidfd_available};
+use crate::sys::pid::pidfd_available;
+use crate::sys::reap::Process;
 
 /// From this descriptor number on a lone start shares the table; a spawner for many always does.
 const SHARED_FROM: RawFd = 64;

@@ -7,11 +7,12 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
-use super::unix::Request;
+use super::request::Request;
 use super::{SpawnError, SpawnStep};
 use crate::command::{Group, Kept};
 use crate::sys::guard::ignored_by_us;
-use crate::sys::reap::{Process, open_pidfd};
+use crate::sys::pid::open_pidfd;
+use crate::sys::reap::Process;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const SETSID: i32 = 0x80;
@@ -56,7 +57,7 @@ pub(super) fn spawn(request: &Request<'_>) -> Result<Process, SpawnError> {
     };
     if error != 0 {
         let error = io::Error::from_raw_os_error(error);
-        let step = match (crate::sys::is_exhausted(&error), request.folder) {
+        let step = match (crate::sys::error::is_exhausted(&error), request.folder) {
             (true, _) => SpawnStep::Process,
             (false, Some(folder)) if !is_folder(folder) => SpawnStep::Directory,
             (false, _) => SpawnStep::Exec,

@@ -1,16 +1,15 @@
 //! Spawning on Unix: streams first, then the process, by the best mechanism that this machine has.
 
-#![expect(unsafe_code, reason = "reading the environment pointer of the C library")]
-
-use std::ffi::c_char;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use super::exec_args::ExecArgs;
+use super::request::Request;
 use super::{SpawnError, SpawnStep, Spawned};
 use crate::command::{Command, Group, Stdio};
-use crate::sys::pipe::{Reader, Terminal, Writer, open_terminal, pair};
+use crate::sys::fd::pipe;
+use crate::sys::pipe::{Reader, Terminal, Writer, open_terminal};
 use crate::sys::process_tree::Tree;
 
 /// Words for a path that leads to nothing.
@@ -29,25 +28,6 @@ pub(crate) struct Spawner {
         any(target_arch = "x86_64", target_arch = "aarch64")
     ))]
     clone3: super::clone3::Clone3,
-}
-
-/// What a mechanism needs to know. The descriptors stay open for the call.
-#[derive(Debug)]
-pub(super) struct Request<'a> {
-    pub(super) image: &'a ExecArgs,
-    pub(super) command: &'a Command,
-    pub(super) folder: Option<&'a std::ffi::CStr>,
-    /// For each of the three streams the descriptor that becomes it; -1 leaves it as it is.
-    pub(super) streams: [RawFd; 3],
-    /// The soft descriptor limit to give back, if ours was raised.
-    #[cfg_attr(
-        not(all(
-            any(target_os = "linux", target_os = "android"),
-            any(target_arch = "x86_64", target_arch = "aarch64")
-        )),
-        expect(dead_code, reason = "posix_spawn sets no limit")
-    )]
-    pub(super) nofile: Option<u64>,
 }
 
 impl Spawner {
@@ -145,7 +125,7 @@ impl Spawner {
         let mut streams = Streams::default();
         match &command.stdin {
             Stdio::Piped => {
-                let (read, write) = pair()?;
+                let (read, write) = pipe()?;
                 streams.theirs[0] = Some(Source::Own(read));
                 streams.ours.0 = Some(Writer::new(write)?);
             }
@@ -156,7 +136,7 @@ impl Spawner {
                 streams.theirs[place] = self.source(stdio)?;
                 continue;
             };
-            let (read, write) = pair()?;
+            let (read, write) = pipe()?;
             streams.theirs[place] = Some(Source::Own(write));
             let reader = Some(Reader::new(read)?);
             if place == 1 { streams.ours.1 = reader } else { streams.ours.2 = reader }
@@ -217,29 +197,9 @@ impl Streams {
     }
 }
 
-impl Request<'_> {
-    /// The environment for the child: its own, or this process's as it is now.
-    pub(super) fn envp(&self) -> *const *const c_char {
-        unsafe extern "C" {
-            static environ: *const *const c_char;
-        }
-        match self.image.envp() {
-            Some(own) => own,
-            // SAFETY: the C library's list. Changing it while another thread reads it is what
-            // `std::env::set_var` forbids its callers, as every program that spawns needs it to.
-            None => unsafe { environ },
-        }
-    }
-}
-
 /// Whether the system says that the file is there, and nothing that it can run.
 pub(crate) fn is_no_program(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOEXEC)
-}
-
-/// Whether a child that ends would give back what was missing.
-pub(crate) fn is_exhausted(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::EAGAIN | libc::ENOMEM))
 }
 
 fn c_string(string: &std::ffi::OsStr) -> Result<std::ffi::CString, SpawnError> {

@@ -26,11 +26,8 @@ use std::path::{Component, Path, PathBuf, Prefix};
 use std::ptr::null_mut;
 
 use windows_sys::Win32::Foundation::{
-    DUPLICATE_SAME_ACCESS, DuplicateHandle, ERROR_BAD_EXE_FORMAT, ERROR_COMMITMENT_LIMIT, ERROR_DIRECTORY,
-    ERROR_EXE_MACHINE_TYPE_MISMATCH, ERROR_MAX_THRDS_REACHED, ERROR_NO_PROC_SLOTS, ERROR_NO_SYSTEM_RESOURCES,
-    ERROR_NONPAGED_SYSTEM_RESOURCES, ERROR_NOT_ENOUGH_MEMORY, ERROR_NOT_ENOUGH_QUOTA, ERROR_OUTOFMEMORY,
-    ERROR_PAGED_SYSTEM_RESOURCES, ERROR_PATH_NOT_FOUND, ERROR_TOO_MANY_OPEN_FILES, ERROR_WORKING_SET_QUOTA,
-    MAX_PATH,
+    DUPLICATE_SAME_ACCESS, DuplicateHandle, ERROR_BAD_EXE_FORMAT, ERROR_DIRECTORY,
+    ERROR_EXE_MACHINE_TYPE_MISMATCH, ERROR_PATH_NOT_FOUND, MAX_PATH,
 };
 use windows_sys::Win32::System::Console::GetConsoleCP;
 use windows_sys::Win32::System::Threading::{
@@ -45,6 +42,7 @@ use self::search::SearchDirs;
 use super::{SpawnError, SpawnStep, Spawned};
 use crate::command::{Command, Group, Stdio};
 use crate::sys::dynlib;
+use crate::sys::error::is_exhausted;
 use crate::sys::pipe::{Reader, Writer};
 use crate::sys::process_tree::Tree;
 
@@ -309,25 +307,4 @@ fn refusal(program: &Path, folder: Option<&Path>, error: io::Error) -> SpawnErro
 pub(crate) fn is_no_program(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(i32::cast_unsigned);
     matches!(code, Some(ERROR_BAD_EXE_FORMAT | ERROR_EXE_MACHINE_TYPE_MISMATCH))
-}
-
-/// Whether a child that ends would give back what was missing.
-pub(crate) fn is_exhausted(error: &io::Error) -> bool {
-    let code = error.raw_os_error().map(i32::cast_unsigned);
-    matches!(
-        code,
-        Some(
-            ERROR_TOO_MANY_OPEN_FILES
-                | ERROR_NOT_ENOUGH_MEMORY
-                | ERROR_OUTOFMEMORY
-                | ERROR_NO_PROC_SLOTS
-                | ERROR_MAX_THRDS_REACHED
-                | ERROR_NO_SYSTEM_RESOURCES
-                | ERROR_NONPAGED_SYSTEM_RESOURCES
-                | ERROR_PAGED_SYSTEM_RESOURCES
-                | ERROR_WORKING_SET_QUOTA
-                | ERROR_COMMITMENT_LIMIT
-                | ERROR_NOT_ENOUGH_QUOTA
-        )
-    )
 }

@@ -26,7 +26,7 @@ use rustix::fs::FileType;
 use super::kqueue_table::{Filter, Ident, KernelEvent, RegistrationTable};
 use super::{Backend, PollHandle, Ready, Waker};
 use crate::event::{ExitInfo, ExitStatus, Interest};
-use crate::sys::reap::{ExitPoller, Process};
+use crate::sys::pid;
 
 /// How many events one call takes. More stay in the kernel and come first next time.
 const EVENTS_MAX: usize = 256;
@@ -366,7 +366,7 @@ fn deleting(ident: usize, filter: Filter) -> libc::kevent {
 /// How a process ended; `Unknown` if it is no child of ours.
 fn end_of(pid: u32) -> Option<ExitInfo> {
     let number = libc::pid_t::try_from(pid).ok()?;
-    Process::new(number, None).peek().ok()?
+    pid::wait_for_exit(number, None, libc::WNOHANG | libc::WNOWAIT).ok()?
 }
 
 /// Whether nothing is left to be waited for. One that is no child of ours has ended when the kernel
@@ -378,7 +378,7 @@ fn has_ended(pid: u32) -> bool {
 /// Whether the process has not been reaped.
 fn is_there(pid: u32) -> bool {
     let ours = !matches!(end_of(pid), Some(exit) if exit.status == ExitStatus::Unknown);
-    ours || libc::pid_t::try_from(pid).is_ok_and(|number| !ExitPoller::is_nobody(number))
+    ours || libc::pid_t::try_from(pid).is_ok_and(pid::exists)
 }
 
 fn os(errno: i32) -> io::Error {

@@ -10,9 +10,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::{Backend, PollHandle, Ready, Source, Waker, open};
+use super::{Backend, ExitPoller, PollHandle, Ready, Source, Waker, open};
 use crate::event::Interest;
-use crate::sys::reap::{ExitPoller, open_pidfd};
+use crate::sys::pid;
 
 /// A backend that takes processes as well as descriptors.
 #[derive(Debug)]
@@ -130,7 +130,7 @@ impl PollerBackend {
         let number = libc::pid_t::try_from(pid).ok().filter(|&number| number > 0);
         let number = number.ok_or(io::ErrorKind::InvalidInput)?;
         let interest = of_an_end(interest);
-        if let Some(pidfd) = open_pidfd(number)? {
+        if let Some(pidfd) = pid::open_pidfd(number)? {
             self.backend.add(pidfd.as_fd(), token, interest)?;
             return Ok(ProcessHandle::Pidfd(pidfd));
         }
@@ -139,7 +139,7 @@ impl PollerBackend {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => (),
             Err(error) => return Err(error),
         }
-        if ExitPoller::is_nobody(number) {
+        if !pid::exists(number) {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
         sweep.add(number, token, interest.is_oneshot());

@@ -9,10 +9,12 @@ use loom::sync::atomic::{AtomicU8, Ordering};
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use super::types::{RECHECK_TOKEN, Ready, WAKE_TOKEN};
+
 /// Somebody used a waker.
 pub(crate) const WOKEN: u8 = 1;
 /// Something changed that bounds waits: they have to look at it again.
-pub(crate) const NUDGED: u8 = 2;
+pub(crate) const RECHECK: u8 = 2;
 
 /// A ringer makes the system's object ready, or has done so. Without this bit the next ring does
 /// it.
@@ -50,6 +52,15 @@ impl WakeFlag {
     }
 }
 
+/// Appends one report for each reason.
+pub(super) fn report_wakes(reasons: u8, ready: &mut Vec<Ready>) {
+    for (reason, token) in [(WOKEN, WAKE_TOKEN), (RECHECK, RECHECK_TOKEN)] {
+        if reasons & reason != 0 {
+            ready.push(Ready { readable: true, ..Ready::none(token) });
+        }
+    }
+}
+
 #[cfg(all(test, loom))]
 mod tests {
     use loom::sync::Arc;
@@ -76,7 +87,7 @@ mod tests {
             let bell = Arc::new(WakeFlag::new());
             let object = Arc::new(Object(AtomicUsize::new(0)));
             let stored: Arc<[AtomicBool; 2]> = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
-            let ringers: Vec<_> = [WOKEN, NUDGED]
+            let ringers: Vec<_> = [WOKEN, RECHECK]
                 .into_iter()
                 .enumerate()
                 .map(|(at, reason)| {
@@ -104,7 +115,7 @@ mod tests {
             wait();
             ringers.into_iter().for_each(|ringer| ringer.join().expect("a ringer"));
             while wait() {}
-            assert_eq!((heard, seen), (WOKEN | NUDGED, [true; 2]));
+            assert_eq!((heard, seen), (WOKEN | RECHECK, [true; 2]));
         });
     }
 
@@ -120,7 +131,7 @@ mod tests {
                 let (bell, object, stored) = (Arc::clone(&bell), Arc::clone(&object), Arc::clone(&stored));
                 loom::thread::spawn(move || {
                     stored.store(true, Ordering::Relaxed);
-                    bell.ring(NUDGED, || object.signal()).expect("it never fails");
+                    bell.ring(RECHECK, || object.signal()).expect("it never fails");
                 })
             };
             if bell.ring(WOKEN, || Err(())).is_err() {
@@ -137,7 +148,7 @@ mod tests {
             wait();
             other.join().expect("a ringer");
             while wait() {}
-            assert_eq!(heard, WOKEN | NUDGED);
+            assert_eq!(heard, WOKEN | RECHECK);
             assert!(stored.load(Ordering::Relaxed));
         });
     }

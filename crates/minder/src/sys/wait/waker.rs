@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use super::wake_flag::{NUDGED, WOKEN, WakeFlag};
-use super::{Ready, report_wakes};
+use super::types::Ready;
+use super::wake_flag::{RECHECK, WOKEN, WakeFlag, report_wakes};
 
 /// Rings are merged: many rings before one wait end it once.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Waker {
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     pub(crate) fn new() -> io::Result<Self> {
-        let (hear, push) = crate::sys::pipe::pair()?;
+        let (hear, push) = crate::sys::fd::pipe()?;
         rustix::io::ioctl_fionbio(&hear, true)?;
         rustix::io::ioctl_fionbio(&push, true)?;
         Ok(Self { flag: WakeFlag::new(), hear, push })
@@ -40,7 +40,7 @@ impl Waker {
 
     /// Makes the wait that goes on look again at what bounds it; it is not told to the caller.
     pub(crate) fn recheck(&self) -> io::Result<()> {
-        self.flag.wake(NUDGED, || self.signal())
+        self.flag.wake(RECHECK, || self.signal())
     }
 
     /// Makes it silent again. Call it before looking at what the ringers left.

@@ -10,7 +10,8 @@ use std::ptr;
 use std::time::Instant;
 
 use crate::command::Command;
-use crate::sys::reap::{Process, open_pidfd};
+use crate::sys::pid::open_pidfd;
+use crate::sys::reap::Process;
 
 /// The names of the baselines that this system has.
 pub(crate) const BASELINES: &[&str] = &["posix_spawn", "fork"];

@@ -12,9 +12,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::super::Waker;
-use super::Shared;
+use super::registry::{Shared, has_news};
 use crate::sys::thread::start_small;
+use crate::sys::wait::waker::Waker;
 
 #[derive(Debug)]
 pub(super) struct Notifier {
@@ -107,7 +107,7 @@ impl NotifierShared {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             // Of an error the owner learns when it waits itself.
             let filled = self.sources.look(&mut polled, generation, left);
-            let found = filled.map_or(true, |filled| filled && super::has_news(&polled));
+            let found = filled.map_or(true, |filled| filled && has_news(&polled));
             let mut orders = self.lock();
             // New orders that came meanwhile want a new look: what was found may have been served.
             if orders.stop || orders.again || !(found || left == Some(Duration::ZERO)) {

@@ -8,17 +8,8 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use super::completion_port::{KEY_TIMER, PortSender};
-use super::{CompletionPort, Operation};
-
-/// What a callback is to do.
-#[derive(Clone, Debug)]
-pub(super) enum Call {
-    /// A handle was signalled: the packet flies.
-    Land(Arc<CompletionPort>, Arc<Operation>),
-    /// A timer has come to its end: a wait looks at the clock.
-    Strike(Arc<PortSender>),
-}
+/// What a callback does.
+type Action = Arc<dyn Fn() + Send + Sync>;
 
 /// A callback that may come until this is dropped.
 #[derive(Debug)]
@@ -28,10 +19,10 @@ pub(super) struct Callback {
     waits: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Table {
     /// What each is to do, and how often it did.
-    calls: HashMap<usize, (Call, usize)>,
+    calls: HashMap<usize, (Action, usize)>,
     last: usize,
 }
 
@@ -42,11 +33,11 @@ fn table() -> MutexGuard<'static, Table> {
 }
 
 impl Callback {
-    pub(super) fn new(call: Call) -> Self {
+    pub(super) fn new(action: impl Fn() + Send + Sync + 'static) -> Self {
         let mut table = table();
         table.last += 1;
         let number = table.last;
-        table.calls.insert(number, (call, 0));
+        table.calls.insert(number, (Arc::new(action), 0));
         Self { number, waits: 0 }
     }
 
@@ -67,15 +58,13 @@ impl Callback {
 
     /// Does what the callback with this context is for, if it is still wanted.
     pub(super) fn run(context: *mut c_void) {
-        let call = table().calls.get_mut(&context.addr()).map(|(call, runs)| {
+        // The lock is released before the action runs, because the action may wait for memory.
+        let action = table().calls.get_mut(&context.addr()).map(|(action, runs)| {
             *runs += 1;
-            call.clone()
+            Arc::clone(action)
         });
-        match call {
-            Some(Call::Land(queue, packet)) => queue.post_soon(&packet),
-            // When it fails, the time-out of the wait is there.
-            Some(Call::Strike(post)) => drop(post.send(KEY_TIMER, std::ptr::null())),
-            None => (),
+        if let Some(action) = action {
+            action();
         }
     }
 }

@@ -13,26 +13,27 @@
 #![expect(unsafe_code, reason = "completion port calls, and packets that the kernel holds")]
 
 use std::io;
-use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHandle};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::os::windows::io::{AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHandle};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use windows_sys::Win32::Foundation::{ERROR_IO_PENDING, HANDLE, INVALID_HANDLE_VALUE, WAIT_TIMEOUT};
 use windows_sys::Win32::System::IO::{
     CreateIoCompletionPort, GetQueuedCompletionStatusEx, OVERLAPPED, OVERLAPPED_ENTRY,
-    PostQueuedCompletionStatus,
 };
 use windows_sys::Win32::System::JobObjects::{
     JOBOBJECT_ASSOCIATE_COMPLETION_PORT, JobObjectAssociateCompletionPortInformation, SetInformationJobObject,
 };
 use windows_sys::Win32::System::SystemServices::JOB_OBJECT_MSG_ACTIVE_PROCESS_ZERO;
-use windows_sys::Win32::System::Threading::{INFINITE, SetEvent};
 
-use super::timer::Clock;
-use super::{Operation, Submission, Waker};
+use super::millis::millis;
+use super::operation::{Operation, Submission};
+use super::port_sender::{KEY_PACKET, KEY_TIMER, KEY_WAKER, PortSender};
+use super::timer::PortTimer;
+use super::waker::Waker;
 use crate::sys::last_error::done;
-use crate::sys::wait::{RECHECK_TOKEN, Ready};
+use crate::sys::wait::types::{RECHECK_TOKEN, Ready};
 
 /// How many packets one call takes. More stay in the kernel and come first next time: nobody
 /// starves.
@@ -47,10 +48,6 @@ const LANDING_MAX: Duration = Duration::from_secs(2);
 const POSTS_MAX: u32 = 10_000;
 
 /// Completion keys: what the pointer of an entry is.
-const KEY_PACKET: usize = 1;
-pub(super) const KEY_WAKER: usize = 2;
-/// The clock of the port has struck: a wait looks at its deadline.
-pub(super) const KEY_TIMER: usize = 3;
 /// A wait ends, so that its caller looks at what it waits for.
 const KEY_CALL: usize = 4;
 
@@ -63,9 +60,9 @@ pub(super) const CALL: u64 = RECHECK_TOKEN - 2;
 /// The shared part of a port. It lives as long as the port or any endpoint that was armed on it.
 #[derive(Debug)]
 pub(crate) struct CompletionPort {
-    post: Arc<PortSender>,
+    sender: Arc<PortSender>,
     waker: Arc<Waker>,
-    clock: Clock,
+    timer: PortTimer,
     /// How many packets the kernel holds.
     in_flight: AtomicUsize,
     /// Packets whose endpoints are closed and whose operations nevertheless go on: the last bytes
@@ -74,7 +71,7 @@ pub(crate) struct CompletionPort {
 }
 
 impl CompletionPort {
-    pub(super) fn new() -> io::Result<Arc<Self>> {
+    pub(crate) fn new() -> io::Result<Arc<Self>> {
         // SAFETY: asks for a new port: no file handle, no existing port, so nothing is borrowed.
         let raw =
             unsafe { CreateIoCompletionPort(INVALID_HANDLE_VALUE, std::ptr::null_mut(), 0, THREADS_MAX) };
@@ -83,22 +80,25 @@ impl CompletionPort {
         }
         // SAFETY: the call above made this handle, and nobody else has it.
         let port = unsafe { OwnedHandle::from_raw_handle(raw) };
-        let (posted, associated, beside) =
-            (AtomicUsize::new(0), AtomicBool::new(false), AtomicBool::new(false));
-        let post = Arc::new(PortSender { port, posted, associated, beside, event: OnceLock::new() });
-        let waker = Arc::new(Waker::of_port(Arc::clone(&post)));
-        let (flying, lingering, clock) = (AtomicUsize::new(0), Mutex::default(), Clock::default());
-        Ok(Arc::new(Self { post, waker, clock, in_flight: flying, lingering }))
+        let sender = Arc::new(PortSender::new(port));
+        let waker = Arc::new(Waker::of_port(Arc::clone(&sender)));
+        Ok(Arc::new(Self {
+            sender,
+            waker,
+            timer: PortTimer::default(),
+            in_flight: AtomicUsize::new(0),
+            lingering: Mutex::default(),
+        }))
     }
 
-    pub(super) fn waker(&self) -> Arc<Waker> {
+    pub(crate) fn waker(&self) -> Arc<Waker> {
         Arc::clone(&self.waker)
     }
 
     /// Makes the operations of `handle` complete into this port. A handle belongs to one port for
     /// good.
     pub(crate) fn associate(&self, handle: BorrowedHandle<'_>) -> io::Result<()> {
-        let port = self.post.port.as_raw_handle();
+        let port = self.sender.as_raw_handle();
         // SAFETY: both handles are borrowed, so open. `KEY_PACKET` says that every operation of this handle
         // that queues a packet uses the `OVERLAPPED` of one: endpoints keep associated handles to
         // themselves, and start all such operations by `fly`.
@@ -106,8 +106,7 @@ impl CompletionPort {
         if raw.is_null() {
             return Err(io::Error::last_os_error());
         }
-        self.post.associated.store(true, Ordering::SeqCst);
-        self.post.rouse();
+        self.sender.set_associated();
         Ok(())
     }
 
@@ -119,13 +118,12 @@ impl CompletionPort {
         let key = std::ptr::without_provenance_mut(key.ok_or(io::ErrorKind::Unsupported)?);
         let port = JOBOBJECT_ASSOCIATE_COMPLETION_PORT {
             CompletionKey: key,
-            CompletionPort: self.post.port.as_raw_handle(),
+            CompletionPort: self.sender.as_raw_handle(),
         };
         let (from, size) = ((&raw const port).cast(), size_of_val(&port) as u32);
         let class = JobObjectAssociateCompletionPortInformation;
         // What is told from here on was not posted.
-        self.post.associated.store(true, Ordering::SeqCst);
-        self.post.rouse();
+        self.sender.set_associated();
         // SAFETY: the job is open, and `from` is a local of this class, as large as it is said to be.
         let answer = unsafe { SetInformationJobObject(job.as_raw_handle(), class, from, size) };
         done(answer)
@@ -133,24 +131,23 @@ impl CompletionPort {
 
     /// Whether packets get here that nobody posts.
     pub(super) fn is_associated(&self) -> bool {
-        self.post.associated.load(Ordering::SeqCst)
+        self.sender.is_associated()
     }
 
     /// Has everybody who posts set this event, too: somebody waits beside the port, for that event.
     /// It is one and the same each time.
     pub(super) fn wait_beside(&self, event: &Arc<OwnedHandle>) {
-        self.post.event.get_or_init(|| Arc::clone(event));
-        self.post.beside.store(true, Ordering::SeqCst);
+        self.sender.set_event_waiter(event);
     }
 
     /// Nobody waits beside the port any longer.
     pub(super) fn wait_here(&self) {
-        self.post.beside.store(false, Ordering::SeqCst);
+        self.sender.clear_event_waiter();
     }
 
     /// Takes what was posted. Only for a port into which nothing else gets.
     pub(super) fn take_posted(&self, ready: &mut Vec<Ready>) -> io::Result<()> {
-        if self.post.posted.load(Ordering::SeqCst) == 0 {
+        if !self.sender.has_posted() {
             return Ok(());
         }
         let before = ready.len();
@@ -160,7 +157,7 @@ impl CompletionPort {
 
     /// Has the port told at this deadline, in `left` from now.
     pub(super) fn strike_at(&self, deadline: Instant, left: Duration) {
-        self.clock.set(&self.post, deadline, left);
+        self.timer.set(&self.sender, deadline, left);
     }
 
     /// Lets `packet` fly with the operation that `start` begins. It must not be flying.
@@ -200,7 +197,7 @@ impl CompletionPort {
     /// Posts `packet` into the port, so that it lands without an operation. It must not be flying.
     pub(crate) fn post(&self, packet: &Arc<Operation>) -> io::Result<()> {
         let overlapped = self.hand_over(packet);
-        self.post.send(KEY_PACKET, overlapped).inspect_err(|_| drop(self.take_back(overlapped)))
+        self.sender.send(KEY_PACKET, overlapped).inspect_err(|_| drop(self.take_back(overlapped)))
     }
 
     /// The same for a signal, from a thread that can tell nobody that it failed: when there is no
@@ -210,7 +207,7 @@ impl CompletionPort {
         let Some(overlapped) = packet.begin() else { return };
         self.in_flight.fetch_add(1, Ordering::AcqRel);
         for _ in 0..POSTS_MAX {
-            if self.post.send(KEY_PACKET, overlapped).is_ok() {
+            if self.sender.send(KEY_PACKET, overlapped).is_ok() {
                 return;
             }
             std::thread::park_timeout(Duration::from_millis(1));
@@ -226,7 +223,7 @@ impl CompletionPort {
         start: impl FnOnce(HANDLE, usize, *mut OVERLAPPED) -> io::Result<()>,
     ) -> io::Result<()> {
         let overlapped = self.hand_over(packet);
-        start(self.post.port.as_raw_handle(), KEY_PACKET, overlapped)
+        start(self.sender.as_raw_handle(), KEY_PACKET, overlapped)
             .inspect_err(|_| drop(self.take_back(overlapped)))
     }
 
@@ -253,12 +250,12 @@ impl CompletionPort {
 
     /// Ends one wait that goes on, or else the next, with the token [`CALL`].
     pub(super) fn call(&self) -> io::Result<()> {
-        self.post.send(KEY_CALL, std::ptr::null())
+        self.sender.send(KEY_CALL, std::ptr::null())
     }
 
     /// Waits until there is something to tell or the deadline has come, and never ends before it
     /// otherwise.
-    pub(super) fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
+    pub(crate) fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
         let before = ready.len();
         loop {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -281,7 +278,7 @@ impl CompletionPort {
     fn dequeue(&self, ready: &mut Vec<Ready>, left: Option<Duration>) -> io::Result<bool> {
         let mut entries = [OVERLAPPED_ENTRY::default(); PACKETS_MAX];
         let mut count = 0;
-        let (port, list, time) = (self.post.port.as_raw_handle(), entries.as_mut_ptr(), millis(left));
+        let (port, list, time) = (self.sender.as_raw_handle(), entries.as_mut_ptr(), millis(left));
         // SAFETY: the port is open, and `list` has room for as many entries as it is said to have.
         let answer =
             unsafe { GetQueuedCompletionStatusEx(port, list, PACKETS_MAX as u32, &mut count, time, 0) };
@@ -293,9 +290,7 @@ impl CompletionPort {
                 Err(error)
             };
         }
-        if !self.is_associated() {
-            self.post.posted.fetch_sub(count as usize, Ordering::SeqCst);
-        }
+        self.sender.subtract_posted(count as usize);
         for entry in &entries[..count as usize] {
             match entry.lpCompletionKey {
                 KEY_WAKER => {
@@ -362,63 +357,10 @@ pub(super) fn completed(token: u64) -> Ready {
     Ready { readable: true, writable: true, ..Ready::none(token) }
 }
 
-/// The way into the port, for whoever posts.
-#[derive(Debug)]
-pub(super) struct PortSender {
-    port: OwnedHandle,
-    /// How many packets that were posted are in the port, as long as nothing else gets there.
-    posted: AtomicUsize,
-    /// Whether a handle was associated, so that the kernel queues packets by itself.
-    associated: AtomicBool,
-    /// Whether somebody waits beside the port, and has to be told by the event.
-    beside: AtomicBool,
-    event: OnceLock<Arc<OwnedHandle>>,
-}
-
-impl PortSender {
-    pub(super) fn send(&self, key: usize, overlapped: *const OVERLAPPED) -> io::Result<()> {
-        self.posted.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: the port is open. The pointer is handed through as it is: null, or a reference that
-        // `dequeue` takes back.
-        let answer = unsafe { PostQueuedCompletionStatus(self.port.as_raw_handle(), 0, key, overlapped) };
-        if answer == 0 {
-            let error = io::Error::last_os_error();
-            self.posted.fetch_sub(1, Ordering::SeqCst);
-            return Err(error);
-        }
-        // Either we see who waits beside the port, or he sees what was posted: both write first, and then
-        // read.
-        self.rouse();
-        Ok(())
-    }
-
-    /// Has whoever waits beside the port look at it.
-    fn rouse(&self) {
-        if self.beside.load(Ordering::SeqCst)
-            && let Some(event) = self.event.get()
-        {
-            // SAFETY: the event is open.
-            unsafe { SetEvent(event.as_raw_handle()) };
-        }
-    }
-}
-
-impl AsHandle for PortSender {
-    fn as_handle(&self) -> BorrowedHandle<'_> {
-        self.port.as_handle()
-    }
-}
-
-/// The time in the system's unit, rounded up; what is too long for it is waited for in parts.
-pub(crate) fn millis(left: Option<Duration>) -> u32 {
-    let Some(left) = left else { return INFINITE };
-    u32::try_from(left.as_nanos().div_ceil(1_000_000)).unwrap_or(INFINITE).min(INFINITE - 1)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::Reactor;
     use super::*;
+    use crate::sys::reactor::Reactor;
     use crate::sys::wait::WAKE_TOKEN;
 
     /// A set may move to another thread, and so may all that it holds.

@@ -20,16 +20,16 @@ use windows_sys::Win32::System::Threading::{
     INFINITE, RegisterWaitForSingleObject, UnregisterWaitEx, WT_EXECUTEINWAITTHREAD, WT_EXECUTEONLYONCE,
 };
 
-use super::callback::{Call, Callback};
+use super::callback::Callback;
 use super::deferred_close::close;
 use super::thread_pool::ThreadPool;
 use super::{Backend, CompletionPort, Operation, Watched};
 
-pub(super) const NAME: &str = "iocp";
+pub(in crate::sys::wait) const NAME: &str = "iocp";
 
 /// The backend: the system keeps everything.
 #[derive(Debug)]
-pub(super) struct Iocp;
+pub(in crate::sys::wait) struct Iocp;
 
 impl Backend for Iocp {
     fn name(&self) -> &'static str {
@@ -51,7 +51,8 @@ impl Backend for Iocp {
         handle: Arc<OwnedHandle>,
         packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
-        let callback = Callback::new(Call::Land(Arc::clone(queue), packet));
+        let queue = Arc::clone(queue);
+        let callback = Callback::new(move || queue.post_soon(&packet));
         Ok(Box::new(Registered { wait: AtomicPtr::new(null_mut()), handle, callback }))
     }
 }

@@ -23,10 +23,10 @@ use windows_sys::Win32::System::Threading::{GetCurrentProcess, WaitForSingleObje
 
 use super::afd::{Afd, Poll};
 use super::completion_port::{CALL, PACKETS_MAX};
-use super::{Backend, CompletionPort, Operation, PollHandle, Source, Waker, Watched, open};
+use super::{Backend, CompletionPort, Operation, PollHandle, Source, Waker, Watched};
 use crate::event::Interest;
-use crate::sys::reap::open_process;
-use crate::sys::wait::{RECHECK_TOKEN, Ready, WAKE_TOKEN};
+use crate::sys::pid::open_process;
+use crate::sys::wait::{RECHECK_TOKEN, Ready, WAKE_TOKEN, open};
 
 /// How many sources that are gone the list of idle ones may hold, beside as many as there are.
 const IDLE_MIN: usize = 64;

@@ -18,15 +18,15 @@ use windows_sys::Win32::System::Threading::{
     CloseThreadpoolWait, CreateThreadpoolWait, PTP_CALLBACK_INSTANCE, PTP_WAIT, SetThreadpoolWait,
 };
 
-use super::callback::{Call, Callback};
+use super::callback::Callback;
 use super::deferred_close::close;
 use super::{Backend, CompletionPort, Operation, Watched};
 
-pub(super) const NAME: &str = "thread_pool";
+pub(in crate::sys::wait) const NAME: &str = "thread_pool";
 
 /// The backend: the system keeps everything.
 #[derive(Debug)]
-pub(super) struct ThreadPool;
+pub(in crate::sys::wait) struct ThreadPool;
 
 impl Backend for ThreadPool {
     fn name(&self) -> &'static str {
@@ -39,7 +39,8 @@ impl Backend for ThreadPool {
         handle: Arc<OwnedHandle>,
         packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
-        let callback = Callback::new(Call::Land(Arc::clone(queue), packet));
+        let queue = Arc::clone(queue);
+        let callback = Callback::new(move || queue.post_soon(&packet));
         // SAFETY: `signalled` follows no pointer; no environment means the pool of the process.
         let wait = unsafe { CreateThreadpoolWait(Some(signalled), callback.context(), null()) };
         if wait == 0 {

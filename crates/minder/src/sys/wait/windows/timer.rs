@@ -21,13 +21,13 @@ use windows_sys::Win32::System::Threading::{
     SetWaitableTimer, TIMER_ALL_ACCESS, UnregisterWaitEx, WT_EXECUTEINWAITTHREAD,
 };
 
-use super::callback::{Call, Callback};
-use super::completion_port::PortSender;
+use super::callback::Callback;
 use super::deferred_close::close;
+use super::port_sender::{KEY_TIMER, PortSender};
 
 /// Made by the first wait that has a deadline.
 #[derive(Debug, Default)]
-pub(super) struct Clock(Mutex<State>);
+pub(super) struct PortTimer(Mutex<State>);
 
 #[derive(Debug, Default)]
 enum State {
@@ -46,13 +46,13 @@ struct Timer {
     next: Option<Instant>,
 }
 
-impl Clock {
+impl PortTimer {
     /// Has the port told at this deadline, in `left` from now. Of several waits with deadlines the
     /// earliest is helped; when another thread is here just now, that one is.
-    pub(super) fn set(&self, post: &Arc<PortSender>, deadline: Instant, left: Duration) {
+    pub(super) fn set(&self, sender: &Arc<PortSender>, deadline: Instant, left: Duration) {
         let Ok(mut state) = self.0.try_lock() else { return };
         if matches!(*state, State::Unknown) {
-            *state = Timer::open(post).map_or(State::Absent, State::There);
+            *state = Timer::open(sender).map_or(State::Absent, State::There);
         }
         if let State::There(timer) = &mut *state {
             timer.set(deadline, left);
@@ -61,7 +61,7 @@ impl Clock {
 }
 
 impl Timer {
-    fn open(post: &Arc<PortSender>) -> io::Result<Self> {
+    fn open(sender: &Arc<PortSender>) -> io::Result<Self> {
         let flags = CREATE_WAITABLE_TIMER_HIGH_RESOLUTION;
         // SAFETY: no attributes, no name. Without the flag for manual reset, so that one wait takes its
         // signal.
@@ -71,13 +71,16 @@ impl Timer {
         }
         // SAFETY: the call above made it, and nobody else has it.
         let timer = Arc::new(unsafe { OwnedHandle::from_raw_handle(raw) });
-        let (mut wait, callback) = (null_mut(), Callback::new(Call::Strike(Arc::clone(post))));
-        // SAFETY: the timer is open until the wait is unregistered; `struck` follows no pointer.
+        let sender = Arc::clone(sender);
+        // If the message cannot be posted, the time-out of the wait call still ends the wait.
+        let callback = Callback::new(move || drop(sender.send(KEY_TIMER, null())));
+        let mut wait = null_mut();
+        // SAFETY: the timer is open until the wait is unregistered; `expired` follows no pointer.
         let answer = unsafe {
             RegisterWaitForSingleObject(
                 &mut wait,
                 timer.as_raw_handle(),
-                Some(struck),
+                Some(expired),
                 callback.context(),
                 INFINITE,
                 WT_EXECUTEINWAITTHREAD,
@@ -90,7 +93,7 @@ impl Timer {
     }
 
     fn set(&mut self, deadline: Instant, left: Duration) {
-        // What it is set for may be over; then it has struck, or is about to.
+        // What it is set for may be over; then it has expired, or is about to.
         let now = deadline.checked_sub(left);
         let comes_first = |next: Instant| next <= deadline && now.is_some_and(|now| next > now);
         if self.next.is_some_and(comes_first) {
@@ -114,6 +117,6 @@ impl Drop for Timer {
 }
 
 /// Runs on a thread of the system's, each time that the timer has come to its end.
-unsafe extern "system" fn struck(context: *mut c_void, _timed_out: bool) {
+unsafe extern "system" fn expired(context: *mut c_void, _timed_out: bool) {
     Callback::run(context);
 }

@@ -16,7 +16,7 @@ use windows_sys::Win32::Foundation::{GENERIC_ALL, HANDLE, NTSTATUS, RtlNtStatusT
 use super::{Backend, CompletionPort, Operation, Watched};
 use crate::sys::dynlib;
 
-pub(super) const NAME: &str = "wait_packets";
+pub(in crate::sys::wait) const NAME: &str = "wait_packets";
 
 type Create = unsafe extern "system" fn(*mut HANDLE, u32, *const c_void) -> NTSTATUS;
 type Associate = unsafe extern "system" fn(
@@ -33,7 +33,7 @@ type Cancel = unsafe extern "system" fn(HANDLE, u8) -> NTSTATUS;
 
 /// The three calls.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WaitPackets {
+pub(in crate::sys::wait) struct WaitPackets {
     create: Create,
     associate: Associate,
     cancel: Cancel,
@@ -42,7 +42,7 @@ pub(super) struct WaitPackets {
 impl WaitPackets {
     /// # Errors
     /// `Unsupported` where the system does not have it.
-    pub(super) fn open() -> io::Result<Self> {
+    pub(in crate::sys::wait) fn open() -> io::Result<Self> {
         let find = |name| dynlib::find(dynlib::NTDLL, name).ok_or(io::ErrorKind::Unsupported);
         let create = find(c"NtCreateWaitCompletionPacket")?;
         let associate = find(c"NtAssociateWaitCompletionPacket")?;

@@ -24,12 +24,13 @@ use windows_sys::Win32::Foundation::{
 use windows_sys::Win32::System::SystemServices::MAXIMUM_WAIT_OBJECTS;
 use windows_sys::Win32::System::Threading::{SetEvent, WaitForMultipleObjects};
 
-use super::{Backend, CompletionPort, Operation, Watched, completion_port, millis};
+use super::completion_port::completed;
+use super::{Backend, CompletionPort, Operation, Watched, millis};
 use crate::sys::event::event;
 use crate::sys::thread;
 use crate::sys::wait::Ready;
 
-pub(super) const NAME: &str = "wait_pool";
+pub(in crate::sys::wait) const NAME: &str = "wait_pool";
 
 /// How many handles a thread waits for, beside its own event.
 const PLACES: usize = MAXIMUM_WAIT_OBJECTS as usize - 1;
@@ -38,7 +39,7 @@ const REST: Duration = Duration::from_millis(10);
 
 /// The backend: its threads.
 #[derive(Debug, Default)]
-pub(super) struct WaitPool {
+pub(in crate::sys::wait) struct WaitPool {
     stations: Mutex<Vec<Arc<WaitThread>>>,
     /// How many threads wait, or are about to, and take no station's place.
     elsewhere: Arc<AtomicUsize>,
@@ -253,7 +254,7 @@ impl WaitThread {
             match waits.next(left)? {
                 WaitResult::Handle(index) => {
                     let token = self.take(waits.remove(index)).and_then(|(_, packet)| packet.token());
-                    ready.extend(token.map(completion_port::completed));
+                    ready.extend(token.map(completed));
                 }
                 WaitResult::Change => continue,
                 WaitResult::Nothing => (),

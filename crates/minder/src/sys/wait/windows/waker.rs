@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use windows_sys::Win32::System::Threading::{ResetEvent, SetEvent};
 
-use super::completion_port::{KEY_WAKER, PortSender};
+use super::port_sender::{KEY_WAKER, PortSender};
 use crate::sys::event::event;
 use crate::sys::last_error::done;
-use crate::sys::wait::wake_flag::{NUDGED, WOKEN, WakeFlag};
-use crate::sys::wait::{Ready, report_wakes};
+use crate::sys::wait::types::Ready;
+use crate::sys::wait::wake_flag::{RECHECK, WOKEN, WakeFlag, report_wakes};
 
 /// A bell that ends a wait from any thread. Rings are merged: many before one wait end it once.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Waker {
 
     /// Makes the wait that goes on look again at what bounds it; it is not told to the caller.
     pub(crate) fn recheck(&self) -> io::Result<()> {
-        self.flag.wake(NUDGED, || self.signal())
+        self.flag.wake(RECHECK, || self.signal())
     }
 
     /// Makes it silent again. Call it before looking at what the ringers left; the port does so for

@@ -9,9 +9,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use super::Process;
-use super::unix::{is_child, is_gone};
-use crate::sys::wait::Ready;
+use super::Ready;
+use crate::sys::pid;
 
 /// The first interval after something happened, and the longest.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -48,23 +47,18 @@ enum State {
 impl PolledProcess {
     fn has_ended(&self, pid: libc::pid_t) -> bool {
         if self.foreign {
-            return is_gone(pid);
+            return !pid::exists(pid);
         }
         // An error is an end as well: the endpoint finds out which.
-        !matches!(Process::new(pid, None).peek(), Ok(None))
+        !matches!(pid::wait_for_exit(pid, None, libc::WNOHANG | libc::WNOWAIT), Ok(None))
     }
 }
 
 impl ExitPoller {
     pub(crate) fn add(&mut self, pid: libc::pid_t, token: u64, once: bool) {
-        let foreign = !is_child(pid);
+        let foreign = !pid::is_unreaped_child(pid);
         self.watched.insert(pid, PolledProcess { token, foreign, once, state: State::Lives });
         self.soon();
-    }
-
-    /// Whether no process has this number.
-    pub(crate) fn is_nobody(pid: libc::pid_t) -> bool {
-        is_gone(pid)
     }
 
     /// Whether it was there.

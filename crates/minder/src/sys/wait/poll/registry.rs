@@ -1,0 +1,169 @@
+//! The list of descriptors that all waits of one poll(2) backend share.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::syscall::poll;
+use crate::sys::wait::types::{Ready, WAKE_TOKEN};
+use crate::sys::wait::waker::Waker;
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    sources: Mutex<Sources>,
+    pub(super) waker: Arc<Waker>,
+    /// Rung when the list changes, so that a wait on another thread starts again with the new one.
+    changed: Waker,
+}
+
+/// What is registered. The first two entries are the bells.
+pub(super) struct Sources {
+    pub(super) list: Vec<libc::pollfd>,
+    /// A copy of it that no wait has.
+    spare: Vec<libc::pollfd>,
+    /// Of the same length as `list`. A source that was told once, as was asked for, has no
+    /// descriptor in `list` until it is changed, but has it here.
+    pub(super) kept: Vec<Registration>,
+    pub(super) places: HashMap<RawFd, usize>,
+    /// How many threads wait just now: only then the bell has to be rung.
+    waiting: usize,
+    /// How often the list changed, and how many still wait with a list from before that. The last
+    /// of them silences the bell: a thread that did so earlier would leave the others asleep.
+    pub(super) generation: u64,
+    stale: usize,
+}
+
+const WAKER_SLOTS: usize = 2;
+const CHANGES_SLOT: usize = 1;
+/// What poll(2) passes over.
+const NOBODY: RawFd = -1;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Registration {
+    pub(super) fd: RawFd,
+    pub(super) token: u64,
+    pub(super) once: bool,
+    /// The generation of the first list that has it like this. What the kernel says of an older
+    /// list is of another file, maybe, or of what was asked before.
+    pub(super) since: u64,
+}
+
+impl std::fmt::Debug for Sources {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sources").field("len", &self.places.len()).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(super) fn new() -> io::Result<Self> {
+        let (waker, changed) = (Arc::new(Waker::new()?), Waker::new()?);
+        let bell =
+            |bell: &Waker| libc::pollfd { fd: bell.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let list = vec![bell(&waker), bell(&changed)];
+        let sources = Sources {
+            kept: list
+                .iter()
+                .map(|bell| Registration { fd: bell.fd, token: WAKE_TOKEN, once: false, since: 0 })
+                .collect(),
+            list,
+            spare: Vec::new(),
+            places: HashMap::new(),
+            waiting: 0,
+            generation: 0,
+            stale: 0,
+        };
+        Ok(Self { sources: Mutex::new(sources), waker, changed })
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Sources> {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the waiters see a change.
+    pub(super) fn report_ready(&self, sources: &mut Sources) -> io::Result<()> {
+        // Also while nobody waits: what a wait found may not be told yet.
+        sources.generation += 1;
+        if sources.waiting == 0 {
+            return Ok(());
+        }
+        sources.stale = sources.waiting;
+        self.changed.wake()
+    }
+
+    /// Takes note that a wait with the list of this generation is over.
+    pub(super) fn leave(&self, generation: u64) {
+        let mut sources = self.lock();
+        sources.waiting -= 1;
+        if generation != sources.generation {
+            sources.stale -= 1;
+            if sources.stale == 0 {
+                self.changed.reset();
+            }
+        }
+    }
+
+    /// Takes a copy of the list to wait with. From here on a change ends the call for which it was
+    /// taken.
+    pub(super) fn enter(&self) -> (Vec<libc::pollfd>, u64) {
+        let mut sources = self.lock();
+        sources.waiting += 1;
+        let mut copy = std::mem::take(&mut sources.spare);
+        copy.clone_from(&sources.list);
+        (copy, sources.generation)
+    }
+
+    /// One call. Whether the kernel filled in the list: it does not when a signal comes.
+    pub(super) fn look(
+        &self,
+        list: &mut [libc::pollfd],
+        generation: u64,
+        left: Option<Duration>,
+    ) -> io::Result<bool> {
+        let result = poll(list, left);
+        self.leave(generation);
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+            result => result.map(|()| true),
+        }
+    }
+
+    /// Moves what the kernel said into `ready`, but for sources that were deleted or changed
+    /// meanwhile.
+    pub(super) fn collect(&self, polled: Vec<libc::pollfd>, generation: u64, ready: &mut Vec<Ready>) {
+        if polled[0].revents != 0 {
+            self.waker.take_wakes(ready);
+        }
+        let mut sources = self.lock();
+        for entry in polled.iter().skip(WAKER_SLOTS).filter(|entry| entry.revents != 0) {
+            let Some(&place) = sources.places.get(&entry.fd) else { continue };
+            let Registration { token, once, since, .. } = sources.kept[place];
+            // Another wait may have told it.
+            if since <= generation && sources.list[place].fd == entry.fd {
+                ready.push(readiness(token, entry.revents));
+                if once {
+                    sources.list[place].fd = NOBODY;
+                }
+            }
+        }
+        // Its memory serves the next wait.
+        sources.spare = polled;
+    }
+}
+
+/// Whether anything is ready but the bell that tells of changes.
+pub(super) fn has_news(polled: &[libc::pollfd]) -> bool {
+    polled.iter().enumerate().any(|(at, entry)| at != CHANGES_SLOT && entry.revents != 0)
+}
+
+fn readiness(token: u64, revents: i16) -> Ready {
+    let closed = revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0;
+    Ready {
+        token,
+        readable: closed || revents & libc::POLLIN != 0,
+        writable: closed || revents & libc::POLLOUT != 0,
+        closed,
+        expired: false,
+    }
+}
