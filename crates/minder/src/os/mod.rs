@@ -2,6 +2,7 @@
 //! system.
 
 mod descriptors;
+mod poller_wait;
 mod jobserver;
 mod command_line;
 #[cfg(unix)]
@@ -69,13 +70,6 @@ pub fn wait_ready<'a>(
     deadline: Option<Instant>,
 ) -> io::Result<bool> {
     system::wait_ready(source.into(), interest, deadline)
-}
-
-/// See [`wait_ready`].
-fn wait_by_poller(source: Source<'_>, interest: Interest, deadline: Option<Instant>) -> io::Result<bool> {
-    let poller = crate::Poller::new()?;
-    poller.add(source, crate::Token(0), interest)?;
-    Ok(poller.wait(&mut crate::Events::new(), deadline)? > 0)
 }
 
 /// Whether [`Event::Stopped`](crate::Event::Stopped) with this signal means that the child wants

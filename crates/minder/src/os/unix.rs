@@ -73,7 +73,7 @@ pub(super) fn wait_ready(
     match crate::sys::wait::poll_once(&source.0, interest, deadline) {
         Some(ready) => ready,
         // A process has no descriptor of ours.
-        None => super::wait_by_poller(source, interest, deadline),
+        None => super::poller_wait::wait_by_poller(source, interest, deadline),
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) fn wait_ready(
     interest: Interest,
     deadline: Option<Instant>,
 ) -> io::Result<bool> {
-    super::wait_by_poller(source, interest, deadline)
+    super::poller_wait::wait_by_poller(source, interest, deadline)
 }
 
 /// See [`super::looks_killed`].

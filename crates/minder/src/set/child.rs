@@ -12,7 +12,7 @@ use super::timers::Armed;
 use super::{Chunk, MemoryQuota, SpawnOptions, Stream};
 use crate::event::ExitInfo;
 use crate::sys::pipe::{Reader, Writer};
-use crate::sys::process_tree::Tree;
+use crate::sys::process_tree::ProcessTree;
 use crate::sys::reactor::Reactor;
 use crate::sys::reap::Process;
 use crate::sys::spawn::Spawned;
@@ -25,7 +25,7 @@ const PIECE_MIN: usize = 64;
 #[derive(Debug)]
 pub(super) struct ChildState {
     pub(super) process: Process,
-    pub(super) tree: Tree,
+    pub(super) tree: ProcessTree,
     pub(super) stdin: Option<Writer>,
     pub(super) streams: [StreamState; 2],
     pub(super) quota: Arc<MemoryQuota>,

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use rustix::fs::{Access, access};
 
-use super::Capability;
+use super::kernel_version::kernel_version;
+use super::types::Capability;
 
 /// The folder of our group in the second version of the hierarchy.
 pub(super) fn folder() -> Option<PathBuf> {
@@ -22,7 +23,7 @@ pub(super) fn delegated() -> Capability {
         return mechanism.refused("not delegated");
     }
     // The root of the hierarchy has no such file; every group below it has, since Linux 5.14.
-    let has_kill = folder.join("cgroup.kill").exists() || super::linux::kernel() >= Some((5, 14));
+    let has_kill = folder.join("cgroup.kill").exists() || kernel_version() >= Some((5, 14));
     if has_kill {
         mechanism.note("not used yet")
     } else {

@@ -1,7 +1,7 @@
 //! Unix systems other than Linux.
 
+use super::types::{Capability, grouped, limit};
 use super::unix::{descriptors, terminal, user_processes};
-use super::{Capability, grouped, limit};
 
 /// Why a wait backend could not be opened.
 pub(crate) fn refusal(_backend: &str, error: &std::io::Error) -> String {

@@ -15,7 +15,7 @@ use windows_sys::Win32::System::Threading::{
     CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, CreateWaitableTimerExW, GetCurrentProcess, TIMER_ALL_ACCESS,
 };
 
-use super::{Capability, grouped, limit};
+use super::types::{Capability, grouped, limit};
 use crate::sys::dynlib;
 
 /// What a path may have ("Maximum Path Length Limitation"), what a command line (CreateProcessW)

@@ -17,12 +17,12 @@ use rustix::process::{
 use rustix::time::Timespec;
 
 use super::FaultInjection;
+use super::descendants::DescendantFinder;
 use super::mask::{self, Mask};
 use super::process::{
     AbortOnReturn, close_inherited, forbid_core, read_signal, rename, signalfd, wake_at_end_of,
 };
 use super::shared_page::SharedPage;
-use super::tree::Tree;
 use super::tree_killer::TreeKiller;
 use crate::sys::jobserver::Debt;
 
@@ -71,7 +71,7 @@ pub(super) fn run(inner: Inner) -> ! {
     let Ok(signals) = signalfd(&Mask::empty().with(libc::SIGCHLD).with(libc::SIGCONT)) else {
         mask::end_by(libc::SIGKILL)
     };
-    let tree = Tree::of_guardian(inner.faults.no_children_file);
+    let tree = DescendantFinder::of_guardian(inner.faults.no_children_file);
     let mut keep = vec![
         inner.relay.as_raw_fd(),
         inner.kick.as_raw_fd(),

@@ -25,13 +25,13 @@ use rustix::process::{
     Pid, Signal as Number, getpid, getppid, set_child_subreaper, set_parent_process_death_signal,
 };
 
+use super::descendants::{self, DescendantFinder};
 use super::inner::{self, Inner};
 use super::mask::{self, Mask};
 use super::outer::{self, Outer};
 use super::process::{self, Fork, fork, read_sent, read_signal, signalfd};
 use super::shared_page::SharedPage;
 use super::signal::{DeliveryPaths, ExitMode, Signal, SignalDebouncer};
-use super::tree::{self, Tree};
 use super::tree_killer::TreeKiller;
 use super::{FaultInjection, GuardConfig};
 use crate::sys::jobserver::Debt;
@@ -86,7 +86,7 @@ impl Guard {
         if ENTERED.swap(true, SeqCst) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the process has a guard already"));
         }
-        if !tree::is_alone(JOINED) {
+        if !descendants::is_alone(JOINED) {
             return Err(io::Error::other("the guard must be entered before any thread is started"));
         }
         mask::hear_of_children();
@@ -194,14 +194,14 @@ impl Guard {
     pub(crate) fn adopted(&self) -> Vec<(u32, String)> {
         let Role::Guarded { inner, .. } = &self.side else { return Vec::new() };
         let me = getpid().as_raw_nonzero().get();
-        let mut tree = Tree::new(self.faults.no_children_file);
+        let mut tree = DescendantFinder::new(self.faults.no_children_file);
         tree.refresh();
         let mut children = Vec::new();
         tree.children(inner.as_raw_nonzero().get(), &mut children);
         let alive = |pid: &i32| {
-            *pid != me && tree::read_stat_of(*pid).is_some_and(|look| !look.ended() && !look.exiting)
+            *pid != me && descendants::read_stat_of(*pid).is_some_and(|look| !look.ended() && !look.exiting)
         };
-        let named = |pid: i32| Some((pid.cast_unsigned(), tree::name(pid)?));
+        let named = |pid: i32| Some((pid.cast_unsigned(), descendants::name(pid)?));
         children.into_iter().filter(alive).filter_map(named).collect()
     }
 
@@ -234,7 +234,7 @@ impl Guard {
     /// Kills what descends from this process by parenthood; adopted daemons are out of reach
     /// without a subreaper.
     fn sweep_own(&self) {
-        let tree = Tree::new(self.faults.no_children_file);
+        let tree = DescendantFinder::new(self.faults.no_children_file);
         TreeKiller { tree, excluded: &[], reaps: false, wake: None, no_pidfd: self.faults.no_pidfd }.run();
     }
 }
@@ -254,7 +254,7 @@ fn fork_guardians(heard: &Mask, setup: &GuardConfig) -> io::Result<Guard> {
     drop((0..GUARDIAN_DESCRIPTORS).map(|_| kick.try_clone()).collect::<io::Result<Vec<_>>>()?);
     let outer = getpid();
     let mut spared = Vec::new();
-    let mut tree = Tree::new(faults.no_children_file);
+    let mut tree = DescendantFinder::new(faults.no_children_file);
     tree.refresh();
     tree.children(outer.as_raw_nonzero().get(), &mut spared);
     // The guardians close what they are not given; the runner drops it.

@@ -38,7 +38,7 @@ mod silence;
 #[cfg(target_os = "linux")]
 mod tree_killer;
 #[cfg(target_os = "linux")]
-mod tree;
+mod descendants;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::Guard;
 

@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal as Number, WaitOptions, WaitStatus, kill_proce
 use rustix::time::Timespec;
 
 use super::FaultInjection;
+use super::descendants::{self, DescendantFinder};
 use super::mask::{self, Mask};
 use super::process::{
     AbortOnReturn, close_inherited, discard, end_like, forbid_core, read_signal, signalfd, wake_at_end_of,
@@ -20,7 +21,6 @@ use super::process::{
 use super::shared_page::SharedPage;
 use super::signal::{Signal, SignalDebouncer};
 use super::silence::{Silence, Step};
-use super::tree::{self, Tree};
 use super::tree_killer::{Survivors, TreeKiller};
 use crate::sys::jobserver::Debt;
 
@@ -53,7 +53,7 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
     let Ok(signals) = signalfd(&heard) else { mask::end_by(libc::SIGKILL) };
     // The errors stay open, for one line about what could not be ended; the shell waits for this
     // process anyway.
-    let tree = Tree::of_guardian(outer.faults.no_children_file);
+    let tree = DescendantFinder::of_guardian(outer.faults.no_children_file);
     let mut keep = [&outer.relay, &outer.kick, &outer.life, &signals].map(AsRawFd::as_raw_fd).to_vec();
     keep.extend(tree.descriptor().map(AsRawFd::as_raw_fd));
     keep.extend(outer.debt.iter().map(|debt| debt.fd()));
@@ -204,7 +204,7 @@ fn complain(left: Survivors) {
     if left.count == 0 {
         return;
     }
-    let name = tree::name(left.first).unwrap_or_default();
+    let name = descendants::name(left.first).unwrap_or_default();
     let others = if left.count > 1 { format!(" and {} more", left.count - 1) } else { String::new() };
     let line = format!(
         "minder: could not end process {} `{name}`{others}: it belongs to another user\n",

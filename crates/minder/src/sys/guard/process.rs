@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Resource, Rlimit};
 
 use super::mask::{self, Mask};
-use super::tree;
+use super::descendants;
 
 /// Which of the two returned from [`fork`].
 pub(super) enum Fork {
@@ -135,7 +135,7 @@ fn close_range(first: RawFd, last: RawFd) {
 /// at.
 pub(super) fn rename(short: &CStr, title: &str) {
     let _ = rustix::thread::set_name(short);
-    let Some((start, end)) = tree::argument_area() else { return };
+    let Some((start, end)) = descendants::argument_area() else { return };
     let area = std::ptr::with_exposed_provenance_mut::<u8>(start);
     // The last byte stays 0: the kernel takes anything else for a title that runs on into the
     // environment.

@@ -21,13 +21,13 @@ use rustix::process::{
 };
 use rustix::time::Timespec;
 
+use super::descendants::{DescendantFinder, read_stat_of};
 use super::process::read_signal;
-use super::tree::{Tree, read_stat_of};
 
 /// What to sweep, and with which means.
 #[derive(Debug)]
 pub(super) struct TreeKiller<'a> {
-    pub(super) tree: Tree,
+    pub(super) tree: DescendantFinder,
     /// Children that were here before the run; they are not of its tree.
     pub(super) excluded: &'a [i32],
     /// Whether all children are reaped here. A guardian does, and has one thread: no pid of a child

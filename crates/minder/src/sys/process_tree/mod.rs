@@ -12,6 +12,6 @@ mod windows;
 pub(in crate::sys) use self::proc::{PF_EXITING, why_no_table};
 pub(crate) use self::types::TreeSignal;
 #[cfg(unix)]
-pub(crate) use self::unix::{CHECK_IS_CHEAP, ProcessSnapshot, SIGNAL_MAX, Tree};
+pub(crate) use self::unix::{CHECK_IS_CHEAP, ProcessSnapshot, ProcessTree, SIGNAL_MAX};
 #[cfg(windows)]
-pub(crate) use self::windows::{CHECK_IS_CHEAP, KILLED, ProcessSnapshot, SIGNAL_MAX, Tree};
+pub(crate) use self::windows::{CHECK_IS_CHEAP, KILLED, ProcessSnapshot, ProcessTree, SIGNAL_MAX};

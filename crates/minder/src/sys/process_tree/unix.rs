@@ -25,7 +25,7 @@ const PASSES_MAX: usize = 8;
 /// descendants that were seen while their parents lived. A descendant whose parents are all gone
 /// and that left the group is found only by a subreaper, which a library must not be.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct ProcessTree {
     /// The number of the group of its own, which is the child's.
     group: Option<libc::pid_t>,
     leader: libc::pid_t,
@@ -34,7 +34,7 @@ pub(crate) struct Tree {
     detached: HashSet<(libc::pid_t, u64)>,
 }
 
-impl Tree {
+impl ProcessTree {
     pub(crate) fn new(process: &Process, own_group: bool) -> Self {
         let leader = process.pid().cast_signed();
         Self { group: own_group.then_some(leader), leader, detached: HashSet::new() }

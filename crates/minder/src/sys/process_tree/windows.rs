@@ -33,7 +33,7 @@ pub(crate) const KILLED: u32 = 1;
 /// on when the tree is dropped. When this process dies without that, the system closes the job, and
 /// all of them die.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct ProcessTree {
     job: OwnedHandle,
     /// Whether those who outlive the child are told of.
     own_group: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Tree {
     watched: bool,
 }
 
-impl Tree {
+impl ProcessTree {
     /// Makes an empty tree, for a child to be started in.
     pub(crate) fn new(own_group: bool) -> io::Result<Self> {
         // SAFETY: no attributes, so that nobody inherits it, and no name.
@@ -143,7 +143,7 @@ impl Tree {
     }
 }
 
-impl Drop for Tree {
+impl Drop for ProcessTree {
     fn drop(&mut self) {
         // Who lives on, lives on: a daemon, or a child that the caller let go. On failure they die with the
         // job.

@@ -442,10 +442,10 @@ fn become_program(context: &mut ChildArgs<'_>) -> i32 {
     keep(context.request.command.descriptors.kept());
     // 6. The folder, behind that: on a slow file server it takes its time, and no sibling's pipe must
     //    wait for it.
-    if let Some(folder) = context.request.folder {
+    if let Some(dir) = context.request.dir {
         context.step = SpawnStep::Directory;
         // SAFETY: a C string of the waiting parent.
-        if unsafe { libc::chdir(folder.as_ptr()) } != 0 {
+        if unsafe { libc::chdir(dir.as_ptr()) } != 0 {
             return errno();
         }
     }

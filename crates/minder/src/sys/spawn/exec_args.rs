@@ -156,8 +156,8 @@ impl ExecArgs {
 fn look_up(program: &OsStr, search: Option<&OsStr>) -> io::Result<OsString> {
     let path = search.unwrap_or_else(|| OsStr::new("/usr/local/bin:/bin:/usr/bin"));
     let mut refused = None;
-    for folder in path.as_bytes().split(|&byte| byte == b':') {
-        let mut candidate = OsString::from_vec(folder.to_vec());
+    for dir in path.as_bytes().split(|&byte| byte == b':') {
+        let mut candidate = OsString::from_vec(dir.to_vec());
         if candidate.is_empty() {
             candidate.push(".");
         }

@@ -31,14 +31,14 @@ pub(crate) fn close_on_exec(number: RawFd) {
 /// What the system lists, the descriptor of the list itself among it.
 fn listed() -> Option<Vec<RawFd>> {
     // Other systems have a folder that lists the first three only.
-    let folder = if cfg!(any(target_os = "linux", target_os = "android")) {
+    let dir = if cfg!(any(target_os = "linux", target_os = "android")) {
         "/proc/self/fd"
     } else if cfg!(target_vendor = "apple") {
         "/dev/fd"
     } else {
         return None;
     };
-    let names = std::fs::read_dir(folder).ok()?;
+    let names = std::fs::read_dir(dir).ok()?;
     names.map(|name| Some(name.ok()?.file_name().to_str()?.parse().unwrap_or(-1))).collect()
 }
 

@@ -13,7 +13,7 @@ use crate::command::Command;
 pub(super) struct Request<'a> {
     pub(super) image: &'a ExecArgs,
     pub(super) command: &'a Command,
-    pub(super) folder: Option<&'a std::ffi::CStr>,
+    pub(super) dir: Option<&'a std::ffi::CStr>,
     /// For each of the three streams the descriptor that becomes it; -1 leaves it as it is.
     pub(super) streams: [RawFd; 3],
     /// The soft descriptor limit to give back, if ours was raised.

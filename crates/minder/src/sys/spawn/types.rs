@@ -1,14 +1,14 @@
 //! What a spawn returns: the child and its streams, or the step that failed.
 
 use crate::sys::pipe::{Reader, Writer};
-use crate::sys::process_tree::Tree;
+use crate::sys::process_tree::ProcessTree;
 use crate::sys::reap::Process;
 
 /// A child that runs, and our ends of its streams.
 #[derive(Debug)]
 pub(crate) struct Spawned {
     pub(crate) process: Process,
-    pub(crate) tree: Tree,
+    pub(crate) tree: ProcessTree,
     pub(crate) stdin: Option<Writer>,
     pub(crate) stdout: Option<Reader>,
     pub(crate) stderr: Option<Reader>,

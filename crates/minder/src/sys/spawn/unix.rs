@@ -10,7 +10,7 @@ use super::{SpawnError, SpawnStep, Spawned};
 use crate::command::{Command, Group, Stdio};
 use crate::sys::fd::pipe;
 use crate::sys::pipe::{Reader, Terminal, Writer, open_terminal};
-use crate::sys::process_tree::Tree;
+use crate::sys::process_tree::ProcessTree;
 
 /// Words for a path that leads to nothing.
 pub(crate) const NO_FILE: &str = "no such file, or the interpreter named in its first line does not exist";
@@ -79,7 +79,7 @@ impl Spawner {
             return Err(SpawnStep::Tail.failed(io::ErrorKind::Unsupported));
         }
         self.image.build(command)?;
-        let folder = match &command.current_dir {
+        let dir = match &command.current_dir {
             Some(dir) => Some(c_string(dir.as_os_str())?),
             None => None,
         };
@@ -88,7 +88,7 @@ impl Spawner {
         let request = Request {
             image: &self.image,
             command,
-            folder: folder.as_deref(),
+            dir: dir.as_deref(),
             streams: streams.theirs(),
             nofile: crate::sys::guard::inherited_nofile(),
         };
@@ -108,7 +108,7 @@ impl Spawner {
         )))]
         let process = super::posix::spawn(&request);
         let process = process?;
-        let tree = Tree::new(&process, command.group != Group::Inherit);
+        let tree = ProcessTree::new(&process, command.group != Group::Inherit);
         let Streams { ours: (stdin, stdout, stderr), .. } = streams;
         Ok(Spawned { process, tree, stdin, stdout, stderr })
     }

@@ -26,7 +26,7 @@ use windows_sys::Win32::System::Threading::{
 use super::process_params::ProcessParams;
 use crate::command::Group;
 use crate::sys::last_error::done;
-use crate::sys::process_tree::Tree;
+use crate::sys::process_tree::ProcessTree;
 use crate::sys::reap::Process;
 
 /// The exit code of a process that ran nothing.
@@ -41,7 +41,7 @@ pub(super) enum JobAssignment {
 
 /// What a process is made of.
 pub(super) struct CreateArgs<'a> {
-    pub(super) words: ProcessParams,
+    pub(super) params: ProcessParams,
     pub(super) theirs: &'a [Option<OwnedHandle>; 3],
     pub(super) group: Group,
     pub(super) flags: PROCESS_CREATION_FLAGS,
@@ -50,7 +50,7 @@ pub(super) struct CreateArgs<'a> {
 /// Makes the process, in this job. `entry` is what is tried first, and becomes what can be done.
 pub(super) fn start(
     request: &CreateArgs<'_>,
-    tree: &mut Tree,
+    tree: &mut ProcessTree,
     entry: &mut JobAssignment,
 ) -> io::Result<Process> {
     if *entry == JobAssignment::AtCreation {
@@ -95,8 +95,8 @@ struct CreatedProcess {
 }
 
 /// One call: born in the job of `tree`, or else suspended.
-fn create(request: &CreateArgs<'_>, tree: Option<&Tree>) -> io::Result<CreatedProcess> {
-    let words = &request.words;
+fn create(request: &CreateArgs<'_>, tree: Option<&ProcessTree>) -> io::Result<CreatedProcess> {
+    let params = &request.params;
     let streams = request
         .theirs
         .each_ref()
@@ -120,18 +120,18 @@ fn create(request: &CreateArgs<'_>, tree: Option<&Tree>) -> io::Result<CreatedPr
     let inherit = i32::from(!inherited.is_empty());
     let suspended = if tree.is_none() { CREATE_SUSPENDED } else { 0 };
     let flags = request.flags | CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT | suspended;
-    let environment = words.environment.as_ref().map_or(null(), |block| block.as_ptr().cast::<c_void>());
-    let folder = words.folder.as_ref().map_or(null(), |folder| folder.as_ptr());
+    let environment = params.environment.as_ref().map_or(null(), |block| block.as_ptr().cast::<c_void>());
+    let dir = params.dir.as_ref().map_or(null(), |dir| dir.as_ptr());
     // The call may write to the line, and it may have to be tried again.
-    let mut line = words.line.clone();
-    let (program, line) = (words.program.as_ptr(), line.as_mut_ptr());
+    let mut line = params.line.clone();
+    let (program, line) = (params.program.as_ptr(), line.as_mut_ptr());
     // `EXTENDED_STARTUPINFO_PRESENT` says that what begins with this goes on with the list.
     let startup = (&raw const startup).cast();
     // SAFETY: program, line, folder and environment are ended by zeros, `line` is ours to be written
     // to; the attribute list and the arrays that it points to outlive the call; its handles are
     // open and inheritable.
     let answer = unsafe {
-        CreateProcessW(program, line, null(), null(), inherit, flags, environment, folder, startup, &mut made)
+        CreateProcessW(program, line, null(), null(), inherit, flags, environment, dir, startup, &mut made)
     };
     if answer == 0 {
         return Err(io::Error::last_os_error());
@@ -204,17 +204,13 @@ mod tests {
     use crate::sys::process_tree::ProcessSnapshot;
 
     /// `cmd.exe` with these words behind it.
-    fn request(words: &str, group: Group) -> CreateArgs<'static> {
+    fn request(params: &str, group: Group) -> CreateArgs<'static> {
         let program = minder_os::system_paths::system_dir().join("cmd.exe");
         let wide = |text: &str| text.encode_utf16().chain([0]).collect::<Vec<_>>();
         let program = program.as_os_str().encode_wide().chain([0]).collect();
-        let words = ProcessParams {
-            program,
-            line: wide(&format!("cmd.exe {words}")),
-            environment: None,
-            folder: None,
-        };
-        CreateArgs { words, theirs: &[None, None, None], group, flags: DETACHED_PROCESS }
+        let params =
+            ProcessParams { program, line: wide(&format!("cmd.exe {params}")), environment: None, dir: None };
+        CreateArgs { params, theirs: &[None, None, None], group, flags: DETACHED_PROCESS }
     }
 
     fn end(process: &mut Process) -> ExitStatus {
@@ -224,7 +220,7 @@ mod tests {
     #[test]
     fn a_process_is_born_in_its_job_or_put_there() {
         for first in [JobAssignment::AtCreation, JobAssignment::AfterCreation] {
-            let (mut tree, mut entry) = (Tree::new(true).unwrap(), first);
+            let (mut tree, mut entry) = (ProcessTree::new(true).unwrap(), first);
             let mut process = start(&request("/d /c exit 7", Group::New), &mut tree, &mut entry).unwrap();
             assert_eq!((end(&mut process), entry), (ExitStatus::Exited(7), first));
             let mut process = start(&request("/d /k", Group::New), &mut tree, &mut entry).unwrap();
@@ -238,7 +234,7 @@ mod tests {
     /// A handle that does not allow for assigning is refused by both ways.
     #[test]
     fn a_job_that_takes_nobody_stops_the_start_unless_no_tree_was_asked_for() {
-        let refused = || Tree::new(true).unwrap().with_rights(JOB_OBJECT_QUERY).unwrap();
+        let refused = || ProcessTree::new(true).unwrap().with_rights(JOB_OBJECT_QUERY).unwrap();
         let (mut tree, mut entry) = (refused(), JobAssignment::AtCreation);
         let before = Instant::now();
         let error = start(&request("/d /k", Group::New), &mut tree, &mut entry).unwrap_err();
@@ -253,9 +249,9 @@ mod tests {
 
     #[test]
     fn what_is_no_program_stays_the_reason() {
-        let (mut tree, mut entry) = (Tree::new(true).unwrap(), JobAssignment::AtCreation);
+        let (mut tree, mut entry) = (ProcessTree::new(true).unwrap(), JobAssignment::AtCreation);
         let mut request = request("", Group::New);
-        request.words.program = std::env::temp_dir().as_os_str().encode_wide().chain([0]).collect();
+        request.params.program = std::env::temp_dir().as_os_str().encode_wide().chain([0]).collect();
         let error = start(&request, &mut tree, &mut entry).unwrap_err();
         assert!(error.raw_os_error().is_some() && entry == JobAssignment::AtCreation, "{error}");
     }

@@ -44,8 +44,8 @@ impl SearchDirs {
     pub(super) fn search(&self, program: &OsStr) -> Result<PathBuf, SpawnError> {
         let extensions = Extensions::new(&self.extensions);
         let mut document = None;
-        for folder in std::env::split_paths(&self.path).filter(|folder| folder.is_absolute()) {
-            let Ok(path) = std::path::absolute(folder.join(program)) else { continue };
+        for dir in std::env::split_paths(&self.path).filter(|dir| dir.is_absolute()) {
+            let Ok(path) = std::path::absolute(dir.join(program)) else { continue };
             match extensions.complete(&path, false) {
                 Ok(path) => return Ok(path),
                 Err(LookupError::Document(path)) => drop(document.get_or_insert(path)),
@@ -66,13 +66,13 @@ pub(super) fn is_path(program: &OsStr) -> bool {
 
 /// The program at this path, which may lack its extension. As on Unix one that begins neither with
 /// a drive nor with a slash is looked for in the child's folder.
-pub(super) fn at(program: &OsStr, folder: Option<&Path>) -> Result<PathBuf, SpawnError> {
+pub(super) fn at(program: &OsStr, dir: Option<&Path>) -> Result<PathBuf, SpawnError> {
     let path = Path::new(program);
     let starts = path
         .components()
         .next()
         .is_some_and(|first| matches!(first, Component::Prefix(_) | Component::RootDir));
-    let path = folder.filter(|_| !starts).map_or_else(|| path.to_owned(), |folder| folder.join(path));
+    let path = dir.filter(|_| !starts).map_or_else(|| path.to_owned(), |dir| dir.join(path));
     let path = std::path::absolute(path).map_err(|error| SpawnStep::Exec.failed(error))?;
     if path.extension().is_some_and(|own| own.eq_ignore_ascii_case("exe")) {
         // The system will say whether it is there.
@@ -164,12 +164,12 @@ impl Extensions {
 mod tests {
     use super::*;
 
-    fn folder(files: &[&str]) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
+    fn dir(files: &[&str]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
         for file in files {
-            std::fs::write(folder.path().join(file), "").unwrap();
+            std::fs::write(dir.path().join(file), "").unwrap();
         }
-        folder
+        dir
     }
 
     fn found(places: &SearchDirs, program: &str) -> Result<String, String> {
@@ -183,10 +183,10 @@ mod tests {
 
     #[test]
     fn extensions_are_tried_in_their_order_and_odd_ones_passed_over() {
-        let folder = folder(&["a.exe", "a.com", "a.cmd", "b.bat", "c.1", "c.1.exe", "d", "e.2.exe"]);
-        std::fs::create_dir(folder.path().join("b.exe")).unwrap();
-        std::fs::create_dir(folder.path().join("f.exe")).unwrap();
-        let odd = places(&[folder.path()], "; .cmd;exe;.;.EXE ;;C:\\.com;.Bat");
+        let dir = dir(&["a.exe", "a.com", "a.cmd", "b.bat", "c.1", "c.1.exe", "d", "e.2.exe"]);
+        std::fs::create_dir(dir.path().join("b.exe")).unwrap();
+        std::fs::create_dir(dir.path().join("f.exe")).unwrap();
+        let odd = places(&[dir.path()], "; .cmd;exe;.;.EXE ;;C:\\.com;.Bat");
         for (program, file) in
             [("a", "a.cmd"), ("A.EXE", "A.EXE"), ("b", "b.bat"), ("c.1", "c.1"), ("e.2", "e.2.exe")]
         {
@@ -196,13 +196,13 @@ mod tests {
             assert!(found(&odd, program).is_err(), "{program}");
         }
         for usual in ["", ".VBS", "exe"] {
-            assert_eq!(found(&places(&[folder.path()], usual), "a").as_deref(), Ok("a.com"), "{usual:?}");
+            assert_eq!(found(&places(&[dir.path()], usual), "a").as_deref(), Ok("a.com"), "{usual:?}");
         }
     }
 
     #[test]
     fn documents_are_named_and_not_started() {
-        let (first, second) = (folder(&["a.js", "b.vbs", "c.js"]), folder(&["b.exe", "c.js.exe"]));
+        let (first, second) = (dir(&["a.js", "b.vbs", "c.js"]), dir(&["b.exe", "c.js.exe"]));
         let places = places(&[first.path(), second.path()], ".EXE;.JS;.VBS");
         let said = "`a.js` is no program but a document: start the program that reads it";
         assert_eq!(found(&places, "a"), Err(said.to_owned()));
@@ -214,25 +214,24 @@ mod tests {
     #[test]
     fn only_absolute_parts_of_path_are_searched() {
         let here = std::env::current_dir().unwrap();
-        let folder = tempfile::tempdir_in(&here).unwrap();
-        std::fs::write(folder.path().join("a.exe"), "").unwrap();
-        let name = folder.path().file_name().unwrap();
-        let rooted = folder.path().to_string_lossy().split_once(':').unwrap().1.to_owned();
+        let dir = tempfile::tempdir_in(&here).unwrap();
+        std::fs::write(dir.path().join("a.exe"), "").unwrap();
+        let name = dir.path().file_name().unwrap();
+        let rooted = dir.path().to_string_lossy().split_once(':').unwrap().1.to_owned();
         for part in [Path::new(name), &Path::new(".").join(name), Path::new(&rooted), Path::new("")] {
             assert!(found(&places(&[part], ""), "a").is_err(), "{}", part.display());
         }
-        assert_eq!(found(&places(&[Path::new(name), folder.path()], ""), "a").as_deref(), Ok("a.exe"));
+        assert_eq!(found(&places(&[Path::new(name), dir.path()], ""), "a").as_deref(), Ok("a.exe"));
     }
 
     #[test]
     fn a_relative_path_counts_from_the_childs_folder() {
-        let folder = folder(&["a.exe", "plain"]);
-        let found =
-            |program: &str| at(OsStr::new(program), Some(folder.path())).map_err(|failure| failure.step);
+        let dir = dir(&["a.exe", "plain"]);
+        let found = |program: &str| at(OsStr::new(program), Some(dir.path())).map_err(|failure| failure.step);
         for program in [".\\a", "./a.exe", "./sub/../a"] {
-            assert_eq!(found(program).unwrap(), folder.path().join("a.exe"), "{program}");
+            assert_eq!(found(program).unwrap(), dir.path().join("a.exe"), "{program}");
         }
-        assert_eq!(found("./plain").unwrap(), folder.path().join("plain"));
+        assert_eq!(found("./plain").unwrap(), dir.path().join("plain"));
         assert_eq!(found("./b"), Err(SpawnStep::Exec));
     }
 

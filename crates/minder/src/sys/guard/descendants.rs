@@ -17,15 +17,15 @@ use crate::sys::process_tree::{PF_EXITING, why_no_table};
 
 /// Where children are looked up.
 #[derive(Debug)]
-pub(super) enum Tree {
+pub(super) enum DescendantFinder {
     /// In the `children` files. A guardian keeps its own open, with its number: when no descriptor
     /// is free, its children are found all the same and killed, and then theirs, which become
     /// its own.
     Files(Option<(i32, OwnedFd)>),
     /// In a scan of the whole table: (parent, child), sorted.
     Scan(Vec<(i32, i32)>),
-    /// Nowhere: the numbers in `/proc` are not ours, or there is none.
-    Nowhere,
+    /// Unavailable: the numbers in `/proc` are not ours, or there is none.
+    Unavailable,
 }
 
 /// What a look at one process told.
@@ -44,23 +44,27 @@ impl ProcStat {
     }
 }
 
-impl Tree {
-    pub(super) fn new(no_children_file: bool) -> Tree {
+impl DescendantFinder {
+    pub(super) fn new(no_children_file: bool) -> Self {
         let me = rustix::process::getpid().as_raw_nonzero();
         if why_no_table().is_some() {
-            return Tree::Nowhere;
+            return DescendantFinder::Unavailable;
         }
         let there = open(format_args!("/proc/{me}/task/{me}/children")).is_some();
-        if no_children_file || !there { Tree::Scan(Vec::new()) } else { Tree::Files(None) }
+        if no_children_file || !there {
+            DescendantFinder::Scan(Vec::new())
+        } else {
+            DescendantFinder::Files(None)
+        }
     }
 
     /// For a guardian, which has one thread: its own list of children stays open.
-    pub(super) fn of_guardian(no_children_file: bool) -> Tree {
+    pub(super) fn of_guardian(no_children_file: bool) -> Self {
         let me = rustix::process::getpid().as_raw_nonzero().get();
-        match Tree::new(no_children_file) {
-            Tree::Files(_) => {
-                Tree::Files(open(format_args!("/proc/{me}/task/{me}/children")).map(|file| (me, file)))
-            }
+        match DescendantFinder::new(no_children_file) {
+            DescendantFinder::Files(_) => DescendantFinder::Files(
+                open(format_args!("/proc/{me}/task/{me}/children")).map(|file| (me, file)),
+            ),
             other => other,
         }
     }
@@ -68,14 +72,14 @@ impl Tree {
     /// The descriptor that stays open.
     pub(super) fn descriptor(&self) -> Option<&OwnedFd> {
         match self {
-            Tree::Files(Some((_, file))) => Some(file),
+            DescendantFinder::Files(Some((_, file))) => Some(file),
             _ => None,
         }
     }
 
     /// Begins a new round: what a scan saw before is old.
     pub(super) fn refresh(&mut self) {
-        let Tree::Scan(pairs) = self else { return };
+        let DescendantFinder::Scan(pairs) = self else { return };
         pairs.clear();
         each_number(c"/proc", |pid| {
             if let Some(look) = read_stat_of(pid) {
@@ -88,14 +92,14 @@ impl Tree {
     /// Adds the children of `pid`, of all its threads.
     pub(super) fn children(&self, pid: i32, out: &mut Vec<i32>) {
         match self {
-            Tree::Files(Some((me, file))) if *me == pid => return read_children(file, out),
-            Tree::Files(_) => {}
-            Tree::Scan(pairs) => {
+            DescendantFinder::Files(Some((me, file))) if *me == pid => return read_children(file, out),
+            DescendantFinder::Files(_) => {}
+            DescendantFinder::Scan(pairs) => {
                 let first = pairs.partition_point(|pair| pair.0 < pid);
                 out.extend(pairs[first..].iter().take_while(|pair| pair.0 == pid).map(|pair| pair.1));
                 return;
             }
-            Tree::Nowhere => return,
+            DescendantFinder::Unavailable => return,
         }
         with_path(format_args!("/proc/{pid}/task"), |tasks| {
             // The links of the directory are `.`, `..` and one a thread. Nearly every process has one thread.
