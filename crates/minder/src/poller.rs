@@ -316,11 +316,11 @@ impl Poller {
             })
         };
         drop(present);
-        let told = result.map(|()| events.iter().count()).map_err(|error| Error::new("wait", error));
+        let reported = result.map(|()| events.iter().count()).map_err(|error| Error::new("wait", error));
         if self.watched.load(Ordering::Relaxed) {
             self.announce()?;
         }
-        told
+        reported
     }
 
     /// A wait that timers bound, or processes that have to be looked at.
@@ -330,7 +330,7 @@ impl Poller {
             self.backend.wait(ready, until)?;
             ready.retain(|ready| ready.token != wait::RECHECK_TOKEN);
             let now = Instant::now();
-            self.backend.look(ready, now);
+            self.backend.poll_exits(ready, now);
             let mut timers = self.lock_timers();
             while let Some(token) = timers.pop(now) {
                 ready.push(Ready { expired: true, ..Ready::none(token.0) });
@@ -385,7 +385,7 @@ impl Poller {
     /// free.
     pub fn poll_handle(&self) -> Result<PollHandle<'_>> {
         self.watched.store(true, Ordering::SeqCst);
-        self.backend.news(self.next_at()).map_err(|error| Error::new("watch a poller", error))
+        self.backend.poll_handle(self.next_at()).map_err(|error| Error::new("watch a poller", error))
     }
 
     fn announce(&self) -> Result<()> {

@@ -136,7 +136,7 @@ impl ChildSet {
         limits.stop_poll_interval = limits.stop_poll_interval.map(|every| every.max(INTERVAL_MIN));
         let mut port =
             Reactor::open(limits.backend).map_err(|error| Error::new("open a wait backend", error))?;
-        port.fault_room(limits.fault_capacity);
+        port.limit_descriptors(limits.fault_capacity);
         let bell = port.waker();
         // A ring that fails is one that the full counter already holds.
         let budget = MemoryBudget::new(
@@ -356,7 +356,7 @@ impl ChildSet {
     pub fn poll_handle(&mut self) -> Result<PollHandle<'_>> {
         self.watched = true;
         self.update_poll_handle()?;
-        self.reactor.news(self.timers.next_at()).map_err(|error| Error::new("watch a set", error))
+        self.reactor.poll_handle(self.timers.next_at()).map_err(|error| Error::new("watch a set", error))
     }
 
     /// A handle that ends a wait from any thread; [`Event::Woken`] tells of it. That event may also
@@ -545,7 +545,7 @@ impl ChildSet {
             return Ok(());
         }
         let rung = if self.events.is_empty() { Ok(()) } else { self.reactor.waker().wake() };
-        let armed = rung.and_then(|()| self.reactor.news(self.timers.next_at()).map(drop));
+        let armed = rung.and_then(|()| self.reactor.poll_handle(self.timers.next_at()).map(drop));
         armed.map_err(|error| Error::new("announce news", error))
     }
 }

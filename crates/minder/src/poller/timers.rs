@@ -31,7 +31,7 @@ impl Timers {
             return false;
         }
         // A tolerance beyond the end of time bounds nothing; a century does not either.
-        let until = deadline.checked_add(tolerance.min(CENTURY)).unwrap_or(deadline);
+        let until = deadline.checked_add(tolerance.min(TOLERANCE_MAX)).unwrap_or(deadline);
         self.times.insert(token, TimerWindow { from: deadline, until });
         self.from.insert((deadline, token));
         self.until.insert((until, token));
@@ -59,7 +59,7 @@ impl Timers {
     }
 }
 
-const CENTURY: Duration = Duration::from_secs(100 * 365 * 86_400);
+const TOLERANCE_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 #[cfg(test)]
 mod tests {
@@ -72,12 +72,12 @@ mod tests {
     }
 
     /// Wakes when it has to, and counts.
-    fn run(timers: &mut Timers, mut told: impl FnMut(Token, Instant)) -> usize {
+    fn run(timers: &mut Timers, mut reported: impl FnMut(Token, Instant)) -> usize {
         let mut wakes = 0;
         while let Some(at) = timers.next_at() {
             wakes += 1;
             while let Some(token) = timers.pop(at) {
-                told(token, at);
+                reported(token, at);
             }
         }
         wakes

@@ -29,17 +29,17 @@ use crate::sys::jobserver::Debt;
 /// What the inner guardian has of the two others.
 #[derive(Debug)]
 pub(super) struct Inner {
-    pub(super) board: &'static SharedPage,
+    pub(super) page: &'static SharedPage,
     pub(super) outer: Pid,
     pub(super) runner: Pid,
     /// Never written: while a guardian holds it, the runner sees no end of file.
     pub(super) relay: OwnedFd,
     /// Tells the outer guardian of news.
-    pub(super) kick: OwnedFd,
+    pub(super) stop_event: OwnedFd,
     /// Ends with the runner.
-    pub(super) runner_life: OwnedFd,
+    pub(super) runner_liveness: OwnedFd,
     /// Never written: it ends with us.
-    pub(super) own_life: OwnedFd,
+    pub(super) own_liveness: OwnedFd,
     pub(super) faults: FaultInjection,
     /// What is given back when the run is killed.
     pub(super) debt: Option<Arc<Debt>>,
@@ -74,9 +74,9 @@ pub(super) fn run(inner: Inner) -> ! {
     let tree = DescendantFinder::of_guardian(inner.faults.no_children_file);
     let mut keep = vec![
         inner.relay.as_raw_fd(),
-        inner.kick.as_raw_fd(),
-        inner.runner_life.as_raw_fd(),
-        inner.own_life.as_raw_fd(),
+        inner.stop_event.as_raw_fd(),
+        inner.runner_liveness.as_raw_fd(),
+        inner.own_liveness.as_raw_fd(),
         signals.as_raw_fd(),
     ];
     keep.extend(held.iter().map(AsRawFd::as_raw_fd));
@@ -84,10 +84,10 @@ pub(super) fn run(inner: Inner) -> ! {
     keep.extend(inner.debt.iter().map(|debt| debt.fd()));
     close_inherited(&mut keep, true);
     // 5. Have the kernel wake us, should we be stopped when the runner dies.
-    let _ = wake_at_end_of(&inner.runner_life);
+    let _ = wake_at_end_of(&inner.runner_liveness);
     // 6. The runner may start jobs.
     if getppid() == Some(inner.outer) {
-        let _ = inner.board.arm();
+        let _ = inner.page.arm();
     }
     let mut sweep = TreeKiller {
         tree,
@@ -114,8 +114,8 @@ pub(super) fn run(inner: Inner) -> ! {
 }
 
 impl Inner {
-    fn kick(&self) {
-        let _ = rustix::io::write(&self.kick, &1_u64.to_ne_bytes());
+    fn stop_event(&self) {
+        let _ = rustix::io::write(&self.stop_event, &1_u64.to_ne_bytes());
     }
 
     /// Sleeps until a child changed, or the outer guardian is gone.
@@ -144,17 +144,17 @@ impl Inner {
     fn runner_changed(&self, status: WaitStatus, sweep: &mut TreeKiller<'_>) {
         if status.stopping_signal() == Some(libc::SIGTSTP) {
             // The shell waits for the outer guardian, so that one has to stop too.
-            self.board.set_stopped(true);
-            self.kick();
+            self.page.set_stopped(true);
+            self.stop_event();
         } else if status.continued() {
             // First the word, then the signal: see `Outer::stop`. A SIGCONT that is not needed would throw
             // away the next Ctrl-Z, which may be pending in the outer guardian already.
-            self.board.set_stopped(false);
-            if self.board.outer_stops() {
+            self.page.set_stopped(false);
+            if self.page.outer_stops() {
                 self.wake_outer();
             }
         } else if status.exited() || status.signaled() {
-            self.board.set_status(status.as_raw());
+            self.page.set_status(status.as_raw());
             self.end(sweep);
         }
     }
@@ -162,7 +162,7 @@ impl Inner {
     /// Kills the runner where the outer guardian asks for that. Only its parent can: until it is
     /// reaped, which happens here, its pid names no other process.
     fn apply_requests(&self) {
-        if self.board.must_kill() {
+        if self.page.must_kill() {
             let _ = kill_process(self.runner, Signal::KILL);
         }
     }
@@ -170,7 +170,7 @@ impl Inner {
     /// Continues the runner with the outer guardian. Until it is reaped, which ends this process,
     /// its pid names no other process.
     fn resume_runner(&self) {
-        if self.board.stopped() {
+        if self.page.stopped() {
             let _ = kill_process(self.runner, Signal::CONT);
         }
     }
@@ -184,7 +184,7 @@ impl Inner {
 
     /// The runner or the outer guardian is gone.
     fn end(&self, sweep: &mut TreeKiller<'_>) -> ! {
-        if self.board.leave().is_some() {
+        if self.page.leave().is_some() {
             // In order: daemons live on.
             mask::exit_now(0);
         }
@@ -192,14 +192,14 @@ impl Inner {
         if getppid() != Some(self.outer) {
             // The build has seen the end already, and counts its tokens at its own end. The jobs live for
             // milliseconds. Once it is reaped, its pid may be another's.
-            if self.board.status().is_none() {
+            if self.page.status().is_none() {
                 let _ = kill_process(self.runner, Signal::KILL);
             }
             pay();
         }
         let left = sweep.run();
         pay();
-        self.board.set_left(left.count, left.first);
+        self.page.set_left(left.count, left.first);
         mask::end_by(libc::SIGKILL)
     }
 }

@@ -39,7 +39,7 @@ impl Guard {
         RELAY.store(relay.as_raw_fd(), SeqCst);
         // The handler borrows it for as long as the process lives.
         std::mem::forget(relay);
-        mask::hear_of_children();
+        mask::restore_sigchld();
         mask::outgrow();
         for number in Mask::relayed().numbers() {
             mask::handle(number, write_down)?;

@@ -9,8 +9,8 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Resource, Rlimit};
 
-use super::mask::{self, Mask};
 use super::descendants;
+use super::mask::{self, Mask};
 
 /// Which of the two returned from [`fork`].
 pub(super) enum Fork {

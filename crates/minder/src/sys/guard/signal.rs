@@ -57,7 +57,7 @@ pub(super) struct SignalDebouncer {
 
 impl SignalDebouncer {
     /// The same wish within this time is the same wish.
-    const APART: Duration = Duration::from_millis(200);
+    const REPEAT_WINDOW: Duration = Duration::from_millis(200);
 
     /// Whether `signal`, come at `now`, counts.
     pub(super) fn counts(&mut self, signal: Signal, now: Instant) -> bool {
@@ -65,7 +65,7 @@ impl SignalDebouncer {
             return true;
         }
         match self.last {
-            Some((last, at)) if last == signal && now.duration_since(at) < Self::APART => false,
+            Some((last, at)) if last == signal && now.duration_since(at) < Self::REPEAT_WINDOW => false,
             _ => {
                 self.last = Some((signal, now));
                 true
@@ -95,7 +95,7 @@ enum DeliveryPath {
 impl DeliveryPaths {
     /// The other copy of a wish comes within this time: it passes through another process, which
     /// may have to wait.
-    const TWINS: Duration = Duration::from_secs(1);
+    const PAIR_WINDOW: Duration = Duration::from_secs(1);
 
     /// Whether `signal`, come through the relay at `now`, counts. The outer guardian has dropped
     /// repetitions.
@@ -105,13 +105,13 @@ impl DeliveryPaths {
 
     /// Whether `signal`, sent to the runner itself at `now`, counts.
     pub(super) fn direct(&mut self, signal: Signal, now: Instant) -> bool {
-        self.counts(signal, now, DeliveryPath::Direct, SignalDebouncer::APART)
+        self.counts(signal, now, DeliveryPath::Direct, SignalDebouncer::REPEAT_WINDOW)
     }
 
     fn counts(&mut self, signal: Signal, now: Instant, way: DeliveryPath, apart: Duration) -> bool {
         if let Some((_, at, last)) = self.last.iter_mut().find(|(before, ..)| *before == signal) {
             let since = now.duration_since(*at);
-            if *last != way && *last != DeliveryPath::Both && since < Self::TWINS {
+            if *last != way && *last != DeliveryPath::Both && since < Self::PAIR_WINDOW {
                 *last = DeliveryPath::Both;
                 return false;
             }

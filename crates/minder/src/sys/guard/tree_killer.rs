@@ -137,7 +137,7 @@ impl TreeKiller<'_> {
                 if child <= 1 || child == me || (parent == me && self.excluded.contains(&child)) {
                     continue;
                 }
-                match self.strike(child, parent, me) {
+                match self.kill_child(child, parent, me) {
                     KillResult::Stopped(held) => stopped.push((child, held)),
                     KillResult::Killed => {
                         round.found += 1;
@@ -168,10 +168,10 @@ impl TreeKiller<'_> {
         round
     }
 
-    fn strike(&self, child: i32, parent: i32, me: i32) -> KillResult {
+    fn kill_child(&self, child: i32, parent: i32, me: i32) -> KillResult {
         let Some(pid) = Pid::from_raw(child) else { return KillResult::Gone };
         if parent == me && self.reaps {
-            return verdict(kill_process(pid, Signal::KILL));
+            return kill_result(kill_process(pid, Signal::KILL));
         }
         // A stranger's child may have been reaped and its pid given away since it was read: one forking
         // tree used 2600 pids a second, measured, and wraps a range of 32768 in 13 s. So:
@@ -188,7 +188,7 @@ impl TreeKiller<'_> {
         // An error: no pidfds here, or no descriptor left; the look was a moment ago.
         let sent =
             held.as_ref().map_or_else(|_| kill_process(pid, signal), |held| pidfd_send_signal(held, signal));
-        match verdict(sent) {
+        match kill_result(sent) {
             KillResult::Killed if !self.reaps => KillResult::Stopped(held.ok()),
             other => other,
         }
@@ -210,7 +210,7 @@ impl TreeKiller<'_> {
     }
 }
 
-fn verdict(sent: rustix::io::Result<()>) -> KillResult {
+fn kill_result(sent: rustix::io::Result<()>) -> KillResult {
     match sent {
         Ok(()) => KillResult::Killed,
         Err(Errno::SRCH) => KillResult::Gone,

@@ -28,18 +28,18 @@ impl Reader {
     }
 
     /// Starts to listen: reports with `token` will come.
-    pub(crate) fn register(&mut self, port: &mut Reactor, token: u64) -> io::Result<()> {
+    pub(crate) fn register(&mut self, reactor: &mut Reactor, token: u64) -> io::Result<()> {
         if !self.armed {
-            port.add(&self.fd, token, Interest::READABLE)?;
+            reactor.add(&self.fd, token, Interest::READABLE)?;
             self.armed = true;
         }
         Ok(())
     }
 
     /// Stops listening; the child blocks when the pipe is full.
-    pub(crate) fn pause(&mut self, port: &mut Reactor) -> io::Result<()> {
+    pub(crate) fn pause(&mut self, reactor: &mut Reactor) -> io::Result<()> {
         if std::mem::take(&mut self.armed) {
-            port.delete(&self.fd)?;
+            reactor.delete(&self.fd)?;
         }
         Ok(())
     }
@@ -47,7 +47,7 @@ impl Reader {
     /// Makes the progress that `report` promises: one read into the spare room of `buffer`.
     pub(crate) fn read(
         &mut self,
-        _port: &mut Reactor,
+        _reactor: &mut Reactor,
         _report: &Report,
         buffer: &mut Vec<u8>,
     ) -> io::Result<ReadOutcome> {
@@ -125,8 +125,8 @@ impl Reader {
 
     /// Closes the stream. The registration goes first: a starting sibling may hold a copy of the
     /// descriptor, and epoll would go on telling of it.
-    pub(crate) fn close(mut self, port: &mut Reactor) -> io::Result<()> {
-        self.pause(port)
+    pub(crate) fn close(mut self, reactor: &mut Reactor) -> io::Result<()> {
+        self.pause(reactor)
     }
 
     /// The descriptor itself, for readers that block.
@@ -152,7 +152,7 @@ impl Writer {
 
     /// Writes as much as there is room for. When that is not all, a report with `token` comes once
     /// there is room again.
-    pub(crate) fn write(&mut self, port: &mut Reactor, token: u64, bytes: &[u8]) -> io::Result<usize> {
+    pub(crate) fn write(&mut self, reactor: &mut Reactor, token: u64, bytes: &[u8]) -> io::Result<usize> {
         let written = match without_sigpipe(|| rustix::io::write(&self.fd, bytes)) {
             Err(Errno::AGAIN | Errno::INTR) => 0,
             // A terminal that no process has open any more; a pipe never says so.
@@ -160,22 +160,22 @@ impl Writer {
             result => result?,
         };
         if written < bytes.len() && !self.armed {
-            port.add(&self.fd, token, Interest::WRITABLE)?;
+            reactor.add(&self.fd, token, Interest::WRITABLE)?;
             self.armed = true;
         }
         Ok(written)
     }
 
     /// Takes the report; says whether the caller can write now.
-    pub(crate) fn ready(&mut self, port: &mut Reactor, _report: &Report) -> io::Result<bool> {
+    pub(crate) fn ready(&mut self, reactor: &mut Reactor, _report: &Report) -> io::Result<bool> {
         let was = self.armed;
-        self.finish_read(port)?;
+        self.finish_read(reactor)?;
         Ok(was)
     }
 
     /// Closes the stream: the child reads the end of file.
-    pub(crate) fn close(mut self, port: &mut Reactor) -> io::Result<()> {
-        self.finish_read(port)
+    pub(crate) fn close(mut self, reactor: &mut Reactor) -> io::Result<()> {
+        self.finish_read(reactor)
     }
 
     /// The descriptor itself, for writers that block.
@@ -184,9 +184,9 @@ impl Writer {
         Ok(self.fd)
     }
 
-    fn finish_read(&mut self, port: &mut Reactor) -> io::Result<()> {
+    fn finish_read(&mut self, reactor: &mut Reactor) -> io::Result<()> {
         if std::mem::take(&mut self.armed) {
-            port.delete(&self.fd)?;
+            reactor.delete(&self.fd)?;
         }
         Ok(())
     }

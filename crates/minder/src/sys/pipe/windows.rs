@@ -59,14 +59,14 @@ pub(crate) struct Reader {
 /// What an endpoint has of its port.
 #[derive(Debug)]
 struct Line {
-    queue: Arc<CompletionPort>,
+    port: Arc<CompletionPort>,
     packet: Arc<Operation>,
 }
 
 impl Line {
-    fn open(port: &Reactor, handle: &OwnedHandle) -> io::Result<Self> {
-        port.queue().associate(handle.as_handle())?;
-        Ok(Self { queue: Arc::clone(port.queue()), packet: Operation::new() })
+    fn open(reactor: &Reactor, handle: &OwnedHandle) -> io::Result<Self> {
+        reactor.port().associate(handle.as_handle())?;
+        Ok(Self { port: Arc::clone(reactor.port()), packet: Operation::new() })
     }
 }
 
@@ -79,12 +79,12 @@ impl Reader {
     }
 
     /// Starts to listen: reports with `token` will come.
-    pub(crate) fn register(&mut self, port: &mut Reactor, token: u64) -> io::Result<()> {
+    pub(crate) fn register(&mut self, reactor: &mut Reactor, token: u64) -> io::Result<()> {
         let line = match self.line.take() {
             Some(line) => line,
-            None => Line::open(port, &self.handle)?,
+            None => Line::open(reactor, &self.handle)?,
         };
-        line.packet.tell(token);
+        line.packet.set_token(token);
         // A question that was asked before a hold may still be open; its answer will do.
         let open = line.packet.is_in_flight();
         self.line = Some(line);
@@ -94,7 +94,7 @@ impl Reader {
 
     /// Stops listening; the child blocks when the pipe is full. A question that is open stays so:
     /// its answer takes no bytes, and is told to nobody.
-    pub(crate) fn pause(&mut self, _port: &mut Reactor) -> io::Result<()> {
+    pub(crate) fn pause(&mut self, _reactor: &mut Reactor) -> io::Result<()> {
         self.listening = false;
         if let Some(line) = &self.line {
             line.packet.suppress();
@@ -105,7 +105,7 @@ impl Reader {
     /// Makes the progress that `report` promises: one read into the spare room of `buffer`.
     pub(crate) fn read(
         &mut self,
-        _port: &mut Reactor,
+        _reactor: &mut Reactor,
         _report: &Report,
         buffer: &mut Vec<u8>,
     ) -> io::Result<ReadOutcome> {
@@ -155,7 +155,7 @@ impl Reader {
     }
 
     /// Closes the stream. The packet may land later; it is told to nobody.
-    pub(crate) fn close(self, _port: &mut Reactor) -> io::Result<()> {
+    pub(crate) fn close(self, _reactor: &mut Reactor) -> io::Result<()> {
         drop(self);
         Ok(())
     }
@@ -176,10 +176,10 @@ impl Reader {
         let start = |overlapped| unsafe { ReadFile(handle, NOWHERE.as_ptr(), 0, null_mut(), overlapped) };
         // SAFETY: `start` is one call, on the handle that was associated when the line was opened and was
         // not told to skip packets; it uses no memory but the packet's.
-        match unsafe { line.queue.submit(&line.packet, false, start) } {
+        match unsafe { line.reactor.submit(&line.packet, false, start) } {
             Ok(_) => Ok(()),
             // The end is told as everything else is: by a report.
-            Err(error) if is_end(&error) => line.queue.post(&line.packet),
+            Err(error) if is_end(&error) => line.reactor.post(&line.packet),
             Err(error) => Err(error),
         }
     }
@@ -218,17 +218,17 @@ impl Writer {
     /// Writes as much as there is room for. When that is not all, a report with `token` comes once
     /// there is room again. What was taken reaches the child even when the writer is closed at
     /// once, as long as the port is there.
-    pub(crate) fn write(&mut self, port: &mut Reactor, token: u64, bytes: &[u8]) -> io::Result<usize> {
+    pub(crate) fn write(&mut self, reactor: &mut Reactor, token: u64, bytes: &[u8]) -> io::Result<usize> {
         let line = match self.line.take() {
             Some(line) => line,
-            None => self.open(port)?,
+            None => self.open(reactor)?,
         };
         let result = self.push(&line, bytes);
         // Nobody but us could take the packet out of the port in the meantime.
         if let Ok(written) = result
             && written < bytes.len()
         {
-            line.packet.tell(token);
+            line.packet.set_token(token);
             self.armed = true;
         }
         self.line = Some(line);
@@ -236,7 +236,7 @@ impl Writer {
     }
 
     /// Takes the report; says whether the caller can write now.
-    pub(crate) fn ready(&mut self, _port: &mut Reactor, _report: &Report) -> io::Result<bool> {
+    pub(crate) fn ready(&mut self, _reactor: &mut Reactor, _report: &Report) -> io::Result<bool> {
         let Some(line) = self.line.as_ref().filter(|line| !line.packet.is_in_flight()) else {
             return Ok(false);
         };
@@ -245,7 +245,7 @@ impl Writer {
     }
 
     /// Closes the stream: the child reads the end of file, after what was written before.
-    pub(crate) fn close(self, _port: &mut Reactor) -> io::Result<()> {
+    pub(crate) fn close(self, _reactor: &mut Reactor) -> io::Result<()> {
         drop(self);
         Ok(())
     }
@@ -256,8 +256,8 @@ impl Writer {
         bare(&self.handle, self.line.as_ref())
     }
 
-    fn open(&self, port: &Reactor) -> io::Result<Line> {
-        let line = Line::open(port, &self.handle)?;
+    fn open(&self, reactor: &Reactor) -> io::Result<Line> {
+        let line = Line::open(reactor, &self.handle)?;
         // SAFETY: the handle is open; the call takes a number besides.
         let answer =
             unsafe { SetFileCompletionNotificationModes(self.handle.as_raw_handle(), SKIP_ON_SUCCESS) };
@@ -276,9 +276,9 @@ impl Writer {
         // A write of no bytes would look like the end of file to many a reader; it cannot come about here.
         for piece in bytes.chunks(PIPE_BYTES as usize) {
             line.packet.suppress();
-            let flight = self.send(line, piece)?;
+            let submission = self.send(line, piece)?;
             written += piece.len();
-            if flight == Submission::Aloft {
+            if submission == Submission::Pending {
                 self.sent = true;
                 break;
             }
@@ -287,11 +287,11 @@ impl Writer {
     }
 
     fn send(&self, line: &Line, piece: &[u8]) -> io::Result<Submission> {
-        let mut cargo = line.packet.cargo();
-        cargo.bytes.clear();
-        cargo.bytes.extend_from_slice(piece);
-        let (start, count) = (cargo.bytes.as_ptr(), PIPE_BYTES.min(piece.len() as u32));
-        drop(cargo);
+        let mut data = line.packet.data();
+        data.bytes.clear();
+        data.bytes.extend_from_slice(piece);
+        let (start, count) = (data.bytes.as_ptr(), PIPE_BYTES.min(piece.len() as u32));
+        drop(data);
         let handle = self.handle.as_raw_handle();
         // SAFETY: the handle is open, `overlapped` comes from `fly`, and `start` is the start of at least
         // `count` bytes.
@@ -299,7 +299,7 @@ impl Writer {
         // SAFETY: `start` is one call, on the handle that was associated and told to skip packets when the
         // line was opened. The bytes are the packet's; they are changed only here, and `push` has
         // seen that the packet does not fly.
-        unsafe { line.queue.submit(&line.packet, true, start) }
+        unsafe { line.reactor.submit(&line.packet, true, start) }
     }
 }
 
@@ -309,7 +309,7 @@ impl Drop for Writer {
         line.packet.suppress();
         if line.packet.is_in_flight() {
             // To close the handle now would lose what the child has not read yet.
-            line.queue.keep_alive(&line.packet, Arc::clone(&self.handle));
+            line.reactor.keep_alive(&line.packet, Arc::clone(&self.handle));
         }
     }
 }
@@ -459,9 +459,9 @@ mod tests {
     const TOKEN: u64 = 42;
 
     /// The reports that are there now.
-    fn reports(port: &mut Reactor) -> Vec<Report> {
+    fn reports(reactor: &mut Reactor) -> Vec<Report> {
         let mut reports = Vec::new();
-        port.wait(&mut reports, Some(Instant::now() + Duration::from_millis(50))).unwrap();
+        reactor.wait(&mut reports, Some(Instant::now() + Duration::from_millis(50))).unwrap();
         reports
     }
 
@@ -472,85 +472,88 @@ mod tests {
 
     #[test]
     fn bytes_and_the_end_are_reported() {
-        let (mut port, mut reader, mut child) = a_reader();
+        let (mut reactor, mut reader, mut child) = a_reader();
         let mut buffer = Vec::with_capacity(4);
-        reader.register(&mut port, TOKEN).unwrap();
-        assert!(reports(&mut port).is_empty(), "nothing was written");
+        reader.register(&mut reactor, TOKEN).unwrap();
+        assert!(reports(&mut reactor).is_empty(), "nothing was written");
         child.write_all(b"words").unwrap();
         for (expected, text) in [(ReadOutcome::Data(4), "word"), (ReadOutcome::Data(1), "s")] {
-            let found = reports(&mut port);
+            let found = reports(&mut reactor);
             assert_eq!(found.iter().map(|report| report.token).collect::<Vec<_>>(), [TOKEN]);
-            assert_eq!(reader.read(&mut port, &found[0], &mut buffer).unwrap(), expected);
+            assert_eq!(reader.read(&mut reactor, &found[0], &mut buffer).unwrap(), expected);
             assert_eq!(buffer, text.as_bytes());
             buffer.clear();
         }
         drop(child);
-        let found = reports(&mut port);
-        assert_eq!(reader.read(&mut port, &found[0], &mut buffer).unwrap(), ReadOutcome::Eof);
-        assert!(reports(&mut port).is_empty());
+        let found = reports(&mut reactor);
+        assert_eq!(reader.read(&mut reactor, &found[0], &mut buffer).unwrap(), ReadOutcome::Eof);
+        assert!(reports(&mut reactor).is_empty());
     }
 
     #[test]
     fn an_end_before_listening_is_reported() {
-        let (mut port, mut reader, child) = a_reader();
+        let (mut reactor, mut reader, child) = a_reader();
         drop(child);
-        reader.register(&mut port, TOKEN).unwrap();
-        let found = reports(&mut port);
-        assert_eq!(reader.read(&mut port, &found[0], &mut Vec::with_capacity(9)).unwrap(), ReadOutcome::Eof);
+        reader.register(&mut reactor, TOKEN).unwrap();
+        let found = reports(&mut reactor);
+        assert_eq!(
+            reader.read(&mut reactor, &found[0], &mut Vec::with_capacity(9)).unwrap(),
+            ReadOutcome::Eof
+        );
     }
 
     #[test]
     fn a_held_reader_is_silent_and_loses_nothing() {
-        let (mut port, mut reader, mut child) = a_reader();
+        let (mut reactor, mut reader, mut child) = a_reader();
         let mut buffer = Vec::with_capacity(99);
-        reader.register(&mut port, TOKEN).unwrap();
-        reader.pause(&mut port).unwrap();
+        reader.register(&mut reactor, TOKEN).unwrap();
+        reader.pause(&mut reactor).unwrap();
         child.write_all(b"one").unwrap();
-        assert!(reports(&mut port).is_empty(), "held");
-        reader.register(&mut port, TOKEN + 1).unwrap();
-        let found = reports(&mut port);
+        assert!(reports(&mut reactor).is_empty(), "held");
+        reader.register(&mut reactor, TOKEN + 1).unwrap();
+        let found = reports(&mut reactor);
         assert_eq!((found.len(), found[0].token), (1, TOKEN + 1));
-        assert_eq!(reader.read(&mut port, &found[0], &mut buffer).unwrap(), ReadOutcome::Data(3));
+        assert_eq!(reader.read(&mut reactor, &found[0], &mut buffer).unwrap(), ReadOutcome::Data(3));
         // Held while the question is open, and heard again before it is answered.
-        reader.pause(&mut port).unwrap();
-        reader.register(&mut port, TOKEN).unwrap();
+        reader.pause(&mut reactor).unwrap();
+        reader.register(&mut reactor, TOKEN).unwrap();
         child.write_all(b"two").unwrap();
-        assert_eq!(reports(&mut port).len(), 1);
+        assert_eq!(reports(&mut reactor).len(), 1);
     }
 
     #[test]
     fn a_reader_that_goes_takes_no_memory_and_tells_nothing() {
-        let (mut port, mut reader, mut child) = a_reader();
-        reader.register(&mut port, TOKEN).unwrap();
+        let (mut reactor, mut reader, mut child) = a_reader();
+        reader.register(&mut reactor, TOKEN).unwrap();
         let packet = Arc::downgrade(&reader.line.as_ref().unwrap().packet);
-        reader.close(&mut port).unwrap();
+        reader.close(&mut reactor).unwrap();
         assert!(child.write_all(b"too late").is_err());
-        assert!(reports(&mut port).is_empty());
+        assert!(reports(&mut reactor).is_empty());
         assert_eq!(packet.strong_count(), 0, "the packet has landed and is freed");
     }
 
     #[test]
     fn a_writer_waits_for_room_and_lingers() {
         let (mut writer, theirs) = Writer::pair().unwrap();
-        let (mut port, mut child) = (Reactor::open(None).unwrap(), File::from(theirs));
+        let (mut reactor, mut child) = (Reactor::open(None).unwrap(), File::from(theirs));
         let bytes = (0..1_000_000_u32).map(|number| (number % 251) as u8).collect::<Vec<_>>();
-        let mut written = writer.write(&mut port, TOKEN, &bytes).unwrap();
+        let mut written = writer.write(&mut reactor, TOKEN, &bytes).unwrap();
         assert!((1..1_000_000).contains(&written), "{written}");
-        assert_eq!(writer.write(&mut port, TOKEN, &bytes[written..]).unwrap(), 0, "there is no room");
-        assert!(reports(&mut port).is_empty());
+        assert_eq!(writer.write(&mut reactor, TOKEN, &bytes[written..]).unwrap(), 0, "there is no room");
+        assert!(reports(&mut reactor).is_empty());
         let reader = std::thread::spawn(move || {
             let mut all = Vec::new();
             child.read_to_end(&mut all).map(|_| all)
         });
         while written < bytes.len() {
-            for report in reports(&mut port) {
-                assert!(writer.ready(&mut port, &report).unwrap());
-                written += writer.write(&mut port, TOKEN, &bytes[written..]).unwrap();
+            for report in reports(&mut reactor) {
+                assert!(writer.ready(&mut reactor, &report).unwrap());
+                written += writer.write(&mut reactor, TOKEN, &bytes[written..]).unwrap();
             }
         }
-        writer.close(&mut port).unwrap();
+        writer.close(&mut reactor).unwrap();
         while !reader.is_finished() {
-            assert!(reports(&mut port).is_empty());
+            assert!(reports(&mut reactor).is_empty());
         }
         assert!(reader.join().unwrap().unwrap() == bytes);
     }
@@ -558,21 +561,21 @@ mod tests {
     #[test]
     fn a_write_to_nobody_is_an_error() {
         let (mut writer, theirs) = Writer::pair().unwrap();
-        let mut port = Reactor::open(None).unwrap();
+        let mut reactor = Reactor::open(None).unwrap();
         drop(theirs);
-        let error = writer.write(&mut port, TOKEN, b"hello").unwrap_err();
+        let error = writer.write(&mut reactor, TOKEN, b"hello").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     }
 
     #[test]
     fn a_port_that_goes_cancels_what_lingers() {
         let (mut writer, theirs) = Writer::pair().unwrap();
-        let mut port = Reactor::open(None).unwrap();
+        let mut reactor = Reactor::open(None).unwrap();
         let bytes = vec![0; 4 * PIPE_BYTES as usize];
-        writer.write(&mut port, TOKEN, &bytes).unwrap();
+        writer.write(&mut reactor, TOKEN, &bytes).unwrap();
         let packet = Arc::downgrade(&writer.line.as_ref().unwrap().packet);
         drop(writer);
-        drop(port);
+        drop(reactor);
         assert_eq!(packet.strong_count(), 0);
         drop(theirs);
     }

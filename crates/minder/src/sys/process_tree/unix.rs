@@ -42,13 +42,13 @@ impl ProcessTree {
 
     /// Asks to be told when nobody is left: nothing tells of that here.
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn watch(&mut self, _port: &Reactor, _token: u64) {}
+    pub(crate) fn watch(&mut self, _reactor: &Reactor, _token: u64) {}
 
     /// Sends the blow to everybody. The leader must not have been reaped: it holds the group's
     /// number.
-    pub(crate) fn signal_all(&mut self, process: &Process, blow: TreeSignal) -> io::Result<()> {
+    pub(crate) fn signal_all(&mut self, process: &Process, signal: TreeSignal) -> io::Result<()> {
         self.refresh();
-        match blow {
+        match signal {
             TreeSignal::Signal(signal) => {
                 self.send(process, signal)?;
                 // A stopped process takes the signal only when it goes on. One that was asked to stop stays
@@ -103,9 +103,9 @@ impl ProcessTree {
 
     /// Whether anybody but zombies is left in the group or among the strays. `groups` are those
     /// with living members.
-    pub(crate) fn is_alive(&self, living: &ProcessSnapshot) -> bool {
-        self.group.is_some_and(|group| living.has_group(group))
-            || self.detached.iter().any(|stray| living.has(*stray))
+    pub(crate) fn is_alive(&self, snapshot: &ProcessSnapshot) -> bool {
+        self.group.is_some_and(|group| snapshot.has_group(group))
+            || self.detached.iter().any(|process| snapshot.has(*process))
     }
 
     /// Whether members of the group outlived the leader, which must be reaped by now. Nothing is
@@ -114,7 +114,7 @@ impl ProcessTree {
         let Some(group) = self.group else { return false };
         // SAFETY: kill takes two numbers; signal 0 only asks.
         let answered = unsafe { libc::kill(-group, 0) } == 0;
-        answered && lives(group)
+        answered && group_exists(group)
     }
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -132,17 +132,17 @@ impl ProcessTree {
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
     fn signal_detached(&mut self, signal: i32) {
-        self.detached.retain(|stray| super::proc::signal(*stray, signal));
+        self.detached.retain(|process| super::proc::signal(*process, signal));
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    fn strike_strays(&mut self, _signal: i32) {}
+    fn signal_detached(&mut self, _signal: i32) {}
 }
 
 /// Whether a member of the group is no zombie, and not about to be one: those answer to signals
 /// until their new parent takes them.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn lives(group: libc::pid_t) -> bool {
+fn group_exists(group: libc::pid_t) -> bool {
     let mut found = false;
     let read = super::proc::each(|process| found |= process.group == group && !process.exiting);
     // One that could not be read may be one of them. Without a table nothing tells a zombie from the
@@ -152,7 +152,7 @@ fn lives(group: libc::pid_t) -> bool {
 
 /// Zombies cannot be told apart here.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn lives(_group: libc::pid_t) -> bool {
+fn group_exists(_group: libc::pid_t) -> bool {
     true
 }
 
@@ -170,13 +170,13 @@ impl ProcessSnapshot {
     /// being killed.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(crate) fn now() -> Self {
-        let mut living = Self::default();
+        let mut snapshot = Self::default();
         let read = super::proc::each(|process| {
-            living.groups.insert(process.group);
-            living.processes.insert((process.pid, process.started));
+            snapshot.groups.insert(process.group);
+            snapshot.processes.insert((process.pid, process.started));
         });
-        living.partial = read.is_err();
-        living
+        snapshot.partial = read.is_err();
+        snapshot
     }
 
     /// Without `/proc` nothing is known but the groups, and those are asked for one by one.

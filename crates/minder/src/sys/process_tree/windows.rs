@@ -65,9 +65,9 @@ impl ProcessTree {
 
     /// Asks to be told with `token` when nobody is left. It is a hint, for a kill that would look
     /// again later: nothing is lost without it.
-    pub(crate) fn watch(&mut self, port: &Reactor, token: u64) {
+    pub(crate) fn watch(&mut self, reactor: &Reactor, token: u64) {
         if !self.watched && self.held {
-            self.watched = port.queue().associate_job(self.job(), token).is_ok();
+            self.watched = reactor.queue().associate_job(self.job(), token).is_ok();
         }
     }
 
@@ -99,8 +99,8 @@ impl ProcessTree {
 
     /// Ends everybody. There is no word for asking: every signal ends. There is none for standing
     /// still either.
-    pub(crate) fn signal_all(&mut self, process: &Process, blow: TreeSignal) -> io::Result<()> {
-        if matches!(blow, TreeSignal::Stop | TreeSignal::Continue) {
+    pub(crate) fn signal_all(&mut self, process: &Process, signal: TreeSignal) -> io::Result<()> {
+        if matches!(signal, TreeSignal::Stop | TreeSignal::Continue) {
             return Err(io::ErrorKind::Unsupported.into());
         }
         if !self.held {

@@ -14,19 +14,19 @@ use crate::sys::wait::{Backend, ExitPoller, PollHandle, Report, TOKEN_MAX, Waker
 #[derive(Debug)]
 pub(crate) struct Reactor {
     backend: Arc<dyn Backend>,
-    sweep: ExitPoller,
+    exit_poller: ExitPoller,
     /// How many more descriptors it takes, where a test says so.
     capacity: Cell<Option<usize>>,
 }
 
 impl Reactor {
     pub(crate) fn open(name: Option<&str>) -> io::Result<Self> {
-        Ok(Self { backend: open(name)?, sweep: ExitPoller::default(), capacity: Cell::new(None) })
+        Ok(Self { backend: open(name)?, exit_poller: ExitPoller::default(), capacity: Cell::new(None) })
     }
 
     /// Takes this many descriptors and no more. For tests.
-    pub(crate) fn fault_room(&mut self, room: Option<usize>) {
-        self.capacity.set(room);
+    pub(crate) fn limit_descriptors(&mut self, left: Option<usize>) {
+        self.capacity.set(left);
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -40,17 +40,17 @@ impl Reactor {
     /// Waits until there is a report, the waker rings, or the deadline has come. Appends to
     /// `reports`.
     pub(crate) fn wait(&mut self, reports: &mut Vec<Report>, deadline: Option<Instant>) -> io::Result<()> {
-        let Some(sweep_at) = self.sweep.next_at() else { return self.backend.wait(reports, deadline) };
-        let until = deadline.map_or(sweep_at, |deadline| deadline.min(sweep_at));
+        let Some(poll_at) = self.exit_poller.next_at() else { return self.backend.wait(reports, deadline) };
+        let until = deadline.map_or(poll_at, |deadline| deadline.min(poll_at));
         self.backend.wait(reports, Some(until))?;
-        self.sweep.report(reports, Instant::now());
+        self.exit_poller.report(reports, Instant::now());
         Ok(())
     }
 
-    /// See [`Backend::news`].
-    pub(crate) fn news(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
-        let deadline = [deadline, self.sweep.next_at()].into_iter().flatten().min();
-        self.backend.news(deadline)
+    /// See [`Backend::poll_handle`].
+    pub(crate) fn poll_handle(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
+        let deadline = [deadline, self.exit_poller.next_at()].into_iter().flatten().min();
+        self.backend.poll_handle(deadline)
     }
 
     pub(crate) fn add(&self, source: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
@@ -59,13 +59,13 @@ impl Reactor {
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.backend.add(source.as_fd(), token, interest)?;
-        self.capacity.set(self.capacity.get().map(|room| room - 1));
+        self.capacity.set(self.capacity.get().map(|left| left - 1));
         Ok(())
     }
 
     pub(crate) fn delete(&self, source: impl AsFd) -> io::Result<()> {
         self.backend.delete(source.as_fd())?;
-        self.capacity.set(self.capacity.get().map(|room| room + 1));
+        self.capacity.set(self.capacity.get().map(|left| left + 1));
         Ok(())
     }
 
@@ -79,7 +79,7 @@ impl Reactor {
                     || is_no_such_process(&error)
                     || is_registration_limit(&error) =>
             {
-                self.sweep.add(pid, token, false);
+                self.exit_poller.add(pid, token, false);
                 Ok(())
             }
             result => result,
@@ -87,6 +87,6 @@ impl Reactor {
     }
 
     pub(crate) fn delete_process(&mut self, pid: libc::pid_t) -> io::Result<()> {
-        if self.sweep.remove(pid) { Ok(()) } else { self.backend.delete_process(pid.unsigned_abs()) }
+        if self.exit_poller.remove(pid) { Ok(()) } else { self.backend.delete_process(pid.unsigned_abs()) }
     }
 }

@@ -10,41 +10,41 @@ use crate::sys::wait::{Backend, CompletionPort, Operation, PollHandle, Report, W
 /// What the endpoints of one set are armed on.
 #[derive(Debug)]
 pub(crate) struct Reactor {
-    queue: Arc<CompletionPort>,
+    port: Arc<CompletionPort>,
     backend: Arc<dyn Backend>,
 }
 
 impl Reactor {
     pub(crate) fn open(name: Option<&str>) -> io::Result<Self> {
-        Ok(Self { backend: open(name)?, queue: CompletionPort::new()? })
+        Ok(Self { backend: open(name)?, port: CompletionPort::new()? })
     }
 
     /// Takes this many descriptors and no more, elsewhere: here nothing but memory bounds them.
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn fault_room(&mut self, _room: Option<usize>) {}
+    pub(crate) fn limit_descriptors(&mut self, _left: Option<usize>) {}
 
     pub(crate) fn name(&self) -> &'static str {
         self.backend.name()
     }
 
     pub(crate) fn waker(&self) -> Arc<Waker> {
-        self.queue.waker()
+        self.port.waker()
     }
 
     /// Waits until there is a report, the waker rings, or the deadline has come. Appends to
     /// `reports`.
     pub(crate) fn wait(&mut self, reports: &mut Vec<Report>, deadline: Option<Instant>) -> io::Result<()> {
-        self.backend.wait(&self.queue, reports, deadline)
+        self.backend.wait(&self.port, reports, deadline)
     }
 
     /// A handle that is signalled while `wait` would return at once: there is none.
-    pub(crate) fn news(&self, _deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
+    pub(crate) fn poll_handle(&self, _deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
     /// What endpoints keep of the port, so that their packets always have where to land.
-    pub(crate) fn queue(&self) -> &Arc<CompletionPort> {
-        &self.queue
+    pub(crate) fn port(&self) -> &Arc<CompletionPort> {
+        &self.port
     }
 
     /// Lets the packet fly once, when `handle` is signalled.
@@ -53,7 +53,7 @@ impl Reactor {
         handle: Arc<OwnedHandle>,
         packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
-        let mut watched = self.backend.watch_once(&self.queue, handle, packet)?;
+        let mut watched = self.backend.watch_once(&self.port, handle, packet)?;
         watched.arm()?;
         Ok(watched)
     }

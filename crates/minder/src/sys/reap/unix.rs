@@ -41,35 +41,39 @@ impl Process {
 
     /// Asks for a report with `token` when the process has ended. A port that takes no more
     /// descriptors looks at the number.
-    pub(crate) fn watch(&mut self, port: &mut Reactor, token: u64) -> io::Result<()> {
+    pub(crate) fn watch(&mut self, reactor: &mut Reactor, token: u64) -> io::Result<()> {
         let by_descriptor = match &self.pidfd {
-            Some(pidfd) => match port.add(pidfd, token, Interest::READABLE) {
+            Some(pidfd) => match reactor.add(pidfd, token, Interest::READABLE) {
                 Err(error) if is_registration_limit(&error) => false,
                 added => added.map(|()| true)?,
             },
             None => false,
         };
         if !by_descriptor {
-            port.add_process(self.pid, token)?;
+            reactor.add_process(self.pid, token)?;
         }
         self.watched = Some(if by_descriptor { Watched::Descriptor } else { Watched::Number });
         Ok(())
     }
 
     /// Takes the report: the end of the process, if it did end.
-    pub(crate) fn progress(&mut self, port: &mut Reactor, _report: &Report) -> io::Result<Option<ExitInfo>> {
+    pub(crate) fn progress(
+        &mut self,
+        reactor: &mut Reactor,
+        _report: &Report,
+    ) -> io::Result<Option<ExitInfo>> {
         let exit = self.peek()?;
         if exit.is_some() {
-            self.unwatch(port)?;
+            self.unwatch(reactor)?;
         }
         Ok(exit)
     }
 
     /// Asks for no more reports.
-    pub(crate) fn unwatch(&mut self, port: &mut Reactor) -> io::Result<()> {
+    pub(crate) fn unwatch(&mut self, reactor: &mut Reactor) -> io::Result<()> {
         match (self.watched.take(), &self.pidfd) {
-            (Some(Watched::Descriptor), Some(pidfd)) => port.delete(pidfd),
-            (Some(_), _) => port.delete_process(self.pid),
+            (Some(Watched::Descriptor), Some(pidfd)) => reactor.delete(pidfd),
+            (Some(_), _) => reactor.delete_process(self.pid),
             (None, _) => Ok(()),
         }
     }

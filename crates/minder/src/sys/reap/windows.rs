@@ -48,21 +48,25 @@ impl Process {
     }
 
     /// Asks for a report with `token` when the process has ended.
-    pub(crate) fn watch(&mut self, port: &mut Reactor, token: u64) -> io::Result<()> {
+    pub(crate) fn watch(&mut self, reactor: &mut Reactor, token: u64) -> io::Result<()> {
         if !self.reaped {
             let packet = Operation::new();
-            packet.tell(token);
-            let watched = port.watch(Arc::clone(&self.handle), Arc::clone(&packet))?;
+            packet.set_token(token);
+            let watched = reactor.watch(Arc::clone(&self.handle), Arc::clone(&packet))?;
             self.watch = Some(ExitWait { packet, watched });
         }
         Ok(())
     }
 
     /// Takes the report: the end of the process, if it did end.
-    pub(crate) fn progress(&mut self, port: &mut Reactor, _report: &Report) -> io::Result<Option<ExitInfo>> {
+    pub(crate) fn progress(
+        &mut self,
+        reactor: &mut Reactor,
+        _report: &Report,
+    ) -> io::Result<Option<ExitInfo>> {
         let exit = self.peek()?;
         match &mut self.watch {
-            Some(_) if exit.is_some() => self.unwatch(port)?,
+            Some(_) if exit.is_some() => self.unwatch(reactor)?,
             Some(watch) if !watch.packet.is_in_flight() => watch.watched.arm()?,
             _ => (),
         }
@@ -70,7 +74,7 @@ impl Process {
     }
 
     /// Asks for no more reports.
-    pub(crate) fn unwatch(&mut self, _port: &mut Reactor) -> io::Result<()> {
+    pub(crate) fn unwatch(&mut self, _reactor: &mut Reactor) -> io::Result<()> {
         self.watch = None;
         Ok(())
     }

@@ -59,9 +59,9 @@ impl Epoll {
 
     fn take(&self, event: &epoll::Event, own_timer: bool, ready: &mut Vec<Ready>) {
         match event.data.u64() {
-            TIMER if own_timer => self.timer.hush(),
+            TIMER if own_timer => self.timer.clear(),
             // Another wait's, which is told as well; or nobody's any more.
-            TIMER => drop(TimerLease::take(&self.taken).map(|_turn| self.timer.hush())),
+            TIMER => drop(TimerLease::take(&self.taken).map(|_turn| self.timer.clear())),
             WAKE_TOKEN => self.waker.take_wakes(ready),
             token => ready.push(readiness(token, event.flags)),
         }
@@ -120,7 +120,7 @@ impl Backend for Epoll {
         Arc::clone(&self.waker)
     }
 
-    fn news(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
+    fn poll_handle(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
         // A wait that has the timer is bounded by this deadline, too, and comes here when it is over.
         if let (Some(deadline), Some(_turn)) = (deadline, TimerLease::take(&self.taken)) {
             self.timer.arm(deadline, Instant::now())?;

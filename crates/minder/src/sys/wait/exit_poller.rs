@@ -20,17 +20,17 @@ const LONGEST: Duration = Duration::from_millis(50);
 #[derive(Debug, Default)]
 pub(crate) struct ExitPoller {
     watched: HashMap<libc::pid_t, PolledProcess>,
-    at: Option<Instant>,
+    next_poll: Option<Instant>,
     interval: Duration,
     /// How many have ended and are to be told again.
-    ended: usize,
+    exited: usize,
 }
 
 #[derive(Debug)]
 struct PolledProcess {
     token: u64,
     /// Not a child of ours: it is over when nobody of its number is left.
-    foreign: bool,
+    is_foreign: bool,
     /// Told once only.
     once: bool,
     state: State,
@@ -38,15 +38,15 @@ struct PolledProcess {
 
 #[derive(Debug, PartialEq)]
 enum State {
-    Lives,
-    Ended,
+    Running,
+    Exited,
     /// Ended, and told as often as was asked for.
-    Silent,
+    Disabled,
 }
 
 impl PolledProcess {
-    fn has_ended(&self, pid: libc::pid_t) -> bool {
-        if self.foreign {
+    fn has_exited(&self, pid: libc::pid_t) -> bool {
+        if self.is_foreign {
             return !pid::exists(pid);
         }
         // An error is an end as well: the endpoint finds out which.
@@ -56,54 +56,54 @@ impl PolledProcess {
 
 impl ExitPoller {
     pub(crate) fn add(&mut self, pid: libc::pid_t, token: u64, once: bool) {
-        let foreign = !pid::is_unreaped_child(pid);
-        self.watched.insert(pid, PolledProcess { token, foreign, once, state: State::Lives });
-        self.soon();
+        let is_foreign = !pid::is_unreaped_child(pid);
+        self.watched.insert(pid, PolledProcess { token, is_foreign, once, state: State::Running });
+        self.reset_interval();
     }
 
     /// Whether it was there.
     pub(crate) fn remove(&mut self, pid: libc::pid_t) -> bool {
         let Some(watched) = self.watched.remove(&pid) else { return false };
-        self.ended -= usize::from(watched.state == State::Ended);
+        self.exited -= usize::from(watched.state == State::Exited);
         true
     }
 
     /// When the next look is due; `None` without processes.
     pub(crate) fn next_at(&self) -> Option<Instant> {
-        if self.watched.is_empty() { None } else { self.at }
+        if self.watched.is_empty() { None } else { self.next_poll }
     }
 
     /// Reports those that ended, if a look is due. What ended is told until it is removed.
     pub(crate) fn report(&mut self, reports: &mut Vec<Ready>, now: Instant) {
-        if self.ended == 0 && self.at.is_some_and(|at| now < at) {
+        if self.exited == 0 && self.next_poll.is_some_and(|next_poll| now < next_poll) {
             return;
         }
         let before = reports.len();
         for (&pid, watched) in &mut self.watched {
-            if watched.state == State::Lives && watched.has_ended(pid) {
-                watched.state = State::Ended;
-                self.ended += 1;
+            if watched.state == State::Running && watched.has_exited(pid) {
+                watched.state = State::Exited;
+                self.exited += 1;
             }
-            if watched.state == State::Ended {
+            if watched.state == State::Exited {
                 reports.push(Ready { readable: true, ..Ready::none(watched.token) });
                 if watched.once {
-                    watched.state = State::Silent;
-                    self.ended -= 1;
+                    watched.state = State::Disabled;
+                    self.exited -= 1;
                 }
             }
         }
-        if self.ended > 0 {
-            self.at = Some(now);
+        if self.exited > 0 {
+            self.next_poll = Some(now);
         } else if reports.len() > before {
-            self.soon();
+            self.reset_interval();
         } else {
             self.interval = (self.interval * 2).min(LONGEST);
-            self.at = Some(now + self.interval);
+            self.next_poll = Some(now + self.interval);
         }
     }
 
-    fn soon(&mut self) {
+    fn reset_interval(&mut self) {
         self.interval = SHORTEST;
-        self.at = Some(Instant::now() + SHORTEST);
+        self.next_poll = Some(Instant::now() + SHORTEST);
     }
 }

@@ -301,7 +301,7 @@ impl Uring {
         match slot.token {
             WAKE_TOKEN => self.waker.take_wakes(ready),
             CHANGED => self.changed.reset(),
-            TIMER => self.timer.get().into_iter().for_each(Timer::hush),
+            TIMER => self.timer.get().into_iter().for_each(Timer::clear),
             token => ready.push(readiness(token, result)),
         }
         if slot.phase == Phase::Due && slot.interest.is_oneshot() {
@@ -536,7 +536,7 @@ impl Backend for Uring {
         Arc::clone(&self.waker)
     }
 
-    fn news(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
+    fn poll_handle(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
         let mut state = self.lock();
         // A ring for one thread may be replaced, and the result names the ring.
         if state.owner != Owner::All {

@@ -33,11 +33,11 @@ const EVENTS_MAX: usize = 256;
 /// The longest time-out. Some systems refuse what is longer than 100,000,000 seconds.
 const LONGEST: Duration = Duration::from_secs(86_400);
 /// How soon to look again at a process that cannot be waited for yet.
-const SOON: Duration = Duration::from_millis(1);
+const RESCAN_DELAY: Duration = Duration::from_millis(1);
 
 /// Timers: for the deadline of a foreign loop, and for what the kernel does not tell by itself.
 const DEADLINE: usize = 0;
-const ERRAND: usize = 1;
+const RESCAN_TIMER: usize = 1;
 
 /// The flag that says what a timer counts, and how many nanoseconds that is.
 #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
@@ -125,8 +125,8 @@ impl Kqueue {
         }
         // The other end of a pipe is gone already: no note is made for writing (pipe_kqfilter of FreeBSD;
         // mio and polling know it of macOS). It is told, and the next write says why.
-        state.table.stand(Ident::Source(fd));
-        self.arm(ERRAND, Duration::ZERO)
+        state.table.mark_standing(Ident::Source(fd));
+        self.arm(RESCAN_TIMER, Duration::ZERO)
     }
 
     /// Deletes the notes of a source, those that there are.
@@ -195,10 +195,10 @@ impl Kqueue {
         table.take(fired, ready);
         // NOTE_EXIT may come a moment before the process can be waited for (libuv's issue 3521: FreeBSD,
         // macOS, OpenBSD); whoever is told of an end takes it without waiting.
-        if table.settle(has_ended) {
-            self.arm(ERRAND, SOON)?;
+        if table.resolve_exits(has_ended) {
+            self.arm(RESCAN_TIMER, RESCAN_DELAY)?;
         }
-        table.tell(events.len(), events.len() == EVENTS_MAX, ready);
+        table.report(events.len(), events.len() == EVENTS_MAX, ready);
         drop(state);
         if rung {
             self.waker.take_wakes(ready);
@@ -224,11 +224,11 @@ impl Backend for Kqueue {
         if kind == FileType::Socket {
             state.table.is_socket(fd);
         }
-        let noted = self.note(&mut state, fd, interest, generation);
-        if noted.is_err() {
+        let result = self.note(&mut state, fd, interest, generation);
+        if result.is_err() {
             state.table.remove(Ident::Source(fd))?;
         }
-        noted
+        result
     }
 
     fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
@@ -276,8 +276,8 @@ impl Backend for Kqueue {
             state.table.end(pid);
         }
         // It is told by the wait that goes on.
-        if state.table.settle(has_ended) || state.table.stands() {
-            self.arm(ERRAND, Duration::ZERO)?;
+        if state.table.resolve_exits(has_ended) || state.table.has_standing() {
+            self.arm(RESCAN_TIMER, Duration::ZERO)?;
         }
         Ok(())
     }
@@ -293,8 +293,8 @@ impl Backend for Kqueue {
         let mut list = [const { MaybeUninit::uninit() }; EVENTS_MAX];
         loop {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let stands = self.lock().table.stands();
-            let count = self.look(&mut list, if stands { Some(Duration::ZERO) } else { left })?;
+            let has_standing = self.lock().table.has_standing();
+            let count = self.look(&mut list, if has_standing { Some(Duration::ZERO) } else { left })?;
             self.collect(&list[..count], ready)?;
             // Without anything to tell we go on until a look *after* the deadline found nothing.
             if ready.len() > before || left == Some(Duration::ZERO) {
@@ -307,10 +307,10 @@ impl Backend for Kqueue {
         Arc::clone(&self.waker)
     }
 
-    fn news(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
+    fn poll_handle(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
         let mut state = self.lock();
-        if state.table.stands() {
-            self.arm(ERRAND, Duration::ZERO)?;
+        if state.table.has_standing() {
+            self.arm(RESCAN_TIMER, Duration::ZERO)?;
         }
         if let Some(deadline) = deadline.filter(|_| state.armed != deadline) {
             self.arm(DEADLINE, deadline.saturating_duration_since(Instant::now()))?;

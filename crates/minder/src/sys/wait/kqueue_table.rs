@@ -111,7 +111,7 @@ impl RegistrationTable {
     }
 
     /// Takes note that the kernel will say no more of a source, since its other side is gone.
-    pub(super) fn stand(&mut self, name: Ident) {
+    pub(super) fn mark_standing(&mut self, name: Ident) {
         if let Some(entry) = self.entries.get_mut(&name) {
             entry.phase = Phase::Standing;
             self.standing.push(name);
@@ -128,7 +128,7 @@ impl RegistrationTable {
     }
 
     /// Asks for each process that is ending whether it has ended. Returns whether some have not.
-    pub(super) fn settle(&mut self, has_ended: impl Fn(u32) -> bool) -> bool {
+    pub(super) fn resolve_exits(&mut self, has_ended: impl Fn(u32) -> bool) -> bool {
         let (entries, standing) = (&mut self.entries, &mut self.standing);
         self.ending.retain(|&pid| {
             if !has_ended(pid) {
@@ -145,7 +145,7 @@ impl RegistrationTable {
     }
 
     /// Whether there is something to tell that the kernel does not know of.
-    pub(super) fn stands(&self) -> bool {
+    pub(super) fn has_standing(&self) -> bool {
         !self.standing.is_empty()
     }
 
@@ -180,18 +180,18 @@ impl RegistrationTable {
                     (ready.len() - 1, false)
                 }
             };
-            let told = &mut ready[place];
-            told.readable |= matches!(note, Filter::Read(_));
-            told.writable |= matches!(note, Filter::Write(_));
+            let reported = &mut ready[place];
+            reported.readable |= matches!(note, Filter::Read(_));
+            reported.writable |= matches!(note, Filter::Write(_));
             if failed || both_ended || ended && !entry.socket {
-                (told.readable, told.writable, told.closed) = (true, true, true);
+                (reported.readable, reported.writable, reported.closed) = (true, true, true);
             }
         }
     }
 
     /// Tells what stands. `taken` is the number of events of the call before. If it was `crowded`,
     /// with more events left in the kernel, those have their turn first.
-    pub(super) fn tell(&mut self, taken: usize, crowded: bool, ready: &mut Vec<Ready>) {
+    pub(super) fn report(&mut self, taken: usize, crowded: bool, ready: &mut Vec<Ready>) {
         self.patience = if crowded { self.patience.saturating_sub(taken) } else { 0 };
         if self.patience > 0 {
             return;
@@ -234,9 +234,9 @@ mod tests {
         ready
     }
 
-    fn told(table: &mut RegistrationTable) -> Vec<u64> {
+    fn reported(table: &mut RegistrationTable) -> Vec<u64> {
         let mut ready = Vec::new();
-        table.tell(0, false, &mut ready);
+        table.report(0, false, &mut ready);
         ready.iter().map(|ready| ready.token).collect()
     }
 
@@ -294,9 +294,9 @@ mod tests {
         assert!(taken(&mut table, [event(Filter::Read(FD), old)]).is_empty());
         table.insert(name, 8, Interest::READABLE).unwrap();
         assert!(taken(&mut table, [event(Filter::Read(FD), old)]).is_empty());
-        table.stand(name);
+        table.mark_standing(name);
         table.remove(name).unwrap();
-        assert!(!table.stands());
+        assert!(!table.has_standing());
         assert_eq!(table.remove(name).unwrap_err().kind(), io::ErrorKind::NotFound);
         assert!(table.renew(name, 8, Interest::READABLE).is_err());
     }
@@ -309,20 +309,20 @@ mod tests {
         let ready =
             taken(&mut table, [event(Filter::Exit(PID), generation), event(Filter::Read(FD), source)]);
         assert_eq!(ready.len(), 1, "of the descriptor of the same number");
-        assert!(table.settle(|_| false) && told(&mut table).is_empty());
-        assert!(!table.settle(|_| true) && table.stands());
+        assert!(table.resolve_exits(|_| false) && reported(&mut table).is_empty());
+        assert!(!table.resolve_exits(|_| true) && table.has_standing());
         // The look after the registration found it as well.
         table.end(PID);
-        assert!(!table.settle(|_| true));
-        assert_eq!([told(&mut table), told(&mut table)], [[8], [8]]);
+        assert!(!table.resolve_exits(|_| true));
+        assert_eq!([reported(&mut table), reported(&mut table)], [[8], [8]]);
         table.remove(Ident::Process(PID)).unwrap();
-        assert!(told(&mut table).is_empty());
+        assert!(reported(&mut table).is_empty());
         let once = table.insert(Ident::Process(PID), 9, Interest::READABLE.oneshot()).unwrap();
         assert!(taken(&mut table, [event(Filter::Exit(PID), generation)]).is_empty());
-        assert!(!table.settle(|_| true) && !table.stands(), "of the process before");
+        assert!(!table.resolve_exits(|_| true) && !table.has_standing(), "of the process before");
         taken(&mut table, [event(Filter::Exit(PID), once)]);
-        table.settle(|_| true);
-        assert_eq!([told(&mut table), told(&mut table)], [vec![9], vec![]]);
+        table.resolve_exits(|_| true);
+        assert_eq!([reported(&mut table), reported(&mut table)], [vec![9], vec![]]);
     }
 
     #[test]
@@ -332,14 +332,14 @@ mod tests {
             table.insert(Ident::Source(fd), 1, Interest::READABLE).unwrap();
         }
         table.insert(Ident::Source(99), 2, Interest::WRITABLE).unwrap();
-        table.stand(Ident::Source(99));
+        table.mark_standing(Ident::Source(99));
         let mut rounds = Vec::new();
         for _ in 0..9 {
             let mut ready = Vec::new();
-            table.tell(50, true, &mut ready);
+            table.report(50, true, &mut ready);
             rounds.push(ready.len());
         }
         assert_eq!(rounds, [1, 0, 0, 0, 1, 0, 0, 0, 1]);
-        assert_eq!(told(&mut table), [2]);
+        assert_eq!(reported(&mut table), [2]);
     }
 }

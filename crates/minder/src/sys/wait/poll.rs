@@ -47,15 +47,15 @@ impl Backend for Poll {
         rustix::io::fcntl_getfd(source)?;
         let fd = source.as_raw_fd();
         let mut sources = self.shared.lock();
-        let place = sources.list.len();
-        if sources.places.contains_key(&fd) {
+        let index = sources.list.len();
+        if sources.indexes.contains_key(&fd) {
             return Err(io::Error::from(io::ErrorKind::AlreadyExists));
         }
-        sources.places.insert(fd, place);
+        sources.indexes.insert(fd, index);
         sources.list.push(libc::pollfd { fd, events: events(interest), revents: 0 });
         let since = sources.generation + 1;
-        sources.kept.push(Registration { fd, token, once: interest.is_oneshot(), since });
-        self.shared.report_ready(&mut sources)
+        sources.registrations.push(Registration { fd, token, once: interest.is_oneshot(), since });
+        self.shared.list_changed(&mut sources)
     }
 
     fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
@@ -63,22 +63,22 @@ impl Backend for Poll {
         rustix::io::fcntl_getfd(source)?;
         let fd = source.as_raw_fd();
         let mut sources = self.shared.lock();
-        let place = *sources.places.get(&fd).ok_or(io::ErrorKind::NotFound)?;
-        sources.list[place] = libc::pollfd { fd, events: events(interest), revents: 0 };
+        let index = *sources.indexes.get(&fd).ok_or(io::ErrorKind::NotFound)?;
+        sources.list[index] = libc::pollfd { fd, events: events(interest), revents: 0 };
         let since = sources.generation + 1;
-        sources.kept[place] = Registration { fd, token, once: interest.is_oneshot(), since };
-        self.shared.report_ready(&mut sources)
+        sources.registrations[index] = Registration { fd, token, once: interest.is_oneshot(), since };
+        self.shared.list_changed(&mut sources)
     }
 
     fn delete(&self, source: BorrowedFd<'_>) -> io::Result<()> {
         let mut sources = self.shared.lock();
-        let place = sources.places.remove(&source.as_raw_fd()).ok_or(io::ErrorKind::NotFound)?;
-        sources.list.swap_remove(place);
-        sources.kept.swap_remove(place);
-        if let Some(moved) = sources.kept.get(place).map(|kept| kept.fd) {
-            sources.places.insert(moved, place);
+        let index = sources.indexes.remove(&source.as_raw_fd()).ok_or(io::ErrorKind::NotFound)?;
+        sources.list.swap_remove(index);
+        sources.registrations.swap_remove(index);
+        if let Some(moved) = sources.registrations.get(index).map(|registrations| registrations.fd) {
+            sources.indexes.insert(moved, index);
         }
-        self.shared.report_ready(&mut sources)
+        self.shared.list_changed(&mut sources)
     }
 
     fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
@@ -86,7 +86,7 @@ impl Backend for Poll {
         loop {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let (mut polled, generation) = self.shared.enter();
-            if !self.shared.look(&mut polled, generation, left)? {
+            if !self.shared.poll_once(&mut polled, generation, left)? {
                 continue;
             }
             self.shared.collect(polled, generation, ready);
@@ -101,17 +101,17 @@ impl Backend for Poll {
         Arc::clone(&self.shared.waker)
     }
 
-    fn news(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
-        let herald = match self.notifier.get() {
-            Some(herald) => herald,
+    fn poll_handle(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
+        let notifier = match self.notifier.get() {
+            Some(notifier) => notifier,
             None => {
                 // Two threads may come here at once: the herald that is one too many ends when it is dropped.
-                let herald = Notifier::start(Arc::clone(&self.shared))?;
-                self.notifier.get_or_init(|| herald)
+                let notifier = Notifier::start(Arc::clone(&self.shared))?;
+                self.notifier.get_or_init(|| notifier)
             }
         };
-        herald.look_again(deadline)?;
-        Ok(herald.news())
+        notifier.restart(deadline)?;
+        Ok(notifier.poll_handle())
     }
 }
 

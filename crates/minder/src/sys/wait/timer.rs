@@ -43,7 +43,7 @@ impl Timer {
     }
 
     /// Makes it unreadable, if it had fired.
-    pub(super) fn hush(&self) {
+    pub(super) fn clear(&self) {
         let mut armed = self.armed();
         let mut count = [0; 8];
         let _ = rustix::io::read(&self.fd, &mut count);

@@ -46,7 +46,7 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// A descriptor that is readable while `wait` would return at once, and from `deadline` on.
     /// From the first call on it has to be called again whenever a wait has returned, or the
     /// deadline is another one.
-    fn news(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>>;
+    fn poll_handle(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>>;
 }
 
 /// What can be registered with a [`Watch`](super::PollerBackend).

@@ -39,15 +39,15 @@ impl WakeFlag {
         signal().inspect_err(|_| _ = self.0.fetch_and(!SIGNALLED, Ordering::AcqRel))
     }
 
-    /// Makes it silent: `empty` makes the system's object unready. Returns the reasons. Call it
+    /// Makes it silent: `clear` makes the system's object unready. Returns the reasons. Call it
     /// before looking at what the ringers left.
-    pub(crate) fn reset(&self, empty: impl FnOnce()) -> u8 {
+    pub(crate) fn reset(&self, clear: impl FnOnce()) -> u8 {
         // 1. Empty the object. 2. Allow new rings. A ring between the two finds a reason set and signals
         //    nothing; but what
         // it announces was stored before its own step, and the caller looks only after ours: nothing is
         // lost. The other order would lose one: a ring between them would signal, and be emptied
         // away while its reason stays.
-        empty();
+        clear();
         self.0.swap(0, Ordering::AcqRel) & !SIGNALLED
     }
 }
@@ -82,29 +82,29 @@ mod tests {
     /// and looks. In every interleaving it has seen both when nobody rings any more and the
     /// object is silent.
     #[test]
-    fn no_ring_is_lost() {
+    fn concurrent_wakes_are_never_lost() {
         loom::model(|| {
-            let bell = Arc::new(WakeFlag::new());
+            let flag = Arc::new(WakeFlag::new());
             let object = Arc::new(Object(AtomicUsize::new(0)));
             let stored: Arc<[AtomicBool; 2]> = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
-            let ringers: Vec<_> = [WOKEN, RECHECK]
+            let threads: Vec<_> = [WOKEN, RECHECK]
                 .into_iter()
                 .enumerate()
                 .map(|(at, reason)| {
-                    let (bell, object, stored) =
-                        (Arc::clone(&bell), Arc::clone(&object), Arc::clone(&stored));
+                    let (flag, object, stored) =
+                        (Arc::clone(&flag), Arc::clone(&object), Arc::clone(&stored));
                     loom::thread::spawn(move || {
                         stored[at].store(true, Ordering::Relaxed);
-                        bell.ring(reason, || object.signal()).expect("it never fails");
+                        flag.wake(reason, || object.signal()).expect("it never fails");
                     })
                 })
                 .collect();
-            let (mut heard, mut seen) = (0, [false; 2]);
+            let (mut reasons, mut seen) = (0, [false; 2]);
             let mut wait = || {
                 if object.0.load(Ordering::Acquire) == 0 {
                     return false;
                 }
-                heard |= bell.hush(|| object.0.store(0, Ordering::Release));
+                reasons |= flag.clear(|| object.0.store(0, Ordering::Release));
                 for (seen, stored) in seen.iter_mut().zip(stored.iter()) {
                     *seen |= stored.load(Ordering::Relaxed);
                 }
@@ -113,59 +113,59 @@ mod tests {
             // Two waits meet the ringers at any point.
             wait();
             wait();
-            ringers.into_iter().for_each(|ringer| ringer.join().expect("a ringer"));
+            threads.into_iter().for_each(|thread| thread.join().expect("a ringer"));
             while wait() {}
-            assert_eq!((heard, seen), (WOKEN | RECHECK, [true; 2]));
+            assert_eq!((reasons, seen), (WOKEN | RECHECK, [true; 2]));
         });
     }
 
     /// Two ringers, and the signal of the first fails once. It rings again; then both reasons are
     /// heard, and what both ringers stored is seen.
     #[test]
-    fn a_ring_that_failed_takes_no_other_reason_away() {
+    fn failed_signal_keeps_reason_of_other_thread() {
         loom::model(|| {
-            let bell = Arc::new(WakeFlag::new());
+            let flag = Arc::new(WakeFlag::new());
             let object = Arc::new(Object(AtomicUsize::new(0)));
             let stored = Arc::new(AtomicBool::new(false));
-            let other = {
-                let (bell, object, stored) = (Arc::clone(&bell), Arc::clone(&object), Arc::clone(&stored));
+            let thread = {
+                let (flag, object, stored) = (Arc::clone(&flag), Arc::clone(&object), Arc::clone(&stored));
                 loom::thread::spawn(move || {
                     stored.store(true, Ordering::Relaxed);
-                    bell.ring(RECHECK, || object.signal()).expect("it never fails");
+                    flag.wake(RECHECK, || object.signal()).expect("it never fails");
                 })
             };
-            if bell.ring(WOKEN, || Err(())).is_err() {
-                bell.ring(WOKEN, || object.signal()).expect("it fails once");
+            if flag.wake(WOKEN, || Err(())).is_err() {
+                flag.wake(WOKEN, || object.signal()).expect("it fails once");
             }
-            let mut heard = 0;
+            let mut reasons = 0;
             let mut wait = || {
                 let ready = object.0.load(Ordering::Acquire) != 0;
                 if ready {
-                    heard |= bell.hush(|| object.0.store(0, Ordering::Release));
+                    reasons |= flag.clear(|| object.0.store(0, Ordering::Release));
                 }
                 ready
             };
             wait();
-            other.join().expect("a ringer");
+            thread.join().expect("a ringer");
             while wait() {}
-            assert_eq!(heard, WOKEN | RECHECK);
+            assert_eq!(reasons, WOKEN | RECHECK);
             assert!(stored.load(Ordering::Relaxed));
         });
     }
 
     /// A ring that could not be signalled is not taken for one that was.
     #[test]
-    fn a_ring_that_failed_is_tried_again() {
+    fn wake_signals_again_after_failed_signal() {
         loom::model(|| {
-            let bell = WakeFlag::new();
-            bell.ring(WOKEN, || Err(())).expect_err("it fails");
-            let mut rang = false;
-            bell.ring(WOKEN, || {
-                rang = true;
+            let flag = WakeFlag::new();
+            flag.wake(WOKEN, || Err(())).expect_err("it fails");
+            let mut signalled = false;
+            flag.wake(WOKEN, || {
+                signalled = true;
                 Ok::<(), ()>(())
             })
             .expect("it rings");
-            assert!(rang && bell.hush(|| ()) == WOKEN);
+            assert!(signalled && flag.clear(|| ()) == WOKEN);
         });
     }
 }

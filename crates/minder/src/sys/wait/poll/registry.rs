@@ -25,20 +25,20 @@ pub(super) struct Sources {
     spare: Vec<libc::pollfd>,
     /// Of the same length as `list`. A source that was told once, as was asked for, has no
     /// descriptor in `list` until it is changed, but has it here.
-    pub(super) kept: Vec<Registration>,
-    pub(super) places: HashMap<RawFd, usize>,
+    pub(super) registrations: Vec<Registration>,
+    pub(super) indexes: HashMap<RawFd, usize>,
     /// How many threads wait just now: only then the bell has to be rung.
-    waiting: usize,
+    active_waits: usize,
     /// How often the list changed, and how many still wait with a list from before that. The last
     /// of them silences the bell: a thread that did so earlier would leave the others asleep.
     pub(super) generation: u64,
-    stale: usize,
+    stale_waits: usize,
 }
 
 const WAKER_SLOTS: usize = 2;
 const CHANGES_SLOT: usize = 1;
 /// What poll(2) passes over.
-const NOBODY: RawFd = -1;
+const IGNORED_FD: RawFd = -1;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Registration {
@@ -52,27 +52,27 @@ pub(super) struct Registration {
 
 impl std::fmt::Debug for Sources {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sources").field("len", &self.places.len()).finish_non_exhaustive()
+        f.debug_struct("Sources").field("len", &self.indexes.len()).finish_non_exhaustive()
     }
 }
 
 impl Shared {
     pub(super) fn new() -> io::Result<Self> {
         let (waker, changed) = (Arc::new(Waker::new()?), Waker::new()?);
-        let bell =
-            |bell: &Waker| libc::pollfd { fd: bell.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let list = vec![bell(&waker), bell(&changed)];
+        let entry =
+            |waker: &Waker| libc::pollfd { fd: waker.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let list = vec![entry(&waker), entry(&changed)];
         let sources = Sources {
-            kept: list
+            registrations: list
                 .iter()
-                .map(|bell| Registration { fd: bell.fd, token: WAKE_TOKEN, once: false, since: 0 })
+                .map(|waker| Registration { fd: waker.fd, token: WAKE_TOKEN, once: false, since: 0 })
                 .collect(),
             list,
             spare: Vec::new(),
-            places: HashMap::new(),
-            waiting: 0,
+            indexes: HashMap::new(),
+            active_waits: 0,
             generation: 0,
-            stale: 0,
+            stale_waits: 0,
         };
         Ok(Self { sources: Mutex::new(sources), waker, changed })
     }
@@ -82,23 +82,23 @@ impl Shared {
     }
 
     /// Lets the waiters see a change.
-    pub(super) fn report_ready(&self, sources: &mut Sources) -> io::Result<()> {
+    pub(super) fn list_changed(&self, sources: &mut Sources) -> io::Result<()> {
         // Also while nobody waits: what a wait found may not be told yet.
         sources.generation += 1;
-        if sources.waiting == 0 {
+        if sources.active_waits == 0 {
             return Ok(());
         }
-        sources.stale = sources.waiting;
+        sources.stale_waits = sources.active_waits;
         self.changed.wake()
     }
 
     /// Takes note that a wait with the list of this generation is over.
     pub(super) fn leave(&self, generation: u64) {
         let mut sources = self.lock();
-        sources.waiting -= 1;
+        sources.active_waits -= 1;
         if generation != sources.generation {
-            sources.stale -= 1;
-            if sources.stale == 0 {
+            sources.stale_waits -= 1;
+            if sources.stale_waits == 0 {
                 self.changed.reset();
             }
         }
@@ -108,14 +108,14 @@ impl Shared {
     /// taken.
     pub(super) fn enter(&self) -> (Vec<libc::pollfd>, u64) {
         let mut sources = self.lock();
-        sources.waiting += 1;
+        sources.active_waits += 1;
         let mut copy = std::mem::take(&mut sources.spare);
         copy.clone_from(&sources.list);
         (copy, sources.generation)
     }
 
     /// One call. Whether the kernel filled in the list: it does not when a signal comes.
-    pub(super) fn look(
+    pub(super) fn poll_once(
         &self,
         list: &mut [libc::pollfd],
         generation: u64,
@@ -137,13 +137,13 @@ impl Shared {
         }
         let mut sources = self.lock();
         for entry in polled.iter().skip(WAKER_SLOTS).filter(|entry| entry.revents != 0) {
-            let Some(&place) = sources.places.get(&entry.fd) else { continue };
-            let Registration { token, once, since, .. } = sources.kept[place];
+            let Some(&index) = sources.indexes.get(&entry.fd) else { continue };
+            let Registration { token, once, since, .. } = sources.registrations[index];
             // Another wait may have told it.
-            if since <= generation && sources.list[place].fd == entry.fd {
+            if since <= generation && sources.list[index].fd == entry.fd {
                 ready.push(readiness(token, entry.revents));
                 if once {
-                    sources.list[place].fd = NOBODY;
+                    sources.list[index].fd = IGNORED_FD;
                 }
             }
         }
@@ -153,7 +153,7 @@ impl Shared {
 }
 
 /// Whether anything is ready but the bell that tells of changes.
-pub(super) fn has_news(polled: &[libc::pollfd]) -> bool {
+pub(super) fn has_ready_source(polled: &[libc::pollfd]) -> bool {
     polled.iter().enumerate().any(|(at, entry)| at != CHANGES_SLOT && entry.revents != 0)
 }
 

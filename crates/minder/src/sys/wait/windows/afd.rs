@@ -52,11 +52,11 @@ struct AfdPollInfo {
 #[derive(Debug)]
 pub(super) struct Afd {
     device: OwnedHandle,
-    queue: Arc<CompletionPort>,
+    port: Arc<CompletionPort>,
 }
 
 impl Afd {
-    pub(super) fn open(queue: &Arc<CompletionPort>) -> io::Result<Self> {
+    pub(super) fn open(port: &Arc<CompletionPort>) -> io::Result<Self> {
         let mut name: Vec<u16> = r"\Device\Afd\minder".encode_utf16().collect();
         let bytes = size_of_val(&name[..]) as u16;
         let name = UNICODE_STRING { Length: bytes, MaximumLength: bytes, Buffer: name.as_mut_ptr() };
@@ -91,8 +91,8 @@ impl Afd {
         }
         // SAFETY: the call above made it, and nobody else has it.
         let device = unsafe { OwnedHandle::from_raw_handle(raw) };
-        queue.associate(device.as_handle())?;
-        Ok(Self { device, queue: Arc::clone(queue) })
+        port.associate(device.as_handle())?;
+        Ok(Self { device, port: Arc::clone(port) })
     }
 }
 
@@ -133,10 +133,10 @@ impl Poll {
         if self.packet.is_in_flight() {
             return Ok(());
         }
-        let mut cargo = self.packet.cargo();
-        cargo.words.resize(size_of::<AfdPollInfo>().div_ceil(size_of::<u64>()), 0);
-        let memory = cargo.words.as_mut_ptr().cast::<AfdPollInfo>();
-        let question = AfdPollInfo {
+        let mut data = self.packet.data();
+        data.buffer.resize(size_of::<AfdPollInfo>().div_ceil(size_of::<u64>()), 0);
+        let memory = data.buffer.as_mut_ptr().cast::<AfdPollInfo>();
+        let request = AfdPollInfo {
             timeout: i64::MAX,
             count: 1,
             exclusive: 0,
@@ -145,8 +145,8 @@ impl Poll {
             status: 0,
         };
         // SAFETY: the words are as many as a question takes, and aligned for it.
-        unsafe { memory.write(question) };
-        drop(cargo);
+        unsafe { memory.write(request) };
+        drop(data);
         let (device, size) = (self.afd.device.as_raw_handle(), size_of::<AfdPollInfo>() as u32);
         let (from, into) = (memory.cast_const().cast(), memory.cast());
         // SAFETY: the device is open, `overlapped` comes from `fly`, and the memory has the size that it is
@@ -157,24 +157,24 @@ impl Poll {
         // SAFETY: `start` is one call, on a device that was associated when it was opened and was not told
         // to skip packets. The memory is the packet's; it is touched only here and in `answer`,
         // while the packet is at home.
-        let flight = unsafe { self.afd.queue.submit(&self.packet, false, start) };
-        flight.map(|flight| debug_assert_eq!(flight, Submission::Aloft))
+        let submission = unsafe { self.afd.port.submit(&self.packet, false, start) };
+        submission.map(|submission| debug_assert_eq!(submission, Submission::Pending))
     }
 
     /// What the driver answered, once the packet has landed, as far as it still holds: nothing if
     /// it does not.
-    pub(super) fn answer(&self, token: u64) -> io::Result<Option<Ready>> {
+    pub(super) fn take_reply(&self, token: u64) -> io::Result<Option<Ready>> {
         if self.packet.is_in_flight() {
             return Ok(None);
         }
         self.packet.result(&self.afd.device)?;
-        let cargo = self.packet.cargo();
+        let data = self.packet.data();
         // SAFETY: `arm` put a question here, the driver has answered it, and the packet is at home.
-        let told = unsafe { cargo.words.as_ptr().cast::<AfdPollInfo>().read() };
-        let events = if told.count == 0 { 0 } else { told.events };
+        let reply = unsafe { data.buffer.as_ptr().cast::<AfdPollInfo>().read() };
+        let events = if reply.count == 0 { 0 } else { reply.events };
         let broken = events & (ABORT | CONNECT_FAIL | LOCAL_CLOSE) != 0;
         // The answer may be older than what the caller did since.
-        let now = if broken { 0 } else { self.look() };
+        let now = if broken { 0 } else { self.poll_now() };
         let ready = Ready {
             readable: self.events & RECEIVE != 0 && (broken || now & (POLLRDNORM | POLLHUP | POLLERR) != 0),
             writable: self.events & SEND != 0 && (broken || now & (POLLWRNORM | POLLERR) != 0),
@@ -186,24 +186,24 @@ impl Poll {
     }
 
     /// What holds of the socket now.
-    fn look(&self) -> i16 {
-        let mut asked = WSAPOLLFD { fd: self.socket, events: 0, revents: 0 };
+    fn poll_now(&self) -> i16 {
+        let mut pollfd = WSAPOLLFD { fd: self.socket, events: 0, revents: 0 };
         if self.events & RECEIVE != 0 {
-            asked.events |= POLLRDNORM;
+            pollfd.events |= POLLRDNORM;
         }
         if self.events & SEND != 0 {
-            asked.events |= POLLWRNORM;
+            pollfd.events |= POLLWRNORM;
         }
         // SAFETY: one structure, which outlives the call; it does not wait.
-        let count = unsafe { WSAPoll(&mut asked, 1, 0) };
-        if count > 0 { asked.revents } else { 0 }
+        let count = unsafe { WSAPoll(&mut pollfd, 1, 0) };
+        if count > 0 { pollfd.revents } else { 0 }
     }
 
     /// Whether this serves for another interest, and for a socket that may have taken the number of
     /// the first: a question that is open was put to the first.
-    pub(super) fn is_still(&self, interest: Interest) -> bool {
-        let asked = (self.events & RECEIVE != 0, self.events & SEND != 0);
-        asked == (interest.is_readable(), interest.is_writable())
+    pub(super) fn still_matches(&self, interest: Interest) -> bool {
+        let pollfd = (self.events & RECEIVE != 0, self.events & SEND != 0);
+        pollfd == (interest.is_readable(), interest.is_writable())
             && !self.packet.is_in_flight()
             && base_of(self.socket).is_ok_and(|base| base == self.base)
     }

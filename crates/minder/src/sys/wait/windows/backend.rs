@@ -16,27 +16,27 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// Prepares to wait for `handle`, which it does not do before [`Watched::arm`].
     fn watch(
         &self,
-        queue: &Arc<CompletionPort>,
+        port: &Arc<CompletionPort>,
         handle: Arc<OwnedHandle>,
         packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>>;
     /// The same for a handle that is rarely armed more than once.
     fn watch_once(
         &self,
-        queue: &Arc<CompletionPort>,
+        port: &Arc<CompletionPort>,
         handle: Arc<OwnedHandle>,
         packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
-        self.watch(queue, handle, packet)
+        self.watch(port, handle, packet)
     }
     /// Waits until there is something to tell or the deadline has come. Appends to `ready`.
     fn wait(
         &self,
-        queue: &CompletionPort,
+        port: &CompletionPort,
         ready: &mut Vec<Ready>,
         deadline: Option<Instant>,
     ) -> io::Result<()> {
-        queue.wait(ready, deadline)
+        port.wait(ready, deadline)
     }
 }
 

@@ -52,7 +52,7 @@ impl Callback {
     }
 
     /// Whether it ran less often than there were waits: one goes on, or was ended by us.
-    pub(super) fn is_due(&self) -> bool {
+    pub(super) fn is_pending(&self) -> bool {
         table().calls.get(&self.number).is_none_or(|&(_, runs)| runs < self.waits)
     }
 

@@ -43,19 +43,19 @@ pub(super) const PACKETS_MAX: usize = 128;
 const THREADS_MAX: u32 = 1 << 16;
 /// How long the last owner of a port waits for cancelled operations. What is not back by then is
 /// leaked, never freed.
-const LANDING_MAX: Duration = Duration::from_secs(2);
+const DRAIN_MAX: Duration = Duration::from_secs(2);
 /// How often a callback tries to post, a millisecond apart.
 const POSTS_MAX: u32 = 10_000;
 
 /// Completion keys: what the pointer of an entry is.
 /// A wait ends, so that its caller looks at what it waits for.
-const KEY_CALL: usize = 4;
+const KEY_INTERRUPT: usize = 4;
 
 /// From this key on it is that of a job, less its token.
 const KEY_JOBS: usize = 16;
 
 /// The token of a call, which is no packet's.
-pub(super) const CALL: u64 = RECHECK_TOKEN - 2;
+pub(super) const INTERRUPT_TOKEN: u64 = RECHECK_TOKEN - 2;
 
 /// The shared part of a port. It lives as long as the port or any endpoint that was armed on it.
 #[derive(Debug)]
@@ -136,12 +136,12 @@ impl CompletionPort {
 
     /// Has everybody who posts set this event, too: somebody waits beside the port, for that event.
     /// It is one and the same each time.
-    pub(super) fn wait_beside(&self, event: &Arc<OwnedHandle>) {
+    pub(super) fn set_event_waiter(&self, event: &Arc<OwnedHandle>) {
         self.sender.set_event_waiter(event);
     }
 
     /// Nobody waits beside the port any longer.
-    pub(super) fn wait_here(&self) {
+    pub(super) fn clear_event_waiter(&self) {
         self.sender.clear_event_waiter();
     }
 
@@ -156,7 +156,7 @@ impl CompletionPort {
     }
 
     /// Has the port told at this deadline, in `left` from now.
-    pub(super) fn strike_at(&self, deadline: Instant, left: Duration) {
+    pub(super) fn set_timer(&self, deadline: Instant, left: Duration) {
         self.timer.set(&self.sender, deadline, left);
     }
 
@@ -174,21 +174,21 @@ impl CompletionPort {
         skips: bool,
         start: impl FnOnce(*mut OVERLAPPED) -> i32,
     ) -> io::Result<Submission> {
-        let overlapped = self.hand_over(packet);
+        let overlapped = self.lend_to_kernel(packet);
         let answer = start(overlapped);
         let error = if answer == 0 { Some(io::Error::last_os_error()) } else { None };
         match error {
             None if skips => {
-                self.take_back(overlapped);
-                Ok(Submission::Over)
+                self.take_from_kernel(overlapped);
+                Ok(Submission::Completed)
             }
-            None => Ok(Submission::Aloft),
+            None => Ok(Submission::Pending),
             Some(error) if error.raw_os_error() == Some(ERROR_IO_PENDING.cast_signed()) => {
-                Ok(Submission::Aloft)
+                Ok(Submission::Pending)
             }
             Some(error) => {
                 // An operation that could not begin queues no packet.
-                self.take_back(overlapped);
+                self.take_from_kernel(overlapped);
                 Err(error)
             }
         }
@@ -196,8 +196,8 @@ impl CompletionPort {
 
     /// Posts `packet` into the port, so that it lands without an operation. It must not be flying.
     pub(crate) fn post(&self, packet: &Arc<Operation>) -> io::Result<()> {
-        let overlapped = self.hand_over(packet);
-        self.sender.send(KEY_PACKET, overlapped).inspect_err(|_| drop(self.take_back(overlapped)))
+        let overlapped = self.lend_to_kernel(packet);
+        self.sender.send(KEY_PACKET, overlapped).inspect_err(|_| drop(self.take_from_kernel(overlapped)))
     }
 
     /// The same for a signal, from a thread that can tell nobody that it failed: when there is no
@@ -212,45 +212,45 @@ impl CompletionPort {
             }
             std::thread::park_timeout(Duration::from_millis(1));
         }
-        drop(self.take_back(overlapped));
+        drop(self.take_from_kernel(overlapped));
     }
 
     /// Has `start` promise that the kernel will queue the packet, by the key and the pointer that
     /// it is given.
-    pub(super) fn promise(
+    pub(super) fn lend_packet(
         &self,
         packet: &Arc<Operation>,
         start: impl FnOnce(HANDLE, usize, *mut OVERLAPPED) -> io::Result<()>,
     ) -> io::Result<()> {
-        let overlapped = self.hand_over(packet);
+        let overlapped = self.lend_to_kernel(packet);
         start(self.sender.as_raw_handle(), KEY_PACKET, overlapped)
-            .inspect_err(|_| drop(self.take_back(overlapped)))
+            .inspect_err(|_| drop(self.take_from_kernel(overlapped)))
     }
 
     /// Takes the packet back: the kernel has said that it will not queue it.
-    pub(super) fn break_promise(&self, packet: &Arc<Operation>) {
-        drop(self.take_back(Arc::as_ptr(packet).cast_mut().cast()));
+    pub(super) fn return_packet(&self, packet: &Arc<Operation>) {
+        drop(self.take_from_kernel(Arc::as_ptr(packet).cast_mut().cast()));
     }
 
     /// Gives the kernel its reference to the packet.
-    fn hand_over(&self, packet: &Arc<Operation>) -> *mut OVERLAPPED {
+    fn lend_to_kernel(&self, packet: &Arc<Operation>) -> *mut OVERLAPPED {
         let overlapped = packet.begin().expect("a packet flies once at a time");
         self.in_flight.fetch_add(1, Ordering::AcqRel);
         overlapped
     }
 
     /// Takes the kernel's reference back: the operation is over, or did not begin.
-    fn take_back(&self, overlapped: *mut OVERLAPPED) -> Arc<Operation> {
-        // SAFETY: all pointers that come here were made by `hand_over`, and each comes back once: by the
+    fn take_from_kernel(&self, overlapped: *mut OVERLAPPED) -> Arc<Operation> {
+        // SAFETY: all pointers that come here were made by `lend_to_kernel`, and each comes back once: by the
         // queue, which hands out every packet once, or from a call that queued none.
         let packet = unsafe { Operation::complete(overlapped) };
         self.in_flight.fetch_sub(1, Ordering::AcqRel);
         packet
     }
 
-    /// Ends one wait that goes on, or else the next, with the token [`CALL`].
-    pub(super) fn call(&self) -> io::Result<()> {
-        self.sender.send(KEY_CALL, std::ptr::null())
+    /// Ends one wait that goes on, or else the next, with the token [`INTERRUPT_TOKEN`].
+    pub(super) fn interrupt_wait(&self) -> io::Result<()> {
+        self.sender.send(KEY_INTERRUPT, std::ptr::null())
     }
 
     /// Waits until there is something to tell or the deadline has come, and never ends before it
@@ -262,7 +262,7 @@ impl CompletionPort {
             if let (Some(deadline), Some(left)) = (deadline, left)
                 && !left.is_zero()
             {
-                self.strike_at(deadline, left);
+                self.set_timer(deadline, left);
             }
             let is_full = self.dequeue(ready, left)?;
             // Without anything to tell we go on until a look *after* the deadline found nothing, and not so
@@ -298,8 +298,8 @@ impl CompletionPort {
                     continue;
                 }
                 KEY_TIMER => continue,
-                KEY_CALL => {
-                    ready.push(Ready::none(CALL));
+                KEY_INTERRUPT => {
+                    ready.push(Ready::none(INTERRUPT_TOKEN));
                     continue;
                 }
                 KEY_JOBS.. => {
@@ -311,7 +311,7 @@ impl CompletionPort {
                 }
                 _ => (),
             }
-            let packet = self.take_back(entry.lpOverlapped);
+            let packet = self.take_from_kernel(entry.lpOverlapped);
             if let Some(token) = packet.token() {
                 ready.push(completed(token));
             }
@@ -341,7 +341,7 @@ impl Drop for CompletionPort {
         for packet in std::mem::take(&mut *self.lingering()).iter().filter_map(Weak::upgrade) {
             packet.cancel_kept();
         }
-        let until = Instant::now() + LANDING_MAX;
+        let until = Instant::now() + DRAIN_MAX;
         let mut landed = Vec::new();
         while self.in_flight.load(Ordering::Acquire) > 0 {
             let left = until.saturating_duration_since(Instant::now());
@@ -374,9 +374,9 @@ mod tests {
     #[test]
     fn rings_are_merged_and_end_one_wait() {
         let mut port = Reactor::open(None).unwrap();
-        let bell = port.waker();
-        bell.wake().unwrap();
-        bell.wake().unwrap();
+        let waker = port.waker();
+        waker.wake().unwrap();
+        waker.wake().unwrap();
         let mut reports = Vec::new();
         port.wait(&mut reports, None).unwrap();
         port.wait(&mut reports, Some(Instant::now())).unwrap();
@@ -397,13 +397,13 @@ mod tests {
     fn a_packet_flies_keeps_itself_alive_and_lands() {
         let mut port = Reactor::open(None).unwrap();
         let packet = Operation::new();
-        packet.tell(7);
-        port.queue().post(&packet).unwrap();
+        packet.set_token(7);
+        port.port().post(&packet).unwrap();
         assert_eq!(Arc::strong_count(&packet), 2);
         let mut reports = Vec::new();
         port.wait(&mut reports, None).unwrap();
         assert_eq!((reports[0].token, Arc::strong_count(&packet)), (7, 1));
-        port.queue().post(&packet).unwrap();
+        port.port().post(&packet).unwrap();
         packet.suppress();
         let weak = Arc::downgrade(&packet);
         drop(packet);
@@ -416,7 +416,7 @@ mod tests {
     fn a_port_that_goes_takes_its_packets_along() {
         let port = Reactor::open(None).unwrap();
         let packet = Operation::new();
-        port.queue().post(&packet).unwrap();
+        port.port().post(&packet).unwrap();
         drop(port);
         assert_eq!(Arc::strong_count(&packet), 1);
     }

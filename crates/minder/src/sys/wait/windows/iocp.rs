@@ -38,21 +38,21 @@ impl Backend for Iocp {
 
     fn watch(
         &self,
-        queue: &Arc<CompletionPort>,
+        port: &Arc<CompletionPort>,
         handle: Arc<OwnedHandle>,
         packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
-        ThreadPool.watch(queue, handle, packet)
+        ThreadPool.watch(port, handle, packet)
     }
 
     fn watch_once(
         &self,
-        queue: &Arc<CompletionPort>,
+        port: &Arc<CompletionPort>,
         handle: Arc<OwnedHandle>,
         packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
-        let queue = Arc::clone(queue);
-        let callback = Callback::new(move || queue.post_soon(&packet));
+        let port = Arc::clone(port);
+        let callback = Callback::new(move || port.post_soon(&packet));
         Ok(Box::new(Registered { wait: AtomicPtr::new(null_mut()), handle, callback }))
     }
 }
@@ -98,7 +98,7 @@ impl Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         self.unregister();
-        if self.callback.is_due() {
+        if self.callback.is_pending() {
             close(Arc::clone(&self.handle));
         }
     }

@@ -18,9 +18,9 @@ use crate::sys::wait::RECHECK_TOKEN;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Submission {
     /// The packet comes out of the port when it is over.
-    Aloft,
+    Pending,
     /// It is over, successfully, and no packet comes.
-    Over,
+    Completed,
 }
 
 /// What travels through a port: an `OVERLAPPED`, the token to tell when it lands, and what the
@@ -32,10 +32,10 @@ pub(crate) enum Submission {
 #[repr(C)]
 pub(crate) struct Operation {
     overlapped: UnsafeCell<OVERLAPPED>,
-    flying: AtomicBool,
-    /// [`MUTE`] for nobody.
+    in_flight: AtomicBool,
+    /// [`NO_TOKEN`] for nobody.
     token: AtomicU64,
-    cargo: Mutex<OperationData>,
+    data: Mutex<OperationData>,
 }
 
 /// What an operation needs as long as it goes on.
@@ -44,25 +44,25 @@ pub(crate) struct OperationData {
     /// Bytes that the kernel reads from while the packet flies: not to be changed then.
     pub(crate) bytes: Vec<u8>,
     /// Memory that the kernel reads and writes while the packet flies.
-    pub(super) words: Vec<u64>,
+    pub(super) buffer: Vec<u64>,
     /// The handle of an operation that outlives its endpoint.
     handle: Option<Arc<OwnedHandle>>,
 }
 
-const MUTE: u64 = RECHECK_TOKEN - 1;
+const NO_TOKEN: u64 = RECHECK_TOKEN - 1;
 
 // SAFETY: of its parts only `overlapped` is not `Send`, for the pointers in it: they are null, or
 // an offset of zero. Nothing in it depends on the thread.
 unsafe impl Send for Operation {}
 // SAFETY: of its parts only `overlapped` is not `Sync`. It is written by `depart` alone, whose swap
-// of `flying` lets one thread through and keeps it from running while the kernel has it; the
+// of `in_flight` lets one thread through and keeps it from running while the kernel has it; the
 // kernel's own accesses go by a raw pointer.
 unsafe impl Sync for Operation {}
 
 impl Debug for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Packet")
-            .field("flying", &self.flying)
+            .field("flying", &self.in_flight)
             .field("token", &self.token)
             .finish_non_exhaustive()
     }
@@ -74,19 +74,19 @@ impl Operation {
         const { assert!(std::mem::offset_of!(Operation, overlapped) == 0) };
         Arc::new(Self {
             overlapped: UnsafeCell::new(OVERLAPPED::default()),
-            flying: AtomicBool::new(false),
-            token: AtomicU64::new(MUTE),
-            cargo: Mutex::default(),
+            in_flight: AtomicBool::new(false),
+            token: AtomicU64::new(NO_TOKEN),
+            data: Mutex::default(),
         })
     }
 
     /// Turns one reference into the pointer that the kernel gets, unless it has one already: a
     /// packet flies once at a time.
     pub(super) fn begin(self: &Arc<Self>) -> Option<*mut OVERLAPPED> {
-        if self.flying.swap(true, Ordering::AcqRel) {
+        if self.in_flight.swap(true, Ordering::AcqRel) {
             return None;
         }
-        // SAFETY: `flying` was false, so that neither the kernel nor another thread uses the structure, and
+        // SAFETY: `in_flight` was false, so that neither the kernel nor another thread uses the structure, and
         // we have just made it true.
         unsafe { *self.overlapped.get() = OVERLAPPED::default() };
         // The structure is the first field, so that its address is the packet's.
@@ -100,33 +100,33 @@ impl Operation {
     pub(super) unsafe fn complete(overlapped: *mut OVERLAPPED) -> Arc<Self> {
         // SAFETY: so says the caller.
         let packet = unsafe { Arc::from_raw(overlapped.cast::<Self>().cast_const()) };
-        packet.flying.store(false, Ordering::Release);
+        packet.in_flight.store(false, Ordering::Release);
         packet
     }
 
     /// Has landings told with this token.
-    pub(crate) fn tell(&self, token: u64) {
-        debug_assert!(token < MUTE);
+    pub(crate) fn set_token(&self, token: u64) {
+        debug_assert!(token < NO_TOKEN);
         self.token.store(token, Ordering::Release);
     }
 
     /// Has landings told no more, that of a packet in flight included.
     pub(crate) fn suppress(&self) {
-        self.token.store(MUTE, Ordering::Release);
+        self.token.store(NO_TOKEN, Ordering::Release);
     }
 
     pub(super) fn token(&self) -> Option<u64> {
-        Some(self.token.load(Ordering::Acquire)).filter(|&token| token != MUTE)
+        Some(self.token.load(Ordering::Acquire)).filter(|&token| token != NO_TOKEN)
     }
 
     /// Whether the kernel holds it, be it that its operation is over and the port has not handed it
     /// out yet.
     pub(crate) fn is_in_flight(&self) -> bool {
-        self.flying.load(Ordering::Acquire)
+        self.in_flight.load(Ordering::Acquire)
     }
 
-    pub(crate) fn cargo(&self) -> MutexGuard<'_, OperationData> {
-        self.cargo.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn data(&self) -> MutexGuard<'_, OperationData> {
+        self.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Cancels the operation, if it still goes on. The packet lands either way.
@@ -138,12 +138,12 @@ impl Operation {
 
     /// Keeps the handle of an operation that outlives its endpoint, until it lands.
     pub(super) fn keep(&self, handle: Arc<OwnedHandle>) {
-        self.cargo().handle = Some(handle);
+        self.data().handle = Some(handle);
     }
 
     /// Cancels the operation on the handle that was kept.
     pub(super) fn cancel_kept(&self) {
-        if let Some(handle) = &self.cargo().handle {
+        if let Some(handle) = &self.data().handle {
             self.cancel(handle);
         }
     }

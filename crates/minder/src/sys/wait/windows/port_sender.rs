@@ -27,7 +27,7 @@ pub(super) struct PortSender {
     /// Whether a handle was associated, so that the kernel queues packets by itself.
     associated: AtomicBool,
     /// Whether somebody waits beside the port, and has to be told by the event.
-    beside: AtomicBool,
+    has_event_waiter: AtomicBool,
     event: OnceLock<Arc<OwnedHandle>>,
 }
 
@@ -38,7 +38,7 @@ impl PortSender {
             port,
             posted: AtomicUsize::new(0),
             associated: AtomicBool::new(false),
-            beside: AtomicBool::new(false),
+            has_event_waiter: AtomicBool::new(false),
             event: OnceLock::new(),
         }
     }
@@ -53,8 +53,8 @@ impl PortSender {
             self.posted.fetch_sub(1, Ordering::SeqCst);
             return Err(error);
         }
-        // This thread writes `posted` and then reads `beside`. The thread that waits beside the port
-        // writes `beside` and then reads `posted`. With sequential consistency at least one of them
+        // This thread writes `posted` and then reads `has_event_waiter`. The thread that waits beside the port
+        // writes `has_event_waiter` and then reads `posted`. With sequential consistency at least one of them
         // sees the other's store, so no message is missed.
         self.signal_event();
         Ok(())
@@ -93,17 +93,17 @@ impl PortSender {
     /// port. The event is the same in every call.
     pub(super) fn set_event_waiter(&self, event: &Arc<OwnedHandle>) {
         self.event.get_or_init(|| Arc::clone(event));
-        self.beside.store(true, Ordering::SeqCst);
+        self.has_event_waiter.store(true, Ordering::SeqCst);
     }
 
     /// Ends the effect of [`set_event_waiter`](Self::set_event_waiter).
     pub(super) fn clear_event_waiter(&self) {
-        self.beside.store(false, Ordering::SeqCst);
+        self.has_event_waiter.store(false, Ordering::SeqCst);
     }
 
     /// Sets the event if a thread waits for it beside the port.
     fn signal_event(&self) {
-        if self.beside.load(Ordering::SeqCst)
+        if self.has_event_waiter.load(Ordering::SeqCst)
             && let Some(event) = self.event.get()
         {
             // SAFETY: the event is open.

@@ -35,12 +35,12 @@ impl Backend for ThreadPool {
 
     fn watch(
         &self,
-        queue: &Arc<CompletionPort>,
+        port: &Arc<CompletionPort>,
         handle: Arc<OwnedHandle>,
         packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
-        let queue = Arc::clone(queue);
-        let callback = Callback::new(move || queue.post_soon(&packet));
+        let port = Arc::clone(port);
+        let callback = Callback::new(move || port.post_soon(&packet));
         // SAFETY: `signalled` follows no pointer; no environment means the pool of the process.
         let wait = unsafe { CreateThreadpoolWait(Some(signalled), callback.context(), null()) };
         if wait == 0 {
@@ -74,7 +74,7 @@ impl Drop for Pooled {
         unsafe { SetThreadpoolWait(self.wait, null_mut(), null()) };
         // SAFETY: it is closed once; the system frees it when its last callback has returned.
         unsafe { CloseThreadpoolWait(self.wait) };
-        if self.callback.is_due() {
+        if self.callback.is_pending() {
             close(Arc::clone(&self.handle));
         }
     }

@@ -65,7 +65,7 @@ impl Backend for WaitPackets {
 
     fn watch(
         &self,
-        queue: &Arc<CompletionPort>,
+        port: &Arc<CompletionPort>,
         handle: Arc<OwnedHandle>,
         packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
@@ -74,7 +74,7 @@ impl Backend for WaitPackets {
         check(unsafe { (self.create)(&mut raw, GENERIC_ALL, null()) })?;
         // SAFETY: the call above made it, and nobody else has it.
         let wait = unsafe { OwnedHandle::from_raw_handle(raw) };
-        Ok(Box::new(Packeted { calls: *self, wait, handle, packet, queue: Arc::clone(queue) }))
+        Ok(Box::new(Packeted { calls: *self, wait, handle, packet, port: Arc::clone(port) }))
     }
 }
 
@@ -85,14 +85,14 @@ struct Packeted {
     wait: OwnedHandle,
     handle: Arc<OwnedHandle>,
     packet: Arc<Operation>,
-    queue: Arc<CompletionPort>,
+    port: Arc<CompletionPort>,
 }
 
 impl Watched for Packeted {
     fn arm(&mut self) -> io::Result<()> {
         let (wait, handle) = (self.wait.as_raw_handle(), self.handle.as_raw_handle());
         let associate = self.calls.associate;
-        self.queue.promise(&self.packet, |port, key, overlapped| {
+        self.port.lend_packet(&self.packet, |port, key, overlapped| {
             let key = std::ptr::without_provenance_mut(key);
             // SAFETY: all three handles are open. What the kernel queues once is the pointer of this promise.
             check(unsafe { associate(wait, port, handle, key, overlapped.cast(), 0, 0, null_mut()) })
@@ -108,7 +108,7 @@ impl Drop for Packeted {
         // A packet that is queued already stays there, and lands.
         // SAFETY: the object is open.
         if unsafe { (self.calls.cancel)(self.wait.as_raw_handle(), 0) } == 0 {
-            self.queue.break_promise(&self.packet);
+            self.port.return_packet(&self.packet);
         }
     }
 }

@@ -56,12 +56,12 @@ impl Waker {
     /// Makes it silent again. Call it before looking at what the ringers left; the port does so for
     /// its own bell.
     pub(crate) fn reset(&self) {
-        self.flag.reset(|| self.empty());
+        self.flag.reset(|| self.clear_event());
     }
 
     /// Hushes it, and reports for which reasons it was rung.
     pub(super) fn take_wakes(&self, ready: &mut Vec<Ready>) {
-        report_wakes(self.flag.reset(|| self.empty()), ready);
+        report_wakes(self.flag.reset(|| self.clear_event()), ready);
     }
 
     fn signal(&self) -> io::Result<()> {
@@ -72,7 +72,7 @@ impl Waker {
     }
 
     /// A packet is out of the queue by the time that it is heard.
-    fn empty(&self) {
+    fn clear_event(&self) {
         if let WakeTarget::Event(event) = &self.target {
             // SAFETY: the event is open.
             unsafe { ResetEvent(event.as_raw_handle()) };
@@ -105,16 +105,16 @@ mod tests {
 
     #[test]
     fn a_bell_of_its_own_stays_set_until_it_is_hushed() {
-        let bell = Waker::new().unwrap();
+        let waker = Waker::new().unwrap();
         // SAFETY: the event is open, and the call does not wait.
         let is_set =
-            || unsafe { WaitForSingleObject(bell.poll_handle().as_raw_handle(), 0) } == WAIT_OBJECT_0;
+            || unsafe { WaitForSingleObject(waker.poll_handle().as_raw_handle(), 0) } == WAIT_OBJECT_0;
         assert!(!is_set());
-        bell.wake().unwrap();
+        waker.wake().unwrap();
         assert!(is_set() && is_set());
-        bell.reset();
+        waker.reset();
         assert!(!is_set());
-        bell.wake().unwrap();
+        waker.wake().unwrap();
         assert!(is_set());
     }
 }
