@@ -27,7 +27,7 @@ const NO_WAITER: usize = 0;
 pub struct Source<'a>(pub(crate) wait::Source<'a>);
 
 impl Source<'_> {
-    /// The end of the process with this number, ours or not. It is ready to be read when the
+    /// The end of the process with this pid, ours or not. It is ready to be read when the
     /// process has ended, until it is deleted; edge-triggered is the same as one-shot for it.
     ///
     /// A number may be another process's by the time that it is used, unless the process is a child
@@ -130,7 +130,7 @@ pub struct Readiness {
     pub writable: bool,
     /// The other side is gone, or the source is in error: the next read or write says which.
     ///
-    /// - `kqueue`: of a socket that is watched in one direction only, what poll(2) of the system
+    /// - `kqueue`: of a socket that is watched in one direction only, what poll(2) of the operating system
     ///   says of the other; the systems differ.
     /// - Windows: not of a connection both of whose directions were ended in order; that it ended
     ///   is read.
@@ -157,7 +157,7 @@ impl Events {
         })
     }
 
-    /// Whether a [`Waker`] ended the wait, or took part in it.
+    /// Returns whether a [`Waker`] ended the wait, or took part in it.
     pub fn woken(&self) -> bool {
         self.0.iter().any(|ready| ready.token == wait::WAKE_TOKEN)
     }
@@ -213,7 +213,7 @@ impl Poller {
     ///
     /// # Errors
     /// `InvalidInput` for a source that is registered already; `Unknown` for a process that there
-    /// is not; `Unsupported` for an interest that the backend does not have; what the system
+    /// is not; `Unsupported` for an interest that the backend does not have; what the operating system
     /// says of a source that it cannot watch, such as a plain file with `epoll` and `kqueue`,
     /// or of a descriptor that is not open.
     pub fn add<'a>(&self, source: impl Into<Source<'a>>, token: Token, interest: Interest) -> Result<()> {

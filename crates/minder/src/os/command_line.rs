@@ -15,7 +15,7 @@ pub struct CommandLineLimit(system::CommandLineLimit);
 
 impl CommandLineLimit {
     /// That of this command's program, which is looked for now, in `PATH` or from the command's
-    /// folder on. One that is not found is no batch file. `None` on Unix.
+    /// directory on. One that is not found is no batch file. `None` on Unix.
     ///
     /// ```
     /// use minder::{Command, os::Line};
@@ -36,8 +36,8 @@ impl CommandLineLimit {
         self.0.units_max()
     }
 
-    /// Whether the line of this command, of the same program and in the same folder, is not too
-    /// long. What else may keep it from being started is not looked at.
+    /// Returns whether the line of this command, of the same program and in the same directory, is
+    /// not too long. What else may keep it from being started is not looked at.
     #[must_use]
     pub fn fits(&self, command: &Command) -> bool {
         self.0.takes(command)

@@ -72,14 +72,14 @@ pub fn wait_ready<'a>(
     system::wait_ready(source.into(), interest, deadline)
 }
 
-/// Whether [`Event::Stopped`](crate::Event::Stopped) with this signal means that the child wants
-/// the terminal, which belongs to another process group: `SIGTTIN` (it reads) or `SIGTTOU` (it
-/// writes or changes modes).
+/// Returns whether [`Event::Stopped`](crate::Event::Stopped) with this signal means that the child
+/// wants the terminal, which belongs to another process group: `SIGTTIN` (it reads) or `SIGTTOU`
+/// (it writes or changes modes).
 pub fn wants_terminal(signal: i32) -> bool {
     system::wants_terminal(signal)
 }
 
-/// Whether a child that was killed may have ended so.
+/// Returns whether a child that was killed may have ended so.
 ///
 /// - Unix: by a signal. Windows: with the exit code that killed children get, 1; others may end
 ///   with it, too.
@@ -87,7 +87,7 @@ pub fn looks_killed(status: ExitStatus) -> bool {
     system::may_be_killed(status)
 }
 
-/// Whether a child may have ended so because it was told to end, as all processes are when the
+/// Returns whether a child may have ended so because it was told to end, as all processes are when the
 /// machine shuts down.
 ///
 /// - Unix: by `SIGHUP`, `SIGINT`, `SIGQUIT`, `SIGTERM` or `SIGKILL`, or with the code that shells
@@ -105,14 +105,14 @@ pub fn signal_number(name: &str) -> Option<i32> {
     system::signal_number(name)
 }
 
-/// Whether a child can be asked to end, so that it may tidy up first.
+/// Returns whether a child can be asked to end, so that it may tidy up first.
 ///
 /// - Unix: yes, by a signal. Windows: no, a job object only ends.
 pub fn supports_graceful_termination() -> bool {
     system::can_ask()
 }
 
-/// Whether a child can be made to stand still and to go on.
+/// Returns whether a child can be made to stand still and to go on.
 ///
 /// - Unix: yes, by signals. Windows: no.
 pub fn supports_suspend() -> bool {

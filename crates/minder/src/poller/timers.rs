@@ -25,7 +25,7 @@ struct TimerWindow {
 }
 
 impl Timers {
-    /// Whether there was none of this token.
+    /// Returns whether there was none of this token.
     pub(super) fn add(&mut self, token: Token, deadline: Instant, tolerance: Duration) -> bool {
         if self.times.contains_key(&token) {
             return false;
@@ -38,7 +38,7 @@ impl Timers {
         true
     }
 
-    /// Whether there was one.
+    /// Returns whether there was one.
     pub(super) fn delete(&mut self, token: Token) -> bool {
         let Some(times) = self.times.remove(&token) else { return false };
         self.from.remove(&(times.from, token));

@@ -16,6 +16,6 @@ pub(super) fn event(stays: bool) -> io::Result<OwnedHandle> {
     if raw.is_null() {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call above made this handle, and nobody else has it.
+    // SAFETY: the call above created the handle, and nothing else owns it.
     Ok(unsafe { OwnedHandle::from_raw_handle(raw) })
 }

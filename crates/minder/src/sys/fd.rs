@@ -9,7 +9,7 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     return Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?);
     #[cfg(target_vendor = "apple")]
     {
-        // No pipe2: a spawn on another thread in between would inherit them, but for
+        // No pipe2: a spawn on another thread in between would inherit them, except
         // POSIX_SPAWN_CLOEXEC_DEFAULT, which our spawner sets.
         let (read, write) = rustix::pipe::pipe()?;
         rustix::io::fcntl_setfd(&read, rustix::io::FdFlags::CLOEXEC)?;

@@ -1,11 +1,11 @@
 //! The only code that talks to the operating system, and the only code with `unsafe` in it.
 //!
-//! One folder a subject, one file a mechanism. What every system supplies, and what the layers
+//! One directory a subject, one file a mechanism. What every system supplies, and what the layers
 //! above see of it:
 //!
-//! | folder | supplies | Linux | other Unix | Windows |
+//! | directory | supplies | Linux | other Unix | Windows |
 //! | --- | --- | --- | --- | --- |
-//! | `wait` | [`Port`](wait::Reactor): waits for endpoints; [`Waker`](wait::Waker): wakes it from any thread | epoll, io_uring, poll | kqueue, poll | completion port, by a registered wait, threads of ours or of the system |
+//! | `wait` | [`Port`](wait::Reactor): waits for endpoints; [`Waker`](wait::Waker): wakes it from any thread | epoll, io_uring, poll | kqueue, poll | completion port, by a registered wait, threads of ours or of the operating system |
 //! | `pipe` | [`Reader`](pipe::Reader), [`Writer`](pipe::Writer): endpoints of a child's streams | pipes, terminals: readiness | the same | overlapped named pipes: completion |
 //! | `reap` | [`Process`](reap::Process): an endpoint that reports an exit | pidfd; sweep | `EVFILT_PROC`; sweep | its handle, by the port's backend |
 //! | `spawn` | [`Spawner`](spawn::Spawner): `Command` → process and endpoints | `clone3`; `posix_spawn` | `posix_spawn` | `CreateProcessW` |
@@ -14,7 +14,7 @@
 //!
 //! An *endpoint* owns whatever the kernel needs for one stream or process. It is armed on a port
 //! with a token; the port then hands out [`Report`](wait::Report)s, and a report is given back to
-//! the endpoint with that token, which makes progress: bytes, the end, room. Whether the system
+//! the endpoint with that token, which makes progress: bytes, the end, room. Whether the operating system
 //! tells of readiness or of completion is the endpoint's own affair.
 //!
 //! Everything here returns `io::Result`; the layer above adds the operation and the subject, once.

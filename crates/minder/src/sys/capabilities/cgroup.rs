@@ -9,12 +9,12 @@ use rustix::fs::{Access, access};
 use super::kernel_version::kernel_version;
 use super::types::Capability;
 
-/// The folder of our group in the second version of the hierarchy.
+/// The directory of our group in the second version of the hierarchy.
 pub(super) fn folder() -> Option<PathBuf> {
     place(&fs::read_to_string("/proc/self/mountinfo").ok()?, &fs::read_to_string("/proc/self/cgroup").ok()?)
 }
 
-/// Whether groups of our own can be made, and killed by one write.
+/// Returns whether groups of our own can be made, and killed by one write.
 pub(super) fn delegated() -> Capability {
     let mechanism = Capability::there("children", "cgroup");
     let Some(folder) = folder() else { return mechanism.absent("version 2 is not mounted") };
@@ -31,8 +31,8 @@ pub(super) fn delegated() -> Capability {
     }
 }
 
-/// Finds our folder: the mount point of the hierarchy, and our path in it as far as it goes beyond
-/// what is mounted.
+/// Finds our directory: the mount point of the hierarchy, and our path in it as far as it goes
+/// beyond what is mounted.
 fn place(mounts: &str, groups: &str) -> Option<PathBuf> {
     let (root, point) = mounts.lines().find_map(|line| {
         // 35 24 0:30 ROOT POINT OPTIONS … - TYPE SOURCE OPTIONS

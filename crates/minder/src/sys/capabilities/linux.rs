@@ -50,7 +50,7 @@ fn pidfd() -> Capability {
     }
 }
 
-/// Whether a status that somebody else took can still be read from the pidfd.
+/// Returns whether a status that somebody else took can still be read from the pidfd.
 fn kept_status() -> Capability {
     let mechanism = Capability::there("children", "kept status");
     if kernel_version() >= Some((6, 15)) { mechanism } else { mechanism.absent("before Linux 6.15") }
@@ -173,7 +173,7 @@ fn page_size() -> u64 {
     u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
-/// Whether we may exceed the limits of a user: CAP_SYS_ADMIN or CAP_SYS_RESOURCE.
+/// Returns whether we may exceed the limits of a user: CAP_SYS_ADMIN or CAP_SYS_RESOURCE.
 fn privileged() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let caps = status.lines().find_map(|line| line.strip_prefix("CapEff:")).map(str::trim);

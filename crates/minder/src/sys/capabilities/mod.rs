@@ -1,4 +1,4 @@
-//! Asking the system what it has, without using it.
+//! Asking the operating system what it has, without using it.
 //!
 //! Each system supplies `refusal` (why a wait backend could not be opened), `children` and
 //! `limits`.

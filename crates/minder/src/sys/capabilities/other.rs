@@ -20,7 +20,7 @@ pub(crate) fn children() -> Vec<Capability> {
     ]
 }
 
-/// Whether the kernel tells of ends.
+/// Returns whether the kernel tells of ends.
 fn exits() -> Capability {
     let mechanism = Capability::there("children", "EVFILT_PROC");
     match crate::sys::wait::open(Some("kqueue")) {

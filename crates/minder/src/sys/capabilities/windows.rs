@@ -45,10 +45,10 @@ pub(crate) fn children() -> Vec<Capability> {
     ]
 }
 
-/// Whether we were started in a job object: a service's, a container's, a terminal's. Ours nest in
-/// it (since Windows 8), and whatever may leave that one, nobody leaves ours.
+/// Returns whether we were started in a job object: a service's, a container's, a terminal's. Ours
+/// nest in it (since Windows 8), and whatever may leave that one, nobody leaves ours.
 fn outer_job() -> &'static str {
-    // SAFETY: has no preconditions.
+    // SAFETY: the call has no preconditions.
     let us = unsafe { GetCurrentProcess() };
     let mut held = 0;
     // SAFETY: the handle is that of this process, no job means any job, and `held` outlives the call.
@@ -91,7 +91,7 @@ pub(crate) fn limits() -> Vec<Capability> {
     all
 }
 
-/// Whether timers do not depend on the system's tick.
+/// Returns whether timers do not depend on the operating system's tick.
 fn has_fine_timer() -> bool {
     let flags = CREATE_WAITABLE_TIMER_HIGH_RESOLUTION;
     // SAFETY: no attributes, no name.
@@ -99,7 +99,7 @@ fn has_fine_timer() -> bool {
     if raw.is_null() {
         return false;
     }
-    // SAFETY: the call above made it, and nobody else has it.
+    // SAFETY: the call above created the handle, and nothing else owns it.
     drop(unsafe { OwnedHandle::from_raw_handle(raw) });
     true
 }

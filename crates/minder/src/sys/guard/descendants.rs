@@ -130,8 +130,8 @@ pub(super) fn name(pid: i32) -> Option<String> {
     Some(String::from_utf8_lossy(text.trim_ascii_end()).into_owned())
 }
 
-/// Whether this process has one thread, or has no other one any more `within` this time. True where
-/// that cannot be seen.
+/// Returns whether this process has one thread, or has no other one any more `within` this time.
+/// True where that cannot be seen.
 pub(super) fn is_alone(within: Duration) -> bool {
     let until = Instant::now() + within;
     loop {

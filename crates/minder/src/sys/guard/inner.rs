@@ -204,7 +204,7 @@ impl Inner {
     }
 }
 
-/// Whether the process behind a pidfd has ended.
+/// Returns whether the process behind a pidfd has ended.
 fn readable(held: &OwnedFd) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     matches!(poll(&mut [PollFd::new(held, PollFlags::IN)], Some(&now)), Ok(1))

@@ -1,4 +1,4 @@
-//! The relayed signals as the system numbers them; blocking, reading and raising them.
+//! The relayed signals as the operating system numbers them; blocking, reading and raising them.
 #![expect(unsafe_code, reason = "signal sets, dispositions and masks")]
 
 use std::io;
@@ -31,7 +31,7 @@ impl Signal {
         NUMBERS.iter().find(|(_, n)| *n == number).map(|(signal, _)| *signal)
     }
 
-    /// Whether its default action ends a process.
+    /// Returns whether its default action ends a process.
     pub(super) fn ends(self) -> bool {
         !matches!(self, Signal::Stop | Signal::Continue | Signal::Resize)
     }
@@ -59,8 +59,8 @@ impl Mask {
     }
 
     pub(super) fn with(mut self, number: c_int) -> Mask {
-        // SAFETY: `self.0` is an initialised set; a bad number is refused, and all of ours are constants of
-        // the system.
+        // SAFETY: `self.0` is an initialised set; a bad number is refused, and all of ours are
+        // constants of the operating system.
         unsafe { libc::sigaddset(&raw mut self.0, number) };
         self
     }
@@ -108,7 +108,7 @@ impl Mask {
     }
 }
 
-/// Whether the process ignores this signal.
+/// Returns whether the process ignores this signal.
 fn ignored(number: c_int) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: a null new action only asks; `action` has room for the answer.
@@ -154,7 +154,8 @@ pub(super) fn default_action(number: c_int) -> io::Result<()> {
     set_disposition(number, libc::SIG_DFL)
 }
 
-/// Has `handler` run at each `number`; calls that it interrupts are restarted where the system can.
+/// Has `handler` run at each `number`; calls that it interrupts are restarted where the operating
+/// system can.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn handle(number: c_int, handler: extern "C" fn(c_int)) -> io::Result<()> {
     set_disposition(number, handler as *const () as libc::sighandler_t)

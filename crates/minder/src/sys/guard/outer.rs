@@ -145,8 +145,8 @@ impl Outer {
     }
 
     /// Stops as the runner did, until `fg`, if `wanted` still holds. By SIGTSTP, not SIGSTOP: in a
-    /// group that no shell watches (`ssh -t`, `script`) the system drops it, where SIGSTOP
-    /// would freeze the run for ever.
+    /// group that no shell watches (`ssh -t`, `script`) the operating system drops it, where
+    /// SIGSTOP would freeze the run for ever.
     fn stop(&self, wanted: impl Fn() -> bool) {
         // The order is the proof: no continuation may fall between the look and the stop.
         // 1. From here on the inner guardian sends SIGCONT when the runner goes on.

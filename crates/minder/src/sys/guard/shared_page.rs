@@ -126,7 +126,7 @@ impl SharedPage {
         self.stops_done.store(relayed, SeqCst);
     }
 
-    /// Whether a stop was carried out that was relayed as the signal of this place.
+    /// Returns whether a stop was carried out that was relayed as the signal of this place.
     pub(super) fn is_stop_done(&self, place: u32) -> bool {
         // Both counters may wrap.
         self.stops_done.load(SeqCst).wrapping_sub(place).cast_signed() > 0

@@ -27,8 +27,8 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// Whether the same signal again means something more: a second Ctrl-C is the wish to end at
-    /// once.
+    /// Returns whether the same signal again means something more: a second Ctrl-C is the wish to
+    /// end at once.
     pub(super) const fn escalates(self) -> bool {
         matches!(self, Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit)
     }
@@ -42,9 +42,9 @@ pub enum ExitMode {
     Status(u8),
     /// By this signal's default action, so that a calling shell script sees the Ctrl-C and stops
     /// too. Only [`Signal::Interrupt`], [`Signal::Terminate`], [`Signal::Hangup`],
-    /// [`Signal::Quit`], [`Signal::User1`] and [`Signal::User2`] end a process; for the others
-    /// it is status 1. On Windows all of them are `STATUS_CONTROL_C_EXIT` (0xC000013A), with
-    /// which the system ends console programs.
+    /// [`Signal::Quit`], [`Signal::User1`] and [`Signal::User2`] end a process; for the others it
+    /// is status 1. On Windows all of them are `STATUS_CONTROL_C_EXIT` (0xC000013A), with which the
+    /// operating system ends console programs.
     Signal(Signal),
 }
 
@@ -59,7 +59,7 @@ impl SignalDebouncer {
     /// The same wish within this time is the same wish.
     const REPEAT_WINDOW: Duration = Duration::from_millis(200);
 
-    /// Whether `signal`, come at `now`, counts.
+    /// Returns whether `signal`, come at `now`, counts.
     pub(super) fn counts(&mut self, signal: Signal, now: Instant) -> bool {
         if !signal.escalates() {
             return true;
@@ -97,13 +97,13 @@ impl DeliveryPaths {
     /// may have to wait.
     const PAIR_WINDOW: Duration = Duration::from_secs(1);
 
-    /// Whether `signal`, come through the relay at `now`, counts. The outer guardian has dropped
-    /// repetitions.
+    /// Returns whether `signal`, come through the relay at `now`, counts. The outer guardian has
+    /// dropped repetitions.
     pub(super) fn relayed(&mut self, signal: Signal, now: Instant) -> bool {
         !signal.escalates() || self.counts(signal, now, DeliveryPath::Relayed, Duration::ZERO)
     }
 
-    /// Whether `signal`, sent to the runner itself at `now`, counts.
+    /// Returns whether `signal`, sent to the runner itself at `now`, counts.
     pub(super) fn direct(&mut self, signal: Signal, now: Instant) -> bool {
         self.counts(signal, now, DeliveryPath::Direct, SignalDebouncer::REPEAT_WINDOW)
     }

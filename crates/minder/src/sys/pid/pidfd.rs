@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use crate::event::ExitStatus;
 
-/// Whether the kernel hands out pidfds and waits by them. Asked once, of ourselves: a sandbox may
-/// refuse what the headers promise.
+/// Returns whether the kernel hands out pidfds and waits by them. Asked once, of ourselves: a
+/// sandbox may refuse what the headers promise.
 pub(crate) fn available() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(|| {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::event::{ExitInfo, ExitStatus, ResourceUsage};
 use crate::sys::error::is_no_such_process;
 
-/// A descriptor that names the process with this number, where the system has such.
+/// A descriptor that names the process with this pid, where the operating system has such.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn open_pidfd(pid: libc::pid_t) -> io::Result<Option<OwnedFd>> {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -19,7 +19,7 @@ pub(crate) fn open_pidfd(pid: libc::pid_t) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// A descriptor that names the process with this number, where the system has such.
+/// A descriptor that names the process with this pid, where the operating system has such.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) fn open_pidfd(_pid: libc::pid_t) -> io::Result<Option<OwnedFd>> {
     Ok(None)
@@ -133,7 +133,7 @@ pub(crate) fn wait_id(
     }
 }
 
-/// The end of a child that somebody else reaped. Newer kernels keep the status with the pidfd.
+/// The end of a child that other code reaped. Newer kernels keep the status with the pidfd.
 fn stolen(pidfd: Option<&OwnedFd>) -> ExitInfo {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if let Some(status) = pidfd.and_then(|pidfd| super::pidfd::kept_status(pidfd.as_fd())) {

@@ -13,7 +13,7 @@ use crate::sys::error::NoSuchProcess;
 /// Opens any process, to wait for its end.
 ///
 /// # Errors
-/// One of [`is_nobody`] when there is none of this number.
+/// One of [`is_nobody`] when there is none of this pid.
 pub(crate) fn open_process(pid: u32) -> io::Result<OwnedHandle> {
     // SAFETY: takes numbers only; the handle is not inheritable.
     let raw = unsafe { OpenProcess(PROCESS_SYNCHRONIZE, 0, pid) };
@@ -22,6 +22,6 @@ pub(crate) fn open_process(pid: u32) -> io::Result<OwnedHandle> {
         let nobody = error.raw_os_error() == Some(ERROR_INVALID_PARAMETER.cast_signed());
         return Err(if nobody { io::Error::new(io::ErrorKind::NotFound, NoSuchProcess) } else { error });
     }
-    // SAFETY: the call above made it, and nobody else has it.
+    // SAFETY: the call above created the handle, and nothing else owns it.
     Ok(unsafe { OwnedHandle::from_raw_handle(raw) })
 }

@@ -29,7 +29,7 @@ fn set_of(signal: i32) -> libc::sigset_t {
     // SAFETY: initialised by the line above.
     let mut set = unsafe { set.assume_init() };
     if signal != 0 {
-        // SAFETY: the set is initialised, the number is one of the system's own.
+        // SAFETY: the set is initialised, the number is one of the operating system's own.
         unsafe { libc::sigaddset(&mut set, signal) };
     }
     set

@@ -17,14 +17,15 @@ use super::types::ReadOutcome;
 /// privilege (pipe(7)).
 const AT_ONCE: usize = 1 << 20;
 
-/// Whether `to` is a pipe or a plain file that is not appended to, which splice(2) refuses.
+/// Returns whether `to` is a pipe or a plain file that is not appended to, which splice(2) refuses.
 pub(super) fn takes(to: &File) -> bool {
     let Ok(flags) = rustix::fs::fcntl_getfl(to) else { return false };
     let kind = rustix::fs::fstat(to).map(|stat| FileType::from_raw_mode(stat.st_mode));
     !flags.contains(OFlags::APPEND) && matches!(kind, Ok(FileType::Fifo | FileType::RegularFile))
 }
 
-/// Enlarges a pipe, as far as the system allows. What is no pipe, or larger, stays as it is.
+/// Enlarges a pipe, as far as the operating system allows. What is no pipe, or larger, stays as it
+/// is.
 pub(crate) fn enlarge(pipe: impl AsFd) {
     if rustix::pipe::fcntl_getpipe_size(&pipe).is_ok_and(|size| size < AT_ONCE) {
         let _ = rustix::pipe::fcntl_setpipe_size(&pipe, AT_ONCE);

@@ -69,7 +69,7 @@ impl Reader {
         }
     }
 
-    /// Whether bytes can pass on to `to` without a copy.
+    /// Returns whether bytes can pass on to `to` without a copy.
     pub(crate) fn can_forward(&self, to: &File) -> bool {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         return super::splice::takes(to);

@@ -323,7 +323,7 @@ fn bare(handle: &OwnedHandle, line: Option<&Line>) -> io::Result<OwnedHandle> {
     }
 }
 
-/// Whether the other side is gone.
+/// Returns whether the other side is gone.
 fn is_end(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(i32::cast_unsigned);
     matches!(code, Some(ERROR_BROKEN_PIPE | ERROR_PIPE_NOT_CONNECTED | ERROR_NO_DATA | ERROR_HANDLE_EOF))
@@ -441,7 +441,7 @@ fn own(raw: HANDLE) -> io::Result<OwnedHandle> {
 fn unused_name() -> Vec<u16> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    // The keys of this hash are random numbers of the system's.
+    // The keys of this hash are random numbers of the operating system's.
     let mut guess = RandomState::new().build_hasher();
     guess.write_u64(count);
     let name = format!(r"\\.\pipe\minder-{}-{count}-{:016x}", std::process::id(), guess.finish());

@@ -39,8 +39,8 @@ pub(in crate::sys) fn why_no_table() -> Option<&'static str> {
 const NO_PROC: &str = "`/proc` is not mounted";
 const FOREIGN_PROC: &str = "`/proc` belongs to another PID namespace";
 
-/// Whether the status of this process names it by the number that it has itself. `NSpid` has one
-/// number for each PID namespace from that of the mount to that of the process
+/// Returns whether the status of this process names it by the number that it has itself. `NSpid`
+/// has one number for each PID namespace from that of the mount to that of the process
 /// (proc_pid_status(5)); kernels before 4.1 do not have it.
 fn is_of(status: &str, me: u32) -> bool {
     let field = |name| status.lines().find_map(|line| line.strip_prefix(name));
@@ -146,7 +146,7 @@ fn children(pid: libc::pid_t) -> Vec<libc::pid_t> {
     found
 }
 
-/// Whether this process lives.
+/// Returns whether this process lives.
 fn is((pid, started): (libc::pid_t, u64)) -> io::Result<bool> {
     Ok(entry(pid)?.is_some_and(|process| process.started == started))
 }

@@ -75,8 +75,8 @@ impl ProcessTree {
         match self.group {
             Some(group) if !process.reaped() => {
                 kill_group(group, signal)?;
-                // A leader that moved to another group of its session is not reached by its number. Its own
-                // number stays taken while it is not reaped, so the signal goes to no other
+                // A leader that moved to another group of its session is not reached by its pid.
+                // Its own number stays taken while it is not reaped, so the signal goes to no other
                 // process.
                 if group_now(group) != Some(group) {
                     process.signal(signal)?;
@@ -101,15 +101,15 @@ impl ProcessTree {
         }
     }
 
-    /// Whether anybody but zombies is left in the group or among the strays. `groups` are those
-    /// with living members.
+    /// Returns whether anybody but zombies is left in the group or among the strays. `groups` are
+    /// those with living members.
     pub(crate) fn is_alive(&self, snapshot: &ProcessSnapshot) -> bool {
         self.group.is_some_and(|group| snapshot.has_group(group))
             || self.detached.iter().any(|process| snapshot.has(*process))
     }
 
-    /// Whether members of the group outlived the leader, which must be reaped by now. Nothing is
-    /// sent, so that a number that was re-used in this moment does no harm.
+    /// Returns whether members of the group outlived the leader, which must be reaped by now.
+    /// Nothing is sent, so that a number that was re-used in this moment does no harm.
     pub(crate) fn left_running(&self) -> bool {
         let Some(group) = self.group else { return false };
         // SAFETY: kill takes two numbers; signal 0 only asks.
@@ -139,8 +139,8 @@ impl ProcessTree {
     fn signal_detached(&mut self, _signal: i32) {}
 }
 
-/// Whether a member of the group is no zombie, and not about to be one: those answer to signals
-/// until their new parent takes them.
+/// Returns whether a member of the group is no zombie, and not about to be one: those answer to
+/// signals until their new parent takes them.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn group_exists(group: libc::pid_t) -> bool {
     let mut found = false;

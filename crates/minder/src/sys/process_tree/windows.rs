@@ -30,7 +30,7 @@ pub(crate) const KILLED: u32 = 1;
 /// The processes that came from one child.
 ///
 /// While this process lives they may outlive the tree: what a child that ended leaves behind goes
-/// on when the tree is dropped. When this process dies without that, the system closes the job, and
+/// on when the tree is dropped. When this process dies without that, the operating system closes the job, and
 /// all of them die.
 #[derive(Debug)]
 pub(crate) struct ProcessTree {
@@ -51,7 +51,7 @@ impl ProcessTree {
         if raw.is_null() {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call above made it, and nobody else has it.
+        // SAFETY: the call above created the handle, and nothing else owns it.
         let tree =
             Self { job: unsafe { OwnedHandle::from_raw_handle(raw) }, own_group, held: true, watched: false };
         tree.limit(JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE)?;
@@ -85,7 +85,7 @@ impl ProcessTree {
     pub(crate) fn with_rights(&self, rights: u32) -> io::Result<Self> {
         use windows_sys::Win32::Foundation::DuplicateHandle;
         use windows_sys::Win32::System::Threading::GetCurrentProcess;
-        // SAFETY: has no preconditions.
+        // SAFETY: the call has no preconditions.
         let us = unsafe { GetCurrentProcess() };
         let mut raw = null_mut();
         // SAFETY: the job is open; both processes are this one, and `raw` outlives the call.
@@ -93,7 +93,7 @@ impl ProcessTree {
         if answer == 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call above made it, and nobody else has it.
+        // SAFETY: the call above created the handle, and nothing else owns it.
         Ok(Self { job: unsafe { OwnedHandle::from_raw_handle(raw) }, ..*self })
     }
 
@@ -111,12 +111,12 @@ impl ProcessTree {
         done(answer)
     }
 
-    /// Whether anybody is left.
+    /// Returns whether anybody is left.
     pub(crate) fn is_alive(&self, _living: &ProcessSnapshot) -> bool {
         self.active() > 0
     }
 
-    /// Whether somebody outlived the child, which must have ended by now.
+    /// Returns whether somebody outlived the child, which must have ended by now.
     pub(crate) fn left_running(&self) -> bool {
         self.own_group && self.active() > 0
     }
@@ -126,7 +126,8 @@ impl ProcessTree {
         let mut account = JOBOBJECT_BASIC_ACCOUNTING_INFORMATION::default();
         let (job, class) = (self.job.as_raw_handle(), JobObjectBasicAccountingInformation);
         let (into, size) = ((&raw mut account).cast(), size_of_val(&account) as u32);
-        // SAFETY: the job is open, and `into` is a local of this class, as large as it is said to be.
+        // SAFETY: the job is open, and `into` is a local of this class, as large as the argument
+        // states.
         let answer = unsafe { QueryInformationJobObject(job, class, into, size, null_mut()) };
         if answer == 0 { 0 } else { account.ActiveProcesses }
     }
@@ -137,7 +138,8 @@ impl ProcessTree {
         limits.BasicLimitInformation.LimitFlags = flags;
         let (job, class) = (self.job.as_raw_handle(), JobObjectExtendedLimitInformation);
         let (from, size) = ((&raw const limits).cast(), size_of_val(&limits) as u32);
-        // SAFETY: the job is open, and `from` is a local of this class, as large as it is said to be.
+        // SAFETY: the job is open, and `from` is a local of this class, as large as the argument
+        // states.
         let answer = unsafe { SetInformationJobObject(job, class, from, size) };
         done(answer)
     }

@@ -72,8 +72,8 @@ impl Reactor {
     /// Reports the end of a child that has no descriptor of its own.
     pub(crate) fn add_process(&mut self, pid: libc::pid_t, token: u64) -> io::Result<()> {
         match self.backend.add_process(pid.unsigned_abs(), token, Interest::READABLE) {
-            // Somebody else, or the kernel, reaped it already: that is an end, too, and the sweep finds it.
-            // It also finds the end of a process for which the backend has no room.
+            // Other code, or the kernel, reaped it already: that is an end, too, and the sweep
+            // finds it. It also finds the end of a process for which the backend has no room.
             Err(error)
                 if error.kind() == io::ErrorKind::Unsupported
                     || is_no_such_process(&error)

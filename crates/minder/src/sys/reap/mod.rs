@@ -1,7 +1,7 @@
 //! Hearing that a process ended, and taking its status.
 //!
 //! A status is *peeked* first and taken by *reap* later, after the caller was told: until then the
-//! process number stays the dead child's own and cannot name a stranger.
+//! pid stays the dead child's own and cannot name a stranger.
 
 #[cfg(unix)]
 mod unix;

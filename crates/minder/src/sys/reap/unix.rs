@@ -1,4 +1,4 @@
-//! A child process on Unix: by its pidfd where there is one, else by its number.
+//! A child process on Unix: by its pidfd where there is one, else by its pid.
 
 #![expect(unsafe_code, reason = "kill")]
 
@@ -78,7 +78,7 @@ impl Process {
         }
     }
 
-    /// Whether it ended, and how; its number stays taken.
+    /// Returns whether it ended, and how; its pid stays in use.
     pub(crate) fn peek(&mut self) -> io::Result<Option<ExitInfo>> {
         if self.exit.is_none() {
             self.exit = wait_for_exit(self.pid, self.pidfd.as_ref(), libc::WNOHANG | libc::WNOWAIT)?;
@@ -86,16 +86,15 @@ impl Process {
         Ok(self.exit)
     }
 
-    /// Looks whether the number is still the child's own. It is not if somebody else reaped it, or
-    /// the kernel did (`SIGCHLD` ignored): then it may name a stranger, and nothing must be
-    /// sent to it.
+    /// Looks whether the number is still the child's own. It is not if other code reaped it, or the
+    /// kernel did (`SIGCHLD` ignored): then it may name a stranger, and nothing must be sent to it.
     pub(crate) fn check(&mut self) {
         let looked =
             wait_id(self.pid, self.pidfd.as_ref(), libc::WEXITED | libc::WNOHANG | libc::WNOWAIT, None);
         self.reaped |= looked.is_err_and(|error| error.raw_os_error() == Some(libc::ECHILD));
     }
 
-    /// Waits for the end until the deadline, or for ever. The number stays taken until
+    /// Waits for the end until the deadline, or for ever. The pid stays in use until
     /// [`reap`](Self::reap).
     pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Option<ExitInfo>> {
         loop {
@@ -137,7 +136,7 @@ impl Process {
         }
     }
 
-    /// Whether it stopped (job control) since it was asked last, and by which signal.
+    /// Returns whether it stopped (job control) since it was asked last, and by which signal.
     pub(crate) fn stopped(&self) -> Option<i32> {
         stop_signal(self.pid, self.pidfd.as_ref())
     }

@@ -82,7 +82,7 @@ impl Process {
     /// Looks whether the number is still the child's own: it is, while its handle is open.
     pub(crate) fn check(&mut self) {}
 
-    /// Whether it ended, and how; its number stays taken.
+    /// Returns whether it ended, and how; its pid stays in use.
     pub(crate) fn peek(&mut self) -> io::Result<Option<ExitInfo>> {
         let handle = &self.handle;
         if self.exit.is_none() && is_over(handle, Some(Duration::ZERO))? {
@@ -92,7 +92,7 @@ impl Process {
         Ok(self.exit)
     }
 
-    /// Waits for the end until the deadline, or for ever. The number stays taken until
+    /// Waits for the end until the deadline, or for ever. The pid stays in use until
     /// [`reap`](Self::reap).
     pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Option<ExitInfo>> {
         loop {
@@ -116,7 +116,7 @@ impl Process {
         self.reaped = true;
     }
 
-    /// Whether it stopped: there is no job control here.
+    /// Returns whether it stopped: there is no job control here.
     pub(crate) fn stopped(&self) -> Option<i32> {
         None
     }
@@ -172,7 +172,7 @@ fn exit_code(process: &OwnedHandle) -> io::Result<i32> {
     if answer == 0 { Err(io::Error::last_os_error()) } else { Ok(code.cast_signed()) }
 }
 
-/// What the process used, without its descendants; `None` where the system does not say.
+/// What the process used, without its descendants; `None` where the operating system does not say.
 fn usage(process: &OwnedHandle) -> Option<ResourceUsage> {
     let process = process.as_raw_handle();
     let [mut start, mut end, mut system, mut user] = [FILETIME::default(); 4];
@@ -182,7 +182,7 @@ fn usage(process: &OwnedHandle) -> Option<ResourceUsage> {
     }
     let mut memory = PROCESS_MEMORY_COUNTERS::default();
     let size = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;
-    // SAFETY: the handle is open, and `memory` is as large as it is said to be.
+    // SAFETY: the handle is open, and `memory` is as large as the argument states.
     let known = unsafe { K32GetProcessMemoryInfo(process, &mut memory, size) } != 0;
     // Wine fills in zero for a process that is over.
     let max_rss = Some(memory.PeakWorkingSetSize as u64).filter(|&peak| known && peak > 0);

@@ -295,8 +295,8 @@ fn start(context: &mut ChildArgs<'_>, (stack, stack_size): (u64, u64), shared: b
     Ok(Process::new(pid as libc::pid_t, Some(pidfd)))
 }
 
-/// Sets this thread's signal mask by the system call itself: the C library's function leaves out
-/// two signals of its own.
+/// Sets this thread's signal mask by the operating system call itself: the C library's function
+/// leaves out two signals of its own.
 fn mask(how: i32, set: u64) -> u64 {
     let mut before = 0u64;
     // SAFETY: both point to eight bytes, which is the size that is given.
@@ -304,7 +304,7 @@ fn mask(how: i32, set: u64) -> u64 {
     before
 }
 
-/// The system call. In the parent it returns the child's number or a negative error; the child
+/// The operating system call. In the parent it returns the child's number or a negative error; the child
 /// calls `entry(context)`.
 ///
 /// # Safety
@@ -440,7 +440,7 @@ fn become_program(context: &mut ChildArgs<'_>) -> i32 {
     }
     // 5. Nothing is inherited that was not asked for, even what was not marked for closing.
     keep(context.request.command.descriptors.kept());
-    // 6. The folder, behind that: on a slow file server it takes its time, and no sibling's pipe must
+    // 6. The directory, behind that: on a slow file server it takes its time, and no sibling's pipe must
     //    wait for it.
     if let Some(dir) = context.request.dir {
         context.step = SpawnStep::Directory;

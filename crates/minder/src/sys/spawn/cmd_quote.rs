@@ -2,7 +2,7 @@
 //!
 //! `cmd.exe` reads the whole line before the batch file sees its part, and by rules of its own.
 //! Documented (`cmd`, `set`, "Command prompt line string limitation"): between quotation marks all
-//! characters are themselves but for `%`, which begins a variable, and for the mark; `/s` takes one
+//! characters are themselves except `%`, which begins a variable, and for the mark; `/s` takes one
 //! mark off each end of the line and leaves the rest as it is. There is no word for either of the
 //! two characters, so they are refused, and so is whatever ends or bends a line. What is
 //! left arrives whole: as `%1` in the batch file, and at a program to which that hands it on.
@@ -73,8 +73,8 @@ fn unsayable(word: &[u16]) -> Option<&'static str> {
     })
 }
 
-/// Whether neither `cmd.exe` nor a runtime sees anything special in it. Batch files take `,`, `;`
-/// and `=` for blanks.
+/// Returns whether neither `cmd.exe` nor a runtime sees anything special in it. Batch files take
+/// `,`, `;` and `=` for blanks.
 fn is_plain(unit: u16) -> bool {
     u8::try_from(unit).is_ok_and(|byte| byte.is_ascii_alphanumeric() || b"_-+./\\:".contains(&byte))
 }

@@ -151,8 +151,8 @@ impl ExecArgs {
     }
 }
 
-/// Searches the folders of PATH for an executable file. A file that is there but may not be run is
-/// told only if nothing better follows, as execvp(3) does.
+/// Searches the directories of PATH for an executable file. A file that is there but may not be run
+/// is told only if nothing better follows, as execvp(3) does.
 fn look_up(program: &OsStr, search: Option<&OsStr>) -> io::Result<OsString> {
     let path = search.unwrap_or_else(|| OsStr::new("/usr/local/bin:/bin:/usr/bin"));
     let mut refused = None;
@@ -164,7 +164,7 @@ fn look_up(program: &OsStr, search: Option<&OsStr>) -> io::Result<OsString> {
         candidate.push("/");
         candidate.push(program);
         match runnable(Path::new(&candidate)) {
-            // Absolute, since the child may start in another folder than ours.
+            // Absolute, since the child may start in another directory than ours.
             Ok(()) => return Ok(std::path::absolute(&candidate)?.into_os_string()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refused = Some(error),
             Err(_) => (),
@@ -173,7 +173,7 @@ fn look_up(program: &OsStr, search: Option<&OsStr>) -> io::Result<OsString> {
     Err(refused.unwrap_or_else(|| io::Error::from(io::ErrorKind::NotFound)))
 }
 
-/// Whether this is a file that we may run.
+/// Returns whether this is a file that we may run.
 fn runnable(path: &Path) -> io::Result<()> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
     if !path.metadata()?.is_file() {

@@ -9,7 +9,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 
 use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 
-/// How many numbers are looked at where the system lists no descriptors: 10 ms.
+/// How many numbers are looked at where the operating system lists no descriptors: 10 ms.
 const LOOKED_AT_MAX: RawFd = 65_536;
 
 /// Returns the numbers from 3 upwards, sorted.
@@ -28,9 +28,9 @@ pub(crate) fn close_on_exec(number: RawFd) {
     let _ = fcntl_setfd(borrow(number), FdFlags::CLOEXEC);
 }
 
-/// What the system lists, the descriptor of the list itself among it.
+/// What the operating system lists, the descriptor of the list itself among it.
 fn listed() -> Option<Vec<RawFd>> {
-    // Other systems have a folder that lists the first three only.
+    // Other systems have a directory that lists the first three only.
     let dir = if cfg!(any(target_os = "linux", target_os = "android")) {
         "/proc/self/fd"
     } else if cfg!(target_vendor = "apple") {

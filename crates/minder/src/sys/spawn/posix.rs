@@ -1,5 +1,5 @@
 //! `posix_spawn`: there on every Unix, and made by the C library without copying our memory where
-//! the system can.
+//! the operating system can.
 
 #![expect(unsafe_code, reason = "the posix_spawn family")]
 
@@ -208,7 +208,7 @@ fn signals(these: impl IntoIterator<Item = libc::c_int>) -> libc::sigset_t {
     // SAFETY: initialised by the line above.
     let mut set = unsafe { set.assume_init() };
     for signal in these {
-        // SAFETY: an initialised set and one of the system's signals.
+        // SAFETY: an initialised set and one of the operating system's signals.
         unsafe { libc::sigaddset(&mut set, signal) };
     }
     set

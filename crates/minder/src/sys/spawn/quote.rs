@@ -4,8 +4,8 @@
 //! and those are followed here: backslashes are themselves, but before a quotation mark, where two
 //! stand for one and an odd one makes the mark a character.
 
-/// The longest command line that the system takes, with its end mark, in UTF-16 units (documented
-/// with `CreateProcessW`).
+/// The longest command line that the operating system takes, with its end mark, in UTF-16 units
+/// (documented with `CreateProcessW`).
 pub(super) const LINE_MAX: usize = 32_767;
 
 const QUOTE: u16 = b'"' as u16;
@@ -16,7 +16,7 @@ const BACKSLASH: u16 = b'\\' as u16;
 pub(super) enum Unquotable {
     /// A NUL byte, or a quotation mark in the name of the program, for which no rule exists.
     Invalid,
-    /// Longer than the system takes.
+    /// Longer than the operating system takes.
     TooLong,
 }
 
@@ -81,20 +81,20 @@ fn push(line: &mut Vec<u16>, arg: &[u16]) {
     line.push(QUOTE);
 }
 
-/// Whether no runtime sees anything special in it. Only blanks and marks need to be quoted for that
-/// of MSVC; those of MinGW and Cygwin also expand `*`, `?`, `[`, `~` and `@` in words that are not
-/// quoted.
+/// Returns whether no runtime sees anything special in it. Only blanks and marks need to be quoted
+/// for that of MSVC; those of MinGW and Cygwin also expand `*`, `?`, `[`, `~` and `@` in words that
+/// are not quoted.
 fn is_plain(unit: u16) -> bool {
     u8::try_from(unit).is_ok_and(|byte| byte.is_ascii_alphanumeric() || b"_-+=./\\:,".contains(&byte))
 }
 
 /// Builds the block of the environment: `key=value` each ended by a zero, in the order that the
-/// system wants, and a zero. Of keys that differ in case alone the last one counts. `None` for a
-/// NUL byte, an empty key, or a `=` in one.
+/// operating system wants, and a zero. Of keys that differ in case alone the last one counts.
+/// `None` for a NUL byte, an empty key, or a `=` in one.
 pub(super) fn environment(variables: impl Iterator<Item = (Vec<u16>, Option<Vec<u16>>)>) -> Option<Vec<u16>> {
     let mut sorted = std::collections::BTreeMap::new();
     for (key, value) in variables {
-        // The current folders of drives have names that begin with `=`.
+        // The current directories of drives have names that begin with `=`.
         let bad = key.is_empty() || key[1..].contains(&b'='.into()) || key.contains(&0);
         if bad || value.as_ref().is_some_and(|value| value.contains(&0)) {
             return None;
@@ -116,8 +116,8 @@ pub(super) fn environment(variables: impl Iterator<Item = (Vec<u16>, Option<Vec<
     Some(block)
 }
 
-/// Upper case, one unit for one, as the system compares names. No letter of another alphabet
-/// becomes one of ASCII: `ſ` is no spelling of `S`.
+/// Upper case, one unit for one, as the operating system compares names. No letter of another
+/// alphabet becomes one of ASCII: `ſ` is no spelling of `S`.
 fn fold(unit: u16) -> u16 {
     let Some(letter) = char::from_u32(unit.into()) else { return unit };
     let mut upper = letter.to_uppercase();

@@ -14,7 +14,7 @@ pub(crate) struct Spawned {
     pub(crate) stderr: Option<Reader>,
 }
 
-/// Why no child runs: at which step, and what the system said.
+/// Why no child runs: at which step, and what the operating system said.
 #[derive(Debug)]
 pub(crate) struct SpawnError {
     pub(crate) step: SpawnStep,

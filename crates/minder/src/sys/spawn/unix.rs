@@ -31,7 +31,8 @@ pub(crate) struct Spawner {
 }
 
 impl Spawner {
-    /// Makes one without taking anything from the system: that happens at the first start.
+    /// Makes one without taking anything from the operating system: that happens at the first
+    /// start.
     pub(crate) fn new() -> Self {
         Self {
             image: ExecArgs::default(),
@@ -197,7 +198,7 @@ impl Streams {
     }
 }
 
-/// Whether the system says that the file is there, and nothing that it can run.
+/// Returns whether the operating system says that the file is there, and nothing that it can run.
 pub(crate) fn is_no_program(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOEXEC)
 }

@@ -1,9 +1,9 @@
 //! Spawning on Windows: `CreateProcessW` into a job object, with a list of the only handles that
 //! are inherited.
 //!
-//! A child shares our console. Where we have none it gets one that nobody sees. The system is
+//! A child shares our console. Where we have none it gets one that nobody sees. The operating system is
 //! always told the absolute path of what it is to start, never left to search, and never handed a
-//! batch file: that is run by the `cmd.exe` of the system's folder, on a line that this reads as we
+//! batch file: that is run by the `cmd.exe` of the operating system's directory, on a line that this reads as we
 //! mean it.
 //!
 //! What is on the list has to be inheritable from its making to the child's start. Our own children

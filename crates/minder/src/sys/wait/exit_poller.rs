@@ -1,10 +1,10 @@
-//! Processes that nothing tells of, neither a pidfd nor the backend: each is looked at by its own
-//! number, at intervals that grow while nothing happens.
+//! Processes whose exit neither a pidfd nor the backend reports. Each is polled by its pid, at
+//! intervals that grow while nothing happens.
 //!
-//! The signal that would tell of an exit belongs to the host, and one signal may stand for many
-//! exits, so that a look at every child would follow anyway. A look costs about 0.3 us a child
-//! (measured, Linux 6.18). This is the last resort: Linux before 5.4, sandboxes, the backend `poll`
-//! elsewhere.
+//! SIGCHLD would report an exit, but it belongs to the host program. One SIGCHLD may also stand for
+//! several exits, so every child would have to be checked anyway. One check costs about 0.3 us a
+//! child (measured, Linux 6.18). This is the last resort: Linux before 5.4, sandboxes, and the
+//! backend `poll` on other systems.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -16,22 +16,22 @@ use crate::sys::pid;
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(50);
 
-/// The processes of one port that have to be looked at, by their numbers.
+/// The processes of one port that have to be looked at, by their pids.
 #[derive(Debug, Default)]
 pub(crate) struct ExitPoller {
     watched: HashMap<libc::pid_t, PolledProcess>,
     next_poll: Option<Instant>,
     interval: Duration,
-    /// How many have ended and are to be told again.
+    /// The number of processes that have exited and are reported by every poll.
     exited: usize,
 }
 
 #[derive(Debug)]
 struct PolledProcess {
     token: u64,
-    /// Not a child of ours: it is over when nobody of its number is left.
+    /// The process is not a child of ours. It has exited when its pid is unused.
     is_foreign: bool,
-    /// Told once only.
+    /// The exit is reported once only.
     once: bool,
     state: State,
 }
@@ -40,7 +40,7 @@ struct PolledProcess {
 enum State {
     Running,
     Exited,
-    /// Ended, and told as often as was asked for.
+    /// The process has exited and the one report that was requested has been made.
     Disabled,
 }
 
@@ -61,7 +61,7 @@ impl ExitPoller {
         self.reset_interval();
     }
 
-    /// Whether it was there.
+    /// Returns whether it was there.
     pub(crate) fn remove(&mut self, pid: libc::pid_t) -> bool {
         let Some(watched) = self.watched.remove(&pid) else { return false };
         self.exited -= usize::from(watched.state == State::Exited);
@@ -73,7 +73,8 @@ impl ExitPoller {
         if self.watched.is_empty() { None } else { self.next_poll }
     }
 
-    /// Reports those that ended, if a look is due. What ended is told until it is removed.
+    /// Reports the processes that have exited, if a poll is due. An exit is reported until the
+    /// process is removed.
     pub(crate) fn report(&mut self, reports: &mut Vec<Ready>, now: Instant) {
         if self.exited == 0 && self.next_poll.is_some_and(|next_poll| now < next_poll) {
             return;

@@ -1,17 +1,17 @@
-//! kqueue(2) of macOS and the BSDs: one set in the kernel, for descriptors, processes and timers
-//! alike.
+//! kqueue(2) of macOS and the BSDs: one kernel queue for descriptors, processes and timers.
 //!
-//! Compiled for these systems and never run on them so far. What it does rests on kqueue(2) of
-//! macOS, FreeBSD, NetBSD 10 and OpenBSD and, where that is silent, on the kernels' sources and on
-//! reports, which are named where they matter.
+//! This backend is compiled for these systems and has never run on them. It relies on kqueue(2) of
+//! macOS, FreeBSD, NetBSD 10 and OpenBSD. Where the manual is silent it relies on the kernels'
+//! sources and on bug reports, which are named where they matter.
 //!
-//! - `EV_ADD` for what is there changes it without a word, and leaves some of its flags as they
-//!   were (kern_event.c of OpenBSD). So a table knows what is there, and a change deletes the notes
-//!   and makes new ones.
+//! - `EV_ADD` for an existing note changes it silently and leaves some of its flags as they were
+//!   (kern_event.c of OpenBSD). So a table records the notes, and a change deletes the notes and
+//!   adds new ones.
 //! - The waker is a pipe: older releases of OpenBSD and NetBSD have no `EVFILT_USER`.
-//! - A wait's deadline is the call's own time-out. It has nanoseconds everywhere; OpenBSD cuts it
-//!   down to a day.
-//! - A level-triggered note goes to the end of the kernel's queue when it was told: nobody starves.
+//! - The deadline of a wait is the time-out of the call. It has nanosecond resolution everywhere;
+//!   OpenBSD limits it to a day.
+//! - A level-triggered note moves to the end of the kernel's queue when it is reported, so no
+//!   source starves.
 
 #![expect(unsafe_code, reason = "the kevent system call, whose structure differs from system to system")]
 
@@ -35,7 +35,7 @@ const LONGEST: Duration = Duration::from_secs(86_400);
 /// How soon to look again at a process that cannot be waited for yet.
 const RESCAN_DELAY: Duration = Duration::from_millis(1);
 
-/// Timers: for the deadline of a foreign loop, and for what the kernel does not tell by itself.
+/// Timers: for the deadline of a foreign loop, and for what the kernel does not report by itself.
 const DEADLINE: usize = 0;
 const RESCAN_TIMER: usize = 1;
 
@@ -123,8 +123,9 @@ impl Kqueue {
         if errno != libc::EPIPE {
             return Err(os(errno));
         }
-        // The other end of a pipe is gone already: no note is made for writing (pipe_kqfilter of FreeBSD;
-        // mio and polling know it of macOS). It is told, and the next write says why.
+        // The other end of a pipe is closed already. The kernel makes no note for writing
+        // (pipe_kqfilter of FreeBSD; mio and polling report the same of macOS). The table reports
+        // it, and the next write returns the cause.
         state.table.mark_standing(Ident::Source(fd));
         self.arm(RESCAN_TIMER, Duration::ZERO)
     }
@@ -147,7 +148,7 @@ impl Kqueue {
         refusal.map_or(Ok(()), |errno| Err(os(errno)))
     }
 
-    /// One look, for so long at most. Returns the number of events: none if a signal came.
+    /// Polls once, at most for `left`. Returns the number of events, or zero if a signal came.
     fn look(&self, list: &mut [MaybeUninit<libc::kevent>], left: Option<Duration>) -> io::Result<usize> {
         let time = left
             .map(|left| left.min(LONGEST))
@@ -193,8 +194,9 @@ impl Kqueue {
             Some(KernelEvent { note, generation: event.udata as usize, ended, failed })
         });
         table.take(fired, ready);
-        // NOTE_EXIT may come a moment before the process can be waited for (libuv's issue 3521: FreeBSD,
-        // macOS, OpenBSD); whoever is told of an end takes it without waiting.
+        // NOTE_EXIT may come a moment before the process can be reaped (libuv's issue 3521:
+        // FreeBSD, macOS, OpenBSD). A caller that receives a report reaps without waiting, so the
+        // report is delayed.
         if table.resolve_exits(has_ended) {
             self.arm(RESCAN_TIMER, RESCAN_DELAY)?;
         }
@@ -270,12 +272,12 @@ impl Backend for Kqueue {
             state.table.remove(name)?;
             return Err(error);
         }
-        // A note that is made after the end may be made without a word, and stay silent (reported for macOS
-        // in bun's pull request 35414).
+        // A note that is added after the exit may be added silently and never fire (reported for
+        // macOS in bun's pull request 35414).
         if matches!(end_of(pid), Some(exit) if exit.status != ExitStatus::Unknown) {
             state.table.end(pid);
         }
-        // It is told by the wait that goes on.
+        // The running wait reports it.
         if state.table.resolve_exits(has_ended) || state.table.has_standing() {
             self.arm(RESCAN_TIMER, Duration::ZERO)?;
         }
@@ -296,7 +298,8 @@ impl Backend for Kqueue {
             let has_standing = self.lock().table.has_standing();
             let count = self.look(&mut list, if has_standing { Some(Duration::ZERO) } else { left })?;
             self.collect(&list[..count], ready)?;
-            // Without anything to tell we go on until a look *after* the deadline found nothing.
+            // With nothing to report, the wait continues until a poll *after* the deadline finds
+            // nothing.
             if ready.len() > before || left == Some(Duration::ZERO) {
                 return Ok(());
             }
@@ -320,7 +323,7 @@ impl Backend for Kqueue {
     }
 }
 
-/// Whether both directions have ended, as far as the system tells.
+/// Returns whether both directions have ended, as far as the kernel reports it.
 fn is_hung_up(fd: RawFd) -> bool {
     let mut list = [libc::pollfd { fd, events: 0, revents: 0 }];
     let asked = super::poll::poll(&mut list, Some(Duration::ZERO));
@@ -337,8 +340,8 @@ fn adding(fd: RawFd, filter: Filter, interest: Interest, generation: usize) -> l
     let mut change = deleting(fd as usize, filter);
     change.flags = libc::EV_ADD | libc::EV_RECEIPT;
     if interest.is_oneshot() {
-        // Not EV_ONESHOT: such a note is told without another look whether it is still ready (kqueue_scan
-        // of OpenBSD and FreeBSD).
+        // Not EV_ONESHOT: the kernel reports such a note without checking whether it is still ready
+        // (kqueue_scan of OpenBSD and FreeBSD).
         change.flags |= libc::EV_DISPATCH;
     }
     if interest.is_edge() {
@@ -363,19 +366,19 @@ fn deleting(ident: usize, filter: Filter) -> libc::kevent {
     change
 }
 
-/// How a process ended; `Unknown` if it is no child of ours.
+/// Returns how a process exited; `Unknown` if it is not a child of ours.
 fn end_of(pid: u32) -> Option<ExitInfo> {
     let number = libc::pid_t::try_from(pid).ok()?;
     pid::wait_for_exit(number, None, libc::WNOHANG | libc::WNOWAIT).ok()?
 }
 
-/// Whether nothing is left to be waited for. One that is no child of ours has ended when the kernel
-/// says so.
+/// Returns whether nothing is left to wait for. The kernel's report is enough for a process that is
+/// not a child of ours.
 fn has_ended(pid: u32) -> bool {
     end_of(pid).is_some()
 }
 
-/// Whether the process has not been reaped.
+/// Returns whether the process has not been reaped.
 fn is_there(pid: u32) -> bool {
     let ours = !matches!(end_of(pid), Some(exit) if exit.status == ExitStatus::Unknown);
     ours || libc::pid_t::try_from(pid).is_ok_and(pid::exists)

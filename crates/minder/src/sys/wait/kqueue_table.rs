@@ -1,9 +1,9 @@
-//! What is registered with a kqueue, and what the events that come out of it mean. No system calls:
-//! tested everywhere.
+//! The registrations of a kqueue, and the meaning of its events. This module makes no system calls,
+//! so it is tested everywhere.
 //!
 //! The kernel keeps a *note* for each direction of a source, and one for a process. A source is
-//! told once for both of its notes. What the kernel does not go on telling, the end of a process,
-//! is told from here until it is deleted.
+//! reported once for both of its notes. The kernel reports the exit of a process once; this table
+//! repeats it until the process is deleted.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,7 +12,7 @@ use std::os::fd::RawFd;
 use super::Ready;
 use crate::event::Interest;
 
-/// Who is registered. Descriptors and processes have numbers of their own, which may be equal.
+/// The key of a registration. Descriptors and pids may be equal numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Ident {
     Source(RawFd),
@@ -48,7 +48,7 @@ pub(super) struct RegistrationTable {
     /// Those that are in the phase of this name.
     ending: Vec<u32>,
     standing: Vec<Ident>,
-    /// How many events have to be told before those that stand are told again.
+    /// How many events must be reported before standing registrations are reported again.
     patience: usize,
 }
 
@@ -64,13 +64,13 @@ struct Entry {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The kernel tells of it.
+    /// The kernel reports it.
     Noted,
     /// A process that the kernel called ended; it cannot be waited for yet.
     Ending,
-    /// The kernel says nothing more of it: it is told from here, until it is deleted.
+    /// The kernel reports it no more. The table reports it until it is deleted.
     Standing,
-    /// It was told once, as was asked for.
+    /// One-shot, and already reported.
     Silent,
 }
 
@@ -144,12 +144,12 @@ impl RegistrationTable {
         !self.ending.is_empty()
     }
 
-    /// Whether there is something to tell that the kernel does not know of.
+    /// Returns whether there is something to report that the kernel does not report.
     pub(super) fn has_standing(&self) -> bool {
         !self.standing.is_empty()
     }
 
-    /// Moves what one call of kevent(2) said into `ready`, but for what was deleted, changed or
+    /// Moves what one call of kevent(2) said into `ready`, except what was deleted, changed or
     /// silenced meanwhile.
     pub(super) fn take(&mut self, fired: impl Iterator<Item = KernelEvent>, ready: &mut Vec<Ready>) {
         // Where a source is in `ready` that may have two events, and whether the direction of the first has
@@ -189,8 +189,8 @@ impl RegistrationTable {
         }
     }
 
-    /// Tells what stands. `taken` is the number of events of the call before. If it was `crowded`,
-    /// with more events left in the kernel, those have their turn first.
+    /// Reports the standing registrations. `taken` is the number of events of the previous call. If
+    /// that call was `crowded`, with more events left in the kernel, those events come first.
     pub(super) fn report(&mut self, taken: usize, crowded: bool, ready: &mut Vec<Ready>) {
         self.patience = if crowded { self.patience.saturating_sub(taken) } else { 0 };
         if self.patience > 0 {

@@ -90,7 +90,8 @@ impl Backend for Poll {
                 continue;
             }
             self.shared.collect(polled, generation, ready);
-            // Without anything to tell we go on until a look *after* the deadline found nothing.
+            // With nothing to report, the wait continues until a poll *after* the deadline finds
+            // nothing.
             if ready.len() > before || left == Some(Duration::ZERO) {
                 return Ok(());
             }
@@ -115,7 +116,7 @@ impl Backend for Poll {
     }
 }
 
-/// The list of what is ready tells nothing of what became ready.
+/// Rejects edge-triggered interest: poll(2) reports what is ready, not what became ready.
 fn refuse_edge(interest: Interest) -> io::Result<()> {
     if interest.is_edge() { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
 }

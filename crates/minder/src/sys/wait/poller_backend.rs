@@ -21,7 +21,7 @@ pub(crate) struct PollerBackend {
     processes: Mutex<Processes>,
 }
 
-/// Those that are watched by number, and those among them that have to be looked at.
+/// Those that are watched by pid, and those among them that have to be looked at.
 #[derive(Debug, Default)]
 struct Processes {
     handles: HashMap<u32, ProcessHandle>,
@@ -104,13 +104,13 @@ impl PollerBackend {
         self.backend.poll_handle(deadline)
     }
 
-    /// When somebody has to call [`poll_exits`](Self::look), if there are processes that must be looked
-    /// at.
+    /// Returns when [`poll_exits`](Self::poll_exits) is due, if there are processes that must be
+    /// polled.
     pub(crate) fn next_at(&self) -> Option<Instant> {
         self.lock().exit_poller.next_at()
     }
 
-    /// Looks at the processes that are watched by nobody else, if it is time.
+    /// Polls the processes that neither a pidfd nor the backend watches, if it is time.
     pub(crate) fn poll_exits(&self, ready: &mut Vec<Ready>, now: Instant) {
         self.lock().exit_poller.report(ready, now);
     }

@@ -27,8 +27,8 @@ impl Timer {
         Ok(Self { fd, armed: Mutex::new(None) })
     }
 
-    /// Sets it, unless it is set to this deadline already. Early or late by a moment is no harm:
-    /// the waiter looks at the clock.
+    /// Sets the timer, unless it is already set to this deadline. A timer that fires slightly early
+    /// or late does no harm, because the waiting thread reads the clock.
     pub(super) fn arm(&self, deadline: Instant, now: Instant) -> io::Result<()> {
         let mut armed = self.armed();
         if *armed != Some(deadline) {

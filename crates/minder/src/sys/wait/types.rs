@@ -1,13 +1,13 @@
 //! What waits report, and the tokens that callers cannot use.
 
-/// The token of reports that say that somebody used a waker.
+/// The token of reports for a use of the waker.
 pub(crate) const WAKE_TOKEN: u64 = u64::MAX;
 /// The token of reports that say that what bounds a wait has changed.
 pub(crate) const RECHECK_TOKEN: u64 = u64::MAX - 1;
 /// The largest token that a caller may use.
 pub(crate) const TOKEN_MAX: u64 = u64::MAX - 16;
 
-/// What a wait tells of one token.
+/// What a wait reports for one token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ready {
     pub(crate) token: u64,
@@ -25,6 +25,6 @@ impl Ready {
     }
 }
 
-/// A report to an endpoint, which knows what it means: on Unix readiness, on Windows that a packet
-/// has landed.
+/// A report to an endpoint, which knows its meaning: readiness on Unix, a completed packet on
+/// Windows.
 pub(crate) type Report = Ready;

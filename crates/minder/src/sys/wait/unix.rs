@@ -11,37 +11,38 @@ use crate::event::Interest;
 
 /// The contract of a wait backend on Unix. The conformance suite checks every clause.
 ///
-/// 1. Level-triggered: a source that is ready and was not served is told again at the next wait;
-///    what was served before a wait began is not told by it. One-shot and edge where asked for, or
+/// 1. Level-triggered: the next wait reports a source again if it is still ready. A wait does not
+///    report what was served before it began. One-shot and edge-triggered on request, or
 ///    `Unsupported`.
-/// 2. A token is never told after `delete` of its source returned, and the source's file is not
-///    held open any longer.
-/// 3. `wait` never ends before its deadline without something to tell, but for a ring of the waker.
+/// 2. A token is never reported after `delete` of its source has returned, and the backend no
+///    longer holds the source's file open.
+/// 3. `wait` never returns before its deadline without something to report. A wake-up counts as
+///    something to report.
 /// 4. Adding a source twice (`AlreadyExists`), changing or deleting an unknown one (`NotFound`),
 ///    and a descriptor that is not open (`EBADF`) are errors.
-/// 5. Hang-up and error are told as readiness for whatever was asked for, so that the next read or
-///    write says why.
-/// 6. All functions may be called from any thread; a change made during a wait takes effect in that
-///    wait. A thread that ends takes nothing along.
-/// 7. However many sources are ready, each is told before any is told twice more.
+/// 5. Hang-up and error are reported as readiness for the requested directions, so that the next
+///    read or write returns the cause.
+/// 6. All functions may be called from any thread. A change made during a wait takes effect in that
+///    wait. The exit of a thread removes no registration.
+/// 7. If many sources are ready, each is reported before any is reported a third time.
 pub(crate) trait Backend: Debug + Send + Sync {
     /// The name in the table, in `minder doctor` and in `--backend`.
     fn name(&self) -> &'static str;
     fn add(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()>;
     fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()>;
     fn delete(&self, source: BorrowedFd<'_>) -> io::Result<()>;
-    /// Watches the end of a process by its number, where the system can: told as readable until it
-    /// is deleted.
+    /// Watches the exit of a process by its pid, where the kernel supports it. The exit is reported
+    /// as readable until it is deleted.
     fn add_process(&self, _pid: u32, _token: u64, _interest: Interest) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
     fn delete_process(&self, _pid: u32) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// Appends what is ready. A ring of the waker is told with the token
-    /// [`WAKE`](super::WAKE_TOKEN), or [`NUDGE`](super::RECHECK_TOKEN).
+    /// Appends what is ready. A wake-up is reported with the token
+    /// [`WAKE_TOKEN`](super::WAKE_TOKEN) or [`RECHECK_TOKEN`](super::RECHECK_TOKEN).
     fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()>;
-    /// The bell that ends a wait from any thread.
+    /// Returns the waker that ends a wait from any thread.
     fn waker(&self) -> Arc<Waker>;
     /// A descriptor that is readable while `wait` would return at once, and from `deadline` on.
     /// From the first call on it has to be called again whenever a wait has returned, or the

@@ -1,8 +1,8 @@
-//! The order of steps that loses no ring: what a waker is on every system, less what makes it
-//! heard.
+//! The order of steps that loses no wake-up. This part of a waker is the same on every operating
+//! system; the callers supply the kernel object.
 //!
-//! Rings are merged: many before one wait end it once. A ring has a reason, and reasons are merged,
-//! too.
+//! Wake-ups are merged: several before one wait end it once. Each wake-up has a reason. Reasons are
+//! merged, too.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU8, Ordering};
@@ -11,16 +11,16 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::types::{RECHECK_TOKEN, Ready, WAKE_TOKEN};
 
-/// Somebody used a waker.
+/// A caller used the waker.
 pub(crate) const WOKEN: u8 = 1;
 /// Something changed that bounds waits: they have to look at it again.
 pub(crate) const RECHECK: u8 = 2;
 
-/// A ringer makes the system's object ready, or has done so. Without this bit the next ring does
-/// it.
+/// A waking thread makes the kernel object ready, or has done so. Without this bit the next wake-up
+/// signals the object.
 const SIGNALLED: u8 = 0x80;
 
-/// The reasons for which it was rung and not heard yet, and [`SIGNALLED`].
+/// The reasons of the wake-ups that no wait has taken yet, and [`SIGNALLED`].
 #[derive(Debug)]
 pub(crate) struct WakeFlag(AtomicU8);
 
@@ -29,9 +29,9 @@ impl WakeFlag {
         Self(AtomicU8::new(0))
     }
 
-    /// Rings: `signal` makes the system's object ready. If that fails, the next ring tries again.
-    /// The reasons stay: another ringer may have added its reason meanwhile, and relies on this
-    /// ring.
+    /// Wakes with a reason: `signal` makes the kernel object ready. If `signal` fails, the next
+    /// call tries again. The reason stays set after a failure, because another thread may have
+    /// added its reason meanwhile and relies on this signal.
     pub(crate) fn wake<E>(&self, reason: u8, signal: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         if self.0.fetch_or(reason | SIGNALLED, Ordering::AcqRel) & SIGNALLED != 0 {
             return Ok(());
@@ -39,14 +39,14 @@ impl WakeFlag {
         signal().inspect_err(|_| _ = self.0.fetch_and(!SIGNALLED, Ordering::AcqRel))
     }
 
-    /// Makes it silent: `clear` makes the system's object unready. Returns the reasons. Call it
-    /// before looking at what the ringers left.
+    /// Resets the flag: `clear` makes the kernel object unready. Returns the reasons. Call it
+    /// before reading the data that the waking threads have stored.
     pub(crate) fn reset(&self, clear: impl FnOnce()) -> u8 {
-        // 1. Empty the object. 2. Allow new rings. A ring between the two finds a reason set and signals
-        //    nothing; but what
-        // it announces was stored before its own step, and the caller looks only after ours: nothing is
-        // lost. The other order would lose one: a ring between them would signal, and be emptied
-        // away while its reason stays.
+        // First clear the object, then allow new wake-ups. A wake-up between the two steps finds a
+        // reason set and signals nothing. It is not lost: its thread stored its data before its own
+        // step, and the caller reads the data only after the swap. The reverse order would lose a
+        // wake-up: one between the two steps would signal, then its signal would be cleared while
+        // its reason stays set.
         clear();
         self.0.swap(0, Ordering::AcqRel) & !SIGNALLED
     }
@@ -78,9 +78,9 @@ mod tests {
         }
     }
 
-    /// Two ringers store something each and ring; one waiter hushes whenever the object is ready,
-    /// and looks. In every interleaving it has seen both when nobody rings any more and the
-    /// object is silent.
+    /// Two threads store a value each and wake. One waiter resets the flag whenever the object is
+    /// ready, and reads the values. In every interleaving it has seen both values when both threads
+    /// have finished and the object is clear.
     #[test]
     fn concurrent_wakes_are_never_lost() {
         loom::model(|| {
@@ -110,7 +110,7 @@ mod tests {
                 }
                 true
             };
-            // Two waits meet the ringers at any point.
+            // Two waits meet the waking threads at any point.
             wait();
             wait();
             threads.into_iter().for_each(|thread| thread.join().expect("a ringer"));
@@ -119,8 +119,8 @@ mod tests {
         });
     }
 
-    /// Two ringers, and the signal of the first fails once. It rings again; then both reasons are
-    /// heard, and what both ringers stored is seen.
+    /// Two threads wake, and the signal of the first fails once. It wakes again. Then both reasons
+    /// are reported, and the value of the other thread is visible.
     #[test]
     fn failed_signal_keeps_reason_of_other_thread() {
         loom::model(|| {
@@ -153,7 +153,7 @@ mod tests {
         });
     }
 
-    /// A ring that could not be signalled is not taken for one that was.
+    /// A wake-up whose signal failed does not count as signalled.
     #[test]
     fn wake_signals_again_after_failed_signal() {
         loom::model(|| {

@@ -1,4 +1,4 @@
-//! A bell that ends a wait from any thread: an eventfd on Linux, a pipe elsewhere.
+//! A waker that ends a wait from any thread: an eventfd on Linux, a pipe on other systems.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -6,12 +6,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use super::types::Ready;
 use super::wake_flag::{RECHECK, WOKEN, WakeFlag, report_wakes};
 
-/// Rings are merged: many rings before one wait end it once.
+/// Ends a wait from any thread. Wake-ups are merged: several before one wait end it once.
 #[derive(Debug)]
 pub(crate) struct Waker {
     flag: WakeFlag,
     read_end: OwnedFd,
-    /// The other end, where hearing and ringing need two descriptors.
+    /// The other end, where reading and writing need two descriptors.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     write_end: OwnedFd,
 }
@@ -32,28 +32,28 @@ impl Waker {
         Ok(Self { flag: WakeFlag::new(), read_end, write_end })
     }
 
-    /// Ends the wait that goes on, or else the next one. What was written before this is seen after
-    /// that wait.
+    /// Ends the running wait, or else the next one. The thread that waits sees everything that was
+    /// written before this call.
     pub(crate) fn wake(&self) -> io::Result<()> {
         self.flag.wake(WOKEN, || self.signal())
     }
 
-    /// Makes the wait that goes on look again at what bounds it; it is not told to the caller.
+    /// Makes the running wait compute its deadline again. The caller of the wait gets no report.
     pub(crate) fn recheck(&self) -> io::Result<()> {
         self.flag.wake(RECHECK, || self.signal())
     }
 
-    /// Makes it silent again. Call it before looking at what the ringers left.
+    /// Clears the waker. Call it before reading the data that the waking threads have stored.
     pub(crate) fn reset(&self) {
         self.flag.reset(|| self.drain());
     }
 
-    /// Hushes it, and reports for which reasons it was rung.
+    /// Clears the waker and reports the reasons of the wake-ups.
     pub(super) fn take_wakes(&self, ready: &mut Vec<Ready>) {
         report_wakes(self.flag.reset(|| self.drain()), ready);
     }
 
-    /// The descriptor that is readable from a ring until it is hushed, for a loop that is not ours.
+    /// Returns the descriptor that is readable from a wake-up until the reset, for a foreign loop.
     pub(crate) fn poll_handle(&self) -> BorrowedFd<'_> {
         self.read_end.as_fd()
     }

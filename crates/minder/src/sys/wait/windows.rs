@@ -1,13 +1,13 @@
-//! Completion: what a backend must supply on Windows, and the port that is made of one.
+//! Waiting on Windows: completion.
 //!
-//! Everything that is waited for gets into one [completion port](queue): pipes by themselves,
-//! sockets by the system's driver for them, and whatever else one can wait for by a *backend*,
-//! which hands the signal of a handle over to the port. Backends differ in who waits for the
-//! handles; no way has a limit of 64.
+//! Every event arrives in one completion port ([`CompletionPort`]). Pipes complete into it
+//! directly, and sockets complete by way of the socket driver. For all other handles a *backend*
+//! posts the signal of the handle to the port. Backends differ in which thread waits for the
+//! handles. No backend is limited to 64 handles.
 //!
-//! A handle is told when a wait for it was satisfied, so a telling takes what such a wait takes:
-//! the signal of an auto-reset event, one of a semaphore. Some other thread has to wake first, so a
-//! signal is told soon, and not always by a poll that follows it at once.
+//! A handle is reported when a wait for it was satisfied. The report therefore consumes what such a
+//! wait consumes: the signal of an auto-reset event, one count of a semaphore. Another thread has
+//! to wake first, so a poll that directly follows a signal may not see it yet.
 
 mod backend;
 mod completion_port;

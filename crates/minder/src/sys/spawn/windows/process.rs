@@ -74,8 +74,8 @@ pub(super) fn start(
     Ok(process)
 }
 
-/// Whether the system may have meant the job. Some of this it says of programs, too; then it says
-/// it again without the job.
+/// Returns whether the operating system may have meant the job. Some of this it says of programs,
+/// too; then it says it again without the job.
 fn is_about_jobs(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(i32::cast_unsigned);
     matches!(code, Some(ERROR_ACCESS_DENIED | ERROR_NOT_SUPPORTED | ERROR_INVALID_PARAMETER))
@@ -127,16 +127,16 @@ fn create(request: &CreateArgs<'_>, tree: Option<&ProcessTree>) -> io::Result<Cr
     let (program, line) = (params.program.as_ptr(), line.as_mut_ptr());
     // `EXTENDED_STARTUPINFO_PRESENT` says that what begins with this goes on with the list.
     let startup = (&raw const startup).cast();
-    // SAFETY: program, line, folder and environment are ended by zeros, `line` is ours to be written
-    // to; the attribute list and the arrays that it points to outlive the call; its handles are
-    // open and inheritable.
+    // SAFETY: program, line, directory and environment are ended by zeros, `line` is ours to be
+    // written to; the attribute list and the arrays that it points to outlive the call; its handles
+    // are open and inheritable.
     let answer = unsafe {
         CreateProcessW(program, line, null(), null(), inherit, flags, environment, dir, startup, &mut made)
     };
     if answer == 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call above made it, and nobody else has it.
+    // SAFETY: the call above created the handle, and nothing else owns it.
     let thread = unsafe { OwnedHandle::from_raw_handle(made.hThread) };
     // SAFETY: as above.
     let process = unsafe { OwnedHandle::from_raw_handle(made.hProcess) };
@@ -151,7 +151,7 @@ fn resume(thread: &OwnedHandle) -> io::Result<()> {
 
 /// A list of attributes for a new process. It points to the values that it was given.
 struct Attributes<'a> {
-    /// Memory that is aligned for pointers; its size is the system's secret.
+    /// Memory that is aligned for pointers; its size is the operating system's secret.
     memory: Vec<usize>,
     values: PhantomData<&'a [HANDLE]>,
 }
@@ -172,8 +172,8 @@ impl<'a> Attributes<'a> {
     fn set(&mut self, attribute: u32, handles: &'a [HANDLE]) -> io::Result<()> {
         let (list, attribute) = (self.list(), attribute as usize);
         let (value, size) = (handles.as_ptr().cast(), size_of_val(handles));
-        // SAFETY: the list was initialised by `new`; `value` is as large as it is said to be, and lives as
-        // long as the list.
+        // SAFETY: the list was initialised by `new`; `value` is as large as the argument states,
+        // and lives as long as the list.
         let answer =
             unsafe { UpdateProcThreadAttribute(list, 0, attribute, value, size, null_mut(), null()) };
         done(answer)

@@ -1,5 +1,5 @@
-//! What `CreateProcessW` is told: program, command line, environment, folder. A batch file is told
-//! to `cmd.exe`.
+//! What `CreateProcessW` is told: program, command line, environment, directory. A batch file is
+//! told to `cmd.exe`.
 
 use std::ffi::OsStr;
 use std::io;

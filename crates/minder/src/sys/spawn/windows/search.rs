@@ -1,9 +1,9 @@
 //! Which file the name of a program means.
 //!
-//! The system's own search begins with the folder of our program and the current one. It is not
-//! used: what is started is always an absolute path. The current folder is never searched, be it
+//! The operating system's own search begins with the directory of our program and the current one. It is not
+//! used: what is started is always an absolute path. The current directory is never searched, be it
 //! that PATH names it: parts of PATH that are not absolute (empty, `.`, `bin`, `\bin`, `C:bin`) are
-//! passed over, since what they mean changes with the current folder.
+//! passed over, since what they mean changes with the current directory.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -39,8 +39,8 @@ impl SearchDirs {
         Self { path: variable("PATH"), extensions: variable("PATHEXT") }
     }
 
-    /// Searches the folders of PATH for a program of this name. A document is told only if nothing
-    /// better follows.
+    /// Searches the directories of PATH for a program of this name. A document is told only if
+    /// nothing better follows.
     pub(super) fn search(&self, program: &OsStr) -> Result<PathBuf, SpawnError> {
         let extensions = Extensions::new(&self.extensions);
         let mut document = None;
@@ -59,13 +59,13 @@ impl SearchDirs {
     }
 }
 
-/// Whether the name says where the program is.
+/// Returns whether the name says where the program is.
 pub(super) fn is_path(program: &OsStr) -> bool {
     program.encode_wide().any(|unit| [b'/', b'\\', b':'].map(u16::from).contains(&unit))
 }
 
 /// The program at this path, which may lack its extension. As on Unix one that begins neither with
-/// a drive nor with a slash is looked for in the child's folder.
+/// a drive nor with a slash is looked for in the child's directory.
 pub(super) fn at(program: &OsStr, dir: Option<&Path>) -> Result<PathBuf, SpawnError> {
     let path = Path::new(program);
     let starts = path
@@ -75,7 +75,7 @@ pub(super) fn at(program: &OsStr, dir: Option<&Path>) -> Result<PathBuf, SpawnEr
     let path = dir.filter(|_| !starts).map_or_else(|| path.to_owned(), |dir| dir.join(path));
     let path = std::path::absolute(path).map_err(|error| SpawnStep::Exec.failed(error))?;
     if path.extension().is_some_and(|own| own.eq_ignore_ascii_case("exe")) {
-        // The system will say whether it is there.
+        // The operating system will say whether it is there.
         return Ok(path);
     }
     let listed = std::env::var_os("PATHEXT").unwrap_or_default();
@@ -92,15 +92,15 @@ fn is_document(path: &Path) -> SpawnError {
     SpawnStep::Exec.failed(io::Error::new(io::ErrorKind::Unsupported, text))
 }
 
-/// Whether the system would hand it to `cmd.exe`. It looks at the name without the dots and blanks
-/// at its end.
+/// Returns whether the operating system would hand it to `cmd.exe`. It looks at the name without
+/// the dots and blanks at its end.
 pub(super) fn is_batch(path: &Path) -> bool {
     let name = path.as_os_str().to_string_lossy().to_ascii_lowercase();
     let name = name.trim_end_matches(['.', ' ']);
     name.ends_with(".bat") || name.ends_with(".cmd")
 }
 
-/// Whether it is a file, as far as can be seen.
+/// Returns whether it is a file, as far as can be seen.
 pub(super) fn is_file(path: &Path) -> bool {
     match path.metadata() {
         Ok(found) => !found.is_dir(),

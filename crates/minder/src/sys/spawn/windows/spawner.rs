@@ -64,7 +64,8 @@ struct Streams {
 }
 
 impl Spawner {
-    /// Makes one without taking anything from the system: that happens at the first start.
+    /// Makes one without taking anything from the operating system: that happens at the first
+    /// start.
     pub(crate) fn new() -> Self {
         Self { null: None, found: None, entry: JobAssignment::AtCreation }
     }
@@ -157,7 +158,8 @@ impl Spawner {
         Ok(self.null.insert(null))
     }
 
-    /// The absolute path of the program: as given where it names a folder or drive, else from PATH.
+    /// The absolute path of the program: as given where it names a directory or drive, else from
+    /// PATH.
     pub(super) fn resolve(&mut self, program: &OsStr, dir: Option<&Path>) -> Result<PathBuf, SpawnError> {
         if program.is_empty() {
             return Err(SpawnStep::Lookup.failed(io::ErrorKind::NotFound));
@@ -189,7 +191,7 @@ fn copy(handle: BorrowedHandle<'_>) -> io::Result<Option<OwnedHandle>> {
     if raw.is_null() {
         return Ok(None);
     }
-    // SAFETY: has no preconditions.
+    // SAFETY: the call has no preconditions.
     let us = unsafe { GetCurrentProcess() };
     let mut copied = null_mut();
     // SAFETY: `raw` is borrowed, so open; both processes are this one, and `copied` outlives the call.
@@ -197,7 +199,7 @@ fn copy(handle: BorrowedHandle<'_>) -> io::Result<Option<OwnedHandle>> {
     if answer == 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call above made it, and nobody else has it.
+    // SAFETY: the call above created the handle, and nothing else owns it.
     Ok(Some(unsafe { OwnedHandle::from_raw_handle(copied) }))
 }
 
@@ -226,23 +228,23 @@ fn flags(command: &Command, shell: bool) -> PROCESS_CREATION_FLAGS {
         }
 }
 
-/// Whether we have a console, which children then share.
+/// Returns whether we have a console, which children then share.
 fn has_console() -> bool {
     // SAFETY: takes nothing; without a console there is no code page.
     unsafe { GetConsoleCP() != 0 }
 }
 
-/// At which step the system refused.
+/// At which step the operating system refused.
 fn refusal(program: &Path, dir: Option<&Path>, error: io::Error) -> SpawnError {
     let is_dir = || dir.is_none_or(Path::is_dir);
     match error.raw_os_error().map(i32::cast_unsigned) {
         _ if is_exhausted(&error) => SpawnStep::Process.failed(error),
         code if code == Some(ERROR_DIRECTORY) || !is_dir() => {
-            // The system calls one that is not there no folder.
+            // The operating system calls one that is not there no directory.
             let reason = dir.and_then(|dir| dir.metadata().err());
             SpawnStep::Directory.failed(reason.unwrap_or(error))
         }
-        // For a folder the system has other words.
+        // For a directory the operating system has other words.
         _ if program.is_dir() => {
             SpawnStep::Exec.failed(io::Error::from_raw_os_error(ERROR_BAD_EXE_FORMAT.cast_signed()))
         }
@@ -250,7 +252,7 @@ fn refusal(program: &Path, dir: Option<&Path>, error: io::Error) -> SpawnError {
     }
 }
 
-/// Whether the system says that the file is there, and nothing that it can run.
+/// Returns whether the operating system says that the file is there, and nothing that it can run.
 pub(crate) fn is_no_program(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(i32::cast_unsigned);
     matches!(code, Some(ERROR_BAD_EXE_FORMAT | ERROR_EXE_MACHINE_TYPE_MISMATCH))

@@ -9,11 +9,11 @@ use windows_sys::Win32::Foundation::{ERROR_PATH_NOT_FOUND, MAX_PATH};
 
 use crate::sys::spawn::{SpawnError, SpawnStep};
 
-/// The longest folder that a process can be in, in UTF-16 units (documented with
+/// The longest directory that a process can be in, in UTF-16 units (documented with
 /// `SetCurrentDirectory`).
 const DIR_MAX: usize = MAX_PATH as usize - 2;
 
-/// The folder that the child starts in, absolute: that of a drive changes with ours.
+/// The directory that the child starts in, absolute: that of a drive changes with ours.
 pub(super) fn working_dir(given: &Path) -> Result<PathBuf, SpawnError> {
     if given.as_os_str().encode_wide().any(|unit| unit == 0) {
         return Err(SpawnStep::Arguments.failed(io::ErrorKind::InvalidInput));
@@ -31,8 +31,8 @@ pub(super) fn working_dir(given: &Path) -> Result<PathBuf, SpawnError> {
     Ok(dir)
 }
 
-/// The path without `\\?\`, which neither `cmd.exe` nor a current folder may have, where that means
-/// the same.
+/// The path without `\\?\`, which neither `cmd.exe` nor a current directory may have, where that
+/// means the same.
 pub(super) fn short(path: PathBuf) -> PathBuf {
     let mut parts = path.components();
     let Some(Component::Prefix(prefix)) = parts.next() else { return path };

@@ -28,14 +28,14 @@ struct NotifierShared {
     /// Readable while there is news.
     waker: Waker,
     state: Mutex<NotifierState>,
-    /// Tells the thread that has rung of new orders.
+    /// Wakes the thread when it has signalled `waker` and waits for new orders.
     state_changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct NotifierState {
     deadline: Option<Instant>,
-    /// The bell was rung, and the thread waits until it is to look again.
+    /// The waker is signalled. The thread waits until it is asked to poll again.
     signalled: bool,
     again: bool,
     stop: bool,
@@ -76,7 +76,7 @@ impl Drop for Notifier {
     fn drop(&mut self) {
         self.shared.lock().stop = true;
         self.shared.state_changed.notify_one();
-        // A bell that cannot be rung leaves the thread asleep; then it is left alone.
+        // If the thread cannot be woken, it stays asleep in its call. It is then not joined.
         let awake = self.shared.interrupt().is_ok();
         if let Some(thread) = self.thread.take().filter(|_| awake) {
             let _ = thread.join();

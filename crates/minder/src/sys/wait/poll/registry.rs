@@ -14,23 +14,26 @@ use crate::sys::wait::waker::Waker;
 pub(super) struct Shared {
     sources: Mutex<Sources>,
     pub(super) waker: Arc<Waker>,
-    /// Rung when the list changes, so that a wait on another thread starts again with the new one.
+    /// Signalled when the list changes, so that a wait on another thread restarts with the new
+    /// list.
     changed: Waker,
 }
 
-/// What is registered. The first two entries are the bells.
+/// The registered sources. The first two entries of the list are the two wakers. The lock of
+/// [`Shared`] protects all of it.
 pub(super) struct Sources {
     pub(super) list: Vec<libc::pollfd>,
     /// A copy of it that no wait has.
     spare: Vec<libc::pollfd>,
-    /// Of the same length as `list`. A source that was told once, as was asked for, has no
-    /// descriptor in `list` until it is changed, but has it here.
+    /// One entry for each entry of `list`. A one-shot source that has been reported has no
+    /// descriptor in `list` until it is modified, but keeps it here.
     pub(super) registrations: Vec<Registration>,
     pub(super) indexes: HashMap<RawFd, usize>,
-    /// How many threads wait just now: only then the bell has to be rung.
+    /// The number of threads inside poll(2). `changed` is signalled only if this is not zero.
     active_waits: usize,
-    /// How often the list changed, and how many still wait with a list from before that. The last
-    /// of them silences the bell: a thread that did so earlier would leave the others asleep.
+    /// The number of changes of the list. `stale_waits` counts the waits that still use an older
+    /// list. The last of them resets `changed`: if an earlier one did so, the others would stay
+    /// asleep.
     pub(super) generation: u64,
     stale_waits: usize,
 }
@@ -83,7 +86,8 @@ impl Shared {
 
     /// Lets the waiters see a change.
     pub(super) fn list_changed(&self, sources: &mut Sources) -> io::Result<()> {
-        // Also while nobody waits: what a wait found may not be told yet.
+        // The generation grows even if no thread waits: a wait may have returned from poll(2) and
+        // not yet collected its results.
         sources.generation += 1;
         if sources.active_waits == 0 {
             return Ok(());
@@ -92,7 +96,7 @@ impl Shared {
         self.changed.wake()
     }
 
-    /// Takes note that a wait with the list of this generation is over.
+    /// Records that a wait with the list of this generation has finished.
     pub(super) fn leave(&self, generation: u64) {
         let mut sources = self.lock();
         sources.active_waits -= 1;
@@ -129,7 +133,7 @@ impl Shared {
         }
     }
 
-    /// Moves what the kernel said into `ready`, but for sources that were deleted or changed
+    /// Moves what the kernel said into `ready`, except sources that were deleted or changed
     /// meanwhile.
     pub(super) fn collect(&self, polled: Vec<libc::pollfd>, generation: u64, ready: &mut Vec<Ready>) {
         if polled[0].revents != 0 {
@@ -139,7 +143,7 @@ impl Shared {
         for entry in polled.iter().skip(WAKER_SLOTS).filter(|entry| entry.revents != 0) {
             let Some(&index) = sources.indexes.get(&entry.fd) else { continue };
             let Registration { token, once, since, .. } = sources.registrations[index];
-            // Another wait may have told it.
+            // Another wait may have reported the source already.
             if since <= generation && sources.list[index].fd == entry.fd {
                 ready.push(readiness(token, entry.revents));
                 if once {
@@ -152,7 +156,7 @@ impl Shared {
     }
 }
 
-/// Whether anything is ready but the bell that tells of changes.
+/// Returns whether any entry is ready, except the waker for changes of the list.
 pub(super) fn has_ready_source(polled: &[libc::pollfd]) -> bool {
     polled.iter().enumerate().any(|(at, entry)| at != CHANGES_SLOT && entry.revents != 0)
 }

@@ -1,4 +1,4 @@
-//! The system call poll(2), and ppoll(2) where it exists.
+//! The operating system call poll(2), and ppoll(2) where it exists.
 
 #![expect(unsafe_code, reason = "the poll system call over a list that outlives any one borrow")]
 

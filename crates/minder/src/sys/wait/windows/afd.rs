@@ -89,7 +89,7 @@ impl Afd {
             let code = unsafe { RtlNtStatusToDosError(answer) };
             return Err(io::Error::from_raw_os_error(code.cast_signed()));
         }
-        // SAFETY: the call above made it, and nobody else has it.
+        // SAFETY: the call above created the handle, and nothing else owns it.
         let device = unsafe { OwnedHandle::from_raw_handle(raw) };
         port.associate(device.as_handle())?;
         Ok(Self { device, port: Arc::clone(port) })
@@ -149,8 +149,8 @@ impl Poll {
         drop(data);
         let (device, size) = (self.afd.device.as_raw_handle(), size_of::<AfdPollInfo>() as u32);
         let (from, into) = (memory.cast_const().cast(), memory.cast());
-        // SAFETY: the device is open, `overlapped` comes from `fly`, and the memory has the size that it is
-        // said to have.
+        // SAFETY: the device is open, `overlapped` comes from `fly`, and the memory has the size
+        // that the argument states.
         let start = |overlapped| unsafe {
             DeviceIoControl(device, IOCTL_AFD_POLL, from, size, into, size, null_mut(), overlapped)
         };
@@ -199,8 +199,8 @@ impl Poll {
         if count > 0 { pollfd.revents } else { 0 }
     }
 
-    /// Whether this serves for another interest, and for a socket that may have taken the number of
-    /// the first: a question that is open was put to the first.
+    /// Returns whether this serves for another interest, and for a socket that may have taken the
+    /// number of the first: a question that is open was put to the first.
     pub(super) fn still_matches(&self, interest: Interest) -> bool {
         let pollfd = (self.events & RECEIVE != 0, self.events & SEND != 0);
         pollfd == (interest.is_readable(), interest.is_writable())
@@ -213,11 +213,11 @@ impl Poll {
 fn base_of(socket: SOCKET) -> io::Result<SOCKET> {
     let (mut base, mut count): (SOCKET, u32) = (0, 0);
     let (into, size) = ((&raw mut base).cast(), size_of::<SOCKET>() as u32);
-    // SAFETY: any number may be asked about; `base` has the size that it is said to have.
+    // SAFETY: any number may be asked about; `base` has the size that the argument states.
     let answer =
         unsafe { WSAIoctl(socket, SIO_BASE_HANDLE, null(), 0, into, size, &mut count, null_mut(), None) };
     if answer != 0 {
-        // SAFETY: has no preconditions.
+        // SAFETY: the call has no preconditions.
         return Err(io::Error::from_raw_os_error(unsafe { WSAGetLastError() }));
     }
     Ok(base)

@@ -1,4 +1,4 @@
-//! Who is meant by a callback of the system: a number, and not a pointer, so that one that comes
+//! Who is meant by a callback of the operating system: a number, and not a pointer, so that one that comes
 //! late finds nobody.
 //!
 //! To end a wait for good, one would have to wait for its callback. That takes time on every
@@ -41,7 +41,7 @@ impl Callback {
         Self { number, waits: 0 }
     }
 
-    /// What the system hands to the callback: it points to nothing.
+    /// What the operating system hands to the callback: it points to nothing.
     pub(super) fn context(&self) -> *mut c_void {
         std::ptr::without_provenance_mut(self.number)
     }
@@ -51,7 +51,7 @@ impl Callback {
         self.waits += 1;
     }
 
-    /// Whether it ran less often than there were waits: one goes on, or was ended by us.
+    /// Returns whether it ran less often than there were waits: one goes on, or was ended by us.
     pub(super) fn is_pending(&self) -> bool {
         table().calls.get(&self.number).is_none_or(|&(_, runs)| runs < self.waits)
     }

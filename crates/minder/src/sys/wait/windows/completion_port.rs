@@ -78,7 +78,7 @@ impl CompletionPort {
         if raw.is_null() {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call above made this handle, and nobody else has it.
+        // SAFETY: the call above created the handle, and nothing else owns it.
         let port = unsafe { OwnedHandle::from_raw_handle(raw) };
         let sender = Arc::new(PortSender::new(port));
         let waker = Arc::new(Waker::of_port(Arc::clone(&sender)));
@@ -124,12 +124,13 @@ impl CompletionPort {
         let class = JobObjectAssociateCompletionPortInformation;
         // What is told from here on was not posted.
         self.sender.set_associated();
-        // SAFETY: the job is open, and `from` is a local of this class, as large as it is said to be.
+        // SAFETY: the job is open, and `from` is a local of this class, as large as the argument
+        // states.
         let answer = unsafe { SetInformationJobObject(job.as_raw_handle(), class, from, size) };
         done(answer)
     }
 
-    /// Whether packets get here that nobody posts.
+    /// Returns whether packets get here that nobody posts.
     pub(super) fn is_associated(&self) -> bool {
         self.sender.is_associated()
     }

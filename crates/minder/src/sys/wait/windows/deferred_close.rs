@@ -1,4 +1,4 @@
-//! Closes handles that a thread of the system's waited for until now.
+//! Closes handles that a thread of the operating system waited for until now.
 //!
 //! Who ends such a wait is told so at once. On Windows the handle may then be closed. Under Wine
 //! the thread may have copied its number already and wait for it a moment later, without a lock

@@ -3,7 +3,7 @@
 //! It holds for one signal, which is all that the end of a child takes. To arm it again would be to
 //! make it again, so other handles are left to the waits of the thread pool, which stay.
 //!
-//! Who waits is the system: since Windows 8 by a completion port of its own, for any number of
+//! Who waits is the operating system: since Windows 8 by a completion port of its own, for any number of
 //! handles; before, and under Wine, by a thread for each 63. (Raymond Chen, "The thread pool wait
 //! uses a completion port", devblogs.microsoft.com, 6 April 2022.)
 
@@ -27,7 +27,7 @@ use super::{Backend, CompletionPort, Operation, Watched};
 
 pub(in crate::sys::wait) const NAME: &str = "iocp";
 
-/// The backend: the system keeps everything.
+/// The backend: the operating system keeps everything.
 #[derive(Debug)]
 pub(in crate::sys::wait) struct Iocp;
 
@@ -60,7 +60,7 @@ impl Backend for Iocp {
 /// One handle, and the wait for it if there is one.
 #[derive(Debug)]
 struct Registered {
-    /// The system's wait object.
+    /// The operating system's wait object.
     wait: AtomicPtr<c_void>,
     handle: Arc<OwnedHandle>,
     callback: Callback,
@@ -104,7 +104,7 @@ impl Drop for Registered {
     }
 }
 
-/// Runs on a thread of the system's.
+/// Runs on a thread of the operating system.
 unsafe extern "system" fn signalled(context: *mut c_void, _timed_out: bool) {
     Callback::run(context);
 }

@@ -119,8 +119,8 @@ impl Operation {
         Some(self.token.load(Ordering::Acquire)).filter(|&token| token != NO_TOKEN)
     }
 
-    /// Whether the kernel holds it, be it that its operation is over and the port has not handed it
-    /// out yet.
+    /// Returns whether the kernel holds it, even if its operation is over and the port has not
+    /// handed it out yet.
     pub(crate) fn is_in_flight(&self) -> bool {
         self.in_flight.load(Ordering::Acquire)
     }

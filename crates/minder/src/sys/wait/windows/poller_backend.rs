@@ -377,7 +377,8 @@ impl Sources {
 }
 
 impl Registration {
-    /// Whether what is held is what the caller means by the same number, and is asked the same.
+    /// Returns whether what is held is what the caller means by the same number, and is asked the
+    /// same.
     fn still_matches(&self, source: Source<'_>, interest: Interest) -> bool {
         match (&self.kind, source) {
             (SourceKind::Handle(copy, _), Source::Handle(handle)) => {
@@ -399,7 +400,7 @@ impl SourceKind {
         }
     }
 
-    /// Whether a handle is signalled; if not, it is waited for.
+    /// Returns whether a handle is signalled; if not, it is waited for.
     fn check_or_arm(&mut self) -> io::Result<bool> {
         if let Self::Handle(handle, _) = self {
             // SAFETY: the handle is open, and the call does not wait.
@@ -412,7 +413,7 @@ impl SourceKind {
         self.arm().map(|()| false)
     }
 
-    /// Whether this error of arming says that a socket was closed without being deleted.
+    /// Returns whether this error of arming says that a socket was closed without being deleted.
     fn means_closed_socket(&self, error: &io::Error) -> bool {
         let closed = error.raw_os_error() == Some(ERROR_INVALID_HANDLE.cast_signed());
         matches!(self, Self::Socket(_)) && closed
@@ -440,8 +441,8 @@ fn exit_interest(interest: Interest) -> Interest {
     if once { Interest::READABLE.oneshot() } else { Interest::READABLE }
 }
 
-/// Whether it is a file or a pipe, which is signalled by whatever ends on it, and not when there is
-/// something to read.
+/// Returns whether it is a file or a pipe, which is signalled by whatever ends on it, and not when
+/// there is something to read.
 fn is_file(handle: BorrowedHandle<'_>) -> bool {
     // SAFETY: the handle is open.
     matches!(unsafe { GetFileType(handle.as_raw_handle()) }, FILE_TYPE_DISK | FILE_TYPE_PIPE)
@@ -449,7 +450,7 @@ fn is_file(handle: BorrowedHandle<'_>) -> bool {
 
 /// A copy that can be waited for, and nothing else.
 fn duplicate(handle: BorrowedHandle<'_>) -> io::Result<OwnedHandle> {
-    // SAFETY: has no preconditions.
+    // SAFETY: the call has no preconditions.
     let us = unsafe { GetCurrentProcess() };
     let mut copy = null_mut();
     // SAFETY: the handle is borrowed, so open; `copy` outlives the call.
@@ -457,6 +458,6 @@ fn duplicate(handle: BorrowedHandle<'_>) -> io::Result<OwnedHandle> {
     if answer == 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call above made it, and nobody else has it.
+    // SAFETY: the call above created the handle, and nothing else owns it.
     Ok(unsafe { OwnedHandle::from_raw_handle(copy) })
 }

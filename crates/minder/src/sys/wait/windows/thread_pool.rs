@@ -1,4 +1,4 @@
-//! The backend `thread_pool`: waits of the system's thread pool, whose callbacks only post to the
+//! The backend `thread_pool`: waits of the operating system's thread pool, whose callbacks only post to the
 //! port.
 //!
 //! Since Windows 8 the pool waits for any number of handles by one completion port; Wine does so by
@@ -24,7 +24,7 @@ use super::{Backend, CompletionPort, Operation, Watched};
 
 pub(in crate::sys::wait) const NAME: &str = "thread_pool";
 
-/// The backend: the system keeps everything.
+/// The backend: the operating system keeps everything.
 #[derive(Debug)]
 pub(in crate::sys::wait) struct ThreadPool;
 
@@ -72,7 +72,8 @@ impl Drop for Pooled {
     fn drop(&mut self) {
         // SAFETY: the wait object is open; it waits for nothing from here on.
         unsafe { SetThreadpoolWait(self.wait, null_mut(), null()) };
-        // SAFETY: it is closed once; the system frees it when its last callback has returned.
+        // SAFETY: it is closed once; the operating system frees it when its last callback has
+        // returned.
         unsafe { CloseThreadpoolWait(self.wait) };
         if self.callback.is_pending() {
             close(Arc::clone(&self.handle));

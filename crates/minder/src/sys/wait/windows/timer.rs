@@ -1,6 +1,6 @@
 //! The clock of a port: a high-resolution waitable timer that posts to it when a deadline has come.
 //!
-//! The time-out of a wait itself ends with a tick of the system, up to 15.6 ms late. A timer made
+//! The time-out of a wait itself ends with a tick of the operating system, up to 15.6 ms late. A timer made
 //! with `CREATE_WAITABLE_TIMER_HIGH_RESOLUTION` (Windows 10, version 1803; learn.microsoft.com,
 //! `CreateWaitableTimerExW`) does not depend on the tick, and asks for no faster one. Where there
 //! is none, the time-out alone has to do. It is a help and not the truth: whoever waits looks at
@@ -69,7 +69,7 @@ impl Timer {
         if raw.is_null() {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call above made it, and nobody else has it.
+        // SAFETY: the call above created the handle, and nothing else owns it.
         let timer = Arc::new(unsafe { OwnedHandle::from_raw_handle(raw) });
         let sender = Arc::clone(sender);
         // If the message cannot be posted, the time-out of the wait call still ends the wait.
@@ -116,7 +116,7 @@ impl Drop for Timer {
     }
 }
 
-/// Runs on a thread of the system's, each time that the timer has come to its end.
+/// Runs on a thread of the operating system, each time that the timer has come to its end.
 unsafe extern "system" fn expired(context: *mut c_void, _timed_out: bool) {
     Callback::run(context);
 }

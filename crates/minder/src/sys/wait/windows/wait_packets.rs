@@ -41,7 +41,7 @@ pub(in crate::sys::wait) struct WaitPackets {
 
 impl WaitPackets {
     /// # Errors
-    /// `Unsupported` where the system does not have it.
+    /// `Unsupported` where the operating system does not have it.
     pub(in crate::sys::wait) fn open() -> io::Result<Self> {
         let find = |name| dynlib::find(dynlib::NTDLL, name).ok_or(io::ErrorKind::Unsupported);
         let create = find(c"NtCreateWaitCompletionPacket")?;
@@ -72,7 +72,7 @@ impl Backend for WaitPackets {
         let mut raw = null_mut();
         // SAFETY: `raw` outlives the call; no attributes.
         check(unsafe { (self.create)(&mut raw, GENERIC_ALL, null()) })?;
-        // SAFETY: the call above made it, and nobody else has it.
+        // SAFETY: the call above created the handle, and nothing else owns it.
         let wait = unsafe { OwnedHandle::from_raw_handle(raw) };
         Ok(Box::new(Packeted { calls: *self, wait, handle, packet, port: Arc::clone(port) }))
     }

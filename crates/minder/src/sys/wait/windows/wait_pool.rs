@@ -34,7 +34,7 @@ pub(in crate::sys::wait) const NAME: &str = "wait_pool";
 
 /// How many handles a thread waits for, beside its own event.
 const SLOTS_MAX: usize = MAXIMUM_WAIT_OBJECTS as usize - 1;
-/// How long a thread rests when the system could not let it wait.
+/// How long a thread rests when the operating system could not let it wait.
 const ERROR_PAUSE: Duration = Duration::from_millis(10);
 
 /// The backend: its threads.
@@ -58,7 +58,7 @@ impl Backend for WaitPool {
     ) -> io::Result<Box<dyn Watched>> {
         let mut threads = self.threads();
         let slot = WaitSlot { port: Arc::clone(port), handle, packet, armed: false };
-        // The youngest are asked first: the older ones are full, but for what has gone.
+        // The youngest are asked first: the older ones are full, except what has gone.
         let mut slot = Some(slot);
         let free = threads.iter().rev().find_map(|thread| Some((thread, thread.slot(&mut slot)?)));
         let (thread, place) = match free {
@@ -397,7 +397,7 @@ impl Drop for CallerWait<'_> {
     }
 }
 
-/// Whether it is a handle at all: somebody may have closed what was not his.
+/// Returns whether it is a handle at all: somebody may have closed what was not his.
 fn is_open(handle: HANDLE) -> bool {
     let mut flags = 0;
     // SAFETY: any number may be asked about; `flags` outlives the call.
