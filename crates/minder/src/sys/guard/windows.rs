@@ -75,7 +75,8 @@ impl Guard {
     pub(crate) fn next_signal(&mut self) -> Option<Signal> {
         loop {
             // First the event, then the bits: one that comes between leaves the event set, and the next call
-            // looks again. SAFETY: the event is never closed.
+            // looks again.
+            // SAFETY: the event is never closed.
             unsafe { ResetEvent(EVENT.load(SeqCst)) };
             let waiting = WAITING.load(SeqCst);
             let bit = (0..BITS.len()).find(|bit| waiting & (1 << bit) != 0)?;

@@ -24,7 +24,8 @@ use crate::event::Interest;
 ///    read or write returns the cause.
 /// 6. All functions may be called from any thread. A change made during a wait takes effect in that
 ///    wait. The exit of a thread removes no registration.
-/// 7. If many sources are ready, each is reported before any is reported a third time.
+/// 7. If many sources are ready, each is reported before any other is
+///    reported two more times.
 pub(crate) trait Backend: Debug + Send + Sync {
     /// The name in the table, in `minder doctor` and in `--backend`.
     fn name(&self) -> &'static str;

@@ -36,7 +36,7 @@ const LOCAL_CLOSE: u32 = 0x020;
 const ACCEPT: u32 = 0x080;
 const CONNECT_FAIL: u32 = 0x100;
 
-/// What is asked of the driver, and what it answers, in one place.
+/// The request to the driver and its reply, in the same memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct AfdPollInfo {
@@ -67,8 +67,8 @@ impl Afd {
         };
         let (mut raw, mut status) = (null_mut(), IO_STATUS_BLOCK::default());
         let share = FILE_SHARE_READ | FILE_SHARE_WRITE;
-        // SAFETY: the name, the attributes and both results outlive the call, which is over when it
-        // returns.
+        // SAFETY: the name, the attributes and both results outlive the call, which has finished
+        // when it returns.
         let answer = unsafe {
             NtCreateFile(
                 &mut raw,
@@ -109,7 +109,7 @@ pub(super) struct Poll {
 
 impl Poll {
     /// # Errors
-    /// What Winsock says of something that is no socket.
+    /// The error of Winsock if `socket` is not a socket.
     pub(super) fn new(
         afd: &Arc<Afd>,
         socket: RawSocket,
@@ -128,7 +128,8 @@ impl Poll {
         Ok(Self { afd: Arc::clone(afd), socket, base, events, packet })
     }
 
-    /// Asks the driver, if no question is open. What is ready now is told at once.
+    /// Sends a request to the driver, unless one is pending. A socket that is ready now completes
+    /// at once.
     pub(super) fn arm(&mut self) -> io::Result<()> {
         if self.packet.is_in_flight() {
             return Ok(());
@@ -144,25 +145,25 @@ impl Poll {
             events: self.events,
             status: 0,
         };
-        // SAFETY: the words are as many as a question takes, and aligned for it.
+        // SAFETY: the buffer is as large as a request, and aligned for it.
         unsafe { memory.write(request) };
         drop(data);
         let (device, size) = (self.afd.device.as_raw_handle(), size_of::<AfdPollInfo>() as u32);
         let (from, into) = (memory.cast_const().cast(), memory.cast());
-        // SAFETY: the device is open, `overlapped` comes from `fly`, and the memory has the size
+        // SAFETY: the device is open, `overlapped` comes from `submit`, and the memory has the size
         // that the argument states.
         let start = |overlapped| unsafe {
             DeviceIoControl(device, IOCTL_AFD_POLL, from, size, into, size, null_mut(), overlapped)
         };
-        // SAFETY: `start` is one call, on a device that was associated when it was opened and was not told
-        // to skip packets. The memory is the packet's; it is touched only here and in `answer`,
-        // while the packet is at home.
+        // SAFETY: `start` is one call, on a device that was associated when it was opened and that
+        // queues a packet for every completion. The memory belongs to the packet. Only this
+        // function and `take_reply` touch it, while the packet is not in flight.
         let submission = unsafe { self.afd.port.submit(&self.packet, false, start) };
         submission.map(|submission| debug_assert_eq!(submission, Submission::Pending))
     }
 
-    /// What the driver answered, once the packet has landed, as far as it still holds: nothing if
-    /// it does not.
+    /// Returns the driver's reply after the packet has completed, as far as it still holds. Returns
+    /// `None` if the socket is no longer ready.
     pub(super) fn take_reply(&self, token: u64) -> io::Result<Option<Ready>> {
         if self.packet.is_in_flight() {
             return Ok(None);

@@ -29,7 +29,7 @@ pub(crate) trait Backend: Debug + Send + Sync {
     ) -> io::Result<Box<dyn Watched>> {
         self.watch(port, handle, packet)
     }
-    /// Waits until there is something to tell or the deadline has come. Appends to `ready`.
+    /// Waits until there is something to report or the deadline has passed. Appends to `ready`.
     fn wait(
         &self,
         port: &CompletionPort,
@@ -40,11 +40,11 @@ pub(crate) trait Backend: Debug + Send + Sync {
     }
 }
 
-/// A handle that a backend waits for. When this is dropped, nobody waits for the handle any longer;
-/// its packet may still land.
+/// A handle that a backend waits for. Dropping it ends the wait. The packet may still complete
+/// afterwards.
 pub(crate) trait Watched: Debug + Send + Sync {
-    /// Waits for the handle once, and lets the packet fly when that wait is satisfied. The packet
-    /// must be at home: it is armed for the first time, or has landed.
+    /// Waits for the handle once, and posts the packet when that wait is satisfied. The packet must
+    /// not be in flight: it is armed for the first time, or has completed.
     fn arm(&mut self) -> io::Result<()>;
 }
 

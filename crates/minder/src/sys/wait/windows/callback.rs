@@ -1,8 +1,8 @@
-//! Who is meant by a callback of the operating system: a number, and not a pointer, so that one that comes
-//! late finds nobody.
+//! The context of operating system callbacks: a number instead of a pointer, so that a late
+//! callback finds no entry and does nothing.
 //!
-//! To end a wait for good, one would have to wait for its callback. That takes time on every
-//! system, and Wine 8 lets one begin even afterwards.
+//! To end a wait reliably, a thread would have to wait for its callback. That takes time on every
+//! version of Windows, and Wine 8 lets a callback begin even afterwards.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -51,7 +51,8 @@ impl Callback {
         self.waits += 1;
     }
 
-    /// Returns whether it ran less often than there were waits: one goes on, or was ended by us.
+    /// Returns whether it ran less often than waits were started: a wait is running, or was
+    /// cancelled.
     pub(super) fn is_pending(&self) -> bool {
         table().calls.get(&self.number).is_none_or(|&(_, runs)| runs < self.waits)
     }
@@ -71,7 +72,7 @@ impl Callback {
 
 impl Drop for Callback {
     fn drop(&mut self) {
-        // What it holds is let go outside of the lock.
+        // The action is dropped after the lock is released.
         let call = table().calls.remove(&self.number);
         drop(call);
     }

@@ -1,14 +1,13 @@
-//! The completion port: one queue in the kernel, into which everything that a set waits for is
-//! posted.
+//! The completion port: the kernel queue that receives everything a reactor or poller waits for.
 //!
-//! A port tells of operations that are over, not of things that are ready. What travels through it
-//! is a [`Packet`]: an `OVERLAPPED` with a token. An endpoint lets its packet fly with an operation
-//! ([`Queue::fly`]) or posts it by hand ([`Queue::post`]); while it flies, the kernel's pointer
-//! counts as one reference to it, which the port takes back when the packet lands. So an endpoint
-//! may go away at any time, and no memory goes away under the kernel's hands.
+//! A port reports operations that have finished, not sources that are ready. It transports packets
+//! ([`Operation`]): an `OVERLAPPED` with a token. An endpoint submits its packet with an operation
+//! ([`CompletionPort::submit`]) or posts it without one ([`CompletionPort::post`]). While the
+//! packet is in flight, the kernel's pointer counts as one reference to it. The port takes that
+//! reference back when the packet completes. So an endpoint may be dropped at any time, and the
+//! kernel never uses freed memory.
 //!
-//! Nothing is documented of waiting for a port itself; whoever has to be told of one by another
-//! loop needs an event.
+//! Waiting for the port's handle itself is not documented. A foreign loop needs an event instead.
 
 #![expect(unsafe_code, reason = "completion port calls, and packets that the kernel holds")]
 
@@ -35,11 +34,10 @@ use super::waker::Waker;
 use crate::sys::last_error::done;
 use crate::sys::wait::types::{RECHECK_TOKEN, Ready};
 
-/// How many packets one call takes. More stay in the kernel and come first next time: nobody
-/// starves.
+/// The most packets that one call takes. More packets stay in the kernel and come first in the next
+/// call, so no source starves.
 pub(super) const PACKETS_MAX: usize = 128;
-/// How many threads may be busy with what they were told while another one is let through: as many
-/// as there are.
+/// The number of threads that the port lets run at the same time: effectively unlimited.
 const THREADS_MAX: u32 = 1 << 16;
 /// How long the last owner of a port waits for cancelled operations. What is not back by then is
 /// leaked, never freed.
@@ -47,14 +45,14 @@ const DRAIN_MAX: Duration = Duration::from_secs(2);
 /// How often a callback tries to post, a millisecond apart.
 const POSTS_MAX: u32 = 10_000;
 
-/// Completion keys: what the pointer of an entry is.
-/// A wait ends, so that its caller looks at what it waits for.
+/// The completion key of an interruption: a wait returns so that its caller checks its sources
+/// again.
 const KEY_INTERRUPT: usize = 4;
 
 /// From this key on it is that of a job, less its token.
 const KEY_JOBS: usize = 16;
 
-/// The token of a call, which is no packet's.
+/// The token of an interruption. No packet has it.
 pub(super) const INTERRUPT_TOKEN: u64 = RECHECK_TOKEN - 2;
 
 /// The shared part of a port. It lives as long as the port or any endpoint that was armed on it.
@@ -65,8 +63,8 @@ pub(crate) struct CompletionPort {
     timer: PortTimer,
     /// How many packets the kernel holds.
     in_flight: AtomicUsize,
-    /// Packets whose endpoints are closed and whose operations nevertheless go on: the last bytes
-    /// of an input.
+    /// Packets whose endpoints are closed and whose operations continue: the last bytes of an
+    /// input.
     lingering: Mutex<Vec<Weak<Operation>>>,
 }
 
@@ -99,9 +97,9 @@ impl CompletionPort {
     /// good.
     pub(crate) fn associate(&self, handle: BorrowedHandle<'_>) -> io::Result<()> {
         let port = self.sender.as_raw_handle();
-        // SAFETY: both handles are borrowed, so open. `KEY_PACKET` says that every operation of this handle
-        // that queues a packet uses the `OVERLAPPED` of one: endpoints keep associated handles to
-        // themselves, and start all such operations by `fly`.
+        // SAFETY: both handles are borrowed, so open. `KEY_PACKET` promises that every operation of
+        // this handle that queues a packet uses the `OVERLAPPED` of an `Operation`. Endpoints keep
+        // associated handles private and start all such operations by `submit`.
         let raw = unsafe { CreateIoCompletionPort(handle.as_raw_handle(), port, KEY_PACKET, 0) };
         if raw.is_null() {
             return Err(io::Error::last_os_error());
@@ -110,9 +108,9 @@ impl CompletionPort {
         Ok(())
     }
 
-    /// Has it told with `token` when nobody of a job is left. That is a hint: delivery is not
-    /// guaranteed (`JOBOBJECT_ASSOCIATE_COMPLETION_PORT`). Where a token is larger than a key,
-    /// there is none.
+    /// Asks for a report with `token` when no process of the job is left. The report is a hint:
+    /// delivery is not guaranteed (`JOBOBJECT_ASSOCIATE_COMPLETION_PORT`). A token that does not
+    /// fit into a key is an error.
     pub(crate) fn associate_job(&self, job: BorrowedHandle<'_>, token: u64) -> io::Result<()> {
         let key = usize::try_from(token).ok().and_then(|token| token.checked_add(KEY_JOBS));
         let key = std::ptr::without_provenance_mut(key.ok_or(io::ErrorKind::Unsupported)?);
@@ -122,7 +120,7 @@ impl CompletionPort {
         };
         let (from, size) = ((&raw const port).cast(), size_of_val(&port) as u32);
         let class = JobObjectAssociateCompletionPortInformation;
-        // What is told from here on was not posted.
+        // From here on packets arrive that were not posted.
         self.sender.set_associated();
         // SAFETY: the job is open, and `from` is a local of this class, as large as the argument
         // states.
@@ -130,18 +128,18 @@ impl CompletionPort {
         done(answer)
     }
 
-    /// Returns whether packets get here that nobody posts.
+    /// Returns whether packets arrive that were not posted.
     pub(super) fn is_associated(&self) -> bool {
         self.sender.is_associated()
     }
 
-    /// Has everybody who posts set this event, too: somebody waits beside the port, for that event.
-    /// It is one and the same each time.
+    /// Makes every sender set `event` as well, because a thread waits for that event beside the
+    /// port. The event is the same in every call.
     pub(super) fn set_event_waiter(&self, event: &Arc<OwnedHandle>) {
         self.sender.set_event_waiter(event);
     }
 
-    /// Nobody waits beside the port any longer.
+    /// Ends the effect of [`set_event_waiter`](Self::set_event_waiter).
     pub(super) fn clear_event_waiter(&self) {
         self.sender.clear_event_waiter();
     }
@@ -156,19 +154,19 @@ impl CompletionPort {
         Ok(())
     }
 
-    /// Has the port told at this deadline, in `left` from now.
+    /// Sets the timer of the port to this deadline, which is `left` from now.
     pub(super) fn set_timer(&self, deadline: Instant, left: Duration) {
         self.timer.set(&self.sender, deadline, left);
     }
 
-    /// Lets `packet` fly with the operation that `start` begins. It must not be flying.
+    /// Submits `packet` with the operation that `start` begins. The packet must not be in flight.
     ///
     /// # Safety
     /// `start` begins at most one operation with the pointer that it is given, as its last system
-    /// call, and returns what that call returned. The operation is one of a handle that was
-    /// associated with this port (and, if `skips`, told to queue no packet for success at
-    /// once); memory that it uses lives as long as the packet does and is changed by
-    /// nobody while the packet flies.
+    /// call, and returns the result of that call. The operation is one of a handle that was
+    /// associated with this port (and, if `skips`, configured to queue no packet for immediate
+    /// success). Memory that the operation uses lives as long as the packet, and no other code
+    /// changes it while the packet is in flight.
     pub(crate) unsafe fn submit(
         &self,
         packet: &Arc<Operation>,
@@ -195,15 +193,15 @@ impl CompletionPort {
         }
     }
 
-    /// Posts `packet` into the port, so that it lands without an operation. It must not be flying.
+    /// Posts `packet` to the port, so that it completes without an operation. It must not be in
+    /// flight.
     pub(crate) fn post(&self, packet: &Arc<Operation>) -> io::Result<()> {
         let overlapped = self.lend_to_kernel(packet);
         self.sender.send(KEY_PACKET, overlapped).inspect_err(|_| drop(self.take_from_kernel(overlapped)))
     }
 
-    /// The same for a signal, from a thread that can tell nobody that it failed: when there is no
-    /// memory it tries again for a while. Signals are merged: where the packet flies already,
-    /// that is enough.
+    /// Posts `packet` from a thread that cannot report an error: if memory is short it retries for
+    /// a while. Signals are merged: a packet that is in flight already is enough.
     pub(super) fn post_soon(&self, packet: &Arc<Operation>) {
         let Some(overlapped) = packet.begin() else { return };
         self.in_flight.fetch_add(1, Ordering::AcqRel);
@@ -240,7 +238,7 @@ impl CompletionPort {
         overlapped
     }
 
-    /// Takes the kernel's reference back: the operation is over, or did not begin.
+    /// Takes the kernel's reference back: the operation has finished, or did not begin.
     fn take_from_kernel(&self, overlapped: *mut OVERLAPPED) -> Arc<Operation> {
         // SAFETY: all pointers that come here were made by `lend_to_kernel`, and each comes back once: by the
         // queue, which hands out every packet once, or from a call that queued none.
@@ -249,13 +247,12 @@ impl CompletionPort {
         packet
     }
 
-    /// Ends one wait that goes on, or else the next, with the token [`INTERRUPT_TOKEN`].
+    /// Ends one running wait, or else the next, with the token [`INTERRUPT_TOKEN`].
     pub(super) fn interrupt_wait(&self) -> io::Result<()> {
         self.sender.send(KEY_INTERRUPT, std::ptr::null())
     }
 
-    /// Waits until there is something to tell or the deadline has come, and never ends before it
-    /// otherwise.
+    /// Waits until there is something to report or the deadline has passed. Never returns earlier.
     pub(crate) fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
         let before = ready.len();
         loop {
@@ -266,8 +263,9 @@ impl CompletionPort {
                 self.set_timer(deadline, left);
             }
             let is_full = self.dequeue(ready, left)?;
-            // Without anything to tell we go on until a look *after* the deadline found nothing, and not so
-            // much that is told to nobody that it hides something.
+            // With nothing to report, the wait continues until a poll *after* the deadline finds
+            // nothing. A full batch of packets without reports does not count, because it may hide
+            // others.
             if ready.len() > before || left == Some(Duration::ZERO) && !is_full {
                 return Ok(());
             }
@@ -324,8 +322,8 @@ impl CompletionPort {
         self.lingering.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the operation of `packet` go on after its endpoint is gone; `handle` is closed when the
-    /// packet lands. When the port goes too, it is cancelled.
+    /// Lets the operation of `packet` continue after its endpoint is dropped; `handle` is closed
+    /// when the packet completes. If the port is dropped first, the operation is cancelled.
     pub(crate) fn keep_alive(&self, packet: &Arc<Operation>, handle: Arc<OwnedHandle>) {
         packet.keep(handle);
         let mut lingering = self.lingering();
@@ -335,9 +333,10 @@ impl CompletionPort {
 }
 
 impl Drop for CompletionPort {
-    /// Waits for the packets that still fly. The endpoints are gone, since each holds the core, and
-    /// have cancelled their operations, so that is a matter of microseconds. The queue is not
-    /// closed before: its packets would be lost and their memory with them.
+    /// Waits for the packets that are still in flight. All endpoints have been dropped, because
+    /// each holds an `Arc` of the port, and have cancelled their operations. The wait therefore
+    /// takes microseconds. The port is not closed before: its packets would be lost and their
+    /// memory with them.
     fn drop(&mut self) {
         for packet in std::mem::take(&mut *self.lingering()).iter().filter_map(Weak::upgrade) {
             packet.cancel_kept();
@@ -353,7 +352,7 @@ impl Drop for CompletionPort {
     }
 }
 
-/// What is told of a packet that has landed: its endpoint or source knows what it means.
+/// The report of a completed packet. Its endpoint or source knows what it means.
 pub(super) fn completed(token: u64) -> Ready {
     Ready { readable: true, writable: true, ..Ready::none(token) }
 }

@@ -1,11 +1,12 @@
 //! The backend `iocp`: a registered wait, whose callback only posts to the port.
 //!
-//! It holds for one signal, which is all that the end of a child takes. To arm it again would be to
-//! make it again, so other handles are left to the waits of the thread pool, which stay.
+//! The registration covers one signal, which is enough for the exit of a child. Another signal
+//! would need another registration, so other handles use the waits of the thread pool, which can be
+//! armed again.
 //!
-//! Who waits is the operating system: since Windows 8 by a completion port of its own, for any number of
-//! handles; before, and under Wine, by a thread for each 63. (Raymond Chen, "The thread pool wait
-//! uses a completion port", devblogs.microsoft.com, 6 April 2022.)
+//! The operating system waits: since Windows 8 by its own completion port, for any number of
+//! handles; before, and under Wine, by one thread for each 63 handles. (Raymond Chen, "The thread
+//! pool wait uses a completion port", devblogs.microsoft.com, 6 April 2022.)
 
 #![expect(unsafe_code, reason = "registered waits")]
 
@@ -85,7 +86,7 @@ impl Watched for Registered {
 }
 
 impl Registered {
-    /// Ends the wait, if there is one. Its callback may be on its way, and nobody waits for that.
+    /// Ends the wait, if there is one, without waiting for a callback that is already running.
     fn unregister(&mut self) {
         let wait = std::mem::replace(self.wait.get_mut(), null_mut());
         if !wait.is_null() {

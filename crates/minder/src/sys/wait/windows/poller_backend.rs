@@ -1,8 +1,9 @@
-//! What the public poller stands on: its port, and what is registered with it.
+//! The backend of the public `Poller` on Windows: a completion port, and the registered sources.
 //!
-//! A handle is armed by the wait that follows its registration or its last telling, once that wait
-//! has looked at it: what is still signalled is told again, what was served is not, and nothing is
-//! armed while nobody waits. So arming costs what happened, not what is registered.
+//! A handle is armed by the wait that follows its registration or its last report, after that wait
+//! has checked it. A handle that is still signalled is reported again; one that was served is not.
+//! No handle is armed while no thread waits. So the cost of arming depends on the number of events,
+//! not of registrations.
 
 #![expect(unsafe_code, reason = "copies of handles, and looks at them")]
 
@@ -34,7 +35,7 @@ const IDLE_MIN: usize = 64;
 /// What the public poller stands on.
 #[derive(Debug)]
 pub(crate) struct PollerBackend {
-    // Dropped in this order: what is watched, who watches, where it is told.
+    // Dropped in this order: the registrations, the backend, the port that receives their packets.
     sources: Mutex<Sources>,
     backend: Arc<dyn Backend>,
     afd: OnceLock<Arc<Afd>>,
@@ -45,7 +46,7 @@ pub(crate) struct PollerBackend {
 struct Sources {
     /// By what the caller knows them.
     ids: HashMap<Name, u64>,
-    /// By what their packets tell.
+    /// By the token of their packets.
     registrations: HashMap<u64, Registration>,
     next: u64,
     /// Those that the next wait looks at and arms; some may be gone.
@@ -83,7 +84,7 @@ enum State {
     /// In the list of those to look at.
     Idle,
     Armed,
-    /// Told once, and silent since.
+    /// One-shot, and already reported.
     Disabled,
 }
 
@@ -174,7 +175,7 @@ impl PollerBackend {
         interest: Interest,
         packet: &Arc<Operation>,
     ) -> io::Result<Poll> {
-        // The driver tells what is so, not what becomes so.
+        // The driver reports a state, not a change of state.
         if interest.is_edge() {
             return Err(io::ErrorKind::Unsupported.into());
         }
@@ -192,8 +193,8 @@ impl PollerBackend {
         let result = self.check_and_wait(ready, deadline);
         let sources = self.lock();
         if sources.blocked > 0 && !sources.idle.is_empty() {
-            // Nobody waits for what is told here until somebody looks at it, and whoever is blocked is told
-            // it, too.
+            // A source in `idle` is not armed until a thread checks it. Blocked threads must report
+            // it, too, so one of them is interrupted.
             let _ = self.port.interrupt_wait();
         }
         drop(sources);
@@ -208,10 +209,10 @@ impl PollerBackend {
             if ready.len() == before {
                 armed?;
             }
-            // What was found here does not keep us from hearing what else there is.
+            // Reports found here do not prevent a poll for others.
             let now = Instant::now();
             let until = if ready.len() > before { Some(now) } else { deadline };
-            // A look is over in a moment: what changes meanwhile is for the next one to find.
+            // A poll returns at once. The next one finds what changes meanwhile.
             let is_poll = until.is_some_and(|until| until <= now);
             sources.blocked += usize::from(!is_poll);
             drop(sources);
@@ -227,8 +228,9 @@ impl PollerBackend {
                 return Ok(());
             }
             result?;
-            // In silence, a look after the deadline found nothing. What was served since it landed may hide
-            // others from a look, if it is more than one call takes.
+            // A poll after the deadline that reports nothing ends the wait. Packets of sources that
+            // were served meanwhile may hide others from a poll, if they are more than one call
+            // takes.
             let is_last = found_nothing || is_poll && polls >= most;
             polls += usize::from(is_poll);
             if is_last {
@@ -242,7 +244,7 @@ impl PollerBackend {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// There is no process that would have to be looked at.
+    /// On Windows no process has to be polled.
     pub(crate) fn next_at(&self) -> Option<Instant> {
         None
     }
@@ -277,8 +279,8 @@ impl Sources {
         Some(registrations)
     }
 
-    /// Has a silent source looked at: by the next wait, or, since those that go on look no more,
-    /// here.
+    /// Schedules a check of a disabled source by the next wait. If threads are blocked they will
+    /// not check, so the source is armed here.
     fn schedule_check(&mut self, id: u64) -> io::Result<()> {
         let Some(registrations) = self.registrations.get_mut(&id) else { return Ok(()) };
         if self.blocked > 0 {
@@ -288,15 +290,15 @@ impl Sources {
             registrations.state = State::Idle;
             self.idle.push_back(id);
             if self.idle.len() > 2 * self.registrations.len() + IDLE_MIN {
-                // Many came and went while nobody waited.
+                // Many sources were added and deleted while no thread waited.
                 self.idle.retain(|id| self.registrations.contains_key(id));
             }
         }
         Ok(())
     }
 
-    /// Looks at those that nobody waits for, tells what is signalled and has the others waited for.
-    /// Those that are told and will be again go behind the others.
+    /// Checks the sources that are not armed, reports the signalled ones and arms the others.
+    /// Reported sources that stay enabled move behind the others.
     fn arm(&mut self, ready: &mut Vec<Ready>) -> io::Result<()> {
         let most = ready.len() + PACKETS_MAX;
         for _ in 0..self.idle.len() {
@@ -328,7 +330,7 @@ impl Sources {
         Ok(())
     }
 
-    /// What becomes of a source that is told.
+    /// Updates the state of a source that was reported.
     fn after_report(&mut self, id: u64) {
         let Some(registrations) = self.registrations.get_mut(&id) else { return };
         if registrations.interest.is_oneshot() {
@@ -339,7 +341,7 @@ impl Sources {
         }
     }
 
-    /// Turns what has landed into what is told, from this place in the list on.
+    /// Converts completed packets into reports, from index `from` on.
     fn translate(&mut self, ready: &mut Vec<Ready>, from: usize) {
         let mut to = from;
         for at in from..ready.len() {
@@ -357,7 +359,8 @@ impl Sources {
         ready.truncate(to);
     }
 
-    /// What a landed packet means: nothing of a source that was deleted, or was served meanwhile.
+    /// Converts one completed packet. Returns `None` for a source that was deleted or served
+    /// meanwhile.
     fn on_completion(&mut self, id: u64) -> Option<Ready> {
         let registrations = self.registrations.get_mut(&id)?;
         let report = match &registrations.kind {
@@ -420,7 +423,7 @@ impl SourceKind {
     }
 }
 
-/// A socket that is no longer there is told as closed: the next read or write says why.
+/// The report of a socket that was closed: the next read or write returns the cause.
 fn closed_report(token: u64) -> Ready {
     Ready { readable: true, writable: true, closed: true, ..Ready::none(token) }
 }

@@ -26,7 +26,7 @@ pub(super) struct PortSender {
     posted: AtomicUsize,
     /// Whether a handle was associated, so that the kernel queues packets by itself.
     associated: AtomicBool,
-    /// Whether somebody waits beside the port, and has to be told by the event.
+    /// Whether a thread waits beside the port and must be woken by the event.
     has_event_waiter: AtomicBool,
     event: OnceLock<Arc<OwnedHandle>>,
 }

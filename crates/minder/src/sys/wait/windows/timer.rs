@@ -1,10 +1,12 @@
-//! The clock of a port: a high-resolution waitable timer that posts to it when a deadline has come.
+//! The timer of a port: a high-resolution waitable timer that posts to the port when a deadline has
+//! passed.
 //!
-//! The time-out of a wait itself ends with a tick of the operating system, up to 15.6 ms late. A timer made
-//! with `CREATE_WAITABLE_TIMER_HIGH_RESOLUTION` (Windows 10, version 1803; learn.microsoft.com,
-//! `CreateWaitableTimerExW`) does not depend on the tick, and asks for no faster one. Where there
-//! is none, the time-out alone has to do. It is a help and not the truth: whoever waits looks at
-//! the clock, and waits on when it was early or another's.
+//! The time-out of a wait call itself ends with a tick of the operating system, up to 15.6 ms late.
+//! A timer created with `CREATE_WAITABLE_TIMER_HIGH_RESOLUTION` (Windows 10, version 1803;
+//! learn.microsoft.com, `CreateWaitableTimerExW`) does not depend on the tick and does not change
+//! its rate. Older versions have only the time-out. The timer is a hint: the waiting thread
+//! compares the clock with its deadline and waits again if the timer fired early or for another
+//! wait.
 
 #![expect(unsafe_code, reason = "waitable timers")]
 
@@ -47,8 +49,9 @@ struct Timer {
 }
 
 impl PortTimer {
-    /// Has the port told at this deadline, in `left` from now. Of several waits with deadlines the
-    /// earliest is helped; when another thread is here just now, that one is.
+    /// Sets the timer to this deadline, which is `left` from now. Of several waits, the one with
+    /// the earliest deadline uses the timer. If another thread sets the timer at the same moment,
+    /// that thread wins.
     pub(super) fn set(&self, sender: &Arc<PortSender>, deadline: Instant, left: Duration) {
         let Ok(mut state) = self.0.try_lock() else { return };
         if matches!(*state, State::Unknown) {
@@ -93,7 +96,7 @@ impl Timer {
     }
 
     fn set(&mut self, deadline: Instant, left: Duration) {
-        // What it is set for may be over; then it has expired, or is about to.
+        // The earlier deadline may have passed. The timer then has expired, or is about to.
         let now = deadline.checked_sub(left);
         let comes_first = |next: Instant| next <= deadline && now.is_some_and(|now| next > now);
         if self.next.is_some_and(comes_first) {

@@ -105,7 +105,7 @@ impl Drop for Packeted {
         if !self.packet.is_in_flight() {
             return;
         }
-        // A packet that is queued already stays there, and lands.
+        // A packet that is queued already stays in the port and completes.
         // SAFETY: the object is open.
         if unsafe { (self.calls.cancel)(self.wait.as_raw_handle(), 0) } == 0 {
             self.port.return_packet(&self.packet);

@@ -1,14 +1,14 @@
-//! The backend `wait_pool`: threads of ours, each of which waits for 63 handles and an event, and
-//! posts to the port.
+//! The backend `wait_pool`: threads of this library, each of which waits for 63 handles and an
+//! event, and posts to the port.
 //!
-//! `WaitForMultipleObjects` takes 64 handles. A thread is started when those that there are have no
-//! room, with a small stack, and stays. It is woken to wait for other handles than before, and
-//! never by a wait of the caller's: what a wait costs does not grow with the number of threads.
+//! `WaitForMultipleObjects` takes 64 handles. A thread with a small stack is started when the
+//! existing ones have no free slot, and it stays. It is woken when its set of handles changes, and
+//! never by a wait of the caller. So the cost of a wait does not grow with the number of threads.
 //!
-//! While one call suffices there is no thread at all: whoever waits does so for the handles and the
-//! event, which is then set by everybody who posts. That ends for good with the 64th handle, with
-//! the second thread that waits at the same time, and with the first pipe or socket, which the
-//! kernel tells to the port alone.
+//! While one call suffices there is no thread: the waiting caller itself waits for the handles and
+//! the event, and every sender sets that event. This mode ends for good with the 64th handle, with
+//! the second thread that waits at the same time, and with the first pipe or socket, whose
+//! completions the kernel queues without setting the event.
 
 #![expect(unsafe_code, reason = "waiting for many handles, and events")]
 
@@ -83,7 +83,9 @@ impl Backend for WaitPool {
         ready: &mut Vec<Ready>,
         deadline: Option<Instant>,
     ) -> io::Result<()> {
-        // Either we see a station, or whoever makes it sees us: both write first, and then read.
+        // This thread writes `port_waiters` and then reads the list of threads. The thread that
+        // adds one writes the list and then reads `port_waiters`. At least one of them sees the
+        // other.
         let _here = Count::up(&self.port_waiters);
         let before = ready.len();
         while let Some(thread) = self.borrow_caller(port)? {
@@ -130,7 +132,7 @@ impl Drop for WaitPool {
     }
 }
 
-/// Whoever waits for some handles: a thread, or the caller.
+/// One set of up to 63 handles, served by a thread or by the caller.
 #[derive(Debug)]
 struct WaitThread {
     number: usize,
@@ -145,12 +147,12 @@ struct WaitThread {
 #[derive(Debug, Default)]
 struct State {
     slots: Vec<Option<WaitSlot>>,
-    /// Counts the changes, and which of them whoever waits knows.
+    /// The number of changes, and how many of them the serving thread has seen.
     changes: u64,
     known: u64,
     /// Whether there is, or is about to be, a thread.
     has_worker: bool,
-    /// Whether somebody waits: the thread, or the caller in its place.
+    /// Whether a thread or a caller serves the set now.
     is_served: bool,
     closed: bool,
 }
@@ -171,7 +173,7 @@ impl WaitThread {
         Ok(Arc::new(Self { number, event, port_waiters, state, observed: Condvar::new() }))
     }
 
-    /// Has a thread of its own from now on.
+    /// Starts a thread that serves the set from now on.
     fn spawn_thread(self: &Arc<Self>) -> io::Result<()> {
         let mut state = self.lock();
         if state.has_worker {
@@ -181,7 +183,7 @@ impl WaitThread {
         drop(thread::start_small(&format!("minder-wait-{}", self.number), move || theirs.run())?);
         state.has_worker = true;
         drop(state);
-        // The caller who waits here goes.
+        // The caller that serves the set returns.
         self.wake();
         Ok(())
     }
@@ -211,7 +213,7 @@ impl WaitThread {
         }
     }
 
-    /// Takes note of what is to be waited for; says whether there is anybody who wants it.
+    /// Copies what to wait for. Returns whether the set is still open.
     fn note(&self, waits: &mut Waits) -> bool {
         let mut state = self.lock();
         waits.handles.clear();
@@ -230,8 +232,8 @@ impl WaitThread {
         !closed
     }
 
-    /// Waits for the handles in the place of a thread, and for the port, until there is something
-    /// to tell, the deadline has come, or a thread takes over.
+    /// Serves the set in the place of a thread, and waits for the port, until there is something to
+    /// report, the deadline has passed, or a thread takes over.
     fn wait_inline(
         &self,
         port: &CompletionPort,
@@ -296,7 +298,7 @@ impl WaitThread {
         state.changes += 1;
         let (number, is_served) = (state.changes, state.is_served);
         drop(state);
-        // Whoever comes later takes note first.
+        // A thread that serves the set later calls `note` first.
         if is_served {
             self.wake();
         }
@@ -336,14 +338,14 @@ enum WaitResult {
 impl Waits {
     fn next(&self, left: Option<Duration>) -> io::Result<WaitResult> {
         let (handles, count) = (self.handles.as_ptr(), self.handles.len() as u32);
-        // SAFETY: the event is open, and so are the handles: whoever takes one away waits until it is known
-        // here.
+        // SAFETY: the event is open, and so are the handles: code that removes a handle waits until
+        // this thread has seen the change.
         let answer = unsafe { WaitForMultipleObjects(count, handles, 0, millis(left)) };
         let index = match answer {
             WAIT_TIMEOUT => return Ok(WaitResult::Nothing),
             WAIT_FAILED => {
                 let error = io::Error::last_os_error();
-                // It is told, so that the wait for it says why.
+                // The invalid handle is reported, so that the wait for it returns the cause.
                 self.handles.iter().position(|&handle| !is_open(handle)).ok_or(error)?
             }
             // The owner of a mutex died: that is a signal, too.
@@ -376,7 +378,7 @@ impl Drop for Count<'_> {
     }
 }
 
-/// A caller who waits beside the port.
+/// A caller that waits beside the port.
 struct CallerWait<'a> {
     thread: &'a WaitThread,
     port: &'a CompletionPort,
@@ -397,7 +399,8 @@ impl Drop for CallerWait<'_> {
     }
 }
 
-/// Returns whether it is a handle at all: somebody may have closed what was not his.
+/// Returns whether the value is an open handle. Other code may have closed a handle that it did not
+/// own.
 fn is_open(handle: HANDLE) -> bool {
     let mut flags = 0;
     // SAFETY: any number may be asked about; `flags` outlives the call.
@@ -419,7 +422,7 @@ impl Watched for SlotHandle {
                 slot.armed = true;
             }
         });
-        // Somebody waits for the port alone, since there was no handle when he began.
+        // A caller waits for the port alone, because there was no handle when it began.
         if self.thread.port_waiters.load(Ordering::SeqCst) > 0 && !self.thread.lock().is_served {
             self.thread.spawn_thread()?;
         }
@@ -433,8 +436,9 @@ impl Drop for SlotHandle {
         let slot = state.slots[self.place].as_mut();
         let was_armed = slot.is_some_and(|slot| std::mem::replace(&mut slot.armed, false));
         drop(state);
-        // Its handle may be closed, and its place be another's, when the thread does not wait for it any
-        // longer: a signal that it is just about to tell would be told of whoever sits there.
+        // The handle may be closed, and the slot reused, once the thread no longer waits for it.
+        // Otherwise a signal that the thread is about to report would be reported for the slot's
+        // next user.
         if was_armed {
             self.thread.change(true, |_| ());
         }
