@@ -37,7 +37,7 @@ pub(super) fn load(library: PCWSTR, name: &CStr) -> Option<DynamicFunction> {
     named(module, name)
 }
 
-/// A function of a module, if there is one. Nobody here unloads any.
+/// Returns a function of a loaded module, if it exists. This program never unloads one.
 fn named(module: HMODULE, name: &CStr) -> Option<DynamicFunction> {
     if module.is_null() {
         return None;

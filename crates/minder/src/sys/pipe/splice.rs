@@ -24,8 +24,7 @@ pub(super) fn takes(to: &File) -> bool {
     !flags.contains(OFlags::APPEND) && matches!(kind, Ok(FileType::Fifo | FileType::RegularFile))
 }
 
-/// Enlarges a pipe, as far as the operating system allows. What is no pipe, or larger, stays as it
-/// is.
+/// Enlarges a pipe as far as the kernel allows. Other files, and larger pipes, stay as they are.
 pub(crate) fn enlarge(pipe: impl AsFd) {
     if rustix::pipe::fcntl_getpipe_size(&pipe).is_ok_and(|size| size < AT_ONCE) {
         let _ = rustix::pipe::fcntl_setpipe_size(&pipe, AT_ONCE);
@@ -56,7 +55,7 @@ pub(super) fn store(from: &OwnedFd, to: &File, mut at: u64) -> io::Result<ReadOu
     }
 }
 
-/// Waits until `to` may take something, at most for so long.
+/// Waits until `to` may take bytes, for at most `patience`.
 pub(super) fn wait_for_room(to: &File, patience: Duration) {
     let Ok(timeout) = rustix::event::Timespec::try_from(patience) else { return };
     // What fails here shows at the next try.

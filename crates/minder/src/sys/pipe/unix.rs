@@ -1,4 +1,5 @@
-//! Pipes on Unix: readiness. One read a readiness, level-triggered: what is left is told again.
+//! Pipes on Unix: one read for each readiness, level-triggered. What a read leaves is reported
+//! again.
 
 use std::fs::File;
 use std::io;
@@ -91,7 +92,7 @@ impl Reader {
         let _ = to;
     }
 
-    /// Waits until `to` takes bytes, at most for so long.
+    /// Waits until `to` takes bytes, for at most `patience`.
     pub(crate) fn wait_for_room(&self, to: &File, patience: std::time::Duration) {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         super::splice::wait_for_room(to, patience);
@@ -123,8 +124,8 @@ impl Reader {
         }
     }
 
-    /// Closes the stream. The registration goes first: a starting sibling may hold a copy of the
-    /// descriptor, and epoll would go on telling of it.
+    /// Closes the stream. The registration is deleted first: a starting sibling may hold a copy of
+    /// the descriptor, and epoll would continue to report it.
     pub(crate) fn close(mut self, reactor: &mut Reactor) -> io::Result<()> {
         self.pause(reactor)
     }

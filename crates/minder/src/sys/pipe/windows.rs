@@ -1,14 +1,14 @@
-//! Pipes on Windows: overlapped named pipes with private names, since anonymous ones know no
-//! completion.
+//! Pipes on Windows: overlapped named pipes with private names, because anonymous pipes do not
+//! support completion.
 //!
-//! A reader asks for *nothing*: a read of no bytes is over as soon as there are some, or the end,
-//! and takes none. Then it reads what is there straight into the caller's buffer, and asks again.
-//! So completion tells of readiness, a reader that is held takes nothing more, and no child costs a
-//! buffer while it is silent. (libuv listens to its pipes on Windows in
-//! this way: `uv__pipe_queue_read` in its `src/win/pipe.c`.)
+//! A reader submits a read of zero bytes. That read completes as soon as there are bytes or the
+//! end, and consumes none. The reader then reads the available bytes straight into the caller's
+//! buffer and submits the next one. So a completion reports readiness, a paused reader consumes
+//! nothing, and an idle child costs no buffer. (libuv listens to its pipes on Windows in this way:
+//! `uv__pipe_queue_read` in its `src/win/pipe.c`.)
 //!
-//! A writer cannot ask for room. It hands the kernel one piece at a time, from memory of its own;
-//! while the kernel has one, there is no room.
+//! A writer cannot wait for room. It hands the kernel one chunk at a time, from its own memory.
+//! While the kernel holds a chunk there is no room.
 
 #![expect(unsafe_code, reason = "named pipes, overlapped reads and writes")]
 
@@ -39,13 +39,15 @@ use windows_sys::Win32::System::Pipes::{
 
 use super::ReadOutcome;
 use crate::sys::event::event as new_event;
-use crate::sys::wait::{CompletionPort, Operation, Reactor, Report, Submission};
+use crate::sys::reactor::Reactor;
+use crate::sys::wait::{CompletionPort, Operation, Report, Submission};
 
 /// The size of a pipe, and of one piece that is written.
 const PIPE_BYTES: u32 = 64 << 10;
-/// How often another name is tried when somebody else has taken ours.
+/// How many names are tried if another program has taken the first.
 const NAMES_MAX: u32 = 8;
-/// `FILE_SKIP_COMPLETION_PORT_ON_SUCCESS`: what is over at once queues no packet.
+/// `FILE_SKIP_COMPLETION_PORT_ON_SUCCESS`: an operation that completes immediately queues no
+/// packet.
 const SKIP_ON_SUCCESS: u8 = 1;
 
 /// The reading end of one stream of a child.
@@ -71,8 +73,8 @@ impl Line {
 }
 
 impl Reader {
-    /// Makes a pipe: our end, which nobody inherits, and the writing end, which a child may
-    /// inherit.
+    /// Creates a pipe: this side's end, which is not inheritable, and the writing end, which a
+    /// child may inherit.
     pub(crate) fn pair() -> io::Result<(Self, OwnedHandle)> {
         let (handle, theirs) = pair(PIPE_ACCESS_INBOUND, GENERIC_WRITE | FILE_READ_ATTRIBUTES)?;
         Ok((Self { handle, line: None, listening: false }, theirs))
@@ -92,8 +94,8 @@ impl Reader {
         if open { Ok(()) } else { self.ask() }
     }
 
-    /// Stops listening; the child blocks when the pipe is full. A question that is open stays so:
-    /// its answer takes no bytes, and is told to nobody.
+    /// Stops listening; the child blocks when the pipe is full. A pending read stays pending: its
+    /// completion consumes no bytes and is not reported.
     pub(crate) fn pause(&mut self, _reactor: &mut Reactor) -> io::Result<()> {
         self.listening = false;
         if let Some(line) = &self.line {
@@ -154,7 +156,7 @@ impl Reader {
         }
     }
 
-    /// Closes the stream. The packet may land later; it is told to nobody.
+    /// Closes the stream. The packet may complete later; that is not reported.
     pub(crate) fn close(self, _reactor: &mut Reactor) -> io::Result<()> {
         drop(self);
         Ok(())
@@ -166,20 +168,21 @@ impl Reader {
         bare(&self.handle, self.line.as_ref())
     }
 
-    /// Asks to be told when there are bytes, or the end.
+    /// Requests a report when there are bytes, or the end.
     fn ask(&self) -> io::Result<()> {
         /// Where no byte is read to: the kernel wants an address nevertheless.
         static NOWHERE: AtomicU8 = AtomicU8::new(0);
         let Some(line) = &self.line else { return Ok(()) };
         let handle = self.handle.as_raw_handle();
-        // SAFETY: the handle is open, `overlapped` comes from `fly`, and no byte is written to the address.
+        // SAFETY: the handle is open, `overlapped` comes from `submit`, and no byte is written to
+        // the address.
         let start = |overlapped| unsafe { ReadFile(handle, NOWHERE.as_ptr(), 0, null_mut(), overlapped) };
-        // SAFETY: `start` is one call, on the handle that was associated when the line was opened and was
-        // not told to skip packets; it uses no memory but the packet's.
-        match unsafe { line.reactor.submit(&line.packet, false, start) } {
+        // SAFETY: `start` is one call, on the handle that was associated when the line was opened
+        // and that queues a packet for every completion. It uses no memory except the packet's.
+        match unsafe { line.port.submit(&line.packet, false, start) } {
             Ok(_) => Ok(()),
-            // The end is told as everything else is: by a report.
-            Err(error) if is_end(&error) => line.reactor.post(&line.packet),
+            // The end is reported like everything else, by a packet.
+            Err(error) if is_end(&error) => line.port.post(&line.packet),
             Err(error) => Err(error),
         }
     }
@@ -203,13 +206,13 @@ pub(crate) struct Writer {
     line: Option<Line>,
     /// Whether the caller waits for room.
     armed: bool,
-    /// Whether the outcome of the last flight is still to be looked at.
+    /// Whether the result of the last operation has not been read yet.
     sent: bool,
 }
 
 impl Writer {
-    /// Makes a pipe: our end, which nobody inherits, and the reading end, which a child may
-    /// inherit.
+    /// Creates a pipe: this side's end, which is not inheritable, and the reading end, which a
+    /// child may inherit.
     pub(crate) fn pair() -> io::Result<(Self, OwnedHandle)> {
         let (handle, theirs) = pair(PIPE_ACCESS_OUTBOUND, GENERIC_READ)?;
         Ok((Self { handle: Arc::new(handle), line: None, armed: false, sent: false }, theirs))
@@ -224,7 +227,7 @@ impl Writer {
             None => self.open(reactor)?,
         };
         let result = self.push(&line, bytes);
-        // Nobody but us could take the packet out of the port in the meantime.
+        // Only this thread can take the packet out of the port in the meantime.
         if let Ok(written) = result
             && written < bytes.len()
         {
@@ -293,13 +296,13 @@ impl Writer {
         let (start, count) = (data.bytes.as_ptr(), PIPE_BYTES.min(piece.len() as u32));
         drop(data);
         let handle = self.handle.as_raw_handle();
-        // SAFETY: the handle is open, `overlapped` comes from `fly`, and `start` is the start of at least
-        // `count` bytes.
+        // SAFETY: the handle is open, `overlapped` comes from `submit`, and `start` is the start of
+        // at least `count` bytes.
         let start = |overlapped| unsafe { WriteFile(handle, start, count, null_mut(), overlapped) };
-        // SAFETY: `start` is one call, on the handle that was associated and told to skip packets when the
-        // line was opened. The bytes are the packet's; they are changed only here, and `push` has
-        // seen that the packet does not fly.
-        unsafe { line.reactor.submit(&line.packet, true, start) }
+        // SAFETY: `start` is one call, on the handle that was associated and set to skip packets
+        // when the line was opened. The bytes belong to the packet. Only this function changes
+        // them, and it has checked that the packet is not in flight.
+        unsafe { line.port.submit(&line.packet, true, start) }
     }
 }
 
@@ -309,7 +312,7 @@ impl Drop for Writer {
         line.packet.suppress();
         if line.packet.is_in_flight() {
             // To close the handle now would lose what the child has not read yet.
-            line.reactor.keep_alive(&line.packet, Arc::clone(&self.handle));
+            line.port.keep_alive(&line.packet, Arc::clone(&self.handle));
         }
     }
 }
@@ -344,8 +347,8 @@ fn read_now(handle: &OwnedHandle, buffer: &mut Vec<u8>, count: u32) -> io::Resul
     const { assert!(std::mem::offset_of!(OVERLAPPED, Internal) == 0) };
     let mut overlapped = OVERLAPPED { hEvent: unqueued_event()?, ..OVERLAPPED::default() };
     let (raw, start, state) = (handle.as_raw_handle(), spare.as_mut_ptr().cast(), &raw mut overlapped);
-    // SAFETY: the handle is open; `start` has room for `count` bytes; both it and `state` stay where
-    // they are until the read is over, which is waited for below.
+    // SAFETY: the handle is open; `start` has room for `count` bytes; both it and `state` stay in
+    // place until the read has finished, which is waited for below.
     let answer = unsafe { ReadFile(raw, start, count, null_mut(), state) };
     if answer == 0 {
         let error = io::Error::last_os_error();
@@ -366,7 +369,8 @@ fn read_now(handle: &OwnedHandle, buffer: &mut Vec<u8>, count: u32) -> io::Resul
         }
         return Err(error);
     }
-    // SAFETY: the kernel has filled in `read` bytes of the spare room, which are no more than `count`.
+    // SAFETY: the kernel has filled in `read` bytes of the spare capacity, which are at most
+    // `count`.
     unsafe { buffer.set_len(buffer.len() + read as usize) };
     Ok(read as usize)
 }
@@ -398,7 +402,7 @@ fn pair(open_mode: u32, client_access: u32) -> io::Result<(OwnedHandle, OwnedHan
     loop {
         let result = try_pair(&unused_name(), open_mode, client_access);
         let taken = |error: &io::Error| {
-            // The name exists, or somebody was faster to connect: we share with nobody.
+            // The name exists, or another process connected first: this pipe is not shared.
             let code = error.raw_os_error().map(i32::cast_unsigned);
             matches!(code, Some(ERROR_ACCESS_DENIED | ERROR_PIPE_BUSY))
         };
@@ -433,11 +437,11 @@ fn own(raw: HANDLE) -> io::Result<OwnedHandle> {
     if raw == INVALID_HANDLE_VALUE {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: one of the two calls above made it just now, and nobody else has it.
+    // SAFETY: one of the two calls above created the handle, and nothing else owns it.
     Ok(unsafe { OwnedHandle::from_raw_handle(raw) })
 }
 
-/// A name that nobody has and nobody guesses, ended by a zero.
+/// Returns an unused name that cannot be guessed, ended by a zero.
 fn unused_name() -> Vec<u16> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -514,7 +518,7 @@ mod tests {
         let found = reports(&mut reactor);
         assert_eq!((found.len(), found[0].token), (1, TOKEN + 1));
         assert_eq!(reader.read(&mut reactor, &found[0], &mut buffer).unwrap(), ReadOutcome::Data(3));
-        // Held while the question is open, and heard again before it is answered.
+        // Paused while the read is pending, and registered again before it completes.
         reader.pause(&mut reactor).unwrap();
         reader.register(&mut reactor, TOKEN).unwrap();
         child.write_all(b"two").unwrap();

@@ -1,4 +1,4 @@
-//! Signals to a whole tree of processes, and the question whether anybody of it is left.
+//! Signals to a whole process tree, and the check whether any process of it is left.
 
 mod types;
 #[cfg(unix)]

@@ -1,8 +1,8 @@
-//! The process table of Linux as `/proc` shows it (proc(5)).
+//! The process table of Linux in `/proc` (proc(5)).
 //!
-//! After `unshare --pid --fork` without a mount, and in some containers, `/proc` is that of another
-//! PID namespace. The same number names another process there, so such a table counts as one that
-//! is not mounted: no stranger is signalled.
+//! After `unshare --pid --fork` without a mount, and in some containers, `/proc` belongs to another
+//! PID namespace. The same pid names another process there. Such a table counts as not mounted, so
+//! no unrelated process is signalled.
 
 #![expect(unsafe_code, reason = "kill and pidfd_send_signal of a process that was just identified")]
 
@@ -64,8 +64,8 @@ pub(super) struct Entry {
 /// Of the flags in proc_pid_stat(5), which is include/linux/sched.h's.
 pub(in crate::sys) const PF_EXITING: u32 = 4;
 
-/// Reads one process; `None` if it is over. It fails where there is no descriptor or memory to read
-/// with.
+/// Reads one process; `None` if it has exited. Fails if there is no descriptor or memory for the
+/// read.
 pub(super) fn entry(pid: libc::pid_t) -> io::Result<Option<Entry>> {
     match fs::read(format!("/proc/{pid}/stat")) {
         // The name is any bytes.
@@ -151,8 +151,8 @@ fn is((pid, started): (libc::pid_t, u64)) -> io::Result<bool> {
     Ok(entry(pid)?.is_some_and(|process| process.started == started))
 }
 
-/// Sends a signal to exactly this process; says whether it may still be there. One that cannot be
-/// told from others gets nothing.
+/// Sends a signal to exactly this process. Returns whether the process may still exist. A process
+/// that cannot be identified gets no signal.
 pub(super) fn signal((pid, started): (libc::pid_t, u64), signal: i32) -> bool {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
     // 1. Hold the process. 2. Make sure that it is the one that was seen. 3. Signal what is held: a

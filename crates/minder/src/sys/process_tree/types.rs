@@ -3,12 +3,12 @@
 /// What to send to a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TreeSignal {
-    /// This signal, and those who are stopped go on to take it.
+    /// This signal. Stopped processes are continued so that they receive it.
     Signal(i32),
     /// End, now.
     Kill,
-    /// Stand still.
+    /// Stop all processes.
     Stop,
-    /// Go on.
+    /// Continue all processes.
     Continue,
 }

@@ -1,6 +1,6 @@
-//! A child's tree on Windows: its job object, which holds everything that came from it. Nobody can
-//! leave: the job allows no breaking away. What comes from it may make jobs of its own, within this
-//! one (nested jobs, since Windows 8).
+//! A child's tree on Windows: its job object, which holds every descendant. No process can leave,
+//! because the job forbids breaking away. Descendants may create nested jobs within this one (since
+//! Windows 8).
 
 #![expect(unsafe_code, reason = "job objects")]
 
@@ -22,9 +22,9 @@ use crate::sys::reap::Process;
 
 /// The highest number of a signal: all of them end.
 pub(crate) const SIGNAL_MAX: i32 = 64;
-/// Whether it costs little to ask if anybody of a tree is left: one question to its job.
+/// Whether it is cheap to check if a process of a tree is left: one query of its job.
 pub(crate) const CHECK_IS_CHEAP: bool = true;
-/// The exit code of those who were killed.
+/// The exit code of killed processes.
 pub(crate) const KILLED: u32 = 1;
 
 /// The processes that came from one child.
@@ -35,18 +35,18 @@ pub(crate) const KILLED: u32 = 1;
 #[derive(Debug)]
 pub(crate) struct ProcessTree {
     job: OwnedHandle,
-    /// Whether those who outlive the child are told of.
+    /// Whether processes that outlive the child are reported.
     own_group: bool,
     /// Whether the child is in the job.
     held: bool,
-    /// Whether a port is told when nobody is left.
+    /// Whether the port reports when no process is left.
     watched: bool,
 }
 
 impl ProcessTree {
     /// Makes an empty tree, for a child to be started in.
     pub(crate) fn new(own_group: bool) -> io::Result<Self> {
-        // SAFETY: no attributes, so that nobody inherits it, and no name.
+        // SAFETY: no attributes, so the handle is not inheritable, and no name.
         let raw = unsafe { CreateJobObjectW(null(), null()) };
         if raw.is_null() {
             return Err(io::Error::last_os_error());
@@ -63,11 +63,11 @@ impl ProcessTree {
         self.job.as_handle()
     }
 
-    /// Asks to be told with `token` when nobody is left. It is a hint, for a kill that would look
-    /// again later: nothing is lost without it.
+    /// Requests a report with `token` when no process is left. The report is a hint that lets a
+    /// kill check earlier; without it nothing is lost.
     pub(crate) fn watch(&mut self, reactor: &Reactor, token: u64) {
         if !self.watched && self.held {
-            self.watched = reactor.queue().associate_job(self.job(), token).is_ok();
+            self.watched = reactor.port().associate_job(self.job(), token).is_ok();
         }
     }
 
@@ -97,8 +97,8 @@ impl ProcessTree {
         Ok(Self { job: unsafe { OwnedHandle::from_raw_handle(raw) }, ..*self })
     }
 
-    /// Ends everybody. There is no word for asking: every signal ends. There is none for standing
-    /// still either.
+    /// Terminates every process. A job object cannot ask a process to exit, so every signal
+    /// terminates. It cannot stop processes either.
     pub(crate) fn signal_all(&mut self, process: &Process, signal: TreeSignal) -> io::Result<()> {
         if matches!(signal, TreeSignal::Stop | TreeSignal::Continue) {
             return Err(io::ErrorKind::Unsupported.into());
@@ -111,12 +111,12 @@ impl ProcessTree {
         done(answer)
     }
 
-    /// Returns whether anybody is left.
+    /// Returns whether any process is left.
     pub(crate) fn is_alive(&self, _living: &ProcessSnapshot) -> bool {
         self.active() > 0
     }
 
-    /// Returns whether somebody outlived the child, which must have ended by now.
+    /// Returns whether a process outlived the child, which must have exited by now.
     pub(crate) fn left_running(&self) -> bool {
         self.own_group && self.active() > 0
     }
@@ -147,8 +147,8 @@ impl ProcessTree {
 
 impl Drop for ProcessTree {
     fn drop(&mut self) {
-        // Who lives on, lives on: a daemon, or a child that the caller let go. On failure they die with the
-        // job.
+        // The remaining processes stay alive: a daemon, or a child that the caller released. On
+        // failure they are terminated with the job.
         let _ = self.limit(0);
     }
 }

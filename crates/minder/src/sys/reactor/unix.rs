@@ -37,7 +37,7 @@ impl Reactor {
         self.backend.waker()
     }
 
-    /// Waits until there is a report, the waker rings, or the deadline has come. Appends to
+    /// Waits until there is a report, the waker is used, or the deadline has passed. Appends to
     /// `reports`.
     pub(crate) fn wait(&mut self, reports: &mut Vec<Report>, deadline: Option<Instant>) -> io::Result<()> {
         let Some(poll_at) = self.exit_poller.next_at() else { return self.backend.wait(reports, deadline) };
@@ -69,7 +69,7 @@ impl Reactor {
         Ok(())
     }
 
-    /// Reports the end of a child that has no descriptor of its own.
+    /// Reports the exit of a child that has no descriptor.
     pub(crate) fn add_process(&mut self, pid: libc::pid_t, token: u64) -> io::Result<()> {
         match self.backend.add_process(pid.unsigned_abs(), token, Interest::READABLE) {
             // Other code, or the kernel, reaped it already: that is an end, too, and the sweep

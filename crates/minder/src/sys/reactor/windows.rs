@@ -31,7 +31,7 @@ impl Reactor {
         self.port.waker()
     }
 
-    /// Waits until there is a report, the waker rings, or the deadline has come. Appends to
+    /// Waits until there is a report, the waker is used, or the deadline has passed. Appends to
     /// `reports`.
     pub(crate) fn wait(&mut self, reports: &mut Vec<Report>, deadline: Option<Instant>) -> io::Result<()> {
         self.backend.wait(&self.port, reports, deadline)
@@ -42,12 +42,12 @@ impl Reactor {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// What endpoints keep of the port, so that their packets always have where to land.
+    /// Returns the port. Each endpoint keeps a reference, so that its packets can always complete.
     pub(crate) fn port(&self) -> &Arc<CompletionPort> {
         &self.port
     }
 
-    /// Lets the packet fly once, when `handle` is signalled.
+    /// Posts the packet once, when `handle` is signalled.
     pub(crate) fn watch(
         &self,
         handle: Arc<OwnedHandle>,

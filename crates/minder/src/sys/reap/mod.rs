@@ -1,7 +1,7 @@
-//! Hearing that a process ended, and taking its status.
+//! Endpoints that report the exit of a process and take its status.
 //!
-//! A status is *peeked* first and taken by *reap* later, after the caller was told: until then the
-//! pid stays the dead child's own and cannot name a stranger.
+//! A status is *peeked* first and *reaped* later, after the caller has received it. Until then the
+//! pid belongs to the exited child and cannot name another process.
 
 #[cfg(unix)]
 mod unix;

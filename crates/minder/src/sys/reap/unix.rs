@@ -86,8 +86,9 @@ impl Process {
         Ok(self.exit)
     }
 
-    /// Looks whether the number is still the child's own. It is not if other code reaped it, or the
-    /// kernel did (`SIGCHLD` ignored): then it may name a stranger, and nothing must be sent to it.
+    /// Checks whether the pid still belongs to the child. It does not if other code reaped the
+    /// child, or the kernel did (`SIGCHLD` ignored). The pid may then name an unrelated process, so
+    /// nothing may be sent to it.
     pub(crate) fn check(&mut self) {
         let looked =
             wait_id(self.pid, self.pidfd.as_ref(), libc::WEXITED | libc::WNOHANG | libc::WNOWAIT, None);
@@ -131,7 +132,7 @@ impl Process {
     /// Lets the number go. Call it after `peek` said that the process ended.
     pub(crate) fn reap(&mut self) {
         if !std::mem::replace(&mut self.reaped, true) {
-            // An error means that somebody else was faster, which is as good.
+            // An error means that other code has reaped the child, which has the same effect.
             let _ = wait_for_exit(self.pid, self.pidfd.as_ref(), libc::WNOHANG);
         }
     }
@@ -141,7 +142,7 @@ impl Process {
         stop_signal(self.pid, self.pidfd.as_ref())
     }
 
-    /// Sends a signal to the process alone. Without effect when it is over.
+    /// Sends a signal to the process alone. Has no effect after the process has exited.
     pub(crate) fn signal(&self, signal: i32) -> io::Result<()> {
         if self.reaped {
             return Ok(());

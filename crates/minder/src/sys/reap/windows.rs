@@ -1,8 +1,7 @@
-//! A child process on Windows: by its handle, which names one process and no other until it is
-//! closed.
+//! A child process on Windows, known by its handle, which names one process until it is closed.
 //!
-//! Its end is heard through the backend of the port, which waits for its handle and only posts a
-//! packet. The truth is the handle: it is looked at again when the packet lands.
+//! The backend of the port waits for the handle and only posts a packet. The packet is a hint: its
+//! receiver checks the handle itself.
 
 #![expect(unsafe_code, reason = "process handles")]
 
@@ -26,7 +25,7 @@ use crate::sys::wait::{Operation, Report, Source, Watched, millis};
 pub(crate) struct Process {
     pid: u32,
     watch: Option<ExitWait>,
-    /// Open as long as somebody has the child: whoever watches it knows it by this.
+    /// Shared with the waits for it, so that the handle stays open until they have ended.
     handle: Arc<OwnedHandle>,
     reaped: bool,
     /// The end, once seen.
@@ -116,12 +115,13 @@ impl Process {
         self.reaped = true;
     }
 
-    /// Returns whether it stopped: there is no job control here.
+    /// Returns whether it stopped: never, because Windows has no job control.
     pub(crate) fn stopped(&self) -> Option<i32> {
         None
     }
 
-    /// Ends the process alone, with this exit code. Without effect when it is over.
+    /// Terminates the process alone, with this exit code. Has no effect after the process has
+    /// exited.
     pub(crate) fn terminate(&self, code: u32) -> io::Result<()> {
         if self.reaped {
             return Ok(());
@@ -132,7 +132,7 @@ impl Process {
             return Ok(());
         }
         let error = io::Error::last_os_error();
-        // It is refused for a process that is over, which is what was wanted.
+        // The kernel refuses this for a process that has exited, which is the desired state.
         if is_over(handle, Some(Duration::ZERO))? { Ok(()) } else { Err(error) }
     }
 
@@ -141,7 +141,7 @@ impl Process {
     }
 }
 
-/// Somebody who waits for one process, and how that is told.
+/// A wait for the exit of one process, and the packet that reports it.
 #[derive(Debug)]
 struct ExitWait {
     packet: Arc<Operation>,
@@ -164,7 +164,7 @@ fn is_over(process: &OwnedHandle, left: Option<Duration>) -> io::Result<bool> {
     }
 }
 
-/// The exit code of a process that is over: 32 bits, all of which may be used.
+/// Returns the exit code of a process that has exited: 32 bits, all of which are valid codes.
 fn exit_code(process: &OwnedHandle) -> io::Result<i32> {
     let mut code = 0;
     // SAFETY: the handle is open, `code` outlives the call.
@@ -184,7 +184,7 @@ fn usage(process: &OwnedHandle) -> Option<ResourceUsage> {
     let size = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;
     // SAFETY: the handle is open, and `memory` is as large as the argument states.
     let known = unsafe { K32GetProcessMemoryInfo(process, &mut memory, size) } != 0;
-    // Wine fills in zero for a process that is over.
+    // Wine reports zero for a process that has exited.
     let max_rss = Some(memory.PeakWorkingSetSize as u64).filter(|&peak| known && peak > 0);
     Some(ResourceUsage { user: duration(user), system: duration(system), max_rss })
 }

@@ -1,11 +1,12 @@
-//! The command line by which `cmd.exe` runs a batch file. Pure.
+//! The command line by which `cmd.exe` runs a batch file. Pure functions.
 //!
-//! `cmd.exe` reads the whole line before the batch file sees its part, and by rules of its own.
-//! Documented (`cmd`, `set`, "Command prompt line string limitation"): between quotation marks all
-//! characters are themselves except `%`, which begins a variable, and for the mark; `/s` takes one
-//! mark off each end of the line and leaves the rest as it is. There is no word for either of the
-//! two characters, so they are refused, and so is whatever ends or bends a line. What is
-//! left arrives whole: as `%1` in the batch file, and at a program to which that hands it on.
+//! `cmd.exe` parses the whole line before the batch file sees its part, and by its own rules.
+//! Documented (`cmd`, `set`, "Command prompt line string limitation"): between quotation marks
+//! every character stands for itself, except `%`, which begins a variable, and the quotation mark.
+//! `/s` removes one quotation mark from each end of the line and leaves the rest unchanged. The two
+//! exceptions cannot be written, so they are refused, as is every character that ends or changes a
+//! line. All other arguments arrive unchanged: as `%1` in the batch file, and in a program to which
+//! the batch file passes them.
 
 /// The longest line that `cmd.exe` takes, in UTF-16 units.
 pub(super) const LINE_MAX: usize = 8_191;
@@ -39,8 +40,8 @@ pub(super) fn command_line<'a>(
             return Err(NotRepresentable::Arg(place, what));
         }
         let quoted = arg.is_empty() || !arg.iter().all(|&unit| is_plain(unit));
-        // To `cmd.exe` that is a backslash, to a program that the batch file hands it to an escaped mark:
-        // the words behind it would be taken apart in another way than here.
+        // `cmd.exe` reads this as a backslash. A program to which the batch file passes it reads an
+        // escaped quotation mark, and would split the following arguments differently.
         if quoted && arg.ends_with(&[b'\\'.into()]) {
             return Err(NotRepresentable::Arg(place, "a blank or mark, and `\\` at its end"));
         }
@@ -61,7 +62,7 @@ fn push(line: &mut Vec<u16>, word: &[u16], quoted: bool) {
     line.extend(mark);
 }
 
-/// What it holds that cannot be written.
+/// Returns what the argument contains that cannot be written.
 fn unsayable(word: &[u16]) -> Option<&'static str> {
     word.iter().find_map(|&unit| match u8::try_from(unit) {
         Ok(b'%') => Some("`%`"),
@@ -73,8 +74,8 @@ fn unsayable(word: &[u16]) -> Option<&'static str> {
     })
 }
 
-/// Returns whether neither `cmd.exe` nor a runtime sees anything special in it. Batch files take
-/// `,`, `;` and `=` for blanks.
+/// Returns whether neither `cmd.exe` nor a C runtime treats the character specially. Batch files
+/// treat `,`, `;` and `=` as spaces.
 fn is_plain(unit: u16) -> bool {
     u8::try_from(unit).is_ok_and(|byte| byte.is_ascii_alphanumeric() || b"_-+./\\:".contains(&byte))
 }

@@ -23,8 +23,8 @@ pub(super) struct ExecArgs {
     found: Option<CachedLookup>,
 }
 
-// SAFETY: the pointers lead into `bytes`, which moves with them and whose memory stays where it is;
-// they are rebuilt by each `build` and read by nobody else.
+// SAFETY: the pointers lead into `bytes`, which moves with them and whose memory stays in place.
+// Each `build` rebuilds them, and only the owner reads them.
 unsafe impl Send for ExecArgs {}
 
 impl std::fmt::Debug for ExecArgs {
@@ -151,8 +151,8 @@ impl ExecArgs {
     }
 }
 
-/// Searches the directories of PATH for an executable file. A file that is there but may not be run
-/// is told only if nothing better follows, as execvp(3) does.
+/// Searches the directories of PATH for an executable file. A file that exists but may not be
+/// executed determines the error only if no executable follows, as in execvp(3).
 fn look_up(program: &OsStr, search: Option<&OsStr>) -> io::Result<OsString> {
     let path = search.unwrap_or_else(|| OsStr::new("/usr/local/bin:/bin:/usr/bin"));
     let mut refused = None;

@@ -1,7 +1,8 @@
 //! Descriptors above the standard streams that are open here and that execve does not close.
 //!
-//! A shell leaves one open for its children: `3>file`, `exec 9>lock`, `<(command)`. Everything that
-//! Rust's `std` and this crate open is closed by execve, so that the flag tells the two apart.
+//! A shell leaves such descriptors open for its children: `3>file`, `exec 9>lock`, `<(command)`.
+//! execve closes everything that Rust's `std` and this crate open. So the close-on-exec flag tells
+//! the two kinds apart.
 
 #![expect(unsafe_code, reason = "descriptors that are known by their number only")]
 

@@ -28,7 +28,7 @@ pub(super) fn command_line<'a>(
     if program.contains(&QUOTE) || program.contains(&0) {
         return Err(Unquotable::Invalid);
     }
-    // The first word has a rule of its own: between its marks nothing is special.
+    // The program name has its own rule: between its quotation marks no character is special.
     let mut line = vec![QUOTE];
     line.extend_from_slice(program);
     line.push(QUOTE);
@@ -46,8 +46,8 @@ pub(super) fn command_line<'a>(
     if line.len() > LINE_MAX { Err(Unquotable::TooLong) } else { Ok(line) }
 }
 
-/// Puts a text behind a blank at the end of a command line, as it is: whoever reads it has rules of
-/// its own.
+/// Appends a text to a command line, after a space and unquoted: the program that reads it has its
+/// own rules.
 pub(super) fn with_tail(mut line: Vec<u16>, tail: Option<&[u16]>) -> Result<Vec<u16>, Unquotable> {
     let Some(tail) = tail else { return Ok(line) };
     if tail.contains(&0) {
@@ -81,9 +81,9 @@ fn push(line: &mut Vec<u16>, arg: &[u16]) {
     line.push(QUOTE);
 }
 
-/// Returns whether no runtime sees anything special in it. Only blanks and marks need to be quoted
-/// for that of MSVC; those of MinGW and Cygwin also expand `*`, `?`, `[`, `~` and `@` in words that
-/// are not quoted.
+/// Returns whether no C runtime treats the character specially. The runtime of MSVC needs quotes
+/// only for white space and quotation marks; those of MinGW and Cygwin also expand `*`, `?`, `[`,
+/// `~` and `@` in unquoted arguments.
 fn is_plain(unit: u16) -> bool {
     u8::try_from(unit).is_ok_and(|byte| byte.is_ascii_alphanumeric() || b"_-+=./\\:,".contains(&byte))
 }
@@ -116,8 +116,8 @@ pub(super) fn environment(variables: impl Iterator<Item = (Vec<u16>, Option<Vec<
     Some(block)
 }
 
-/// Upper case, one unit for one, as the operating system compares names. No letter of another
-/// alphabet becomes one of ASCII: `ſ` is no spelling of `S`.
+/// Converts one unit to upper case, one unit for one, as Windows compares names. No letter of
+/// another alphabet becomes an ASCII letter: `ſ` is not a spelling of `S`.
 fn fold(unit: u16) -> u16 {
     let Some(letter) = char::from_u32(unit.into()) else { return unit };
     let mut upper = letter.to_uppercase();
@@ -207,7 +207,7 @@ mod tests {
     fn what_cannot_be_said_is_refused() {
         assert_eq!(line(&["a\0b"]), Err(Unquotable::Invalid));
         assert_eq!(command_line(&wide("a\"b"), std::iter::empty()), Err(Unquotable::Invalid));
-        // The program with its marks, a blank and the end mark take 12.
+        // The program with its quotation marks, a space and the final zero take 12.
         let longest = "x".repeat(LINE_MAX - 12);
         assert_eq!(line(&[&longest]).unwrap().len() + 1, LINE_MAX);
         assert_eq!(line(&[&(longest + "x")]), Err(Unquotable::TooLong));
@@ -223,7 +223,8 @@ mod tests {
         assert_eq!(with("a\0b"), Err(Unquotable::Invalid));
         let lone = [0xd800, b'x'.into()];
         assert!(with_tail(line(), Some(&lone)).unwrap().ends_with(&[0xd800, b'x'.into(), 0]));
-        // Before it stand the program with its marks, a blank, `/c`, a blank; then the end mark.
+        // The line begins with the program in quotation marks, a space, `/c` and a space. It ends
+        // with a zero.
         let longest = "x".repeat(LINE_MAX - 10);
         assert_eq!(with(&longest).unwrap().len(), LINE_MAX);
         assert_eq!(with(&(longest + "x")), Err(Unquotable::TooLong));

@@ -26,7 +26,7 @@ pub(crate) struct SpawnError {
 pub(crate) enum SpawnStep {
     /// Arguments, environment: a NUL byte.
     Arguments,
-    /// The end of a command line as it is, where there are only words.
+    /// The raw end of a command line, on a system where programs get separate arguments.
     #[cfg_attr(windows, expect(dead_code, reason = "every program has a line there"))]
     Tail,
     /// The name of a variable.

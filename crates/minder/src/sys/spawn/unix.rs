@@ -12,9 +12,9 @@ use crate::sys::fd::pipe;
 use crate::sys::pipe::{Reader, Terminal, Writer, open_terminal};
 use crate::sys::process_tree::ProcessTree;
 
-/// Words for a path that leads to nothing.
+/// The message for a path that leads to no file.
 pub(crate) const NO_FILE: &str = "no such file, or the interpreter named in its first line does not exist";
-/// Words for a file that is no program.
+/// The message for a file that the kernel cannot run.
 pub(crate) const NO_PROGRAM: &str = "not a program for this system, and no `#!` in its first line names one";
 
 /// Starts children, one at a time, from one thread. What can be kept from one start to the next is

@@ -1,14 +1,14 @@
-//! Spawning on Windows: `CreateProcessW` into a job object, with a list of the only handles that
-//! are inherited.
+//! Spawning on Windows: `CreateProcessW` into a job object, with an explicit list of inherited
+//! handles.
 //!
-//! A child shares our console. Where we have none it gets one that nobody sees. The operating system is
-//! always told the absolute path of what it is to start, never left to search, and never handed a
-//! batch file: that is run by the `cmd.exe` of the operating system's directory, on a line that this reads as we
-//! mean it.
+//! A child shares the console of this process. If there is none, it gets a hidden one.
+//! `CreateProcessW` always gets the absolute path of the program, so it never searches. It never
+//! gets a batch file: the `cmd.exe` of the system directory runs that, on a command line that
+//! preserves every argument.
 //!
-//! What is on the list has to be inheritable from its making to the child's start. Our own children
-//! never take what is not on their list; one that other code of the host starts in this moment,
-//! without a list, does, and then holds a pipe open.
+//! A handle on the list has to be inheritable from its creation to the child's start. Children of
+//! this library inherit only what is on their list. If other code of the host starts a process in
+//! this moment without a list, that process inherits the handle as well and holds a pipe open.
 
 mod command_line;
 mod process;

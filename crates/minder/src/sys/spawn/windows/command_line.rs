@@ -19,7 +19,7 @@ pub(crate) struct CommandLineLimit {
 
 impl CommandLineLimit {
     pub(crate) fn of(command: &Command) -> Option<Self> {
-        // What is wrong with them is told by the start.
+        // The start itself reports their errors.
         let dir = command.current_dir.as_deref().and_then(|given| working_dir(given).ok());
         let program = Spawner::new().resolve(&command.program, dir.as_deref()).unwrap_or_default();
         Some(Self { program, dir })

@@ -1,9 +1,9 @@
-//! From words and handles to a process in its job.
+//! Creates a process in its job object from parameters and handles.
 //!
-//! Since Windows 10 a process can be born in its job (`PROC_THREAD_ATTRIBUTE_JOB_LIST`). Where that
-//! is refused it is made suspended, put into the job and set going: it has run nothing before that,
-//! so nothing of it is outside. Should we die between the two, it stays as it is, for ever
-//! suspended; that is why this is the second choice.
+//! Since Windows 10 a process can be created in its job (`PROC_THREAD_ATTRIBUTE_JOB_LIST`). If that
+//! is refused, the process is created suspended, assigned to the job and resumed. It has run no
+//! code before that, so none of its children is outside the job. If this process dies between the
+//! two steps, the child stays suspended for ever. This is why it is the second choice.
 
 #![expect(unsafe_code, reason = "CreateProcessW and its attribute list")]
 
@@ -64,7 +64,7 @@ pub(super) fn start(
     // It is the job that was refused, not the program.
     *entry = JobAssignment::AfterCreation;
     let ready = match tree.take_in(process.as_handle()) {
-        // Nobody asked for a tree.
+        // The caller asked for no tree.
         Err(_) if request.group == Group::Inherit => Ok(()),
         Err(error) => Err(without_job(&error)),
         Ok(()) => Ok(()),
@@ -125,7 +125,7 @@ fn create(request: &CreateArgs<'_>, tree: Option<&ProcessTree>) -> io::Result<Cr
     // The call may write to the line, and it may have to be tried again.
     let mut line = params.line.clone();
     let (program, line) = (params.program.as_ptr(), line.as_mut_ptr());
-    // `EXTENDED_STARTUPINFO_PRESENT` says that what begins with this goes on with the list.
+    // `EXTENDED_STARTUPINFO_PRESENT` declares that the structure continues with the list.
     let startup = (&raw const startup).cast();
     // SAFETY: program, line, directory and environment are ended by zeros, `line` is ours to be
     // written to; the attribute list and the arrays that it points to outlive the call; its handles
@@ -159,7 +159,7 @@ struct Attributes<'a> {
 impl<'a> Attributes<'a> {
     fn new(count: u32) -> io::Result<Self> {
         let mut size = 0;
-        // SAFETY: without a list the call only tells the size, and fails.
+        // SAFETY: without a list the call only returns the size, and fails.
         unsafe { InitializeProcThreadAttributeList(null_mut(), count, 0, &mut size) };
         let mut memory = vec![0; size.div_ceil(size_of::<usize>())];
         // SAFETY: `memory` has the size that was asked for.
@@ -203,7 +203,7 @@ mod tests {
     use crate::event::ExitStatus;
     use crate::sys::process_tree::ProcessSnapshot;
 
-    /// `cmd.exe` with these words behind it.
+    /// `cmd.exe` with these arguments.
     fn request(params: &str, group: Group) -> CreateArgs<'static> {
         let program = minder_os::system_paths::system_dir().join("cmd.exe");
         let wide = |text: &str| text.encode_utf16().chain([0]).collect::<Vec<_>>();

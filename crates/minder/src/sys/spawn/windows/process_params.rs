@@ -1,5 +1,5 @@
-//! What `CreateProcessW` is told: program, command line, environment, directory. A batch file is
-//! told to `cmd.exe`.
+//! The parameters of `CreateProcessW`: program, command line, environment, directory. A batch file
+//! becomes a command line of `cmd.exe`.
 
 use std::ffi::OsStr;
 use std::io;
@@ -16,7 +16,7 @@ use crate::sys::spawn::{SpawnError, SpawnStep};
 /// How much of an argument a message shows.
 const SHOWN_MAX: usize = 40;
 
-/// What `CreateProcessW` is told, as it takes it: UTF-16, each ended by a zero.
+/// The parameters of `CreateProcessW` in its encoding: UTF-16, each ended by a zero.
 pub(super) struct ProcessParams {
     pub(super) program: Vec<u16>,
     pub(super) line: Vec<u16>,
@@ -61,7 +61,7 @@ impl ProcessParams {
     }
 }
 
-/// What `cmd.exe` is told to run this batch file.
+/// Returns the command line by which `cmd.exe` runs this batch file.
 fn batch_line<'a>(
     command: &Command,
     file: &Path,

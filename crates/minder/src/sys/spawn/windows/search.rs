@@ -1,9 +1,9 @@
-//! Which file the name of a program means.
+//! Finds the file that a program name means.
 //!
-//! The operating system's own search begins with the directory of our program and the current one. It is not
-//! used: what is started is always an absolute path. The current directory is never searched, be it
-//! that PATH names it: parts of PATH that are not absolute (empty, `.`, `bin`, `\bin`, `C:bin`) are
-//! passed over, since what they mean changes with the current directory.
+//! The search of `CreateProcessW` begins with the directory of this program and the current one. It
+//! is not used: a start always gets an absolute path. The current directory is never searched, even
+//! if PATH names it. Relative parts of PATH (empty, `.`, `bin`, `\bin`, `C:bin`) are skipped,
+//! because their meaning changes with the current directory.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -39,8 +39,8 @@ impl SearchDirs {
         Self { path: variable("PATH"), extensions: variable("PATHEXT") }
     }
 
-    /// Searches the directories of PATH for a program of this name. A document is told only if
-    /// nothing better follows.
+    /// Searches the directories of PATH for a program of this name. A document counts only if no
+    /// program follows.
     pub(super) fn search(&self, program: &OsStr) -> Result<PathBuf, SpawnError> {
         let extensions = Extensions::new(&self.extensions);
         let mut document = None;
@@ -92,8 +92,8 @@ fn is_document(path: &Path) -> SpawnError {
     SpawnStep::Exec.failed(io::Error::new(io::ErrorKind::Unsupported, text))
 }
 
-/// Returns whether the operating system would hand it to `cmd.exe`. It looks at the name without
-/// the dots and blanks at its end.
+/// Returns whether Windows would pass the file to `cmd.exe`. The check ignores dots and spaces at
+/// the end of the name.
 pub(super) fn is_batch(path: &Path) -> bool {
     let name = path.as_os_str().to_string_lossy().to_ascii_lowercase();
     let name = name.trim_end_matches(['.', ' ']);

@@ -12,7 +12,7 @@ use std::ptr::null_mut;
 
 use windows_sys::Win32::Foundation::{
     DUPLICATE_SAME_ACCESS, DuplicateHandle, ERROR_BAD_EXE_FORMAT, ERROR_DIRECTORY,
-    ERROR_EXE_MACHINE_TYPE_MISMATCH, ERROR_PATH_NOT_FOUND, MAX_PATH,
+    ERROR_EXE_MACHINE_TYPE_MISMATCH,
 };
 use windows_sys::Win32::System::Console::GetConsoleCP;
 use windows_sys::Win32::System::Threading::{
@@ -33,9 +33,9 @@ use crate::sys::pipe::{Reader, Writer};
 use crate::sys::process_tree::ProcessTree;
 use crate::sys::spawn::{SpawnError, SpawnStep, Spawned};
 
-/// Words for a path that leads to nothing.
+/// The message for a path that leads to no file.
 pub(crate) const NO_FILE: &str = "no such file, with or without an extension of PATHEXT";
-/// Words for a file that is no program.
+/// The message for a file that Windows cannot run.
 pub(crate) const NO_PROGRAM: &str = "not a program for this system";
 /// Starts children, one at a time, from one thread. What can be kept from one start to the next is
 /// kept here.
@@ -211,9 +211,9 @@ fn flags(command: &Command, shell: bool) -> PROCESS_CREATION_FLAGS {
         flags |= CREATE_NEW_PROCESS_GROUP;
     }
     if !has_console() {
-        // What it starts looks for its console: without one, each program would open a window of its own,
-        // and write there. Under Wine such a console is a process more in each job, which only a
-        // shell is worth.
+        // Programs that the child starts look for its console. Without one, each would open its own
+        // window and write there. Under Wine such a console is one more process in each job, which
+        // is worthwhile only for a shell.
         let bare = dynlib::wine().is_some() && !shell;
         flags |= if bare { DETACHED_PROCESS } else { CREATE_NO_WINDOW };
     }
@@ -230,7 +230,7 @@ fn flags(command: &Command, shell: bool) -> PROCESS_CREATION_FLAGS {
 
 /// Returns whether we have a console, which children then share.
 fn has_console() -> bool {
-    // SAFETY: takes nothing; without a console there is no code page.
+    // SAFETY: the call takes no arguments; without a console there is no code page.
     unsafe { GetConsoleCP() != 0 }
 }
 
@@ -244,7 +244,7 @@ fn refusal(program: &Path, dir: Option<&Path>, error: io::Error) -> SpawnError {
             let reason = dir.and_then(|dir| dir.metadata().err());
             SpawnStep::Directory.failed(reason.unwrap_or(error))
         }
-        // For a directory the operating system has other words.
+        // The error of Windows for a directory differs, so this one replaces it.
         _ if program.is_dir() => {
             SpawnStep::Exec.failed(io::Error::from_raw_os_error(ERROR_BAD_EXE_FORMAT.cast_signed()))
         }
