@@ -1,9 +1,9 @@
-//! The timers of a poller: when to wake for them, and which are due.
+//! The timers of a poller: when to wake up for them, and which are due.
 //!
-//! A timer may be told from its deadline on, and wants to be told before its tolerance is over. So
-//! the latest moment that suits all is the earliest end of a tolerance; whatever has come to its
-//! deadline by then is told with it. No other choice of moments has fewer wake-ups, since each of
-//! them is the end of a tolerance that no moment before could serve.
+//! A timer may be reported from its deadline on, and should be reported before its tolerance has
+//! passed. So the latest wake-up that suits all timers is the earliest end of a tolerance. Every
+//! timer whose deadline has passed by then is reported with it. No other choice needs fewer
+//! wake-ups, because each wake-up is the end of a tolerance that no earlier wake-up could serve.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::event::Token;
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     times: HashMap<Token, TimerWindow>,
-    /// The same by when they may be told, and by when they must.
+    /// The same timers, ordered by the earliest and by the latest time of their report.
     from: BTreeSet<(Instant, Token)>,
     until: BTreeSet<(Instant, Token)>,
 }
@@ -108,8 +108,8 @@ mod tests {
     }
 
     proptest! {
-        /// Each is told once, neither early nor beyond its tolerance, and with the fewest wake-ups
-        /// that there can be.
+        /// Each timer is reported once, neither early nor after its tolerance, and with the fewest
+        /// possible wake-ups.
         #[test]
         fn told_once_in_time_and_with_the_fewest_wake_ups(all in prop::collection::vec((0..200u64, 0..50u64), 0..60)) {
             let (start, mut timers) = (Instant::now(), Timers::default());

@@ -1,5 +1,4 @@
-//! Where this process stands in the hierarchy of control groups (cgroups(7)), and what it may do
-//! there.
+//! The control group of this process (cgroups(7)), and what the process may do there.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Linux: probes that the kernel answers with an error that tells "no" from "not like this".
+//! Probes on Linux: calls whose error distinguishes "not available" from "wrong argument".
 
 #![expect(unsafe_code, reason = "system calls with arguments that make them do nothing")]
 
@@ -50,7 +50,7 @@ fn pidfd() -> Capability {
     }
 }
 
-/// Returns whether a status that somebody else took can still be read from the pidfd.
+/// Returns whether the pidfd still gives the status after other code has reaped the process.
 fn kept_status() -> Capability {
     let mechanism = Capability::there("children", "kept status");
     if kernel_version() >= Some((6, 15)) { mechanism } else { mechanism.absent("before Linux 6.15") }

@@ -1,4 +1,4 @@
-//! Asking the operating system what it has, without using it.
+//! Probes of the mechanisms and limits of this machine, without side effects.
 //!
 //! Each system supplies `refusal` (why a wait backend could not be opened), `children` and
 //! `limits`.

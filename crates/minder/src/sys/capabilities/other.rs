@@ -20,7 +20,7 @@ pub(crate) fn children() -> Vec<Capability> {
     ]
 }
 
-/// Returns whether the kernel tells of ends.
+/// Returns whether the kernel reports exits.
 fn exits() -> Capability {
     let mechanism = Capability::there("children", "EVFILT_PROC");
     match crate::sys::wait::open(Some("kqueue")) {

@@ -4,15 +4,15 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capability {
-    /// What it is for: `waiting`, `children` or `limits`.
+    /// The area: `waiting`, `children` or `limits`.
     pub area: &'static str,
-    /// Its name: one lower-case word or two.
+    /// The name, in lower case.
     pub name: &'static str,
     /// Whether it can be used.
     pub state: Availability,
     /// Whether it is the one that is used, of several that do the same.
     pub chosen: bool,
-    /// A limit's value; `None` for one that is not limited, and for what is no limit.
+    /// The value of a limit; `None` for an unlimited one, and for a mechanism.
     pub value: Option<u64>,
     /// What else there is to say. A limit's note says everything.
     pub note: String,
@@ -24,7 +24,7 @@ pub struct Capability {
 pub enum Availability {
     /// Yes.
     Available,
-    /// No: somebody forbids it, or it is not set up. The text says why.
+    /// No: it is forbidden or not set up. The text gives the reason.
     Refused(String),
     /// No: this system has no such thing.
     Absent,

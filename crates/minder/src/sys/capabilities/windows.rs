@@ -1,8 +1,8 @@
-//! Windows: what every version that Rust supports has, and the little in which versions and
-//! surroundings differ.
+//! Probes on Windows. Most mechanisms exist in every version that Rust supports; these are the
+//! differences.
 //!
-//! Wine has the calls of Windows, and limits of its own; whether we run under it is told by a
-//! function that it alone has in `ntdll`.
+//! Wine has the calls of Windows and its own limits. A function that only Wine has in `ntdll`
+//! identifies it.
 
 #![expect(unsafe_code, reason = "asking what there is")]
 
@@ -45,8 +45,9 @@ pub(crate) fn children() -> Vec<Capability> {
     ]
 }
 
-/// Returns whether we were started in a job object: a service's, a container's, a terminal's. Ours
-/// nest in it (since Windows 8), and whatever may leave that one, nobody leaves ours.
+/// Returns whether this process runs in a job object: of a service, a container, a terminal. Jobs
+/// of this library nest in it (since Windows 8). Processes may be able to leave the outer job, but
+/// never the nested one.
 fn outer_job() -> &'static str {
     // SAFETY: the call has no preconditions.
     let us = unsafe { GetCurrentProcess() };

@@ -1,8 +1,8 @@
-//! Who descends from whom, as `/proc` tells it.
+//! Finds descendants of a process in `/proc`.
 //!
-//! The `children` files give the children of one process; where the kernel has none, all of `/proc`
-//! is read. Paths and contents live in small buffers on the stack: this runs in the guardians,
-//! whose memory is counted, and it runs against trees that fork while we look.
+//! The `children` files list the children of one process. If the kernel has no such files, all of
+//! `/proc` is read. Paths and contents are in small buffers on the stack: this code runs in the
+//! guardians, whose memory is counted, and against trees that fork while it reads.
 
 use std::ffi::CStr;
 use std::fmt::Arguments;
@@ -28,7 +28,7 @@ pub(super) enum DescendantFinder {
     Unavailable,
 }
 
-/// What a look at one process told.
+/// What one read of a process returned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProcStat {
     pub(super) parent: i32,
@@ -159,7 +159,8 @@ pub(super) fn argument_area() -> Option<(usize, usize)> {
     (start != 0 && start < end && end - start <= 2 << 20).then_some((start, end))
 }
 
-/// The fields of a `stat` file after the name, which may itself contain blanks and parentheses.
+/// Returns the fields of a `stat` file after the name, which may itself contain spaces and
+/// parentheses.
 fn after_name(text: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
     let close = text.iter().rposition(|b| *b == b')')?;
     Some(text.get(close + 2..)?.trim_ascii_end().split(|b| *b == b' '))
@@ -184,7 +185,8 @@ fn read_children(file: &OwnedFd, out: &mut Vec<i32>) {
             Ok(0) | Err(_) => return,
             Ok(n) => {
                 at += n as u64;
-                // Every pid is followed by a blank; one may be cut by the end of the buffer.
+                // Every pid is followed by a space; the last one may be cut by the end of the
+                // buffer.
                 for &byte in &buffer[..n] {
                     if byte.is_ascii_digit() {
                         child = child * 10 + i32::from(byte - b'0');
@@ -222,7 +224,7 @@ fn read_stat<'a>(path: Arguments<'_>, buffer: &'a mut [u8]) -> Option<&'a [u8]> 
 
 /// Writes a path to the stack and hands it on.
 fn with_path<R>(path: Arguments<'_>, then: impl FnOnce(&CStr) -> R) -> Option<R> {
-    // "/proc/", two numbers of ten digits, and the words between.
+    // "/proc/", two numbers of ten digits, and the text between.
     let mut buffer = [0; 64];
     let mut rest = &mut buffer[..];
     rest.write_fmt(path).ok()?;

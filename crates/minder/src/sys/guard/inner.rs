@@ -1,9 +1,9 @@
-//! The inner guardian: parent of the runner, in a session of its own, the one whom no group or
-//! session kill reaches.
+//! The inner guardian: the parent of the runner, in a separate session, so that no kill of a group
+//! or session reaches it.
 //!
-//! Orphans go to their nearest living ancestor that is a subreaper. A kill of the user's group hits
-//! the outer guardian and the runner together, so only an ancestor outside of that group can
-//! inherit the jobs.
+//! Orphans become children of their nearest living ancestor that is a subreaper. A kill of the
+//! user's group hits the outer guardian and the runner together. So only an ancestor outside that
+//! group can inherit the jobs.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -34,7 +34,7 @@ pub(super) struct Inner {
     pub(super) runner: Pid,
     /// Never written: while a guardian holds it, the runner sees no end of file.
     pub(super) relay: OwnedFd,
-    /// Tells the outer guardian of news.
+    /// Wakes the outer guardian after a change of the shared page.
     pub(super) stop_event: OwnedFd,
     /// Ends with the runner.
     pub(super) runner_liveness: OwnedFd,
@@ -48,8 +48,8 @@ pub(super) struct Inner {
 /// Guards until the end.
 pub(super) fn run(inner: Inner) -> ! {
     let _never = AbortOnReturn;
-    // Deaf to all that can be blocked: a machine that shuts down sends SIGTERM to everybody, and the
-    // run wants its time to end in order.
+    // Blocks every signal that can be blocked. At shutdown the machine sends SIGTERM to all
+    // processes, and the run needs time to end in order.
     let _ = Mask::full().block();
     if !inner.faults.late.is_zero() {
         let late = inner.faults.late;
@@ -64,7 +64,7 @@ pub(super) fn run(inner: Inner) -> ! {
     let _ = set_parent_process_death_signal(Some(Signal::CONT));
     // 3. Hold the outer guardian. If it died before step 2 or 3, our parent is another by now.
     let held = if inner.faults.no_pidfd { None } else { pidfd_open(inner.outer, PidfdFlags::empty()).ok() };
-    // 4. A stranger to `pkill`, `$(…)`, core dumps and busy mounts.
+    // 4. Hide from `pkill` and `$(…)`, and leave no core dump and no busy mount.
     forbid_core();
     let _ = rustix::process::chdir(c"/");
     rename(c"run-guardian", &format!("run-guardian of {}", inner.runner.as_raw_nonzero()));
@@ -129,7 +129,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Takes all news of children; strangers that were adopted are only reaped.
+    /// Takes all status changes of children; adopted processes are only reaped.
     fn check_runner(&self, sweep: &mut TreeKiller<'_>) {
         let all = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED;
         loop {
@@ -147,8 +147,8 @@ impl Inner {
             self.page.set_stopped(true);
             self.stop_event();
         } else if status.continued() {
-            // First the word, then the signal: see `Outer::stop`. A SIGCONT that is not needed would throw
-            // away the next Ctrl-Z, which may be pending in the outer guardian already.
+            // First the store, then the signal: see `Outer::stop`. An unnecessary SIGCONT would
+            // discard the next Ctrl-Z, which may be pending in the outer guardian already.
             self.page.set_stopped(false);
             if self.page.outer_stops() {
                 self.wake_outer();

@@ -1,8 +1,8 @@
-//! The guard on Linux: two guardians round the runner, which watch each other.
+//! The guard on Linux: two guardians around the runner, which watch each other.
 //!
-//! The process that was started becomes the outer guardian; it forks the inner one, which forks the
-//! runner. Only the runner returns from [`Guard::enter`]. The documentation of
-//! [`crate::ProcessGuard`] says what that is worth; here is who sees which death. Whoever sees one
+//! The first process becomes the outer guardian. It forks the inner one, which forks the runner.
+//! Only the runner returns from [`Guard::enter`]. The documentation of [`crate::ProcessGuard`]
+//! states the guarantees. The table shows which process detects which death. The detecting process
 //! may be stopped at that moment, so the kernel wakes it by SIGCONT in every case:
 //!
 //! | dies | seen by | how | woken by |
@@ -77,8 +77,8 @@ enum Role {
     },
 }
 
-/// How long a joined thread may still be listed: its end is told before it is removed (`mm_release`
-/// in the kernel's fork.c).
+/// How long a joined thread may still be listed: the kernel reports its exit before it removes it
+/// (`mm_release` in the kernel's fork.c).
 const JOINED: Duration = Duration::from_millis(50);
 
 impl Guard {
@@ -92,7 +92,7 @@ impl Guard {
         mask::restore_sigchld();
         mask::outgrow();
         let relayed = Mask::relayed();
-        // Children start with an empty mask whatever ours is, so what it was need not be kept.
+        // Children start with an empty mask in any case, so the previous mask need not be kept.
         relayed.block()?;
         let because = match (setup.guardians, why_no_table()) {
             (false, _) => "not asked for",
@@ -174,7 +174,8 @@ impl Guard {
         loop {
             match rustix::io::read(relay, &mut byte) {
                 Ok(1) => return Some(byte[0]),
-                // Both guardians are gone: nobody is left above us to sweep.
+                // Both guardians are dead: no process is left above this one that would kill the
+                // tree.
                 Ok(_) => self.end_with_tree(),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return None,
@@ -186,7 +187,7 @@ impl Guard {
         // To the process, as the terminal does: a direct copy that still waits and this one are the same.
         mask::raise_blocked(libc::SIGTSTP);
         let stop = Mask::empty().with(libc::SIGTSTP);
-        // Here the process stops, and goes on.
+        // The process stops here, and continues here.
         let _ = stop.unblock();
         let _ = stop.block();
     }
@@ -298,8 +299,9 @@ fn fork_guardians(signals: &Mask, setup: &GuardConfig) -> io::Result<Guard> {
     Ok(Guard::new(signals, side, setup))
 }
 
-/// One descriptor that is readable while one of these is. Made in the process that reads: a
-/// signalfd tells a poller only of the signals of the process that added it (signalfd(2)).
+/// Returns one descriptor that is readable while one of these is. It must be created in the process
+/// that reads: a signalfd reports to a poller only the signals of the process that added it
+/// (signalfd(2)).
 fn both(relay: &OwnedFd, direct: &OwnedFd) -> io::Result<OwnedFd> {
     let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     for fd in [relay, direct] {

@@ -124,7 +124,7 @@ fn ignored(number: c_int) -> bool {
 /// vanish unreaped and their status with them.
 pub(super) fn restore_sigchld() {
     if ignored(libc::SIGCHLD) {
-        // Refused only for numbers that are no signals.
+        // Fails only for numbers that are not signals.
         let _ = set_disposition(libc::SIGCHLD, libc::SIG_DFL);
     }
 }

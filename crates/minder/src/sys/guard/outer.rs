@@ -66,7 +66,7 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
         wake: Some(signals.as_fd()),
         no_pidfd: outer.faults.no_pidfd,
     };
-    // Should that fail, a stopped outer guardian only hears of the inner one's death when it is
+    // If this fails, a stopped outer guardian learns of the inner one's death only when it is
     // continued.
     let _ = wake_at_end_of(&outer.liveness);
     let (mut repeats, mut silence) = (SignalDebouncer::default(), Silence::default());
@@ -120,7 +120,8 @@ impl Outer {
     fn apply_step(&self, silence: &mut Silence) {
         match silence.step(self.page.signals_read(), Instant::now()) {
             None => {}
-            // The shell gets its prompt. What of the runner can stop has stopped, and goes on with us.
+            // The shell shows its prompt. All of the runner that can stop has stopped, and
+            // continues together with this process.
             Some(Step::Stop) => self.stop(|| true),
             Some(Step::Warn) => say("minder: the run does not answer; once more kills it\n"),
             Some(Step::Kill) => {
@@ -148,14 +149,14 @@ impl Outer {
     /// group that no shell watches (`ssh -t`, `script`) the operating system drops it, where
     /// SIGSTOP would freeze the run for ever.
     fn stop(&self, wanted: impl Fn() -> bool) {
-        // The order is the proof: no continuation may fall between the look and the stop.
-        // 1. From here on the inner guardian sends SIGCONT when the runner goes on.
+        // The order of steps shows that no continuation is lost between the check and the stop.
+        // 1. From here on the inner guardian sends SIGCONT when the runner continues.
         self.page.set_outer_stops(true);
         // 2. The stop waits, blocked; the kernel now throws away a SIGCONT that still waited.
         mask::raise_blocked(libc::SIGTSTP);
-        // 3. If the runner goes on after this look, the inner guardian takes back the word and sends
-        //    SIGCONT after it, which throws away the waiting stop, or wakes us. If it went on before, the
-        //    word says so.
+        // 3. If the runner continues after this check, the inner guardian clears the flag and then
+        //    sends SIGCONT. That discards the pending stop, or wakes this process. If the runner
+        //    continued before, the flag shows it.
         if wanted() {
             let _ = Mask::empty().with(libc::SIGTSTP).unblock();
             let _ = Mask::empty().with(libc::SIGTSTP).block();
@@ -177,7 +178,8 @@ impl Outer {
             end_like(inner.as_raw());
         };
         if let Some(status) = self.page.leave() {
-            // Ours only if the inner guardian was killed in the moment between the word and the exit.
+            // The runner is a child of this process only if the inner guardian was killed between
+            // its last store and its exit.
             let _ = waitpid(Some(runner), WaitOptions::empty());
             mask::exit_now(status.into());
         }

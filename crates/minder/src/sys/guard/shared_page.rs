@@ -38,7 +38,7 @@ pub(super) struct SharedPage {
     kill_runner: AtomicU32,
 }
 
-/// Tells a status of 0 from none; wait statuses use 16 bits.
+/// Distinguishes a status of 0 from none; wait statuses use 16 bits.
 const IS_SET: u32 = 1 << 31;
 
 impl SharedPage {
@@ -102,7 +102,7 @@ impl SharedPage {
         self.leave.store(IS_SET | u32::from(status), SeqCst);
     }
 
-    /// The exit status of a run that ends in order: nobody sweeps.
+    /// The exit status of a run that ends in order, in which case the guardians kill nothing.
     pub(super) fn leave(&self) -> Option<u8> {
         let word = self.leave.load(SeqCst);
         (word & IS_SET != 0).then_some(word.to_le_bytes()[0])

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// What somebody asked of the run: a key on the terminal, `kill`, a terminal that went away.
+/// A request to the run: a key on the terminal, `kill`, a hang-up of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Signal {
@@ -20,7 +20,7 @@ pub enum Signal {
     User2,
     /// `SIGTSTP`, Ctrl-Z: stop the jobs, then call `stop_self`.
     Stop,
-    /// `SIGCONT`: go on. It may come twice for one `fg`, and also when nothing was stopped.
+    /// `SIGCONT`: continue. It may arrive twice for one `fg`, and also when nothing was stopped.
     Continue,
     /// `SIGWINCH`: the terminal has a new size.
     Resize,
@@ -48,8 +48,8 @@ pub enum ExitMode {
     Signal(Signal),
 }
 
-/// Tells a second Ctrl-C from one that arrived twice: `timeout` signals its child and then the
-/// group, a terminal and a supervisor may both pass on the same wish.
+/// Distinguishes a second Ctrl-C from one that arrived twice: `timeout` signals its child and then
+/// the group; a terminal and a supervisor may both relay the same request.
 #[derive(Debug, Default)]
 pub(super) struct SignalDebouncer {
     last: Option<(Signal, Instant)>,
@@ -74,8 +74,8 @@ impl SignalDebouncer {
     }
 }
 
-/// Tells one wish that came by two ways from two wishes: through the relay, and to the runner
-/// itself. `kill` of the group sends both.
+/// Distinguishes one request that arrived on two paths from two requests. The paths are the relay
+/// and the runner itself. `kill` of the group uses both.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Default)]
 pub(super) struct DeliveryPaths {

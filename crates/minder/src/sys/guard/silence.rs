@@ -19,7 +19,7 @@ const REPEAT_WINDOW: Duration = Duration::from_millis(200);
 /// What is to be done for the runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Stop this process, so that the shell goes on.
+    /// Stop this process, so that the shell continues.
     Stop,
     /// Say that the next wish kills.
     Warn,

@@ -1,7 +1,7 @@
-//! The guard on Windows: Ctrl-C and its kin as an event, and no guardians.
+//! The guard on Windows: an event for Ctrl-C and similar requests, and no guardians.
 //!
-//! None are needed against a killed runner: a job object that kills on close takes its processes
-//! with the last handle, and the operating system closes the handles of whoever dies.
+//! Guardians are not needed against a killed runner: a job object that kills on close takes its
+//! processes with the last handle, and the kernel closes the handles of every process that exits.
 #![expect(unsafe_code, reason = "an event and the console's handler")]
 
 use std::io;
@@ -109,8 +109,8 @@ impl Guard {
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
     pub(crate) fn die(self, ending: ExitMode) -> ! {
-        // What the operating system's own handler ends a console program with, be it by Ctrl-C,
-        // Ctrl-Break or a closed window. `cmd.exe` asks by it whether to go on with the batch file.
+        // The exit code that Windows gives a console program after Ctrl-C, Ctrl-Break or a closed
+        // window. `cmd.exe` uses it to decide whether to ask about continuing the batch file.
         const CONTROL_C_EXIT: i32 = 0xC000_013A_u32.cast_signed();
         std::process::exit(match ending {
             ExitMode::Status(status) => status.into(),

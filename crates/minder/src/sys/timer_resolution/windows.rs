@@ -16,7 +16,7 @@ use crate::sys::dynlib;
 /// The form of both functions.
 type Period = unsafe extern "system" fn(u32) -> u32;
 
-/// Asks for a tick every so many milliseconds.
+/// Requests a tick of this many milliseconds.
 pub(crate) fn begin(millis: u32) -> io::Result<()> {
     match call(c"timeBeginPeriod", millis) {
         Some(TIMERR_NOERROR) => Ok(()),
