@@ -73,7 +73,8 @@ impl fmt::Debug for Source<'_> {
 /// effect in a running wait. After `fork` the child process needs a separate poller, because it
 /// shares this one's kernel state.
 ///
-/// With `io_uring`, if several threads wait or [`poll_handle`](Self::poll_handle) is used, the kernel completes
+/// With `io_uring`, if several threads wait or [`poll_handle`](Self::poll_handle) is used, the kernel
+/// completes
 /// the requests of a thread in that thread. A system call of it may then fail with `EINTR`, and a
 /// report is late while the thread is in a call that cannot be interrupted.
 ///

@@ -21,7 +21,8 @@ impl CommandLineLimit {
     /// use minder::{Command, os::CommandLineLimit};
     ///
     /// let mut command = Command::new(minder_os::system_paths::system_shell());
-    /// assert_eq!(CommandLineLimit::of(&command).map(|limit| limit.max_units()), cfg!(windows).then_some(32_766));
+    /// let limit = CommandLineLimit::of(&command);
+    /// assert_eq!(limit.map(|limit| limit.max_units()), cfg!(windows).then_some(32_766));
     /// command.args(std::iter::repeat_n("x", 20_000));
     /// assert!(CommandLineLimit::of(&command).is_none_or(|limit| !limit.fits(&command)));
     /// ```

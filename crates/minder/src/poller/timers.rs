@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_can_share_a_wake_up_do() {
+    fn timers_share_wake_up_within_tolerance() {
         let (start, mut timers) = (Instant::now(), Timers::default());
         // A hundred deadlines, a millisecond apart; each may be ten late.
         for number in 0..100 {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_has_one_timer() {
+    fn token_has_at_most_one_timer() {
         let (start, mut timers) = (Instant::now(), Timers::default());
         assert!(timers.add(Token(1), start, Duration::MAX));
         assert!(!timers.add(Token(1), start, Duration::ZERO));
@@ -111,7 +111,9 @@ mod tests {
         /// Each timer is reported once, neither early nor after its tolerance, and with the fewest
         /// possible wake-ups.
         #[test]
-        fn told_once_in_time_and_with_the_fewest_wake_ups(all in prop::collection::vec((0..200u64, 0..50u64), 0..60)) {
+        fn timers_fire_once_in_time_with_fewest_wake_ups(
+            all in prop::collection::vec((0..200u64, 0..50u64), 0..60),
+        ) {
             let (start, mut timers) = (Instant::now(), Timers::default());
             for (number, &(at, tolerance)) in (0..).zip(&all) {
                 timers.add(Token(number), after(start, at), Duration::from_millis(tolerance));

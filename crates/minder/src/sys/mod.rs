@@ -7,17 +7,25 @@
 //! | --- | --- | --- | --- | --- |
 //! | `error` | classes of errors | `errno` | the same | error codes |
 //! | `pid` | what the kernel reports about a pid | `waitid`, pidfd | `waitid` | `OpenProcess` |
-//! | `wait` | backends; [`Waker`](wait::Waker): ends a wait from any thread | epoll, io_uring, poll | kqueue, poll | completion port, fed by registered waits, threads of this library or the thread pool |
-//! | `reactor` | [`Reactor`](reactor::Reactor): waits for the endpoints of one set | backend; polled pids | the same | completion port |
-//! | `pipe` | [`Reader`](pipe::Reader), [`Writer`](pipe::Writer): endpoints of a child's streams | pipes, terminals: readiness | the same | overlapped named pipes: completion |
-//! | `reap` | [`Process`](reap::Process): an endpoint that reports an exit | pidfd; polled pids | `EVFILT_PROC`; polled pids | process handle |
-//! | `process_tree` | signals to a process, its group, its descendants | groups, `/proc` | groups | job objects |
-//! | `spawn` | [`Spawner`](spawn::Spawner): `Command` → process and endpoints | `clone3`; `posix_spawn` | `posix_spawn` | `CreateProcessW` |
-//! | `guard` | kills all descendants when this process dies | guardians | signals only | job object |
-//! | `jobserver` | tokens of GNU make | pipes | the same | semaphores |
+//! | `wait` | [backends](wait), [`Waker`][1] | epoll, io_uring, poll | kqueue, poll | completion port |
+//! | `reactor` | [`Reactor`][2] of one set | backend, polled pids | the same | completion port |
+//! | `pipe` | [`Reader`][3], [`Writer`][4] | pipes, terminals | the same | overlapped named pipes |
+//! | `reap` | [`Process`][5], reports its exit | pidfd | `EVFILT_PROC` | process handle |
+//! | `process_tree` | signals to all descendants | groups, `/proc` | groups | job objects |
+//! | `spawn` | [`Spawner`][6] | `clone3`, `posix_spawn` | `posix_spawn` | `CreateProcessW` |
+//! | `guard` | the end of the tree with this process | guardians | none | job objects |
+//! | `jobserver` | tokens of GNU make | pipes | pipes | semaphores |
 //! | `capabilities` | probes for `minder doctor` | system calls | the same | the same |
-//! | `thread`, `timer_resolution` | small threads, timer ticks | | | `timeBeginPeriod` |
-//! | `lab` | baselines to measure against; the CPU clock of this process | eventfds | pipes | events |
+//! | `thread` | small threads | no signals | no signals | |
+//! | `timer_resolution` | the timer tick | | | `timeBeginPeriod` |
+//! | `lab` | baselines to measure against | eventfds | pipes | events |
+//!
+//! [1]: wait::Waker
+//! [2]: reactor::Reactor
+//! [3]: pipe::Reader
+//! [4]: pipe::Writer
+//! [5]: reap::Process
+//! [6]: spawn::Spawner
 //!
 //! An *endpoint* owns what the kernel needs for one stream or process. It is registered with a
 //! reactor under a token. The reactor then returns [`Report`](wait::Report)s. The caller gives each

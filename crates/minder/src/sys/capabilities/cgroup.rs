@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_folder_is_found_below_the_mount_point() {
+    fn cgroup_dir_is_found_below_mount_point() {
         let mounts = "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
         let at = |groups| place(mounts, groups).map(|path| path.display().to_string());
         assert_eq!(at("0::/user.slice/a b\n"), Some("/sys/fs/cgroup/user.slice/a b".into()));

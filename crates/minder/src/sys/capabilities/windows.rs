@@ -80,9 +80,11 @@ pub(crate) fn limits() -> Vec<Capability> {
             None,
             match has_fine_timer() {
                 true => "deadlines are met by a high-resolution timer".to_owned(),
-                false => "deadlines are met with a tick of the system, up to 15.6 ms late: no high-resolution timer \
-                          before Windows 10, version 1803"
-                    .to_owned(),
+                false => {
+                    "deadlines are met with a tick of the system, up to 15.6 ms late: no high-resolution \
+                          timer before Windows 10, version 1803"
+                        .to_owned()
+                }
             },
         ),
     ];

@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_blanks_and_parentheses_is_no_field() {
+    fn stat_parser_skips_spaces_and_parentheses_in_name() {
         let text = b"12 (a) b (c)) S 7 12 12 0\n";
         let fields: Vec<&[u8]> = after_name(text).unwrap().collect();
         assert_eq!(fields[..2], [b"S".as_slice(), b"7".as_slice()]);

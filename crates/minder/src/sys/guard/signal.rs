@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wish_counts_once_within_its_time() {
+    fn repeated_signal_counts_once_within_window() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut repeats = SignalDebouncer::default();
@@ -143,7 +143,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn one_wish_by_two_ways_is_one() {
+    fn signal_on_both_paths_counts_once() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut ways = DeliveryPaths::default();

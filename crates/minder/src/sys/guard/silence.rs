@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_unread_wishes_kill_and_no_two() {
+    fn third_unread_request_kills() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut silence = Silence::default();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runner_that_reads_is_left_alone() {
+    fn reading_runner_is_not_killed() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut silence = Silence::default();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_without_an_answer_stops_us_alone() {
+    fn unanswered_stop_stops_guardian_alone() {
         let start = Instant::now();
         let mut silence = Silence::default();
         silence.relayed(Signal::Stop, 0, start);

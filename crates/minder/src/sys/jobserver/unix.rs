@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn tokens_go_and_come_and_the_pipe_stays_as_it_was() {
+    fn acquire_and_release_leave_the_pipe_unchanged() {
         let (reads, writes) = pair();
         write(&writes, b"ab").expect("room");
         let client = Client::connect(&auth(&reads, &writes)).expect("a jobserver");
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn what_is_held_goes_back_once() {
+    fn debt_returns_held_tokens_once() {
         let (reads, writes) = pair();
         write(&writes, b"abb").expect("room");
         let client = Client::connect(&auth(&reads, &writes)).expect("a jobserver");
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_jobserver_is_refused() {
+    fn connect_refuses_other_descriptors() {
         let (reads, writes) = pair();
         for odd in ["-2,-2", "3", "x,y", "", "fifo:/nowhere", "fifo:/dev/null", "1000000,1000001"] {
             assert!(Client::connect(odd).is_err(), "{odd}");
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_pipe_with_a_name_serves_as_well() {
+    fn connect_opens_named_pipe() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("tokens");
         rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0)

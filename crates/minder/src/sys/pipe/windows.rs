@@ -469,14 +469,14 @@ mod tests {
         reports
     }
 
-    fn a_reader() -> (Reactor, Reader, File) {
+    fn registered_reader() -> (Reactor, Reader, File) {
         let (reader, theirs) = Reader::pair().unwrap();
         (Reactor::open(None).unwrap(), reader, File::from(theirs))
     }
 
     #[test]
-    fn bytes_and_the_end_are_reported() {
-        let (mut reactor, mut reader, mut child) = a_reader();
+    fn reader_reports_bytes_and_eof() {
+        let (mut reactor, mut reader, mut child) = registered_reader();
         let mut buffer = Vec::with_capacity(4);
         reader.register(&mut reactor, TOKEN).unwrap();
         assert!(reports(&mut reactor).is_empty(), "nothing was written");
@@ -495,8 +495,8 @@ mod tests {
     }
 
     #[test]
-    fn an_end_before_listening_is_reported() {
-        let (mut reactor, mut reader, child) = a_reader();
+    fn reader_reports_eof_from_before_registration() {
+        let (mut reactor, mut reader, child) = registered_reader();
         drop(child);
         reader.register(&mut reactor, TOKEN).unwrap();
         let found = reports(&mut reactor);
@@ -507,8 +507,8 @@ mod tests {
     }
 
     #[test]
-    fn a_held_reader_is_silent_and_loses_nothing() {
-        let (mut reactor, mut reader, mut child) = a_reader();
+    fn paused_reader_reports_nothing_and_loses_nothing() {
+        let (mut reactor, mut reader, mut child) = registered_reader();
         let mut buffer = Vec::with_capacity(99);
         reader.register(&mut reactor, TOKEN).unwrap();
         reader.pause(&mut reactor).unwrap();
@@ -526,8 +526,8 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_goes_takes_no_memory_and_tells_nothing() {
-        let (mut reactor, mut reader, mut child) = a_reader();
+    fn dropped_reader_frees_packet_and_reports_nothing() {
+        let (mut reactor, mut reader, mut child) = registered_reader();
         reader.register(&mut reactor, TOKEN).unwrap();
         let packet = Arc::downgrade(&reader.line.as_ref().unwrap().packet);
         reader.close(&mut reactor).unwrap();
@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_waits_for_room_and_lingers() {
+    fn writer_waits_for_room_and_finishes_after_close() {
         let (mut writer, theirs) = Writer::pair().unwrap();
         let (mut reactor, mut child) = (Reactor::open(None).unwrap(), File::from(theirs));
         let bytes = (0..1_000_000_u32).map(|number| (number % 251) as u8).collect::<Vec<_>>();
@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_to_nobody_is_an_error() {
+    fn write_fails_without_reader() {
         let (mut writer, theirs) = Writer::pair().unwrap();
         let mut reactor = Reactor::open(None).unwrap();
         drop(theirs);
@@ -572,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_goes_cancels_what_lingers() {
+    fn dropped_port_cancels_lingering_writes() {
         let (mut writer, theirs) = Writer::pair().unwrap();
         let mut reactor = Reactor::open(None).unwrap();
         let bytes = vec![0; 4 * PIPE_BYTES as usize];
@@ -585,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bare_handles_block_like_files() {
+    fn into_fd_returns_blocking_handles() {
         let (reader, theirs) = Reader::pair().unwrap();
         let mut ours = File::from(reader.into_fd().unwrap());
         let mut child = File::from(theirs);

@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_may_hold_anything() {
+    fn parse_accepts_any_process_name() {
         let stat = "7 (a) R) b) S 1 5 5 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 0 0";
         let process = parse(stat).expect("a process");
         assert_eq!((process.pid, process.parent, process.group, process.started), (7, 1, 5, 4242));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_another_namespace_is_not_ours() {
+    fn foreign_pid_namespace_table_is_rejected() {
         let status = |ids: &str| format!("Name:\tx\nPid:\t{ids}\n");
         assert!(is_of("Name:\tx\nPid:\t7\nGroups:\t0\nNSpid:\t7\n", 7));
         assert!(!is_of("Name:\tx\nPid:\t812\nNSpid:\t812\t7\n", 7), "seen from outside");
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn we_are_there_and_in_the_table() {
+    fn snapshot_contains_own_process() {
         let own = std::process::id().cast_signed();
         let mut seen = false;
         each(|process| seen |= process.pid == own).expect("the table");

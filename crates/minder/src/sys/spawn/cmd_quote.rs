@@ -30,13 +30,13 @@ pub(super) fn command_line<'a>(
     file: &[u16],
     args: impl Iterator<Item = &'a [u16]>,
 ) -> Result<Vec<u16>, NotRepresentable> {
-    if let Some(what) = unsayable(file) {
+    if let Some(what) = unrepresentable_char(file) {
         return Err(NotRepresentable::Name(what));
     }
     let mut line = START.encode_utf16().collect::<Vec<_>>();
     push(&mut line, file, true);
     for (place, arg) in args.enumerate() {
-        if let Some(what) = unsayable(arg) {
+        if let Some(what) = unrepresentable_char(arg) {
             return Err(NotRepresentable::Arg(place, what));
         }
         let quoted = arg.is_empty() || !arg.iter().all(|&unit| is_plain(unit));
@@ -63,7 +63,7 @@ fn push(line: &mut Vec<u16>, word: &[u16], quoted: bool) {
 }
 
 /// Returns what the argument contains that cannot be written.
-fn unsayable(word: &[u16]) -> Option<&'static str> {
+fn unrepresentable_char(word: &[u16]) -> Option<&'static str> {
     word.iter().find_map(|&unit| match u8::try_from(unit) {
         Ok(b'%') => Some("`%`"),
         Ok(b'"') => Some("`\"`"),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_between_marks_unless_they_are_plain() {
+    fn arguments_are_quoted_unless_plain() {
         let said = line(r"C:\a & b\x.cmd", &["a", "", "a b", "&|<>^()!", "a,b", "a=b", r"C:\x\", "*", "ü"]);
         let expected = concat!(
             r#"cmd.exe /d /e:on /v:off /s /c ""C:\a & b\x.cmd" a "" "a b" "&|<>^()!" "a,b" "a=b" C:\x\ "*" "#,
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cmd_would_take_for_something_else_is_refused() {
+    fn arguments_special_to_cmd_are_refused() {
         for (arg, what) in [
             ("100%", "`%`"),
             ("%PATH%", "`%`"),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_line_is_the_documented_one() {
+    fn longest_line_is_the_documented_limit() {
         let rest = line("x.bat", &["x"]).unwrap().len() - 1;
         let longest = "x".repeat(LINE_MAX - rest);
         assert_eq!(line("x.bat", &[&longest]).unwrap().len(), LINE_MAX);
@@ -134,7 +134,9 @@ mod tests {
         /// Seen from `cmd.exe`: no character that it would act on stands outside of marks, and none
         /// that it would act on even between them stands anywhere.
         #[test]
-        fn nothing_is_left_to_act_on(words in proptest::collection::vec("[a \\\\&|<>^(),;=!*🦀-]{0,8}", 0..6)) {
+        fn quoted_line_leaves_nothing_special_to_cmd(
+            words in proptest::collection::vec("[a \\\\&|<>^(),;=!*🦀-]{0,8}", 0..6),
+        ) {
             let words = words.iter().map(String::as_str).collect::<Vec<_>>();
             if let Ok(line) = line("x.bat", &words) {
                 let inner = line.strip_prefix(START).and_then(|rest| rest.strip_suffix('"')).unwrap();

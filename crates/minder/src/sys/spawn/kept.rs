@@ -66,7 +66,7 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     #[test]
-    fn what_execve_leaves_open_is_found_and_nothing_else() {
+    fn inherited_lists_only_descriptors_without_cloexec() {
         let (reads, writes) = std::io::pipe().expect("a pipe");
         // At a number that no other test takes meanwhile.
         let high = rustix::io::fcntl_dupfd_cloexec(&writes, 700).expect("a descriptor");

@@ -1,9 +1,9 @@
 //! From a `Command` to a process and its endpoints, without copying our address space.
 //!
-//! | mechanism | where | what it cannot do |
+//! | mechanism | where | lacks |
 //! | --- | --- | --- |
 //! | `clone3` | Linux 5.5 on x86-64 and aarch64 | – |
-//! | `posix_spawn` | every Unix, and Linux where a sandbox refuses `clone3` | soft descriptor limit, parent-death signal, niceness |
+//! | `posix_spawn` | every Unix; Linux without `clone3` | descriptor limit, parent-death signal, niceness |
 //! | `CreateProcessW` | Windows | process groups in the sense of Unix |
 
 mod types;

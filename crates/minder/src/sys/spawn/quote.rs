@@ -177,18 +177,20 @@ mod tests {
     }
 
     #[test]
-    fn plain_words_stay_and_the_rest_is_quoted() {
+    fn plain_arguments_stay_unquoted() {
         assert_eq!(line(&["a", r"C:\x\", "-D=1"]).unwrap(), r#""prog ram" a C:\x\ -D=1"#);
         assert_eq!(line(&["", "a b", "*.c"]).unwrap(), r#""prog ram" "" "a b" "*.c""#);
         assert_eq!(line(&[r#"a"b"#, r"c d\", r#"\""#]).unwrap(), r#""prog ram" "a\"b" "c d\\" "\\\"""#);
     }
 
     #[test]
-    fn hard_words_come_back() {
+    fn difficult_arguments_round_trip() {
         #[rustfmt::skip]
         let words = [
-            "", " ", "\t", "\"", "\\", "\\\\", "\\\"", "\\\\\"", "\"\"", "a\"\"b", "a b\\", "a b\\\\", "\\ \\", "%PATH%",
-            "^&|<>()!", "*?[~@", "a\nb", "grün", "🦀 🦀", "'", "`", "-", "--", "/", "\\\\server\\share\\", "c:\\a b\\\"x\" y\\\\",
+            "", " ", "\t", "\"", "\\", "\\\\", "\\\"", "\\\\\"", "\"\"", "a\"\"b", "a b\\", "a b\\\\", "\\ \\",
+            "%PATH%",
+            "^&|<>()!", "*?[~@", "a\nb", "grün", "🦀 🦀", "'", "`", "-", "--", "/", "\\\\server\\share\\",
+            "c:\\a b\\\"x\" y\\\\",
         ];
         let line = line(&words).unwrap();
         assert_eq!(parse(&line)[1..], words);
@@ -196,7 +198,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_words_come_back(words in proptest::collection::vec("[ab\\\\\" \t*🦀]{0,8}", 0..6)) {
+        fn random_arguments_round_trip(words in proptest::collection::vec("[ab\\\\\" \t*🦀]{0,8}", 0..6)) {
             let words = words.iter().map(String::as_str).collect::<Vec<_>>();
             let line = line(&words).unwrap();
             prop_assert_eq!(&parse(&line)[1..], &words[..]);
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_said_is_refused() {
+    fn unrepresentable_arguments_are_refused() {
         assert_eq!(line(&["a\0b"]), Err(Unquotable::Invalid));
         assert_eq!(command_line(&wide("a\"b"), std::iter::empty()), Err(Unquotable::Invalid));
         // The program with its quotation marks, a space and the final zero take 12.
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_stays_as_it_is() {
+    fn raw_tail_stays_unchanged() {
         let line = || command_line(&wide("cmd"), [wide("/c")].iter().map(Vec::as_slice)).unwrap();
         let with = |tail: &str| with_tail(line(), Some(&wide(tail)));
         let shown = |line: &[u16]| String::from_utf16(line).unwrap();
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_is_sorted_and_blind_to_case() {
+    fn environment_is_sorted_and_case_insensitive() {
         let set = |key: &str, value: &str| (wide(key), Some(wide(value)));
         let block = |variables: Vec<_>| {
             environment(variables.into_iter()).map(|block| String::from_utf16(&block).unwrap())

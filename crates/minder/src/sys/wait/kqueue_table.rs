@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn two_notes_of_a_source_are_one_report() {
+    fn source_with_two_notes_is_reported_once() {
         let mut table = RegistrationTable::default();
         let both = table.insert(Ident::Source(FD), 7, Interest::BOTH).unwrap();
         let other = table.insert(Ident::Source(5), 8, Interest::READABLE).unwrap();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_closed_when_both_directions_have_ended_or_it_failed() {
+    fn socket_is_closed_after_both_directions_end_or_error() {
         let mut table = RegistrationTable::default();
         let generation = table.insert(Ident::Source(FD), 7, Interest::BOTH).unwrap();
         table.is_socket(FD);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn one_shot_is_told_once_for_both_notes() {
+    fn one_shot_source_is_reported_once_for_both_notes() {
         let mut table = RegistrationTable::default();
         let name = Ident::Source(FD);
         let generation = table.insert(name, 7, Interest::BOTH.oneshot()).unwrap();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_of_what_was_deleted() {
+    fn deleted_source_is_not_reported() {
         let mut table = RegistrationTable::default();
         let name = Ident::Source(FD);
         let old = table.insert(name, 7, Interest::READABLE).unwrap();
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_told_once_it_can_be_waited_for_and_until_it_is_deleted() {
+    fn exit_is_reported_from_reapable_until_deleted() {
         let mut table = RegistrationTable::default();
         let source = table.insert(Ident::Source(FD), 7, Interest::READABLE).unwrap();
         let generation = table.insert(Ident::Process(PID), 8, Interest::READABLE).unwrap();
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_does_not_push_itself_before_a_crowd() {
+    fn standing_sources_wait_behind_crowded_kernel_events() {
         let mut table = RegistrationTable::default();
         for fd in 0..99 {
             table.insert(Ident::Source(fd), 1, Interest::READABLE).unwrap();

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_born_in_its_job_or_put_there() {
+    fn process_starts_in_job_at_creation_or_by_assignment() {
         for first in [JobAssignment::AtCreation, JobAssignment::AfterCreation] {
             let (mut tree, mut entry) = (ProcessTree::new(true).unwrap(), first);
             let mut process = start(&request("/d /c exit 7", Group::New), &mut tree, &mut entry).unwrap();
@@ -233,7 +233,7 @@ mod tests {
 
     /// A handle that does not allow for assigning is refused by both ways.
     #[test]
-    fn a_job_that_takes_nobody_stops_the_start_unless_no_tree_was_asked_for() {
+    fn full_job_fails_start_unless_group_is_inherited() {
         let refused = || ProcessTree::new(true).unwrap().with_rights(JOB_OBJECT_QUERY).unwrap();
         let (mut tree, mut entry) = (refused(), JobAssignment::AtCreation);
         let before = Instant::now();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_stays_the_reason() {
+    fn invalid_program_stays_the_reported_error() {
         let (mut tree, mut entry) = (ProcessTree::new(true).unwrap(), JobAssignment::AtCreation);
         let mut request = request("", Group::New);
         request.params.program = std::env::temp_dir().as_os_str().encode_wide().chain([0]).collect();

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn extensions_are_tried_in_their_order_and_odd_ones_passed_over() {
+    fn search_tries_extensions_in_order_and_skips_invalid_ones() {
         let dir = dir(&["a.exe", "a.com", "a.cmd", "b.bat", "c.1", "c.1.exe", "d", "e.2.exe"]);
         std::fs::create_dir(dir.path().join("b.exe")).unwrap();
         std::fs::create_dir(dir.path().join("f.exe")).unwrap();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_are_named_and_not_started() {
+    fn search_names_document_and_does_not_start_it() {
         let (first, second) = (dir(&["a.js", "b.vbs", "c.js"]), dir(&["b.exe", "c.js.exe"]));
         let places = places(&[first.path(), second.path()], ".EXE;.JS;.VBS");
         let said = "`a.js` is no program but a document: start the program that reads it";
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn only_absolute_parts_of_path_are_searched() {
+    fn search_skips_relative_parts_of_path() {
         let here = std::env::current_dir().unwrap();
         let dir = tempfile::tempdir_in(&here).unwrap();
         std::fs::write(dir.path().join("a.exe"), "").unwrap();
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_path_counts_from_the_childs_folder() {
+    fn relative_path_is_resolved_in_working_dir_of_child() {
         let dir = dir(&["a.exe", "plain"]);
         let found = |program: &str| at(OsStr::new(program), Some(dir.path())).map_err(|failure| failure.step);
         for program in [".\\a", "./a.exe", "./sub/../a"] {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn batch_files_are_known_by_their_names_whatever_stands_behind() {
+    fn is_batch_ignores_trailing_dots_and_spaces() {
         for name in ["a.bat", "A.CMD", "a.bat.", "a.cmd . .", "a.b.BaT "] {
             assert!(is_batch(Path::new(name)), "{name}");
         }

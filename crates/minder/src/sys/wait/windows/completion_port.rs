@@ -233,7 +233,7 @@ impl CompletionPort {
 
     /// Gives the kernel its reference to the packet.
     fn lend_to_kernel(&self, packet: &Arc<Operation>) -> *mut OVERLAPPED {
-        let overlapped = packet.begin().expect("a packet flies once at a time");
+        let overlapped = packet.begin().expect("packet is already in flight");
         self.in_flight.fetch_add(1, Ordering::AcqRel);
         overlapped
     }
@@ -365,14 +365,14 @@ mod tests {
 
     /// A set may move to another thread, and so may all that it holds.
     #[test]
-    fn everything_may_cross_threads() {
+    fn reactor_waker_and_spawned_are_send_and_sync() {
         fn check<T: Send + Sync>() {}
         check::<(Reactor, Waker)>();
         check::<crate::sys::spawn::Spawned>();
     }
 
     #[test]
-    fn rings_are_merged_and_end_one_wait() {
+    fn wakes_are_merged_and_end_one_wait() {
         let mut port = Reactor::open(None).unwrap();
         let waker = port.waker();
         waker.wake().unwrap();
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_never_ends_early() {
+    fn wait_never_returns_before_deadline() {
         let mut port = Reactor::open(None).unwrap();
         for micros in [1, 100, 999, 1_001, 5_500, 16_001] {
             let deadline = Instant::now() + Duration::from_micros(micros);
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_flies_keeps_itself_alive_and_lands() {
+    fn packet_in_flight_keeps_itself_alive() {
         let mut port = Reactor::open(None).unwrap();
         let packet = Operation::new();
         packet.set_token(7);
@@ -407,13 +407,13 @@ mod tests {
         packet.suppress();
         let weak = Arc::downgrade(&packet);
         drop(packet);
-        assert!(weak.upgrade().is_some(), "the kernel holds it");
+        assert!(weak.upgrade().is_some(), "the kernel holds a reference");
         port.wait(&mut reports, Some(Instant::now())).unwrap();
         assert_eq!((reports.len(), weak.strong_count()), (1, 0));
     }
 
     #[test]
-    fn a_port_that_goes_takes_its_packets_along() {
+    fn dropped_port_releases_posted_packets() {
         let port = Reactor::open(None).unwrap();
         let packet = Operation::new();
         port.port().post(&packet).unwrap();

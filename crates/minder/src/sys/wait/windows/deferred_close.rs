@@ -46,7 +46,7 @@ mod tests {
     use crate::sys::event::event;
 
     #[test]
-    fn a_handle_that_was_waited_for_is_closed_late_under_wine_and_at_once_elsewhere() {
+    fn close_is_deferred_under_wine_and_immediate_elsewhere() {
         let handle = Arc::new(event(true).unwrap());
         close(Arc::clone(&handle));
         assert_eq!(Arc::strong_count(&handle) > 1, wine().is_some());

@@ -87,7 +87,8 @@ impl Operation {
         if self.in_flight.swap(true, Ordering::AcqRel) {
             return None;
         }
-        // SAFETY: `in_flight` was false, so that neither the kernel nor another thread uses the structure, and
+        // SAFETY: `in_flight` was false, so that neither the kernel nor another thread uses the
+        // structure, and
         // we have just made it true.
         unsafe { *self.overlapped.get() = OVERLAPPED::default() };
         // The structure is the first field, so that its address is the packet's.

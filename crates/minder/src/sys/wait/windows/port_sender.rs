@@ -53,7 +53,8 @@ impl PortSender {
             self.posted.fetch_sub(1, Ordering::SeqCst);
             return Err(error);
         }
-        // This thread writes `posted` and then reads `has_event_waiter`. The thread that waits beside the port
+        // This thread writes `posted` and then reads `has_event_waiter`. The thread that waits beside the
+        // port
         // writes `has_event_waiter` and then reads `posted`. With sequential consistency at least one of them
         // sees the other's store, so no message is missed.
         self.signal_event();

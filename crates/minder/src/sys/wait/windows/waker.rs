@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bell_of_its_own_stays_set_until_it_is_hushed() {
+    fn waker_without_port_stays_set_until_reset() {
         let waker = Waker::new().unwrap();
         // SAFETY: the event is open, and the call does not wait.
         let is_set =
