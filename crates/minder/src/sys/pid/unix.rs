@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "waitid with resource usage, kill with signal 0")]
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use crate::event::{ExitInfo, ExitStatus, ResourceUsage};
@@ -136,7 +136,9 @@ pub(crate) fn wait_id(
 /// The end of a child that other code reaped. Newer kernels keep the status with the pidfd.
 fn stolen(pidfd: Option<&OwnedFd>) -> ExitInfo {
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    if let Some(status) = pidfd.and_then(|pidfd| super::pidfd::kept_status(pidfd.as_fd())) {
+    if let Some(pidfd) = pidfd
+        && let Some(status) = super::pidfd::kept_status(std::os::fd::AsFd::as_fd(pidfd))
+    {
         return ExitInfo { status, usage: None };
     }
     let _ = pidfd;

@@ -63,7 +63,7 @@ struct State {
 
 /// What a change is about.
 #[derive(Clone, Copy)]
-enum Filter {
+enum FilterKind {
     Read,
     Write,
     Exit,
@@ -76,15 +76,15 @@ impl Kqueue {
         let queue = rustix::event::kqueue::kqueue()?;
         rustix::io::fcntl_setfd(&queue, rustix::io::FdFlags::CLOEXEC)?;
         let kqueue = Self { queue, state: Mutex::default(), waker: Arc::new(Waker::new()?) };
-        let bell = adding(kqueue.bell(), Filter::Read, Interest::READABLE, 0);
-        kqueue.apply([bell]).map(|[refusal]| refusal)?.map_or(Ok(kqueue), |errno| Err(os(errno)))
+        let change = adding(kqueue.waker_fd(), FilterKind::Read, Interest::READABLE, 0);
+        kqueue.apply([change]).map(|[refusal]| refusal)?.map_or(Ok(kqueue), |errno| Err(os(errno)))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn bell(&self) -> RawFd {
+    fn waker_fd(&self) -> RawFd {
         self.waker.as_fd().as_raw_fd()
     }
 
@@ -114,9 +114,11 @@ impl Kqueue {
         let note = |filter| adding(fd, filter, interest, generation);
         let refusal = match (interest.is_readable(), interest.is_writable()) {
             (true, true) => {
-                self.apply([note(Filter::Read), note(Filter::Write)])?.into_iter().flatten().next()
+                self.apply([note(FilterKind::Read), note(FilterKind::Write)])?.into_iter().flatten().next()
             }
-            (_, writable) => self.apply([note(if writable { Filter::Write } else { Filter::Read })])?[0],
+            (_, writable) => {
+                self.apply([note(if writable { FilterKind::Write } else { FilterKind::Read })])?[0]
+            }
         };
         let Some(errno) = refusal else { return Ok(()) };
         self.forget(fd)?;
@@ -132,19 +134,20 @@ impl Kqueue {
 
     /// Deletes the notes of a source, those that there are.
     fn forget(&self, fd: RawFd) -> io::Result<()> {
-        self.apply([deleting(fd as usize, Filter::Read), deleting(fd as usize, Filter::Write)]).map(drop)
+        self.apply([deleting(fd as usize, FilterKind::Read), deleting(fd as usize, FilterKind::Write)])
+            .map(drop)
     }
 
     /// Sets a timer. One that is set is replaced: not every system sets it anew (kern_event.c of
     /// older OpenBSD).
     fn arm(&self, timer: usize, left: Duration) -> io::Result<()> {
         let (flag, unit) = UNIT;
-        let mut setting = deleting(timer, Filter::Timer);
+        let mut setting = deleting(timer, FilterKind::Timer);
         setting.flags = libc::EV_ADD | libc::EV_ONESHOT | libc::EV_RECEIPT;
         setting.fflags = flag;
         // Rounded up; zero means different things.
         setting.data = left.min(LONGEST).as_nanos().div_ceil(unit).max(1) as _;
-        let [_, refusal] = self.apply([deleting(timer, Filter::Timer), setting])?;
+        let [_, refusal] = self.apply([deleting(timer, FilterKind::Timer), setting])?;
         refusal.map_or(Ok(()), |errno| Err(os(errno)))
     }
 
@@ -169,7 +172,7 @@ impl Kqueue {
     fn collect(&self, events: &[MaybeUninit<libc::kevent>], ready: &mut Vec<Ready>) -> io::Result<()> {
         let mut state = self.lock();
         let State { table, armed } = &mut *state;
-        let mut rung = false;
+        let mut is_woken = false;
         let fired = events.iter().filter_map(|event| {
             // SAFETY: the kernel has filled in all of these.
             let event = unsafe { event.assume_init_ref() };
@@ -184,7 +187,7 @@ impl Kqueue {
                     return None;
                 }
             };
-            rung |= note == Filter::Read(self.bell());
+            is_woken |= note == Filter::Read(self.waker_fd());
             let ended = event.flags & libc::EV_EOF != 0;
             // "Returns the socket error (if any) in fflags" with EV_EOF.
             let failed = event.flags & libc::EV_ERROR != 0 || ended && event.fflags != 0;
@@ -202,7 +205,7 @@ impl Kqueue {
         }
         table.report(events.len(), events.len() == EVENTS_MAX, ready);
         drop(state);
-        if rung {
+        if is_woken {
             self.waker.take_wakes(ready);
         }
         Ok(())
@@ -254,7 +257,7 @@ impl Backend for Kqueue {
         let name = Ident::Process(pid);
         let mut state = self.lock();
         let generation = state.table.insert(name, token, interest)?;
-        let mut change = adding(0, Filter::Exit, Interest::READABLE, generation);
+        let mut change = adding(0, FilterKind::Exit, Interest::READABLE, generation);
         (change.ident, change.fflags) = (pid as usize, libc::NOTE_EXIT);
         let refused = match self.apply([change])? {
             [None] => None,
@@ -287,7 +290,7 @@ impl Backend for Kqueue {
     fn delete_process(&self, pid: u32) -> io::Result<()> {
         let mut state = self.lock();
         state.table.remove(Ident::Process(pid))?;
-        self.apply([deleting(pid as usize, Filter::Exit)]).map(drop)
+        self.apply([deleting(pid as usize, FilterKind::Exit)]).map(drop)
     }
 
     fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
@@ -336,7 +339,7 @@ fn kind(source: BorrowedFd<'_>) -> io::Result<FileType> {
 }
 
 /// The change that makes a note.
-fn adding(fd: RawFd, filter: Filter, interest: Interest, generation: usize) -> libc::kevent {
+fn adding(fd: RawFd, filter: FilterKind, interest: Interest, generation: usize) -> libc::kevent {
     let mut change = deleting(fd as usize, filter);
     change.flags = libc::EV_ADD | libc::EV_RECEIPT;
     if interest.is_oneshot() {
@@ -352,15 +355,15 @@ fn adding(fd: RawFd, filter: Filter, interest: Interest, generation: usize) -> l
 }
 
 /// The change that deletes a note. It is refused if there is none.
-fn deleting(ident: usize, filter: Filter) -> libc::kevent {
+fn deleting(ident: usize, filter: FilterKind) -> libc::kevent {
     // SAFETY: kevent is plain numbers and a pointer that is never followed.
     let mut change: libc::kevent = unsafe { std::mem::zeroed() };
     change.ident = ident;
     change.filter = match filter {
-        Filter::Read => libc::EVFILT_READ,
-        Filter::Write => libc::EVFILT_WRITE,
-        Filter::Exit => libc::EVFILT_PROC,
-        Filter::Timer => libc::EVFILT_TIMER,
+        FilterKind::Read => libc::EVFILT_READ,
+        FilterKind::Write => libc::EVFILT_WRITE,
+        FilterKind::Exit => libc::EVFILT_PROC,
+        FilterKind::Timer => libc::EVFILT_TIMER,
     };
     change.flags = libc::EV_DELETE | libc::EV_RECEIPT;
     change
