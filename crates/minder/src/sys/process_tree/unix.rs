@@ -126,7 +126,7 @@ impl ProcessTree {
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    fn look(&mut self) {
+    fn refresh(&mut self) {
         let _ = (self.leader, &self.detached);
     }
 
