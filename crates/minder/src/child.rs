@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::event::ExitInfo;
 use crate::poller::Source;
-use crate::sys::process_tree::{SIGNAL_MAX, Tree, TreeSignal};
+use crate::sys::process_tree::{ProcessTree, SIGNAL_MAX, TreeSignal};
 use crate::sys::reap::Process;
 use crate::sys::spawn::Spawned;
 use crate::{Error, ErrorKind, Operation, Result};
@@ -30,7 +30,7 @@ use crate::{Error, ErrorKind, Operation, Result};
 #[derive(Debug)]
 pub struct Child {
     process: Process,
-    tree: Tree,
+    tree: ProcessTree,
     stdin: Option<File>,
     stdout: Option<File>,
     stderr: Option<File>,

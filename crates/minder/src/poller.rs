@@ -16,30 +16,30 @@ use crate::{Error, ErrorKind, Result};
 /// The name of no thread.
 const NO_WAITER: usize = 0;
 
-/// What a [`Poller`] can watch: a descriptor or handle that is borrowed, so that it is open; a
-/// [socket](Self::socket); a [`Child`](crate::Child); or [any process](Self::process).
+/// A source that a [`Poller`] can watch: a borrowed descriptor or handle, which is therefore open;
+/// a [socket](Self::socket); a [`Child`](crate::Child); or [any process](Self::process).
 ///
-/// - Windows: a handle of whatever one can wait for: events, semaphores, timers, threads,
-///   processes. It is readable when it is signalled, and it is told when a wait for it was
-///   satisfied: of an event that resets itself, or a semaphore, a telling takes what such a wait
-///   takes. A mutex would belong to whichever thread waited. Files and pipes are `Unsupported`:
-///   their handles are signalled by whatever ends on them.
+/// - Windows: any handle that can be waited for: events, semaphores, timers, threads, processes. It
+///   is readable when it is signalled, and it is reported when a wait for it was satisfied. For an
+///   auto-reset event or a semaphore, the report consumes what such a wait consumes. A mutex would
+///   belong to the thread that happened to wait. Files and pipes are `Unsupported`: any finished
+///   operation signals their handles.
 pub struct Source<'a>(pub(crate) wait::Source<'a>);
 
 impl Source<'_> {
-    /// The end of the process with this number, ours or not. It is ready to be read when the
-    /// process has ended, until it is deleted; edge-triggered is the same as one-shot for it.
+    /// The exit of the process with this pid, a child or not. It is readable from the exit until it
+    /// is deleted; edge-triggered means the same as one-shot for it.
     ///
-    /// A number may be another process's by the time that it is used, unless the process is a child
-    /// that was not reaped: whoever started it knows. From [`Poller::add`] on that cannot
-    /// happen any more on Linux, nor where the backend is `kqueue`.
+    /// A pid may name another process by the time it is used, unless the process is an unreaped
+    /// child. After [`Poller::add`] has returned, this cannot happen on Linux, nor with the backend
+    /// `kqueue`.
     ///
-    /// - Linux: a pidfd; a process that ended and was not reaped yet has ended.
+    /// - Linux: a pidfd; a process that has exited and is not reaped counts as exited.
     /// - macOS, BSD with `kqueue`: `EVFILT_PROC`.
-    /// - Elsewhere, and before Linux 5.4: looked at every 1 to 50 ms; one that is not our child has
-    ///   ended when it was reaped.
-    /// - Windows: a handle of its own. A number stays a process's as long as anybody has a handle
-    ///   of it.
+    /// - Elsewhere, and before Linux 5.4: polled every 1 to 50 ms; a process that is not a child
+    ///   has exited when it is reaped.
+    /// - Windows: a separate handle. A pid stays in use as long as any process has a handle of the
+    ///   process.
     ///
     /// ```
     /// # #[cfg(unix)] {
@@ -66,26 +66,26 @@ impl fmt::Debug for Source<'_> {
     }
 }
 
-/// Tells which of many sources are ready, by the backend of one's choice, and when timers have come
-/// to their deadlines.
+/// Waits for many sources by a selectable backend, and for timers.
 ///
-/// Level-triggered: a source that is ready and was not served is told again by the next
-/// [`wait`](Self::wait), unless its [`Interest`] says otherwise. All methods may be called from any
-/// thread, and a change takes effect in a wait that goes on. After `fork` the child process needs a
-/// poller of its own: it shares what the kernel keeps of this one.
+/// Level-triggered: the next [`wait`](Self::wait) reports a ready source again unless it was served
+/// or its [`Interest`] differs. All methods may be called from any thread, and a change takes
+/// effect in a running wait. After `fork` the child process needs a separate poller, because it
+/// shares this one's kernel state.
 ///
-/// With `io_uring`, where several threads wait or [`news`](Self::poll_handle) is used, the kernel
-/// completes what a thread asked for in that thread: a system call of it may end with `EINTR`, and
-/// what it asked for is told late while it is in a call that nothing interrupts.
+/// With `io_uring`, if several threads wait or [`poll_handle`](Self::poll_handle) is used, the kernel
+/// completes
+/// the requests of a thread in that thread. A system call of it may then fail with `EINTR`, and a
+/// report is late while the thread is in a call that cannot be interrupted.
 ///
 /// - Linux: `epoll` (the default), `io_uring` (5.11; often forbidden in containers) and `poll`.
 /// - macOS, FreeBSD, NetBSD, OpenBSD: `kqueue` (the default; compiled, and never run on them so
 ///   far) and `poll`.
-/// - Windows: `iocp` (the default), `wait_pool`, `thread_pool` and, untested, `wait_packets`: all
-///   of them one completion port, and differing in who waits for handles. Any number of handles; a
-///   signal takes another thread's waking to be told, so that a poll right after it may not find it
-///   yet, and it may be told though the handle was reset since. Of several threads that look at a
-///   socket at the same time, one is told. Tested under Wine only.
+/// - Windows: `iocp` (the default), `wait_pool`, `thread_pool` and, untested, `wait_packets`. All
+///   of them use one completion port and differ in which threads wait for handles. Any number of
+///   handles. Another thread has to wake before a signal is reported, so a poll right after the
+///   signal may miss it, and a handle that was reset since may still be reported. If several
+///   threads poll a socket at the same time, one of them gets the report. Tested under Wine only.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -130,7 +130,7 @@ pub struct Readiness {
     pub writable: bool,
     /// The other side is gone, or the source is in error: the next read or write says which.
     ///
-    /// - `kqueue`: of a socket that is watched in one direction only, what poll(2) of the system
+    /// - `kqueue`: of a socket that is watched in one direction only, what poll(2) of the operating system
     ///   says of the other; the systems differ.
     /// - Windows: not of a connection both of whose directions were ended in order; that it ended
     ///   is read.
@@ -157,7 +157,7 @@ impl Events {
         })
     }
 
-    /// Whether a [`Waker`] ended the wait, or took part in it.
+    /// Returns whether a [`Waker`] ended the wait, or took part in it.
     pub fn woken(&self) -> bool {
         self.0.iter().any(|ready| ready.token == wait::WAKE_TOKEN)
     }
@@ -213,7 +213,7 @@ impl Poller {
     ///
     /// # Errors
     /// `InvalidInput` for a source that is registered already; `Unknown` for a process that there
-    /// is not; `Unsupported` for an interest that the backend does not have; what the system
+    /// is not; `Unsupported` for an interest that the backend does not have; what the operating system
     /// says of a source that it cannot watch, such as a plain file with `epoll` and `kqueue`,
     /// or of a descriptor that is not open.
     pub fn add<'a>(&self, source: impl Into<Source<'a>>, token: Token, interest: Interest) -> Result<()> {
@@ -223,7 +223,7 @@ impl Poller {
         if swept { self.bound() } else { Ok(()) }
     }
 
-    /// Changes the token or the interest of a registered source. One that was told once is told
+    /// Changes the token or the interest of a registered source. A one-shot source is enabled
     /// again.
     ///
     /// # Errors
@@ -235,15 +235,14 @@ impl Poller {
         if swept { self.bound() } else { Ok(()) }
     }
 
-    /// Forgets a source. Its token is not told again after this returned, by waits that begin
-    /// later.
+    /// Deletes a source. Waits that begin after this call do not report its token.
     ///
-    /// What becomes of a source that was closed without this depends on the backend: `epoll`
-    /// forgets it with the last copy of its descriptor; `kqueue` tells nothing more of it from
-    /// the close of its own; `poll` and `io_uring` tell it as closed until it is deleted or its
-    /// number is used again, and `io_uring` keeps its file open until then. On Windows a socket
-    /// is told as closed until it is deleted, and whatever else it was is kept open and told as
-    /// ever. A number that is used again can always be changed or deleted, or else added.
+    /// For a source that was closed without this call, the result depends on the backend. `epoll`
+    /// deletes it with the last copy of its descriptor. `kqueue` stops reporting it when its
+    /// descriptor is closed. `poll` and `io_uring` report it as closed until it is deleted or its
+    /// number is reused, and `io_uring` keeps its file open until then. On Windows a socket is
+    /// reported as closed until it is deleted; any other source stays open and is reported as
+    /// before. A reused number can always be modified or deleted, or else added.
     ///
     /// # Errors
     /// `NotFound` for a source that is not registered.
@@ -251,9 +250,10 @@ impl Poller {
         self.backend.delete(source.into().0).map_err(|error| Error::new("forget a source", error))
     }
 
-    /// Adds a timer: its token is told once, from `deadline` on and within `tolerance` of it if the
-    /// machine is not busy. Timers that can share a wake-up do, so a tolerance saves power and
-    /// time; zero asks for none. Its token may be a source's, too; no two timers share one.
+    /// Adds a timer. Its token is reported once, from `deadline` on and within `tolerance` of it if
+    /// the machine is not busy. Timers share wake-ups where their tolerances allow it, which saves
+    /// power and time; a tolerance of zero allows none. The token may also be that of a source, but
+    /// not of another timer.
     ///
     /// ```
     /// use minder::{Events, Poller, Token};
@@ -279,10 +279,10 @@ impl Poller {
         self.bound()
     }
 
-    /// Forgets a timer. It is not told after this returned, by waits that begin later.
+    /// Deletes a timer. Waits that begin after this call do not report it.
     ///
     /// # Errors
-    /// `Unknown` for a token that has no timer, or whose timer was told.
+    /// `Unknown` for a token that has no timer, or whose timer was reported.
     pub fn delete_timer(&self, token: Token) -> Result<()> {
         if self.lock_timers().delete(token) {
             return Ok(());
@@ -292,10 +292,10 @@ impl Poller {
     }
 
     /// Waits until a source is ready, a timer has expired, the waker is used, or `deadline` has
-    /// come; replaces what `events` held. Returns the number of sources and timers that are
-    /// told. It never ends before the deadline with nothing to tell.
+    /// passed. Replaces the contents of `events`. Returns the number of reported sources and
+    /// timers. It never returns before the deadline with nothing to report.
     ///
-    /// A wait tells at most some hundred sources; those that are left over come first in the next.
+    /// A wait reports at most some hundred sources; the next wait reports the remaining ones first.
     ///
     /// # Errors
     /// Only those of a system call that should not fail. A signal does not end the wait.
@@ -316,11 +316,11 @@ impl Poller {
             })
         };
         drop(present);
-        let told = result.map(|()| events.iter().count()).map_err(|error| Error::new("wait", error));
+        let reported = result.map(|()| events.iter().count()).map_err(|error| Error::new("wait", error));
         if self.watched.load(Ordering::Relaxed) {
             self.announce()?;
         }
-        told
+        reported
     }
 
     /// A wait that timers bound, or processes that have to be looked at.
@@ -330,7 +330,7 @@ impl Poller {
             self.backend.wait(ready, until)?;
             ready.retain(|ready| ready.token != wait::RECHECK_TOKEN);
             let now = Instant::now();
-            self.backend.look(ready, now);
+            self.backend.poll_exits(ready, now);
             let mut timers = self.lock_timers();
             while let Some(token) = timers.pop(now) {
                 ready.push(Ready { expired: true, ..Ready::none(token.0) });
@@ -344,7 +344,7 @@ impl Poller {
         }
     }
 
-    /// Ends the wait that goes on, or else the next one.
+    /// Ends the running wait, or else the next one.
     ///
     /// # Errors
     /// Only those of a system call that should not fail.
@@ -371,7 +371,7 @@ impl Poller {
     /// use minder::{Events, Interest, Poller, Token};
     /// use std::time::{Duration, Instant};
     /// let (outer, inner) = (Poller::new()?, Poller::new()?);
-    /// outer.add(&inner.news()?, Token(0), Interest::READABLE)?;
+    /// outer.add(&inner.poll_handle()?, Token(0), Interest::READABLE)?;
     /// inner.add_timer(Token(1), Instant::now() + Duration::from_millis(1), Duration::ZERO)?;
     /// let mut events = Events::new();
     /// assert_eq!(outer.wait(&mut events, None)?, 1);
@@ -385,7 +385,7 @@ impl Poller {
     /// free.
     pub fn poll_handle(&self) -> Result<PollHandle<'_>> {
         self.watched.store(true, Ordering::SeqCst);
-        self.backend.news(self.next_at()).map_err(|error| Error::new("watch a poller", error))
+        self.backend.poll_handle(self.next_at()).map_err(|error| Error::new("watch a poller", error))
     }
 
     fn announce(&self) -> Result<()> {
@@ -402,12 +402,14 @@ impl Poller {
         [timers, self.backend.next_at()].into_iter().flatten().min()
     }
 
-    /// Lets waits that go on, and a foreign loop, see what bounds them now.
+    /// Makes running waits, and a foreign loop, compute their deadlines again.
     fn bound(&self) -> Result<()> {
-        // Either we see who waits, or whoever waits sees this: both sides write first, and then read.
+        // This thread stores `bounded` and then reads the waiters. A waiting thread stores itself
+        // as a waiter and then reads `bounded`. With sequential consistency at least one of them
+        // sees the other's store.
         self.bounded.store(true, Ordering::SeqCst);
         let waiter = self.waiter.load(Ordering::SeqCst);
-        // Who is here does not wait.
+        // The calling thread itself does not wait.
         if self.many.load(Ordering::SeqCst) || (waiter != NO_WAITER && waiter != thread::here()) {
             self.backend.waker().recheck().map_err(|error| Error::new("wake a wait", error))?;
         }
@@ -435,7 +437,8 @@ impl<'a> WaitScope<'a> {
 
 impl Drop for WaitScope<'_> {
     fn drop(&mut self) {
-        // A nudge wakes one thread. Whoever leaves lets another see to it that timers are told in time.
+        // A recheck wakes one thread. A thread that leaves wakes another, so that timers are
+        // reported in time.
         if self.0.many.load(Ordering::SeqCst) && self.bounded() && self.0.next_at().is_some() {
             let _ = self.0.backend.waker().recheck();
         }
@@ -447,8 +450,8 @@ impl Drop for WaitScope<'_> {
 pub struct Waker(pub(crate) Arc<wait::Waker>);
 
 impl Waker {
-    /// Ends the wait that goes on, or else the next one. What was written before this call is seen
-    /// after that wait.
+    /// Ends the running wait, or else the next one. The thread that waits sees everything that was
+    /// written before this call.
     ///
     /// # Errors
     /// Only those of a system call that should not fail.

@@ -1,29 +1,30 @@
-//! What fits into the command line of a program, for those who put as many arguments into one as it
-//! takes.
+//! The length limit of a command line, for programs that pass as many arguments as possible in one.
 
 use super::system;
 use crate::command::Command;
 
-/// What the command line of one program may hold, where programs get a line.
+/// The limit of one program's command line, on systems where programs get a line.
 ///
-/// - Unix: programs get words, and there is no such value. See
-///   [`ErrorKind::TooLong`](crate::ErrorKind::TooLong) for their bounds.
+/// - Unix: programs get separate arguments, and there is no such value. See
+///   [`ErrorKind::TooLong`](crate::ErrorKind::TooLong) for their limits.
 /// - Windows: 32,766 UTF-16 units with all quotes and escapes (`CreateProcessW`); for a batch file,
 ///   which `cmd.exe` runs, 8,191 ("Command prompt line string limitation").
 #[derive(Clone, Debug)]
 pub struct CommandLineLimit(system::CommandLineLimit);
 
 impl CommandLineLimit {
-    /// That of this command's program, which is looked for now, in `PATH` or from the command's
-    /// folder on. One that is not found is no batch file. `None` on Unix.
+    /// Returns the limit for this command's program. The program is looked up now, in `PATH` or
+    /// relative to the command's directory. A program that is not found counts as an executable,
+    /// not as a batch file. Returns `None` on Unix.
     ///
     /// ```
-    /// use minder::{Command, os::Line};
+    /// use minder::{Command, os::CommandLineLimit};
     ///
     /// let mut command = Command::new(minder_os::system_paths::system_shell());
-    /// assert_eq!(Line::of(&command).map(|line| line.units_max()), cfg!(windows).then_some(32_766));
+    /// let limit = CommandLineLimit::of(&command);
+    /// assert_eq!(limit.map(|limit| limit.max_units()), cfg!(windows).then_some(32_766));
     /// command.args(std::iter::repeat_n("x", 20_000));
-    /// assert!(Line::of(&command).is_none_or(|line| !line.takes(&command)));
+    /// assert!(CommandLineLimit::of(&command).is_none_or(|limit| !limit.fits(&command)));
     /// ```
     #[must_use]
     pub fn of(command: &Command) -> Option<Self> {
@@ -36,8 +37,8 @@ impl CommandLineLimit {
         self.0.units_max()
     }
 
-    /// Whether the line of this command, of the same program and in the same folder, is not too
-    /// long. What else may keep it from being started is not looked at.
+    /// Returns whether the line of this command, of the same program and in the same directory, is
+    /// not too long. What else may keep it from being started is not looked at.
     #[must_use]
     pub fn fits(&self, command: &Command) -> bool {
         self.0.takes(command)

@@ -7,17 +7,18 @@ use super::system;
 use crate::command::{Descriptors, Kept};
 
 impl Descriptors {
-    /// Lists what this process was started with: every open descriptor above standard error that is
-    /// not marked to be closed by a new program (`FD_CLOEXEC`). That is how a shell leaves a
-    /// file, a lock or a `<(command)` open for its children.
+    /// Lists the inherited descriptors: every open descriptor above standard error without the
+    /// close-on-exec flag (`FD_CLOEXEC`). A shell leaves a file, a lock or a `<(command)` open for
+    /// its children in this way.
     ///
-    /// Nothing is opened, and nothing is owned: a listed descriptor stays open as long as nobody
-    /// closes it. One that is closed when a child starts is missing in the child; a file that
-    /// took its number meanwhile is passed only if it is not marked. Call it before a file
-    /// without that mark is opened; `std` marks every file.
+    /// The call opens nothing and owns nothing: a listed descriptor stays open until other code
+    /// closes it. A descriptor that is closed when a child starts is missing in the child. If
+    /// another file has taken its number meanwhile, that file is passed only if it has no
+    /// close-on-exec flag. Call this function before the program opens a file without that flag;
+    /// `std` sets the flag on every file.
     ///
-    /// - Linux: from `/proc/self/fd`; macOS: from `/dev/fd`. Without it, and on other Unix systems:
-    ///   the numbers below the soft limit, and below 65,536.
+    /// - Linux: from `/proc/self/fd`; macOS: from `/dev/fd`. Without these, and on other Unix
+    ///   systems: the numbers below the soft limit, and below 65,536.
     /// - Windows: none. Handles have no numbers that a child could know.
     pub fn inherited() -> Self {
         let numbers = system::inherited_descriptors();

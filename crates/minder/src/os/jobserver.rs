@@ -6,12 +6,12 @@ use crate::Source;
 use crate::guard::GuardOptions;
 use crate::sys::jobserver::Client;
 
-/// A connection to the jobserver of a build: whoever runs more than one job takes a token for each
-/// further one, and gives it back when that job is over.
+/// A connection to the jobserver of a build. A program that runs more than one job takes a token
+/// for each further job, and returns it when that job has finished.
 ///
-/// - Unix: `3,4` (descriptors that make let us inherit) and `fifo:PATH`. Descriptors that were
-///   inherited are neither closed nor changed. Not on Linux: `3,4` only if make reads from it
-///   without blocking. Windows: the name of a semaphore.
+/// - Unix: `3,4` (descriptors inherited from make) and `fifo:PATH`. Inherited descriptors are
+///   neither closed nor changed. Except on Linux: `3,4` only if make reads from it without
+///   blocking. Windows: the name of a semaphore.
 #[derive(Debug)]
 pub struct Jobserver(Client);
 
@@ -21,13 +21,13 @@ pub struct Jobserver(Client);
 pub struct JobToken(u8);
 
 impl Jobserver {
-    /// Connects to what stands behind `--jobserver-auth=` in `MAKEFLAGS`.
+    /// Connects to the value of `--jobserver-auth=` in `MAKEFLAGS`.
     ///
-    /// Descriptors that are not there, that are no pipes, or that were opened by this process
-    /// itself are refused.
+    /// Descriptors that are not open, that are not pipes, or that this process itself opened are
+    /// refused.
     ///
     /// # Errors
-    /// What is named is not there, or is no jobserver; `Unsupported` where it cannot be used.
+    /// The named object does not exist or is not a jobserver; `Unsupported` if it cannot be used.
     pub fn connect(auth: &str) -> io::Result<Self> {
         Client::connect(auth).map(Self)
     }
@@ -48,13 +48,13 @@ impl Jobserver {
         self.0.release(token.0)
     }
 
-    /// Has the guardians of the run that is entered with these options give back the tokens that
-    /// this connection holds when the run is killed. Call it before
+    /// Makes the guardians of the run that is entered with these options return the tokens of this
+    /// connection if the run is killed. Call it before
     /// [`ProcessGuard::install`](crate::ProcessGuard::install).
     ///
-    /// - A run whose three processes are all killed at once gives nothing back, nor does one that
-    ///   is killed in the moment between a token's taking and its note.
-    /// - Linux only; without effect on others, where there are no guardians.
+    /// - If all three processes of a run are killed at once, nothing is returned. The same holds if
+    ///   the run is killed between taking a token and recording it.
+    /// - Linux only. No effect on other systems, which have no guardians.
     pub fn guarded_by(&self, options: GuardOptions) -> GuardOptions {
         options.owing(self.0.debt())
     }

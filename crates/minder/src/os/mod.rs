@@ -2,6 +2,7 @@
 //! system.
 
 mod descriptors;
+mod poller_wait;
 mod jobserver;
 mod command_line;
 #[cfg(unix)]
@@ -28,16 +29,16 @@ use crate::command::Command;
 use crate::event::{ExitStatus, Interest};
 
 impl Command {
-    /// Puts a text at the end of the command line, behind a blank, as it is: for the few programs
-    /// of Windows that read their line by rules of their own, first of all `cmd.exe`. The last
-    /// one that is given counts.
+    /// Appends a text to the command line, after a space and unchanged. This is for the few Windows
+    /// programs that parse their command line by their own rules, above all `cmd.exe`. The last
+    /// call counts.
     ///
-    /// Whoever calls this answers for every character: nothing is quoted, and a value in the text
+    /// The caller is responsible for every character: nothing is quoted, and a value in the text
     /// may become anything.
     ///
-    /// - Windows: the text may hold any unit but 0; with the arguments before it, the line may have
-    ///   32,766 UTF-16 units (`CreateProcessW`).
-    /// - Unix: programs get words, not a line. A start fails with
+    /// - Windows: the text may hold any unit except 0; with the arguments before it, the line may
+    ///   have 32,766 UTF-16 units (`CreateProcessW`).
+    /// - Unix: programs get separate arguments, not a line. A start fails with
     ///   [`Unsupported`](crate::ErrorKind::Unsupported).
     ///
     /// ```
@@ -71,21 +72,14 @@ pub fn wait_ready<'a>(
     system::wait_ready(source.into(), interest, deadline)
 }
 
-/// See [`wait_ready`].
-fn wait_by_poller(source: Source<'_>, interest: Interest, deadline: Option<Instant>) -> io::Result<bool> {
-    let poller = crate::Poller::new()?;
-    poller.add(source, crate::Token(0), interest)?;
-    Ok(poller.wait(&mut crate::Events::new(), deadline)? > 0)
-}
-
-/// Whether [`Event::Stopped`](crate::Event::Stopped) with this signal means that the child wants
-/// the terminal, which belongs to another process group: `SIGTTIN` (it reads) or `SIGTTOU` (it
-/// writes or changes modes).
+/// Returns whether [`Event::Stopped`](crate::Event::Stopped) with this signal means that the child
+/// wants the terminal, which belongs to another process group: `SIGTTIN` (it reads) or `SIGTTOU`
+/// (it writes or changes modes).
 pub fn wants_terminal(signal: i32) -> bool {
     system::wants_terminal(signal)
 }
 
-/// Whether a child that was killed may have ended so.
+/// Returns whether a child that was killed may have ended so.
 ///
 /// - Unix: by a signal. Windows: with the exit code that killed children get, 1; others may end
 ///   with it, too.
@@ -93,12 +87,12 @@ pub fn looks_killed(status: ExitStatus) -> bool {
     system::may_be_killed(status)
 }
 
-/// Whether a child may have ended so because it was told to end, as all processes are when the
+/// Returns whether a child may have been terminated by a request, as all processes are when the
 /// machine shuts down.
 ///
-/// - Unix: by `SIGHUP`, `SIGINT`, `SIGQUIT`, `SIGTERM` or `SIGKILL`, or with the code that shells
-///   and many programs give for them, 128 and the number. Windows: with the code of a console that
-///   was closed or interrupted (0xC000013A).
+/// - Unix: by `SIGHUP`, `SIGINT`, `SIGQUIT`, `SIGTERM` or `SIGKILL`, or with the exit code that
+///   shells and many programs use for them, 128 plus the signal number. Windows: with the code of a
+///   console that was closed or interrupted (0xC000013A).
 pub fn looks_terminated(status: ExitStatus) -> bool {
     system::may_be_told_to_end(status)
 }
@@ -111,14 +105,14 @@ pub fn signal_number(name: &str) -> Option<i32> {
     system::signal_number(name)
 }
 
-/// Whether a child can be asked to end, so that it may tidy up first.
+/// Returns whether a child can be asked to end, so that it may tidy up first.
 ///
 /// - Unix: yes, by a signal. Windows: no, a job object only ends.
 pub fn supports_graceful_termination() -> bool {
     system::can_ask()
 }
 
-/// Whether a child can be made to stand still and to go on.
+/// Returns whether a child can be suspended and resumed.
 ///
 /// - Unix: yes, by signals. Windows: no.
 pub fn supports_suspend() -> bool {

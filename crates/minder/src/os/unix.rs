@@ -16,9 +16,10 @@ impl<'a, F: AsFd> From<&'a F> for Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// A socket. On Unix that is a descriptor as any other; on Windows it is not, and this says so.
+    /// A socket. On Unix a socket is a descriptor like any other. On Windows it is not, and needs
+    /// this function.
     ///
-    /// - Windows: told by the driver of sockets (AFD), level-triggered or one-shot;
+    /// - Windows: reported by the socket driver (AFD), level-triggered or one-shot;
     ///   [`edge`](crate::Interest::edge) is `Unsupported`.
     ///
     /// ```
@@ -38,7 +39,7 @@ impl<'a> Source<'a> {
 
 pub use crate::sys::wait::PollHandle;
 
-/// See [`super::CommandLineLimit`]: nobody has one.
+/// See [`super::CommandLineLimit`]: no value exists on Unix.
 #[derive(Clone, Debug)]
 pub(super) enum CommandLineLimit {}
 
@@ -73,7 +74,7 @@ pub(super) fn wait_ready(
     match crate::sys::wait::poll_once(&source.0, interest, deadline) {
         Some(ready) => ready,
         // A process has no descriptor of ours.
-        None => super::wait_by_poller(source, interest, deadline),
+        None => super::poller_wait::wait_by_poller(source, interest, deadline),
     }
 }
 

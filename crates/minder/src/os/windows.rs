@@ -15,9 +15,8 @@ impl<'a, H: AsHandle> From<&'a H> for Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// A socket: level-triggered or one-shot; [`edge`](crate::Interest::edge) is `Unsupported`. It
-    /// is told by the driver of sockets (AFD), which is not documented; libuv and mio use it,
-    /// too.
+    /// A socket: level-triggered or one-shot; [`edge`](crate::Interest::edge) is `Unsupported`. The
+    /// socket driver (AFD) reports it, which is undocumented; libuv and mio also use it.
     ///
     /// ```
     /// use minder::{Events, Interest, Poller, Source, Token};
@@ -47,7 +46,7 @@ pub(super) fn inherited_descriptors() -> Vec<i32> {
 /// See [`crate::Descriptors::close_on_exec`]: std's handles are not inherited.
 pub(super) fn close_on_exec(_number: i32) {}
 
-/// There are no numbers.
+/// Handles have no descriptor numbers.
 pub(super) fn descriptor_of(_file: &File) -> i32 {
     -1
 }
@@ -58,7 +57,7 @@ pub(super) fn wait_ready(
     interest: Interest,
     deadline: Option<Instant>,
 ) -> io::Result<bool> {
-    super::wait_by_poller(source, interest, deadline)
+    super::poller_wait::wait_by_poller(source, interest, deadline)
 }
 
 /// See [`super::looks_killed`].

@@ -1,9 +1,9 @@
-//! The timers of a poller: when to wake for them, and which are due.
+//! The timers of a poller: when to wake up for them, and which are due.
 //!
-//! A timer may be told from its deadline on, and wants to be told before its tolerance is over. So
-//! the latest moment that suits all is the earliest end of a tolerance; whatever has come to its
-//! deadline by then is told with it. No other choice of moments has fewer wake-ups, since each of
-//! them is the end of a tolerance that no moment before could serve.
+//! A timer may be reported from its deadline on, and should be reported before its tolerance has
+//! passed. So the latest wake-up that suits all timers is the earliest end of a tolerance. Every
+//! timer whose deadline has passed by then is reported with it. No other choice needs fewer
+//! wake-ups, because each wake-up is the end of a tolerance that no earlier wake-up could serve.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::event::Token;
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     times: HashMap<Token, TimerWindow>,
-    /// The same by when they may be told, and by when they must.
+    /// The same timers, ordered by the earliest and by the latest time of their report.
     from: BTreeSet<(Instant, Token)>,
     until: BTreeSet<(Instant, Token)>,
 }
@@ -25,20 +25,20 @@ struct TimerWindow {
 }
 
 impl Timers {
-    /// Whether there was none of this token.
+    /// Returns whether there was none of this token.
     pub(super) fn add(&mut self, token: Token, deadline: Instant, tolerance: Duration) -> bool {
         if self.times.contains_key(&token) {
             return false;
         }
         // A tolerance beyond the end of time bounds nothing; a century does not either.
-        let until = deadline.checked_add(tolerance.min(CENTURY)).unwrap_or(deadline);
+        let until = deadline.checked_add(tolerance.min(TOLERANCE_MAX)).unwrap_or(deadline);
         self.times.insert(token, TimerWindow { from: deadline, until });
         self.from.insert((deadline, token));
         self.until.insert((until, token));
         true
     }
 
-    /// Whether there was one.
+    /// Returns whether there was one.
     pub(super) fn delete(&mut self, token: Token) -> bool {
         let Some(times) = self.times.remove(&token) else { return false };
         self.from.remove(&(times.from, token));
@@ -59,7 +59,7 @@ impl Timers {
     }
 }
 
-const CENTURY: Duration = Duration::from_secs(100 * 365 * 86_400);
+const TOLERANCE_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 #[cfg(test)]
 mod tests {
@@ -72,19 +72,19 @@ mod tests {
     }
 
     /// Wakes when it has to, and counts.
-    fn run(timers: &mut Timers, mut told: impl FnMut(Token, Instant)) -> usize {
+    fn run(timers: &mut Timers, mut reported: impl FnMut(Token, Instant)) -> usize {
         let mut wakes = 0;
         while let Some(at) = timers.next_at() {
             wakes += 1;
             while let Some(token) = timers.pop(at) {
-                told(token, at);
+                reported(token, at);
             }
         }
         wakes
     }
 
     #[test]
-    fn those_that_can_share_a_wake_up_do() {
+    fn timers_share_wake_up_within_tolerance() {
         let (start, mut timers) = (Instant::now(), Timers::default());
         // A hundred deadlines, a millisecond apart; each may be ten late.
         for number in 0..100 {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_has_one_timer() {
+    fn token_has_at_most_one_timer() {
         let (start, mut timers) = (Instant::now(), Timers::default());
         assert!(timers.add(Token(1), start, Duration::MAX));
         assert!(!timers.add(Token(1), start, Duration::ZERO));
@@ -108,10 +108,12 @@ mod tests {
     }
 
     proptest! {
-        /// Each is told once, neither early nor beyond its tolerance, and with the fewest wake-ups
-        /// that there can be.
+        /// Each timer is reported once, neither early nor after its tolerance, and with the fewest
+        /// possible wake-ups.
         #[test]
-        fn told_once_in_time_and_with_the_fewest_wake_ups(all in prop::collection::vec((0..200u64, 0..50u64), 0..60)) {
+        fn timers_fire_once_in_time_with_fewest_wake_ups(
+            all in prop::collection::vec((0..200u64, 0..50u64), 0..60),
+        ) {
             let (start, mut timers) = (Instant::now(), Timers::default());
             for (number, &(at, tolerance)) in (0..).zip(&all) {
                 timers.add(Token(number), after(start, at), Duration::from_millis(tolerance));

@@ -12,10 +12,10 @@ use super::timers::Armed;
 use crate::chunk::MemoryQuota;
 use crate::event::{ExitInfo, Stream};
 use crate::sys::pipe::Writer;
-use crate::sys::process_tree::Tree;
+use crate::sys::process_tree::ProcessTree;
 use crate::sys::reap::Process;
 use crate::sys::spawn::Spawned;
-use crate::sys::wait::Reactor;
+use crate::sys::reactor::Reactor;
 
 /// The life of a child in its set.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct ChildState {
     pub(super) process: Process,
-    pub(super) tree: Tree,
+    pub(super) tree: ProcessTree,
     pub(super) stdin: Option<Writer>,
     /// Indexed by `Stream`.
     pub(super) streams: [StreamState; 2],

@@ -20,7 +20,7 @@ use crate::poller::Waker;
 use crate::sys::process_tree::TreeSignal;
 use crate::sys::reap::Process;
 use crate::sys::spawn::Spawner;
-use crate::sys::wait::Reactor;
+use crate::sys::reactor::Reactor;
 use crate::{Error, ErrorKind, Operation, Result};
 
 /// The least size of a read.
@@ -83,7 +83,7 @@ impl ChildSet {
         config.stop_poll_interval = config.stop_poll_interval.map(|interval| interval.max(INTERVAL_MIN));
         let mut reactor = Reactor::open(config.backend)
             .map_err(|error| Error::new("open a wait backend", error).during(Operation::Watch))?;
-        reactor.fault_room(config.fault_capacity);
+        reactor.limit_descriptors(config.fault_capacity);
         let waker = reactor.waker();
         // A wake-up fails only if the counter of pending wake-ups is full.
         let on_room = move || drop(waker.wake());
@@ -322,7 +322,7 @@ impl ChildSet {
         self.update_poll_handle()?;
         self.io
             .reactor
-            .news(self.timers.next_at())
+            .poll_handle(self.timers.next_at())
             .map_err(|error| Error::new("watch a set", error).during(Operation::Watch))
     }
 
@@ -395,7 +395,7 @@ impl ChildSet {
             return Ok(());
         }
         let woken = if self.events.is_empty() { Ok(()) } else { self.io.reactor.waker().wake() };
-        let updated = woken.and_then(|()| self.io.reactor.news(self.timers.next_at()).map(drop));
+        let updated = woken.and_then(|()| self.io.reactor.poll_handle(self.timers.next_at()).map(drop));
         updated.map_err(|error| Error::new("announce news", error).during(Operation::Watch))
     }
 }

@@ -10,7 +10,7 @@ use super::child_set::ChildSet;
 use super::timers::{DeferredRead, INTERVAL_MIN};
 use crate::event::{Stream, Token};
 use crate::sys::pipe::ReadOutcome;
-use crate::sys::wait::is_full;
+use crate::sys::error::is_registration_limit;
 use crate::{Error, Operation, Result};
 
 /// From this interval on, a silent child is registered instead of being polled again.
@@ -37,7 +37,7 @@ impl ChildSet {
         for (stream, port_token) in child.streams.iter_mut().zip(port_tokens) {
             if let Err(error) = stream.register(&mut self.io.reactor, port_token) {
                 self.defer_read(token, interval);
-                return if is_full(&error) { Ok(()) } else { Err(error) };
+                return if is_registration_limit(&error) { Ok(()) } else { Err(error) };
             }
         }
         Ok(())

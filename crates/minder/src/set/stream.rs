@@ -10,7 +10,8 @@ use super::config::ChildSetConfig;
 use super::spill::SpillBuffer;
 use crate::chunk::{Chunk, MemoryBudget};
 use crate::sys::pipe::Reader;
-use crate::sys::wait::{Reactor, is_full};
+use crate::sys::error::is_registration_limit;
+use crate::sys::reactor::Reactor;
 
 /// What the streams of all children use together. It belongs to the set.
 #[derive(Debug)]
@@ -155,7 +156,7 @@ impl StreamState {
         let PipeState::Paused(reader) = &mut self.pipe else { return Ok(true) };
         let registered = match reader.register(reactor, port_token) {
             Ok(()) => true,
-            Err(error) if is_full(&error) => false,
+            Err(error) if is_registration_limit(&error) => false,
             Err(error) => return Err(error),
         };
         self.pipe = match std::mem::replace(&mut self.pipe, PipeState::Closed) {

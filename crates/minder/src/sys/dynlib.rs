@@ -16,7 +16,7 @@ use windows_sys::w;
 /// A function whose form the caller knows.
 pub(super) type DynamicFunction = unsafe extern "system" fn() -> isize;
 
-/// The system's own library.
+/// The operating system's own library.
 pub(super) const NTDLL: PCWSTR = w!("ntdll.dll");
 /// What programs call.
 pub(super) const KERNEL32: PCWSTR = w!("kernel32.dll");
@@ -29,15 +29,15 @@ pub(super) fn find(library: PCWSTR, name: &CStr) -> Option<DynamicFunction> {
     named(module, name)
 }
 
-/// A function of a library of the system's that few processes need.
+/// A function of a library of the operating system's that few processes need.
 pub(super) fn load(library: PCWSTR, name: &CStr) -> Option<DynamicFunction> {
-    // SAFETY: the name is a constant that ends with a zero; it is looked for in the folder of the
-    // system and nowhere else.
+    // SAFETY: the name is a constant that ends with a zero; it is looked for in the directory of
+    // the operating system and nowhere else.
     let module = unsafe { LoadLibraryExW(library, std::ptr::null_mut(), LOAD_LIBRARY_SEARCH_SYSTEM32) };
     named(module, name)
 }
 
-/// A function of a module, if there is one. Nobody here unloads any.
+/// Returns a function of a loaded module, if it exists. This program never unloads one.
 fn named(module: HMODULE, name: &CStr) -> Option<DynamicFunction> {
     if module.is_null() {
         return None;

@@ -1,24 +1,44 @@
-//! The only code that talks to the operating system, and the only code with `unsafe` in it.
+//! The code that talks to the operating system, and the only code with `unsafe` in it.
 //!
-//! One folder a subject, one file a mechanism. What every system supplies, and what the layers
-//! above see of it:
+//! Each directory is one subject, each file one mechanism. Every operating system supplies the
+//! following. The rows are in the order of use: a module uses only modules above it.
 //!
-//! | folder | supplies | Linux | other Unix | Windows |
+//! | directory | supplies | Linux | other Unix | Windows |
 //! | --- | --- | --- | --- | --- |
-//! | `wait` | [`Port`](wait::Reactor): waits for endpoints; [`Waker`](wait::Waker): wakes it from any thread | epoll, io_uring, poll | kqueue, poll | completion port, by a registered wait, threads of ours or of the system |
-//! | `pipe` | [`Reader`](pipe::Reader), [`Writer`](pipe::Writer): endpoints of a child's streams | pipes, terminals: readiness | the same | overlapped named pipes: completion |
-//! | `reap` | [`Process`](reap::Process): an endpoint that reports an exit | pidfd; sweep | `EVFILT_PROC`; sweep | its handle, by the port's backend |
-//! | `spawn` | [`Spawner`](spawn::Spawner): `Command` → process and endpoints | `clone3`; `posix_spawn` | `posix_spawn` | `CreateProcessW` |
-//! | `tree` | signals to a process, its group, its descendants | groups, `/proc` | groups | job objects |
+//! | `error` | classes of errors | `errno` | the same | error codes |
+//! | `pid` | what the kernel reports about a pid | `waitid`, pidfd | `waitid` | `OpenProcess` |
+//! | `wait` | [backends](wait), [`Waker`][1] | epoll, io_uring, poll | kqueue, poll | completion port |
+//! | `reactor` | [`Reactor`][2] of one set | backend, polled pids | the same | completion port |
+//! | `pipe` | [`Reader`][3], [`Writer`][4] | pipes, terminals | the same | overlapped named pipes |
+//! | `reap` | [`Process`][5], reports its exit | pidfd | `EVFILT_PROC` | process handle |
+//! | `process_tree` | signals to all descendants | groups, `/proc` | groups | job objects |
+//! | `spawn` | [`Spawner`][6] | `clone3`, `posix_spawn` | `posix_spawn` | `CreateProcessW` |
+//! | `guard` | the end of the tree with this process | guardians | none | job objects |
+//! | `jobserver` | tokens of GNU make | pipes | pipes | semaphores |
+//! | `capabilities` | probes for `minder doctor` | system calls | the same | the same |
+//! | `thread` | small threads | no signals | no signals | |
+//! | `timer_resolution` | the timer tick | | | `timeBeginPeriod` |
 //!
-//! An *endpoint* owns whatever the kernel needs for one stream or process. It is armed on a port
-//! with a token; the port then hands out [`Report`](wait::Report)s, and a report is given back to
-//! the endpoint with that token, which makes progress: bytes, the end, room. Whether the system
-//! tells of readiness or of completion is the endpoint's own affair.
+//! [1]: wait::Waker
+//! [2]: reactor::Reactor
+//! [3]: pipe::Reader
+//! [4]: pipe::Writer
+//! [5]: reap::Process
+//! [6]: spawn::Spawner
 //!
-//! Everything here returns `io::Result`; the layer above adds the operation and the subject, once.
+//! An *endpoint* owns what the kernel needs for one stream or process. It is registered with a
+//! reactor under a token. The reactor then returns [`Report`](wait::Report)s. The caller gives each
+//! report back to the endpoint with that token, which makes progress: bytes, the end, room. Whether
+//! the kernel reports readiness or completion is hidden in the endpoint.
+//!
+//! All functions return `io::Result`. The layer above adds the operation and the subject, once.
 
+pub(crate) mod error;
+#[cfg(unix)]
+pub(crate) mod fd;
+pub(crate) mod pid;
 pub(crate) mod wait;
+pub(crate) mod reactor;
 pub(crate) mod reap;
 pub(crate) mod spawn;
 pub(crate) mod pipe;
@@ -35,15 +55,4 @@ mod event;
 mod dynlib;
 pub(crate) mod guard;
 
-use std::io;
-
-/// Whether the system lacks something that an ending child gives back: descriptors, processes,
-/// memory.
-pub(crate) fn is_exhausted(error: &io::Error) -> bool {
-    spawn::is_exhausted(error)
-}
-
-/// Whether the system says that no process has this number.
-pub(crate) fn is_no_such_process(error: &io::Error) -> bool {
-    reap::is_nobody(error)
-}
+pub(crate) use self::error::{is_exhausted, is_no_such_process};

@@ -1,19 +1,19 @@
-//! Where this process stands in the hierarchy of control groups (cgroups(7)), and what it may do
-//! there.
+//! The control group of this process (cgroups(7)), and what the process may do there.
 
 use std::fs;
 use std::path::PathBuf;
 
 use rustix::fs::{Access, access};
 
-use super::Capability;
+use super::kernel_version::kernel_version;
+use super::types::Capability;
 
-/// The folder of our group in the second version of the hierarchy.
+/// The directory of our group in the second version of the hierarchy.
 pub(super) fn folder() -> Option<PathBuf> {
     place(&fs::read_to_string("/proc/self/mountinfo").ok()?, &fs::read_to_string("/proc/self/cgroup").ok()?)
 }
 
-/// Whether groups of our own can be made, and killed by one write.
+/// Returns whether groups of our own can be made, and killed by one write.
 pub(super) fn delegated() -> Capability {
     let mechanism = Capability::there("children", "cgroup");
     let Some(folder) = folder() else { return mechanism.absent("version 2 is not mounted") };
@@ -22,7 +22,7 @@ pub(super) fn delegated() -> Capability {
         return mechanism.refused("not delegated");
     }
     // The root of the hierarchy has no such file; every group below it has, since Linux 5.14.
-    let has_kill = folder.join("cgroup.kill").exists() || super::linux::kernel() >= Some((5, 14));
+    let has_kill = folder.join("cgroup.kill").exists() || kernel_version() >= Some((5, 14));
     if has_kill {
         mechanism.note("not used yet")
     } else {
@@ -30,8 +30,8 @@ pub(super) fn delegated() -> Capability {
     }
 }
 
-/// Finds our folder: the mount point of the hierarchy, and our path in it as far as it goes beyond
-/// what is mounted.
+/// Finds our directory: the mount point of the hierarchy, and our path in it as far as it goes
+/// beyond what is mounted.
 fn place(mounts: &str, groups: &str) -> Option<PathBuf> {
     let (root, point) = mounts.lines().find_map(|line| {
         // 35 24 0:30 ROOT POINT OPTIONS … - TYPE SOURCE OPTIONS
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_folder_is_found_below_the_mount_point() {
+    fn cgroup_dir_is_found_below_mount_point() {
         let mounts = "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
         let at = |groups| place(mounts, groups).map(|path| path.display().to_string());
         assert_eq!(at("0::/user.slice/a b\n"), Some("/sys/fs/cgroup/user.slice/a b".into()));

@@ -1,4 +1,4 @@
-//! Linux: probes that the kernel answers with an error that tells "no" from "not like this".
+//! Probes on Linux: calls whose error distinguishes "not available" from "wrong argument".
 
 #![expect(unsafe_code, reason = "system calls with arguments that make them do nothing")]
 
@@ -6,10 +6,12 @@ use std::{fs, io};
 
 use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
 
+use super::cgroup;
+use super::kernel_version::kernel_version;
+use super::types::{Availability, Capability, grouped, limit};
 use super::unix::{descriptors, terminal, user_processes};
-use super::{Capability, cgroup, grouped, limit};
+use crate::sys::pid::pidfd_available;
 use crate::sys::process_tree::why_no_table;
-use crate::sys::reap::pidfd_available;
 
 /// Why a wait backend could not be opened.
 pub(crate) fn refusal(backend: &str, error: &io::Error) -> String {
@@ -25,7 +27,7 @@ pub(crate) fn refusal(backend: &str, error: &io::Error) -> String {
 /// What children are started, watched and killed by.
 pub(crate) fn children() -> Vec<Capability> {
     let clone3 = clone3();
-    let by_clone3 = clone3.state == super::Availability::Available && pidfd_available();
+    let by_clone3 = clone3.state == Availability::Available && pidfd_available();
     vec![
         pidfd(),
         kept_status(),
@@ -48,10 +50,10 @@ fn pidfd() -> Capability {
     }
 }
 
-/// Whether a status that somebody else took can still be read from the pidfd.
+/// Returns whether the pidfd still gives the status after other code has reaped the process.
 fn kept_status() -> Capability {
     let mechanism = Capability::there("children", "kept status");
-    if kernel() >= Some((6, 15)) { mechanism } else { mechanism.absent("before Linux 6.15") }
+    if kernel_version() >= Some((6, 15)) { mechanism } else { mechanism.absent("before Linux 6.15") }
 }
 
 /// clone3 with a structure of no size: the kernel says "invalid", a sandbox or an old kernel
@@ -171,14 +173,7 @@ fn page_size() -> u64 {
     u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
-/// The kernel's version, as far as two numbers tell it.
-pub(super) fn kernel() -> Option<(u32, u32)> {
-    let text = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
-    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-}
-
-/// Whether we may exceed the limits of a user: CAP_SYS_ADMIN or CAP_SYS_RESOURCE.
+/// Returns whether we may exceed the limits of a user: CAP_SYS_ADMIN or CAP_SYS_RESOURCE.
 fn privileged() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let caps = status.lines().find_map(|line| line.strip_prefix("CapEff:")).map(str::trim);

@@ -1,7 +1,7 @@
 //! Unix systems other than Linux.
 
+use super::types::{Capability, grouped, limit};
 use super::unix::{descriptors, terminal, user_processes};
-use super::{Capability, grouped, limit};
 
 /// Why a wait backend could not be opened.
 pub(crate) fn refusal(_backend: &str, error: &std::io::Error) -> String {
@@ -20,7 +20,7 @@ pub(crate) fn children() -> Vec<Capability> {
     ]
 }
 
-/// Whether the kernel tells of ends.
+/// Returns whether the kernel reports exits.
 fn exits() -> Capability {
     let mechanism = Capability::there("children", "EVFILT_PROC");
     match crate::sys::wait::open(Some("kqueue")) {

@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, getrlimit};
 
-use super::{Capability, grouped, limit};
+use super::types::{Capability, grouped, limit};
 
 /// Descriptors that a program needs for itself: its streams, wait backend, journal, and a few to
 /// spare.

@@ -1,8 +1,8 @@
-//! Windows: what every version that Rust supports has, and the little in which versions and
-//! surroundings differ.
+//! Probes on Windows. Most mechanisms exist in every version that Rust supports; these are the
+//! differences.
 //!
-//! Wine has the calls of Windows, and limits of its own; whether we run under it is told by a
-//! function that it alone has in `ntdll`.
+//! Wine has the calls of Windows and its own limits. A function that only Wine has in `ntdll`
+//! identifies it.
 
 #![expect(unsafe_code, reason = "asking what there is")]
 
@@ -15,7 +15,7 @@ use windows_sys::Win32::System::Threading::{
     CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, CreateWaitableTimerExW, GetCurrentProcess, TIMER_ALL_ACCESS,
 };
 
-use super::{Capability, grouped, limit};
+use super::types::{Capability, grouped, limit};
 use crate::sys::dynlib;
 
 /// What a path may have ("Maximum Path Length Limitation"), what a command line (CreateProcessW)
@@ -45,10 +45,11 @@ pub(crate) fn children() -> Vec<Capability> {
     ]
 }
 
-/// Whether we were started in a job object: a service's, a container's, a terminal's. Ours nest in
-/// it (since Windows 8), and whatever may leave that one, nobody leaves ours.
+/// Returns whether this process runs in a job object: of a service, a container, a terminal. Jobs
+/// of this library nest in it (since Windows 8). Processes may be able to leave the outer job, but
+/// never the nested one.
 fn outer_job() -> &'static str {
-    // SAFETY: has no preconditions.
+    // SAFETY: the call has no preconditions.
     let us = unsafe { GetCurrentProcess() };
     let mut held = 0;
     // SAFETY: the handle is that of this process, no job means any job, and `held` outlives the call.
@@ -79,9 +80,11 @@ pub(crate) fn limits() -> Vec<Capability> {
             None,
             match has_fine_timer() {
                 true => "deadlines are met by a high-resolution timer".to_owned(),
-                false => "deadlines are met with a tick of the system, up to 15.6 ms late: no high-resolution timer \
-                          before Windows 10, version 1803"
-                    .to_owned(),
+                false => {
+                    "deadlines are met with a tick of the system, up to 15.6 ms late: no high-resolution \
+                          timer before Windows 10, version 1803"
+                        .to_owned()
+                }
             },
         ),
     ];
@@ -91,7 +94,7 @@ pub(crate) fn limits() -> Vec<Capability> {
     all
 }
 
-/// Whether timers do not depend on the system's tick.
+/// Returns whether timers do not depend on the operating system's tick.
 fn has_fine_timer() -> bool {
     let flags = CREATE_WAITABLE_TIMER_HIGH_RESOLUTION;
     // SAFETY: no attributes, no name.
@@ -99,7 +102,7 @@ fn has_fine_timer() -> bool {
     if raw.is_null() {
         return false;
     }
-    // SAFETY: the call above made it, and nobody else has it.
+    // SAFETY: the call above created the handle, and nothing else owns it.
     drop(unsafe { OwnedHandle::from_raw_handle(raw) });
     true
 }

@@ -1,9 +1,9 @@
-//! The inner guardian: parent of the runner, in a session of its own, the one whom no group or
-//! session kill reaches.
+//! The inner guardian: the parent of the runner, in a separate session, so that no kill of a group
+//! or session reaches it.
 //!
-//! Orphans go to their nearest living ancestor that is a subreaper. A kill of the user's group hits
-//! the outer guardian and the runner together, so only an ancestor outside of that group can
-//! inherit the jobs.
+//! Orphans become children of their nearest living ancestor that is a subreaper. A kill of the
+//! user's group hits the outer guardian and the runner together. So only an ancestor outside that
+//! group can inherit the jobs.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -17,29 +17,29 @@ use rustix::process::{
 use rustix::time::Timespec;
 
 use super::FaultInjection;
+use super::descendants::DescendantFinder;
 use super::mask::{self, Mask};
 use super::process::{
     AbortOnReturn, close_inherited, forbid_core, read_signal, rename, signalfd, wake_at_end_of,
 };
 use super::shared_page::SharedPage;
-use super::tree::Tree;
 use super::tree_killer::TreeKiller;
 use crate::sys::jobserver::Debt;
 
 /// What the inner guardian has of the two others.
 #[derive(Debug)]
 pub(super) struct Inner {
-    pub(super) board: &'static SharedPage,
+    pub(super) page: &'static SharedPage,
     pub(super) outer: Pid,
     pub(super) runner: Pid,
     /// Never written: while a guardian holds it, the runner sees no end of file.
     pub(super) relay: OwnedFd,
-    /// Tells the outer guardian of news.
-    pub(super) kick: OwnedFd,
+    /// Wakes the outer guardian after a change of the shared page.
+    pub(super) stop_event: OwnedFd,
     /// Ends with the runner.
-    pub(super) runner_life: OwnedFd,
+    pub(super) runner_liveness: OwnedFd,
     /// Never written: it ends with us.
-    pub(super) own_life: OwnedFd,
+    pub(super) own_liveness: OwnedFd,
     pub(super) faults: FaultInjection,
     /// What is given back when the run is killed.
     pub(super) debt: Option<Arc<Debt>>,
@@ -48,8 +48,8 @@ pub(super) struct Inner {
 /// Guards until the end.
 pub(super) fn run(inner: Inner) -> ! {
     let _never = AbortOnReturn;
-    // Deaf to all that can be blocked: a machine that shuts down sends SIGTERM to everybody, and the
-    // run wants its time to end in order.
+    // Blocks every signal that can be blocked. At shutdown the machine sends SIGTERM to all
+    // processes, and the run needs time to end in order.
     let _ = Mask::full().block();
     if !inner.faults.late.is_zero() {
         let late = inner.faults.late;
@@ -64,19 +64,19 @@ pub(super) fn run(inner: Inner) -> ! {
     let _ = set_parent_process_death_signal(Some(Signal::CONT));
     // 3. Hold the outer guardian. If it died before step 2 or 3, our parent is another by now.
     let held = if inner.faults.no_pidfd { None } else { pidfd_open(inner.outer, PidfdFlags::empty()).ok() };
-    // 4. A stranger to `pkill`, `$(…)`, core dumps and busy mounts.
+    // 4. Hide from `pkill` and `$(…)`, and leave no core dump and no busy mount.
     forbid_core();
     let _ = rustix::process::chdir(c"/");
     rename(c"run-guardian", &format!("run-guardian of {}", inner.runner.as_raw_nonzero()));
     let Ok(signals) = signalfd(&Mask::empty().with(libc::SIGCHLD).with(libc::SIGCONT)) else {
         mask::end_by(libc::SIGKILL)
     };
-    let tree = Tree::of_guardian(inner.faults.no_children_file);
+    let tree = DescendantFinder::of_guardian(inner.faults.no_children_file);
     let mut keep = vec![
         inner.relay.as_raw_fd(),
-        inner.kick.as_raw_fd(),
-        inner.runner_life.as_raw_fd(),
-        inner.own_life.as_raw_fd(),
+        inner.stop_event.as_raw_fd(),
+        inner.runner_liveness.as_raw_fd(),
+        inner.own_liveness.as_raw_fd(),
         signals.as_raw_fd(),
     ];
     keep.extend(held.iter().map(AsRawFd::as_raw_fd));
@@ -84,10 +84,10 @@ pub(super) fn run(inner: Inner) -> ! {
     keep.extend(inner.debt.iter().map(|debt| debt.fd()));
     close_inherited(&mut keep, true);
     // 5. Have the kernel wake us, should we be stopped when the runner dies.
-    let _ = wake_at_end_of(&inner.runner_life);
+    let _ = wake_at_end_of(&inner.runner_liveness);
     // 6. The runner may start jobs.
     if getppid() == Some(inner.outer) {
-        let _ = inner.board.arm();
+        let _ = inner.page.arm();
     }
     let mut sweep = TreeKiller {
         tree,
@@ -114,8 +114,8 @@ pub(super) fn run(inner: Inner) -> ! {
 }
 
 impl Inner {
-    fn kick(&self) {
-        let _ = rustix::io::write(&self.kick, &1_u64.to_ne_bytes());
+    fn stop_event(&self) {
+        let _ = rustix::io::write(&self.stop_event, &1_u64.to_ne_bytes());
     }
 
     /// Sleeps until a child changed, or the outer guardian is gone.
@@ -129,7 +129,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Takes all news of children; strangers that were adopted are only reaped.
+    /// Takes all status changes of children; adopted processes are only reaped.
     fn check_runner(&self, sweep: &mut TreeKiller<'_>) {
         let all = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED;
         loop {
@@ -144,17 +144,17 @@ impl Inner {
     fn runner_changed(&self, status: WaitStatus, sweep: &mut TreeKiller<'_>) {
         if status.stopping_signal() == Some(libc::SIGTSTP) {
             // The shell waits for the outer guardian, so that one has to stop too.
-            self.board.set_stopped(true);
-            self.kick();
+            self.page.set_stopped(true);
+            self.stop_event();
         } else if status.continued() {
-            // First the word, then the signal: see `Outer::stop`. A SIGCONT that is not needed would throw
-            // away the next Ctrl-Z, which may be pending in the outer guardian already.
-            self.board.set_stopped(false);
-            if self.board.outer_stops() {
+            // First the store, then the signal: see `Outer::stop`. An unnecessary SIGCONT would
+            // discard the next Ctrl-Z, which may be pending in the outer guardian already.
+            self.page.set_stopped(false);
+            if self.page.outer_stops() {
                 self.wake_outer();
             }
         } else if status.exited() || status.signaled() {
-            self.board.set_status(status.as_raw());
+            self.page.set_status(status.as_raw());
             self.end(sweep);
         }
     }
@@ -162,7 +162,7 @@ impl Inner {
     /// Kills the runner where the outer guardian asks for that. Only its parent can: until it is
     /// reaped, which happens here, its pid names no other process.
     fn apply_requests(&self) {
-        if self.board.must_kill() {
+        if self.page.must_kill() {
             let _ = kill_process(self.runner, Signal::KILL);
         }
     }
@@ -170,7 +170,7 @@ impl Inner {
     /// Continues the runner with the outer guardian. Until it is reaped, which ends this process,
     /// its pid names no other process.
     fn resume_runner(&self) {
-        if self.board.stopped() {
+        if self.page.stopped() {
             let _ = kill_process(self.runner, Signal::CONT);
         }
     }
@@ -184,7 +184,7 @@ impl Inner {
 
     /// The runner or the outer guardian is gone.
     fn end(&self, sweep: &mut TreeKiller<'_>) -> ! {
-        if self.board.leave().is_some() {
+        if self.page.leave().is_some() {
             // In order: daemons live on.
             mask::exit_now(0);
         }
@@ -192,19 +192,19 @@ impl Inner {
         if getppid() != Some(self.outer) {
             // The build has seen the end already, and counts its tokens at its own end. The jobs live for
             // milliseconds. Once it is reaped, its pid may be another's.
-            if self.board.status().is_none() {
+            if self.page.status().is_none() {
                 let _ = kill_process(self.runner, Signal::KILL);
             }
             pay();
         }
         let left = sweep.run();
         pay();
-        self.board.set_left(left.count, left.first);
+        self.page.set_left(left.count, left.first);
         mask::end_by(libc::SIGKILL)
     }
 }
 
-/// Whether the process behind a pidfd has ended.
+/// Returns whether the process behind a pidfd has ended.
 fn readable(held: &OwnedFd) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     matches!(poll(&mut [PollFd::new(held, PollFlags::IN)], Some(&now)), Ok(1))

@@ -1,8 +1,8 @@
-//! The guard on Linux: two guardians round the runner, which watch each other.
+//! The guard on Linux: two guardians around the runner, which watch each other.
 //!
-//! The process that was started becomes the outer guardian; it forks the inner one, which forks the
-//! runner. Only the runner returns from [`Guard::enter`]. The documentation of
-//! [`crate::ProcessGuard`] says what that is worth; here is who sees which death. Whoever sees one
+//! The first process becomes the outer guardian. It forks the inner one, which forks the runner.
+//! Only the runner returns from [`Guard::enter`]. The documentation of [`crate::ProcessGuard`]
+//! states the guarantees. The table shows which process detects which death. The detecting process
 //! may be stopped at that moment, so the kernel wakes it by SIGCONT in every case:
 //!
 //! | dies | seen by | how | woken by |
@@ -25,13 +25,13 @@ use rustix::process::{
     Pid, Signal as Number, getpid, getppid, set_child_subreaper, set_parent_process_death_signal,
 };
 
+use super::descendants::{self, DescendantFinder};
 use super::inner::{self, Inner};
 use super::mask::{self, Mask};
 use super::outer::{self, Outer};
 use super::process::{self, Fork, fork, read_sent, read_signal, signalfd};
 use super::shared_page::SharedPage;
 use super::signal::{DeliveryPaths, ExitMode, Signal, SignalDebouncer};
-use super::tree::{self, Tree};
 use super::tree_killer::TreeKiller;
 use super::{FaultInjection, GuardConfig};
 use crate::sys::jobserver::Debt;
@@ -59,9 +59,9 @@ pub(crate) struct Guard {
 
 #[derive(Debug)]
 enum Role {
-    /// `life` is never written: it ends with the runner.
+    /// `liveness` is never written: it ends with the runner.
     Guarded {
-        board: &'static SharedPage,
+        page: &'static SharedPage,
         outer: Pid,
         inner: Pid,
         /// Its reading end.
@@ -69,7 +69,7 @@ enum Role {
         /// A signalfd of the wishes that are sent to the runner itself.
         direct: OwnedFd,
         ways: DeliveryPaths,
-        _life: OwnedFd,
+        _liveness: OwnedFd,
     },
     Alone {
         because: &'static str,
@@ -77,8 +77,8 @@ enum Role {
     },
 }
 
-/// How long a joined thread may still be listed: its end is told before it is removed (`mm_release`
-/// in the kernel's fork.c).
+/// How long a joined thread may still be listed: the kernel reports its exit before it removes it
+/// (`mm_release` in the kernel's fork.c).
 const JOINED: Duration = Duration::from_millis(50);
 
 impl Guard {
@@ -86,13 +86,13 @@ impl Guard {
         if ENTERED.swap(true, SeqCst) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the process has a guard already"));
         }
-        if !tree::is_alone(JOINED) {
+        if !descendants::is_alone(JOINED) {
             return Err(io::Error::other("the guard must be entered before any thread is started"));
         }
-        mask::hear_of_children();
+        mask::restore_sigchld();
         mask::outgrow();
         let relayed = Mask::relayed();
-        // Children start with an empty mask whatever ours is, so what it was need not be kept.
+        // Children start with an empty mask in any case, so the previous mask need not be kept.
         relayed.block()?;
         let because = match (setup.guardians, why_no_table()) {
             (false, _) => "not asked for",
@@ -127,8 +127,8 @@ impl Guard {
     }
 
     pub(crate) fn armed(&self) -> io::Result<()> {
-        let Role::Guarded { board, .. } = &self.side else { return Ok(()) };
-        if board.wait_armed(ARMED_MAX)? {
+        let Role::Guarded { page, .. } = &self.side else { return Ok(()) };
+        if page.wait_armed(ARMED_MAX)? {
             return Ok(());
         }
         Err(io::Error::new(io::ErrorKind::TimedOut, "the inner guardian does not answer"))
@@ -142,11 +142,11 @@ impl Guard {
         loop {
             let relayed = self.read_relay();
             let signal = match &mut self.side {
-                Role::Guarded { board, direct, ways, .. } => match relayed {
+                Role::Guarded { page, direct, ways, .. } => match relayed {
                     Some(number) => {
-                        let place = board.hear();
+                        let place = page.count_read_signal();
                         let signal = Signal::from_number(number.into())
-                            .filter(|signal| *signal != Signal::Stop || !board.is_stop_done(place));
+                            .filter(|signal| *signal != Signal::Stop || !page.is_stop_done(place));
                         signal.filter(|signal| ways.relayed(*signal, Instant::now()))
                     }
                     // The terminal's copies come through the relay as well, and count there.
@@ -174,7 +174,8 @@ impl Guard {
         loop {
             match rustix::io::read(relay, &mut byte) {
                 Ok(1) => return Some(byte[0]),
-                // Both guardians are gone: nobody is left above us to sweep.
+                // Both guardians are dead: no process is left above this one that would kill the
+                // tree.
                 Ok(_) => self.end_with_tree(),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return None,
@@ -186,7 +187,7 @@ impl Guard {
         // To the process, as the terminal does: a direct copy that still waits and this one are the same.
         mask::raise_blocked(libc::SIGTSTP);
         let stop = Mask::empty().with(libc::SIGTSTP);
-        // Here the process stops, and goes on.
+        // The process stops here, and continues here.
         let _ = stop.unblock();
         let _ = stop.block();
     }
@@ -194,27 +195,27 @@ impl Guard {
     pub(crate) fn adopted(&self) -> Vec<(u32, String)> {
         let Role::Guarded { inner, .. } = &self.side else { return Vec::new() };
         let me = getpid().as_raw_nonzero().get();
-        let mut tree = Tree::new(self.faults.no_children_file);
+        let mut tree = DescendantFinder::new(self.faults.no_children_file);
         tree.refresh();
         let mut children = Vec::new();
         tree.children(inner.as_raw_nonzero().get(), &mut children);
         let alive = |pid: &i32| {
-            *pid != me && tree::read_stat_of(*pid).is_some_and(|look| !look.ended() && !look.exiting)
+            *pid != me && descendants::read_stat_of(*pid).is_some_and(|look| !look.ended() && !look.exiting)
         };
-        let named = |pid: i32| Some((pid.cast_unsigned(), tree::name(pid)?));
+        let named = |pid: i32| Some((pid.cast_unsigned(), descendants::name(pid)?));
         children.into_iter().filter(alive).filter_map(named).collect()
     }
 
     pub(crate) fn leave(self, status: u8) -> ! {
-        if let Role::Guarded { board, .. } = &self.side {
-            board.set_leave(status);
+        if let Role::Guarded { page, .. } = &self.side {
+            page.set_leave(status);
         }
         std::process::exit(status.into())
     }
 
     pub(crate) fn die(self, ending: ExitMode) -> ! {
         if let Role::Alone { .. } = &self.side {
-            self.sweep_own();
+            self.kill_own_tree();
         }
         process::forbid_core();
         match ending {
@@ -226,58 +227,61 @@ impl Guard {
 
     fn end_with_tree(&self) -> ! {
         self.orphaned.store(true, SeqCst);
-        self.sweep_own();
+        self.kill_own_tree();
         self.debt.iter().for_each(|debt| debt.pay());
         mask::end_by(libc::SIGKILL)
     }
 
     /// Kills what descends from this process by parenthood; adopted daemons are out of reach
     /// without a subreaper.
-    fn sweep_own(&self) {
-        let tree = Tree::new(self.faults.no_children_file);
+    fn kill_own_tree(&self) {
+        let tree = DescendantFinder::new(self.faults.no_children_file);
         TreeKiller { tree, excluded: &[], reaps: false, wake: None, no_pidfd: self.faults.no_pidfd }.run();
     }
 }
 
 /// Forks the guardians. Returns in the runner, or, with an error, in whichever process could not
 /// fork the next.
-fn fork_guardians(heard: &Mask, setup: &GuardConfig) -> io::Result<Guard> {
+fn fork_guardians(signals: &Mask, setup: &GuardConfig) -> io::Result<Guard> {
     let faults = &setup.faults;
-    let board = SharedPage::new()?;
+    let page = SharedPage::new()?;
     let pipe = || pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
     let (relay_reads, relay) = pipe()?;
     let (inner_ends, inner_life) = pipe()?;
-    let (runner_ends, runner_life) = pipe()?;
-    let kick = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+    let (runner_ends, runner_liveness) = pipe()?;
+    let stop_event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
     // What the guardians open later has to be free now: a guardian that cannot guard could only end by
     // itself.
-    drop((0..GUARDIAN_DESCRIPTORS).map(|_| kick.try_clone()).collect::<io::Result<Vec<_>>>()?);
+    drop((0..GUARDIAN_DESCRIPTORS).map(|_| stop_event.try_clone()).collect::<io::Result<Vec<_>>>()?);
     let outer = getpid();
-    let mut spared = Vec::new();
-    let mut tree = Tree::new(faults.no_children_file);
+    let mut excluded_pids = Vec::new();
+    let mut tree = DescendantFinder::new(faults.no_children_file);
     tree.refresh();
-    tree.children(outer.as_raw_nonzero().get(), &mut spared);
+    tree.children(outer.as_raw_nonzero().get(), &mut excluded_pids);
     // The guardians close what they are not given; the runner drops it.
     if let Fork::Parent(inner) = fork()? {
         let (faults, debt) = (faults.clone(), setup.debt.clone());
         let relayed = Cell::default();
-        let life = inner_ends;
-        outer::run(&Outer { board, inner, relay, kick, life, spared, faults, relayed, debt }, heard);
+        let liveness = inner_ends;
+        outer::run(
+            &Outer { page, inner, relay, stop_event, liveness, excluded_pids, faults, relayed, debt },
+            signals,
+        );
     }
     let inner = getpid();
     // Before the runner exists, so that it cannot leave an orphan that we do not inherit.
     set_child_subreaper(Some(inner))?;
     if let Fork::Parent(runner) = fork()? {
-        board.set_runner(runner);
+        page.set_runner(runner);
         let (faults, debt) = (faults.clone(), setup.debt.clone());
         inner::run(Inner {
-            board,
+            page,
             outer,
             runner,
             relay,
-            kick,
-            runner_life: runner_ends,
-            own_life: inner_life,
+            stop_event,
+            runner_liveness: runner_ends,
+            own_liveness: inner_life,
             faults,
             debt,
         });
@@ -288,15 +292,16 @@ fn fork_guardians(heard: &Mask, setup: &GuardConfig) -> io::Result<Guard> {
     if getppid() != Some(inner) {
         mask::end_by(libc::SIGKILL);
     }
-    let direct = signalfd(&Mask::wishes())?;
+    let direct = signalfd(&Mask::requests())?;
     let signals = both(&relay_reads, &direct)?;
     let (relay, ways) = (relay_reads, DeliveryPaths::default());
-    let side = Role::Guarded { board, outer, inner, relay, direct, ways, _life: runner_life };
+    let side = Role::Guarded { page, outer, inner, relay, direct, ways, _liveness: runner_liveness };
     Ok(Guard::new(signals, side, setup))
 }
 
-/// One descriptor that is readable while one of these is. Made in the process that reads: a
-/// signalfd tells a poller only of the signals of the process that added it (signalfd(2)).
+/// Returns one descriptor that is readable while one of these is. It must be created in the process
+/// that reads: a signalfd reports to a poller only the signals of the process that added it
+/// (signalfd(2)).
 fn both(relay: &OwnedFd, direct: &OwnedFd) -> io::Result<OwnedFd> {
     let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     for fd in [relay, direct] {

@@ -1,4 +1,4 @@
-//! The relayed signals as the system numbers them; blocking, reading and raising them.
+//! The relayed signals as the operating system numbers them; blocking, reading and raising them.
 #![expect(unsafe_code, reason = "signal sets, dispositions and masks")]
 
 use std::io;
@@ -31,7 +31,7 @@ impl Signal {
         NUMBERS.iter().find(|(_, n)| *n == number).map(|(signal, _)| *signal)
     }
 
-    /// Whether its default action ends a process.
+    /// Returns whether its default action ends a process.
     pub(super) fn ends(self) -> bool {
         !matches!(self, Signal::Stop | Signal::Continue | Signal::Resize)
     }
@@ -59,8 +59,8 @@ impl Mask {
     }
 
     pub(super) fn with(mut self, number: c_int) -> Mask {
-        // SAFETY: `self.0` is an initialised set; a bad number is refused, and all of ours are constants of
-        // the system.
+        // SAFETY: `self.0` is an initialised set; a bad number is refused, and all of ours are
+        // constants of the operating system.
         unsafe { libc::sigaddset(&raw mut self.0, number) };
         self
     }
@@ -75,7 +75,7 @@ impl Mask {
 
     /// Those of the relayed that ask for the end.
     #[cfg(target_os = "linux")]
-    pub(super) fn wishes() -> Mask {
+    pub(super) fn requests() -> Mask {
         let taken = NUMBERS.iter().filter(|(signal, number)| signal.escalates() && !ignored(*number));
         taken.fold(Mask::empty(), |set, (_, number)| set.with(*number))
     }
@@ -108,7 +108,7 @@ impl Mask {
     }
 }
 
-/// Whether the process ignores this signal.
+/// Returns whether the process ignores this signal.
 fn ignored(number: c_int) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: a null new action only asks; `action` has room for the answer.
@@ -122,10 +122,10 @@ fn ignored(number: c_int) -> bool {
 
 /// Lets `SIGCHLD` have its default action. With it ignored, as some parents leave it, children
 /// vanish unreaped and their status with them.
-pub(super) fn hear_of_children() {
+pub(super) fn restore_sigchld() {
     if ignored(libc::SIGCHLD) {
-        // Refused only for numbers that are no signals.
-        let _ = act(libc::SIGCHLD, libc::SIG_DFL);
+        // Fails only for numbers that are not signals.
+        let _ = set_disposition(libc::SIGCHLD, libc::SIG_DFL);
     }
 }
 
@@ -136,7 +136,7 @@ static GROWN_ENDS: AtomicBool = AtomicBool::new(false);
 /// Has a write beyond the limit of a file's size (`ulimit -f`) fail, as on a full disk, instead of
 /// ending the process.
 pub(super) fn outgrow() {
-    if !ignored(libc::SIGXFSZ) && act(libc::SIGXFSZ, libc::SIG_IGN).is_ok() {
+    if !ignored(libc::SIGXFSZ) && set_disposition(libc::SIGXFSZ, libc::SIG_IGN).is_ok() {
         GROWN_ENDS.store(true, Ordering::Relaxed);
     }
 }
@@ -151,16 +151,17 @@ pub(in crate::sys) fn ignored_by_us() -> impl Iterator<Item = c_int> {
 /// Gives `number` back its default action.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn default_action(number: c_int) -> io::Result<()> {
-    act(number, libc::SIG_DFL)
+    set_disposition(number, libc::SIG_DFL)
 }
 
-/// Has `handler` run at each `number`; calls that it interrupts are restarted where the system can.
+/// Has `handler` run at each `number`; calls that it interrupts are restarted where the operating
+/// system can.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn handle(number: c_int, handler: extern "C" fn(c_int)) -> io::Result<()> {
-    act(number, handler as *const () as libc::sighandler_t)
+    set_disposition(number, handler as *const () as libc::sighandler_t)
 }
 
-fn act(number: c_int, handler: libc::sighandler_t) -> io::Result<()> {
+fn set_disposition(number: c_int, handler: libc::sighandler_t) -> io::Result<()> {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: all-zero is a valid `sigaction`: the default action, no flags, an empty mask.
     let action = unsafe { action.assume_init_mut() };
@@ -185,7 +186,7 @@ pub(super) fn raise_blocked(number: c_int) {
 /// that stands for it.
 pub(super) fn end_by(number: c_int) -> ! {
     // Fails for SIGKILL, which has no other action anyway.
-    let _ = act(number, libc::SIG_DFL);
+    let _ = set_disposition(number, libc::SIG_DFL);
     raise_blocked(number);
     let _ = Mask::empty().with(number).unblock();
     // Pid 1 of a container cannot kill itself.

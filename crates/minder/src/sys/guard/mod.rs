@@ -38,7 +38,7 @@ mod silence;
 #[cfg(target_os = "linux")]
 mod tree_killer;
 #[cfg(target_os = "linux")]
-mod tree;
+mod descendants;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::Guard;
 
@@ -76,11 +76,10 @@ pub(crate) struct GuardConfig {
     pub(crate) debt: Option<std::sync::Arc<super::jobserver::Debt>>,
 }
 
-/// What tests take away, or make late. Never read from the environment, so that nobody can from
-/// outside.
+/// Faults that tests inject. They are never read from the environment, so users cannot set them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FaultInjection {
-    /// The inner guardian waits so long between its fork and its session.
+    /// The time that the inner guardian waits between its fork and its session.
     pub(crate) late: std::time::Duration,
     /// As if the kernel had no `/proc/PID/task/TID/children`.
     pub(crate) no_children_file: bool,

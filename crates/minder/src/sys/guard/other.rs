@@ -1,8 +1,8 @@
 //! The guard on Unix systems without a subreaper: signals through a pipe, and no guardians.
 //!
-//! Without a subreaper nobody inherits what leaves its group and session, so a guardian could
-//! promise little. FreeBSD has `procctl(PROC_REAP_ACQUIRE)`, which could carry the whole design;
-//! nobody has tried it yet.
+//! Without a subreaper no process inherits descendants that leave the group and session, so a
+//! guardian could promise little. FreeBSD has `procctl(PROC_REAP_ACQUIRE)`, which could support the
+//! whole design; this is untested.
 #![expect(unsafe_code, reason = "a descriptor that a signal handler borrows")]
 
 use std::io;
@@ -39,7 +39,7 @@ impl Guard {
         RELAY.store(relay.as_raw_fd(), SeqCst);
         // The handler borrows it for as long as the process lives.
         std::mem::forget(relay);
-        mask::hear_of_children();
+        mask::restore_sigchld();
         mask::outgrow();
         for number in Mask::relayed().numbers() {
             mask::handle(number, write_down)?;
@@ -85,7 +85,7 @@ impl Guard {
     #[expect(clippy::unused_self, reason = "the contract's form")]
     pub(crate) fn stop_self(&self) {
         if mask::default_action(libc::SIGTSTP).is_ok() {
-            // Here the process stops, and goes on.
+            // The process stops here, and continues here.
             mask::raise_blocked(libc::SIGTSTP);
             let _ = mask::handle(libc::SIGTSTP, write_down);
         }

@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal as Number, WaitOptions, WaitStatus, kill_proce
 use rustix::time::Timespec;
 
 use super::FaultInjection;
+use super::descendants::{self, DescendantFinder};
 use super::mask::{self, Mask};
 use super::process::{
     AbortOnReturn, close_inherited, discard, end_like, forbid_core, read_signal, signalfd, wake_at_end_of,
@@ -20,21 +21,20 @@ use super::process::{
 use super::shared_page::SharedPage;
 use super::signal::{Signal, SignalDebouncer};
 use super::silence::{Silence, Step};
-use super::tree::{self, Tree};
 use super::tree_killer::{Survivors, TreeKiller};
 use crate::sys::jobserver::Debt;
 
 /// What the outer guardian has of the two others.
 #[derive(Debug)]
 pub(super) struct Outer {
-    pub(super) board: &'static SharedPage,
+    pub(super) page: &'static SharedPage,
     pub(super) inner: Pid,
     pub(super) relay: OwnedFd,
-    pub(super) kick: OwnedFd,
+    pub(super) stop_event: OwnedFd,
     /// Ends with the inner guardian.
-    pub(super) life: OwnedFd,
+    pub(super) liveness: OwnedFd,
     /// Children from before: `exec minder` in a shell that had started some.
-    pub(super) spared: Vec<i32>,
+    pub(super) excluded_pids: Vec<i32>,
     pub(super) faults: FaultInjection,
     /// How many signals were relayed.
     pub(super) relayed: Cell<u32>,
@@ -47,27 +47,28 @@ pub(super) struct Outer {
 pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
     let _never = AbortOnReturn;
     forbid_core();
-    let heard = relayed.with(libc::SIGCHLD);
+    let guardian_signals = relayed.with(libc::SIGCHLD);
     // The runner may be gone when a signal is passed on; its reader's end must not end us.
-    let _ = heard.with(libc::SIGPIPE).block();
-    let Ok(signals) = signalfd(&heard) else { mask::end_by(libc::SIGKILL) };
+    let _ = guardian_signals.with(libc::SIGPIPE).block();
+    let Ok(signals) = signalfd(&guardian_signals) else { mask::end_by(libc::SIGKILL) };
     // The errors stay open, for one line about what could not be ended; the shell waits for this
     // process anyway.
-    let tree = Tree::of_guardian(outer.faults.no_children_file);
-    let mut keep = [&outer.relay, &outer.kick, &outer.life, &signals].map(AsRawFd::as_raw_fd).to_vec();
+    let tree = DescendantFinder::of_guardian(outer.faults.no_children_file);
+    let mut keep =
+        [&outer.relay, &outer.stop_event, &outer.liveness, &signals].map(AsRawFd::as_raw_fd).to_vec();
     keep.extend(tree.descriptor().map(AsRawFd::as_raw_fd));
     keep.extend(outer.debt.iter().map(|debt| debt.fd()));
     close_inherited(&mut keep, false);
     let mut sweep = TreeKiller {
         tree,
-        excluded: &outer.spared,
+        excluded: &outer.excluded_pids,
         reaps: true,
         wake: Some(signals.as_fd()),
         no_pidfd: outer.faults.no_pidfd,
     };
-    // Should that fail, a stopped outer guardian only hears of the inner one's death when it is
+    // If this fails, a stopped outer guardian learns of the inner one's death only when it is
     // continued.
-    let _ = wake_at_end_of(&outer.life);
+    let _ = wake_at_end_of(&outer.liveness);
     let (mut repeats, mut silence) = (SignalDebouncer::default(), Silence::default());
     loop {
         outer.pass_on(&signals, &mut repeats, &mut silence);
@@ -75,9 +76,10 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
         if let Some(status) = outer.reap() {
             outer.end(status, &mut sweep);
         }
-        outer.act(&mut silence);
+        outer.apply_step(&mut silence);
         let rest = silence.due().map(|at| timespec(at.saturating_duration_since(Instant::now())));
-        let _ = poll(&mut [&signals, &outer.kick].map(|fd| PollFd::new(fd, PollFlags::IN)), rest.as_ref());
+        let _ =
+            poll(&mut [&signals, &outer.stop_event].map(|fd| PollFd::new(fd, PollFlags::IN)), rest.as_ref());
     }
 }
 
@@ -91,11 +93,11 @@ impl Outer {
             };
             let now = Instant::now();
             if repeats.counts(signal, now) {
-                let heard = self.board.heard();
+                let signals_read = self.page.signals_read();
                 // Full only when the runner has not read for 64 Ki signals.
                 if rustix::io::write(&self.relay, &[byte]).is_ok() {
                     self.relayed.set(self.relayed.get().wrapping_add(1));
-                    silence.relayed(signal, heard, now);
+                    silence.relayed(signal, signals_read, now);
                 }
             }
         }
@@ -104,26 +106,27 @@ impl Outer {
     /// The inner guardian has news of the runner: it may have stopped.
     fn answer_kick(&self, silence: &mut Silence) {
         let mut count = [0; 8];
-        if rustix::io::read(&self.kick, &mut count).is_ok() {
+        if rustix::io::read(&self.stop_event, &mut count).is_ok() {
             silence.stopped();
-            if self.board.stopped() {
+            if self.page.stopped() {
                 // The runner may have been stopped by its own copy of a key before it read ours.
-                self.board.set_stops_done(self.relayed.get());
-                self.stop(|| self.board.stopped());
+                self.page.set_stops_done(self.relayed.get());
+                self.stop(|| self.page.stopped());
             }
         }
     }
 
     /// Does what the runner does not do: it is stopped, it hangs, or a thread of it cannot stop.
-    fn act(&self, silence: &mut Silence) {
-        match silence.step(self.board.heard(), Instant::now()) {
+    fn apply_step(&self, silence: &mut Silence) {
+        match silence.step(self.page.signals_read(), Instant::now()) {
             None => {}
-            // The shell gets its prompt. What of the runner can stop has stopped, and goes on with us.
+            // The shell shows its prompt. All of the runner that can stop has stopped, and
+            // continues together with this process.
             Some(Step::Stop) => self.stop(|| true),
             Some(Step::Warn) => say("minder: the run does not answer; once more kills it\n"),
             Some(Step::Kill) => {
                 say("minder: the run did not answer and was killed\n");
-                self.board.order_kill();
+                self.page.order_kill();
                 // Our child, not reaped yet: the signal only wakes it.
                 let _ = kill_process(self.inner, Number::CONT);
             }
@@ -143,47 +146,48 @@ impl Outer {
     }
 
     /// Stops as the runner did, until `fg`, if `wanted` still holds. By SIGTSTP, not SIGSTOP: in a
-    /// group that no shell watches (`ssh -t`, `script`) the system drops it, where SIGSTOP
-    /// would freeze the run for ever.
+    /// group that no shell watches (`ssh -t`, `script`) the operating system drops it, where
+    /// SIGSTOP would freeze the run for ever.
     fn stop(&self, wanted: impl Fn() -> bool) {
-        // The order is the proof: no continuation may fall between the look and the stop.
-        // 1. From here on the inner guardian sends SIGCONT when the runner goes on.
-        self.board.set_outer_stops(true);
+        // The order of steps shows that no continuation is lost between the check and the stop.
+        // 1. From here on the inner guardian sends SIGCONT when the runner continues.
+        self.page.set_outer_stops(true);
         // 2. The stop waits, blocked; the kernel now throws away a SIGCONT that still waited.
         mask::raise_blocked(libc::SIGTSTP);
-        // 3. If the runner goes on after this look, the inner guardian takes back the word and sends
-        //    SIGCONT after it, which throws away the waiting stop, or wakes us. If it went on before, the
-        //    word says so.
+        // 3. If the runner continues after this check, the inner guardian clears the flag and then
+        //    sends SIGCONT. That discards the pending stop, or wakes this process. If the runner
+        //    continued before, the flag shows it.
         if wanted() {
             let _ = Mask::empty().with(libc::SIGTSTP).unblock();
             let _ = Mask::empty().with(libc::SIGTSTP).block();
             // 4. SIGCONT to this process alone continues the whole run. The inner guardian knows whether the
             //    runner is still stopped.
-            if self.board.stopped() {
+            if self.page.stopped() {
                 let _ = kill_process(self.inner, Number::CONT);
             }
         } else {
             discard(libc::SIGTSTP);
         }
-        self.board.set_outer_stops(false);
+        self.page.set_outer_stops(false);
     }
 
     /// The inner guardian is gone, in order or not.
     fn end(&self, inner: WaitStatus, sweep: &mut TreeKiller<'_>) -> ! {
-        let Some(runner) = self.board.runner() else {
+        let Some(runner) = self.page.runner() else {
             // It could not fork the runner, has said so, and ended.
             end_like(inner.as_raw());
         };
-        if let Some(status) = self.board.leave() {
-            // Ours only if the inner guardian was killed in the moment between the word and the exit.
+        if let Some(status) = self.page.leave() {
+            // The runner is a child of this process only if the inner guardian was killed between
+            // its last store and its exit.
             let _ = waitpid(Some(runner), WaitOptions::empty());
             mask::exit_now(status.into());
         }
         let own = sweep.run();
         self.debt.iter().for_each(|debt| debt.pay());
-        let (count, first) = self.board.left();
+        let (count, first) = self.page.left();
         complain(if own.count > 0 { own } else { Survivors { count, first } });
-        match self.board.status() {
+        match self.page.status() {
             Some(runner) => end_like(runner),
             None => mask::end_by(libc::SIGKILL),
         }
@@ -204,7 +208,7 @@ fn complain(left: Survivors) {
     if left.count == 0 {
         return;
     }
-    let name = tree::name(left.first).unwrap_or_default();
+    let name = descendants::name(left.first).unwrap_or_default();
     let others = if left.count > 1 { format!(" and {} more", left.count - 1) } else { String::new() };
     let line = format!(
         "minder: could not end process {} `{name}`{others}: it belongs to another user\n",

@@ -1,5 +1,5 @@
-//! What a guardian does to itself: forking, signalfd, closing what it inherited, its name, its core
-//! limit.
+//! What a guardian does to itself: forking, signalfd, closing inherited descriptors, its name, its
+//! core limit.
 #![expect(unsafe_code, reason = "fork, signalfd, close_range, and writing over the argument strings")]
 
 use std::ffi::CStr;
@@ -9,8 +9,8 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Resource, Rlimit};
 
+use super::descendants;
 use super::mask::{self, Mask};
-use super::tree;
 
 /// Which of the two returned from [`fork`].
 pub(super) enum Fork {
@@ -36,7 +36,7 @@ pub(super) fn signalfd(set: &Mask) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: new, open, and nobody else's.
+    // SAFETY: new, open, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -64,9 +64,9 @@ pub(super) fn read_sent(fd: BorrowedFd<'_>) -> Option<(i32, bool)> {
     }
 }
 
-/// Has the kernel send this process SIGCONT when the last writer of the pipe dies, even while this
-/// process is stopped. A stopped process cannot watch, and its parent-death signal only tells of
-/// one of the two others.
+/// Asks the kernel to send this process SIGCONT when the last writer of the pipe exits, even while
+/// this process is stopped. A stopped process cannot watch, and its parent-death signal covers only
+/// one of the two other processes.
 pub(super) fn wake_at_end_of(pipe: &OwnedFd) -> io::Result<()> {
     /// `F_SETSIG` of fcntl(2): which signal, instead of SIGIO.
     const F_SETSIG: libc::c_int = 10;
@@ -90,15 +90,16 @@ pub(super) fn discard(number: i32) {
     unsafe { libc::sigtimedwait(&raw const set.0, std::ptr::null_mut(), &raw const at_once) };
 }
 
-/// Turns 0, 1 and, if so told, 2 into `/dev/null` and closes all else but `keep`: a descriptor that
-/// a guardian holds is a pipe whose reader waits for an end of file.
+/// Redirects 0, 1 and, unless errors are kept, 2 to `/dev/null`, and closes every other descriptor
+/// except `keep`. A descriptor that a guardian holds may be a pipe whose reader waits for the end
+/// of file.
 pub(super) fn close_inherited(keep: &mut [RawFd], errors_too: bool) {
     let dev_null = rustix::fs::open(c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
     let last = if errors_too { 2 } else { 1 };
     for fd in 0..=last {
         match &dev_null {
-            // SAFETY: the standard descriptors belong to nobody in a guardian, which never prints through
-            // `std`.
+            // SAFETY: no object owns the standard descriptors in a guardian, which never prints
+            // through `std`.
             Ok(null) => unsafe { libc::dup2(null.as_raw_fd(), fd) },
             // SAFETY: as above.
             Err(_) => unsafe { libc::close(fd) },
@@ -114,13 +115,14 @@ pub(super) fn close_inherited(keep: &mut [RawFd], errors_too: bool) {
     close_range(next, RawFd::MAX);
 }
 
-/// Closes `first..=last`. Before Linux 5.9 there is no such call; then up to the limit, one by one.
+/// Closes `first..=last`. Before Linux 5.9 there is no such call; then it closes one by one up to
+/// the limit.
 fn close_range(first: RawFd, last: RawFd) {
     if first > last {
         return;
     }
-    // SAFETY: a guardian has dropped or listed in `keep` every descriptor that an object of its own
-    // still owns.
+    // SAFETY: a guardian has dropped every object that owns a descriptor, or has listed the
+    // descriptor in `keep`.
     if unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } == 0 {
         return;
     }
@@ -135,14 +137,14 @@ fn close_range(first: RawFd, last: RawFd) {
 /// at.
 pub(super) fn rename(short: &CStr, title: &str) {
     let _ = rustix::thread::set_name(short);
-    let Some((start, end)) = tree::argument_area() else { return };
+    let Some((start, end)) = descendants::argument_area() else { return };
     let area = std::ptr::with_exposed_provenance_mut::<u8>(start);
     // The last byte stays 0: the kernel takes anything else for a title that runs on into the
     // environment.
     let room = end.saturating_sub(start).saturating_sub(1);
     let used = title.len().min(room);
-    // SAFETY: the kernel names this range as ours, it lies on the stack above `main`, and in a guardian
-    // nobody reads the arguments any more.
+    // SAFETY: the kernel reports that this range belongs to this process. It lies on the stack
+    // above `main`, and no code in a guardian reads the arguments any more.
     unsafe { std::ptr::write_bytes(area, 0, room) };
     // SAFETY: as above, and `used` does not exceed the range; the title lies elsewhere.
     unsafe { std::ptr::copy_nonoverlapping(title.as_ptr(), area, used) };

@@ -21,14 +21,14 @@ pub(super) struct SharedPage {
     runner: AtomicI32,
     armed: AtomicU32,
     stopped: AtomicU32,
-    /// [`SAID`] and the exit status, once the runner ends in order.
+    /// [`IS_SET`] and the exit status, once the runner ends in order.
     leave: AtomicU32,
-    /// [`SAID`] and the runner's wait status, once it is reaped.
+    /// [`IS_SET`] and the runner's wait status, once it is reaped.
     status: AtomicU32,
     left_count: AtomicU32,
     left_first: AtomicI32,
     /// How many relayed signals the runner has read.
-    heard: AtomicU32,
+    signals_read: AtomicU32,
     /// How many signals had been relayed when the run stopped last: the stops among them are
     /// carried out.
     stops_done: AtomicU32,
@@ -38,8 +38,8 @@ pub(super) struct SharedPage {
     kill_runner: AtomicU32,
 }
 
-/// Tells a status of 0 from none; wait statuses use 16 bits.
-const SAID: u32 = 1 << 31;
+/// Distinguishes a status of 0 from none; wait statuses use 16 bits.
+const IS_SET: u32 = 1 << 31;
 
 impl SharedPage {
     /// A board shared with every process forked from now on. It is never unmapped: its users are
@@ -99,41 +99,41 @@ impl SharedPage {
     }
 
     pub(super) fn set_leave(&self, status: u8) {
-        self.leave.store(SAID | u32::from(status), SeqCst);
+        self.leave.store(IS_SET | u32::from(status), SeqCst);
     }
 
-    /// The exit status of a run that ends in order: nobody sweeps.
+    /// The exit status of a run that ends in order, in which case the guardians kill nothing.
     pub(super) fn leave(&self) -> Option<u8> {
         let word = self.leave.load(SeqCst);
-        (word & SAID != 0).then_some(word.to_le_bytes()[0])
+        (word & IS_SET != 0).then_some(word.to_le_bytes()[0])
     }
 
     pub(super) fn set_status(&self, raw: i32) {
-        self.status.store(SAID | raw.cast_unsigned(), SeqCst);
+        self.status.store(IS_SET | raw.cast_unsigned(), SeqCst);
     }
 
     pub(super) fn status(&self) -> Option<i32> {
         let word = self.status.load(SeqCst);
-        (word & SAID != 0).then_some((word & !SAID).cast_signed())
+        (word & IS_SET != 0).then_some((word & !IS_SET).cast_signed())
     }
 
     /// The runner has read one more relayed signal. Says how many it had read before.
-    pub(super) fn hear(&self) -> u32 {
-        self.heard.fetch_add(1, SeqCst)
+    pub(super) fn count_read_signal(&self) -> u32 {
+        self.signals_read.fetch_add(1, SeqCst)
     }
 
     pub(super) fn set_stops_done(&self, relayed: u32) {
         self.stops_done.store(relayed, SeqCst);
     }
 
-    /// Whether a stop was carried out that was relayed as the signal of this place.
+    /// Returns whether a stop was carried out that was relayed as the signal of this place.
     pub(super) fn is_stop_done(&self, place: u32) -> bool {
         // Both counters may wrap.
         self.stops_done.load(SeqCst).wrapping_sub(place).cast_signed() > 0
     }
 
-    pub(super) fn heard(&self) -> u32 {
-        self.heard.load(SeqCst)
+    pub(super) fn signals_read(&self) -> u32 {
+        self.signals_read.load(SeqCst)
     }
 
     pub(super) fn set_outer_stops(&self, stops: bool) {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// What somebody asked of the run: a key on the terminal, `kill`, a terminal that went away.
+/// A request to the run: a key on the terminal, `kill`, a hang-up of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Signal {
@@ -20,15 +20,15 @@ pub enum Signal {
     User2,
     /// `SIGTSTP`, Ctrl-Z: stop the jobs, then call `stop_self`.
     Stop,
-    /// `SIGCONT`: go on. It may come twice for one `fg`, and also when nothing was stopped.
+    /// `SIGCONT`: continue. It may arrive twice for one `fg`, and also when nothing was stopped.
     Continue,
     /// `SIGWINCH`: the terminal has a new size.
     Resize,
 }
 
 impl Signal {
-    /// Whether the same signal again means something more: a second Ctrl-C is the wish to end at
-    /// once.
+    /// Returns whether the same signal again means something more: a second Ctrl-C is the wish to
+    /// end at once.
     pub(super) const fn escalates(self) -> bool {
         matches!(self, Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit)
     }
@@ -42,14 +42,14 @@ pub enum ExitMode {
     Status(u8),
     /// By this signal's default action, so that a calling shell script sees the Ctrl-C and stops
     /// too. Only [`Signal::Interrupt`], [`Signal::Terminate`], [`Signal::Hangup`],
-    /// [`Signal::Quit`], [`Signal::User1`] and [`Signal::User2`] end a process; for the others
-    /// it is status 1. On Windows all of them are `STATUS_CONTROL_C_EXIT` (0xC000013A), with
-    /// which the system ends console programs.
+    /// [`Signal::Quit`], [`Signal::User1`] and [`Signal::User2`] end a process; for the others it
+    /// is status 1. On Windows all of them are `STATUS_CONTROL_C_EXIT` (0xC000013A), with which the
+    /// operating system ends console programs.
     Signal(Signal),
 }
 
-/// Tells a second Ctrl-C from one that arrived twice: `timeout` signals its child and then the
-/// group, a terminal and a supervisor may both pass on the same wish.
+/// Distinguishes a second Ctrl-C from one that arrived twice: `timeout` signals its child and then
+/// the group; a terminal and a supervisor may both relay the same request.
 #[derive(Debug, Default)]
 pub(super) struct SignalDebouncer {
     last: Option<(Signal, Instant)>,
@@ -57,15 +57,15 @@ pub(super) struct SignalDebouncer {
 
 impl SignalDebouncer {
     /// The same wish within this time is the same wish.
-    const APART: Duration = Duration::from_millis(200);
+    const REPEAT_WINDOW: Duration = Duration::from_millis(200);
 
-    /// Whether `signal`, come at `now`, counts.
+    /// Returns whether `signal`, come at `now`, counts.
     pub(super) fn counts(&mut self, signal: Signal, now: Instant) -> bool {
         if !signal.escalates() {
             return true;
         }
         match self.last {
-            Some((last, at)) if last == signal && now.duration_since(at) < Self::APART => false,
+            Some((last, at)) if last == signal && now.duration_since(at) < Self::REPEAT_WINDOW => false,
             _ => {
                 self.last = Some((signal, now));
                 true
@@ -74,8 +74,8 @@ impl SignalDebouncer {
     }
 }
 
-/// Tells one wish that came by two ways from two wishes: through the relay, and to the runner
-/// itself. `kill` of the group sends both.
+/// Distinguishes one request that arrived on two paths from two requests. The paths are the relay
+/// and the runner itself. `kill` of the group uses both.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Default)]
 pub(super) struct DeliveryPaths {
@@ -95,23 +95,23 @@ enum DeliveryPath {
 impl DeliveryPaths {
     /// The other copy of a wish comes within this time: it passes through another process, which
     /// may have to wait.
-    const TWINS: Duration = Duration::from_secs(1);
+    const PAIR_WINDOW: Duration = Duration::from_secs(1);
 
-    /// Whether `signal`, come through the relay at `now`, counts. The outer guardian has dropped
-    /// repetitions.
+    /// Returns whether `signal`, come through the relay at `now`, counts. The outer guardian has
+    /// dropped repetitions.
     pub(super) fn relayed(&mut self, signal: Signal, now: Instant) -> bool {
         !signal.escalates() || self.counts(signal, now, DeliveryPath::Relayed, Duration::ZERO)
     }
 
-    /// Whether `signal`, sent to the runner itself at `now`, counts.
+    /// Returns whether `signal`, sent to the runner itself at `now`, counts.
     pub(super) fn direct(&mut self, signal: Signal, now: Instant) -> bool {
-        self.counts(signal, now, DeliveryPath::Direct, SignalDebouncer::APART)
+        self.counts(signal, now, DeliveryPath::Direct, SignalDebouncer::REPEAT_WINDOW)
     }
 
     fn counts(&mut self, signal: Signal, now: Instant, way: DeliveryPath, apart: Duration) -> bool {
         if let Some((_, at, last)) = self.last.iter_mut().find(|(before, ..)| *before == signal) {
             let since = now.duration_since(*at);
-            if *last != way && *last != DeliveryPath::Both && since < Self::TWINS {
+            if *last != way && *last != DeliveryPath::Both && since < Self::PAIR_WINDOW {
                 *last = DeliveryPath::Both;
                 return false;
             }
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wish_counts_once_within_its_time() {
+    fn repeated_signal_counts_once_within_window() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut repeats = SignalDebouncer::default();
@@ -143,7 +143,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn one_wish_by_two_ways_is_one() {
+    fn signal_on_both_paths_counts_once() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut ways = DeliveryPaths::default();

@@ -14,12 +14,12 @@ const STOP_MAX: Duration = Duration::from_secs(3);
 /// How long a wish to end may stay unread before a further one counts as unanswered.
 const UNREAD_MAX: Duration = Duration::from_secs(1);
 /// Further wishes count as unanswered from this time on: a busy runner may need a moment.
-const APART: Duration = Duration::from_millis(200);
+const REPEAT_WINDOW: Duration = Duration::from_millis(200);
 
 /// What is to be done for the runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Stop this process, so that the shell goes on.
+    /// Stop this process, so that the shell continues.
     Stop,
     /// Say that the next wish kills.
     Warn,
@@ -39,29 +39,31 @@ pub(super) struct Silence {
 #[derive(Debug)]
 struct Unread {
     /// How many signals the runner had read when the first was relayed.
-    heard: u32,
+    signals_read: u32,
     since: Instant,
     last: Instant,
-    wishes: u32,
+    requests: u32,
     warned: bool,
 }
 
 impl Silence {
-    /// Notes that `signal` was relayed to a runner that had read `heard` signals.
-    pub(super) fn relayed(&mut self, signal: Signal, heard: u32, now: Instant) {
+    /// Notes that `signal` was relayed to a runner that had read `signals_read` signals.
+    pub(super) fn relayed(&mut self, signal: Signal, signals_read: u32, now: Instant) {
         if signal == Signal::Stop {
             self.stop_by.get_or_insert(now + STOP_MAX);
         }
         if !signal.escalates() {
             return;
         }
-        match self.unread.as_mut().filter(|unread| unread.heard == heard) {
-            Some(unread) if now.duration_since(unread.last) >= APART => {
-                unread.wishes += 1;
+        match self.unread.as_mut().filter(|unread| unread.signals_read == signals_read) {
+            Some(unread) if now.duration_since(unread.last) >= REPEAT_WINDOW => {
+                unread.requests += 1;
                 unread.last = now;
             }
             Some(_) => {}
-            None => self.unread = Some(Unread { heard, since: now, last: now, wishes: 1, warned: false }),
+            None => {
+                self.unread = Some(Unread { signals_read, since: now, last: now, requests: 1, warned: false })
+            }
         }
     }
 
@@ -72,13 +74,13 @@ impl Silence {
 
     /// When to look again.
     pub(super) fn due(&self) -> Option<Instant> {
-        let kill_at = self.unread.as_ref().filter(|unread| unread.wishes > 2).map(Unread::kill_at);
+        let kill_at = self.unread.as_ref().filter(|unread| unread.requests > 2).map(Unread::kill_at);
         [self.stop_by, kill_at].into_iter().flatten().min()
     }
 
-    /// What is to be done now, with a runner that has read `heard` signals.
-    pub(super) fn step(&mut self, heard: u32, now: Instant) -> Option<Step> {
-        if self.unread.as_ref().is_some_and(|unread| unread.heard != heard) {
+    /// What is to be done now, with a runner that has read `signals_read` signals.
+    pub(super) fn step(&mut self, signals_read: u32, now: Instant) -> Option<Step> {
+        if self.unread.as_ref().is_some_and(|unread| unread.signals_read != signals_read) {
             self.unread = None;
         }
         if self.stop_by.is_some_and(|at| at <= now) {
@@ -86,11 +88,11 @@ impl Silence {
             return Some(Step::Stop);
         }
         let unread = self.unread.as_mut()?;
-        if unread.wishes > 2 && unread.kill_at() <= now {
+        if unread.requests > 2 && unread.kill_at() <= now {
             self.unread = None;
             return Some(Step::Kill);
         }
-        (unread.wishes == 2 && !std::mem::replace(&mut unread.warned, true)).then_some(Step::Warn)
+        (unread.requests == 2 && !std::mem::replace(&mut unread.warned, true)).then_some(Step::Warn)
     }
 }
 
@@ -105,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_unread_wishes_kill_and_no_two() {
+    fn third_unread_request_kills() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut silence = Silence::default();
@@ -125,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runner_that_reads_is_left_alone() {
+    fn reading_runner_is_not_killed() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut silence = Silence::default();
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_without_an_answer_stops_us_alone() {
+    fn unanswered_stop_stops_guardian_alone() {
         let start = Instant::now();
         let mut silence = Silence::default();
         silence.relayed(Signal::Stop, 0, start);

@@ -1,15 +1,15 @@
-//! The end of a tree: everything below this process is killed until nothing is left.
+//! Kills everything below this process until nothing is left.
 //!
-//! `waitpid` saying `ECHILD` is the exact end: a guardian is a subreaper, so whatever lost its
-//! parent became its child. Until then the tree is walked, parents first: a process with a pending
-//! `SIGKILL` cannot fork any more, so its children, read after it was killed, are all that it will
-//! ever have. Those whose parent is already gone have become children of this process and are found
-//! in the next round. Stopping first gains nothing (94 ms instead of 49 ms for 400 processes,
-//! measured), and freezing needs a cgroup.
+//! `ECHILD` from `waitpid` is the exact end: a guardian is a subreaper, so every process that lost
+//! its parent became its child. Until then the killer walks the tree, parents first. A process with
+//! a pending `SIGKILL` cannot fork any more, so its children, read after the kill, are final.
+//! Processes whose parent is already gone have become children of this process, and the next round
+//! finds them. Stopping first gains nothing (94 ms instead of 49 ms for 400 processes, measured),
+//! and freezing needs a cgroup.
 //!
-//! A runner that sweeps its own tree is no subreaper: the children of what it kills would go to
-//! somebody else before they are read. So it stops parents first, which keeps them where they are,
-//! and kills when the walk is over.
+//! A runner that kills its own tree is not a subreaper: the children of a killed process would get
+//! another parent before they are read. So it stops parents first, which keeps their children in
+//! place, and kills after the walk.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -21,18 +21,18 @@ use rustix::process::{
 };
 use rustix::time::Timespec;
 
+use super::descendants::{DescendantFinder, read_stat_of};
 use super::process::read_signal;
-use super::tree::{Tree, read_stat_of};
 
 /// What to sweep, and with which means.
 #[derive(Debug)]
 pub(super) struct TreeKiller<'a> {
-    pub(super) tree: Tree,
+    pub(super) tree: DescendantFinder,
     /// Children that were here before the run; they are not of its tree.
     pub(super) excluded: &'a [i32],
-    /// Whether all children are reaped here. A guardian does, and has one thread: no pid of a child
-    /// of its own can be given to another process meanwhile. The runner does not, since its
-    /// children are waited for elsewhere.
+    /// Whether all children are reaped here. A guardian reaps, and has one thread, so the pid of
+    /// its child cannot be reused meanwhile. The runner does not reap here, because other code
+    /// waits for its children.
     pub(super) reaps: bool,
     /// Readable when a child ended.
     pub(super) wake: Option<BorrowedFd<'a>>,
@@ -48,12 +48,12 @@ pub(super) struct Survivors {
 
 /// How often the tree is walked again at once before the sweep begins to wait.
 const ROUNDS_AT_ONCE: u32 = 4;
-/// When nothing new was found or reaped for so long, what is left has its `SIGKILL` and cannot take
-/// it yet (a dead file server, a tracer that holds the exit), or may not be signalled by us. More
-/// rounds would not end it.
+/// If no process was found or reaped for this long, the remaining processes have their `SIGKILL`
+/// and cannot act on it yet (an unreachable file server, a tracer that holds the exit), or may not
+/// be signalled by this process. More rounds would not help.
 const QUIET_MAX: Duration = Duration::from_secs(1);
-/// The longest sweep beside a process that we may not signal: it may go on to start others that we
-/// may, and the shell waits.
+/// The longest run beside a process that may not be signalled. Such a process may continue to start
+/// others that may be signalled, and the shell waits.
 const REFUSED_MAX: Duration = Duration::from_secs(5);
 const PAUSE_FIRST: Duration = Duration::from_micros(20);
 const PAUSE_MAX: Duration = Duration::from_millis(20);
@@ -72,7 +72,7 @@ enum KillResult {
     /// Stopped, and held to be killed when all are.
     Stopped(Option<OwnedFd>),
     Refused,
-    /// Ended, or by now the child of somebody else: the next round finds it there.
+    /// Exited, or now the child of another process: the next round finds it there.
     Gone,
 }
 
@@ -105,9 +105,9 @@ impl TreeKiller<'_> {
         }
     }
 
-    /// Reaps all that have ended; whether there were any of those that were `killed`, or `None`
-    /// when there are no children at all. What ends without our doing may come for ever:
-    /// orphans of a process that we may not signal.
+    /// Reaps all children that have exited. Returns whether any of those in `killed` was among
+    /// them, or `None` if there are no children at all. Other children may exit for ever: orphans
+    /// of a process that may not be signalled.
     fn reap(&self, killed: &[i32]) -> Option<bool> {
         let mut any = false;
         if !self.reaps {
@@ -137,7 +137,7 @@ impl TreeKiller<'_> {
                 if child <= 1 || child == me || (parent == me && self.excluded.contains(&child)) {
                     continue;
                 }
-                match self.strike(child, parent, me) {
+                match self.kill_child(child, parent, me) {
                     KillResult::Stopped(held) => stopped.push((child, held)),
                     KillResult::Killed => {
                         round.found += 1;
@@ -168,14 +168,16 @@ impl TreeKiller<'_> {
         round
     }
 
-    fn strike(&self, child: i32, parent: i32, me: i32) -> KillResult {
+    fn kill_child(&self, child: i32, parent: i32, me: i32) -> KillResult {
         let Some(pid) = Pid::from_raw(child) else { return KillResult::Gone };
         if parent == me && self.reaps {
-            return verdict(kill_process(pid, Signal::KILL));
+            return kill_result(kill_process(pid, Signal::KILL));
         }
-        // A stranger's child may have been reaped and its pid given away since it was read: one forking
-        // tree used 2600 pids a second, measured, and wraps a range of 32768 in 13 s. So:
-        // 1. hold the process; 2. see whether it is still of this tree; 3. kill what is held.
+        // The child of another process may have been reaped and its pid reused since it was read:
+        // one forking tree used 2600 pids a second (measured), and wraps a range of 32768 in 13 s.
+        // So:
+        // 1. open a pidfd; 2. check that the process still belongs to this tree; 3. kill by the
+        //    pidfd.
         let held = if self.no_pidfd { Err(Errno::NOSYS) } else { pidfd_open(pid, PidfdFlags::empty()) };
         if held.as_ref().err() == Some(&Errno::SRCH) {
             return KillResult::Gone;
@@ -188,7 +190,7 @@ impl TreeKiller<'_> {
         // An error: no pidfds here, or no descriptor left; the look was a moment ago.
         let sent =
             held.as_ref().map_or_else(|_| kill_process(pid, signal), |held| pidfd_send_signal(held, signal));
-        match verdict(sent) {
+        match kill_result(sent) {
             KillResult::Killed if !self.reaps => KillResult::Stopped(held.ok()),
             other => other,
         }
@@ -210,7 +212,7 @@ impl TreeKiller<'_> {
     }
 }
 
-fn verdict(sent: rustix::io::Result<()>) -> KillResult {
+fn kill_result(sent: rustix::io::Result<()>) -> KillResult {
     match sent {
         Ok(()) => KillResult::Killed,
         Err(Errno::SRCH) => KillResult::Gone,

@@ -1,7 +1,7 @@
-//! The guard on Windows: Ctrl-C and its kin as an event, and no guardians.
+//! The guard on Windows: an event for Ctrl-C and similar requests, and no guardians.
 //!
-//! None are needed against a killed runner: a job object that kills on close takes its processes
-//! with the last handle, and the system closes the handles of whoever dies.
+//! Guardians are not needed against a killed runner: a job object that kills on close takes its
+//! processes with the last handle, and the kernel closes the handles of every process that exits.
 #![expect(unsafe_code, reason = "an event and the console's handler")]
 
 use std::io;
@@ -75,7 +75,8 @@ impl Guard {
     pub(crate) fn next_signal(&mut self) -> Option<Signal> {
         loop {
             // First the event, then the bits: one that comes between leaves the event set, and the next call
-            // looks again. SAFETY: the event is never closed.
+            // looks again.
+            // SAFETY: the event is never closed.
             unsafe { ResetEvent(EVENT.load(SeqCst)) };
             let waiting = WAITING.load(SeqCst);
             let bit = (0..BITS.len()).find(|bit| waiting & (1 << bit) != 0)?;
@@ -108,8 +109,8 @@ impl Guard {
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
     pub(crate) fn die(self, ending: ExitMode) -> ! {
-        // What the system's own handler ends a console program with, be it by Ctrl-C, Ctrl-Break or a
-        // closed window. `cmd.exe` asks by it whether to go on with the batch file.
+        // The exit code that Windows gives a console program after Ctrl-C, Ctrl-Break or a closed
+        // window. `cmd.exe` uses it to decide whether to ask about continuing the batch file.
         const CONTROL_C_EXIT: i32 = 0xC000_013A_u32.cast_signed();
         std::process::exit(match ending {
             ExitMode::Status(status) => status.into(),
@@ -118,9 +119,9 @@ impl Guard {
     }
 }
 
-/// Runs on a thread of the system's. Saying TRUE to a closing console would end the process at once
-/// when this returns; the system gives about five seconds otherwise, which the run needs to end in
-/// order.
+/// Runs on a thread of the operating system. Saying TRUE to a closing console would end the process
+/// at once when this returns; the operating system gives about five seconds otherwise, which the
+/// run needs to end in order.
 unsafe extern "system" fn note(kind: u32) -> BOOL {
     let bit = match kind {
         CTRL_BREAK_EVENT => 0,
@@ -132,7 +133,8 @@ unsafe extern "system" fn note(kind: u32) -> BOOL {
     // SAFETY: stored before the handler was set, and never closed.
     unsafe { SetEvent(EVENT.load(SeqCst)) };
     if bit == 2 {
-        // This thread may wait as long as it likes: the process ends by itself, or is ended by the system.
+        // This thread may wait as long as it likes: the process ends by itself, or is ended by the
+        // operating system.
         loop {
             std::thread::park();
         }

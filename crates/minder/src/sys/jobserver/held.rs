@@ -1,5 +1,5 @@
-//! Which tokens are held, in memory that the process shares with its guardians: what it owes when
-//! it is killed.
+//! The tokens that are held, in memory that the process shares with its guardians: what they return
+//! if the process is killed.
 #![expect(unsafe_code, reason = "shared memory")]
 
 use std::io;

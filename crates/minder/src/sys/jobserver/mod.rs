@@ -1,8 +1,8 @@
-//! Make's jobserver: tokens that all who take part in one build share.
+//! Make's jobserver: tokens that all participants of one build share.
 //!
-//! Each system supplies `Client`: `connect` to what `--jobserver-auth=` names, `try_acquire` and
-//! `release` that never block, whether there is something that can be waited for, and `debt`: what
-//! another process can give back if this one is killed.
+//! Each system supplies `Client`: `connect` to the value of `--jobserver-auth=`; `try_acquire` and
+//! `release`, which never block; a source to wait for, if there is one; and `debt`, which another
+//! process can return if this one is killed.
 
 #[cfg(target_os = "linux")]
 mod held;

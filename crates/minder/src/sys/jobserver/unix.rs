@@ -1,9 +1,10 @@
-//! Unix: tokens are bytes in a pipe that was inherited (`3,4`), or that has a name (`fifo:PATH`,
-//! make 4.4).
+//! The jobserver on Unix: tokens are bytes in a pipe that was inherited (`3,4`), or that has a name
+//! (`fifo:PATH`, make 4.4).
 //!
-//! All who share an open pipe share its flags too. To read from it without blocking, and without
-//! making the reads of others fail, it is opened once more, which Linux allows for a pipe without a
-//! name. Where that cannot be, it is used only if whoever made it reads without blocking himself.
+//! All users of an open pipe share its flags. To read without blocking, and without making the
+//! reads of others fail, the pipe is opened once more, which Linux allows for a pipe without a
+//! name. Where that is impossible, the pipe is used only if its creator already reads without
+//! blocking.
 
 #![expect(unsafe_code, reason = "descriptors that are known by their number only")]
 
@@ -16,7 +17,7 @@ use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_getfd, read, write};
 
 use crate::sys::wait::Source;
 
-/// A connection. It has descriptors of its own: what was inherited stays as it is.
+/// A connection. It has separate descriptors: the inherited ones stay unchanged.
 #[derive(Debug)]
 pub(crate) struct Client {
     reads: OwnedFd,
@@ -47,7 +48,8 @@ impl Client {
     }
 
     fn named(path: &Path) -> io::Result<Self> {
-        // For both, so that opening waits for nobody and the end is never read.
+        // For both directions, so that opening does not wait for a peer and the end of file is
+        // never read.
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let writes = open(path, flags, Mode::empty())?;
         pipe(writes.as_fd())?;
@@ -91,7 +93,7 @@ impl Client {
         Some(super::Debt::new(self.writes.try_clone().ok()?, self.held?))
     }
 
-    /// Nothing: there are no guardians.
+    /// None, because there are no guardians.
     #[cfg(not(target_os = "linux"))]
     #[expect(clippy::unused_self, reason = "the contract's form")]
     pub(crate) fn debt(&self) -> Option<super::Debt> {
@@ -110,7 +112,7 @@ fn inherited(number: RawFd, way: OFlags) -> io::Result<OwnedFd> {
         return Err(invalid("it is not for this process"));
     }
     // SAFETY: the number is not -1. The borrow ends in this function, during which no descriptor is
-    // closed; should the number be nobody's, every call says so.
+    // closed. If the number is not an open descriptor, every call returns an error.
     let end = unsafe { BorrowedFd::borrow_raw(number) };
     // What is closed on exec was opened by ourselves since: the number that make meant was closed
     // before we began.
@@ -163,7 +165,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn tokens_go_and_come_and_the_pipe_stays_as_it_was() {
+    fn acquire_and_release_leave_the_pipe_unchanged() {
         let (reads, writes) = pair();
         write(&writes, b"ab").expect("room");
         let client = Client::connect(&auth(&reads, &writes)).expect("a jobserver");
@@ -181,7 +183,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn what_is_held_goes_back_once() {
+    fn debt_returns_held_tokens_once() {
         let (reads, writes) = pair();
         write(&writes, b"abb").expect("room");
         let client = Client::connect(&auth(&reads, &writes)).expect("a jobserver");
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_jobserver_is_refused() {
+    fn connect_refuses_other_descriptors() {
         let (reads, writes) = pair();
         for odd in ["-2,-2", "3", "x,y", "", "fifo:/nowhere", "fifo:/dev/null", "1000000,1000001"] {
             assert!(Client::connect(odd).is_err(), "{odd}");
@@ -220,7 +222,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_pipe_with_a_name_serves_as_well() {
+    fn connect_opens_named_pipe() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("tokens");
         rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0)

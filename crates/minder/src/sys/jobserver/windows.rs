@@ -24,7 +24,7 @@ impl Client {
         if handle.is_null() {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the handle is open, and nobody else's.
+        // SAFETY: the handle is open, and nothing else owns it.
         Ok(Self(unsafe { OwnedHandle::from_raw_handle(handle) }))
     }
 
@@ -46,13 +46,13 @@ impl Client {
         }
     }
 
-    /// Nothing: there are no guardians.
+    /// None, because there are no guardians.
     #[expect(clippy::unused_self, reason = "the contract's form")]
     pub(crate) fn debt(&self) -> Option<super::Debt> {
         None
     }
 
-    /// A wait for a semaphore takes a token: there is nothing that only tells of one.
+    /// None: a wait for a semaphore takes a token, and nothing else reports one.
     pub(crate) fn source(&self) -> Option<crate::sys::wait::Source<'_>> {
         None
     }

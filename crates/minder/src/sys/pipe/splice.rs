@@ -10,20 +10,21 @@ use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use rustix::pipe::{SpliceFlags, splice};
 
-use super::ReadOutcome;
+use super::sigpipe::without_sigpipe;
+use super::types::ReadOutcome;
 
 /// Bytes moved at once, and the size that both pipes are given: what a user may have without a
 /// privilege (pipe(7)).
 const AT_ONCE: usize = 1 << 20;
 
-/// Whether `to` is a pipe or a plain file that is not appended to, which splice(2) refuses.
+/// Returns whether `to` is a pipe or a plain file that is not appended to, which splice(2) refuses.
 pub(super) fn takes(to: &File) -> bool {
     let Ok(flags) = rustix::fs::fcntl_getfl(to) else { return false };
     let kind = rustix::fs::fstat(to).map(|stat| FileType::from_raw_mode(stat.st_mode));
     !flags.contains(OFlags::APPEND) && matches!(kind, Ok(FileType::Fifo | FileType::RegularFile))
 }
 
-/// Enlarges a pipe, as far as the system allows. What is no pipe, or larger, stays as it is.
+/// Enlarges a pipe as far as the kernel allows. Other files, and larger pipes, stay as they are.
 pub(crate) fn enlarge(pipe: impl AsFd) {
     if rustix::pipe::fcntl_getpipe_size(&pipe).is_ok_and(|size| size < AT_ONCE) {
         let _ = rustix::pipe::fcntl_setpipe_size(&pipe, AT_ONCE);
@@ -33,9 +34,8 @@ pub(crate) fn enlarge(pipe: impl AsFd) {
 /// Moves what is there. Neither side blocks the call, whatever its flags say; when it is `to` that
 /// takes nothing, that is the error `WouldBlock`.
 pub(super) fn forward(from: &OwnedFd, to: &File) -> io::Result<ReadOutcome> {
-    match super::unix::without_sigpipe(|| {
-        splice(from, None, to, None, AT_ONCE, SpliceFlags::MOVE | SpliceFlags::NONBLOCK)
-    }) {
+    match without_sigpipe(|| splice(from, None, to, None, AT_ONCE, SpliceFlags::MOVE | SpliceFlags::NONBLOCK))
+    {
         Ok(0) => Ok(ReadOutcome::Eof),
         Ok(count) => Ok(ReadOutcome::Data(count)),
         Err(Errno::AGAIN) if rustix::io::ioctl_fionread(from)? > 0 => Err(io::ErrorKind::WouldBlock.into()),
@@ -55,7 +55,7 @@ pub(super) fn store(from: &OwnedFd, to: &File, mut at: u64) -> io::Result<ReadOu
     }
 }
 
-/// Waits until `to` may take something, at most for so long.
+/// Waits until `to` may take bytes, for at most `patience`.
 pub(super) fn wait_for_room(to: &File, patience: Duration) {
     let Ok(timeout) = rustix::event::Timespec::try_from(patience) else { return };
     // What fails here shows at the next try.

@@ -1,6 +1,5 @@
-//! Pipes on Unix: readiness. One read a readiness, level-triggered: what is left is told again.
-
-#![expect(unsafe_code, reason = "SIGPIPE of this thread alone: sigmask and sigtimedwait")]
+//! Pipes on Unix: one read for each readiness, level-triggered. What a read leaves is reported
+//! again.
 
 use std::fs::File;
 use std::io;
@@ -8,9 +7,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use super::ReadOutcome;
+use super::sigpipe::without_sigpipe;
+use super::types::ReadOutcome;
 use crate::event::Interest;
-use crate::sys::wait::{Reactor, Report};
+use crate::sys::reactor::Reactor;
+use crate::sys::wait::Report;
 
 /// The reading end of one stream of a child.
 #[derive(Debug)]
@@ -28,18 +29,18 @@ impl Reader {
     }
 
     /// Starts to listen: reports with `token` will come.
-    pub(crate) fn register(&mut self, port: &mut Reactor, token: u64) -> io::Result<()> {
+    pub(crate) fn register(&mut self, reactor: &mut Reactor, token: u64) -> io::Result<()> {
         if !self.armed {
-            port.add(&self.fd, token, Interest::READABLE)?;
+            reactor.add(&self.fd, token, Interest::READABLE)?;
             self.armed = true;
         }
         Ok(())
     }
 
     /// Stops listening; the child blocks when the pipe is full.
-    pub(crate) fn pause(&mut self, port: &mut Reactor) -> io::Result<()> {
+    pub(crate) fn pause(&mut self, reactor: &mut Reactor) -> io::Result<()> {
         if std::mem::take(&mut self.armed) {
-            port.delete(&self.fd)?;
+            reactor.delete(&self.fd)?;
         }
         Ok(())
     }
@@ -47,7 +48,7 @@ impl Reader {
     /// Makes the progress that `report` promises: one read into the spare room of `buffer`.
     pub(crate) fn read(
         &mut self,
-        _port: &mut Reactor,
+        _reactor: &mut Reactor,
         _report: &Report,
         buffer: &mut Vec<u8>,
     ) -> io::Result<ReadOutcome> {
@@ -69,7 +70,7 @@ impl Reader {
         }
     }
 
-    /// Whether bytes can pass on to `to` without a copy.
+    /// Returns whether bytes can pass on to `to` without a copy.
     pub(crate) fn can_forward(&self, to: &File) -> bool {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         return super::splice::takes(to);
@@ -91,7 +92,7 @@ impl Reader {
         let _ = to;
     }
 
-    /// Waits until `to` takes bytes, at most for so long.
+    /// Waits until `to` takes bytes, for at most `patience`.
     pub(crate) fn wait_for_room(&self, to: &File, patience: std::time::Duration) {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         super::splice::wait_for_room(to, patience);
@@ -123,10 +124,10 @@ impl Reader {
         }
     }
 
-    /// Closes the stream. The registration goes first: a starting sibling may hold a copy of the
-    /// descriptor, and epoll would go on telling of it.
-    pub(crate) fn close(mut self, port: &mut Reactor) -> io::Result<()> {
-        self.pause(port)
+    /// Closes the stream. The registration is deleted first: a starting sibling may hold a copy of
+    /// the descriptor, and epoll would continue to report it.
+    pub(crate) fn close(mut self, reactor: &mut Reactor) -> io::Result<()> {
+        self.pause(reactor)
     }
 
     /// The descriptor itself, for readers that block.
@@ -152,7 +153,7 @@ impl Writer {
 
     /// Writes as much as there is room for. When that is not all, a report with `token` comes once
     /// there is room again.
-    pub(crate) fn write(&mut self, port: &mut Reactor, token: u64, bytes: &[u8]) -> io::Result<usize> {
+    pub(crate) fn write(&mut self, reactor: &mut Reactor, token: u64, bytes: &[u8]) -> io::Result<usize> {
         let written = match without_sigpipe(|| rustix::io::write(&self.fd, bytes)) {
             Err(Errno::AGAIN | Errno::INTR) => 0,
             // A terminal that no process has open any more; a pipe never says so.
@@ -160,22 +161,22 @@ impl Writer {
             result => result?,
         };
         if written < bytes.len() && !self.armed {
-            port.add(&self.fd, token, Interest::WRITABLE)?;
+            reactor.add(&self.fd, token, Interest::WRITABLE)?;
             self.armed = true;
         }
         Ok(written)
     }
 
     /// Takes the report; says whether the caller can write now.
-    pub(crate) fn ready(&mut self, port: &mut Reactor, _report: &Report) -> io::Result<bool> {
+    pub(crate) fn ready(&mut self, reactor: &mut Reactor, _report: &Report) -> io::Result<bool> {
         let was = self.armed;
-        self.finish_read(port)?;
+        self.finish_read(reactor)?;
         Ok(was)
     }
 
     /// Closes the stream: the child reads the end of file.
-    pub(crate) fn close(mut self, port: &mut Reactor) -> io::Result<()> {
-        self.finish_read(port)
+    pub(crate) fn close(mut self, reactor: &mut Reactor) -> io::Result<()> {
+        self.finish_read(reactor)
     }
 
     /// The descriptor itself, for writers that block.
@@ -184,9 +185,9 @@ impl Writer {
         Ok(self.fd)
     }
 
-    fn finish_read(&mut self, port: &mut Reactor) -> io::Result<()> {
+    fn finish_read(&mut self, reactor: &mut Reactor) -> io::Result<()> {
         if std::mem::take(&mut self.armed) {
-            port.delete(&self.fd)?;
+            reactor.delete(&self.fd)?;
         }
         Ok(())
     }
@@ -195,75 +196,5 @@ impl Writer {
 impl AsFd for Writer {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
-    }
-}
-
-/// A pipe: the reading and the writing end, neither of which a child inherits.
-pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
-    #[cfg(not(target_vendor = "apple"))]
-    return Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?);
-    #[cfg(target_vendor = "apple")]
-    {
-        // No pipe2: a spawn on another thread in between would inherit them, but for
-        // POSIX_SPAWN_CLOEXEC_DEFAULT, which our spawner sets.
-        let (read, write) = rustix::pipe::pipe()?;
-        rustix::io::fcntl_setfd(&read, rustix::io::FdFlags::CLOEXEC)?;
-        rustix::io::fcntl_setfd(&write, rustix::io::FdFlags::CLOEXEC)?;
-        Ok((read, write))
-    }
-}
-
-/// Runs `write` so that a reader that is gone is an error and no signal. The disposition of SIGPIPE
-/// belongs to the host and to all its threads; the mask is this thread's own.
-pub(super) fn without_sigpipe<T>(write: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
-    let pipe = set_of(libc::SIGPIPE);
-    let mut before = set_of(0);
-    // SAFETY: both sets are initialised and ours; only this thread's mask changes.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &pipe, &mut before) };
-    let pending = is_pending(libc::SIGPIPE);
-    let result = write();
-    if matches!(result, Err(Errno::PIPE)) && !pending {
-        take_pending(&pipe);
-    }
-    // SAFETY: `before` was filled in by the call above.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
-    result
-}
-
-/// The set of this one signal; the empty set for 0.
-fn set_of(signal: i32) -> libc::sigset_t {
-    let mut set = std::mem::MaybeUninit::uninit();
-    // SAFETY: sigemptyset initialises what it is given.
-    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
-    // SAFETY: initialised by the line above.
-    let mut set = unsafe { set.assume_init() };
-    if signal != 0 {
-        // SAFETY: the set is initialised, the number is one of the system's own.
-        unsafe { libc::sigaddset(&mut set, signal) };
-    }
-    set
-}
-
-fn is_pending(signal: i32) -> bool {
-    let mut set = set_of(0);
-    // SAFETY: the set is ours to write to.
-    unsafe { libc::sigpending(&mut set) };
-    // SAFETY: the set is initialised.
-    unsafe { libc::sigismember(&set, signal) == 1 }
-}
-
-/// Takes the pending signal of this thread, which the write just raised and the mask holds back.
-fn take_pending(set: &libc::sigset_t) {
-    #[cfg(not(any(target_vendor = "apple", target_os = "openbsd")))]
-    {
-        let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: all three point to initialised values of ours, or are null where that is allowed.
-        unsafe { libc::sigtimedwait(set, std::ptr::null_mut(), &zero) };
-    }
-    #[cfg(any(target_vendor = "apple", target_os = "openbsd"))]
-    {
-        let mut signal = 0;
-        // SAFETY: the signal is pending and blocked, so sigwait returns at once with it.
-        unsafe { libc::sigwait(set, &mut signal) };
     }
 }

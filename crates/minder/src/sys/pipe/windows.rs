@@ -1,14 +1,14 @@
-//! Pipes on Windows: overlapped named pipes with private names, since anonymous ones know no
-//! completion.
+//! Pipes on Windows: overlapped named pipes with private names, because anonymous pipes do not
+//! support completion.
 //!
-//! A reader asks for *nothing*: a read of no bytes is over as soon as there are some, or the end,
-//! and takes none. Then it reads what is there straight into the caller's buffer, and asks again.
-//! So completion tells of readiness, a reader that is held takes nothing more, and no child costs a
-//! buffer while it is silent. (libuv listens to its pipes on Windows in
-//! this way: `uv__pipe_queue_read` in its `src/win/pipe.c`.)
+//! A reader submits a read of zero bytes. That read completes as soon as there are bytes or the
+//! end, and consumes none. The reader then reads the available bytes straight into the caller's
+//! buffer and submits the next one. So a completion reports readiness, a paused reader consumes
+//! nothing, and an idle child costs no buffer. (libuv listens to its pipes on Windows in this way:
+//! `uv__pipe_queue_read` in its `src/win/pipe.c`.)
 //!
-//! A writer cannot ask for room. It hands the kernel one piece at a time, from memory of its own;
-//! while the kernel has one, there is no room.
+//! A writer cannot wait for room. It hands the kernel one chunk at a time, from its own memory.
+//! While the kernel holds a chunk there is no room.
 
 #![expect(unsafe_code, reason = "named pipes, overlapped reads and writes")]
 
@@ -39,13 +39,15 @@ use windows_sys::Win32::System::Pipes::{
 
 use super::ReadOutcome;
 use crate::sys::event::event as new_event;
-use crate::sys::wait::{CompletionPort, Operation, Reactor, Report, Submission};
+use crate::sys::reactor::Reactor;
+use crate::sys::wait::{CompletionPort, Operation, Report, Submission};
 
 /// The size of a pipe, and of one piece that is written.
 const PIPE_BYTES: u32 = 64 << 10;
-/// How often another name is tried when somebody else has taken ours.
+/// How many names are tried if another program has taken the first.
 const NAMES_MAX: u32 = 8;
-/// `FILE_SKIP_COMPLETION_PORT_ON_SUCCESS`: what is over at once queues no packet.
+/// `FILE_SKIP_COMPLETION_PORT_ON_SUCCESS`: an operation that completes immediately queues no
+/// packet.
 const SKIP_ON_SUCCESS: u8 = 1;
 
 /// The reading end of one stream of a child.
@@ -59,32 +61,32 @@ pub(crate) struct Reader {
 /// What an endpoint has of its port.
 #[derive(Debug)]
 struct Line {
-    queue: Arc<CompletionPort>,
+    port: Arc<CompletionPort>,
     packet: Arc<Operation>,
 }
 
 impl Line {
-    fn open(port: &Reactor, handle: &OwnedHandle) -> io::Result<Self> {
-        port.queue().associate(handle.as_handle())?;
-        Ok(Self { queue: Arc::clone(port.queue()), packet: Operation::new() })
+    fn open(reactor: &Reactor, handle: &OwnedHandle) -> io::Result<Self> {
+        reactor.port().associate(handle.as_handle())?;
+        Ok(Self { port: Arc::clone(reactor.port()), packet: Operation::new() })
     }
 }
 
 impl Reader {
-    /// Makes a pipe: our end, which nobody inherits, and the writing end, which a child may
-    /// inherit.
+    /// Creates a pipe: this side's end, which is not inheritable, and the writing end, which a
+    /// child may inherit.
     pub(crate) fn pair() -> io::Result<(Self, OwnedHandle)> {
         let (handle, theirs) = pair(PIPE_ACCESS_INBOUND, GENERIC_WRITE | FILE_READ_ATTRIBUTES)?;
         Ok((Self { handle, line: None, listening: false }, theirs))
     }
 
     /// Starts to listen: reports with `token` will come.
-    pub(crate) fn register(&mut self, port: &mut Reactor, token: u64) -> io::Result<()> {
+    pub(crate) fn register(&mut self, reactor: &mut Reactor, token: u64) -> io::Result<()> {
         let line = match self.line.take() {
             Some(line) => line,
-            None => Line::open(port, &self.handle)?,
+            None => Line::open(reactor, &self.handle)?,
         };
-        line.packet.tell(token);
+        line.packet.set_token(token);
         // A question that was asked before a hold may still be open; its answer will do.
         let open = line.packet.is_in_flight();
         self.line = Some(line);
@@ -92,9 +94,9 @@ impl Reader {
         if open { Ok(()) } else { self.ask() }
     }
 
-    /// Stops listening; the child blocks when the pipe is full. A question that is open stays so:
-    /// its answer takes no bytes, and is told to nobody.
-    pub(crate) fn pause(&mut self, _port: &mut Reactor) -> io::Result<()> {
+    /// Stops listening; the child blocks when the pipe is full. A pending read stays pending: its
+    /// completion consumes no bytes and is not reported.
+    pub(crate) fn pause(&mut self, _reactor: &mut Reactor) -> io::Result<()> {
         self.listening = false;
         if let Some(line) = &self.line {
             line.packet.suppress();
@@ -105,7 +107,7 @@ impl Reader {
     /// Makes the progress that `report` promises: one read into the spare room of `buffer`.
     pub(crate) fn read(
         &mut self,
-        _port: &mut Reactor,
+        _reactor: &mut Reactor,
         _report: &Report,
         buffer: &mut Vec<u8>,
     ) -> io::Result<ReadOutcome> {
@@ -154,8 +156,8 @@ impl Reader {
         }
     }
 
-    /// Closes the stream. The packet may land later; it is told to nobody.
-    pub(crate) fn close(self, _port: &mut Reactor) -> io::Result<()> {
+    /// Closes the stream. The packet may complete later; that is not reported.
+    pub(crate) fn close(self, _reactor: &mut Reactor) -> io::Result<()> {
         drop(self);
         Ok(())
     }
@@ -166,20 +168,21 @@ impl Reader {
         bare(&self.handle, self.line.as_ref())
     }
 
-    /// Asks to be told when there are bytes, or the end.
+    /// Requests a report when there are bytes, or the end.
     fn ask(&self) -> io::Result<()> {
         /// Where no byte is read to: the kernel wants an address nevertheless.
         static NOWHERE: AtomicU8 = AtomicU8::new(0);
         let Some(line) = &self.line else { return Ok(()) };
         let handle = self.handle.as_raw_handle();
-        // SAFETY: the handle is open, `overlapped` comes from `fly`, and no byte is written to the address.
+        // SAFETY: the handle is open, `overlapped` comes from `submit`, and no byte is written to
+        // the address.
         let start = |overlapped| unsafe { ReadFile(handle, NOWHERE.as_ptr(), 0, null_mut(), overlapped) };
-        // SAFETY: `start` is one call, on the handle that was associated when the line was opened and was
-        // not told to skip packets; it uses no memory but the packet's.
-        match unsafe { line.queue.submit(&line.packet, false, start) } {
+        // SAFETY: `start` is one call, on the handle that was associated when the line was opened
+        // and that queues a packet for every completion. It uses no memory except the packet's.
+        match unsafe { line.port.submit(&line.packet, false, start) } {
             Ok(_) => Ok(()),
-            // The end is told as everything else is: by a report.
-            Err(error) if is_end(&error) => line.queue.post(&line.packet),
+            // The end is reported like everything else, by a packet.
+            Err(error) if is_end(&error) => line.port.post(&line.packet),
             Err(error) => Err(error),
         }
     }
@@ -203,13 +206,13 @@ pub(crate) struct Writer {
     line: Option<Line>,
     /// Whether the caller waits for room.
     armed: bool,
-    /// Whether the outcome of the last flight is still to be looked at.
+    /// Whether the result of the last operation has not been read yet.
     sent: bool,
 }
 
 impl Writer {
-    /// Makes a pipe: our end, which nobody inherits, and the reading end, which a child may
-    /// inherit.
+    /// Creates a pipe: this side's end, which is not inheritable, and the reading end, which a
+    /// child may inherit.
     pub(crate) fn pair() -> io::Result<(Self, OwnedHandle)> {
         let (handle, theirs) = pair(PIPE_ACCESS_OUTBOUND, GENERIC_READ)?;
         Ok((Self { handle: Arc::new(handle), line: None, armed: false, sent: false }, theirs))
@@ -218,17 +221,17 @@ impl Writer {
     /// Writes as much as there is room for. When that is not all, a report with `token` comes once
     /// there is room again. What was taken reaches the child even when the writer is closed at
     /// once, as long as the port is there.
-    pub(crate) fn write(&mut self, port: &mut Reactor, token: u64, bytes: &[u8]) -> io::Result<usize> {
+    pub(crate) fn write(&mut self, reactor: &mut Reactor, token: u64, bytes: &[u8]) -> io::Result<usize> {
         let line = match self.line.take() {
             Some(line) => line,
-            None => self.open(port)?,
+            None => self.open(reactor)?,
         };
         let result = self.push(&line, bytes);
-        // Nobody but us could take the packet out of the port in the meantime.
+        // Only this thread can take the packet out of the port in the meantime.
         if let Ok(written) = result
             && written < bytes.len()
         {
-            line.packet.tell(token);
+            line.packet.set_token(token);
             self.armed = true;
         }
         self.line = Some(line);
@@ -236,7 +239,7 @@ impl Writer {
     }
 
     /// Takes the report; says whether the caller can write now.
-    pub(crate) fn ready(&mut self, _port: &mut Reactor, _report: &Report) -> io::Result<bool> {
+    pub(crate) fn ready(&mut self, _reactor: &mut Reactor, _report: &Report) -> io::Result<bool> {
         let Some(line) = self.line.as_ref().filter(|line| !line.packet.is_in_flight()) else {
             return Ok(false);
         };
@@ -245,7 +248,7 @@ impl Writer {
     }
 
     /// Closes the stream: the child reads the end of file, after what was written before.
-    pub(crate) fn close(self, _port: &mut Reactor) -> io::Result<()> {
+    pub(crate) fn close(self, _reactor: &mut Reactor) -> io::Result<()> {
         drop(self);
         Ok(())
     }
@@ -256,8 +259,8 @@ impl Writer {
         bare(&self.handle, self.line.as_ref())
     }
 
-    fn open(&self, port: &Reactor) -> io::Result<Line> {
-        let line = Line::open(port, &self.handle)?;
+    fn open(&self, reactor: &Reactor) -> io::Result<Line> {
+        let line = Line::open(reactor, &self.handle)?;
         // SAFETY: the handle is open; the call takes a number besides.
         let answer =
             unsafe { SetFileCompletionNotificationModes(self.handle.as_raw_handle(), SKIP_ON_SUCCESS) };
@@ -276,9 +279,9 @@ impl Writer {
         // A write of no bytes would look like the end of file to many a reader; it cannot come about here.
         for piece in bytes.chunks(PIPE_BYTES as usize) {
             line.packet.suppress();
-            let flight = self.send(line, piece)?;
+            let submission = self.send(line, piece)?;
             written += piece.len();
-            if flight == Submission::Aloft {
+            if submission == Submission::Pending {
                 self.sent = true;
                 break;
             }
@@ -287,19 +290,19 @@ impl Writer {
     }
 
     fn send(&self, line: &Line, piece: &[u8]) -> io::Result<Submission> {
-        let mut cargo = line.packet.cargo();
-        cargo.bytes.clear();
-        cargo.bytes.extend_from_slice(piece);
-        let (start, count) = (cargo.bytes.as_ptr(), PIPE_BYTES.min(piece.len() as u32));
-        drop(cargo);
+        let mut data = line.packet.data();
+        data.bytes.clear();
+        data.bytes.extend_from_slice(piece);
+        let (start, count) = (data.bytes.as_ptr(), PIPE_BYTES.min(piece.len() as u32));
+        drop(data);
         let handle = self.handle.as_raw_handle();
-        // SAFETY: the handle is open, `overlapped` comes from `fly`, and `start` is the start of at least
-        // `count` bytes.
+        // SAFETY: the handle is open, `overlapped` comes from `submit`, and `start` is the start of
+        // at least `count` bytes.
         let start = |overlapped| unsafe { WriteFile(handle, start, count, null_mut(), overlapped) };
-        // SAFETY: `start` is one call, on the handle that was associated and told to skip packets when the
-        // line was opened. The bytes are the packet's; they are changed only here, and `push` has
-        // seen that the packet does not fly.
-        unsafe { line.queue.submit(&line.packet, true, start) }
+        // SAFETY: `start` is one call, on the handle that was associated and set to skip packets
+        // when the line was opened. The bytes belong to the packet. Only this function changes
+        // them, and it has checked that the packet is not in flight.
+        unsafe { line.port.submit(&line.packet, true, start) }
     }
 }
 
@@ -309,7 +312,7 @@ impl Drop for Writer {
         line.packet.suppress();
         if line.packet.is_in_flight() {
             // To close the handle now would lose what the child has not read yet.
-            line.queue.keep_alive(&line.packet, Arc::clone(&self.handle));
+            line.port.keep_alive(&line.packet, Arc::clone(&self.handle));
         }
     }
 }
@@ -323,7 +326,7 @@ fn bare(handle: &OwnedHandle, line: Option<&Line>) -> io::Result<OwnedHandle> {
     }
 }
 
-/// Whether the other side is gone.
+/// Returns whether the other side is gone.
 fn is_end(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(i32::cast_unsigned);
     matches!(code, Some(ERROR_BROKEN_PIPE | ERROR_PIPE_NOT_CONNECTED | ERROR_NO_DATA | ERROR_HANDLE_EOF))
@@ -344,8 +347,8 @@ fn read_now(handle: &OwnedHandle, buffer: &mut Vec<u8>, count: u32) -> io::Resul
     const { assert!(std::mem::offset_of!(OVERLAPPED, Internal) == 0) };
     let mut overlapped = OVERLAPPED { hEvent: unqueued_event()?, ..OVERLAPPED::default() };
     let (raw, start, state) = (handle.as_raw_handle(), spare.as_mut_ptr().cast(), &raw mut overlapped);
-    // SAFETY: the handle is open; `start` has room for `count` bytes; both it and `state` stay where
-    // they are until the read is over, which is waited for below.
+    // SAFETY: the handle is open; `start` has room for `count` bytes; both it and `state` stay in
+    // place until the read has finished, which is waited for below.
     let answer = unsafe { ReadFile(raw, start, count, null_mut(), state) };
     if answer == 0 {
         let error = io::Error::last_os_error();
@@ -366,7 +369,8 @@ fn read_now(handle: &OwnedHandle, buffer: &mut Vec<u8>, count: u32) -> io::Resul
         }
         return Err(error);
     }
-    // SAFETY: the kernel has filled in `read` bytes of the spare room, which are no more than `count`.
+    // SAFETY: the kernel has filled in `read` bytes of the spare capacity, which are at most
+    // `count`.
     unsafe { buffer.set_len(buffer.len() + read as usize) };
     Ok(read as usize)
 }
@@ -398,7 +402,7 @@ fn pair(open_mode: u32, client_access: u32) -> io::Result<(OwnedHandle, OwnedHan
     loop {
         let result = try_pair(&unused_name(), open_mode, client_access);
         let taken = |error: &io::Error| {
-            // The name exists, or somebody was faster to connect: we share with nobody.
+            // The name exists, or another process connected first: this pipe is not shared.
             let code = error.raw_os_error().map(i32::cast_unsigned);
             matches!(code, Some(ERROR_ACCESS_DENIED | ERROR_PIPE_BUSY))
         };
@@ -433,15 +437,15 @@ fn own(raw: HANDLE) -> io::Result<OwnedHandle> {
     if raw == INVALID_HANDLE_VALUE {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: one of the two calls above made it just now, and nobody else has it.
+    // SAFETY: one of the two calls above created the handle, and nothing else owns it.
     Ok(unsafe { OwnedHandle::from_raw_handle(raw) })
 }
 
-/// A name that nobody has and nobody guesses, ended by a zero.
+/// Returns an unused name that cannot be guessed, ended by a zero.
 fn unused_name() -> Vec<u16> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    // The keys of this hash are random numbers of the system's.
+    // The keys of this hash are random numbers of the operating system's.
     let mut guess = RandomState::new().build_hasher();
     guess.write_u64(count);
     let name = format!(r"\\.\pipe\minder-{}-{count}-{:016x}", std::process::id(), guess.finish());
@@ -459,126 +463,129 @@ mod tests {
     const TOKEN: u64 = 42;
 
     /// The reports that are there now.
-    fn reports(port: &mut Reactor) -> Vec<Report> {
+    fn reports(reactor: &mut Reactor) -> Vec<Report> {
         let mut reports = Vec::new();
-        port.wait(&mut reports, Some(Instant::now() + Duration::from_millis(50))).unwrap();
+        reactor.wait(&mut reports, Some(Instant::now() + Duration::from_millis(50))).unwrap();
         reports
     }
 
-    fn a_reader() -> (Reactor, Reader, File) {
+    fn registered_reader() -> (Reactor, Reader, File) {
         let (reader, theirs) = Reader::pair().unwrap();
         (Reactor::open(None).unwrap(), reader, File::from(theirs))
     }
 
     #[test]
-    fn bytes_and_the_end_are_reported() {
-        let (mut port, mut reader, mut child) = a_reader();
+    fn reader_reports_bytes_and_eof() {
+        let (mut reactor, mut reader, mut child) = registered_reader();
         let mut buffer = Vec::with_capacity(4);
-        reader.register(&mut port, TOKEN).unwrap();
-        assert!(reports(&mut port).is_empty(), "nothing was written");
+        reader.register(&mut reactor, TOKEN).unwrap();
+        assert!(reports(&mut reactor).is_empty(), "nothing was written");
         child.write_all(b"words").unwrap();
         for (expected, text) in [(ReadOutcome::Data(4), "word"), (ReadOutcome::Data(1), "s")] {
-            let found = reports(&mut port);
+            let found = reports(&mut reactor);
             assert_eq!(found.iter().map(|report| report.token).collect::<Vec<_>>(), [TOKEN]);
-            assert_eq!(reader.read(&mut port, &found[0], &mut buffer).unwrap(), expected);
+            assert_eq!(reader.read(&mut reactor, &found[0], &mut buffer).unwrap(), expected);
             assert_eq!(buffer, text.as_bytes());
             buffer.clear();
         }
         drop(child);
-        let found = reports(&mut port);
-        assert_eq!(reader.read(&mut port, &found[0], &mut buffer).unwrap(), ReadOutcome::Eof);
-        assert!(reports(&mut port).is_empty());
+        let found = reports(&mut reactor);
+        assert_eq!(reader.read(&mut reactor, &found[0], &mut buffer).unwrap(), ReadOutcome::Eof);
+        assert!(reports(&mut reactor).is_empty());
     }
 
     #[test]
-    fn an_end_before_listening_is_reported() {
-        let (mut port, mut reader, child) = a_reader();
+    fn reader_reports_eof_from_before_registration() {
+        let (mut reactor, mut reader, child) = registered_reader();
         drop(child);
-        reader.register(&mut port, TOKEN).unwrap();
-        let found = reports(&mut port);
-        assert_eq!(reader.read(&mut port, &found[0], &mut Vec::with_capacity(9)).unwrap(), ReadOutcome::Eof);
+        reader.register(&mut reactor, TOKEN).unwrap();
+        let found = reports(&mut reactor);
+        assert_eq!(
+            reader.read(&mut reactor, &found[0], &mut Vec::with_capacity(9)).unwrap(),
+            ReadOutcome::Eof
+        );
     }
 
     #[test]
-    fn a_held_reader_is_silent_and_loses_nothing() {
-        let (mut port, mut reader, mut child) = a_reader();
+    fn paused_reader_reports_nothing_and_loses_nothing() {
+        let (mut reactor, mut reader, mut child) = registered_reader();
         let mut buffer = Vec::with_capacity(99);
-        reader.register(&mut port, TOKEN).unwrap();
-        reader.pause(&mut port).unwrap();
+        reader.register(&mut reactor, TOKEN).unwrap();
+        reader.pause(&mut reactor).unwrap();
         child.write_all(b"one").unwrap();
-        assert!(reports(&mut port).is_empty(), "held");
-        reader.register(&mut port, TOKEN + 1).unwrap();
-        let found = reports(&mut port);
+        assert!(reports(&mut reactor).is_empty(), "held");
+        reader.register(&mut reactor, TOKEN + 1).unwrap();
+        let found = reports(&mut reactor);
         assert_eq!((found.len(), found[0].token), (1, TOKEN + 1));
-        assert_eq!(reader.read(&mut port, &found[0], &mut buffer).unwrap(), ReadOutcome::Data(3));
-        // Held while the question is open, and heard again before it is answered.
-        reader.pause(&mut port).unwrap();
-        reader.register(&mut port, TOKEN).unwrap();
+        assert_eq!(reader.read(&mut reactor, &found[0], &mut buffer).unwrap(), ReadOutcome::Data(3));
+        // Paused while the read is pending, and registered again before it completes.
+        reader.pause(&mut reactor).unwrap();
+        reader.register(&mut reactor, TOKEN).unwrap();
         child.write_all(b"two").unwrap();
-        assert_eq!(reports(&mut port).len(), 1);
+        assert_eq!(reports(&mut reactor).len(), 1);
     }
 
     #[test]
-    fn a_reader_that_goes_takes_no_memory_and_tells_nothing() {
-        let (mut port, mut reader, mut child) = a_reader();
-        reader.register(&mut port, TOKEN).unwrap();
+    fn dropped_reader_frees_packet_and_reports_nothing() {
+        let (mut reactor, mut reader, mut child) = registered_reader();
+        reader.register(&mut reactor, TOKEN).unwrap();
         let packet = Arc::downgrade(&reader.line.as_ref().unwrap().packet);
-        reader.close(&mut port).unwrap();
+        reader.close(&mut reactor).unwrap();
         assert!(child.write_all(b"too late").is_err());
-        assert!(reports(&mut port).is_empty());
+        assert!(reports(&mut reactor).is_empty());
         assert_eq!(packet.strong_count(), 0, "the packet has landed and is freed");
     }
 
     #[test]
-    fn a_writer_waits_for_room_and_lingers() {
+    fn writer_waits_for_room_and_finishes_after_close() {
         let (mut writer, theirs) = Writer::pair().unwrap();
-        let (mut port, mut child) = (Reactor::open(None).unwrap(), File::from(theirs));
+        let (mut reactor, mut child) = (Reactor::open(None).unwrap(), File::from(theirs));
         let bytes = (0..1_000_000_u32).map(|number| (number % 251) as u8).collect::<Vec<_>>();
-        let mut written = writer.write(&mut port, TOKEN, &bytes).unwrap();
+        let mut written = writer.write(&mut reactor, TOKEN, &bytes).unwrap();
         assert!((1..1_000_000).contains(&written), "{written}");
-        assert_eq!(writer.write(&mut port, TOKEN, &bytes[written..]).unwrap(), 0, "there is no room");
-        assert!(reports(&mut port).is_empty());
+        assert_eq!(writer.write(&mut reactor, TOKEN, &bytes[written..]).unwrap(), 0, "there is no room");
+        assert!(reports(&mut reactor).is_empty());
         let reader = std::thread::spawn(move || {
             let mut all = Vec::new();
             child.read_to_end(&mut all).map(|_| all)
         });
         while written < bytes.len() {
-            for report in reports(&mut port) {
-                assert!(writer.ready(&mut port, &report).unwrap());
-                written += writer.write(&mut port, TOKEN, &bytes[written..]).unwrap();
+            for report in reports(&mut reactor) {
+                assert!(writer.ready(&mut reactor, &report).unwrap());
+                written += writer.write(&mut reactor, TOKEN, &bytes[written..]).unwrap();
             }
         }
-        writer.close(&mut port).unwrap();
+        writer.close(&mut reactor).unwrap();
         while !reader.is_finished() {
-            assert!(reports(&mut port).is_empty());
+            assert!(reports(&mut reactor).is_empty());
         }
         assert!(reader.join().unwrap().unwrap() == bytes);
     }
 
     #[test]
-    fn a_write_to_nobody_is_an_error() {
+    fn write_fails_without_reader() {
         let (mut writer, theirs) = Writer::pair().unwrap();
-        let mut port = Reactor::open(None).unwrap();
+        let mut reactor = Reactor::open(None).unwrap();
         drop(theirs);
-        let error = writer.write(&mut port, TOKEN, b"hello").unwrap_err();
+        let error = writer.write(&mut reactor, TOKEN, b"hello").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     }
 
     #[test]
-    fn a_port_that_goes_cancels_what_lingers() {
+    fn dropped_port_cancels_lingering_writes() {
         let (mut writer, theirs) = Writer::pair().unwrap();
-        let mut port = Reactor::open(None).unwrap();
+        let mut reactor = Reactor::open(None).unwrap();
         let bytes = vec![0; 4 * PIPE_BYTES as usize];
-        writer.write(&mut port, TOKEN, &bytes).unwrap();
+        writer.write(&mut reactor, TOKEN, &bytes).unwrap();
         let packet = Arc::downgrade(&writer.line.as_ref().unwrap().packet);
         drop(writer);
-        drop(port);
+        drop(reactor);
         assert_eq!(packet.strong_count(), 0);
         drop(theirs);
     }
 
     #[test]
-    fn the_bare_handles_block_like_files() {
+    fn into_fd_returns_blocking_handles() {
         let (reader, theirs) = Reader::pair().unwrap();
         let mut ours = File::from(reader.into_fd().unwrap());
         let mut child = File::from(theirs);

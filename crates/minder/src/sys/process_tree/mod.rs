@@ -1,5 +1,6 @@
-//! Signals to a whole tree of processes, and the question whether anybody of it is left.
+//! Signals to a whole process tree, and the check whether any process of it is left.
 
+mod types;
 #[cfg(unix)]
 mod unix;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -9,20 +10,8 @@ mod windows;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(in crate::sys) use self::proc::{PF_EXITING, why_no_table};
+pub(crate) use self::types::TreeSignal;
 #[cfg(unix)]
-pub(crate) use self::unix::{CHECK_IS_CHEAP, ProcessSnapshot, SIGNAL_MAX, Tree};
+pub(crate) use self::unix::{CHECK_IS_CHEAP, ProcessSnapshot, ProcessTree, SIGNAL_MAX};
 #[cfg(windows)]
-pub(crate) use self::windows::{CHECK_IS_CHEAP, KILLED, ProcessSnapshot, SIGNAL_MAX, Tree};
-
-/// What to send to a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TreeSignal {
-    /// This signal, and those who are stopped go on to take it.
-    Signal(i32),
-    /// End, now.
-    Kill,
-    /// Stand still.
-    Stop,
-    /// Go on.
-    Continue,
-}
+pub(crate) use self::windows::{CHECK_IS_CHEAP, KILLED, ProcessSnapshot, ProcessTree, SIGNAL_MAX};

@@ -1,8 +1,8 @@
-//! The process table of Linux as `/proc` shows it (proc(5)).
+//! The process table of Linux in `/proc` (proc(5)).
 //!
-//! After `unshare --pid --fork` without a mount, and in some containers, `/proc` is that of another
-//! PID namespace. The same number names another process there, so such a table counts as one that
-//! is not mounted: no stranger is signalled.
+//! After `unshare --pid --fork` without a mount, and in some containers, `/proc` belongs to another
+//! PID namespace. The same pid names another process there. Such a table counts as not mounted, so
+//! no unrelated process is signalled.
 
 #![expect(unsafe_code, reason = "kill and pidfd_send_signal of a process that was just identified")]
 
@@ -13,7 +13,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
 
-use crate::sys::is_exhausted;
+use crate::sys::error::is_exhausted;
 
 /// Why `/proc` cannot be used to find processes; `None` if it can.
 pub(in crate::sys) fn why_no_table() -> Option<&'static str> {
@@ -39,8 +39,8 @@ pub(in crate::sys) fn why_no_table() -> Option<&'static str> {
 const NO_PROC: &str = "`/proc` is not mounted";
 const FOREIGN_PROC: &str = "`/proc` belongs to another PID namespace";
 
-/// Whether the status of this process names it by the number that it has itself. `NSpid` has one
-/// number for each PID namespace from that of the mount to that of the process
+/// Returns whether the status of this process names it by the number that it has itself. `NSpid`
+/// has one number for each PID namespace from that of the mount to that of the process
 /// (proc_pid_status(5)); kernels before 4.1 do not have it.
 fn is_of(status: &str, me: u32) -> bool {
     let field = |name| status.lines().find_map(|line| line.strip_prefix(name));
@@ -64,8 +64,8 @@ pub(super) struct Entry {
 /// Of the flags in proc_pid_stat(5), which is include/linux/sched.h's.
 pub(in crate::sys) const PF_EXITING: u32 = 4;
 
-/// Reads one process; `None` if it is over. It fails where there is no descriptor or memory to read
-/// with.
+/// Reads one process; `None` if it has exited. Fails if there is no descriptor or memory for the
+/// read.
 pub(super) fn entry(pid: libc::pid_t) -> io::Result<Option<Entry>> {
     match fs::read(format!("/proc/{pid}/stat")) {
         // The name is any bytes.
@@ -146,13 +146,13 @@ fn children(pid: libc::pid_t) -> Vec<libc::pid_t> {
     found
 }
 
-/// Whether this process lives.
+/// Returns whether this process lives.
 fn is((pid, started): (libc::pid_t, u64)) -> io::Result<bool> {
     Ok(entry(pid)?.is_some_and(|process| process.started == started))
 }
 
-/// Sends a signal to exactly this process; says whether it may still be there. One that cannot be
-/// told from others gets nothing.
+/// Sends a signal to exactly this process. Returns whether the process may still exist. A process
+/// that cannot be identified gets no signal.
 pub(super) fn signal((pid, started): (libc::pid_t, u64), signal: i32) -> bool {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
     // 1. Hold the process. 2. Make sure that it is the one that was seen. 3. Signal what is held: a
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_may_hold_anything() {
+    fn parse_accepts_any_process_name() {
         let stat = "7 (a) R) b) S 1 5 5 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 0 0";
         let process = parse(stat).expect("a process");
         assert_eq!((process.pid, process.parent, process.group, process.started), (7, 1, 5, 4242));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_another_namespace_is_not_ours() {
+    fn foreign_pid_namespace_table_is_rejected() {
         let status = |ids: &str| format!("Name:\tx\nPid:\t{ids}\n");
         assert!(is_of("Name:\tx\nPid:\t7\nGroups:\t0\nNSpid:\t7\n", 7));
         assert!(!is_of("Name:\tx\nPid:\t812\nNSpid:\t812\t7\n", 7), "seen from outside");
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn we_are_there_and_in_the_table() {
+    fn snapshot_contains_own_process() {
         let own = std::process::id().cast_signed();
         let mut seen = false;
         each(|process| seen |= process.pid == own).expect("the table");

@@ -6,15 +6,15 @@ use std::collections::HashSet;
 use std::io;
 
 use super::TreeSignal;
+use crate::sys::reactor::Reactor;
 use crate::sys::reap::Process;
-use crate::sys::wait::Reactor;
 
 /// The highest number of a signal: with the real-time signals where there are any
 /// (asm-generic/signal.h), else those that every system has.
 pub(crate) const SIGNAL_MAX: i32 =
     if cfg!(any(target_os = "linux", target_os = "android")) { 64 } else { 31 };
-/// Whether it costs little to ask if anybody of a tree is left: where there is `/proc`, all of that
-/// is read.
+/// Whether it is cheap to check if a process of a tree is left. With `/proc` the check reads the
+/// whole process table.
 pub(crate) const CHECK_IS_CHEAP: bool = false;
 /// The signals that stop a process.
 const STOPS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
@@ -25,34 +25,34 @@ const PASSES_MAX: usize = 8;
 /// descendants that were seen while their parents lived. A descendant whose parents are all gone
 /// and that left the group is found only by a subreaper, which a library must not be.
 #[derive(Debug)]
-pub(crate) struct Tree {
-    /// The number of the group of its own, which is the child's.
+pub(crate) struct ProcessTree {
+    /// The process group of the child, if it leads one. Its id is the child's pid.
     group: Option<libc::pid_t>,
     leader: libc::pid_t,
-    /// Descendants outside the group that were seen, with the time they started, which tells a
-    /// re-used number.
+    /// Descendants outside the group that were seen, with their start times, which distinguish a
+    /// reused pid.
     detached: HashSet<(libc::pid_t, u64)>,
 }
 
-impl Tree {
+impl ProcessTree {
     pub(crate) fn new(process: &Process, own_group: bool) -> Self {
         let leader = process.pid().cast_signed();
         Self { group: own_group.then_some(leader), leader, detached: HashSet::new() }
     }
 
-    /// Asks to be told when nobody is left: nothing tells of that here.
+    /// Requests a report when no process is left: not available on Unix.
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn watch(&mut self, _port: &Reactor, _token: u64) {}
+    pub(crate) fn watch(&mut self, _reactor: &Reactor, _token: u64) {}
 
-    /// Sends the blow to everybody. The leader must not have been reaped: it holds the group's
-    /// number.
-    pub(crate) fn signal_all(&mut self, process: &Process, blow: TreeSignal) -> io::Result<()> {
+    /// Sends the signal to every process. The leader must not have been reaped: it keeps the group
+    /// id in use.
+    pub(crate) fn signal_all(&mut self, process: &Process, signal: TreeSignal) -> io::Result<()> {
         self.refresh();
-        match blow {
+        match signal {
             TreeSignal::Signal(signal) => {
                 self.send(process, signal)?;
-                // A stopped process takes the signal only when it goes on. One that was asked to stop stays
-                // so.
+                // A stopped process receives the signal only after SIGCONT. After a stop signal the
+                // tree stays stopped.
                 if !STOPS.contains(&signal) {
                     self.send(process, libc::SIGCONT)?;
                 }
@@ -75,8 +75,8 @@ impl Tree {
         match self.group {
             Some(group) if !process.reaped() => {
                 kill_group(group, signal)?;
-                // A leader that moved to another group of its session is not reached by its number. Its own
-                // number stays taken while it is not reaped, so the signal goes to no other
+                // A leader that moved to another group of its session is not reached by its pid.
+                // Its own number stays taken while it is not reaped, so the signal goes to no other
                 // process.
                 if group_now(group) != Some(group) {
                     process.signal(signal)?;
@@ -88,8 +88,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Stops those who left the group between the look and the signal. Who stands still starts
-    /// nobody, so that there are fewer each time.
+    /// Stops the processes that left the group between the snapshot and the signal. A stopped
+    /// process starts no other, so there are fewer in each round.
     fn stop_new_detached(&mut self) {
         for _ in 0..PASSES_MAX {
             let known = self.detached.clone();
@@ -101,20 +101,20 @@ impl Tree {
         }
     }
 
-    /// Whether anybody but zombies is left in the group or among the strays. `groups` are those
-    /// with living members.
-    pub(crate) fn is_alive(&self, living: &ProcessSnapshot) -> bool {
-        self.group.is_some_and(|group| living.has_group(group))
-            || self.detached.iter().any(|stray| living.has(*stray))
+    /// Returns whether any process except zombies is left in the group or among the detached
+    /// processes. `groups` are the groups with running members.
+    pub(crate) fn is_alive(&self, snapshot: &ProcessSnapshot) -> bool {
+        self.group.is_some_and(|group| snapshot.has_group(group))
+            || self.detached.iter().any(|process| snapshot.has(*process))
     }
 
-    /// Whether members of the group outlived the leader, which must be reaped by now. Nothing is
-    /// sent, so that a number that was re-used in this moment does no harm.
+    /// Returns whether members of the group outlived the leader, which must be reaped by now.
+    /// Nothing is sent, so that a number that was re-used in this moment does no harm.
     pub(crate) fn left_running(&self) -> bool {
         let Some(group) = self.group else { return false };
         // SAFETY: kill takes two numbers; signal 0 only asks.
         let answered = unsafe { libc::kill(-group, 0) } == 0;
-        answered && lives(group)
+        answered && group_exists(group)
     }
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -126,40 +126,40 @@ impl Tree {
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    fn look(&mut self) {
+    fn refresh(&mut self) {
         let _ = (self.leader, &self.detached);
     }
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
     fn signal_detached(&mut self, signal: i32) {
-        self.detached.retain(|stray| super::proc::signal(*stray, signal));
+        self.detached.retain(|process| super::proc::signal(*process, signal));
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    fn strike_strays(&mut self, _signal: i32) {}
+    fn signal_detached(&mut self, _signal: i32) {}
 }
 
-/// Whether a member of the group is no zombie, and not about to be one: those answer to signals
-/// until their new parent takes them.
+/// Returns whether a member of the group is neither a zombie nor about to become one: zombies
+/// accept signals until their new parent reaps them.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn lives(group: libc::pid_t) -> bool {
+fn group_exists(group: libc::pid_t) -> bool {
     let mut found = false;
     let read = super::proc::each(|process| found |= process.group == group && !process.exiting);
-    // One that could not be read may be one of them. Without a table nothing tells a zombie from the
-    // others.
+    // A process that could not be read may be a member. Without a process table, zombies cannot be
+    // distinguished.
     found || read.is_err() || super::proc::why_no_table().is_some()
 }
 
-/// Zombies cannot be told apart here.
+/// Zombies cannot be distinguished on these systems.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn lives(_group: libc::pid_t) -> bool {
+fn group_exists(_group: libc::pid_t) -> bool {
     true
 }
 
-/// A look at all processes of the machine: who lives, and in which group.
+/// A snapshot of all processes of the machine: which are running, and in which group.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessSnapshot {
-    /// Not everybody could be seen: whoever is asked for may live.
+    /// Some processes could not be read: any process may be running.
     partial: bool,
     groups: HashSet<libc::pid_t>,
     processes: HashSet<(libc::pid_t, u64)>,
@@ -170,13 +170,13 @@ impl ProcessSnapshot {
     /// being killed.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(crate) fn now() -> Self {
-        let mut living = Self::default();
+        let mut snapshot = Self::default();
         let read = super::proc::each(|process| {
-            living.groups.insert(process.group);
-            living.processes.insert((process.pid, process.started));
+            snapshot.groups.insert(process.group);
+            snapshot.processes.insert((process.pid, process.started));
         });
-        living.partial = read.is_err();
-        living
+        snapshot.partial = read.is_err();
+        snapshot
     }
 
     /// Without `/proc` nothing is known but the groups, and those are asked for one by one.
@@ -194,7 +194,7 @@ impl ProcessSnapshot {
     }
 }
 
-/// The group of a process now; `None` if there is no such process.
+/// Returns the current group of a process; `None` if the process does not exist.
 fn group_now(pid: libc::pid_t) -> Option<libc::pid_t> {
     // SAFETY: getpgid takes a number.
     match unsafe { libc::getpgid(pid) } {

@@ -1,6 +1,6 @@
-//! A child's tree on Windows: its job object, which holds everything that came from it. Nobody can
-//! leave: the job allows no breaking away. What comes from it may make jobs of its own, within this
-//! one (nested jobs, since Windows 8).
+//! A child's tree on Windows: its job object, which holds every descendant. No process can leave,
+//! because the job forbids breaking away. Descendants may create nested jobs within this one (since
+//! Windows 8).
 
 #![expect(unsafe_code, reason = "job objects")]
 
@@ -17,41 +17,41 @@ use windows_sys::Win32::System::JobObjects::{
 
 use super::TreeSignal;
 use crate::sys::last_error::done;
+use crate::sys::reactor::Reactor;
 use crate::sys::reap::Process;
-use crate::sys::wait::Reactor;
 
 /// The highest number of a signal: all of them end.
 pub(crate) const SIGNAL_MAX: i32 = 64;
-/// Whether it costs little to ask if anybody of a tree is left: one question to its job.
+/// Whether it is cheap to check if a process of a tree is left: one query of its job.
 pub(crate) const CHECK_IS_CHEAP: bool = true;
-/// The exit code of those who were killed.
+/// The exit code of killed processes.
 pub(crate) const KILLED: u32 = 1;
 
 /// The processes that came from one child.
 ///
 /// While this process lives they may outlive the tree: what a child that ended leaves behind goes
-/// on when the tree is dropped. When this process dies without that, the system closes the job, and
+/// on when the tree is dropped. When this process dies without that, the operating system closes the job, and
 /// all of them die.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct ProcessTree {
     job: OwnedHandle,
-    /// Whether those who outlive the child are told of.
+    /// Whether processes that outlive the child are reported.
     own_group: bool,
     /// Whether the child is in the job.
     held: bool,
-    /// Whether a port is told when nobody is left.
+    /// Whether the port reports when no process is left.
     watched: bool,
 }
 
-impl Tree {
+impl ProcessTree {
     /// Makes an empty tree, for a child to be started in.
     pub(crate) fn new(own_group: bool) -> io::Result<Self> {
-        // SAFETY: no attributes, so that nobody inherits it, and no name.
+        // SAFETY: no attributes, so the handle is not inheritable, and no name.
         let raw = unsafe { CreateJobObjectW(null(), null()) };
         if raw.is_null() {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call above made it, and nobody else has it.
+        // SAFETY: the call above created the handle, and nothing else owns it.
         let tree =
             Self { job: unsafe { OwnedHandle::from_raw_handle(raw) }, own_group, held: true, watched: false };
         tree.limit(JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE)?;
@@ -63,11 +63,11 @@ impl Tree {
         self.job.as_handle()
     }
 
-    /// Asks to be told with `token` when nobody is left. It is a hint, for a kill that would look
-    /// again later: nothing is lost without it.
-    pub(crate) fn watch(&mut self, port: &Reactor, token: u64) {
+    /// Requests a report with `token` when no process is left. The report is a hint that lets a
+    /// kill check earlier; without it nothing is lost.
+    pub(crate) fn watch(&mut self, reactor: &Reactor, token: u64) {
         if !self.watched && self.held {
-            self.watched = port.queue().associate_job(self.job(), token).is_ok();
+            self.watched = reactor.port().associate_job(self.job(), token).is_ok();
         }
     }
 
@@ -85,7 +85,7 @@ impl Tree {
     pub(crate) fn with_rights(&self, rights: u32) -> io::Result<Self> {
         use windows_sys::Win32::Foundation::DuplicateHandle;
         use windows_sys::Win32::System::Threading::GetCurrentProcess;
-        // SAFETY: has no preconditions.
+        // SAFETY: the call has no preconditions.
         let us = unsafe { GetCurrentProcess() };
         let mut raw = null_mut();
         // SAFETY: the job is open; both processes are this one, and `raw` outlives the call.
@@ -93,14 +93,14 @@ impl Tree {
         if answer == 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call above made it, and nobody else has it.
+        // SAFETY: the call above created the handle, and nothing else owns it.
         Ok(Self { job: unsafe { OwnedHandle::from_raw_handle(raw) }, ..*self })
     }
 
-    /// Ends everybody. There is no word for asking: every signal ends. There is none for standing
-    /// still either.
-    pub(crate) fn signal_all(&mut self, process: &Process, blow: TreeSignal) -> io::Result<()> {
-        if matches!(blow, TreeSignal::Stop | TreeSignal::Continue) {
+    /// Terminates every process. A job object cannot ask a process to exit, so every signal
+    /// terminates. It cannot stop processes either.
+    pub(crate) fn signal_all(&mut self, process: &Process, signal: TreeSignal) -> io::Result<()> {
+        if matches!(signal, TreeSignal::Stop | TreeSignal::Continue) {
             return Err(io::ErrorKind::Unsupported.into());
         }
         if !self.held {
@@ -111,12 +111,12 @@ impl Tree {
         done(answer)
     }
 
-    /// Whether anybody is left.
+    /// Returns whether any process is left.
     pub(crate) fn is_alive(&self, _living: &ProcessSnapshot) -> bool {
         self.active() > 0
     }
 
-    /// Whether somebody outlived the child, which must have ended by now.
+    /// Returns whether a process outlived the child, which must have exited by now.
     pub(crate) fn left_running(&self) -> bool {
         self.own_group && self.active() > 0
     }
@@ -126,7 +126,8 @@ impl Tree {
         let mut account = JOBOBJECT_BASIC_ACCOUNTING_INFORMATION::default();
         let (job, class) = (self.job.as_raw_handle(), JobObjectBasicAccountingInformation);
         let (into, size) = ((&raw mut account).cast(), size_of_val(&account) as u32);
-        // SAFETY: the job is open, and `into` is a local of this class, as large as it is said to be.
+        // SAFETY: the job is open, and `into` is a local of this class, as large as the argument
+        // states.
         let answer = unsafe { QueryInformationJobObject(job, class, into, size, null_mut()) };
         if answer == 0 { 0 } else { account.ActiveProcesses }
     }
@@ -137,16 +138,17 @@ impl Tree {
         limits.BasicLimitInformation.LimitFlags = flags;
         let (job, class) = (self.job.as_raw_handle(), JobObjectExtendedLimitInformation);
         let (from, size) = ((&raw const limits).cast(), size_of_val(&limits) as u32);
-        // SAFETY: the job is open, and `from` is a local of this class, as large as it is said to be.
+        // SAFETY: the job is open, and `from` is a local of this class, as large as the argument
+        // states.
         let answer = unsafe { SetInformationJobObject(job, class, from, size) };
         done(answer)
     }
 }
 
-impl Drop for Tree {
+impl Drop for ProcessTree {
     fn drop(&mut self) {
-        // Who lives on, lives on: a daemon, or a child that the caller let go. On failure they die with the
-        // job.
+        // The remaining processes stay alive: a daemon, or a child that the caller released. On
+        // failure they are terminated with the job.
         let _ = self.limit(0);
     }
 }

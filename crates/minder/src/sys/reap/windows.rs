@@ -1,38 +1,31 @@
-//! A child process on Windows: by its handle, which names one process and no other until it is
-//! closed.
+//! A child process on Windows, known by its handle, which names one process until it is closed.
 //!
-//! Its end is heard through the backend of the port, which waits for its handle and only posts a
-//! packet. The truth is the handle: it is looked at again when the packet lands.
+//! The backend of the port waits for the handle and only posts a packet. The packet is a hint: its
+//! receiver checks the handle itself.
 
 #![expect(unsafe_code, reason = "process handles")]
 
-use std::fmt;
 use std::io;
-use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+use std::os::windows::io::{AsRawHandle, OwnedHandle};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windows_sys::Win32::Foundation::{ERROR_INVALID_PARAMETER, FILETIME, WAIT_OBJECT_0, WAIT_TIMEOUT};
+use windows_sys::Win32::Foundation::{FILETIME, WAIT_OBJECT_0, WAIT_TIMEOUT};
 use windows_sys::Win32::System::ProcessStatus::{K32GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS};
 use windows_sys::Win32::System::Threading::{
-    GetExitCodeProcess, GetProcessTimes, OpenProcess, PROCESS_SYNCHRONIZE, TerminateProcess,
-    WaitForSingleObject,
+    GetExitCodeProcess, GetProcessTimes, TerminateProcess, WaitForSingleObject,
 };
 
 use crate::event::{ExitInfo, ExitStatus, ResourceUsage};
-use crate::sys::wait::{Operation, Reactor, Report, Source, Watched, millis};
-
-/// Whether it is said that no process has this number.
-pub(crate) fn is_nobody(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<NoSuchProcess>())
-}
+use crate::sys::reactor::Reactor;
+use crate::sys::wait::{Operation, Report, Source, Watched, millis};
 
 /// A child of ours.
 #[derive(Debug)]
 pub(crate) struct Process {
     pid: u32,
     watch: Option<ExitWait>,
-    /// Open as long as somebody has the child: whoever watches it knows it by this.
+    /// Shared with the waits for it, so that the handle stays open until they have ended.
     handle: Arc<OwnedHandle>,
     reaped: bool,
     /// The end, once seen.
@@ -54,21 +47,25 @@ impl Process {
     }
 
     /// Asks for a report with `token` when the process has ended.
-    pub(crate) fn watch(&mut self, port: &mut Reactor, token: u64) -> io::Result<()> {
+    pub(crate) fn watch(&mut self, reactor: &mut Reactor, token: u64) -> io::Result<()> {
         if !self.reaped {
             let packet = Operation::new();
-            packet.tell(token);
-            let watched = port.watch(Arc::clone(&self.handle), Arc::clone(&packet))?;
+            packet.set_token(token);
+            let watched = reactor.watch(Arc::clone(&self.handle), Arc::clone(&packet))?;
             self.watch = Some(ExitWait { packet, watched });
         }
         Ok(())
     }
 
     /// Takes the report: the end of the process, if it did end.
-    pub(crate) fn progress(&mut self, port: &mut Reactor, _report: &Report) -> io::Result<Option<ExitInfo>> {
+    pub(crate) fn progress(
+        &mut self,
+        reactor: &mut Reactor,
+        _report: &Report,
+    ) -> io::Result<Option<ExitInfo>> {
         let exit = self.peek()?;
         match &mut self.watch {
-            Some(_) if exit.is_some() => self.unwatch(port)?,
+            Some(_) if exit.is_some() => self.unwatch(reactor)?,
             Some(watch) if !watch.packet.is_in_flight() => watch.watched.arm()?,
             _ => (),
         }
@@ -76,7 +73,7 @@ impl Process {
     }
 
     /// Asks for no more reports.
-    pub(crate) fn unwatch(&mut self, _port: &mut Reactor) -> io::Result<()> {
+    pub(crate) fn unwatch(&mut self, _reactor: &mut Reactor) -> io::Result<()> {
         self.watch = None;
         Ok(())
     }
@@ -84,7 +81,7 @@ impl Process {
     /// Looks whether the number is still the child's own: it is, while its handle is open.
     pub(crate) fn check(&mut self) {}
 
-    /// Whether it ended, and how; its number stays taken.
+    /// Returns whether it ended, and how; its pid stays in use.
     pub(crate) fn peek(&mut self) -> io::Result<Option<ExitInfo>> {
         let handle = &self.handle;
         if self.exit.is_none() && is_over(handle, Some(Duration::ZERO))? {
@@ -94,7 +91,7 @@ impl Process {
         Ok(self.exit)
     }
 
-    /// Waits for the end until the deadline, or for ever. The number stays taken until
+    /// Waits for the end until the deadline, or for ever. The pid stays in use until
     /// [`reap`](Self::reap).
     pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Option<ExitInfo>> {
         loop {
@@ -118,12 +115,13 @@ impl Process {
         self.reaped = true;
     }
 
-    /// Whether it stopped: there is no job control here.
+    /// Returns whether it stopped: never, because Windows has no job control.
     pub(crate) fn stopped(&self) -> Option<i32> {
         None
     }
 
-    /// Ends the process alone, with this exit code. Without effect when it is over.
+    /// Terminates the process alone, with this exit code. Has no effect after the process has
+    /// exited.
     pub(crate) fn terminate(&self, code: u32) -> io::Result<()> {
         if self.reaped {
             return Ok(());
@@ -134,7 +132,7 @@ impl Process {
             return Ok(());
         }
         let error = io::Error::last_os_error();
-        // It is refused for a process that is over, which is what was wanted.
+        // The kernel refuses this for a process that has exited, which is the desired state.
         if is_over(handle, Some(Duration::ZERO))? { Ok(()) } else { Err(error) }
     }
 
@@ -143,7 +141,7 @@ impl Process {
     }
 }
 
-/// Somebody who waits for one process, and how that is told.
+/// A wait for the exit of one process, and the packet that reports it.
 #[derive(Debug)]
 struct ExitWait {
     packet: Arc<Operation>,
@@ -156,34 +154,6 @@ impl Drop for ExitWait {
     }
 }
 
-/// Opens any process, to wait for its end.
-///
-/// # Errors
-/// One of [`is_nobody`] when there is none of this number.
-pub(crate) fn open_process(pid: u32) -> io::Result<OwnedHandle> {
-    // SAFETY: takes numbers only; the handle is not inheritable.
-    let raw = unsafe { OpenProcess(PROCESS_SYNCHRONIZE, 0, pid) };
-    if raw.is_null() {
-        let error = io::Error::last_os_error();
-        let nobody = error.raw_os_error() == Some(ERROR_INVALID_PARAMETER.cast_signed());
-        return Err(if nobody { io::Error::new(io::ErrorKind::NotFound, NoSuchProcess) } else { error });
-    }
-    // SAFETY: the call above made it, and nobody else has it.
-    Ok(unsafe { OwnedHandle::from_raw_handle(raw) })
-}
-
-/// What is said when no process has a number: the system has no error of its own for that.
-#[derive(Debug)]
-struct NoSuchProcess;
-
-impl fmt::Display for NoSuchProcess {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no such process")
-    }
-}
-
-impl std::error::Error for NoSuchProcess {}
-
 /// Waits until the process has ended, for at most `left`.
 fn is_over(process: &OwnedHandle, left: Option<Duration>) -> io::Result<bool> {
     // SAFETY: the handle is open.
@@ -194,7 +164,7 @@ fn is_over(process: &OwnedHandle, left: Option<Duration>) -> io::Result<bool> {
     }
 }
 
-/// The exit code of a process that is over: 32 bits, all of which may be used.
+/// Returns the exit code of a process that has exited: 32 bits, all of which are valid codes.
 fn exit_code(process: &OwnedHandle) -> io::Result<i32> {
     let mut code = 0;
     // SAFETY: the handle is open, `code` outlives the call.
@@ -202,7 +172,7 @@ fn exit_code(process: &OwnedHandle) -> io::Result<i32> {
     if answer == 0 { Err(io::Error::last_os_error()) } else { Ok(code.cast_signed()) }
 }
 
-/// What the process used, without its descendants; `None` where the system does not say.
+/// What the process used, without its descendants; `None` where the operating system does not say.
 fn usage(process: &OwnedHandle) -> Option<ResourceUsage> {
     let process = process.as_raw_handle();
     let [mut start, mut end, mut system, mut user] = [FILETIME::default(); 4];
@@ -212,9 +182,9 @@ fn usage(process: &OwnedHandle) -> Option<ResourceUsage> {
     }
     let mut memory = PROCESS_MEMORY_COUNTERS::default();
     let size = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;
-    // SAFETY: the handle is open, and `memory` is as large as it is said to be.
+    // SAFETY: the handle is open, and `memory` is as large as the argument states.
     let known = unsafe { K32GetProcessMemoryInfo(process, &mut memory, size) } != 0;
-    // Wine fills in zero for a process that is over.
+    // Wine reports zero for a process that has exited.
     let max_rss = Some(memory.PeakWorkingSetSize as u64).filter(|&peak| known && peak > 0);
     Some(ResourceUsage { user: duration(user), system: duration(system), max_rss })
 }

@@ -1,15 +1,16 @@
-//! `clone3` (Linux 5.5): a child that borrows our memory until it loads its program, and a pidfd
-//! from the same call.
+//! `clone3` (Linux 5.5): starts a child that shares this process's memory until it loads its
+//! program, and returns a pidfd from the same call.
 //!
-//! The child runs on a stack of its own while the calling thread is held by the kernel
-//! (`CLONE_VFORK`). It shares our memory, so it does nothing but system calls: no allocation, no
-//! lock, no panic. Other threads go on meanwhile.
+//! The child runs on a separate stack while the kernel suspends the calling thread (`CLONE_VFORK`).
+//! It shares the memory of this process, so it makes system calls only: no allocation, no lock, no
+//! panic. Other threads continue to run.
 //!
-//! The descriptor table is copied for a child, however many descriptors are open: with 6000 open a
-//! start costs six times as much (measured). The table is therefore shared (`CLONE_FILES`), and the
-//! child cuts off all above its own few descriptors while it unshares (`close_range` with
-//! `CLOSE_RANGE_UNSHARE`, Linux 5.9). A lone start in a small host does without, since its table is
-//! small. Where a child keeps descriptors, the cut is above the highest of them.
+//! The kernel copies the descriptor table for a child, and the cost grows with the open
+//! descriptors: with 6000 open, a start takes six times as long (measured). The table is therefore
+//! shared (`CLONE_FILES`). The child drops all descriptors above its own few while it unshares
+//! (`close_range` with `CLOSE_RANGE_UNSHARE`, Linux 5.9). A single start in a small host does not
+//! need this, because its table is small. If a child keeps descriptors, the cut is above the
+//! highest of them.
 
 #![expect(unsafe_code, reason = "clone3, and the system calls between it and execve")]
 
@@ -20,11 +21,12 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::time::Duration;
 
-use super::unix::Request;
+use super::request::Request;
 use super::{SpawnError, SpawnStep};
 use crate::command::{Group, Kept};
 use crate::sys::guard::ignored_by_us;
-use crate::sys::reap::{Process, pidfd_available};
+use crate::sys::pid::pidfd_available;
+use crate::sys::reap::Process;
 
 /// From this descriptor number on a lone start shares the table; a spawner for many always does.
 const SHARED_FROM: RawFd = 64;
@@ -32,8 +34,8 @@ const SHARED_FROM: RawFd = 64;
 const STACK_SIZE: usize = 64 << 10;
 
 thread_local! {
-    /// The stack that was used last on this thread and that nobody has: a quarter of what a lone
-    /// start costs is to map one, to write to it, and to unmap it (measured).
+    /// The stack that this thread used last and that is free. Mapping, touching and unmapping a
+    /// stack is a quarter of the cost of a single start (measured).
     static SPARE: Cell<Option<Stack>> = const { Cell::new(None) };
 }
 
@@ -124,7 +126,7 @@ impl Clone3 {
         match result {
             Ok(process) if error == 0 => Ok(process),
             Ok(mut process) => {
-                // It never became a program: take its remains, and say what it said.
+                // It never became a program: reap it and return its error.
                 let _ = process.wait(None);
                 process.reap();
                 if cut != 0 && step == SpawnStep::Process {
@@ -237,7 +239,7 @@ impl Stack {
             return Err(io::Error::last_os_error());
         }
         let stack = Self { base, size };
-        // SAFETY: the lowest page of the mapping made above, which nobody uses yet.
+        // SAFETY: the lowest page of the mapping made above, which nothing uses yet.
         match unsafe { libc::mprotect(base, guard, libc::PROT_NONE) } {
             0 => Ok(stack),
             _ => Err(io::Error::last_os_error()),
@@ -289,13 +291,13 @@ fn start(context: &mut ChildArgs<'_>, (stack, stack_size): (u64, u64), shared: b
     if pid < 0 {
         return Err(io::Error::from_raw_os_error(-i32::try_from(pid).unwrap_or(-libc::EIO)));
     }
-    // SAFETY: the kernel made this descriptor for us, and nobody else knows it.
+    // SAFETY: the kernel created this descriptor for this call, and nothing else owns it.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     Ok(Process::new(pid as libc::pid_t, Some(pidfd)))
 }
 
-/// Sets this thread's signal mask by the system call itself: the C library's function leaves out
-/// two signals of its own.
+/// Sets this thread's signal mask by the system call itself: the C library's function excludes two
+/// signals that it uses internally.
 fn mask(how: i32, set: u64) -> u64 {
     let mut before = 0u64;
     // SAFETY: both point to eight bytes, which is the size that is given.
@@ -303,7 +305,7 @@ fn mask(how: i32, set: u64) -> u64 {
     before
 }
 
-/// The system call. In the parent it returns the child's number or a negative error; the child
+/// The operating system call. In the parent it returns the child's number or a negative error; the child
 /// calls `entry(context)`.
 ///
 /// # Safety
@@ -396,20 +398,23 @@ fn become_program(context: &mut ChildArgs<'_>) -> i32 {
         }
         context.step = SpawnStep::Setup;
     }
-    // 2. The group, before anybody can signal it.
+    // 2. The group, before another process can signal it.
     linger(context.request.command.late);
     if let Err(error) = join_group(context) {
         return error;
     }
-    //    Then what was sent to the parent's group while this process was still in it. The order is the
-    // proof.    (a) Until here a key of the terminal reaches this process as well, and the kernel
-    // also hands it a signal that        arrives during the clone. All of them are blocked, so they
-    // are pending now.    (b) No process knows the number of the new group yet, so none of what is
-    // pending was meant for it. The        kernel's own SIGKILL (the parent-death signal of
-    // `restore`) cannot be taken away here.    (c) The parent hears the same signal itself. It
-    // stops or ends this child as soon as its call returns.    Without this a Ctrl-Z would stop the
-    // child at step 7, in a group that the shell cannot continue, while the    parent's thread
-    // waits in the kernel for its program; and a Ctrl-C would end a job before it ran.
+    // Then discard the signals that were sent to the parent's group while this process was still in
+    // it. The order of steps shows that this is correct:
+    // (a) Until here a key of the terminal also reaches this process, and the kernel gives it each
+    // signal that arrives during the clone. All of them are blocked, so they are pending now.
+    // (b) No process knows the new group id yet, so none of the pending signals was meant for the
+    // new group. The kernel's own SIGKILL (the parent-death signal of `restore`) cannot be
+    // discarded here.
+    // (c) The parent receives the same signals itself. It stops or terminates this child as soon as
+    // its call returns.
+    // Without this step, a Ctrl-Z would stop the child at step 7, in a group that the shell cannot
+    // continue, while the parent's thread waits in the kernel for the child's exec. A Ctrl-C would
+    // terminate a job before it ran.
     if context.request.command.group != Group::Inherit {
         discard_pending();
     }
@@ -439,12 +444,12 @@ fn become_program(context: &mut ChildArgs<'_>) -> i32 {
     }
     // 5. Nothing is inherited that was not asked for, even what was not marked for closing.
     keep(context.request.command.descriptors.kept());
-    // 6. The folder, behind that: on a slow file server it takes its time, and no sibling's pipe must
+    // 6. The directory, behind that: on a slow file server it takes its time, and no sibling's pipe must
     //    wait for it.
-    if let Some(folder) = context.request.folder {
+    if let Some(dir) = context.request.dir {
         context.step = SpawnStep::Directory;
         // SAFETY: a C string of the waiting parent.
-        if unsafe { libc::chdir(folder.as_ptr()) } != 0 {
+        if unsafe { libc::chdir(dir.as_ptr()) } != 0 {
             return errno();
         }
     }
@@ -533,7 +538,7 @@ fn restore(context: &ChildArgs<'_>) -> Result<(), i32> {
     if context.request.command.die_with_parent {
         // SAFETY: numbers only.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-        // The parent may have died before that: then nobody will send the signal.
+        // The parent may have exited before that call: then the signal never comes.
         // SAFETY: no arguments.
         if unsafe { libc::getppid() } != context.parent {
             return Err(libc::ESRCH);
@@ -549,7 +554,7 @@ fn be_nice(nice: i32) -> Result<(), i32> {
     if before < 0 {
         return Err(errno());
     }
-    // The call tells 20 less the niceness, so that no answer is negative (getpriority(2)).
+    // The call returns 20 minus the niceness, so that no result is negative (getpriority(2)).
     let nice = (20 - before as i32).saturating_add(nice).clamp(-20, 19);
     // SAFETY: as above.
     match unsafe { libc::syscall(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, nice) } {

@@ -1,11 +1,12 @@
-//! The command line by which `cmd.exe` runs a batch file. Pure.
+//! The command line by which `cmd.exe` runs a batch file. Pure functions.
 //!
-//! `cmd.exe` reads the whole line before the batch file sees its part, and by rules of its own.
-//! Documented (`cmd`, `set`, "Command prompt line string limitation"): between quotation marks all
-//! characters are themselves but for `%`, which begins a variable, and for the mark; `/s` takes one
-//! mark off each end of the line and leaves the rest as it is. There is no word for either of the
-//! two characters, so they are refused, and so is whatever ends or bends a line. What is
-//! left arrives whole: as `%1` in the batch file, and at a program to which that hands it on.
+//! `cmd.exe` parses the whole line before the batch file sees its part, and by its own rules.
+//! Documented (`cmd`, `set`, "Command prompt line string limitation"): between quotation marks
+//! every character stands for itself, except `%`, which begins a variable, and the quotation mark.
+//! `/s` removes one quotation mark from each end of the line and leaves the rest unchanged. The two
+//! exceptions cannot be written, so they are refused, as is every character that ends or changes a
+//! line. All other arguments arrive unchanged: as `%1` in the batch file, and in a program to which
+//! the batch file passes them.
 
 /// The longest line that `cmd.exe` takes, in UTF-16 units.
 pub(super) const LINE_MAX: usize = 8_191;
@@ -29,18 +30,18 @@ pub(super) fn command_line<'a>(
     file: &[u16],
     args: impl Iterator<Item = &'a [u16]>,
 ) -> Result<Vec<u16>, NotRepresentable> {
-    if let Some(what) = unsayable(file) {
+    if let Some(what) = unrepresentable_char(file) {
         return Err(NotRepresentable::Name(what));
     }
     let mut line = START.encode_utf16().collect::<Vec<_>>();
     push(&mut line, file, true);
     for (place, arg) in args.enumerate() {
-        if let Some(what) = unsayable(arg) {
+        if let Some(what) = unrepresentable_char(arg) {
             return Err(NotRepresentable::Arg(place, what));
         }
         let quoted = arg.is_empty() || !arg.iter().all(|&unit| is_plain(unit));
-        // To `cmd.exe` that is a backslash, to a program that the batch file hands it to an escaped mark:
-        // the words behind it would be taken apart in another way than here.
+        // `cmd.exe` reads this as a backslash. A program to which the batch file passes it reads an
+        // escaped quotation mark, and would split the following arguments differently.
         if quoted && arg.ends_with(&[b'\\'.into()]) {
             return Err(NotRepresentable::Arg(place, "a blank or mark, and `\\` at its end"));
         }
@@ -61,8 +62,8 @@ fn push(line: &mut Vec<u16>, word: &[u16], quoted: bool) {
     line.extend(mark);
 }
 
-/// What it holds that cannot be written.
-fn unsayable(word: &[u16]) -> Option<&'static str> {
+/// Returns what the argument contains that cannot be written.
+fn unrepresentable_char(word: &[u16]) -> Option<&'static str> {
     word.iter().find_map(|&unit| match u8::try_from(unit) {
         Ok(b'%') => Some("`%`"),
         Ok(b'"') => Some("`\"`"),
@@ -73,8 +74,8 @@ fn unsayable(word: &[u16]) -> Option<&'static str> {
     })
 }
 
-/// Whether neither `cmd.exe` nor a runtime sees anything special in it. Batch files take `,`, `;`
-/// and `=` for blanks.
+/// Returns whether neither `cmd.exe` nor a C runtime treats the character specially. Batch files
+/// treat `,`, `;` and `=` as spaces.
 fn is_plain(unit: u16) -> bool {
     u8::try_from(unit).is_ok_and(|byte| byte.is_ascii_alphanumeric() || b"_-+./\\:".contains(&byte))
 }
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_between_marks_unless_they_are_plain() {
+    fn arguments_are_quoted_unless_plain() {
         let said = line(r"C:\a & b\x.cmd", &["a", "", "a b", "&|<>^()!", "a,b", "a=b", r"C:\x\", "*", "ü"]);
         let expected = concat!(
             r#"cmd.exe /d /e:on /v:off /s /c ""C:\a & b\x.cmd" a "" "a b" "&|<>^()!" "a,b" "a=b" C:\x\ "*" "#,
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cmd_would_take_for_something_else_is_refused() {
+    fn arguments_special_to_cmd_are_refused() {
         for (arg, what) in [
             ("100%", "`%`"),
             ("%PATH%", "`%`"),
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_line_is_the_documented_one() {
+    fn longest_line_is_the_documented_limit() {
         let rest = line("x.bat", &["x"]).unwrap().len() - 1;
         let longest = "x".repeat(LINE_MAX - rest);
         assert_eq!(line("x.bat", &[&longest]).unwrap().len(), LINE_MAX);
@@ -133,7 +134,9 @@ mod tests {
         /// Seen from `cmd.exe`: no character that it would act on stands outside of marks, and none
         /// that it would act on even between them stands anywhere.
         #[test]
-        fn nothing_is_left_to_act_on(words in proptest::collection::vec("[a \\\\&|<>^(),;=!*🦀-]{0,8}", 0..6)) {
+        fn quoted_line_leaves_nothing_special_to_cmd(
+            words in proptest::collection::vec("[a \\\\&|<>^(),;=!*🦀-]{0,8}", 0..6),
+        ) {
             let words = words.iter().map(String::as_str).collect::<Vec<_>>();
             if let Ok(line) = line("x.bat", &words) {
                 let inner = line.strip_prefix(START).and_then(|rest| rest.strip_suffix('"')).unwrap();

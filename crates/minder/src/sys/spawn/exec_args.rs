@@ -23,8 +23,8 @@ pub(super) struct ExecArgs {
     found: Option<CachedLookup>,
 }
 
-// SAFETY: the pointers lead into `bytes`, which moves with them and whose memory stays where it is;
-// they are rebuilt by each `build` and read by nobody else.
+// SAFETY: the pointers lead into `bytes`, which moves with them and whose memory stays in place.
+// Each `build` rebuilds them, and only the owner reads them.
 unsafe impl Send for ExecArgs {}
 
 impl std::fmt::Debug for ExecArgs {
@@ -151,20 +151,20 @@ impl ExecArgs {
     }
 }
 
-/// Searches the folders of PATH for an executable file. A file that is there but may not be run is
-/// told only if nothing better follows, as execvp(3) does.
+/// Searches the directories of PATH for an executable file. A file that exists but may not be
+/// executed determines the error only if no executable follows, as in execvp(3).
 fn look_up(program: &OsStr, search: Option<&OsStr>) -> io::Result<OsString> {
     let path = search.unwrap_or_else(|| OsStr::new("/usr/local/bin:/bin:/usr/bin"));
     let mut refused = None;
-    for folder in path.as_bytes().split(|&byte| byte == b':') {
-        let mut candidate = OsString::from_vec(folder.to_vec());
+    for dir in path.as_bytes().split(|&byte| byte == b':') {
+        let mut candidate = OsString::from_vec(dir.to_vec());
         if candidate.is_empty() {
             candidate.push(".");
         }
         candidate.push("/");
         candidate.push(program);
         match runnable(Path::new(&candidate)) {
-            // Absolute, since the child may start in another folder than ours.
+            // Absolute, since the child may start in another directory than ours.
             Ok(()) => return Ok(std::path::absolute(&candidate)?.into_os_string()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refused = Some(error),
             Err(_) => (),
@@ -173,7 +173,7 @@ fn look_up(program: &OsStr, search: Option<&OsStr>) -> io::Result<OsString> {
     Err(refused.unwrap_or_else(|| io::Error::from(io::ErrorKind::NotFound)))
 }
 
-/// Whether this is a file that we may run.
+/// Returns whether this is a file that we may run.
 fn runnable(path: &Path) -> io::Result<()> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
     if !path.metadata()?.is_file() {

@@ -1,7 +1,8 @@
 //! Descriptors above the standard streams that are open here and that execve does not close.
 //!
-//! A shell leaves one open for its children: `3>file`, `exec 9>lock`, `<(command)`. Everything that
-//! Rust's `std` and this crate open is closed by execve, so that the flag tells the two apart.
+//! A shell leaves such descriptors open for its children: `3>file`, `exec 9>lock`, `<(command)`.
+//! execve closes everything that Rust's `std` and this crate open. So the close-on-exec flag tells
+//! the two kinds apart.
 
 #![expect(unsafe_code, reason = "descriptors that are known by their number only")]
 
@@ -9,7 +10,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 
 use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 
-/// How many numbers are looked at where the system lists no descriptors: 10 ms.
+/// How many numbers are looked at where the operating system lists no descriptors: 10 ms.
 const LOOKED_AT_MAX: RawFd = 65_536;
 
 /// Returns the numbers from 3 upwards, sorted.
@@ -28,17 +29,17 @@ pub(crate) fn close_on_exec(number: RawFd) {
     let _ = fcntl_setfd(borrow(number), FdFlags::CLOEXEC);
 }
 
-/// What the system lists, the descriptor of the list itself among it.
+/// What the operating system lists, the descriptor of the list itself among it.
 fn listed() -> Option<Vec<RawFd>> {
-    // Other systems have a folder that lists the first three only.
-    let folder = if cfg!(any(target_os = "linux", target_os = "android")) {
+    // Other systems have a directory that lists the first three only.
+    let dir = if cfg!(any(target_os = "linux", target_os = "android")) {
         "/proc/self/fd"
     } else if cfg!(target_vendor = "apple") {
         "/dev/fd"
     } else {
         return None;
     };
-    let names = std::fs::read_dir(folder).ok()?;
+    let names = std::fs::read_dir(dir).ok()?;
     names.map(|name| Some(name.ok()?.file_name().to_str()?.parse().unwrap_or(-1))).collect()
 }
 
@@ -65,7 +66,7 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     #[test]
-    fn what_execve_leaves_open_is_found_and_nothing_else() {
+    fn inherited_lists_only_descriptors_without_cloexec() {
         let (reads, writes) = std::io::pipe().expect("a pipe");
         // At a number that no other test takes meanwhile.
         let high = rustix::io::fcntl_dupfd_cloexec(&writes, 700).expect("a descriptor");

@@ -1,5 +1,5 @@
 //! `posix_spawn`: there on every Unix, and made by the C library without copying our memory where
-//! the system can.
+//! the operating system can.
 
 #![expect(unsafe_code, reason = "the posix_spawn family")]
 
@@ -7,11 +7,12 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
-use super::unix::Request;
+use super::request::Request;
 use super::{SpawnError, SpawnStep};
 use crate::command::{Group, Kept};
 use crate::sys::guard::ignored_by_us;
-use crate::sys::reap::{Process, open_pidfd};
+use crate::sys::pid::open_pidfd;
+use crate::sys::reap::Process;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const SETSID: i32 = 0x80;
@@ -56,9 +57,9 @@ pub(super) fn spawn(request: &Request<'_>) -> Result<Process, SpawnError> {
     };
     if error != 0 {
         let error = io::Error::from_raw_os_error(error);
-        let step = match (crate::sys::is_exhausted(&error), request.folder) {
+        let step = match (crate::sys::error::is_exhausted(&error), request.dir) {
             (true, _) => SpawnStep::Process,
-            (false, Some(folder)) if !is_folder(folder) => SpawnStep::Directory,
+            (false, Some(dir)) if !is_dir(dir) => SpawnStep::Directory,
             (false, _) => SpawnStep::Exec,
         };
         return Err(step.failed(error));
@@ -68,9 +69,9 @@ pub(super) fn spawn(request: &Request<'_>) -> Result<Process, SpawnError> {
     Ok(Process::new(pid, open_pidfd(pid).ok().flatten()))
 }
 
-fn is_folder(folder: &std::ffi::CStr) -> bool {
+fn is_dir(dir: &std::ffi::CStr) -> bool {
     use std::os::unix::ffi::OsStrExt;
-    std::path::Path::new(std::ffi::OsStr::from_bytes(folder.to_bytes())).is_dir()
+    std::path::Path::new(std::ffi::OsStr::from_bytes(dir.to_bytes())).is_dir()
 }
 
 struct Attributes(libc::posix_spawnattr_t);
@@ -125,8 +126,8 @@ impl Actions {
         check(unsafe { libc::posix_spawn_file_actions_init(actions.as_mut_ptr()) })?;
         // SAFETY: initialised by the line above.
         let mut actions = Self(unsafe { actions.assume_init() });
-        if let Some(folder) = request.folder {
-            actions.folder(folder)?;
+        if let Some(dir) = request.dir {
+            actions.dir(dir)?;
         }
         for (place, &fd) in streams.iter().enumerate() {
             let target = place as libc::c_int;
@@ -177,13 +178,13 @@ impl Actions {
     }
 
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]
-    fn folder(&mut self, folder: &std::ffi::CStr) -> io::Result<()> {
+    fn dir(&mut self, dir: &std::ffi::CStr) -> io::Result<()> {
         // SAFETY: initialised actions, a C string that outlives the spawn.
-        check(unsafe { libc::posix_spawn_file_actions_addchdir_np(&mut self.0, folder.as_ptr()) })
+        check(unsafe { libc::posix_spawn_file_actions_addchdir_np(&mut self.0, dir.as_ptr()) })
     }
 
     #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-    fn folder(&mut self, _folder: &std::ffi::CStr) -> io::Result<()> {
+    fn dir(&mut self, _folder: &std::ffi::CStr) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
@@ -207,7 +208,7 @@ fn signals(these: impl IntoIterator<Item = libc::c_int>) -> libc::sigset_t {
     // SAFETY: initialised by the line above.
     let mut set = unsafe { set.assume_init() };
     for signal in these {
-        // SAFETY: an initialised set and one of the system's signals.
+        // SAFETY: an initialised set and one of the operating system's signals.
         unsafe { libc::sigaddset(&mut set, signal) };
     }
     set

@@ -4,8 +4,8 @@
 //! and those are followed here: backslashes are themselves, but before a quotation mark, where two
 //! stand for one and an odd one makes the mark a character.
 
-/// The longest command line that the system takes, with its end mark, in UTF-16 units (documented
-/// with `CreateProcessW`).
+/// The longest command line that the operating system takes, with its end mark, in UTF-16 units
+/// (documented with `CreateProcessW`).
 pub(super) const LINE_MAX: usize = 32_767;
 
 const QUOTE: u16 = b'"' as u16;
@@ -16,7 +16,7 @@ const BACKSLASH: u16 = b'\\' as u16;
 pub(super) enum Unquotable {
     /// A NUL byte, or a quotation mark in the name of the program, for which no rule exists.
     Invalid,
-    /// Longer than the system takes.
+    /// Longer than the operating system takes.
     TooLong,
 }
 
@@ -28,7 +28,7 @@ pub(super) fn command_line<'a>(
     if program.contains(&QUOTE) || program.contains(&0) {
         return Err(Unquotable::Invalid);
     }
-    // The first word has a rule of its own: between its marks nothing is special.
+    // The program name has its own rule: between its quotation marks no character is special.
     let mut line = vec![QUOTE];
     line.extend_from_slice(program);
     line.push(QUOTE);
@@ -46,8 +46,8 @@ pub(super) fn command_line<'a>(
     if line.len() > LINE_MAX { Err(Unquotable::TooLong) } else { Ok(line) }
 }
 
-/// Puts a text behind a blank at the end of a command line, as it is: whoever reads it has rules of
-/// its own.
+/// Appends a text to a command line, after a space and unquoted: the program that reads it has its
+/// own rules.
 pub(super) fn with_tail(mut line: Vec<u16>, tail: Option<&[u16]>) -> Result<Vec<u16>, Unquotable> {
     let Some(tail) = tail else { return Ok(line) };
     if tail.contains(&0) {
@@ -81,20 +81,20 @@ fn push(line: &mut Vec<u16>, arg: &[u16]) {
     line.push(QUOTE);
 }
 
-/// Whether no runtime sees anything special in it. Only blanks and marks need to be quoted for that
-/// of MSVC; those of MinGW and Cygwin also expand `*`, `?`, `[`, `~` and `@` in words that are not
-/// quoted.
+/// Returns whether no C runtime treats the character specially. The runtime of MSVC needs quotes
+/// only for white space and quotation marks; those of MinGW and Cygwin also expand `*`, `?`, `[`,
+/// `~` and `@` in unquoted arguments.
 fn is_plain(unit: u16) -> bool {
     u8::try_from(unit).is_ok_and(|byte| byte.is_ascii_alphanumeric() || b"_-+=./\\:,".contains(&byte))
 }
 
 /// Builds the block of the environment: `key=value` each ended by a zero, in the order that the
-/// system wants, and a zero. Of keys that differ in case alone the last one counts. `None` for a
-/// NUL byte, an empty key, or a `=` in one.
+/// operating system wants, and a zero. Of keys that differ in case alone the last one counts.
+/// `None` for a NUL byte, an empty key, or a `=` in one.
 pub(super) fn environment(variables: impl Iterator<Item = (Vec<u16>, Option<Vec<u16>>)>) -> Option<Vec<u16>> {
     let mut sorted = std::collections::BTreeMap::new();
     for (key, value) in variables {
-        // The current folders of drives have names that begin with `=`.
+        // The current directories of drives have names that begin with `=`.
         let bad = key.is_empty() || key[1..].contains(&b'='.into()) || key.contains(&0);
         if bad || value.as_ref().is_some_and(|value| value.contains(&0)) {
             return None;
@@ -116,8 +116,8 @@ pub(super) fn environment(variables: impl Iterator<Item = (Vec<u16>, Option<Vec<
     Some(block)
 }
 
-/// Upper case, one unit for one, as the system compares names. No letter of another alphabet
-/// becomes one of ASCII: `ſ` is no spelling of `S`.
+/// Converts one unit to upper case, one unit for one, as Windows compares names. No letter of
+/// another alphabet becomes an ASCII letter: `ſ` is not a spelling of `S`.
 fn fold(unit: u16) -> u16 {
     let Some(letter) = char::from_u32(unit.into()) else { return unit };
     let mut upper = letter.to_uppercase();
@@ -177,18 +177,20 @@ mod tests {
     }
 
     #[test]
-    fn plain_words_stay_and_the_rest_is_quoted() {
+    fn plain_arguments_stay_unquoted() {
         assert_eq!(line(&["a", r"C:\x\", "-D=1"]).unwrap(), r#""prog ram" a C:\x\ -D=1"#);
         assert_eq!(line(&["", "a b", "*.c"]).unwrap(), r#""prog ram" "" "a b" "*.c""#);
         assert_eq!(line(&[r#"a"b"#, r"c d\", r#"\""#]).unwrap(), r#""prog ram" "a\"b" "c d\\" "\\\"""#);
     }
 
     #[test]
-    fn hard_words_come_back() {
+    fn difficult_arguments_round_trip() {
         #[rustfmt::skip]
         let words = [
-            "", " ", "\t", "\"", "\\", "\\\\", "\\\"", "\\\\\"", "\"\"", "a\"\"b", "a b\\", "a b\\\\", "\\ \\", "%PATH%",
-            "^&|<>()!", "*?[~@", "a\nb", "grün", "🦀 🦀", "'", "`", "-", "--", "/", "\\\\server\\share\\", "c:\\a b\\\"x\" y\\\\",
+            "", " ", "\t", "\"", "\\", "\\\\", "\\\"", "\\\\\"", "\"\"", "a\"\"b", "a b\\", "a b\\\\",
+            "\\ \\", "%PATH%",
+            "^&|<>()!", "*?[~@", "a\nb", "grün", "🦀 🦀", "'", "`", "-", "--", "/", "\\\\server\\share\\",
+            "c:\\a b\\\"x\" y\\\\",
         ];
         let line = line(&words).unwrap();
         assert_eq!(parse(&line)[1..], words);
@@ -196,7 +198,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_words_come_back(words in proptest::collection::vec("[ab\\\\\" \t*🦀]{0,8}", 0..6)) {
+        fn random_arguments_round_trip(words in proptest::collection::vec("[ab\\\\\" \t*🦀]{0,8}", 0..6)) {
             let words = words.iter().map(String::as_str).collect::<Vec<_>>();
             let line = line(&words).unwrap();
             prop_assert_eq!(&parse(&line)[1..], &words[..]);
@@ -204,17 +206,17 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_said_is_refused() {
+    fn unrepresentable_arguments_are_refused() {
         assert_eq!(line(&["a\0b"]), Err(Unquotable::Invalid));
         assert_eq!(command_line(&wide("a\"b"), std::iter::empty()), Err(Unquotable::Invalid));
-        // The program with its marks, a blank and the end mark take 12.
+        // The program with its quotation marks, a space and the final zero take 12.
         let longest = "x".repeat(LINE_MAX - 12);
         assert_eq!(line(&[&longest]).unwrap().len() + 1, LINE_MAX);
         assert_eq!(line(&[&(longest + "x")]), Err(Unquotable::TooLong));
     }
 
     #[test]
-    fn a_tail_stays_as_it_is() {
+    fn raw_tail_stays_unchanged() {
         let line = || command_line(&wide("cmd"), [wide("/c")].iter().map(Vec::as_slice)).unwrap();
         let with = |tail: &str| with_tail(line(), Some(&wide(tail)));
         let shown = |line: &[u16]| String::from_utf16(line).unwrap();
@@ -223,14 +225,15 @@ mod tests {
         assert_eq!(with("a\0b"), Err(Unquotable::Invalid));
         let lone = [0xd800, b'x'.into()];
         assert!(with_tail(line(), Some(&lone)).unwrap().ends_with(&[0xd800, b'x'.into(), 0]));
-        // Before it stand the program with its marks, a blank, `/c`, a blank; then the end mark.
+        // The line begins with the program in quotation marks, a space, `/c` and a space. It ends
+        // with a zero.
         let longest = "x".repeat(LINE_MAX - 10);
         assert_eq!(with(&longest).unwrap().len(), LINE_MAX);
         assert_eq!(with(&(longest + "x")), Err(Unquotable::TooLong));
     }
 
     #[test]
-    fn the_environment_is_sorted_and_blind_to_case() {
+    fn environment_is_sorted_and_case_insensitive() {
         let set = |key: &str, value: &str| (wide(key), Some(wide(value)));
         let block = |variables: Vec<_>| {
             environment(variables.into_iter()).map(|block| String::from_utf16(&block).unwrap())

@@ -1,21 +1,20 @@
 //! Spawning on Unix: streams first, then the process, by the best mechanism that this machine has.
 
-#![expect(unsafe_code, reason = "reading the environment pointer of the C library")]
-
-use std::ffi::c_char;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use super::exec_args::ExecArgs;
+use super::request::Request;
 use super::{SpawnError, SpawnStep, Spawned};
 use crate::command::{Command, Group, Stdio};
-use crate::sys::pipe::{Reader, Terminal, Writer, open_terminal, pair};
-use crate::sys::process_tree::Tree;
+use crate::sys::fd::pipe;
+use crate::sys::pipe::{Reader, Terminal, Writer, open_terminal};
+use crate::sys::process_tree::ProcessTree;
 
-/// Words for a path that leads to nothing.
+/// The message for a path that leads to no file.
 pub(crate) const NO_FILE: &str = "no such file, or the interpreter named in its first line does not exist";
-/// Words for a file that is no program.
+/// The message for a file that the kernel cannot run.
 pub(crate) const NO_PROGRAM: &str = "not a program for this system, and no `#!` in its first line names one";
 
 /// Starts children, one at a time, from one thread. What can be kept from one start to the next is
@@ -31,27 +30,9 @@ pub(crate) struct Spawner {
     clone3: super::clone3::Clone3,
 }
 
-/// What a mechanism needs to know. The descriptors stay open for the call.
-#[derive(Debug)]
-pub(super) struct Request<'a> {
-    pub(super) image: &'a ExecArgs,
-    pub(super) command: &'a Command,
-    pub(super) folder: Option<&'a std::ffi::CStr>,
-    /// For each of the three streams the descriptor that becomes it; -1 leaves it as it is.
-    pub(super) streams: [RawFd; 3],
-    /// The soft descriptor limit to give back, if ours was raised.
-    #[cfg_attr(
-        not(all(
-            any(target_os = "linux", target_os = "android"),
-            any(target_arch = "x86_64", target_arch = "aarch64")
-        )),
-        expect(dead_code, reason = "posix_spawn sets no limit")
-    )]
-    pub(super) nofile: Option<u64>,
-}
-
 impl Spawner {
-    /// Makes one without taking anything from the system: that happens at the first start.
+    /// Makes one without taking anything from the operating system: that happens at the first
+    /// start.
     pub(crate) fn new() -> Self {
         Self {
             image: ExecArgs::default(),
@@ -99,7 +80,7 @@ impl Spawner {
             return Err(SpawnStep::Tail.failed(io::ErrorKind::Unsupported));
         }
         self.image.build(command)?;
-        let folder = match &command.current_dir {
+        let dir = match &command.current_dir {
             Some(dir) => Some(c_string(dir.as_os_str())?),
             None => None,
         };
@@ -108,7 +89,7 @@ impl Spawner {
         let request = Request {
             image: &self.image,
             command,
-            folder: folder.as_deref(),
+            dir: dir.as_deref(),
             streams: streams.theirs(),
             nofile: crate::sys::guard::inherited_nofile(),
         };
@@ -128,7 +109,7 @@ impl Spawner {
         )))]
         let process = super::posix::spawn(&request);
         let process = process?;
-        let tree = Tree::new(&process, command.group != Group::Inherit);
+        let tree = ProcessTree::new(&process, command.group != Group::Inherit);
         let Streams { ours: (stdin, stdout, stderr), .. } = streams;
         Ok(Spawned { process, tree, stdin, stdout, stderr })
     }
@@ -145,7 +126,7 @@ impl Spawner {
         let mut streams = Streams::default();
         match &command.stdin {
             Stdio::Piped => {
-                let (read, write) = pair()?;
+                let (read, write) = pipe()?;
                 streams.theirs[0] = Some(Source::Own(read));
                 streams.ours.0 = Some(Writer::new(write)?);
             }
@@ -156,7 +137,7 @@ impl Spawner {
                 streams.theirs[place] = self.source(stdio)?;
                 continue;
             };
-            let (read, write) = pair()?;
+            let (read, write) = pipe()?;
             streams.theirs[place] = Some(Source::Own(write));
             let reader = Some(Reader::new(read)?);
             if place == 1 { streams.ours.1 = reader } else { streams.ours.2 = reader }
@@ -217,29 +198,9 @@ impl Streams {
     }
 }
 
-impl Request<'_> {
-    /// The environment for the child: its own, or this process's as it is now.
-    pub(super) fn envp(&self) -> *const *const c_char {
-        unsafe extern "C" {
-            static environ: *const *const c_char;
-        }
-        match self.image.envp() {
-            Some(own) => own,
-            // SAFETY: the C library's list. Changing it while another thread reads it is what
-            // `std::env::set_var` forbids its callers, as every program that spawns needs it to.
-            None => unsafe { environ },
-        }
-    }
-}
-
-/// Whether the system says that the file is there, and nothing that it can run.
+/// Returns whether the operating system says that the file is there, and nothing that it can run.
 pub(crate) fn is_no_program(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOEXEC)
-}
-
-/// Whether a child that ends would give back what was missing.
-pub(crate) fn is_exhausted(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::EAGAIN | libc::ENOMEM))
 }
 
 fn c_string(string: &std::ffi::OsStr) -> Result<std::ffi::CString, SpawnError> {

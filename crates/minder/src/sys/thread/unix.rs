@@ -8,7 +8,7 @@ use std::thread::{Builder, JoinHandle};
 
 use super::SMALL_STACK;
 
-/// Starts a thread that takes no signals, so that the system hands those of the process to threads
+/// Starts a thread that takes no signals, so that the operating system hands those of the process to threads
 /// of the host: a handler of the host must not run where the host does not expect it. Children
 /// start without blocked signals whatever the mask.
 ///

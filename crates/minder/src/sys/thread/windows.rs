@@ -1,4 +1,4 @@
-//! Threads on Windows: there are no signals to keep away.
+//! Threads on Windows, which has no signals to block.
 
 use std::io;
 use std::thread::{Builder, JoinHandle};

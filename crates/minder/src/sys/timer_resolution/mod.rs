@@ -1,4 +1,4 @@
-//! Asking the system for a faster tick.
+//! Asking the operating system for a faster tick.
 
 #[cfg(unix)]
 mod unix;

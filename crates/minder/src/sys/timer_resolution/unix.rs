@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Asks for a tick every so many milliseconds.
+/// Requests a tick of this many milliseconds.
 pub(crate) fn begin(_millis: u32) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }

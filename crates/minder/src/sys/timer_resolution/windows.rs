@@ -16,7 +16,7 @@ use crate::sys::dynlib;
 /// The form of both functions.
 type Period = unsafe extern "system" fn(u32) -> u32;
 
-/// Asks for a tick every so many milliseconds.
+/// Requests a tick of this many milliseconds.
 pub(crate) fn begin(millis: u32) -> io::Result<()> {
     match call(c"timeBeginPeriod", millis) {
         Some(TIMERR_NOERROR) => Ok(()),
@@ -30,11 +30,11 @@ pub(crate) fn end(millis: u32) {
     let _ = call(c"timeEndPeriod", millis);
 }
 
-/// None where the system has no such function.
+/// None where the operating system has no such function.
 fn call(name: &CStr, millis: u32) -> Option<u32> {
     let function = dynlib::load(w!("winmm.dll"), name)?;
     // SAFETY: both functions have this form (learn.microsoft.com, `timeBeginPeriod`).
     let function = unsafe { std::mem::transmute::<dynlib::DynamicFunction, Period>(function) };
-    // SAFETY: a number only; what the system does not have it refuses.
+    // SAFETY: a number only; what the operating system does not have it refuses.
     Some(unsafe { function(millis) })
 }

@@ -16,8 +16,8 @@ use super::{Backend, PollHandle, Ready, WAKE_TOKEN, Waker};
 use crate::event::Interest;
 
 const TIMER: u64 = u64::MAX - 2;
-/// How many events one call takes. More stay in the kernel and come first next time: nobody
-/// starves.
+/// The most events that one call takes. More events stay in the kernel and come first in the next
+/// call, so no source starves.
 const EVENTS_MAX: usize = 256;
 
 /// The timer is this wait's, until it is dropped.
@@ -31,8 +31,8 @@ impl<'a> TimerLease<'a> {
 
 impl Drop for TimerLease<'_> {
     fn drop(&mut self) {
-        // Whoever was refused the timer has asked for news before: we see that, and ask for them in its
-        // place.
+        // A thread that found the timer taken has stored its request before. This swap sees that
+        // request, and this thread requests a poll in its place.
         self.0.swap(false, Ordering::AcqRel);
     }
 }
@@ -41,8 +41,8 @@ impl Drop for TimerLease<'_> {
 pub(crate) struct Epoll {
     epoll: OwnedFd,
     timer: Timer,
-    /// Whether some wait has the timer for its deadline. Others that go on meanwhile take the
-    /// call's own time-out.
+    /// Whether a wait uses the timer for its deadline. Concurrent waits use the time-out of the
+    /// call instead.
     taken: AtomicBool,
     waker: Arc<Waker>,
 }
@@ -59,9 +59,10 @@ impl Epoll {
 
     fn take(&self, event: &epoll::Event, own_timer: bool, ready: &mut Vec<Ready>) {
         match event.data.u64() {
-            TIMER if own_timer => self.timer.hush(),
-            // Another wait's, which is told as well; or nobody's any more.
-            TIMER => drop(TimerLease::take(&self.taken).map(|_turn| self.timer.hush())),
+            TIMER if own_timer => self.timer.clear(),
+            // The timer belongs to another wait, which also receives the event, or to no wait any
+            // longer.
+            TIMER => drop(TimerLease::take(&self.taken).map(|_turn| self.timer.clear())),
             WAKE_TOKEN => self.waker.take_wakes(ready),
             token => ready.push(readiness(token, event.flags)),
         }
@@ -120,8 +121,9 @@ impl Backend for Epoll {
         Arc::clone(&self.waker)
     }
 
-    fn news(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
-        // A wait that has the timer is bounded by this deadline, too, and comes here when it is over.
+    fn poll_handle(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
+        // The wait that uses the timer is also bounded by this deadline, and gets here when it has
+        // finished.
         if let (Some(deadline), Some(_turn)) = (deadline, TimerLease::take(&self.taken)) {
             self.timer.arm(deadline, Instant::now())?;
         }

@@ -1,25 +1,29 @@
-//! io_uring(7): changes are handed to the kernel together with the wait, in one call. One-shot
-//! polls, armed anew.
+//! io_uring(7): hands changes to the kernel together with the wait, in one call. Polls are one-shot
+//! and are armed again.
 //!
-//! Every source has at most one poll in the ring. A poll completes once; the next wait arms it
-//! again, and a source that is still ready completes at once, within the same call: that is what
-//! makes it level-triggered. (A multishot poll is not: after a partial read it says nothing more.
-//! It backs [`Interest::edge`] here.)
+//! Every source has at most one poll in the ring. A poll completes once. The next wait arms it
+//! again, and a source that is still ready completes at once, within the same call. This makes the
+//! backend level-triggered. (A multishot poll would not be: after a partial read it reports nothing
+//! more. It implements [`Interest::edge`] here.)
 //!
-//! A completion that is there when a wait begins is a hint only, since its source may have been
-//! served meanwhile: its source is looked at once more, and told if it is still ready.
+//! A completion that exists when a wait begins is only a hint, because its source may have been
+//! served meanwhile. The wait polls that source once more and reports it if it is still ready.
 //!
-//! **Two kinds of ring.** As long as one thread waits, the ring is that thread's alone, and the
+//! **Two kinds of ring.** While one thread waits, the ring belongs to that thread alone, and the
 //! kernel does its part of the work within the wait (Linux 6.1; half the cost of the other kind,
-//! measured on 6.18). Changes by other threads wait for that thread, which is woken. When other
-//! threads wait as well, or the threads take turns, or a foreign loop watches, a ring that all may
-//! use takes its place. There a poll belongs to the thread that armed it, which the kernel
-//! interrupts to complete it: a system call of that thread that a signal would end may end with
-//! `EINTR`; what it armed is told late while it is in a call that nothing interrupts, such as a
-//! vfork; and when it ends the kernel cancels its polls, and whoever waits next arms them again.
+//! measured on 6.18). Changes by other threads wait for that thread, which is woken. A shared ring
+//! replaces it when several threads wait, when threads take turns, or when a foreign loop watches
+//! the ring.
+//!
+//! In a shared ring a poll belongs to the thread that armed it:
+//!
+//! - The kernel interrupts that thread to complete the poll. A system call of the thread that a
+//!   signal would interrupt may return `EINTR`.
+//! - A completion is late while the thread is in a call that nothing interrupts, such as a vfork.
+//! - When the thread exits, the kernel cancels its polls. The next waiting thread arms them again.
 //!
 //! Needs Linux 5.11 (time-outs in `io_uring_enter`, completions that are never dropped), and 5.13
-//! for edge.
+//! for edge-triggered sources.
 
 #![expect(unsafe_code, reason = "both sides of the rings, under a lock of our own, and io_uring_enter")]
 
@@ -46,7 +50,7 @@ const COMPLETIONS_MAX: u32 = 4096;
 const DUE_MIN: usize = 64;
 /// How often the ring may move from thread to thread before it becomes one for all.
 const MOVES_MAX: u32 = 8;
-/// Names completions of requests that end others; nobody waits for them.
+/// The user data of requests that cancel others. Their completions are ignored.
 const CANCEL: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 2;
 const CHANGED: u64 = u64::MAX - 3;
@@ -58,8 +62,8 @@ const ENTER_EXT_ARG: u32 = 8;
 pub(crate) struct Uring {
     state: Mutex<State>,
     waker: Arc<Waker>,
-    /// Tells the thread that waits, or the foreign loop, of changes that only that thread can hand
-    /// over.
+    /// Wakes the waiting thread, or the foreign loop, when there are changes that only that thread
+    /// can submit.
     changed: Waker,
     /// For the deadlines of a foreign loop.
     timer: OnceLock<Timer>,
@@ -87,7 +91,8 @@ struct State {
     turn: u64,
     /// How many threads are in a wait.
     waiting: usize,
-    /// A foreign loop watches the ring: nothing may wait to be armed while nobody waits here.
+    /// A foreign loop watches the ring. Changes must then be submitted at once, because no wait may
+    /// follow.
     watched: bool,
 }
 
@@ -100,17 +105,17 @@ enum HintPolicy {
     None,
 }
 
-/// Who may use the ring.
+/// Which threads may use the ring.
 #[derive(Clone, Copy, PartialEq)]
 enum Owner {
-    /// Whoever uses it first, from then on alone.
+    /// The first thread that uses it becomes its only user.
     Nobody,
     Thread(usize),
     All,
 }
 
-/// A slot as it was once: its number, and how often it had been changed. It travels through the
-/// ring.
+/// One version of a slot: its index, and how often it had been changed. Requests carry it as user
+/// data.
 #[derive(Clone, Copy, PartialEq)]
 struct SlotKey {
     slot: u32,
@@ -129,13 +134,13 @@ struct Slot {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
-    /// Nobody's.
+    /// Unused.
     Free,
     /// In `due`.
     Due,
-    /// The kernel has a poll of it, or its completion lies in the ring.
+    /// The kernel holds a poll of it, or its completion is in the ring.
     Armed,
-    /// It was told once, as was asked for.
+    /// One-shot, and already reported.
     Silent,
 }
 
@@ -174,17 +179,17 @@ impl Uring {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts another ring in the place of this one. What was armed there is due again.
+    /// Replaces the ring by another one. What was armed in the old ring is due again.
     fn replace(&self, state: &mut State) -> io::Result<()> {
         state.ring_replacements += 1;
         let (ring, owner) = open(state.waiting == 0 && state.ring_replacements <= MOVES_MAX)?;
         // The last user of the old one closes it, which ends its polls.
         state.renew_all(ring, owner);
-        // Whoever waits there has to come here.
+        // A thread that waits in the old ring has to return and use the new one.
         if state.waiting > 0 { self.changed.wake() } else { Ok(()) }
     }
 
-    /// Writes a request into the submission ring; hands over what is in it when it is full.
+    /// Writes a request into the submission ring. Submits the requests first if the ring is full.
     fn push(ring: &IoUring, state: &mut State, request: &squeue::Entry) -> io::Result<()> {
         for _ in 0..2 {
             let mut queue = requests(ring, state);
@@ -196,11 +201,11 @@ impl Uring {
             drop(queue);
             enter(ring, count, 0, None)?;
         }
-        // Old kernels take nothing as long as completions wait that the ring has no room for.
+        // Old kernels accept no request while completions wait that the ring has no room for.
         Err(io::Error::from_raw_os_error(libc::EBUSY))
     }
 
-    /// Puts all that is due into the submission ring, which has to be ours.
+    /// Writes all due polls into the submission ring, which must belong to this thread.
     fn arm(ring: &IoUring, state: &mut State) -> io::Result<()> {
         while let Some(&name) = state.ends.last() {
             Self::push(ring, state, &opcode::PollRemove::new(name.packed()).build().user_data(CANCEL))?;
@@ -216,7 +221,7 @@ impl Uring {
             }
             Ok(())
         });
-        // After an error the next wait goes on here.
+        // After an error the next wait continues here.
         if result.is_ok() {
             due.clear();
         }
@@ -242,7 +247,7 @@ impl Uring {
         }
     }
 
-    /// Lets a wait that goes on, or a foreign loop, see what is due.
+    /// Makes due changes visible to a running wait or to a foreign loop.
     fn report_ready(&self, state: &mut State) -> io::Result<()> {
         if state.waiting == 0 && !state.watched {
             Ok(())
@@ -268,9 +273,9 @@ impl Uring {
         }
     }
 
-    /// Takes all completions out of the ring: at most one of each source that is not
-    /// edge-triggered. Those that are not `fresh` are hints, whose sources are due. Returns how
-    /// many there were.
+    /// Takes all completions out of the ring: at most one for each source that is not
+    /// edge-triggered. Completions that are not `fresh` are hints, and their sources are due.
+    /// Returns the number of completions.
     fn take(&self, ring: &IoUring, state: &mut State, fresh: HintPolicy, ready: &mut Vec<Ready>) -> usize {
         let (turn, mut taken) = (state.turn, 0);
         // SAFETY: the lock that `state` is borrowed from keeps every other thread away from this side of
@@ -280,7 +285,7 @@ impl Uring {
             taken += 1;
             let name = SlotKey::unpacked(completion.user_data());
             let Some(slot) = state.named(name).filter(|slot| slot.phase == Phase::Armed) else { continue };
-            // The thread that armed it is no more.
+            // The thread that armed it has exited.
             let cancelled = completion.result() == -libc::ECANCELED;
             let fresh = fresh == HintPolicy::All || fresh == HintPolicy::ArmedNow && slot.turn == turn;
             if !cqueue::more(completion.flags()) {
@@ -295,13 +300,13 @@ impl Uring {
         taken
     }
 
-    /// Tells what is ready, and makes it due, or silent.
+    /// Reports what is ready. The source is then due, or disabled.
     fn report(&self, state: &mut State, name: SlotKey, result: i32, ready: &mut Vec<Ready>) {
         let Some(slot) = state.named(name) else { return };
         match slot.token {
             WAKE_TOKEN => self.waker.take_wakes(ready),
             CHANGED => self.changed.reset(),
-            TIMER => self.timer.get().into_iter().for_each(Timer::hush),
+            TIMER => self.timer.get().into_iter().for_each(Timer::clear),
             token => ready.push(readiness(token, result)),
         }
         if slot.phase == Phase::Due && slot.interest.is_oneshot() {
@@ -321,7 +326,7 @@ impl Uring {
         Ok(())
     }
 
-    /// Looks at the sources of all hints, and tells those that are ready. The others are due.
+    /// Polls the sources of all hints and reports the ready ones. The others are due.
     fn check_timer(&self, state: &mut State, ready: &mut Vec<Ready>) -> io::Result<()> {
         let (mut hints, mut polled) =
             (std::mem::take(&mut state.unconfirmed), std::mem::take(&mut state.polled));
@@ -342,12 +347,12 @@ impl Uring {
         result
     }
 
-    /// One turn of a wait. Whether it was the last: there is something to tell, or the deadline had
-    /// come before it.
+    /// Runs one turn of a wait. Returns whether it was the last: there is something to report, or
+    /// the deadline had passed before the turn.
     ///
-    /// `idle` is whether the kernel told of work in the turn before, and there was none. It does
-    /// that when somebody hands in work and is overtaken by us, who do it before he has said
-    /// that it is there; and his word stays.
+    /// `idle` is whether the kernel announced work in the previous turn and there was none. This
+    /// happens when another thread submits work and this thread processes it before the other
+    /// thread has announced it. The announcement then stays.
     fn submit_and_wait(
         &self,
         ready: &mut Vec<Ready>,
@@ -362,8 +367,8 @@ impl Uring {
             self.replace(&mut state)?;
             state.is_ours()?;
         }
-        // 1. What came while nobody waited is armed again first, in the order in which it came; then what
-        //    was told.
+        // 1. Sources that were ready while no thread waited are armed first, in the order of their
+        //    completions. Then the sources that have been reported.
         state.turn += 1;
         let ring = Arc::clone(&state.ring);
         self.recall(&ring, &mut state, ready)?;
@@ -393,7 +398,8 @@ impl Uring {
             Err(error) if is_foreign(&error) => return self.replace(&mut state).map(|()| false),
             result => result?,
         }
-        // 3. All that is in the ring now came after the wait had begun, but for work of an earlier time.
+        // 3. All completions that are in the ring now arrived after the wait had begun, except
+        //    leftovers of earlier work.
         let fresh = if stale { HintPolicy::ArmedNow } else { HintPolicy::All };
         *idle = self.take(&ring, &mut state, fresh, ready) == 0 && stale;
         // The kernel does a part of its work at a time (20 polls on 6.18).
@@ -407,8 +413,8 @@ impl Uring {
         if !state.unconfirmed.is_empty() {
             self.check_timer(&mut state, ready)?;
         }
-        // Other waits are to be told of it as well. What was deleted meanwhile is let go: no other wait may
-        // follow.
+        // Other waits also report this. A poll of a deleted source is cancelled now, since no other
+        // wait may follow.
         if state.waiting > 0 || state.watched || !state.ends.is_empty() {
             self.hand_over(&mut state)?;
         }
@@ -439,7 +445,7 @@ impl State {
         }
     }
 
-    /// Whether the calling thread may use the ring. If nobody has yet, it is its from now on.
+    /// Returns whether the calling thread may use the ring. The first caller becomes the owner.
     fn is_ours(&mut self) -> io::Result<bool> {
         if self.owner == Owner::Nobody {
             self.ring.submitter().register_enable_rings()?;
@@ -536,9 +542,9 @@ impl Backend for Uring {
         Arc::clone(&self.waker)
     }
 
-    fn news(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
+    fn poll_handle(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
         let mut state = self.lock();
-        // A ring for one thread may be replaced, and the result names the ring.
+        // A ring for one thread may be replaced, and the result borrows the ring's descriptor.
         if state.owner != Owner::All {
             state.ring_replacements = MOVES_MAX;
             self.replace(&mut state)?;
@@ -557,13 +563,13 @@ impl Backend for Uring {
             timer.arm(deadline, Instant::now())?;
         }
         self.report_ready(&mut state)?;
-        // SAFETY: a ring for all is never replaced, so it is open as long as `self` is, which the result
-        // borrows.
+        // SAFETY: a shared ring is never replaced, so it is open as long as `self` is, which the
+        // result borrows.
         Ok(unsafe { BorrowedFd::borrow_raw(state.ring.as_raw_fd()) })
     }
 }
 
-/// Opens a ring: for one thread, where that is asked for and the kernel has such, or for all.
+/// Opens a ring: for one thread if `alone` is set and the kernel supports it, else a shared one.
 fn open(alone: bool) -> io::Result<(IoUring, Owner)> {
     let mut builder = IoUring::builder();
     builder.setup_clamp().setup_cqsize(COMPLETIONS_MAX);
@@ -585,15 +591,15 @@ fn open(alone: bool) -> io::Result<(IoUring, Owner)> {
     result
 }
 
-/// The side of the ring where requests are written.
+/// Returns the side of the ring where requests are written.
 fn requests<'a>(ring: &'a IoUring, _state: &mut State) -> squeue::SubmissionQueue<'a> {
-    // SAFETY: the lock that `_state` is borrowed from keeps every other thread away from this side of
-    // the ring: callers keep it for as long as the queue.
+    // SAFETY: the lock that `_state` is borrowed from keeps every other thread away from this side
+    // of the ring. Callers hold that lock as long as they use the queue.
     unsafe { ring.submission_shared() }
 }
 
-/// One system call: hands over `count` requests and waits for `wanted` completions, for so long at
-/// most. Its return tells nothing: the caller looks at the ring and at the clock.
+/// Makes one system call: submits `count` requests and waits for `wanted` completions, at most for
+/// `left`. The result carries no information: the caller reads the ring and the clock.
 fn enter(ring: &IoUring, count: usize, wanted: u32, left: Option<Duration>) -> io::Result<()> {
     let time = left.map(Timespec::from);
     let args = time.as_ref().map(|time| SubmitArgs::new().timespec(time));
@@ -602,13 +608,14 @@ fn enter(ring: &IoUring, count: usize, wanted: u32, left: Option<Duration>) -> i
     // outlive the call.
     let result = unsafe { ring.submitter().enter(count as u32, wanted, flags, args.as_ref()) };
     match result.as_ref().map_err(io::Error::raw_os_error) {
-        // The time is over; a signal came; completions have to be taken before more can be handed over.
+        // The time-out has passed; a signal came; completions must be taken before more requests
+        // are accepted.
         Ok(_) | Err(Some(libc::ETIME | libc::EINTR | libc::EBUSY)) => Ok(()),
         Err(_) => result.map(drop),
     }
 }
 
-/// Whether the kernel says that the ring is another thread's.
+/// Returns whether the kernel reports that the ring belongs to another thread.
 fn is_foreign(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EEXIST)
 }
@@ -624,8 +631,8 @@ fn mask(interest: Interest) -> u32 {
     mask
 }
 
-/// What a completion says. An error, such as of a descriptor that was closed, is told: the next
-/// read says which.
+/// Converts a completion. An error, such as a closed descriptor, is reported as ready: the next
+/// read returns the cause.
 fn readiness(token: u64, result: i32) -> Ready {
     let has = |mask: i16| result < 0 || result & i32::from(mask) != 0;
     let closed = has(libc::POLLHUP | libc::POLLERR | libc::POLLNVAL);

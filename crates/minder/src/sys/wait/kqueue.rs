@@ -1,17 +1,17 @@
-//! kqueue(2) of macOS and the BSDs: one set in the kernel, for descriptors, processes and timers
-//! alike.
+//! kqueue(2) of macOS and the BSDs: one kernel queue for descriptors, processes and timers.
 //!
-//! Compiled for these systems and never run on them so far. What it does rests on kqueue(2) of
-//! macOS, FreeBSD, NetBSD 10 and OpenBSD and, where that is silent, on the kernels' sources and on
-//! reports, which are named where they matter.
+//! This backend is compiled for these systems and has never run on them. It relies on kqueue(2) of
+//! macOS, FreeBSD, NetBSD 10 and OpenBSD. Where the manual is silent it relies on the kernels'
+//! sources and on bug reports, which are named where they matter.
 //!
-//! - `EV_ADD` for what is there changes it without a word, and leaves some of its flags as they
-//!   were (kern_event.c of OpenBSD). So a table knows what is there, and a change deletes the notes
-//!   and makes new ones.
+//! - `EV_ADD` for an existing note changes it silently and leaves some of its flags as they were
+//!   (kern_event.c of OpenBSD). So a table records the notes, and a change deletes the notes and
+//!   adds new ones.
 //! - The waker is a pipe: older releases of OpenBSD and NetBSD have no `EVFILT_USER`.
-//! - A wait's deadline is the call's own time-out. It has nanoseconds everywhere; OpenBSD cuts it
-//!   down to a day.
-//! - A level-triggered note goes to the end of the kernel's queue when it was told: nobody starves.
+//! - The deadline of a wait is the time-out of the call. It has nanosecond resolution everywhere;
+//!   OpenBSD limits it to a day.
+//! - A level-triggered note moves to the end of the kernel's queue when it is reported, so no
+//!   source starves.
 
 #![expect(unsafe_code, reason = "the kevent system call, whose structure differs from system to system")]
 
@@ -26,18 +26,18 @@ use rustix::fs::FileType;
 use super::kqueue_table::{Filter, Ident, KernelEvent, RegistrationTable};
 use super::{Backend, PollHandle, Ready, Waker};
 use crate::event::{ExitInfo, ExitStatus, Interest};
-use crate::sys::reap::{ExitPoller, Process};
+use crate::sys::pid;
 
 /// How many events one call takes. More stay in the kernel and come first next time.
 const EVENTS_MAX: usize = 256;
 /// The longest time-out. Some systems refuse what is longer than 100,000,000 seconds.
 const LONGEST: Duration = Duration::from_secs(86_400);
 /// How soon to look again at a process that cannot be waited for yet.
-const SOON: Duration = Duration::from_millis(1);
+const RESCAN_DELAY: Duration = Duration::from_millis(1);
 
-/// Timers: for the deadline of a foreign loop, and for what the kernel does not tell by itself.
+/// Timers: for the deadline of a foreign loop, and for what the kernel does not report by itself.
 const DEADLINE: usize = 0;
-const ERRAND: usize = 1;
+const RESCAN_TIMER: usize = 1;
 
 /// The flag that says what a timer counts, and how many nanoseconds that is.
 #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
@@ -63,7 +63,7 @@ struct State {
 
 /// What a change is about.
 #[derive(Clone, Copy)]
-enum Filter {
+enum FilterKind {
     Read,
     Write,
     Exit,
@@ -76,15 +76,15 @@ impl Kqueue {
         let queue = rustix::event::kqueue::kqueue()?;
         rustix::io::fcntl_setfd(&queue, rustix::io::FdFlags::CLOEXEC)?;
         let kqueue = Self { queue, state: Mutex::default(), waker: Arc::new(Waker::new()?) };
-        let bell = adding(kqueue.bell(), Filter::Read, Interest::READABLE, 0);
-        kqueue.apply([bell]).map(|[refusal]| refusal)?.map_or(Ok(kqueue), |errno| Err(os(errno)))
+        let change = adding(kqueue.waker_fd(), FilterKind::Read, Interest::READABLE, 0);
+        kqueue.apply([change]).map(|[refusal]| refusal)?.map_or(Ok(kqueue), |errno| Err(os(errno)))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn bell(&self) -> RawFd {
+    fn waker_fd(&self) -> RawFd {
         self.waker.as_fd().as_raw_fd()
     }
 
@@ -114,40 +114,44 @@ impl Kqueue {
         let note = |filter| adding(fd, filter, interest, generation);
         let refusal = match (interest.is_readable(), interest.is_writable()) {
             (true, true) => {
-                self.apply([note(Filter::Read), note(Filter::Write)])?.into_iter().flatten().next()
+                self.apply([note(FilterKind::Read), note(FilterKind::Write)])?.into_iter().flatten().next()
             }
-            (_, writable) => self.apply([note(if writable { Filter::Write } else { Filter::Read })])?[0],
+            (_, writable) => {
+                self.apply([note(if writable { FilterKind::Write } else { FilterKind::Read })])?[0]
+            }
         };
         let Some(errno) = refusal else { return Ok(()) };
         self.forget(fd)?;
         if errno != libc::EPIPE {
             return Err(os(errno));
         }
-        // The other end of a pipe is gone already: no note is made for writing (pipe_kqfilter of FreeBSD;
-        // mio and polling know it of macOS). It is told, and the next write says why.
-        state.table.stand(Ident::Source(fd));
-        self.arm(ERRAND, Duration::ZERO)
+        // The other end of a pipe is closed already. The kernel makes no note for writing
+        // (pipe_kqfilter of FreeBSD; mio and polling report the same of macOS). The table reports
+        // it, and the next write returns the cause.
+        state.table.mark_standing(Ident::Source(fd));
+        self.arm(RESCAN_TIMER, Duration::ZERO)
     }
 
     /// Deletes the notes of a source, those that there are.
     fn forget(&self, fd: RawFd) -> io::Result<()> {
-        self.apply([deleting(fd as usize, Filter::Read), deleting(fd as usize, Filter::Write)]).map(drop)
+        self.apply([deleting(fd as usize, FilterKind::Read), deleting(fd as usize, FilterKind::Write)])
+            .map(drop)
     }
 
     /// Sets a timer. One that is set is replaced: not every system sets it anew (kern_event.c of
     /// older OpenBSD).
     fn arm(&self, timer: usize, left: Duration) -> io::Result<()> {
         let (flag, unit) = UNIT;
-        let mut setting = deleting(timer, Filter::Timer);
+        let mut setting = deleting(timer, FilterKind::Timer);
         setting.flags = libc::EV_ADD | libc::EV_ONESHOT | libc::EV_RECEIPT;
         setting.fflags = flag;
         // Rounded up; zero means different things.
         setting.data = left.min(LONGEST).as_nanos().div_ceil(unit).max(1) as _;
-        let [_, refusal] = self.apply([deleting(timer, Filter::Timer), setting])?;
+        let [_, refusal] = self.apply([deleting(timer, FilterKind::Timer), setting])?;
         refusal.map_or(Ok(()), |errno| Err(os(errno)))
     }
 
-    /// One look, for so long at most. Returns the number of events: none if a signal came.
+    /// Polls once, at most for `left`. Returns the number of events, or zero if a signal came.
     fn look(&self, list: &mut [MaybeUninit<libc::kevent>], left: Option<Duration>) -> io::Result<usize> {
         let time = left
             .map(|left| left.min(LONGEST))
@@ -168,7 +172,7 @@ impl Kqueue {
     fn collect(&self, events: &[MaybeUninit<libc::kevent>], ready: &mut Vec<Ready>) -> io::Result<()> {
         let mut state = self.lock();
         let State { table, armed } = &mut *state;
-        let mut rung = false;
+        let mut is_woken = false;
         let fired = events.iter().filter_map(|event| {
             // SAFETY: the kernel has filled in all of these.
             let event = unsafe { event.assume_init_ref() };
@@ -183,7 +187,7 @@ impl Kqueue {
                     return None;
                 }
             };
-            rung |= note == Filter::Read(self.bell());
+            is_woken |= note == Filter::Read(self.waker_fd());
             let ended = event.flags & libc::EV_EOF != 0;
             // "Returns the socket error (if any) in fflags" with EV_EOF.
             let failed = event.flags & libc::EV_ERROR != 0 || ended && event.fflags != 0;
@@ -193,14 +197,15 @@ impl Kqueue {
             Some(KernelEvent { note, generation: event.udata as usize, ended, failed })
         });
         table.take(fired, ready);
-        // NOTE_EXIT may come a moment before the process can be waited for (libuv's issue 3521: FreeBSD,
-        // macOS, OpenBSD); whoever is told of an end takes it without waiting.
-        if table.settle(has_ended) {
-            self.arm(ERRAND, SOON)?;
+        // NOTE_EXIT may come a moment before the process can be reaped (libuv's issue 3521:
+        // FreeBSD, macOS, OpenBSD). A caller that receives a report reaps without waiting, so the
+        // report is delayed.
+        if table.resolve_exits(has_ended) {
+            self.arm(RESCAN_TIMER, RESCAN_DELAY)?;
         }
-        table.tell(events.len(), events.len() == EVENTS_MAX, ready);
+        table.report(events.len(), events.len() == EVENTS_MAX, ready);
         drop(state);
-        if rung {
+        if is_woken {
             self.waker.take_wakes(ready);
         }
         Ok(())
@@ -224,11 +229,11 @@ impl Backend for Kqueue {
         if kind == FileType::Socket {
             state.table.is_socket(fd);
         }
-        let noted = self.note(&mut state, fd, interest, generation);
-        if noted.is_err() {
+        let result = self.note(&mut state, fd, interest, generation);
+        if result.is_err() {
             state.table.remove(Ident::Source(fd))?;
         }
-        noted
+        result
     }
 
     fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
@@ -252,7 +257,7 @@ impl Backend for Kqueue {
         let name = Ident::Process(pid);
         let mut state = self.lock();
         let generation = state.table.insert(name, token, interest)?;
-        let mut change = adding(0, Filter::Exit, Interest::READABLE, generation);
+        let mut change = adding(0, FilterKind::Exit, Interest::READABLE, generation);
         (change.ident, change.fflags) = (pid as usize, libc::NOTE_EXIT);
         let refused = match self.apply([change])? {
             [None] => None,
@@ -270,14 +275,14 @@ impl Backend for Kqueue {
             state.table.remove(name)?;
             return Err(error);
         }
-        // A note that is made after the end may be made without a word, and stay silent (reported for macOS
-        // in bun's pull request 35414).
+        // A note that is added after the exit may be added silently and never fire (reported for
+        // macOS in bun's pull request 35414).
         if matches!(end_of(pid), Some(exit) if exit.status != ExitStatus::Unknown) {
             state.table.end(pid);
         }
-        // It is told by the wait that goes on.
-        if state.table.settle(has_ended) || state.table.stands() {
-            self.arm(ERRAND, Duration::ZERO)?;
+        // The running wait reports it.
+        if state.table.resolve_exits(has_ended) || state.table.has_standing() {
+            self.arm(RESCAN_TIMER, Duration::ZERO)?;
         }
         Ok(())
     }
@@ -285,7 +290,7 @@ impl Backend for Kqueue {
     fn delete_process(&self, pid: u32) -> io::Result<()> {
         let mut state = self.lock();
         state.table.remove(Ident::Process(pid))?;
-        self.apply([deleting(pid as usize, Filter::Exit)]).map(drop)
+        self.apply([deleting(pid as usize, FilterKind::Exit)]).map(drop)
     }
 
     fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
@@ -293,10 +298,11 @@ impl Backend for Kqueue {
         let mut list = [const { MaybeUninit::uninit() }; EVENTS_MAX];
         loop {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let stands = self.lock().table.stands();
-            let count = self.look(&mut list, if stands { Some(Duration::ZERO) } else { left })?;
+            let has_standing = self.lock().table.has_standing();
+            let count = self.look(&mut list, if has_standing { Some(Duration::ZERO) } else { left })?;
             self.collect(&list[..count], ready)?;
-            // Without anything to tell we go on until a look *after* the deadline found nothing.
+            // With nothing to report, the wait continues until a poll *after* the deadline finds
+            // nothing.
             if ready.len() > before || left == Some(Duration::ZERO) {
                 return Ok(());
             }
@@ -307,10 +313,10 @@ impl Backend for Kqueue {
         Arc::clone(&self.waker)
     }
 
-    fn news(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
+    fn poll_handle(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
         let mut state = self.lock();
-        if state.table.stands() {
-            self.arm(ERRAND, Duration::ZERO)?;
+        if state.table.has_standing() {
+            self.arm(RESCAN_TIMER, Duration::ZERO)?;
         }
         if let Some(deadline) = deadline.filter(|_| state.armed != deadline) {
             self.arm(DEADLINE, deadline.saturating_duration_since(Instant::now()))?;
@@ -320,7 +326,7 @@ impl Backend for Kqueue {
     }
 }
 
-/// Whether both directions have ended, as far as the system tells.
+/// Returns whether both directions have ended, as far as the kernel reports it.
 fn is_hung_up(fd: RawFd) -> bool {
     let mut list = [libc::pollfd { fd, events: 0, revents: 0 }];
     let asked = super::poll::poll(&mut list, Some(Duration::ZERO));
@@ -333,12 +339,12 @@ fn kind(source: BorrowedFd<'_>) -> io::Result<FileType> {
 }
 
 /// The change that makes a note.
-fn adding(fd: RawFd, filter: Filter, interest: Interest, generation: usize) -> libc::kevent {
+fn adding(fd: RawFd, filter: FilterKind, interest: Interest, generation: usize) -> libc::kevent {
     let mut change = deleting(fd as usize, filter);
     change.flags = libc::EV_ADD | libc::EV_RECEIPT;
     if interest.is_oneshot() {
-        // Not EV_ONESHOT: such a note is told without another look whether it is still ready (kqueue_scan
-        // of OpenBSD and FreeBSD).
+        // Not EV_ONESHOT: the kernel reports such a note without checking whether it is still ready
+        // (kqueue_scan of OpenBSD and FreeBSD).
         change.flags |= libc::EV_DISPATCH;
     }
     if interest.is_edge() {
@@ -349,36 +355,36 @@ fn adding(fd: RawFd, filter: Filter, interest: Interest, generation: usize) -> l
 }
 
 /// The change that deletes a note. It is refused if there is none.
-fn deleting(ident: usize, filter: Filter) -> libc::kevent {
+fn deleting(ident: usize, filter: FilterKind) -> libc::kevent {
     // SAFETY: kevent is plain numbers and a pointer that is never followed.
     let mut change: libc::kevent = unsafe { std::mem::zeroed() };
     change.ident = ident;
     change.filter = match filter {
-        Filter::Read => libc::EVFILT_READ,
-        Filter::Write => libc::EVFILT_WRITE,
-        Filter::Exit => libc::EVFILT_PROC,
-        Filter::Timer => libc::EVFILT_TIMER,
+        FilterKind::Read => libc::EVFILT_READ,
+        FilterKind::Write => libc::EVFILT_WRITE,
+        FilterKind::Exit => libc::EVFILT_PROC,
+        FilterKind::Timer => libc::EVFILT_TIMER,
     };
     change.flags = libc::EV_DELETE | libc::EV_RECEIPT;
     change
 }
 
-/// How a process ended; `Unknown` if it is no child of ours.
+/// Returns how a process exited; `Unknown` if it is not a child of ours.
 fn end_of(pid: u32) -> Option<ExitInfo> {
     let number = libc::pid_t::try_from(pid).ok()?;
-    Process::new(number, None).peek().ok()?
+    pid::wait_for_exit(number, None, libc::WNOHANG | libc::WNOWAIT).ok()?
 }
 
-/// Whether nothing is left to be waited for. One that is no child of ours has ended when the kernel
-/// says so.
+/// Returns whether nothing is left to wait for. The kernel's report is enough for a process that is
+/// not a child of ours.
 fn has_ended(pid: u32) -> bool {
     end_of(pid).is_some()
 }
 
-/// Whether the process has not been reaped.
+/// Returns whether the process has not been reaped.
 fn is_there(pid: u32) -> bool {
     let ours = !matches!(end_of(pid), Some(exit) if exit.status == ExitStatus::Unknown);
-    ours || libc::pid_t::try_from(pid).is_ok_and(|number| !ExitPoller::is_nobody(number))
+    ours || libc::pid_t::try_from(pid).is_ok_and(pid::exists)
 }
 
 fn os(errno: i32) -> io::Error {

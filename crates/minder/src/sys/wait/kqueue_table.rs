@@ -1,9 +1,9 @@
-//! What is registered with a kqueue, and what the events that come out of it mean. No system calls:
-//! tested everywhere.
+//! The registrations of a kqueue, and the meaning of its events. This module makes no system calls,
+//! so it is tested everywhere.
 //!
 //! The kernel keeps a *note* for each direction of a source, and one for a process. A source is
-//! told once for both of its notes. What the kernel does not go on telling, the end of a process,
-//! is told from here until it is deleted.
+//! reported once for both of its notes. The kernel reports the exit of a process once; this table
+//! repeats it until the process is deleted.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,7 +12,7 @@ use std::os::fd::RawFd;
 use super::Ready;
 use crate::event::Interest;
 
-/// Who is registered. Descriptors and processes have numbers of their own, which may be equal.
+/// The key of a registration. Descriptors and pids may be equal numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Ident {
     Source(RawFd),
@@ -48,7 +48,7 @@ pub(super) struct RegistrationTable {
     /// Those that are in the phase of this name.
     ending: Vec<u32>,
     standing: Vec<Ident>,
-    /// How many events have to be told before those that stand are told again.
+    /// How many events must be reported before standing registrations are reported again.
     patience: usize,
 }
 
@@ -64,13 +64,13 @@ struct Entry {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The kernel tells of it.
+    /// The kernel reports it.
     Noted,
     /// A process that the kernel called ended; it cannot be waited for yet.
     Ending,
-    /// The kernel says nothing more of it: it is told from here, until it is deleted.
+    /// The kernel reports it no more. The table reports it until it is deleted.
     Standing,
-    /// It was told once, as was asked for.
+    /// One-shot, and already reported.
     Silent,
 }
 
@@ -111,7 +111,7 @@ impl RegistrationTable {
     }
 
     /// Takes note that the kernel will say no more of a source, since its other side is gone.
-    pub(super) fn stand(&mut self, name: Ident) {
+    pub(super) fn mark_standing(&mut self, name: Ident) {
         if let Some(entry) = self.entries.get_mut(&name) {
             entry.phase = Phase::Standing;
             self.standing.push(name);
@@ -128,7 +128,7 @@ impl RegistrationTable {
     }
 
     /// Asks for each process that is ending whether it has ended. Returns whether some have not.
-    pub(super) fn settle(&mut self, has_ended: impl Fn(u32) -> bool) -> bool {
+    pub(super) fn resolve_exits(&mut self, has_ended: impl Fn(u32) -> bool) -> bool {
         let (entries, standing) = (&mut self.entries, &mut self.standing);
         self.ending.retain(|&pid| {
             if !has_ended(pid) {
@@ -144,12 +144,12 @@ impl RegistrationTable {
         !self.ending.is_empty()
     }
 
-    /// Whether there is something to tell that the kernel does not know of.
-    pub(super) fn stands(&self) -> bool {
+    /// Returns whether there is something to report that the kernel does not report.
+    pub(super) fn has_standing(&self) -> bool {
         !self.standing.is_empty()
     }
 
-    /// Moves what one call of kevent(2) said into `ready`, but for what was deleted, changed or
+    /// Moves what one call of kevent(2) said into `ready`, except what was deleted, changed or
     /// silenced meanwhile.
     pub(super) fn take(&mut self, fired: impl Iterator<Item = KernelEvent>, ready: &mut Vec<Ready>) {
         // Where a source is in `ready` that may have two events, and whether the direction of the first has
@@ -180,18 +180,18 @@ impl RegistrationTable {
                     (ready.len() - 1, false)
                 }
             };
-            let told = &mut ready[place];
-            told.readable |= matches!(note, Filter::Read(_));
-            told.writable |= matches!(note, Filter::Write(_));
+            let reported = &mut ready[place];
+            reported.readable |= matches!(note, Filter::Read(_));
+            reported.writable |= matches!(note, Filter::Write(_));
             if failed || both_ended || ended && !entry.socket {
-                (told.readable, told.writable, told.closed) = (true, true, true);
+                (reported.readable, reported.writable, reported.closed) = (true, true, true);
             }
         }
     }
 
-    /// Tells what stands. `taken` is the number of events of the call before. If it was `crowded`,
-    /// with more events left in the kernel, those have their turn first.
-    pub(super) fn tell(&mut self, taken: usize, crowded: bool, ready: &mut Vec<Ready>) {
+    /// Reports the standing registrations. `taken` is the number of events of the previous call. If
+    /// that call was `crowded`, with more events left in the kernel, those events come first.
+    pub(super) fn report(&mut self, taken: usize, crowded: bool, ready: &mut Vec<Ready>) {
         self.patience = if crowded { self.patience.saturating_sub(taken) } else { 0 };
         if self.patience > 0 {
             return;
@@ -234,14 +234,14 @@ mod tests {
         ready
     }
 
-    fn told(table: &mut RegistrationTable) -> Vec<u64> {
+    fn reported(table: &mut RegistrationTable) -> Vec<u64> {
         let mut ready = Vec::new();
-        table.tell(0, false, &mut ready);
+        table.report(0, false, &mut ready);
         ready.iter().map(|ready| ready.token).collect()
     }
 
     #[test]
-    fn two_notes_of_a_source_are_one_report() {
+    fn source_with_two_notes_is_reported_once() {
         let mut table = RegistrationTable::default();
         let both = table.insert(Ident::Source(FD), 7, Interest::BOTH).unwrap();
         let other = table.insert(Ident::Source(5), 8, Interest::READABLE).unwrap();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_closed_when_both_directions_have_ended_or_it_failed() {
+    fn socket_is_closed_after_both_directions_end_or_error() {
         let mut table = RegistrationTable::default();
         let generation = table.insert(Ident::Source(FD), 7, Interest::BOTH).unwrap();
         table.is_socket(FD);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn one_shot_is_told_once_for_both_notes() {
+    fn one_shot_source_is_reported_once_for_both_notes() {
         let mut table = RegistrationTable::default();
         let name = Ident::Source(FD);
         let generation = table.insert(name, 7, Interest::BOTH.oneshot()).unwrap();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_of_what_was_deleted() {
+    fn deleted_source_is_not_reported() {
         let mut table = RegistrationTable::default();
         let name = Ident::Source(FD);
         let old = table.insert(name, 7, Interest::READABLE).unwrap();
@@ -294,52 +294,52 @@ mod tests {
         assert!(taken(&mut table, [event(Filter::Read(FD), old)]).is_empty());
         table.insert(name, 8, Interest::READABLE).unwrap();
         assert!(taken(&mut table, [event(Filter::Read(FD), old)]).is_empty());
-        table.stand(name);
+        table.mark_standing(name);
         table.remove(name).unwrap();
-        assert!(!table.stands());
+        assert!(!table.has_standing());
         assert_eq!(table.remove(name).unwrap_err().kind(), io::ErrorKind::NotFound);
         assert!(table.renew(name, 8, Interest::READABLE).is_err());
     }
 
     #[test]
-    fn an_end_is_told_once_it_can_be_waited_for_and_until_it_is_deleted() {
+    fn exit_is_reported_from_reapable_until_deleted() {
         let mut table = RegistrationTable::default();
         let source = table.insert(Ident::Source(FD), 7, Interest::READABLE).unwrap();
         let generation = table.insert(Ident::Process(PID), 8, Interest::READABLE).unwrap();
         let ready =
             taken(&mut table, [event(Filter::Exit(PID), generation), event(Filter::Read(FD), source)]);
         assert_eq!(ready.len(), 1, "of the descriptor of the same number");
-        assert!(table.settle(|_| false) && told(&mut table).is_empty());
-        assert!(!table.settle(|_| true) && table.stands());
+        assert!(table.resolve_exits(|_| false) && reported(&mut table).is_empty());
+        assert!(!table.resolve_exits(|_| true) && table.has_standing());
         // The look after the registration found it as well.
         table.end(PID);
-        assert!(!table.settle(|_| true));
-        assert_eq!([told(&mut table), told(&mut table)], [[8], [8]]);
+        assert!(!table.resolve_exits(|_| true));
+        assert_eq!([reported(&mut table), reported(&mut table)], [[8], [8]]);
         table.remove(Ident::Process(PID)).unwrap();
-        assert!(told(&mut table).is_empty());
+        assert!(reported(&mut table).is_empty());
         let once = table.insert(Ident::Process(PID), 9, Interest::READABLE.oneshot()).unwrap();
         assert!(taken(&mut table, [event(Filter::Exit(PID), generation)]).is_empty());
-        assert!(!table.settle(|_| true) && !table.stands(), "of the process before");
+        assert!(!table.resolve_exits(|_| true) && !table.has_standing(), "of the process before");
         taken(&mut table, [event(Filter::Exit(PID), once)]);
-        table.settle(|_| true);
-        assert_eq!([told(&mut table), told(&mut table)], [vec![9], vec![]]);
+        table.resolve_exits(|_| true);
+        assert_eq!([reported(&mut table), reported(&mut table)], [vec![9], vec![]]);
     }
 
     #[test]
-    fn what_stands_does_not_push_itself_before_a_crowd() {
+    fn standing_sources_wait_behind_crowded_kernel_events() {
         let mut table = RegistrationTable::default();
         for fd in 0..99 {
             table.insert(Ident::Source(fd), 1, Interest::READABLE).unwrap();
         }
         table.insert(Ident::Source(99), 2, Interest::WRITABLE).unwrap();
-        table.stand(Ident::Source(99));
+        table.mark_standing(Ident::Source(99));
         let mut rounds = Vec::new();
         for _ in 0..9 {
             let mut ready = Vec::new();
-            table.tell(50, true, &mut ready);
+            table.report(50, true, &mut ready);
             rounds.push(ready.len());
         }
         assert_eq!(rounds, [1, 0, 0, 0, 1, 0, 0, 0, 1]);
-        assert_eq!(told(&mut table), [2]);
+        assert_eq!(reported(&mut table), [2]);
     }
 }

@@ -10,9 +10,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::{Backend, PollHandle, Ready, Source, Waker, open};
+use super::{Backend, ExitPoller, PollHandle, Ready, Source, Waker, open};
 use crate::event::Interest;
-use crate::sys::reap::{ExitPoller, open_pidfd};
+use crate::sys::pid;
 
 /// A backend that takes processes as well as descriptors.
 #[derive(Debug)]
@@ -21,11 +21,11 @@ pub(crate) struct PollerBackend {
     processes: Mutex<Processes>,
 }
 
-/// Those that are watched by number, and those among them that have to be looked at.
+/// Those that are watched by pid, and those among them that have to be looked at.
 #[derive(Debug, Default)]
 struct Processes {
     handles: HashMap<u32, ProcessHandle>,
-    sweep: ExitPoller,
+    exit_poller: ExitPoller,
 }
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ enum ProcessHandle {
     /// the time that it is deleted; the descriptor is not.
     Pidfd(OwnedFd),
     Backend,
-    Swept,
+    Polled,
 }
 
 impl PollerBackend {
@@ -59,10 +59,10 @@ impl PollerBackend {
                 if processes.handles.contains_key(&pid) {
                     return Err(io::ErrorKind::AlreadyExists.into());
                 }
-                let held = self.hold(&mut processes.sweep, pid, token, interest)?;
-                let swept = matches!(held, ProcessHandle::Swept);
-                processes.handles.insert(pid, held);
-                Ok(swept)
+                let handle = self.watch_process(&mut processes.exit_poller, pid, token, interest)?;
+                let polled = matches!(handle, ProcessHandle::Polled);
+                processes.handles.insert(pid, handle);
+                Ok(polled)
             }
         }
     }
@@ -76,14 +76,14 @@ impl PollerBackend {
         match processes.handles.get(&pid) {
             None => Err(io::ErrorKind::NotFound.into()),
             Some(ProcessHandle::Pidfd(pidfd)) => {
-                self.backend.modify(pidfd.as_fd(), token, of_an_end(interest)).map(|()| false)
+                self.backend.modify(pidfd.as_fd(), token, exit_interest(interest)).map(|()| false)
             }
             Some(_) => {
-                self.drop_handle(&mut processes, pid)?;
-                let held = self.hold(&mut processes.sweep, pid, token, interest)?;
-                let swept = matches!(held, ProcessHandle::Swept);
-                processes.handles.insert(pid, held);
-                Ok(swept)
+                self.unwatch_process(&mut processes, pid)?;
+                let handle = self.watch_process(&mut processes.exit_poller, pid, token, interest)?;
+                let polled = matches!(handle, ProcessHandle::Polled);
+                processes.handles.insert(pid, handle);
+                Ok(polled)
             }
         }
     }
@@ -91,7 +91,7 @@ impl PollerBackend {
     pub(crate) fn delete(&self, source: Source<'_>) -> io::Result<()> {
         match source {
             Source::Descriptor(fd) => self.backend.delete(fd),
-            Source::Process(pid) => self.drop_handle(&mut self.lock(), pid),
+            Source::Process(pid) => self.unwatch_process(&mut self.lock(), pid),
         }
     }
 
@@ -99,29 +99,29 @@ impl PollerBackend {
         self.backend.wait(ready, deadline)
     }
 
-    /// See [`Backend::news`].
-    pub(crate) fn news(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
-        self.backend.news(deadline)
+    /// See [`Backend::poll_handle`].
+    pub(crate) fn poll_handle(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
+        self.backend.poll_handle(deadline)
     }
 
-    /// When somebody has to call [`look`](Self::look), if there are processes that must be looked
-    /// at.
+    /// Returns when [`poll_exits`](Self::poll_exits) is due, if there are processes that must be
+    /// polled.
     pub(crate) fn next_at(&self) -> Option<Instant> {
-        self.lock().sweep.next_at()
+        self.lock().exit_poller.next_at()
     }
 
-    /// Looks at the processes that are watched by nobody else, if it is time.
-    pub(crate) fn look(&self, ready: &mut Vec<Ready>, now: Instant) {
-        self.lock().sweep.report(ready, now);
+    /// Polls the processes that neither a pidfd nor the backend watches, if it is time.
+    pub(crate) fn poll_exits(&self, ready: &mut Vec<Ready>, now: Instant) {
+        self.lock().exit_poller.report(ready, now);
     }
 
     fn lock(&self) -> MutexGuard<'_, Processes> {
         self.processes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hold(
+    fn watch_process(
         &self,
-        sweep: &mut ExitPoller,
+        exit_poller: &mut ExitPoller,
         pid: u32,
         token: u64,
         interest: Interest,
@@ -129,8 +129,8 @@ impl PollerBackend {
         // Zero and what is negative name groups.
         let number = libc::pid_t::try_from(pid).ok().filter(|&number| number > 0);
         let number = number.ok_or(io::ErrorKind::InvalidInput)?;
-        let interest = of_an_end(interest);
-        if let Some(pidfd) = open_pidfd(number)? {
+        let interest = exit_interest(interest);
+        if let Some(pidfd) = pid::open_pidfd(number)? {
             self.backend.add(pidfd.as_fd(), token, interest)?;
             return Ok(ProcessHandle::Pidfd(pidfd));
         }
@@ -139,19 +139,19 @@ impl PollerBackend {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => (),
             Err(error) => return Err(error),
         }
-        if ExitPoller::is_nobody(number) {
+        if !pid::exists(number) {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
-        sweep.add(number, token, interest.is_oneshot());
-        Ok(ProcessHandle::Swept)
+        exit_poller.add(number, token, interest.is_oneshot());
+        Ok(ProcessHandle::Polled)
     }
 
-    fn drop_handle(&self, processes: &mut Processes, pid: u32) -> io::Result<()> {
+    fn unwatch_process(&self, processes: &mut Processes, pid: u32) -> io::Result<()> {
         match processes.handles.remove(&pid).ok_or(io::ErrorKind::NotFound)? {
             ProcessHandle::Pidfd(pidfd) => self.backend.delete(pidfd.as_fd()),
             ProcessHandle::Backend => self.backend.delete_process(pid),
-            ProcessHandle::Swept => {
-                processes.sweep.remove(libc::pid_t::try_from(pid).unwrap_or(0));
+            ProcessHandle::Polled => {
+                processes.exit_poller.remove(libc::pid_t::try_from(pid).unwrap_or(0));
                 Ok(())
             }
         }
@@ -159,7 +159,7 @@ impl PollerBackend {
 }
 
 /// An end comes once, so that edge is the same as one-shot.
-fn of_an_end(interest: Interest) -> Interest {
+fn exit_interest(interest: Interest) -> Interest {
     let once = interest.is_oneshot() || interest.is_edge();
     if once { Interest::READABLE.oneshot() } else { Interest::READABLE }
 }

@@ -27,8 +27,8 @@ impl Timer {
         Ok(Self { fd, armed: Mutex::new(None) })
     }
 
-    /// Sets it, unless it is set to this deadline already. Early or late by a moment is no harm:
-    /// the waiter looks at the clock.
+    /// Sets the timer, unless it is already set to this deadline. A timer that fires slightly early
+    /// or late does no harm, because the waiting thread reads the clock.
     pub(super) fn arm(&self, deadline: Instant, now: Instant) -> io::Result<()> {
         let mut armed = self.armed();
         if *armed != Some(deadline) {
@@ -43,7 +43,7 @@ impl Timer {
     }
 
     /// Makes it unreadable, if it had fired.
-    pub(super) fn hush(&self) {
+    pub(super) fn clear(&self) {
         let mut armed = self.armed();
         let mut count = [0; 8];
         let _ = rustix::io::read(&self.fd, &mut count);

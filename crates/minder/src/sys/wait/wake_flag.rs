@@ -1,24 +1,26 @@
-//! The order of steps that loses no ring: what a waker is on every system, less what makes it
-//! heard.
+//! The order of steps that loses no wake-up. This part of a waker is the same on every operating
+//! system; the callers supply the kernel object.
 //!
-//! Rings are merged: many before one wait end it once. A ring has a reason, and reasons are merged,
-//! too.
+//! Wake-ups are merged: several before one wait end it once. Each wake-up has a reason. Reasons are
+//! merged, too.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU8, Ordering};
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Somebody used a waker.
+use super::types::{RECHECK_TOKEN, Ready, WAKE_TOKEN};
+
+/// A caller used the waker.
 pub(crate) const WOKEN: u8 = 1;
 /// Something changed that bounds waits: they have to look at it again.
-pub(crate) const NUDGED: u8 = 2;
+pub(crate) const RECHECK: u8 = 2;
 
-/// A ringer makes the system's object ready, or has done so. Without this bit the next ring does
-/// it.
+/// A waking thread makes the kernel object ready, or has done so. Without this bit the next wake-up
+/// signals the object.
 const SIGNALLED: u8 = 0x80;
 
-/// The reasons for which it was rung and not heard yet, and [`SIGNALLED`].
+/// The reasons of the wake-ups that no wait has taken yet, and [`SIGNALLED`].
 #[derive(Debug)]
 pub(crate) struct WakeFlag(AtomicU8);
 
@@ -27,9 +29,9 @@ impl WakeFlag {
         Self(AtomicU8::new(0))
     }
 
-    /// Rings: `signal` makes the system's object ready. If that fails, the next ring tries again.
-    /// The reasons stay: another ringer may have added its reason meanwhile, and relies on this
-    /// ring.
+    /// Wakes with a reason: `signal` makes the kernel object ready. If `signal` fails, the next
+    /// call tries again. The reason stays set after a failure, because another thread may have
+    /// added its reason meanwhile and relies on this signal.
     pub(crate) fn wake<E>(&self, reason: u8, signal: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         if self.0.fetch_or(reason | SIGNALLED, Ordering::AcqRel) & SIGNALLED != 0 {
             return Ok(());
@@ -37,16 +39,25 @@ impl WakeFlag {
         signal().inspect_err(|_| _ = self.0.fetch_and(!SIGNALLED, Ordering::AcqRel))
     }
 
-    /// Makes it silent: `empty` makes the system's object unready. Returns the reasons. Call it
-    /// before looking at what the ringers left.
-    pub(crate) fn reset(&self, empty: impl FnOnce()) -> u8 {
-        // 1. Empty the object. 2. Allow new rings. A ring between the two finds a reason set and signals
-        //    nothing; but what
-        // it announces was stored before its own step, and the caller looks only after ours: nothing is
-        // lost. The other order would lose one: a ring between them would signal, and be emptied
-        // away while its reason stays.
-        empty();
+    /// Resets the flag: `clear` makes the kernel object unready. Returns the reasons. Call it
+    /// before reading the data that the waking threads have stored.
+    pub(crate) fn reset(&self, clear: impl FnOnce()) -> u8 {
+        // First clear the object, then allow new wake-ups. A wake-up between the two steps finds a
+        // reason set and signals nothing. It is not lost: its thread stored its data before its own
+        // step, and the caller reads the data only after the swap. The reverse order would lose a
+        // wake-up: one between the two steps would signal, then its signal would be cleared while
+        // its reason stays set.
+        clear();
         self.0.swap(0, Ordering::AcqRel) & !SIGNALLED
+    }
+}
+
+/// Appends one report for each reason.
+pub(super) fn report_wakes(reasons: u8, ready: &mut Vec<Ready>) {
+    for (reason, token) in [(WOKEN, WAKE_TOKEN), (RECHECK, RECHECK_TOKEN)] {
+        if reasons & reason != 0 {
+            ready.push(Ready { readable: true, ..Ready::none(token) });
+        }
     }
 }
 
@@ -67,94 +78,94 @@ mod tests {
         }
     }
 
-    /// Two ringers store something each and ring; one waiter hushes whenever the object is ready,
-    /// and looks. In every interleaving it has seen both when nobody rings any more and the
-    /// object is silent.
+    /// Two threads store a value each and wake. One waiter resets the flag whenever the object is
+    /// ready, and reads the values. In every interleaving it has seen both values when both threads
+    /// have finished and the object is clear.
     #[test]
-    fn no_ring_is_lost() {
+    fn concurrent_wakes_are_never_lost() {
         loom::model(|| {
-            let bell = Arc::new(WakeFlag::new());
+            let flag = Arc::new(WakeFlag::new());
             let object = Arc::new(Object(AtomicUsize::new(0)));
             let stored: Arc<[AtomicBool; 2]> = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
-            let ringers: Vec<_> = [WOKEN, NUDGED]
+            let threads: Vec<_> = [WOKEN, RECHECK]
                 .into_iter()
                 .enumerate()
                 .map(|(at, reason)| {
-                    let (bell, object, stored) =
-                        (Arc::clone(&bell), Arc::clone(&object), Arc::clone(&stored));
+                    let (flag, object, stored) =
+                        (Arc::clone(&flag), Arc::clone(&object), Arc::clone(&stored));
                     loom::thread::spawn(move || {
                         stored[at].store(true, Ordering::Relaxed);
-                        bell.ring(reason, || object.signal()).expect("it never fails");
+                        flag.wake(reason, || object.signal()).expect("it never fails");
                     })
                 })
                 .collect();
-            let (mut heard, mut seen) = (0, [false; 2]);
+            let (mut reasons, mut seen) = (0, [false; 2]);
             let mut wait = || {
                 if object.0.load(Ordering::Acquire) == 0 {
                     return false;
                 }
-                heard |= bell.hush(|| object.0.store(0, Ordering::Release));
+                reasons |= flag.clear(|| object.0.store(0, Ordering::Release));
                 for (seen, stored) in seen.iter_mut().zip(stored.iter()) {
                     *seen |= stored.load(Ordering::Relaxed);
                 }
                 true
             };
-            // Two waits meet the ringers at any point.
+            // Two waits meet the waking threads at any point.
             wait();
             wait();
-            ringers.into_iter().for_each(|ringer| ringer.join().expect("a ringer"));
+            threads.into_iter().for_each(|thread| thread.join().expect("a ringer"));
             while wait() {}
-            assert_eq!((heard, seen), (WOKEN | NUDGED, [true; 2]));
+            assert_eq!((reasons, seen), (WOKEN | RECHECK, [true; 2]));
         });
     }
 
-    /// Two ringers, and the signal of the first fails once. It rings again; then both reasons are
-    /// heard, and what both ringers stored is seen.
+    /// Two threads wake, and the signal of the first fails once. It wakes again. Then both reasons
+    /// are reported, and the value of the other thread is visible.
     #[test]
-    fn a_ring_that_failed_takes_no_other_reason_away() {
+    fn failed_signal_keeps_reason_of_other_thread() {
         loom::model(|| {
-            let bell = Arc::new(WakeFlag::new());
+            let flag = Arc::new(WakeFlag::new());
             let object = Arc::new(Object(AtomicUsize::new(0)));
             let stored = Arc::new(AtomicBool::new(false));
-            let other = {
-                let (bell, object, stored) = (Arc::clone(&bell), Arc::clone(&object), Arc::clone(&stored));
+            let thread = {
+                let (flag, object, stored) = (Arc::clone(&flag), Arc::clone(&object), Arc::clone(&stored));
                 loom::thread::spawn(move || {
                     stored.store(true, Ordering::Relaxed);
-                    bell.ring(NUDGED, || object.signal()).expect("it never fails");
+                    flag.wake(RECHECK, || object.signal()).expect("it never fails");
                 })
             };
-            if bell.ring(WOKEN, || Err(())).is_err() {
-                bell.ring(WOKEN, || object.signal()).expect("it fails once");
+            if flag.wake(WOKEN, || Err(())).is_err() {
+                flag.wake(WOKEN, || object.signal()).expect("it fails once");
             }
-            let mut heard = 0;
+            let mut reasons = 0;
             let mut wait = || {
                 let ready = object.0.load(Ordering::Acquire) != 0;
                 if ready {
-                    heard |= bell.hush(|| object.0.store(0, Ordering::Release));
+                    reasons |= flag.clear(|| object.0.store(0, Ordering::Release));
                 }
                 ready
             };
             wait();
-            other.join().expect("a ringer");
+            thread.join().expect("a ringer");
             while wait() {}
-            assert_eq!(heard, WOKEN | NUDGED);
+            assert_eq!(reasons, WOKEN | RECHECK);
             assert!(stored.load(Ordering::Relaxed));
         });
     }
 
-    /// A ring that could not be signalled is not taken for one that was.
+    /// A wake-up whose signal failed does not count as signalled.
     #[test]
-    fn a_ring_that_failed_is_tried_again() {
+    fn wake_signals_again_after_failed_signal() {
         loom::model(|| {
-            let bell = WakeFlag::new();
-            bell.ring(WOKEN, || Err(())).expect_err("it fails");
-            let mut rang = false;
-            bell.ring(WOKEN, || {
-                rang = true;
+            let flag = WakeFlag::new();
+            flag.wake(WOKEN, || Err(())).expect_err("it fails");
+            let mut signalled = false;
+            flag.wake(WOKEN, || {
+                signalled = true;
                 Ok::<(), ()>(())
             })
             .expect("it rings");
-            assert!(rang && bell.hush(|| ()) == WOKEN);
+            assert!(signalled && flag.clear(|| ()) == WOKEN);
         });
     }
 }

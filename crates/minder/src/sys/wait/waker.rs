@@ -1,68 +1,68 @@
-//! A bell that ends a wait from any thread: an eventfd on Linux, a pipe elsewhere.
+//! A waker that ends a wait from any thread: an eventfd on Linux, a pipe on other systems.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use super::wake_flag::{NUDGED, WOKEN, WakeFlag};
-use super::{Ready, report_wakes};
+use super::types::Ready;
+use super::wake_flag::{RECHECK, WOKEN, WakeFlag, report_wakes};
 
-/// Rings are merged: many rings before one wait end it once.
+/// Ends a wait from any thread. Wake-ups are merged: several before one wait end it once.
 #[derive(Debug)]
 pub(crate) struct Waker {
     flag: WakeFlag,
-    hear: OwnedFd,
-    /// The other end, where hearing and ringing need two descriptors.
+    read_end: OwnedFd,
+    /// The other end, where reading and writing need two descriptors.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    push: OwnedFd,
+    write_end: OwnedFd,
 }
 
 impl Waker {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(crate) fn new() -> io::Result<Self> {
         use rustix::event::{EventfdFlags, eventfd};
-        let hear = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { flag: WakeFlag::new(), hear })
+        let read_end = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { flag: WakeFlag::new(), read_end })
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     pub(crate) fn new() -> io::Result<Self> {
-        let (hear, push) = crate::sys::pipe::pair()?;
-        rustix::io::ioctl_fionbio(&hear, true)?;
-        rustix::io::ioctl_fionbio(&push, true)?;
-        Ok(Self { flag: WakeFlag::new(), hear, push })
+        let (read_end, write_end) = crate::sys::fd::pipe()?;
+        rustix::io::ioctl_fionbio(&read_end, true)?;
+        rustix::io::ioctl_fionbio(&write_end, true)?;
+        Ok(Self { flag: WakeFlag::new(), read_end, write_end })
     }
 
-    /// Ends the wait that goes on, or else the next one. What was written before this is seen after
-    /// that wait.
+    /// Ends the running wait, or else the next one. The thread that waits sees everything that was
+    /// written before this call.
     pub(crate) fn wake(&self) -> io::Result<()> {
         self.flag.wake(WOKEN, || self.signal())
     }
 
-    /// Makes the wait that goes on look again at what bounds it; it is not told to the caller.
+    /// Makes the running wait compute its deadline again. The caller of the wait gets no report.
     pub(crate) fn recheck(&self) -> io::Result<()> {
-        self.flag.wake(NUDGED, || self.signal())
+        self.flag.wake(RECHECK, || self.signal())
     }
 
-    /// Makes it silent again. Call it before looking at what the ringers left.
+    /// Clears the waker. Call it before reading the data that the waking threads have stored.
     pub(crate) fn reset(&self) {
-        self.flag.reset(|| self.empty());
+        self.flag.reset(|| self.drain());
     }
 
-    /// Hushes it, and reports for which reasons it was rung.
+    /// Clears the waker and reports the reasons of the wake-ups.
     pub(super) fn take_wakes(&self, ready: &mut Vec<Ready>) {
-        report_wakes(self.flag.reset(|| self.empty()), ready);
+        report_wakes(self.flag.reset(|| self.drain()), ready);
     }
 
-    /// The descriptor that is readable from a ring until it is hushed, for a loop that is not ours.
+    /// Returns the descriptor that is readable from a wake-up until the reset, for a foreign loop.
     pub(crate) fn poll_handle(&self) -> BorrowedFd<'_> {
-        self.hear.as_fd()
+        self.read_end.as_fd()
     }
 
     fn signal(&self) -> io::Result<()> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
-        let written = rustix::io::write(&self.hear, &1u64.to_ne_bytes());
+        let written = rustix::io::write(&self.read_end, &1u64.to_ne_bytes());
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
-        let written = rustix::io::write(&self.push, &[1]);
+        let written = rustix::io::write(&self.write_end, &[1]);
         match written {
             // Full, so it is readable already.
             Ok(_) | Err(rustix::io::Errno::AGAIN) => Ok(()),
@@ -70,14 +70,14 @@ impl Waker {
         }
     }
 
-    fn empty(&self) {
+    fn drain(&self) {
         let mut counter = [0; 8];
-        let _ = rustix::io::read(&self.hear, &mut counter);
+        let _ = rustix::io::read(&self.read_end, &mut counter);
     }
 }
 
 impl AsFd for Waker {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.hear.as_fd()
+        self.read_end.as_fd()
     }
 }

@@ -4,23 +4,25 @@ use std::io;
 use std::path::PathBuf;
 
 use super::process_params::ProcessParams;
-use super::{Spawner, folder, search};
+use super::search;
+use super::spawner::Spawner;
+use super::working_dir::working_dir;
 use crate::command::Command;
 use crate::sys::spawn::{cmd_quote, quote};
 
-/// Where a program was found, and the folder that it is to start in.
+/// Where a program was found, and the directory that it is to start in.
 #[derive(Clone, Debug)]
 pub(crate) struct CommandLineLimit {
     program: PathBuf,
-    folder: Option<PathBuf>,
+    dir: Option<PathBuf>,
 }
 
 impl CommandLineLimit {
     pub(crate) fn of(command: &Command) -> Option<Self> {
-        // What is wrong with them is told by the start.
-        let folder = command.current_dir.as_deref().and_then(|given| folder(given).ok());
-        let program = Spawner::new().resolve(&command.program, folder.as_deref()).unwrap_or_default();
-        Some(Self { program, folder })
+        // The start itself reports their errors.
+        let dir = command.current_dir.as_deref().and_then(|given| working_dir(given).ok());
+        let program = Spawner::new().resolve(&command.program, dir.as_deref()).unwrap_or_default();
+        Some(Self { program, dir })
     }
 
     pub(crate) fn units_max(&self) -> usize {
@@ -29,7 +31,7 @@ impl CommandLineLimit {
     }
 
     pub(crate) fn takes(&self, command: &Command) -> bool {
-        match ProcessParams::line(command, &self.program, self.folder.as_deref()) {
+        match ProcessParams::line(command, &self.program, self.dir.as_deref()) {
             Err(failure) => failure.error.kind() != io::ErrorKind::ArgumentListTooLong,
             Ok(_) => true,
         }

@@ -1,9 +1,9 @@
-//! From words and handles to a process in its job.
+//! Creates a process in its job object from parameters and handles.
 //!
-//! Since Windows 10 a process can be born in its job (`PROC_THREAD_ATTRIBUTE_JOB_LIST`). Where that
-//! is refused it is made suspended, put into the job and set going: it has run nothing before that,
-//! so nothing of it is outside. Should we die between the two, it stays as it is, for ever
-//! suspended; that is why this is the second choice.
+//! Since Windows 10 a process can be created in its job (`PROC_THREAD_ATTRIBUTE_JOB_LIST`). If that
+//! is refused, the process is created suspended, assigned to the job and resumed. It has run no
+//! code before that, so none of its children is outside the job. If this process dies between the
+//! two steps, the child stays suspended for ever. This is why it is the second choice.
 
 #![expect(unsafe_code, reason = "CreateProcessW and its attribute list")]
 
@@ -26,7 +26,7 @@ use windows_sys::Win32::System::Threading::{
 use super::process_params::ProcessParams;
 use crate::command::Group;
 use crate::sys::last_error::done;
-use crate::sys::process_tree::Tree;
+use crate::sys::process_tree::ProcessTree;
 use crate::sys::reap::Process;
 
 /// The exit code of a process that ran nothing.
@@ -41,7 +41,7 @@ pub(super) enum JobAssignment {
 
 /// What a process is made of.
 pub(super) struct CreateArgs<'a> {
-    pub(super) words: ProcessParams,
+    pub(super) params: ProcessParams,
     pub(super) theirs: &'a [Option<OwnedHandle>; 3],
     pub(super) group: Group,
     pub(super) flags: PROCESS_CREATION_FLAGS,
@@ -50,7 +50,7 @@ pub(super) struct CreateArgs<'a> {
 /// Makes the process, in this job. `entry` is what is tried first, and becomes what can be done.
 pub(super) fn start(
     request: &CreateArgs<'_>,
-    tree: &mut Tree,
+    tree: &mut ProcessTree,
     entry: &mut JobAssignment,
 ) -> io::Result<Process> {
     if *entry == JobAssignment::AtCreation {
@@ -64,7 +64,7 @@ pub(super) fn start(
     // It is the job that was refused, not the program.
     *entry = JobAssignment::AfterCreation;
     let ready = match tree.take_in(process.as_handle()) {
-        // Nobody asked for a tree.
+        // The caller asked for no tree.
         Err(_) if request.group == Group::Inherit => Ok(()),
         Err(error) => Err(without_job(&error)),
         Ok(()) => Ok(()),
@@ -74,8 +74,8 @@ pub(super) fn start(
     Ok(process)
 }
 
-/// Whether the system may have meant the job. Some of this it says of programs, too; then it says
-/// it again without the job.
+/// Returns whether the operating system may have meant the job. Some of this it says of programs,
+/// too; then it says it again without the job.
 fn is_about_jobs(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(i32::cast_unsigned);
     matches!(code, Some(ERROR_ACCESS_DENIED | ERROR_NOT_SUPPORTED | ERROR_INVALID_PARAMETER))
@@ -95,8 +95,8 @@ struct CreatedProcess {
 }
 
 /// One call: born in the job of `tree`, or else suspended.
-fn create(request: &CreateArgs<'_>, tree: Option<&Tree>) -> io::Result<CreatedProcess> {
-    let words = &request.words;
+fn create(request: &CreateArgs<'_>, tree: Option<&ProcessTree>) -> io::Result<CreatedProcess> {
+    let params = &request.params;
     let streams = request
         .theirs
         .each_ref()
@@ -120,23 +120,23 @@ fn create(request: &CreateArgs<'_>, tree: Option<&Tree>) -> io::Result<CreatedPr
     let inherit = i32::from(!inherited.is_empty());
     let suspended = if tree.is_none() { CREATE_SUSPENDED } else { 0 };
     let flags = request.flags | CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT | suspended;
-    let environment = words.environment.as_ref().map_or(null(), |block| block.as_ptr().cast::<c_void>());
-    let folder = words.folder.as_ref().map_or(null(), |folder| folder.as_ptr());
+    let environment = params.environment.as_ref().map_or(null(), |block| block.as_ptr().cast::<c_void>());
+    let dir = params.dir.as_ref().map_or(null(), |dir| dir.as_ptr());
     // The call may write to the line, and it may have to be tried again.
-    let mut line = words.line.clone();
-    let (program, line) = (words.program.as_ptr(), line.as_mut_ptr());
-    // `EXTENDED_STARTUPINFO_PRESENT` says that what begins with this goes on with the list.
+    let mut line = params.line.clone();
+    let (program, line) = (params.program.as_ptr(), line.as_mut_ptr());
+    // `EXTENDED_STARTUPINFO_PRESENT` declares that the structure continues with the list.
     let startup = (&raw const startup).cast();
-    // SAFETY: program, line, folder and environment are ended by zeros, `line` is ours to be written
-    // to; the attribute list and the arrays that it points to outlive the call; its handles are
-    // open and inheritable.
+    // SAFETY: program, line, directory and environment are ended by zeros, `line` is ours to be
+    // written to; the attribute list and the arrays that it points to outlive the call; its handles
+    // are open and inheritable.
     let answer = unsafe {
-        CreateProcessW(program, line, null(), null(), inherit, flags, environment, folder, startup, &mut made)
+        CreateProcessW(program, line, null(), null(), inherit, flags, environment, dir, startup, &mut made)
     };
     if answer == 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call above made it, and nobody else has it.
+    // SAFETY: the call above created the handle, and nothing else owns it.
     let thread = unsafe { OwnedHandle::from_raw_handle(made.hThread) };
     // SAFETY: as above.
     let process = unsafe { OwnedHandle::from_raw_handle(made.hProcess) };
@@ -151,7 +151,7 @@ fn resume(thread: &OwnedHandle) -> io::Result<()> {
 
 /// A list of attributes for a new process. It points to the values that it was given.
 struct Attributes<'a> {
-    /// Memory that is aligned for pointers; its size is the system's secret.
+    /// Memory that is aligned for pointers; its size is the operating system's secret.
     memory: Vec<usize>,
     values: PhantomData<&'a [HANDLE]>,
 }
@@ -159,7 +159,7 @@ struct Attributes<'a> {
 impl<'a> Attributes<'a> {
     fn new(count: u32) -> io::Result<Self> {
         let mut size = 0;
-        // SAFETY: without a list the call only tells the size, and fails.
+        // SAFETY: without a list the call only returns the size, and fails.
         unsafe { InitializeProcThreadAttributeList(null_mut(), count, 0, &mut size) };
         let mut memory = vec![0; size.div_ceil(size_of::<usize>())];
         // SAFETY: `memory` has the size that was asked for.
@@ -172,8 +172,8 @@ impl<'a> Attributes<'a> {
     fn set(&mut self, attribute: u32, handles: &'a [HANDLE]) -> io::Result<()> {
         let (list, attribute) = (self.list(), attribute as usize);
         let (value, size) = (handles.as_ptr().cast(), size_of_val(handles));
-        // SAFETY: the list was initialised by `new`; `value` is as large as it is said to be, and lives as
-        // long as the list.
+        // SAFETY: the list was initialised by `new`; `value` is as large as the argument states,
+        // and lives as long as the list.
         let answer =
             unsafe { UpdateProcThreadAttribute(list, 0, attribute, value, size, null_mut(), null()) };
         done(answer)
@@ -203,18 +203,14 @@ mod tests {
     use crate::event::ExitStatus;
     use crate::sys::process_tree::ProcessSnapshot;
 
-    /// `cmd.exe` with these words behind it.
-    fn request(words: &str, group: Group) -> CreateArgs<'static> {
+    /// `cmd.exe` with these arguments.
+    fn request(params: &str, group: Group) -> CreateArgs<'static> {
         let program = minder_os::system_paths::system_dir().join("cmd.exe");
         let wide = |text: &str| text.encode_utf16().chain([0]).collect::<Vec<_>>();
         let program = program.as_os_str().encode_wide().chain([0]).collect();
-        let words = ProcessParams {
-            program,
-            line: wide(&format!("cmd.exe {words}")),
-            environment: None,
-            folder: None,
-        };
-        CreateArgs { words, theirs: &[None, None, None], group, flags: DETACHED_PROCESS }
+        let params =
+            ProcessParams { program, line: wide(&format!("cmd.exe {params}")), environment: None, dir: None };
+        CreateArgs { params, theirs: &[None, None, None], group, flags: DETACHED_PROCESS }
     }
 
     fn end(process: &mut Process) -> ExitStatus {
@@ -222,9 +218,9 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_born_in_its_job_or_put_there() {
+    fn process_starts_in_job_at_creation_or_by_assignment() {
         for first in [JobAssignment::AtCreation, JobAssignment::AfterCreation] {
-            let (mut tree, mut entry) = (Tree::new(true).unwrap(), first);
+            let (mut tree, mut entry) = (ProcessTree::new(true).unwrap(), first);
             let mut process = start(&request("/d /c exit 7", Group::New), &mut tree, &mut entry).unwrap();
             assert_eq!((end(&mut process), entry), (ExitStatus::Exited(7), first));
             let mut process = start(&request("/d /k", Group::New), &mut tree, &mut entry).unwrap();
@@ -237,8 +233,8 @@ mod tests {
 
     /// A handle that does not allow for assigning is refused by both ways.
     #[test]
-    fn a_job_that_takes_nobody_stops_the_start_unless_no_tree_was_asked_for() {
-        let refused = || Tree::new(true).unwrap().with_rights(JOB_OBJECT_QUERY).unwrap();
+    fn full_job_fails_start_unless_group_is_inherited() {
+        let refused = || ProcessTree::new(true).unwrap().with_rights(JOB_OBJECT_QUERY).unwrap();
         let (mut tree, mut entry) = (refused(), JobAssignment::AtCreation);
         let before = Instant::now();
         let error = start(&request("/d /k", Group::New), &mut tree, &mut entry).unwrap_err();
@@ -252,10 +248,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_stays_the_reason() {
-        let (mut tree, mut entry) = (Tree::new(true).unwrap(), JobAssignment::AtCreation);
+    fn invalid_program_stays_the_reported_error() {
+        let (mut tree, mut entry) = (ProcessTree::new(true).unwrap(), JobAssignment::AtCreation);
         let mut request = request("", Group::New);
-        request.words.program = std::env::temp_dir().as_os_str().encode_wide().chain([0]).collect();
+        request.params.program = std::env::temp_dir().as_os_str().encode_wide().chain([0]).collect();
         let error = start(&request, &mut tree, &mut entry).unwrap_err();
         assert!(error.raw_os_error().is_some() && entry == JobAssignment::AtCreation, "{error}");
     }

@@ -1,12 +1,13 @@
-//! What `CreateProcessW` is told: program, command line, environment, folder. A batch file is told
-//! to `cmd.exe`.
+//! The parameters of `CreateProcessW`: program, command line, environment, directory. A batch file
+//! becomes a command line of `cmd.exe`.
 
 use std::ffi::OsStr;
 use std::io;
 use std::os::windows::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use super::{search, short};
+use super::search;
+use super::working_dir::short;
 use crate::command::{Command, Env};
 use crate::sys::spawn::cmd_quote::{self, NotRepresentable};
 use crate::sys::spawn::quote::{self, Unquotable};
@@ -15,22 +16,22 @@ use crate::sys::spawn::{SpawnError, SpawnStep};
 /// How much of an argument a message shows.
 const SHOWN_MAX: usize = 40;
 
-/// What `CreateProcessW` is told, as it takes it: UTF-16, each ended by a zero.
+/// The parameters of `CreateProcessW` in its encoding: UTF-16, each ended by a zero.
 pub(super) struct ProcessParams {
     pub(super) program: Vec<u16>,
     pub(super) line: Vec<u16>,
     pub(super) environment: Option<Vec<u16>>,
-    pub(super) folder: Option<Vec<u16>>,
+    pub(super) dir: Option<Vec<u16>>,
 }
 
 impl ProcessParams {
-    pub(super) fn new(command: &Command, program: &Path, folder: Option<&Path>) -> Result<Self, SpawnError> {
-        let (program, line) = Self::line(command, program, folder)?;
+    pub(super) fn new(command: &Command, program: &Path, dir: Option<&Path>) -> Result<Self, SpawnError> {
+        let (program, line) = Self::line(command, program, dir)?;
         Ok(Self {
             program: wide(program.as_os_str())?,
             line,
             environment: environment(&command.env)?,
-            folder: folder.map(|folder| wide(folder.as_os_str())).transpose()?,
+            dir: dir.map(|dir| wide(dir.as_os_str())).transpose()?,
         })
     }
 
@@ -38,7 +39,7 @@ impl ProcessParams {
     pub(super) fn line(
         command: &Command,
         program: &Path,
-        folder: Option<&Path>,
+        dir: Option<&Path>,
     ) -> Result<(PathBuf, Vec<u16>), SpawnError> {
         let args = command.args.iter().map(|arg| arg.encode_wide().collect()).collect::<Vec<Vec<u16>>>();
         let tail = command.tail.as_ref().map(|tail| tail.encode_wide().collect::<Vec<_>>());
@@ -47,10 +48,7 @@ impl ProcessParams {
         }
         let args = args.iter().map(Vec::as_slice);
         if search::is_batch(program) {
-            return Ok((
-                minder_os::system_paths::system_shell(),
-                batch_line(command, program, folder, args)?,
-            ));
+            return Ok((minder_os::system_paths::system_shell(), batch_line(command, program, dir, args)?));
         }
         let name = command.program.encode_wide().collect::<Vec<_>>();
         let line = quote::command_line(&name, args).and_then(|line| quote::with_tail(line, tail.as_deref()));
@@ -63,11 +61,11 @@ impl ProcessParams {
     }
 }
 
-/// What `cmd.exe` is told to run this batch file.
+/// Returns the command line by which `cmd.exe` runs this batch file.
 fn batch_line<'a>(
     command: &Command,
     file: &Path,
-    folder: Option<&Path>,
+    dir: Option<&Path>,
     args: impl Iterator<Item = &'a [u16]>,
 ) -> Result<Vec<u16>, SpawnError> {
     let unsupported = |text| refused(io::ErrorKind::Unsupported, text);
@@ -82,8 +80,8 @@ fn batch_line<'a>(
     if matches!(file.components().next(), Some(Component::Prefix(prefix)) if prefix.kind().is_verbatim()) {
         return Err(unsupported("cmd.exe, which runs batch files, takes no path of this form"));
     }
-    let is_network = |folder: &Path| folder.as_os_str().encode_wide().take(2).eq([u16::from(b'\\'); 2]);
-    if folder.map_or_else(|| std::env::current_dir().is_ok_and(|folder| is_network(&folder)), is_network) {
+    let is_network = |dir: &Path| dir.as_os_str().encode_wide().take(2).eq([u16::from(b'\\'); 2]);
+    if dir.map_or_else(|| std::env::current_dir().is_ok_and(|dir| is_network(&dir)), is_network) {
         return Err(unsupported(
             "cmd.exe, which runs batch files, starts in no network folder: choose another",
         ));

@@ -1,9 +1,9 @@
-//! Which file the name of a program means.
+//! Finds the file that a program name means.
 //!
-//! The system's own search begins with the folder of our program and the current one. It is not
-//! used: what is started is always an absolute path. The current folder is never searched, be it
-//! that PATH names it: parts of PATH that are not absolute (empty, `.`, `bin`, `\bin`, `C:bin`) are
-//! passed over, since what they mean changes with the current folder.
+//! The search of `CreateProcessW` begins with the directory of this program and the current one. It
+//! is not used: a start always gets an absolute path. The current directory is never searched, even
+//! if PATH names it. Relative parts of PATH (empty, `.`, `bin`, `\bin`, `C:bin`) are skipped,
+//! because their meaning changes with the current directory.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -39,13 +39,13 @@ impl SearchDirs {
         Self { path: variable("PATH"), extensions: variable("PATHEXT") }
     }
 
-    /// Searches the folders of PATH for a program of this name. A document is told only if nothing
-    /// better follows.
+    /// Searches the directories of PATH for a program of this name. A document counts only if no
+    /// program follows.
     pub(super) fn search(&self, program: &OsStr) -> Result<PathBuf, SpawnError> {
         let extensions = Extensions::new(&self.extensions);
         let mut document = None;
-        for folder in std::env::split_paths(&self.path).filter(|folder| folder.is_absolute()) {
-            let Ok(path) = std::path::absolute(folder.join(program)) else { continue };
+        for dir in std::env::split_paths(&self.path).filter(|dir| dir.is_absolute()) {
+            let Ok(path) = std::path::absolute(dir.join(program)) else { continue };
             match extensions.complete(&path, false) {
                 Ok(path) => return Ok(path),
                 Err(LookupError::Document(path)) => drop(document.get_or_insert(path)),
@@ -59,23 +59,23 @@ impl SearchDirs {
     }
 }
 
-/// Whether the name says where the program is.
+/// Returns whether the name says where the program is.
 pub(super) fn is_path(program: &OsStr) -> bool {
     program.encode_wide().any(|unit| [b'/', b'\\', b':'].map(u16::from).contains(&unit))
 }
 
 /// The program at this path, which may lack its extension. As on Unix one that begins neither with
-/// a drive nor with a slash is looked for in the child's folder.
-pub(super) fn at(program: &OsStr, folder: Option<&Path>) -> Result<PathBuf, SpawnError> {
+/// a drive nor with a slash is looked for in the child's directory.
+pub(super) fn at(program: &OsStr, dir: Option<&Path>) -> Result<PathBuf, SpawnError> {
     let path = Path::new(program);
     let starts = path
         .components()
         .next()
         .is_some_and(|first| matches!(first, Component::Prefix(_) | Component::RootDir));
-    let path = folder.filter(|_| !starts).map_or_else(|| path.to_owned(), |folder| folder.join(path));
+    let path = dir.filter(|_| !starts).map_or_else(|| path.to_owned(), |dir| dir.join(path));
     let path = std::path::absolute(path).map_err(|error| SpawnStep::Exec.failed(error))?;
     if path.extension().is_some_and(|own| own.eq_ignore_ascii_case("exe")) {
-        // The system will say whether it is there.
+        // The operating system will say whether it is there.
         return Ok(path);
     }
     let listed = std::env::var_os("PATHEXT").unwrap_or_default();
@@ -92,15 +92,15 @@ fn is_document(path: &Path) -> SpawnError {
     SpawnStep::Exec.failed(io::Error::new(io::ErrorKind::Unsupported, text))
 }
 
-/// Whether the system would hand it to `cmd.exe`. It looks at the name without the dots and blanks
-/// at its end.
+/// Returns whether Windows would pass the file to `cmd.exe`. The check ignores dots and spaces at
+/// the end of the name.
 pub(super) fn is_batch(path: &Path) -> bool {
     let name = path.as_os_str().to_string_lossy().to_ascii_lowercase();
     let name = name.trim_end_matches(['.', ' ']);
     name.ends_with(".bat") || name.ends_with(".cmd")
 }
 
-/// Whether it is a file, as far as can be seen.
+/// Returns whether it is a file, as far as can be seen.
 pub(super) fn is_file(path: &Path) -> bool {
     match path.metadata() {
         Ok(found) => !found.is_dir(),
@@ -164,12 +164,12 @@ impl Extensions {
 mod tests {
     use super::*;
 
-    fn folder(files: &[&str]) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
+    fn dir(files: &[&str]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
         for file in files {
-            std::fs::write(folder.path().join(file), "").unwrap();
+            std::fs::write(dir.path().join(file), "").unwrap();
         }
-        folder
+        dir
     }
 
     fn found(places: &SearchDirs, program: &str) -> Result<String, String> {
@@ -182,11 +182,11 @@ mod tests {
     }
 
     #[test]
-    fn extensions_are_tried_in_their_order_and_odd_ones_passed_over() {
-        let folder = folder(&["a.exe", "a.com", "a.cmd", "b.bat", "c.1", "c.1.exe", "d", "e.2.exe"]);
-        std::fs::create_dir(folder.path().join("b.exe")).unwrap();
-        std::fs::create_dir(folder.path().join("f.exe")).unwrap();
-        let odd = places(&[folder.path()], "; .cmd;exe;.;.EXE ;;C:\\.com;.Bat");
+    fn search_tries_extensions_in_order_and_skips_invalid_ones() {
+        let dir = dir(&["a.exe", "a.com", "a.cmd", "b.bat", "c.1", "c.1.exe", "d", "e.2.exe"]);
+        std::fs::create_dir(dir.path().join("b.exe")).unwrap();
+        std::fs::create_dir(dir.path().join("f.exe")).unwrap();
+        let odd = places(&[dir.path()], "; .cmd;exe;.;.EXE ;;C:\\.com;.Bat");
         for (program, file) in
             [("a", "a.cmd"), ("A.EXE", "A.EXE"), ("b", "b.bat"), ("c.1", "c.1"), ("e.2", "e.2.exe")]
         {
@@ -196,13 +196,13 @@ mod tests {
             assert!(found(&odd, program).is_err(), "{program}");
         }
         for usual in ["", ".VBS", "exe"] {
-            assert_eq!(found(&places(&[folder.path()], usual), "a").as_deref(), Ok("a.com"), "{usual:?}");
+            assert_eq!(found(&places(&[dir.path()], usual), "a").as_deref(), Ok("a.com"), "{usual:?}");
         }
     }
 
     #[test]
-    fn documents_are_named_and_not_started() {
-        let (first, second) = (folder(&["a.js", "b.vbs", "c.js"]), folder(&["b.exe", "c.js.exe"]));
+    fn search_names_document_and_does_not_start_it() {
+        let (first, second) = (dir(&["a.js", "b.vbs", "c.js"]), dir(&["b.exe", "c.js.exe"]));
         let places = places(&[first.path(), second.path()], ".EXE;.JS;.VBS");
         let said = "`a.js` is no program but a document: start the program that reads it";
         assert_eq!(found(&places, "a"), Err(said.to_owned()));
@@ -212,32 +212,31 @@ mod tests {
     }
 
     #[test]
-    fn only_absolute_parts_of_path_are_searched() {
+    fn search_skips_relative_parts_of_path() {
         let here = std::env::current_dir().unwrap();
-        let folder = tempfile::tempdir_in(&here).unwrap();
-        std::fs::write(folder.path().join("a.exe"), "").unwrap();
-        let name = folder.path().file_name().unwrap();
-        let rooted = folder.path().to_string_lossy().split_once(':').unwrap().1.to_owned();
+        let dir = tempfile::tempdir_in(&here).unwrap();
+        std::fs::write(dir.path().join("a.exe"), "").unwrap();
+        let name = dir.path().file_name().unwrap();
+        let rooted = dir.path().to_string_lossy().split_once(':').unwrap().1.to_owned();
         for part in [Path::new(name), &Path::new(".").join(name), Path::new(&rooted), Path::new("")] {
             assert!(found(&places(&[part], ""), "a").is_err(), "{}", part.display());
         }
-        assert_eq!(found(&places(&[Path::new(name), folder.path()], ""), "a").as_deref(), Ok("a.exe"));
+        assert_eq!(found(&places(&[Path::new(name), dir.path()], ""), "a").as_deref(), Ok("a.exe"));
     }
 
     #[test]
-    fn a_relative_path_counts_from_the_childs_folder() {
-        let folder = folder(&["a.exe", "plain"]);
-        let found =
-            |program: &str| at(OsStr::new(program), Some(folder.path())).map_err(|failure| failure.step);
+    fn relative_path_is_resolved_in_working_dir_of_child() {
+        let dir = dir(&["a.exe", "plain"]);
+        let found = |program: &str| at(OsStr::new(program), Some(dir.path())).map_err(|failure| failure.step);
         for program in [".\\a", "./a.exe", "./sub/../a"] {
-            assert_eq!(found(program).unwrap(), folder.path().join("a.exe"), "{program}");
+            assert_eq!(found(program).unwrap(), dir.path().join("a.exe"), "{program}");
         }
-        assert_eq!(found("./plain").unwrap(), folder.path().join("plain"));
+        assert_eq!(found("./plain").unwrap(), dir.path().join("plain"));
         assert_eq!(found("./b"), Err(SpawnStep::Exec));
     }
 
     #[test]
-    fn batch_files_are_known_by_their_names_whatever_stands_behind() {
+    fn is_batch_ignores_trailing_dots_and_spaces() {
         for name in ["a.bat", "A.CMD", "a.bat.", "a.cmd . .", "a.b.BaT "] {
             assert!(is_batch(Path::new(name)), "{name}");
         }

@@ -12,13 +12,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::super::Waker;
-use super::Shared;
+use super::registry::{Shared, has_ready_source};
 use crate::sys::thread::start_small;
+use crate::sys::wait::waker::Waker;
 
 #[derive(Debug)]
 pub(super) struct Notifier {
-    desk: Arc<NotifierShared>,
+    shared: Arc<NotifierShared>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -26,46 +26,47 @@ pub(super) struct Notifier {
 struct NotifierShared {
     sources: Arc<Shared>,
     /// Readable while there is news.
-    bell: Waker,
-    orders: Mutex<NotifierState>,
-    /// Tells the thread that has rung of new orders.
-    ordered: Condvar,
+    waker: Waker,
+    state: Mutex<NotifierState>,
+    /// Wakes the thread when it has signalled `waker` and waits for new orders.
+    state_changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct NotifierState {
     deadline: Option<Instant>,
-    /// The bell was rung, and the thread waits until it is to look again.
-    rung: bool,
+    /// The waker is signalled. The thread waits until it is asked to poll again.
+    signalled: bool,
     again: bool,
     stop: bool,
 }
 
 impl Notifier {
     pub(super) fn start(sources: Arc<Shared>) -> io::Result<Self> {
-        let orders = Mutex::default();
-        let desk = Arc::new(NotifierShared { sources, bell: Waker::new()?, orders, ordered: Condvar::new() });
-        let its = Arc::clone(&desk);
-        let thread = start_small("minder news", move || its.work())?;
-        Ok(Self { desk, thread: Some(thread) })
+        let state = Mutex::default();
+        let shared =
+            Arc::new(NotifierShared { sources, waker: Waker::new()?, state, state_changed: Condvar::new() });
+        let thread_shared = Arc::clone(&shared);
+        let thread = start_small("minder news", move || thread_shared.run())?;
+        Ok(Self { shared, thread: Some(thread) })
     }
 
-    pub(super) fn news(&self) -> BorrowedFd<'_> {
-        self.desk.bell.poll_handle()
+    pub(super) fn poll_handle(&self) -> BorrowedFd<'_> {
+        self.shared.waker.poll_handle()
     }
 
     /// What is ready may have been served, and the deadline may be another one.
-    pub(super) fn look_again(&self, deadline: Option<Instant>) -> io::Result<()> {
-        let mut orders = self.desk.lock();
-        let other = orders.deadline != deadline;
-        orders.deadline = deadline;
-        if orders.rung {
-            self.desk.bell.reset();
-            (orders.rung, orders.again) = (false, true);
-            self.desk.ordered.notify_one();
+    pub(super) fn restart(&self, deadline: Option<Instant>) -> io::Result<()> {
+        let mut state = self.shared.lock();
+        let other = state.deadline != deadline;
+        state.deadline = deadline;
+        if state.signalled {
+            self.shared.waker.reset();
+            (state.signalled, state.again) = (false, true);
+            self.shared.state_changed.notify_one();
         } else if other {
-            orders.again = true;
-            self.desk.interrupt()?;
+            state.again = true;
+            self.shared.interrupt()?;
         }
         Ok(())
     }
@@ -73,10 +74,10 @@ impl Notifier {
 
 impl Drop for Notifier {
     fn drop(&mut self) {
-        self.desk.lock().stop = true;
-        self.desk.ordered.notify_one();
-        // A bell that cannot be rung leaves the thread asleep; then it is left alone.
-        let awake = self.desk.interrupt().is_ok();
+        self.shared.lock().stop = true;
+        self.shared.state_changed.notify_one();
+        // If the thread cannot be woken, it stays asleep in its call. It is then not joined.
+        let awake = self.shared.interrupt().is_ok();
         if let Some(thread) = self.thread.take().filter(|_| awake) {
             let _ = thread.join();
         }
@@ -85,38 +86,38 @@ impl Drop for Notifier {
 
 impl NotifierShared {
     fn lock(&self) -> MutexGuard<'_, NotifierState> {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends the call in which the thread may sleep.
     fn interrupt(&self) -> io::Result<()> {
-        self.sources.report_ready(&mut self.sources.lock())
+        self.sources.list_changed(&mut self.sources.lock())
     }
 
-    fn work(&self) {
+    fn run(&self) {
         loop {
             // Orders are read after the list was entered, so that those that come later end the call.
             let (mut polled, generation) = self.sources.enter();
-            let mut orders = self.lock();
-            if orders.stop {
+            let mut state = self.lock();
+            if state.stop {
                 return self.sources.leave(generation);
             }
-            orders.again = false;
-            let deadline = orders.deadline;
-            drop(orders);
+            state.again = false;
+            let deadline = state.deadline;
+            drop(state);
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             // Of an error the owner learns when it waits itself.
-            let filled = self.sources.look(&mut polled, generation, left);
-            let found = filled.map_or(true, |filled| filled && super::has_news(&polled));
-            let mut orders = self.lock();
+            let filled = self.sources.poll_once(&mut polled, generation, left);
+            let found = filled.map_or(true, |filled| filled && has_ready_source(&polled));
+            let mut state = self.lock();
             // New orders that came meanwhile want a new look: what was found may have been served.
-            if orders.stop || orders.again || !(found || left == Some(Duration::ZERO)) {
+            if state.stop || state.again || !(found || left == Some(Duration::ZERO)) {
                 continue;
             }
-            orders.rung = true;
-            let _ = self.bell.wake();
-            while !(orders.again || orders.stop) {
-                orders = self.ordered.wait(orders).unwrap_or_else(PoisonError::into_inner);
+            state.signalled = true;
+            let _ = self.waker.wake();
+            while !(state.again || state.stop) {
+                state = self.state_changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
         }
     }

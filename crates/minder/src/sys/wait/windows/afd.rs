@@ -36,7 +36,7 @@ const LOCAL_CLOSE: u32 = 0x020;
 const ACCEPT: u32 = 0x080;
 const CONNECT_FAIL: u32 = 0x100;
 
-/// What is asked of the driver, and what it answers, in one place.
+/// The request to the driver and its reply, in the same memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct AfdPollInfo {
@@ -52,11 +52,11 @@ struct AfdPollInfo {
 #[derive(Debug)]
 pub(super) struct Afd {
     device: OwnedHandle,
-    queue: Arc<CompletionPort>,
+    port: Arc<CompletionPort>,
 }
 
 impl Afd {
-    pub(super) fn open(queue: &Arc<CompletionPort>) -> io::Result<Self> {
+    pub(super) fn open(port: &Arc<CompletionPort>) -> io::Result<Self> {
         let mut name: Vec<u16> = r"\Device\Afd\minder".encode_utf16().collect();
         let bytes = size_of_val(&name[..]) as u16;
         let name = UNICODE_STRING { Length: bytes, MaximumLength: bytes, Buffer: name.as_mut_ptr() };
@@ -67,8 +67,8 @@ impl Afd {
         };
         let (mut raw, mut status) = (null_mut(), IO_STATUS_BLOCK::default());
         let share = FILE_SHARE_READ | FILE_SHARE_WRITE;
-        // SAFETY: the name, the attributes and both results outlive the call, which is over when it
-        // returns.
+        // SAFETY: the name, the attributes and both results outlive the call, which has finished
+        // when it returns.
         let answer = unsafe {
             NtCreateFile(
                 &mut raw,
@@ -89,10 +89,10 @@ impl Afd {
             let code = unsafe { RtlNtStatusToDosError(answer) };
             return Err(io::Error::from_raw_os_error(code.cast_signed()));
         }
-        // SAFETY: the call above made it, and nobody else has it.
+        // SAFETY: the call above created the handle, and nothing else owns it.
         let device = unsafe { OwnedHandle::from_raw_handle(raw) };
-        queue.associate(device.as_handle())?;
-        Ok(Self { device, queue: Arc::clone(queue) })
+        port.associate(device.as_handle())?;
+        Ok(Self { device, port: Arc::clone(port) })
     }
 }
 
@@ -109,7 +109,7 @@ pub(super) struct Poll {
 
 impl Poll {
     /// # Errors
-    /// What Winsock says of something that is no socket.
+    /// The error of Winsock if `socket` is not a socket.
     pub(super) fn new(
         afd: &Arc<Afd>,
         socket: RawSocket,
@@ -128,15 +128,16 @@ impl Poll {
         Ok(Self { afd: Arc::clone(afd), socket, base, events, packet })
     }
 
-    /// Asks the driver, if no question is open. What is ready now is told at once.
+    /// Sends a request to the driver, unless one is pending. A socket that is ready now completes
+    /// at once.
     pub(super) fn arm(&mut self) -> io::Result<()> {
         if self.packet.is_in_flight() {
             return Ok(());
         }
-        let mut cargo = self.packet.cargo();
-        cargo.words.resize(size_of::<AfdPollInfo>().div_ceil(size_of::<u64>()), 0);
-        let memory = cargo.words.as_mut_ptr().cast::<AfdPollInfo>();
-        let question = AfdPollInfo {
+        let mut data = self.packet.data();
+        data.buffer.resize(size_of::<AfdPollInfo>().div_ceil(size_of::<u64>()), 0);
+        let memory = data.buffer.as_mut_ptr().cast::<AfdPollInfo>();
+        let request = AfdPollInfo {
             timeout: i64::MAX,
             count: 1,
             exclusive: 0,
@@ -144,37 +145,37 @@ impl Poll {
             events: self.events,
             status: 0,
         };
-        // SAFETY: the words are as many as a question takes, and aligned for it.
-        unsafe { memory.write(question) };
-        drop(cargo);
+        // SAFETY: the buffer is as large as a request, and aligned for it.
+        unsafe { memory.write(request) };
+        drop(data);
         let (device, size) = (self.afd.device.as_raw_handle(), size_of::<AfdPollInfo>() as u32);
         let (from, into) = (memory.cast_const().cast(), memory.cast());
-        // SAFETY: the device is open, `overlapped` comes from `fly`, and the memory has the size that it is
-        // said to have.
+        // SAFETY: the device is open, `overlapped` comes from `submit`, and the memory has the size
+        // that the argument states.
         let start = |overlapped| unsafe {
             DeviceIoControl(device, IOCTL_AFD_POLL, from, size, into, size, null_mut(), overlapped)
         };
-        // SAFETY: `start` is one call, on a device that was associated when it was opened and was not told
-        // to skip packets. The memory is the packet's; it is touched only here and in `answer`,
-        // while the packet is at home.
-        let flight = unsafe { self.afd.queue.submit(&self.packet, false, start) };
-        flight.map(|flight| debug_assert_eq!(flight, Submission::Aloft))
+        // SAFETY: `start` is one call, on a device that was associated when it was opened and that
+        // queues a packet for every completion. The memory belongs to the packet. Only this
+        // function and `take_reply` touch it, while the packet is not in flight.
+        let submission = unsafe { self.afd.port.submit(&self.packet, false, start) };
+        submission.map(|submission| debug_assert_eq!(submission, Submission::Pending))
     }
 
-    /// What the driver answered, once the packet has landed, as far as it still holds: nothing if
-    /// it does not.
-    pub(super) fn answer(&self, token: u64) -> io::Result<Option<Ready>> {
+    /// Returns the driver's reply after the packet has completed, as far as it still holds. Returns
+    /// `None` if the socket is no longer ready.
+    pub(super) fn take_reply(&self, token: u64) -> io::Result<Option<Ready>> {
         if self.packet.is_in_flight() {
             return Ok(None);
         }
         self.packet.result(&self.afd.device)?;
-        let cargo = self.packet.cargo();
+        let data = self.packet.data();
         // SAFETY: `arm` put a question here, the driver has answered it, and the packet is at home.
-        let told = unsafe { cargo.words.as_ptr().cast::<AfdPollInfo>().read() };
-        let events = if told.count == 0 { 0 } else { told.events };
+        let reply = unsafe { data.buffer.as_ptr().cast::<AfdPollInfo>().read() };
+        let events = if reply.count == 0 { 0 } else { reply.events };
         let broken = events & (ABORT | CONNECT_FAIL | LOCAL_CLOSE) != 0;
         // The answer may be older than what the caller did since.
-        let now = if broken { 0 } else { self.look() };
+        let now = if broken { 0 } else { self.poll_now() };
         let ready = Ready {
             readable: self.events & RECEIVE != 0 && (broken || now & (POLLRDNORM | POLLHUP | POLLERR) != 0),
             writable: self.events & SEND != 0 && (broken || now & (POLLWRNORM | POLLERR) != 0),
@@ -186,24 +187,24 @@ impl Poll {
     }
 
     /// What holds of the socket now.
-    fn look(&self) -> i16 {
-        let mut asked = WSAPOLLFD { fd: self.socket, events: 0, revents: 0 };
+    fn poll_now(&self) -> i16 {
+        let mut pollfd = WSAPOLLFD { fd: self.socket, events: 0, revents: 0 };
         if self.events & RECEIVE != 0 {
-            asked.events |= POLLRDNORM;
+            pollfd.events |= POLLRDNORM;
         }
         if self.events & SEND != 0 {
-            asked.events |= POLLWRNORM;
+            pollfd.events |= POLLWRNORM;
         }
         // SAFETY: one structure, which outlives the call; it does not wait.
-        let count = unsafe { WSAPoll(&mut asked, 1, 0) };
-        if count > 0 { asked.revents } else { 0 }
+        let count = unsafe { WSAPoll(&mut pollfd, 1, 0) };
+        if count > 0 { pollfd.revents } else { 0 }
     }
 
-    /// Whether this serves for another interest, and for a socket that may have taken the number of
-    /// the first: a question that is open was put to the first.
-    pub(super) fn is_still(&self, interest: Interest) -> bool {
-        let asked = (self.events & RECEIVE != 0, self.events & SEND != 0);
-        asked == (interest.is_readable(), interest.is_writable())
+    /// Returns whether this serves for another interest, and for a socket that may have taken the
+    /// number of the first: a question that is open was put to the first.
+    pub(super) fn still_matches(&self, interest: Interest) -> bool {
+        let pollfd = (self.events & RECEIVE != 0, self.events & SEND != 0);
+        pollfd == (interest.is_readable(), interest.is_writable())
             && !self.packet.is_in_flight()
             && base_of(self.socket).is_ok_and(|base| base == self.base)
     }
@@ -213,11 +214,11 @@ impl Poll {
 fn base_of(socket: SOCKET) -> io::Result<SOCKET> {
     let (mut base, mut count): (SOCKET, u32) = (0, 0);
     let (into, size) = ((&raw mut base).cast(), size_of::<SOCKET>() as u32);
-    // SAFETY: any number may be asked about; `base` has the size that it is said to have.
+    // SAFETY: any number may be asked about; `base` has the size that the argument states.
     let answer =
         unsafe { WSAIoctl(socket, SIO_BASE_HANDLE, null(), 0, into, size, &mut count, null_mut(), None) };
     if answer != 0 {
-        // SAFETY: has no preconditions.
+        // SAFETY: the call has no preconditions.
         return Err(io::Error::from_raw_os_error(unsafe { WSAGetLastError() }));
     }
     Ok(base)

@@ -1,24 +1,15 @@
-//! Who is meant by a callback of the system: a number, and not a pointer, so that one that comes
-//! late finds nobody.
+//! The context of operating system callbacks: a number instead of a pointer, so that a late
+//! callback finds no entry and does nothing.
 //!
-//! To end a wait for good, one would have to wait for its callback. That takes time on every
-//! system, and Wine 8 lets one begin even afterwards.
+//! To end a wait reliably, a thread would have to wait for its callback. That takes time on every
+//! version of Windows, and Wine 8 lets a callback begin even afterwards.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use super::completion_port::{KEY_TIMER, PortSender};
-use super::{CompletionPort, Operation};
-
-/// What a callback is to do.
-#[derive(Clone, Debug)]
-pub(super) enum Call {
-    /// A handle was signalled: the packet flies.
-    Land(Arc<CompletionPort>, Arc<Operation>),
-    /// A timer has come to its end: a wait looks at the clock.
-    Strike(Arc<PortSender>),
-}
+/// What a callback does.
+type Action = Arc<dyn Fn() + Send + Sync>;
 
 /// A callback that may come until this is dropped.
 #[derive(Debug)]
@@ -28,10 +19,10 @@ pub(super) struct Callback {
     waits: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Table {
     /// What each is to do, and how often it did.
-    calls: HashMap<usize, (Call, usize)>,
+    calls: HashMap<usize, (Action, usize)>,
     last: usize,
 }
 
@@ -42,15 +33,15 @@ fn table() -> MutexGuard<'static, Table> {
 }
 
 impl Callback {
-    pub(super) fn new(call: Call) -> Self {
+    pub(super) fn new(action: impl Fn() + Send + Sync + 'static) -> Self {
         let mut table = table();
         table.last += 1;
         let number = table.last;
-        table.calls.insert(number, (call, 0));
+        table.calls.insert(number, (Arc::new(action), 0));
         Self { number, waits: 0 }
     }
 
-    /// What the system hands to the callback: it points to nothing.
+    /// What the operating system hands to the callback: it points to nothing.
     pub(super) fn context(&self) -> *mut c_void {
         std::ptr::without_provenance_mut(self.number)
     }
@@ -60,29 +51,28 @@ impl Callback {
         self.waits += 1;
     }
 
-    /// Whether it ran less often than there were waits: one goes on, or was ended by us.
-    pub(super) fn is_due(&self) -> bool {
+    /// Returns whether it ran less often than waits were started: a wait is running, or was
+    /// cancelled.
+    pub(super) fn is_pending(&self) -> bool {
         table().calls.get(&self.number).is_none_or(|&(_, runs)| runs < self.waits)
     }
 
     /// Does what the callback with this context is for, if it is still wanted.
     pub(super) fn run(context: *mut c_void) {
-        let call = table().calls.get_mut(&context.addr()).map(|(call, runs)| {
+        // The lock is released before the action runs, because the action may wait for memory.
+        let action = table().calls.get_mut(&context.addr()).map(|(action, runs)| {
             *runs += 1;
-            call.clone()
+            Arc::clone(action)
         });
-        match call {
-            Some(Call::Land(queue, packet)) => queue.post_soon(&packet),
-            // When it fails, the time-out of the wait is there.
-            Some(Call::Strike(post)) => drop(post.send(KEY_TIMER, std::ptr::null())),
-            None => (),
+        if let Some(action) = action {
+            action();
         }
     }
 }
 
 impl Drop for Callback {
     fn drop(&mut self) {
-        // What it holds is let go outside of the lock.
+        // The action is dropped after the lock is released.
         let call = table().calls.remove(&self.number);
         drop(call);
     }

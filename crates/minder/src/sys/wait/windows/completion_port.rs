@@ -1,156 +1,152 @@
-//! The completion port: one queue in the kernel, into which everything that a set waits for is
-//! posted.
+//! The completion port: the kernel queue that receives everything a reactor or poller waits for.
 //!
-//! A port tells of operations that are over, not of things that are ready. What travels through it
-//! is a [`Packet`]: an `OVERLAPPED` with a token. An endpoint lets its packet fly with an operation
-//! ([`Queue::fly`]) or posts it by hand ([`Queue::post`]); while it flies, the kernel's pointer
-//! counts as one reference to it, which the port takes back when the packet lands. So an endpoint
-//! may go away at any time, and no memory goes away under the kernel's hands.
+//! A port reports operations that have finished, not sources that are ready. It transports packets
+//! ([`Operation`]): an `OVERLAPPED` with a token. An endpoint submits its packet with an operation
+//! ([`CompletionPort::submit`]) or posts it without one ([`CompletionPort::post`]). While the
+//! packet is in flight, the kernel's pointer counts as one reference to it. The port takes that
+//! reference back when the packet completes. So an endpoint may be dropped at any time, and the
+//! kernel never uses freed memory.
 //!
-//! Nothing is documented of waiting for a port itself; whoever has to be told of one by another
-//! loop needs an event.
+//! Waiting for the port's handle itself is not documented. A foreign loop needs an event instead.
 
 #![expect(unsafe_code, reason = "completion port calls, and packets that the kernel holds")]
 
 use std::io;
-use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHandle};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::os::windows::io::{AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHandle};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use windows_sys::Win32::Foundation::{ERROR_IO_PENDING, HANDLE, INVALID_HANDLE_VALUE, WAIT_TIMEOUT};
 use windows_sys::Win32::System::IO::{
     CreateIoCompletionPort, GetQueuedCompletionStatusEx, OVERLAPPED, OVERLAPPED_ENTRY,
-    PostQueuedCompletionStatus,
 };
 use windows_sys::Win32::System::JobObjects::{
     JOBOBJECT_ASSOCIATE_COMPLETION_PORT, JobObjectAssociateCompletionPortInformation, SetInformationJobObject,
 };
 use windows_sys::Win32::System::SystemServices::JOB_OBJECT_MSG_ACTIVE_PROCESS_ZERO;
-use windows_sys::Win32::System::Threading::{INFINITE, SetEvent};
 
-use super::timer::Clock;
-use super::{Operation, Submission, Waker};
+use super::millis::millis;
+use super::operation::{Operation, Submission};
+use super::port_sender::{KEY_PACKET, KEY_TIMER, KEY_WAKER, PortSender};
+use super::timer::PortTimer;
+use super::waker::Waker;
 use crate::sys::last_error::done;
-use crate::sys::wait::{RECHECK_TOKEN, Ready};
+use crate::sys::wait::types::{RECHECK_TOKEN, Ready};
 
-/// How many packets one call takes. More stay in the kernel and come first next time: nobody
-/// starves.
+/// The most packets that one call takes. More packets stay in the kernel and come first in the next
+/// call, so no source starves.
 pub(super) const PACKETS_MAX: usize = 128;
-/// How many threads may be busy with what they were told while another one is let through: as many
-/// as there are.
+/// The number of threads that the port lets run at the same time: effectively unlimited.
 const THREADS_MAX: u32 = 1 << 16;
 /// How long the last owner of a port waits for cancelled operations. What is not back by then is
 /// leaked, never freed.
-const LANDING_MAX: Duration = Duration::from_secs(2);
+const DRAIN_MAX: Duration = Duration::from_secs(2);
 /// How often a callback tries to post, a millisecond apart.
 const POSTS_MAX: u32 = 10_000;
 
-/// Completion keys: what the pointer of an entry is.
-const KEY_PACKET: usize = 1;
-pub(super) const KEY_WAKER: usize = 2;
-/// The clock of the port has struck: a wait looks at its deadline.
-pub(super) const KEY_TIMER: usize = 3;
-/// A wait ends, so that its caller looks at what it waits for.
-const KEY_CALL: usize = 4;
+/// The completion key of an interruption: a wait returns so that its caller checks its sources
+/// again.
+const KEY_INTERRUPT: usize = 4;
 
 /// From this key on it is that of a job, less its token.
 const KEY_JOBS: usize = 16;
 
-/// The token of a call, which is no packet's.
-pub(super) const CALL: u64 = RECHECK_TOKEN - 2;
+/// The token of an interruption. No packet has it.
+pub(super) const INTERRUPT_TOKEN: u64 = RECHECK_TOKEN - 2;
 
 /// The shared part of a port. It lives as long as the port or any endpoint that was armed on it.
 #[derive(Debug)]
 pub(crate) struct CompletionPort {
-    post: Arc<PortSender>,
+    sender: Arc<PortSender>,
     waker: Arc<Waker>,
-    clock: Clock,
+    timer: PortTimer,
     /// How many packets the kernel holds.
     in_flight: AtomicUsize,
-    /// Packets whose endpoints are closed and whose operations nevertheless go on: the last bytes
-    /// of an input.
+    /// Packets whose endpoints are closed and whose operations continue: the last bytes of an
+    /// input.
     lingering: Mutex<Vec<Weak<Operation>>>,
 }
 
 impl CompletionPort {
-    pub(super) fn new() -> io::Result<Arc<Self>> {
+    pub(crate) fn new() -> io::Result<Arc<Self>> {
         // SAFETY: asks for a new port: no file handle, no existing port, so nothing is borrowed.
         let raw =
             unsafe { CreateIoCompletionPort(INVALID_HANDLE_VALUE, std::ptr::null_mut(), 0, THREADS_MAX) };
         if raw.is_null() {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call above made this handle, and nobody else has it.
+        // SAFETY: the call above created the handle, and nothing else owns it.
         let port = unsafe { OwnedHandle::from_raw_handle(raw) };
-        let (posted, associated, beside) =
-            (AtomicUsize::new(0), AtomicBool::new(false), AtomicBool::new(false));
-        let post = Arc::new(PortSender { port, posted, associated, beside, event: OnceLock::new() });
-        let waker = Arc::new(Waker::of_port(Arc::clone(&post)));
-        let (flying, lingering, clock) = (AtomicUsize::new(0), Mutex::default(), Clock::default());
-        Ok(Arc::new(Self { post, waker, clock, in_flight: flying, lingering }))
+        let sender = Arc::new(PortSender::new(port));
+        let waker = Arc::new(Waker::of_port(Arc::clone(&sender)));
+        Ok(Arc::new(Self {
+            sender,
+            waker,
+            timer: PortTimer::default(),
+            in_flight: AtomicUsize::new(0),
+            lingering: Mutex::default(),
+        }))
     }
 
-    pub(super) fn waker(&self) -> Arc<Waker> {
+    pub(crate) fn waker(&self) -> Arc<Waker> {
         Arc::clone(&self.waker)
     }
 
     /// Makes the operations of `handle` complete into this port. A handle belongs to one port for
     /// good.
     pub(crate) fn associate(&self, handle: BorrowedHandle<'_>) -> io::Result<()> {
-        let port = self.post.port.as_raw_handle();
-        // SAFETY: both handles are borrowed, so open. `KEY_PACKET` says that every operation of this handle
-        // that queues a packet uses the `OVERLAPPED` of one: endpoints keep associated handles to
-        // themselves, and start all such operations by `fly`.
+        let port = self.sender.as_raw_handle();
+        // SAFETY: both handles are borrowed, so open. `KEY_PACKET` promises that every operation of
+        // this handle that queues a packet uses the `OVERLAPPED` of an `Operation`. Endpoints keep
+        // associated handles private and start all such operations by `submit`.
         let raw = unsafe { CreateIoCompletionPort(handle.as_raw_handle(), port, KEY_PACKET, 0) };
         if raw.is_null() {
             return Err(io::Error::last_os_error());
         }
-        self.post.associated.store(true, Ordering::SeqCst);
-        self.post.rouse();
+        self.sender.set_associated();
         Ok(())
     }
 
-    /// Has it told with `token` when nobody of a job is left. That is a hint: delivery is not
-    /// guaranteed (`JOBOBJECT_ASSOCIATE_COMPLETION_PORT`). Where a token is larger than a key,
-    /// there is none.
+    /// Asks for a report with `token` when no process of the job is left. The report is a hint:
+    /// delivery is not guaranteed (`JOBOBJECT_ASSOCIATE_COMPLETION_PORT`). A token that does not
+    /// fit into a key is an error.
     pub(crate) fn associate_job(&self, job: BorrowedHandle<'_>, token: u64) -> io::Result<()> {
         let key = usize::try_from(token).ok().and_then(|token| token.checked_add(KEY_JOBS));
         let key = std::ptr::without_provenance_mut(key.ok_or(io::ErrorKind::Unsupported)?);
         let port = JOBOBJECT_ASSOCIATE_COMPLETION_PORT {
             CompletionKey: key,
-            CompletionPort: self.post.port.as_raw_handle(),
+            CompletionPort: self.sender.as_raw_handle(),
         };
         let (from, size) = ((&raw const port).cast(), size_of_val(&port) as u32);
         let class = JobObjectAssociateCompletionPortInformation;
-        // What is told from here on was not posted.
-        self.post.associated.store(true, Ordering::SeqCst);
-        self.post.rouse();
-        // SAFETY: the job is open, and `from` is a local of this class, as large as it is said to be.
+        // From here on packets arrive that were not posted.
+        self.sender.set_associated();
+        // SAFETY: the job is open, and `from` is a local of this class, as large as the argument
+        // states.
         let answer = unsafe { SetInformationJobObject(job.as_raw_handle(), class, from, size) };
         done(answer)
     }
 
-    /// Whether packets get here that nobody posts.
+    /// Returns whether packets arrive that were not posted.
     pub(super) fn is_associated(&self) -> bool {
-        self.post.associated.load(Ordering::SeqCst)
+        self.sender.is_associated()
     }
 
-    /// Has everybody who posts set this event, too: somebody waits beside the port, for that event.
-    /// It is one and the same each time.
-    pub(super) fn wait_beside(&self, event: &Arc<OwnedHandle>) {
-        self.post.event.get_or_init(|| Arc::clone(event));
-        self.post.beside.store(true, Ordering::SeqCst);
+    /// Makes every sender set `event` as well, because a thread waits for that event beside the
+    /// port. The event is the same in every call.
+    pub(super) fn set_event_waiter(&self, event: &Arc<OwnedHandle>) {
+        self.sender.set_event_waiter(event);
     }
 
-    /// Nobody waits beside the port any longer.
-    pub(super) fn wait_here(&self) {
-        self.post.beside.store(false, Ordering::SeqCst);
+    /// Ends the effect of [`set_event_waiter`](Self::set_event_waiter).
+    pub(super) fn clear_event_waiter(&self) {
+        self.sender.clear_event_waiter();
     }
 
     /// Takes what was posted. Only for a port into which nothing else gets.
     pub(super) fn take_posted(&self, ready: &mut Vec<Ready>) -> io::Result<()> {
-        if self.post.posted.load(Ordering::SeqCst) == 0 {
+        if !self.sender.has_posted() {
             return Ok(());
         }
         let before = ready.len();
@@ -158,118 +154,118 @@ impl CompletionPort {
         Ok(())
     }
 
-    /// Has the port told at this deadline, in `left` from now.
-    pub(super) fn strike_at(&self, deadline: Instant, left: Duration) {
-        self.clock.set(&self.post, deadline, left);
+    /// Sets the timer of the port to this deadline, which is `left` from now.
+    pub(super) fn set_timer(&self, deadline: Instant, left: Duration) {
+        self.timer.set(&self.sender, deadline, left);
     }
 
-    /// Lets `packet` fly with the operation that `start` begins. It must not be flying.
+    /// Submits `packet` with the operation that `start` begins. The packet must not be in flight.
     ///
     /// # Safety
     /// `start` begins at most one operation with the pointer that it is given, as its last system
-    /// call, and returns what that call returned. The operation is one of a handle that was
-    /// associated with this port (and, if `skips`, told to queue no packet for success at
-    /// once); memory that it uses lives as long as the packet does and is changed by
-    /// nobody while the packet flies.
+    /// call, and returns the result of that call. The operation is one of a handle that was
+    /// associated with this port (and, if `skips`, configured to queue no packet for immediate
+    /// success). Memory that the operation uses lives as long as the packet, and no other code
+    /// changes it while the packet is in flight.
     pub(crate) unsafe fn submit(
         &self,
         packet: &Arc<Operation>,
         skips: bool,
         start: impl FnOnce(*mut OVERLAPPED) -> i32,
     ) -> io::Result<Submission> {
-        let overlapped = self.hand_over(packet);
+        let overlapped = self.lend_to_kernel(packet);
         let answer = start(overlapped);
         let error = if answer == 0 { Some(io::Error::last_os_error()) } else { None };
         match error {
             None if skips => {
-                self.take_back(overlapped);
-                Ok(Submission::Over)
+                self.take_from_kernel(overlapped);
+                Ok(Submission::Completed)
             }
-            None => Ok(Submission::Aloft),
+            None => Ok(Submission::Pending),
             Some(error) if error.raw_os_error() == Some(ERROR_IO_PENDING.cast_signed()) => {
-                Ok(Submission::Aloft)
+                Ok(Submission::Pending)
             }
             Some(error) => {
                 // An operation that could not begin queues no packet.
-                self.take_back(overlapped);
+                self.take_from_kernel(overlapped);
                 Err(error)
             }
         }
     }
 
-    /// Posts `packet` into the port, so that it lands without an operation. It must not be flying.
+    /// Posts `packet` to the port, so that it completes without an operation. It must not be in
+    /// flight.
     pub(crate) fn post(&self, packet: &Arc<Operation>) -> io::Result<()> {
-        let overlapped = self.hand_over(packet);
-        self.post.send(KEY_PACKET, overlapped).inspect_err(|_| drop(self.take_back(overlapped)))
+        let overlapped = self.lend_to_kernel(packet);
+        self.sender.send(KEY_PACKET, overlapped).inspect_err(|_| drop(self.take_from_kernel(overlapped)))
     }
 
-    /// The same for a signal, from a thread that can tell nobody that it failed: when there is no
-    /// memory it tries again for a while. Signals are merged: where the packet flies already,
-    /// that is enough.
+    /// Posts `packet` from a thread that cannot report an error: if memory is short it retries for
+    /// a while. Signals are merged: a packet that is in flight already is enough.
     pub(super) fn post_soon(&self, packet: &Arc<Operation>) {
         let Some(overlapped) = packet.begin() else { return };
         self.in_flight.fetch_add(1, Ordering::AcqRel);
         for _ in 0..POSTS_MAX {
-            if self.post.send(KEY_PACKET, overlapped).is_ok() {
+            if self.sender.send(KEY_PACKET, overlapped).is_ok() {
                 return;
             }
             std::thread::park_timeout(Duration::from_millis(1));
         }
-        drop(self.take_back(overlapped));
+        drop(self.take_from_kernel(overlapped));
     }
 
     /// Has `start` promise that the kernel will queue the packet, by the key and the pointer that
     /// it is given.
-    pub(super) fn promise(
+    pub(super) fn lend_packet(
         &self,
         packet: &Arc<Operation>,
         start: impl FnOnce(HANDLE, usize, *mut OVERLAPPED) -> io::Result<()>,
     ) -> io::Result<()> {
-        let overlapped = self.hand_over(packet);
-        start(self.post.port.as_raw_handle(), KEY_PACKET, overlapped)
-            .inspect_err(|_| drop(self.take_back(overlapped)))
+        let overlapped = self.lend_to_kernel(packet);
+        start(self.sender.as_raw_handle(), KEY_PACKET, overlapped)
+            .inspect_err(|_| drop(self.take_from_kernel(overlapped)))
     }
 
     /// Takes the packet back: the kernel has said that it will not queue it.
-    pub(super) fn break_promise(&self, packet: &Arc<Operation>) {
-        drop(self.take_back(Arc::as_ptr(packet).cast_mut().cast()));
+    pub(super) fn return_packet(&self, packet: &Arc<Operation>) {
+        drop(self.take_from_kernel(Arc::as_ptr(packet).cast_mut().cast()));
     }
 
     /// Gives the kernel its reference to the packet.
-    fn hand_over(&self, packet: &Arc<Operation>) -> *mut OVERLAPPED {
-        let overlapped = packet.begin().expect("a packet flies once at a time");
+    fn lend_to_kernel(&self, packet: &Arc<Operation>) -> *mut OVERLAPPED {
+        let overlapped = packet.begin().expect("packet is already in flight");
         self.in_flight.fetch_add(1, Ordering::AcqRel);
         overlapped
     }
 
-    /// Takes the kernel's reference back: the operation is over, or did not begin.
-    fn take_back(&self, overlapped: *mut OVERLAPPED) -> Arc<Operation> {
-        // SAFETY: all pointers that come here were made by `hand_over`, and each comes back once: by the
+    /// Takes the kernel's reference back: the operation has finished, or did not begin.
+    fn take_from_kernel(&self, overlapped: *mut OVERLAPPED) -> Arc<Operation> {
+        // SAFETY: all pointers that come here were made by `lend_to_kernel`, and each comes back once: by the
         // queue, which hands out every packet once, or from a call that queued none.
         let packet = unsafe { Operation::complete(overlapped) };
         self.in_flight.fetch_sub(1, Ordering::AcqRel);
         packet
     }
 
-    /// Ends one wait that goes on, or else the next, with the token [`CALL`].
-    pub(super) fn call(&self) -> io::Result<()> {
-        self.post.send(KEY_CALL, std::ptr::null())
+    /// Ends one running wait, or else the next, with the token [`INTERRUPT_TOKEN`].
+    pub(super) fn interrupt_wait(&self) -> io::Result<()> {
+        self.sender.send(KEY_INTERRUPT, std::ptr::null())
     }
 
-    /// Waits until there is something to tell or the deadline has come, and never ends before it
-    /// otherwise.
-    pub(super) fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
+    /// Waits until there is something to report or the deadline has passed. Never returns earlier.
+    pub(crate) fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
         let before = ready.len();
         loop {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             if let (Some(deadline), Some(left)) = (deadline, left)
                 && !left.is_zero()
             {
-                self.strike_at(deadline, left);
+                self.set_timer(deadline, left);
             }
             let is_full = self.dequeue(ready, left)?;
-            // Without anything to tell we go on until a look *after* the deadline found nothing, and not so
-            // much that is told to nobody that it hides something.
+            // With nothing to report, the wait continues until a poll *after* the deadline finds
+            // nothing. A full batch of packets without reports does not count, because it may hide
+            // others.
             if ready.len() > before || left == Some(Duration::ZERO) && !is_full {
                 return Ok(());
             }
@@ -281,7 +277,7 @@ impl CompletionPort {
     fn dequeue(&self, ready: &mut Vec<Ready>, left: Option<Duration>) -> io::Result<bool> {
         let mut entries = [OVERLAPPED_ENTRY::default(); PACKETS_MAX];
         let mut count = 0;
-        let (port, list, time) = (self.post.port.as_raw_handle(), entries.as_mut_ptr(), millis(left));
+        let (port, list, time) = (self.sender.as_raw_handle(), entries.as_mut_ptr(), millis(left));
         // SAFETY: the port is open, and `list` has room for as many entries as it is said to have.
         let answer =
             unsafe { GetQueuedCompletionStatusEx(port, list, PACKETS_MAX as u32, &mut count, time, 0) };
@@ -293,9 +289,7 @@ impl CompletionPort {
                 Err(error)
             };
         }
-        if !self.is_associated() {
-            self.post.posted.fetch_sub(count as usize, Ordering::SeqCst);
-        }
+        self.sender.subtract_posted(count as usize);
         for entry in &entries[..count as usize] {
             match entry.lpCompletionKey {
                 KEY_WAKER => {
@@ -303,8 +297,8 @@ impl CompletionPort {
                     continue;
                 }
                 KEY_TIMER => continue,
-                KEY_CALL => {
-                    ready.push(Ready::none(CALL));
+                KEY_INTERRUPT => {
+                    ready.push(Ready::none(INTERRUPT_TOKEN));
                     continue;
                 }
                 KEY_JOBS.. => {
@@ -316,7 +310,7 @@ impl CompletionPort {
                 }
                 _ => (),
             }
-            let packet = self.take_back(entry.lpOverlapped);
+            let packet = self.take_from_kernel(entry.lpOverlapped);
             if let Some(token) = packet.token() {
                 ready.push(completed(token));
             }
@@ -328,8 +322,8 @@ impl CompletionPort {
         self.lingering.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the operation of `packet` go on after its endpoint is gone; `handle` is closed when the
-    /// packet lands. When the port goes too, it is cancelled.
+    /// Lets the operation of `packet` continue after its endpoint is dropped; `handle` is closed
+    /// when the packet completes. If the port is dropped first, the operation is cancelled.
     pub(crate) fn keep_alive(&self, packet: &Arc<Operation>, handle: Arc<OwnedHandle>) {
         packet.keep(handle);
         let mut lingering = self.lingering();
@@ -339,14 +333,15 @@ impl CompletionPort {
 }
 
 impl Drop for CompletionPort {
-    /// Waits for the packets that still fly. The endpoints are gone, since each holds the core, and
-    /// have cancelled their operations, so that is a matter of microseconds. The queue is not
-    /// closed before: its packets would be lost and their memory with them.
+    /// Waits for the packets that are still in flight. All endpoints have been dropped, because
+    /// each holds an `Arc` of the port, and have cancelled their operations. The wait therefore
+    /// takes microseconds. The port is not closed before: its packets would be lost and their
+    /// memory with them.
     fn drop(&mut self) {
         for packet in std::mem::take(&mut *self.lingering()).iter().filter_map(Weak::upgrade) {
             packet.cancel_kept();
         }
-        let until = Instant::now() + LANDING_MAX;
+        let until = Instant::now() + DRAIN_MAX;
         let mut landed = Vec::new();
         while self.in_flight.load(Ordering::Acquire) > 0 {
             let left = until.saturating_duration_since(Instant::now());
@@ -357,84 +352,31 @@ impl Drop for CompletionPort {
     }
 }
 
-/// What is told of a packet that has landed: its endpoint or source knows what it means.
+/// The report of a completed packet. Its endpoint or source knows what it means.
 pub(super) fn completed(token: u64) -> Ready {
     Ready { readable: true, writable: true, ..Ready::none(token) }
 }
 
-/// The way into the port, for whoever posts.
-#[derive(Debug)]
-pub(super) struct PortSender {
-    port: OwnedHandle,
-    /// How many packets that were posted are in the port, as long as nothing else gets there.
-    posted: AtomicUsize,
-    /// Whether a handle was associated, so that the kernel queues packets by itself.
-    associated: AtomicBool,
-    /// Whether somebody waits beside the port, and has to be told by the event.
-    beside: AtomicBool,
-    event: OnceLock<Arc<OwnedHandle>>,
-}
-
-impl PortSender {
-    pub(super) fn send(&self, key: usize, overlapped: *const OVERLAPPED) -> io::Result<()> {
-        self.posted.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: the port is open. The pointer is handed through as it is: null, or a reference that
-        // `dequeue` takes back.
-        let answer = unsafe { PostQueuedCompletionStatus(self.port.as_raw_handle(), 0, key, overlapped) };
-        if answer == 0 {
-            let error = io::Error::last_os_error();
-            self.posted.fetch_sub(1, Ordering::SeqCst);
-            return Err(error);
-        }
-        // Either we see who waits beside the port, or he sees what was posted: both write first, and then
-        // read.
-        self.rouse();
-        Ok(())
-    }
-
-    /// Has whoever waits beside the port look at it.
-    fn rouse(&self) {
-        if self.beside.load(Ordering::SeqCst)
-            && let Some(event) = self.event.get()
-        {
-            // SAFETY: the event is open.
-            unsafe { SetEvent(event.as_raw_handle()) };
-        }
-    }
-}
-
-impl AsHandle for PortSender {
-    fn as_handle(&self) -> BorrowedHandle<'_> {
-        self.port.as_handle()
-    }
-}
-
-/// The time in the system's unit, rounded up; what is too long for it is waited for in parts.
-pub(crate) fn millis(left: Option<Duration>) -> u32 {
-    let Some(left) = left else { return INFINITE };
-    u32::try_from(left.as_nanos().div_ceil(1_000_000)).unwrap_or(INFINITE).min(INFINITE - 1)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::Reactor;
     use super::*;
+    use crate::sys::reactor::Reactor;
     use crate::sys::wait::WAKE_TOKEN;
 
     /// A set may move to another thread, and so may all that it holds.
     #[test]
-    fn everything_may_cross_threads() {
+    fn reactor_waker_and_spawned_are_send_and_sync() {
         fn check<T: Send + Sync>() {}
         check::<(Reactor, Waker)>();
         check::<crate::sys::spawn::Spawned>();
     }
 
     #[test]
-    fn rings_are_merged_and_end_one_wait() {
+    fn wakes_are_merged_and_end_one_wait() {
         let mut port = Reactor::open(None).unwrap();
-        let bell = port.waker();
-        bell.wake().unwrap();
-        bell.wake().unwrap();
+        let waker = port.waker();
+        waker.wake().unwrap();
+        waker.wake().unwrap();
         let mut reports = Vec::new();
         port.wait(&mut reports, None).unwrap();
         port.wait(&mut reports, Some(Instant::now())).unwrap();
@@ -442,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_never_ends_early() {
+    fn wait_never_returns_before_deadline() {
         let mut port = Reactor::open(None).unwrap();
         for micros in [1, 100, 999, 1_001, 5_500, 16_001] {
             let deadline = Instant::now() + Duration::from_micros(micros);
@@ -452,29 +394,29 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_flies_keeps_itself_alive_and_lands() {
+    fn packet_in_flight_keeps_itself_alive() {
         let mut port = Reactor::open(None).unwrap();
         let packet = Operation::new();
-        packet.tell(7);
-        port.queue().post(&packet).unwrap();
+        packet.set_token(7);
+        port.port().post(&packet).unwrap();
         assert_eq!(Arc::strong_count(&packet), 2);
         let mut reports = Vec::new();
         port.wait(&mut reports, None).unwrap();
         assert_eq!((reports[0].token, Arc::strong_count(&packet)), (7, 1));
-        port.queue().post(&packet).unwrap();
+        port.port().post(&packet).unwrap();
         packet.suppress();
         let weak = Arc::downgrade(&packet);
         drop(packet);
-        assert!(weak.upgrade().is_some(), "the kernel holds it");
+        assert!(weak.upgrade().is_some(), "the kernel holds a reference");
         port.wait(&mut reports, Some(Instant::now())).unwrap();
         assert_eq!((reports.len(), weak.strong_count()), (1, 0));
     }
 
     #[test]
-    fn a_port_that_goes_takes_its_packets_along() {
+    fn dropped_port_releases_posted_packets() {
         let port = Reactor::open(None).unwrap();
         let packet = Operation::new();
-        port.queue().post(&packet).unwrap();
+        port.port().post(&packet).unwrap();
         drop(port);
         assert_eq!(Arc::strong_count(&packet), 1);
     }

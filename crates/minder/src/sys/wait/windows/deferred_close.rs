@@ -1,11 +1,12 @@
-//! Closes handles that a thread of the system's waited for until now.
+//! Closes handles that a thread of the operating system waited for until now.
 //!
-//! Who ends such a wait is told so at once. On Windows the handle may then be closed. Under Wine
-//! the thread may have copied its number already and wait for it a moment later, without a lock
-//! (`waitqueue_thread_proc` in `dlls/ntdll/threadpool.c`, Wine 8.0): for whatever has that number
-//! by then. It takes the one signal of an event, or the handle by which somebody else waits for an
-//! operation, who hears of an invalid one. So there a number is not free before the thread has
-//! looked again, which nobody can see: it is given time.
+//! Cancelling such a wait takes effect at once. On Windows the handle may then be closed. Under
+//! Wine the thread may already have copied the handle's value and wait for it a moment later,
+//! without a lock (`waitqueue_thread_proc` in `dlls/ntdll/threadpool.c`, Wine 8.0). It then waits
+//! for any object that has that value by then. It consumes the one signal of an event, or breaks
+//! the wait of another thread with an invalid handle. So under Wine a handle's value must not be
+//! reused before the thread has looked again. That moment cannot be observed, so the handle stays
+//! open for a fixed time.
 
 use std::collections::VecDeque;
 use std::os::windows::io::OwnedHandle;
@@ -23,8 +24,8 @@ type DeferredHandles = VecDeque<(Instant, Arc<OwnedHandle>)>;
 
 static LATE: LazyLock<Mutex<DeferredHandles>> = LazyLock::new(Mutex::default);
 
-/// Closes a handle that may still be looked at, and those whose time is over. What is closed late
-/// is closed by the next call, or with the process.
+/// Closes a handle that a Wine thread may still use, and those that have been kept long enough. A
+/// deferred handle is closed by a later call, or when the process exits.
 pub(super) fn close(handle: Arc<OwnedHandle>) {
     if wine().is_none() {
         return drop(handle);
@@ -45,7 +46,7 @@ mod tests {
     use crate::sys::event::event;
 
     #[test]
-    fn a_handle_that_was_waited_for_is_closed_late_under_wine_and_at_once_elsewhere() {
+    fn close_is_deferred_under_wine_and_immediate_elsewhere() {
         let handle = Arc::new(event(true).unwrap());
         close(Arc::clone(&handle));
         assert_eq!(Arc::strong_count(&handle) > 1, wine().is_some());

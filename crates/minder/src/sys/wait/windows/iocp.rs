@@ -1,11 +1,12 @@
 //! The backend `iocp`: a registered wait, whose callback only posts to the port.
 //!
-//! It holds for one signal, which is all that the end of a child takes. To arm it again would be to
-//! make it again, so other handles are left to the waits of the thread pool, which stay.
+//! The registration covers one signal, which is enough for the exit of a child. Another signal
+//! would need another registration, so other handles use the waits of the thread pool, which can be
+//! armed again.
 //!
-//! Who waits is the system: since Windows 8 by a completion port of its own, for any number of
-//! handles; before, and under Wine, by a thread for each 63. (Raymond Chen, "The thread pool wait
-//! uses a completion port", devblogs.microsoft.com, 6 April 2022.)
+//! The operating system waits: since Windows 8 by its own completion port, for any number of
+//! handles; before, and under Wine, by one thread for each 63 handles. (Raymond Chen, "The thread
+//! pool wait uses a completion port", devblogs.microsoft.com, 6 April 2022.)
 
 #![expect(unsafe_code, reason = "registered waits")]
 
@@ -20,16 +21,16 @@ use windows_sys::Win32::System::Threading::{
     INFINITE, RegisterWaitForSingleObject, UnregisterWaitEx, WT_EXECUTEINWAITTHREAD, WT_EXECUTEONLYONCE,
 };
 
-use super::callback::{Call, Callback};
+use super::callback::Callback;
 use super::deferred_close::close;
 use super::thread_pool::ThreadPool;
 use super::{Backend, CompletionPort, Operation, Watched};
 
-pub(super) const NAME: &str = "iocp";
+pub(in crate::sys::wait) const NAME: &str = "iocp";
 
-/// The backend: the system keeps everything.
+/// The backend: the operating system keeps everything.
 #[derive(Debug)]
-pub(super) struct Iocp;
+pub(in crate::sys::wait) struct Iocp;
 
 impl Backend for Iocp {
     fn name(&self) -> &'static str {
@@ -38,20 +39,21 @@ impl Backend for Iocp {
 
     fn watch(
         &self,
-        queue: &Arc<CompletionPort>,
+        port: &Arc<CompletionPort>,
         handle: Arc<OwnedHandle>,
         packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
-        ThreadPool.watch(queue, handle, packet)
+        ThreadPool.watch(port, handle, packet)
     }
 
     fn watch_once(
         &self,
-        queue: &Arc<CompletionPort>,
+        port: &Arc<CompletionPort>,
         handle: Arc<OwnedHandle>,
         packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
-        let callback = Callback::new(Call::Land(Arc::clone(queue), packet));
+        let port = Arc::clone(port);
+        let callback = Callback::new(move || port.post_soon(&packet));
         Ok(Box::new(Registered { wait: AtomicPtr::new(null_mut()), handle, callback }))
     }
 }
@@ -59,7 +61,7 @@ impl Backend for Iocp {
 /// One handle, and the wait for it if there is one.
 #[derive(Debug)]
 struct Registered {
-    /// The system's wait object.
+    /// The operating system's wait object.
     wait: AtomicPtr<c_void>,
     handle: Arc<OwnedHandle>,
     callback: Callback,
@@ -84,7 +86,7 @@ impl Watched for Registered {
 }
 
 impl Registered {
-    /// Ends the wait, if there is one. Its callback may be on its way, and nobody waits for that.
+    /// Ends the wait, if there is one, without waiting for a callback that is already running.
     fn unregister(&mut self) {
         let wait = std::mem::replace(self.wait.get_mut(), null_mut());
         if !wait.is_null() {
@@ -97,13 +99,13 @@ impl Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         self.unregister();
-        if self.callback.is_due() {
+        if self.callback.is_pending() {
             close(Arc::clone(&self.handle));
         }
     }
 }
 
-/// Runs on a thread of the system's.
+/// Runs on a thread of the operating system.
 unsafe extern "system" fn signalled(context: *mut c_void, _timed_out: bool) {
     Callback::run(context);
 }

@@ -1,8 +1,9 @@
-//! What the public poller stands on: its port, and what is registered with it.
+//! The backend of the public `Poller` on Windows: a completion port, and the registered sources.
 //!
-//! A handle is armed by the wait that follows its registration or its last telling, once that wait
-//! has looked at it: what is still signalled is told again, what was served is not, and nothing is
-//! armed while nobody waits. So arming costs what happened, not what is registered.
+//! A handle is armed by the wait that follows its registration or its last report, after that wait
+//! has checked it. A handle that is still signalled is reported again; one that was served is not.
+//! No handle is armed while no thread waits. So the cost of arming depends on the number of events,
+//! not of registrations.
 
 #![expect(unsafe_code, reason = "copies of handles, and looks at them")]
 
@@ -22,11 +23,11 @@ use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_DISK, FILE_TYPE_PIPE, Ge
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, WaitForSingleObject};
 
 use super::afd::{Afd, Poll};
-use super::completion_port::{CALL, PACKETS_MAX};
-use super::{Backend, CompletionPort, Operation, PollHandle, Source, Waker, Watched, open};
+use super::completion_port::{INTERRUPT_TOKEN, PACKETS_MAX};
+use super::{Backend, CompletionPort, Operation, PollHandle, Source, Waker, Watched};
 use crate::event::Interest;
-use crate::sys::reap::open_process;
-use crate::sys::wait::{RECHECK_TOKEN, Ready, WAKE_TOKEN};
+use crate::sys::pid::open_process;
+use crate::sys::wait::{RECHECK_TOKEN, Ready, WAKE_TOKEN, open};
 
 /// How many sources that are gone the list of idle ones may hold, beside as many as there are.
 const IDLE_MIN: usize = 64;
@@ -34,19 +35,19 @@ const IDLE_MIN: usize = 64;
 /// What the public poller stands on.
 #[derive(Debug)]
 pub(crate) struct PollerBackend {
-    // Dropped in this order: what is watched, who watches, where it is told.
+    // Dropped in this order: the registrations, the backend, the port that receives their packets.
     sources: Mutex<Sources>,
     backend: Arc<dyn Backend>,
     afd: OnceLock<Arc<Afd>>,
-    queue: Arc<CompletionPort>,
+    port: Arc<CompletionPort>,
 }
 
 #[derive(Debug, Default)]
 struct Sources {
     /// By what the caller knows them.
-    numbers: HashMap<Name, u64>,
-    /// By what their packets tell.
-    held: HashMap<u64, Registration>,
+    ids: HashMap<Name, u64>,
+    /// By the token of their packets.
+    registrations: HashMap<u64, Registration>,
     next: u64,
     /// Those that the next wait looks at and arms; some may be gone.
     idle: VecDeque<u64>,
@@ -67,7 +68,7 @@ struct Registration {
     token: u64,
     interest: Interest,
     packet: Arc<Operation>,
-    how: SourceKind,
+    kind: SourceKind,
     state: State,
 }
 
@@ -83,14 +84,14 @@ enum State {
     /// In the list of those to look at.
     Idle,
     Armed,
-    /// Told once, and silent since.
-    Silent,
+    /// One-shot, and already reported.
+    Disabled,
 }
 
 impl PollerBackend {
     pub(crate) fn open(name: Option<&str>) -> io::Result<Self> {
-        let (backend, queue) = (open(name)?, CompletionPort::new()?);
-        Ok(Self { sources: Mutex::default(), backend, afd: OnceLock::new(), queue })
+        let (backend, port) = (open(name)?, CompletionPort::new()?);
+        Ok(Self { sources: Mutex::default(), backend, afd: OnceLock::new(), port })
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -98,49 +99,52 @@ impl PollerBackend {
     }
 
     pub(crate) fn waker(&self) -> Arc<Waker> {
-        self.queue.waker()
+        self.port.waker()
     }
 
     /// Returns whether waits have to be bounded anew: never, here.
     pub(crate) fn add(&self, source: Source<'_>, token: u64, interest: Interest) -> io::Result<bool> {
         let mut sources = self.lock();
-        if sources.numbers.contains_key(&Name::of(source)) {
+        if sources.ids.contains_key(&Name::of(source)) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let packet = Operation::new();
-        let how = self.watch(source, interest, &packet)?;
-        let interest = if matches!(source, Source::Process(_)) { of_an_end(interest) } else { interest };
-        sources.insert(Name::of(source), token, interest, packet, how)?;
+        let kind = self.watch(source, interest, &packet)?;
+        let interest = if matches!(source, Source::Process(_)) { exit_interest(interest) } else { interest };
+        sources.insert(Name::of(source), token, interest, packet, kind)?;
         Ok(false)
     }
 
     /// See [`add`](Self::add).
     pub(crate) fn modify(&self, source: Source<'_>, token: u64, interest: Interest) -> io::Result<bool> {
         let mut sources = self.lock();
-        let number = *sources.numbers.get(&Name::of(source)).ok_or(io::ErrorKind::NotFound)?;
-        let Some(held) = sources.held.get_mut(&number) else { return Err(io::ErrorKind::NotFound.into()) };
-        if !held.is_still(source, interest) {
+        let id = *sources.ids.get(&Name::of(source)).ok_or(io::ErrorKind::NotFound)?;
+        let Some(registrations) = sources.registrations.get_mut(&id) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        if !registrations.still_matches(source, interest) {
             // Another object has taken its number, or another question is to be asked.
             let packet = Operation::new();
-            let how = self.watch(source, interest, &packet)?;
+            let kind = self.watch(source, interest, &packet)?;
             let old = sources.remove(Name::of(source));
-            sources.insert(Name::of(source), token, interest, packet, how)?;
+            sources.insert(Name::of(source), token, interest, packet, kind)?;
             drop(sources);
             drop(old);
             return Ok(false);
         }
-        held.token = token;
-        held.interest = if matches!(source, Source::Process(_)) { of_an_end(interest) } else { interest };
-        if held.state == State::Silent {
-            sources.rouse(number)?;
+        registrations.token = token;
+        registrations.interest =
+            if matches!(source, Source::Process(_)) { exit_interest(interest) } else { interest };
+        if registrations.state == State::Disabled {
+            sources.schedule_check(id)?;
         }
         Ok(false)
     }
 
     pub(crate) fn delete(&self, source: Source<'_>) -> io::Result<()> {
-        let held = self.lock().remove(Name::of(source));
+        let registrations = self.lock().remove(Name::of(source));
         // Outside of the lock: this may wait for a thread that waits for the handle.
-        held.map(drop).ok_or_else(|| io::ErrorKind::NotFound.into())
+        registrations.map(drop).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     fn watch(
@@ -161,7 +165,7 @@ impl PollerBackend {
             Source::Process(pid) => open_process(pid)?,
         };
         let handle = Arc::new(handle);
-        let watched = self.backend.watch(&self.queue, Arc::clone(&handle), Arc::clone(packet))?;
+        let watched = self.backend.watch(&self.port, Arc::clone(&handle), Arc::clone(packet))?;
         Ok(SourceKind::Handle(handle, watched))
     }
 
@@ -171,14 +175,14 @@ impl PollerBackend {
         interest: Interest,
         packet: &Arc<Operation>,
     ) -> io::Result<Poll> {
-        // The driver tells what is so, not what becomes so.
+        // The driver reports a state, not a change of state.
         if interest.is_edge() {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let afd = match self.afd.get() {
             Some(afd) => afd,
             None => {
-                let afd = Arc::new(Afd::open(&self.queue)?);
+                let afd = Arc::new(Afd::open(&self.port)?);
                 self.afd.get_or_init(|| afd)
             }
         };
@@ -186,48 +190,49 @@ impl PollerBackend {
     }
 
     pub(crate) fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
-        let result = self.look_and_wait(ready, deadline);
+        let result = self.check_and_wait(ready, deadline);
         let sources = self.lock();
         if sources.blocked > 0 && !sources.idle.is_empty() {
-            // Nobody waits for what is told here until somebody looks at it, and whoever is blocked is told
-            // it, too.
-            let _ = self.queue.call();
+            // A source in `idle` is not armed until a thread checks it. Blocked threads must report
+            // it, too, so one of them is interrupted.
+            let _ = self.port.interrupt_wait();
         }
         drop(sources);
         result
     }
 
-    fn look_and_wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
-        let (before, mut looks) = (ready.len(), 0);
+    fn check_and_wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
+        let (before, mut polls) = (ready.len(), 0);
         loop {
             let mut sources = self.lock();
             let armed = sources.arm(ready);
             if ready.len() == before {
                 armed?;
             }
-            // What was found here does not keep us from hearing what else there is.
+            // Reports found here do not prevent a poll for others.
             let now = Instant::now();
             let until = if ready.len() > before { Some(now) } else { deadline };
-            // A look is over in a moment: what changes meanwhile is for the next one to find.
-            let is_look = until.is_some_and(|until| until <= now);
-            sources.blocked += usize::from(!is_look);
+            // A poll returns at once. The next one finds what changes meanwhile.
+            let is_poll = until.is_some_and(|until| until <= now);
+            sources.blocked += usize::from(!is_poll);
             drop(sources);
             let found = ready.len();
-            let heard = self.backend.wait(&self.queue, ready, until);
-            let is_silent = ready.len() == found;
+            let result = self.backend.wait(&self.port, ready, until);
+            let found_nothing = ready.len() == found;
             let mut sources = self.lock();
-            sources.blocked -= usize::from(!is_look);
+            sources.blocked -= usize::from(!is_poll);
             sources.translate(ready, found);
-            let most = sources.held.len() / PACKETS_MAX;
+            let most = sources.registrations.len() / PACKETS_MAX;
             drop(sources);
             if ready.len() > before {
                 return Ok(());
             }
-            heard?;
-            // In silence, a look after the deadline found nothing. What was served since it landed may hide
-            // others from a look, if it is more than one call takes.
-            let is_last = is_silent || is_look && looks >= most;
-            looks += usize::from(is_look);
+            result?;
+            // A poll after the deadline that reports nothing ends the wait. Packets of sources that
+            // were served meanwhile may hide others from a poll, if they are more than one call
+            // takes.
+            let is_last = found_nothing || is_poll && polls >= most;
+            polls += usize::from(is_poll);
             if is_last {
                 return Ok(());
             }
@@ -235,16 +240,16 @@ impl PollerBackend {
     }
 
     /// A handle that is signalled while `wait` would return at once: there is none.
-    pub(crate) fn news(&self, _deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
+    pub(crate) fn poll_handle(&self, _deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// There is no process that would have to be looked at.
+    /// On Windows no process has to be polled.
     pub(crate) fn next_at(&self) -> Option<Instant> {
         None
     }
 
-    pub(crate) fn look(&self, _ready: &mut Vec<Ready>, _now: Instant) {}
+    pub(crate) fn poll_exits(&self, _ready: &mut Vec<Ready>, _now: Instant) {}
 
     fn lock(&self) -> MutexGuard<'_, Sources> {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner)
@@ -258,64 +263,66 @@ impl Sources {
         token: u64,
         interest: Interest,
         packet: Arc<Operation>,
-        how: SourceKind,
+        kind: SourceKind,
     ) -> io::Result<()> {
-        let number = self.next;
+        let id = self.next;
         self.next += 1;
-        packet.tell(number);
-        self.numbers.insert(name, number);
-        self.held.insert(number, Registration { token, interest, packet, how, state: State::Silent });
-        self.rouse(number).inspect_err(|_| drop(self.remove(name)))
+        packet.set_token(id);
+        self.ids.insert(name, id);
+        self.registrations.insert(id, Registration { token, interest, packet, kind, state: State::Disabled });
+        self.schedule_check(id).inspect_err(|_| drop(self.remove(name)))
     }
 
     fn remove(&mut self, name: Name) -> Option<Registration> {
-        let held = self.held.remove(&self.numbers.remove(&name)?)?;
-        held.packet.suppress();
-        Some(held)
+        let registrations = self.registrations.remove(&self.ids.remove(&name)?)?;
+        registrations.packet.suppress();
+        Some(registrations)
     }
 
-    /// Has a silent source looked at: by the next wait, or, since those that go on look no more,
-    /// here.
-    fn rouse(&mut self, number: u64) -> io::Result<()> {
-        let Some(held) = self.held.get_mut(&number) else { return Ok(()) };
+    /// Schedules a check of a disabled source by the next wait. If threads are blocked they will
+    /// not check, so the source is armed here.
+    fn schedule_check(&mut self, id: u64) -> io::Result<()> {
+        let Some(registrations) = self.registrations.get_mut(&id) else { return Ok(()) };
         if self.blocked > 0 {
-            held.how.arm()?;
-            held.state = State::Armed;
+            registrations.kind.arm()?;
+            registrations.state = State::Armed;
         } else {
-            held.state = State::Idle;
-            self.idle.push_back(number);
-            if self.idle.len() > 2 * self.held.len() + IDLE_MIN {
-                // Many came and went while nobody waited.
-                self.idle.retain(|number| self.held.contains_key(number));
+            registrations.state = State::Idle;
+            self.idle.push_back(id);
+            if self.idle.len() > 2 * self.registrations.len() + IDLE_MIN {
+                // Many sources were added and deleted while no thread waited.
+                self.idle.retain(|id| self.registrations.contains_key(id));
             }
         }
         Ok(())
     }
 
-    /// Looks at those that nobody waits for, tells what is signalled and has the others waited for.
-    /// Those that are told and will be again go behind the others.
+    /// Checks the sources that are not armed, reports the signalled ones and arms the others.
+    /// Reported sources that stay enabled move behind the others.
     fn arm(&mut self, ready: &mut Vec<Ready>) -> io::Result<()> {
         let most = ready.len() + PACKETS_MAX;
         for _ in 0..self.idle.len() {
             if ready.len() == most {
                 break;
             }
-            let Some(number) = self.idle.pop_front() else { break };
-            let Some(held) = self.held.get_mut(&number).filter(|held| held.state == State::Idle) else {
+            let Some(id) = self.idle.pop_front() else { break };
+            let Some(registrations) =
+                self.registrations.get_mut(&id).filter(|registrations| registrations.state == State::Idle)
+            else {
                 continue;
             };
-            match held.how.look_or_arm() {
-                Ok(false) => held.state = State::Armed,
+            match registrations.kind.check_or_arm() {
+                Ok(false) => registrations.state = State::Armed,
                 Ok(true) => {
-                    ready.push(Ready { readable: true, ..Ready::none(held.token) });
-                    self.told(number);
+                    ready.push(Ready { readable: true, ..Ready::none(registrations.token) });
+                    self.after_report(id);
                 }
-                Err(error) if held.how.is_gone(&error) => {
-                    ready.push(gone(held.token));
-                    self.told(number);
+                Err(error) if registrations.kind.means_closed_socket(&error) => {
+                    ready.push(closed_report(registrations.token));
+                    self.after_report(id);
                 }
                 Err(error) => {
-                    self.idle.push_back(number);
+                    self.idle.push_back(id);
                     return Err(error);
                 }
             }
@@ -323,65 +330,67 @@ impl Sources {
         Ok(())
     }
 
-    /// What becomes of a source that is told.
-    fn told(&mut self, number: u64) {
-        let Some(held) = self.held.get_mut(&number) else { return };
-        if held.interest.is_oneshot() {
-            held.state = State::Silent;
+    /// Updates the state of a source that was reported.
+    fn after_report(&mut self, id: u64) {
+        let Some(registrations) = self.registrations.get_mut(&id) else { return };
+        if registrations.interest.is_oneshot() {
+            registrations.state = State::Disabled;
         } else {
-            held.state = State::Idle;
-            self.idle.push_back(number);
+            registrations.state = State::Idle;
+            self.idle.push_back(id);
         }
     }
 
-    /// Turns what has landed into what is told, from this place in the list on.
+    /// Converts completed packets into reports, from index `from` on.
     fn translate(&mut self, ready: &mut Vec<Ready>, from: usize) {
         let mut to = from;
         for at in from..ready.len() {
-            let number = ready[at].token;
-            let told = match number {
+            let id = ready[at].token;
+            let report = match id {
                 WAKE_TOKEN | RECHECK_TOKEN => Some(ready[at]),
-                CALL => None,
-                number => self.landed(number),
+                INTERRUPT_TOKEN => None,
+                id => self.on_completion(id),
             };
-            if let Some(told) = told {
-                ready[to] = told;
+            if let Some(report) = report {
+                ready[to] = report;
                 to += 1;
             }
         }
         ready.truncate(to);
     }
 
-    /// What a landed packet means: nothing of a source that was deleted, or was served meanwhile.
-    fn landed(&mut self, number: u64) -> Option<Ready> {
-        let held = self.held.get_mut(&number)?;
-        let told = match &held.how {
-            SourceKind::Handle(..) => Ok(Some(Ready { readable: true, ..Ready::none(held.token) })),
-            SourceKind::Socket(poll) => poll.answer(held.token),
+    /// Converts one completed packet. Returns `None` for a source that was deleted or served
+    /// meanwhile.
+    fn on_completion(&mut self, id: u64) -> Option<Ready> {
+        let registrations = self.registrations.get_mut(&id)?;
+        let report = match &registrations.kind {
+            SourceKind::Handle(..) => Ok(Some(Ready { readable: true, ..Ready::none(registrations.token) })),
+            SourceKind::Socket(poll) => poll.take_reply(registrations.token),
         };
-        let told = told.unwrap_or(Some(gone(held.token)));
-        match told {
-            Some(_) => self.told(number),
+        let report = report.unwrap_or(Some(closed_report(registrations.token)));
+        match report {
+            Some(_) => self.after_report(id),
             None => {
-                held.state = State::Idle;
-                self.idle.push_back(number);
+                registrations.state = State::Idle;
+                self.idle.push_back(id);
             }
         }
-        told
+        report
     }
 }
 
 impl Registration {
-    /// Whether what is held is what the caller means by the same number, and is asked the same.
-    fn is_still(&self, source: Source<'_>, interest: Interest) -> bool {
-        match (&self.how, source) {
+    /// Returns whether what is held is what the caller means by the same number, and is asked the
+    /// same.
+    fn still_matches(&self, source: Source<'_>, interest: Interest) -> bool {
+        match (&self.kind, source) {
             (SourceKind::Handle(copy, _), Source::Handle(handle)) => {
                 // SAFETY: both handles are open.
                 !interest.is_edge()
                     && unsafe { CompareObjectHandles(copy.as_raw_handle(), handle.as_raw_handle()) } != 0
             }
             (SourceKind::Handle(..), _) => true,
-            (SourceKind::Socket(poll), _) => poll.is_still(interest) && !interest.is_edge(),
+            (SourceKind::Socket(poll), _) => poll.still_matches(interest) && !interest.is_edge(),
         }
     }
 }
@@ -394,8 +403,8 @@ impl SourceKind {
         }
     }
 
-    /// Whether a handle is signalled; if not, it is waited for.
-    fn look_or_arm(&mut self) -> io::Result<bool> {
+    /// Returns whether a handle is signalled; if not, it is waited for.
+    fn check_or_arm(&mut self) -> io::Result<bool> {
         if let Self::Handle(handle, _) = self {
             // SAFETY: the handle is open, and the call does not wait.
             match unsafe { WaitForSingleObject(handle.as_raw_handle(), 0) } {
@@ -407,15 +416,15 @@ impl SourceKind {
         self.arm().map(|()| false)
     }
 
-    /// Whether this error of arming says that a socket was closed without being deleted.
-    fn is_gone(&self, error: &io::Error) -> bool {
+    /// Returns whether this error of arming says that a socket was closed without being deleted.
+    fn means_closed_socket(&self, error: &io::Error) -> bool {
         let closed = error.raw_os_error() == Some(ERROR_INVALID_HANDLE.cast_signed());
         matches!(self, Self::Socket(_)) && closed
     }
 }
 
-/// A socket that is no longer there is told as closed: the next read or write says why.
-fn gone(token: u64) -> Ready {
+/// The report of a socket that was closed: the next read or write returns the cause.
+fn closed_report(token: u64) -> Ready {
     Ready { readable: true, writable: true, closed: true, ..Ready::none(token) }
 }
 
@@ -430,13 +439,13 @@ impl Name {
 }
 
 /// An end comes once, so that edge is the same as one-shot.
-fn of_an_end(interest: Interest) -> Interest {
+fn exit_interest(interest: Interest) -> Interest {
     let once = interest.is_oneshot() || interest.is_edge();
     if once { Interest::READABLE.oneshot() } else { Interest::READABLE }
 }
 
-/// Whether it is a file or a pipe, which is signalled by whatever ends on it, and not when there is
-/// something to read.
+/// Returns whether it is a file or a pipe, which is signalled by whatever ends on it, and not when
+/// there is something to read.
 fn is_file(handle: BorrowedHandle<'_>) -> bool {
     // SAFETY: the handle is open.
     matches!(unsafe { GetFileType(handle.as_raw_handle()) }, FILE_TYPE_DISK | FILE_TYPE_PIPE)
@@ -444,7 +453,7 @@ fn is_file(handle: BorrowedHandle<'_>) -> bool {
 
 /// A copy that can be waited for, and nothing else.
 fn duplicate(handle: BorrowedHandle<'_>) -> io::Result<OwnedHandle> {
-    // SAFETY: has no preconditions.
+    // SAFETY: the call has no preconditions.
     let us = unsafe { GetCurrentProcess() };
     let mut copy = null_mut();
     // SAFETY: the handle is borrowed, so open; `copy` outlives the call.
@@ -452,6 +461,6 @@ fn duplicate(handle: BorrowedHandle<'_>) -> io::Result<OwnedHandle> {
     if answer == 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call above made it, and nobody else has it.
+    // SAFETY: the call above created the handle, and nothing else owns it.
     Ok(unsafe { OwnedHandle::from_raw_handle(copy) })
 }

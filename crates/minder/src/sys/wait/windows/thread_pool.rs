@@ -1,4 +1,4 @@
-//! The backend `thread_pool`: waits of the system's thread pool, whose callbacks only post to the
+//! The backend `thread_pool`: waits of the operating system's thread pool, whose callbacks only post to the
 //! port.
 //!
 //! Since Windows 8 the pool waits for any number of handles by one completion port; Wine does so by
@@ -18,15 +18,15 @@ use windows_sys::Win32::System::Threading::{
     CloseThreadpoolWait, CreateThreadpoolWait, PTP_CALLBACK_INSTANCE, PTP_WAIT, SetThreadpoolWait,
 };
 
-use super::callback::{Call, Callback};
+use super::callback::Callback;
 use super::deferred_close::close;
 use super::{Backend, CompletionPort, Operation, Watched};
 
-pub(super) const NAME: &str = "thread_pool";
+pub(in crate::sys::wait) const NAME: &str = "thread_pool";
 
-/// The backend: the system keeps everything.
+/// The backend: the operating system keeps everything.
 #[derive(Debug)]
-pub(super) struct ThreadPool;
+pub(in crate::sys::wait) struct ThreadPool;
 
 impl Backend for ThreadPool {
     fn name(&self) -> &'static str {
@@ -35,11 +35,12 @@ impl Backend for ThreadPool {
 
     fn watch(
         &self,
-        queue: &Arc<CompletionPort>,
+        port: &Arc<CompletionPort>,
         handle: Arc<OwnedHandle>,
         packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
-        let callback = Callback::new(Call::Land(Arc::clone(queue), packet));
+        let port = Arc::clone(port);
+        let callback = Callback::new(move || port.post_soon(&packet));
         // SAFETY: `signalled` follows no pointer; no environment means the pool of the process.
         let wait = unsafe { CreateThreadpoolWait(Some(signalled), callback.context(), null()) };
         if wait == 0 {
@@ -71,9 +72,10 @@ impl Drop for Pooled {
     fn drop(&mut self) {
         // SAFETY: the wait object is open; it waits for nothing from here on.
         unsafe { SetThreadpoolWait(self.wait, null_mut(), null()) };
-        // SAFETY: it is closed once; the system frees it when its last callback has returned.
+        // SAFETY: it is closed once; the operating system frees it when its last callback has
+        // returned.
         unsafe { CloseThreadpoolWait(self.wait) };
-        if self.callback.is_due() {
+        if self.callback.is_pending() {
             close(Arc::clone(&self.handle));
         }
     }

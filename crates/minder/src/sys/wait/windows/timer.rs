@@ -1,10 +1,12 @@
-//! The clock of a port: a high-resolution waitable timer that posts to it when a deadline has come.
+//! The timer of a port: a high-resolution waitable timer that posts to the port when a deadline has
+//! passed.
 //!
-//! The time-out of a wait itself ends with a tick of the system, up to 15.6 ms late. A timer made
-//! with `CREATE_WAITABLE_TIMER_HIGH_RESOLUTION` (Windows 10, version 1803; learn.microsoft.com,
-//! `CreateWaitableTimerExW`) does not depend on the tick, and asks for no faster one. Where there
-//! is none, the time-out alone has to do. It is a help and not the truth: whoever waits looks at
-//! the clock, and waits on when it was early or another's.
+//! The time-out of a wait call itself ends with a tick of the operating system, up to 15.6 ms late.
+//! A timer created with `CREATE_WAITABLE_TIMER_HIGH_RESOLUTION` (Windows 10, version 1803;
+//! learn.microsoft.com, `CreateWaitableTimerExW`) does not depend on the tick and does not change
+//! its rate. Older versions have only the time-out. The timer is a hint: the waiting thread
+//! compares the clock with its deadline and waits again if the timer fired early or for another
+//! wait.
 
 #![expect(unsafe_code, reason = "waitable timers")]
 
@@ -21,13 +23,13 @@ use windows_sys::Win32::System::Threading::{
     SetWaitableTimer, TIMER_ALL_ACCESS, UnregisterWaitEx, WT_EXECUTEINWAITTHREAD,
 };
 
-use super::callback::{Call, Callback};
-use super::completion_port::PortSender;
+use super::callback::Callback;
 use super::deferred_close::close;
+use super::port_sender::{KEY_TIMER, PortSender};
 
 /// Made by the first wait that has a deadline.
 #[derive(Debug, Default)]
-pub(super) struct Clock(Mutex<State>);
+pub(super) struct PortTimer(Mutex<State>);
 
 #[derive(Debug, Default)]
 enum State {
@@ -46,13 +48,14 @@ struct Timer {
     next: Option<Instant>,
 }
 
-impl Clock {
-    /// Has the port told at this deadline, in `left` from now. Of several waits with deadlines the
-    /// earliest is helped; when another thread is here just now, that one is.
-    pub(super) fn set(&self, post: &Arc<PortSender>, deadline: Instant, left: Duration) {
+impl PortTimer {
+    /// Sets the timer to this deadline, which is `left` from now. Of several waits, the one with
+    /// the earliest deadline uses the timer. If another thread sets the timer at the same moment,
+    /// that thread wins.
+    pub(super) fn set(&self, sender: &Arc<PortSender>, deadline: Instant, left: Duration) {
         let Ok(mut state) = self.0.try_lock() else { return };
         if matches!(*state, State::Unknown) {
-            *state = Timer::open(post).map_or(State::Absent, State::There);
+            *state = Timer::open(sender).map_or(State::Absent, State::There);
         }
         if let State::There(timer) = &mut *state {
             timer.set(deadline, left);
@@ -61,7 +64,7 @@ impl Clock {
 }
 
 impl Timer {
-    fn open(post: &Arc<PortSender>) -> io::Result<Self> {
+    fn open(sender: &Arc<PortSender>) -> io::Result<Self> {
         let flags = CREATE_WAITABLE_TIMER_HIGH_RESOLUTION;
         // SAFETY: no attributes, no name. Without the flag for manual reset, so that one wait takes its
         // signal.
@@ -69,15 +72,18 @@ impl Timer {
         if raw.is_null() {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call above made it, and nobody else has it.
+        // SAFETY: the call above created the handle, and nothing else owns it.
         let timer = Arc::new(unsafe { OwnedHandle::from_raw_handle(raw) });
-        let (mut wait, callback) = (null_mut(), Callback::new(Call::Strike(Arc::clone(post))));
-        // SAFETY: the timer is open until the wait is unregistered; `struck` follows no pointer.
+        let sender = Arc::clone(sender);
+        // If the message cannot be posted, the time-out of the wait call still ends the wait.
+        let callback = Callback::new(move || drop(sender.send(KEY_TIMER, null())));
+        let mut wait = null_mut();
+        // SAFETY: the timer is open until the wait is unregistered; `expired` follows no pointer.
         let answer = unsafe {
             RegisterWaitForSingleObject(
                 &mut wait,
                 timer.as_raw_handle(),
-                Some(struck),
+                Some(expired),
                 callback.context(),
                 INFINITE,
                 WT_EXECUTEINWAITTHREAD,
@@ -90,7 +96,7 @@ impl Timer {
     }
 
     fn set(&mut self, deadline: Instant, left: Duration) {
-        // What it is set for may be over; then it has struck, or is about to.
+        // The earlier deadline may have passed. The timer then has expired, or is about to.
         let now = deadline.checked_sub(left);
         let comes_first = |next: Instant| next <= deadline && now.is_some_and(|now| next > now);
         if self.next.is_some_and(comes_first) {
@@ -113,7 +119,7 @@ impl Drop for Timer {
     }
 }
 
-/// Runs on a thread of the system's, each time that the timer has come to its end.
-unsafe extern "system" fn struck(context: *mut c_void, _timed_out: bool) {
+/// Runs on a thread of the operating system, each time that the timer has come to its end.
+unsafe extern "system" fn expired(context: *mut c_void, _timed_out: bool) {
     Callback::run(context);
 }

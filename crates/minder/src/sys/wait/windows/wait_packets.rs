@@ -16,7 +16,7 @@ use windows_sys::Win32::Foundation::{GENERIC_ALL, HANDLE, NTSTATUS, RtlNtStatusT
 use super::{Backend, CompletionPort, Operation, Watched};
 use crate::sys::dynlib;
 
-pub(super) const NAME: &str = "wait_packets";
+pub(in crate::sys::wait) const NAME: &str = "wait_packets";
 
 type Create = unsafe extern "system" fn(*mut HANDLE, u32, *const c_void) -> NTSTATUS;
 type Associate = unsafe extern "system" fn(
@@ -33,7 +33,7 @@ type Cancel = unsafe extern "system" fn(HANDLE, u8) -> NTSTATUS;
 
 /// The three calls.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WaitPackets {
+pub(in crate::sys::wait) struct WaitPackets {
     create: Create,
     associate: Associate,
     cancel: Cancel,
@@ -41,8 +41,8 @@ pub(super) struct WaitPackets {
 
 impl WaitPackets {
     /// # Errors
-    /// `Unsupported` where the system does not have it.
-    pub(super) fn open() -> io::Result<Self> {
+    /// `Unsupported` where the operating system does not have it.
+    pub(in crate::sys::wait) fn open() -> io::Result<Self> {
         let find = |name| dynlib::find(dynlib::NTDLL, name).ok_or(io::ErrorKind::Unsupported);
         let create = find(c"NtCreateWaitCompletionPacket")?;
         let associate = find(c"NtAssociateWaitCompletionPacket")?;
@@ -65,16 +65,16 @@ impl Backend for WaitPackets {
 
     fn watch(
         &self,
-        queue: &Arc<CompletionPort>,
+        port: &Arc<CompletionPort>,
         handle: Arc<OwnedHandle>,
         packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
         let mut raw = null_mut();
         // SAFETY: `raw` outlives the call; no attributes.
         check(unsafe { (self.create)(&mut raw, GENERIC_ALL, null()) })?;
-        // SAFETY: the call above made it, and nobody else has it.
+        // SAFETY: the call above created the handle, and nothing else owns it.
         let wait = unsafe { OwnedHandle::from_raw_handle(raw) };
-        Ok(Box::new(Packeted { calls: *self, wait, handle, packet, queue: Arc::clone(queue) }))
+        Ok(Box::new(Packeted { calls: *self, wait, handle, packet, port: Arc::clone(port) }))
     }
 }
 
@@ -85,14 +85,14 @@ struct Packeted {
     wait: OwnedHandle,
     handle: Arc<OwnedHandle>,
     packet: Arc<Operation>,
-    queue: Arc<CompletionPort>,
+    port: Arc<CompletionPort>,
 }
 
 impl Watched for Packeted {
     fn arm(&mut self) -> io::Result<()> {
         let (wait, handle) = (self.wait.as_raw_handle(), self.handle.as_raw_handle());
         let associate = self.calls.associate;
-        self.queue.promise(&self.packet, |port, key, overlapped| {
+        self.port.lend_packet(&self.packet, |port, key, overlapped| {
             let key = std::ptr::without_provenance_mut(key);
             // SAFETY: all three handles are open. What the kernel queues once is the pointer of this promise.
             check(unsafe { associate(wait, port, handle, key, overlapped.cast(), 0, 0, null_mut()) })
@@ -105,10 +105,10 @@ impl Drop for Packeted {
         if !self.packet.is_in_flight() {
             return;
         }
-        // A packet that is queued already stays there, and lands.
+        // A packet that is queued already stays in the port and completes.
         // SAFETY: the object is open.
         if unsafe { (self.calls.cancel)(self.wait.as_raw_handle(), 0) } == 0 {
-            self.queue.break_promise(&self.packet);
+            self.port.return_packet(&self.packet);
         }
     }
 }

@@ -1,14 +1,14 @@
-//! The backend `wait_pool`: threads of ours, each of which waits for 63 handles and an event, and
-//! posts to the port.
+//! The backend `wait_pool`: threads of this library, each of which waits for 63 handles and an
+//! event, and posts to the port.
 //!
-//! `WaitForMultipleObjects` takes 64 handles. A thread is started when those that there are have no
-//! room, with a small stack, and stays. It is woken to wait for other handles than before, and
-//! never by a wait of the caller's: what a wait costs does not grow with the number of threads.
+//! `WaitForMultipleObjects` takes 64 handles. A thread with a small stack is started when the
+//! existing ones have no free slot, and it stays. It is woken when its set of handles changes, and
+//! never by a wait of the caller. So the cost of a wait does not grow with the number of threads.
 //!
-//! While one call suffices there is no thread at all: whoever waits does so for the handles and the
-//! event, which is then set by everybody who posts. That ends for good with the 64th handle, with
-//! the second thread that waits at the same time, and with the first pipe or socket, which the
-//! kernel tells to the port alone.
+//! While one call suffices there is no thread: the waiting caller itself waits for the handles and
+//! the event, and every sender sets that event. This mode ends for good with the 64th handle, with
+//! the second thread that waits at the same time, and with the first pipe or socket, whose
+//! completions the kernel queues without setting the event.
 
 #![expect(unsafe_code, reason = "waiting for many handles, and events")]
 
@@ -24,24 +24,25 @@ use windows_sys::Win32::Foundation::{
 use windows_sys::Win32::System::SystemServices::MAXIMUM_WAIT_OBJECTS;
 use windows_sys::Win32::System::Threading::{SetEvent, WaitForMultipleObjects};
 
-use super::{Backend, CompletionPort, Operation, Watched, completion_port, millis};
+use super::completion_port::completed;
+use super::{Backend, CompletionPort, Operation, Watched, millis};
 use crate::sys::event::event;
 use crate::sys::thread;
 use crate::sys::wait::Ready;
 
-pub(super) const NAME: &str = "wait_pool";
+pub(in crate::sys::wait) const NAME: &str = "wait_pool";
 
 /// How many handles a thread waits for, beside its own event.
-const PLACES: usize = MAXIMUM_WAIT_OBJECTS as usize - 1;
-/// How long a thread rests when the system could not let it wait.
-const REST: Duration = Duration::from_millis(10);
+const SLOTS_MAX: usize = MAXIMUM_WAIT_OBJECTS as usize - 1;
+/// How long a thread rests when the operating system could not let it wait.
+const ERROR_PAUSE: Duration = Duration::from_millis(10);
 
 /// The backend: its threads.
 #[derive(Debug, Default)]
-pub(super) struct WaitPool {
-    stations: Mutex<Vec<Arc<WaitThread>>>,
+pub(in crate::sys::wait) struct WaitPool {
+    threads: Mutex<Vec<Arc<WaitThread>>>,
     /// How many threads wait, or are about to, and take no station's place.
-    elsewhere: Arc<AtomicUsize>,
+    port_waiters: Arc<AtomicUsize>,
 }
 
 impl Backend for WaitPool {
@@ -51,196 +52,198 @@ impl Backend for WaitPool {
 
     fn watch(
         &self,
-        queue: &Arc<CompletionPort>,
+        port: &Arc<CompletionPort>,
         handle: Arc<OwnedHandle>,
         packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
-        let mut stations = self.stations();
-        let seat = WaitSlot { queue: Arc::clone(queue), handle, packet, armed: false };
-        // The youngest are asked first: the older ones are full, but for what has gone.
-        let mut seat = Some(seat);
-        let free = stations.iter().rev().find_map(|station| Some((station, station.seat(&mut seat)?)));
-        let (station, place) = match free {
-            Some((station, place)) => (Arc::clone(station), place),
+        let mut threads = self.threads();
+        let slot = WaitSlot { port: Arc::clone(port), handle, packet, armed: false };
+        // The youngest are asked first: the older ones are full, except what has gone.
+        let mut slot = Some(slot);
+        let free = threads.iter().rev().find_map(|thread| Some((thread, thread.slot(&mut slot)?)));
+        let (thread, place) = match free {
+            Some((thread, place)) => (Arc::clone(thread), place),
             None => {
-                let station = WaitThread::new(stations.len(), &self.elsewhere)?;
+                let thread = WaitThread::new(threads.len(), &self.port_waiters)?;
                 // One call no longer suffices.
-                for station in stations.iter().chain((!stations.is_empty()).then_some(&station)) {
-                    station.spawn_thread()?;
+                for thread in threads.iter().chain((!threads.is_empty()).then_some(&thread)) {
+                    thread.spawn_thread()?;
                 }
-                stations.push(Arc::clone(&station));
-                let place = station.seat(&mut seat).unwrap_or_default();
-                (station, place)
+                threads.push(Arc::clone(&thread));
+                let place = thread.slot(&mut slot).unwrap_or_default();
+                (thread, place)
             }
         };
-        Ok(Box::new(SlotHandle { station, place }))
+        Ok(Box::new(SlotHandle { thread, place }))
     }
 
     fn wait(
         &self,
-        queue: &CompletionPort,
+        port: &CompletionPort,
         ready: &mut Vec<Ready>,
         deadline: Option<Instant>,
     ) -> io::Result<()> {
-        // Either we see a station, or whoever makes it sees us: both write first, and then read.
-        let _here = Count::up(&self.elsewhere);
+        // This thread writes `port_waiters` and then reads the list of threads. The thread that
+        // adds one writes the list and then reads `port_waiters`. At least one of them sees the
+        // other.
+        let _here = Count::up(&self.port_waiters);
         let before = ready.len();
-        while let Some(station) = self.borrow_caller(queue)? {
-            station.wait_inline(queue, ready, deadline)?;
+        while let Some(thread) = self.borrow_caller(port)? {
+            thread.wait_inline(port, ready, deadline)?;
             if ready.len() > before || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(());
             }
         }
-        queue.wait(ready, deadline)
+        port.wait(ready, deadline)
     }
 }
 
 impl WaitPool {
     /// The one station whose place the caller takes, if it may.
-    fn borrow_caller(&self, queue: &CompletionPort) -> io::Result<Option<Arc<WaitThread>>> {
-        let stations = self.stations();
-        let [station] = &stations[..] else { return Ok(None) };
-        let mut state = station.lock();
-        if state.hired {
+    fn borrow_caller(&self, port: &CompletionPort) -> io::Result<Option<Arc<WaitThread>>> {
+        let threads = self.threads();
+        let [thread] = &threads[..] else { return Ok(None) };
+        let mut state = thread.lock();
+        if state.has_worker {
             return Ok(None);
         }
-        if state.attended || queue.is_associated() {
+        if state.is_served || port.is_associated() {
             drop(state);
-            station.spawn_thread()?;
+            thread.spawn_thread()?;
             return Ok(None);
         }
-        state.attended = true;
-        Ok(Some(Arc::clone(station)))
+        state.is_served = true;
+        Ok(Some(Arc::clone(thread)))
     }
 
-    fn stations(&self) -> MutexGuard<'_, Vec<Arc<WaitThread>>> {
-        self.stations.lock().unwrap_or_else(PoisonError::into_inner)
+    fn threads(&self) -> MutexGuard<'_, Vec<Arc<WaitThread>>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for WaitPool {
     /// Lets the threads go. They end by themselves, and hold nothing of a caller's.
     fn drop(&mut self) {
-        let stations = self.stations.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for station in stations.drain(..) {
-            station.lock().closed = true;
-            station.wake();
+        let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for thread in threads.drain(..) {
+            thread.lock().closed = true;
+            thread.wake();
         }
     }
 }
 
-/// Whoever waits for some handles: a thread, or the caller.
+/// One set of up to 63 handles, served by a thread or by the caller.
 #[derive(Debug)]
 struct WaitThread {
     number: usize,
     /// The first of its handles: something has changed. It resets itself.
     event: Arc<OwnedHandle>,
-    elsewhere: Arc<AtomicUsize>,
+    port_waiters: Arc<AtomicUsize>,
     state: Mutex<State>,
     /// The thread has taken note of the last change.
-    noted: Condvar,
+    observed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    seats: Vec<Option<WaitSlot>>,
-    /// Counts the changes, and which of them whoever waits knows.
+    slots: Vec<Option<WaitSlot>>,
+    /// The number of changes, and how many of them the serving thread has seen.
     changes: u64,
     known: u64,
     /// Whether there is, or is about to be, a thread.
-    hired: bool,
-    /// Whether somebody waits: the thread, or the caller in its place.
-    attended: bool,
+    has_worker: bool,
+    /// Whether a thread or a caller serves the set now.
+    is_served: bool,
     closed: bool,
 }
 
 /// A handle to wait for.
 #[derive(Debug)]
 struct WaitSlot {
-    queue: Arc<CompletionPort>,
+    port: Arc<CompletionPort>,
     handle: Arc<OwnedHandle>,
     packet: Arc<Operation>,
     armed: bool,
 }
 
 impl WaitThread {
-    fn new(number: usize, elsewhere: &Arc<AtomicUsize>) -> io::Result<Arc<Self>> {
+    fn new(number: usize, port_waiters: &Arc<AtomicUsize>) -> io::Result<Arc<Self>> {
         let event = Arc::new(event(false)?);
-        let (state, elsewhere) = (Mutex::default(), Arc::clone(elsewhere));
-        Ok(Arc::new(Self { number, event, elsewhere, state, noted: Condvar::new() }))
+        let (state, port_waiters) = (Mutex::default(), Arc::clone(port_waiters));
+        Ok(Arc::new(Self { number, event, port_waiters, state, observed: Condvar::new() }))
     }
 
-    /// Has a thread of its own from now on.
+    /// Starts a thread that serves the set from now on.
     fn spawn_thread(self: &Arc<Self>) -> io::Result<()> {
         let mut state = self.lock();
-        if state.hired {
+        if state.has_worker {
             return Ok(());
         }
         let theirs = Arc::clone(self);
         drop(thread::start_small(&format!("minder-wait-{}", self.number), move || theirs.run())?);
-        state.hired = true;
+        state.has_worker = true;
         drop(state);
-        // The caller who waits here goes.
+        // The caller that serves the set returns.
         self.wake();
         Ok(())
     }
 
     /// Gives a handle a place, if there is room.
-    fn seat(&self, seat: &mut Option<WaitSlot>) -> Option<usize> {
+    fn slot(&self, slot: &mut Option<WaitSlot>) -> Option<usize> {
         let mut state = self.lock();
-        let place = match state.seats.iter().position(Option::is_none) {
+        let place = match state.slots.iter().position(Option::is_none) {
             Some(place) => place,
-            None if state.seats.len() < PLACES => {
-                state.seats.push(None);
-                state.seats.len() - 1
+            None if state.slots.len() < SLOTS_MAX => {
+                state.slots.push(None);
+                state.slots.len() - 1
             }
             None => return None,
         };
-        state.seats[place] = seat.take();
+        state.slots[place] = slot.take();
         Some(place)
     }
 
     fn run(&self) {
         let mut waits = Waits::default();
         let state = self.lock();
-        let here = self.noted.wait_while(state, |state| state.attended && !state.closed);
-        here.unwrap_or_else(PoisonError::into_inner).attended = true;
+        let here = self.observed.wait_while(state, |state| state.is_served && !state.closed);
+        here.unwrap_or_else(PoisonError::into_inner).is_served = true;
         while self.note(&mut waits) {
             self.attend(&mut waits);
         }
     }
 
-    /// Takes note of what is to be waited for; says whether there is anybody who wants it.
+    /// Copies what to wait for. Returns whether the set is still open.
     fn note(&self, waits: &mut Waits) -> bool {
         let mut state = self.lock();
         waits.handles.clear();
         waits.places.clear();
         waits.handles.push(self.event.as_raw_handle());
-        for (place, seat) in state.seats.iter().enumerate() {
-            if let Some(seat) = seat.as_ref().filter(|seat| seat.armed) {
-                waits.handles.push(seat.handle.as_raw_handle());
+        for (place, slot) in state.slots.iter().enumerate() {
+            if let Some(slot) = slot.as_ref().filter(|slot| slot.armed) {
+                waits.handles.push(slot.handle.as_raw_handle());
                 waits.places.push(place);
             }
         }
         state.known = state.changes;
         let closed = state.closed;
         drop(state);
-        self.noted.notify_all();
+        self.observed.notify_all();
         !closed
     }
 
-    /// Waits for the handles in the place of a thread, and for the port, until there is something
-    /// to tell, the deadline has come, or a thread takes over.
+    /// Serves the set in the place of a thread, and waits for the port, until there is something to
+    /// report, the deadline has passed, or a thread takes over.
     fn wait_inline(
         &self,
-        queue: &CompletionPort,
+        port: &CompletionPort,
         ready: &mut Vec<Ready>,
         deadline: Option<Instant>,
     ) -> io::Result<()> {
-        let _beside = CallerWait::new(self, queue);
+        let _beside = CallerWait::new(self, port);
         let (before, mut waits) = (ready.len(), Waits::default());
-        while self.note(&mut waits) && !queue.is_associated() && !self.lock().hired {
-            queue.take_posted(ready)?;
+        while self.note(&mut waits) && !port.is_associated() && !self.lock().has_worker {
+            port.take_posted(ready)?;
             let left = match deadline {
                 _ if ready.len() > before => Some(Duration::ZERO),
                 deadline => deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),
@@ -248,12 +251,12 @@ impl WaitThread {
             if let (Some(deadline), Some(left)) = (deadline, left)
                 && !left.is_zero()
             {
-                queue.strike_at(deadline, left);
+                port.set_timer(deadline, left);
             }
             match waits.next(left)? {
                 WaitResult::Handle(index) => {
                     let token = self.take(waits.remove(index)).and_then(|(_, packet)| packet.token());
-                    ready.extend(token.map(completion_port::completed));
+                    ready.extend(token.map(completed));
                 }
                 WaitResult::Change => continue,
                 WaitResult::Nothing => (),
@@ -270,12 +273,12 @@ impl WaitThread {
         loop {
             match waits.next(None) {
                 Ok(WaitResult::Handle(index)) => {
-                    if let Some((queue, packet)) = self.take(waits.remove(index)) {
-                        queue.post_soon(&packet);
+                    if let Some((port, packet)) = self.take(waits.remove(index)) {
+                        port.post_soon(&packet);
                     }
                 }
                 Ok(_) => return,
-                Err(_) => return std::thread::park_timeout(REST),
+                Err(_) => return std::thread::park_timeout(ERROR_PAUSE),
             }
         }
     }
@@ -283,26 +286,26 @@ impl WaitThread {
     /// A handle was signalled: it is waited for once only.
     fn take(&self, place: usize) -> Option<(Arc<CompletionPort>, Arc<Operation>)> {
         let mut state = self.lock();
-        let seat = state.seats[place].as_mut().filter(|seat| seat.armed)?;
-        seat.armed = false;
-        Some((Arc::clone(&seat.queue), Arc::clone(&seat.packet)))
+        let slot = state.slots[place].as_mut().filter(|slot| slot.armed)?;
+        slot.armed = false;
+        Some((Arc::clone(&slot.port), Arc::clone(&slot.packet)))
     }
 
-    /// Changes what is waited for. With `noted` it returns when the thread knows.
-    fn change(&self, noted: bool, change: impl FnOnce(&mut State)) {
+    /// Changes what is waited for. With `observed` it returns when the thread knows.
+    fn change(&self, observed: bool, change: impl FnOnce(&mut State)) {
         let mut state = self.lock();
         change(&mut state);
         state.changes += 1;
-        let (number, attended) = (state.changes, state.attended);
+        let (number, is_served) = (state.changes, state.is_served);
         drop(state);
-        // Whoever comes later takes note first.
-        if attended {
+        // A thread that serves the set later calls `note` first.
+        if is_served {
             self.wake();
         }
-        if noted {
+        if observed {
             let state = self.lock();
-            let unknown = |state: &mut State| state.known < number && state.attended && !state.closed;
-            drop(self.noted.wait_while(state, unknown));
+            let unknown = |state: &mut State| state.known < number && state.is_served && !state.closed;
+            drop(self.observed.wait_while(state, unknown));
         }
     }
 
@@ -335,14 +338,14 @@ enum WaitResult {
 impl Waits {
     fn next(&self, left: Option<Duration>) -> io::Result<WaitResult> {
         let (handles, count) = (self.handles.as_ptr(), self.handles.len() as u32);
-        // SAFETY: the event is open, and so are the handles: whoever takes one away waits until it is known
-        // here.
+        // SAFETY: the event is open, and so are the handles: code that removes a handle waits until
+        // this thread has seen the change.
         let answer = unsafe { WaitForMultipleObjects(count, handles, 0, millis(left)) };
         let index = match answer {
             WAIT_TIMEOUT => return Ok(WaitResult::Nothing),
             WAIT_FAILED => {
                 let error = io::Error::last_os_error();
-                // It is told, so that the wait for it says why.
+                // The invalid handle is reported, so that the wait for it returns the cause.
                 self.handles.iter().position(|&handle| !is_open(handle)).ok_or(error)?
             }
             // The owner of a mutex died: that is a signal, too.
@@ -375,28 +378,29 @@ impl Drop for Count<'_> {
     }
 }
 
-/// A caller who waits beside the port.
+/// A caller that waits beside the port.
 struct CallerWait<'a> {
-    station: &'a WaitThread,
-    queue: &'a CompletionPort,
+    thread: &'a WaitThread,
+    port: &'a CompletionPort,
 }
 
 impl<'a> CallerWait<'a> {
-    fn new(station: &'a WaitThread, queue: &'a CompletionPort) -> Self {
-        queue.wait_beside(&station.event);
-        Self { station, queue }
+    fn new(thread: &'a WaitThread, port: &'a CompletionPort) -> Self {
+        port.set_event_waiter(&thread.event);
+        Self { thread, port }
     }
 }
 
 impl Drop for CallerWait<'_> {
     fn drop(&mut self) {
-        self.queue.wait_here();
-        self.station.lock().attended = false;
-        self.station.noted.notify_all();
+        self.port.clear_event_waiter();
+        self.thread.lock().is_served = false;
+        self.thread.observed.notify_all();
     }
 }
 
-/// Whether it is a handle at all: somebody may have closed what was not his.
+/// Returns whether the value is an open handle. Other code may have closed a handle that it did not
+/// own.
 fn is_open(handle: HANDLE) -> bool {
     let mut flags = 0;
     // SAFETY: any number may be asked about; `flags` outlives the call.
@@ -406,21 +410,21 @@ fn is_open(handle: HANDLE) -> bool {
 /// A place at a thread.
 #[derive(Debug)]
 struct SlotHandle {
-    station: Arc<WaitThread>,
+    thread: Arc<WaitThread>,
     place: usize,
 }
 
 impl Watched for SlotHandle {
     fn arm(&mut self) -> io::Result<()> {
         let place = self.place;
-        self.station.change(false, |state| {
-            if let Some(seat) = &mut state.seats[place] {
-                seat.armed = true;
+        self.thread.change(false, |state| {
+            if let Some(slot) = &mut state.slots[place] {
+                slot.armed = true;
             }
         });
-        // Somebody waits for the port alone, since there was no handle when he began.
-        if self.station.elsewhere.load(Ordering::SeqCst) > 0 && !self.station.lock().attended {
-            self.station.spawn_thread()?;
+        // A caller waits for the port alone, because there was no handle when it began.
+        if self.thread.port_waiters.load(Ordering::SeqCst) > 0 && !self.thread.lock().is_served {
+            self.thread.spawn_thread()?;
         }
         Ok(())
     }
@@ -428,16 +432,17 @@ impl Watched for SlotHandle {
 
 impl Drop for SlotHandle {
     fn drop(&mut self) {
-        let mut state = self.station.lock();
-        let seat = state.seats[self.place].as_mut();
-        let was_armed = seat.is_some_and(|seat| std::mem::replace(&mut seat.armed, false));
+        let mut state = self.thread.lock();
+        let slot = state.slots[self.place].as_mut();
+        let was_armed = slot.is_some_and(|slot| std::mem::replace(&mut slot.armed, false));
         drop(state);
-        // Its handle may be closed, and its place be another's, when the thread does not wait for it any
-        // longer: a signal that it is just about to tell would be told of whoever sits there.
+        // The handle may be closed, and the slot reused, once the thread no longer waits for it.
+        // Otherwise a signal that the thread is about to report would be reported for the slot's
+        // next user.
         if was_armed {
-            self.station.change(true, |_| ());
+            self.thread.change(true, |_| ());
         }
-        let seat = self.station.lock().seats[self.place].take();
-        drop(seat);
+        let slot = self.thread.lock().slots[self.place].take();
+        drop(slot);
     }
 }

@@ -1,4 +1,4 @@
-//! A bell that ends a wait from any thread.
+//! A waker that ends a wait from any thread.
 
 #![expect(unsafe_code, reason = "events")]
 
@@ -8,20 +8,20 @@ use std::sync::Arc;
 
 use windows_sys::Win32::System::Threading::{ResetEvent, SetEvent};
 
-use super::completion_port::{KEY_WAKER, PortSender};
+use super::port_sender::{KEY_WAKER, PortSender};
 use crate::sys::event::event;
 use crate::sys::last_error::done;
-use crate::sys::wait::wake_flag::{NUDGED, WOKEN, WakeFlag};
-use crate::sys::wait::{Ready, report_wakes};
+use crate::sys::wait::types::Ready;
+use crate::sys::wait::wake_flag::{RECHECK, WOKEN, WakeFlag, report_wakes};
 
-/// A bell that ends a wait from any thread. Rings are merged: many before one wait end it once.
+/// Ends a wait from any thread. Wake-ups are merged: several before one wait end it once.
 #[derive(Debug)]
 pub(crate) struct Waker {
     flag: WakeFlag,
     target: WakeTarget,
 }
 
-/// What is heard of a bell.
+/// The kernel object that a wake-up signals.
 #[derive(Debug)]
 enum WakeTarget {
     /// A packet without an operation, by the port.
@@ -31,37 +31,37 @@ enum WakeTarget {
 }
 
 impl Waker {
-    /// Makes a bell that belongs to no port.
+    /// Creates a waker that belongs to no port.
     pub(crate) fn new() -> io::Result<Self> {
-        // It stays set until it is hushed.
+        // The event stays set until the reset.
         Ok(Self { flag: WakeFlag::new(), target: WakeTarget::Event(event(true)?) })
     }
 
-    /// Makes the bell of a port.
+    /// Creates the waker of a port.
     pub(super) fn of_port(post: Arc<PortSender>) -> Self {
         Self { flag: WakeFlag::new(), target: WakeTarget::Port(post) }
     }
 
-    /// Ends the wait that goes on, or else the next one. What was written before this is seen after
-    /// that wait.
+    /// Ends the running wait, or else the next one. The thread that waits sees everything that was
+    /// written before this call.
     pub(crate) fn wake(&self) -> io::Result<()> {
         self.flag.wake(WOKEN, || self.signal())
     }
 
-    /// Makes the wait that goes on look again at what bounds it; it is not told to the caller.
+    /// Makes the running wait compute its deadline again. The caller of the wait gets no report.
     pub(crate) fn recheck(&self) -> io::Result<()> {
-        self.flag.wake(NUDGED, || self.signal())
+        self.flag.wake(RECHECK, || self.signal())
     }
 
-    /// Makes it silent again. Call it before looking at what the ringers left; the port does so for
-    /// its own bell.
+    /// Clears the waker. Call it before reading the data that the waking threads have stored. The
+    /// port does so for its own waker.
     pub(crate) fn reset(&self) {
-        self.flag.reset(|| self.empty());
+        self.flag.reset(|| self.clear_event());
     }
 
-    /// Hushes it, and reports for which reasons it was rung.
+    /// Clears the waker and reports the reasons of the wake-ups.
     pub(super) fn take_wakes(&self, ready: &mut Vec<Ready>) {
-        report_wakes(self.flag.reset(|| self.empty()), ready);
+        report_wakes(self.flag.reset(|| self.clear_event()), ready);
     }
 
     fn signal(&self) -> io::Result<()> {
@@ -71,17 +71,17 @@ impl Waker {
         }
     }
 
-    /// A packet is out of the queue by the time that it is heard.
-    fn empty(&self) {
+    /// Clears the event. A packet has already left the port when it is reported.
+    fn clear_event(&self) {
         if let WakeTarget::Event(event) = &self.target {
             // SAFETY: the event is open.
             unsafe { ResetEvent(event.as_raw_handle()) };
         }
     }
 
-    /// The handle that is signalled from a ring until the bell is hushed, for a loop that is not
-    /// ours. For the bell of a port that is the port, of which nothing of the kind is
-    /// documented: make a bell for it.
+    /// Returns the handle that is signalled from a wake-up until the reset, for a foreign loop. For
+    /// the waker of a port this is the port's handle, and waiting for it is not documented: create
+    /// a separate waker instead.
     pub(crate) fn poll_handle(&self) -> BorrowedHandle<'_> {
         match &self.target {
             WakeTarget::Port(post) => post.as_handle(),
@@ -104,17 +104,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bell_of_its_own_stays_set_until_it_is_hushed() {
-        let bell = Waker::new().unwrap();
+    fn waker_without_port_stays_set_until_reset() {
+        let waker = Waker::new().unwrap();
         // SAFETY: the event is open, and the call does not wait.
         let is_set =
-            || unsafe { WaitForSingleObject(bell.poll_handle().as_raw_handle(), 0) } == WAIT_OBJECT_0;
+            || unsafe { WaitForSingleObject(waker.poll_handle().as_raw_handle(), 0) } == WAIT_OBJECT_0;
         assert!(!is_set());
-        bell.wake().unwrap();
+        waker.wake().unwrap();
         assert!(is_set() && is_set());
-        bell.reset();
+        waker.reset();
         assert!(!is_set());
-        bell.wake().unwrap();
+        waker.wake().unwrap();
         assert!(is_set());
     }
 }

@@ -8,13 +8,14 @@ use std::sync::OnceLock;
 
 use crate::event::ExitStatus;
 
-/// Whether the kernel hands out pidfds and waits by them. Asked once, of ourselves: a sandbox may
-/// refuse what the headers promise.
+/// Returns whether the kernel hands out pidfds and waits by them. Asked once, of ourselves: a
+/// sandbox may refuse what the headers promise.
 pub(crate) fn available() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(|| {
         use rustix::process::{PidfdFlags, WaitId, WaitIdOptions, getpid, pidfd_open, waitid};
-        // We are no child of ours: ECHILD says that the kernel understood, EINVAL that it did not.
+        // This process is not its own child: ECHILD means that the kernel understood the call,
+        // EINVAL that it did not.
         use std::os::fd::AsFd;
         pidfd_open(getpid(), PidfdFlags::empty()).is_ok_and(|own| {
             let looked = waitid(WaitId::PidFd(own.as_fd()), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
@@ -37,7 +38,7 @@ const PIDFD_INFO_EXIT: u64 = 1 << 3;
 /// `_IOWR(0xFF, 11, struct pidfd_info)`, of 64 bytes.
 const PIDFD_GET_INFO: libc::c_ulong = (3 << 30) | (64 << 16) | (0xFF << 8) | 11;
 
-/// The status that the kernel keeps with a pidfd after somebody reaped the process (Linux 6.15).
+/// Returns the status that the kernel keeps with a pidfd after the process was reaped (Linux 6.15).
 pub(super) fn kept_status(pidfd: BorrowedFd<'_>) -> Option<ExitStatus> {
     let mut info = PidfdInfo { mask: PIDFD_INFO_EXIT, ..PidfdInfo::default() };
     const { assert!(size_of::<PidfdInfo>() == 64) };

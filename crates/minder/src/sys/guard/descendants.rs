@@ -1,8 +1,8 @@
-//! Who descends from whom, as `/proc` tells it.
+//! Finds descendants of a process in `/proc`.
 //!
-//! The `children` files give the children of one process; where the kernel has none, all of `/proc`
-//! is read. Paths and contents live in small buffers on the stack: this runs in the guardians,
-//! whose memory is counted, and it runs against trees that fork while we look.
+//! The `children` files list the children of one process. If the kernel has no such files, all of
+//! `/proc` is read. Paths and contents are in small buffers on the stack: this code runs in the
+//! guardians, whose memory is counted, and against trees that fork while it reads.
 
 use std::ffi::CStr;
 use std::fmt::Arguments;
@@ -17,18 +17,18 @@ use crate::sys::process_tree::{PF_EXITING, why_no_table};
 
 /// Where children are looked up.
 #[derive(Debug)]
-pub(super) enum Tree {
+pub(super) enum DescendantFinder {
     /// In the `children` files. A guardian keeps its own open, with its number: when no descriptor
     /// is free, its children are found all the same and killed, and then theirs, which become
     /// its own.
     Files(Option<(i32, OwnedFd)>),
     /// In a scan of the whole table: (parent, child), sorted.
     Scan(Vec<(i32, i32)>),
-    /// Nowhere: the numbers in `/proc` are not ours, or there is none.
-    Nowhere,
+    /// Unavailable: the numbers in `/proc` are not ours, or there is none.
+    Unavailable,
 }
 
-/// What a look at one process told.
+/// What one read of a process returned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProcStat {
     pub(super) parent: i32,
@@ -44,23 +44,27 @@ impl ProcStat {
     }
 }
 
-impl Tree {
-    pub(super) fn new(no_children_file: bool) -> Tree {
+impl DescendantFinder {
+    pub(super) fn new(no_children_file: bool) -> Self {
         let me = rustix::process::getpid().as_raw_nonzero();
         if why_no_table().is_some() {
-            return Tree::Nowhere;
+            return DescendantFinder::Unavailable;
         }
         let there = open(format_args!("/proc/{me}/task/{me}/children")).is_some();
-        if no_children_file || !there { Tree::Scan(Vec::new()) } else { Tree::Files(None) }
+        if no_children_file || !there {
+            DescendantFinder::Scan(Vec::new())
+        } else {
+            DescendantFinder::Files(None)
+        }
     }
 
     /// For a guardian, which has one thread: its own list of children stays open.
-    pub(super) fn of_guardian(no_children_file: bool) -> Tree {
+    pub(super) fn of_guardian(no_children_file: bool) -> Self {
         let me = rustix::process::getpid().as_raw_nonzero().get();
-        match Tree::new(no_children_file) {
-            Tree::Files(_) => {
-                Tree::Files(open(format_args!("/proc/{me}/task/{me}/children")).map(|file| (me, file)))
-            }
+        match DescendantFinder::new(no_children_file) {
+            DescendantFinder::Files(_) => DescendantFinder::Files(
+                open(format_args!("/proc/{me}/task/{me}/children")).map(|file| (me, file)),
+            ),
             other => other,
         }
     }
@@ -68,14 +72,14 @@ impl Tree {
     /// The descriptor that stays open.
     pub(super) fn descriptor(&self) -> Option<&OwnedFd> {
         match self {
-            Tree::Files(Some((_, file))) => Some(file),
+            DescendantFinder::Files(Some((_, file))) => Some(file),
             _ => None,
         }
     }
 
     /// Begins a new round: what a scan saw before is old.
     pub(super) fn refresh(&mut self) {
-        let Tree::Scan(pairs) = self else { return };
+        let DescendantFinder::Scan(pairs) = self else { return };
         pairs.clear();
         each_number(c"/proc", |pid| {
             if let Some(look) = read_stat_of(pid) {
@@ -88,14 +92,14 @@ impl Tree {
     /// Adds the children of `pid`, of all its threads.
     pub(super) fn children(&self, pid: i32, out: &mut Vec<i32>) {
         match self {
-            Tree::Files(Some((me, file))) if *me == pid => return read_children(file, out),
-            Tree::Files(_) => {}
-            Tree::Scan(pairs) => {
+            DescendantFinder::Files(Some((me, file))) if *me == pid => return read_children(file, out),
+            DescendantFinder::Files(_) => {}
+            DescendantFinder::Scan(pairs) => {
                 let first = pairs.partition_point(|pair| pair.0 < pid);
                 out.extend(pairs[first..].iter().take_while(|pair| pair.0 == pid).map(|pair| pair.1));
                 return;
             }
-            Tree::Nowhere => return,
+            DescendantFinder::Unavailable => return,
         }
         with_path(format_args!("/proc/{pid}/task"), |tasks| {
             // The links of the directory are `.`, `..` and one a thread. Nearly every process has one thread.
@@ -126,8 +130,8 @@ pub(super) fn name(pid: i32) -> Option<String> {
     Some(String::from_utf8_lossy(text.trim_ascii_end()).into_owned())
 }
 
-/// Whether this process has one thread, or has no other one any more `within` this time. True where
-/// that cannot be seen.
+/// Returns whether this process has one thread, or has no other one any more `within` this time.
+/// True where that cannot be seen.
 pub(super) fn is_alone(within: Duration) -> bool {
     let until = Instant::now() + within;
     loop {
@@ -155,7 +159,8 @@ pub(super) fn argument_area() -> Option<(usize, usize)> {
     (start != 0 && start < end && end - start <= 2 << 20).then_some((start, end))
 }
 
-/// The fields of a `stat` file after the name, which may itself contain blanks and parentheses.
+/// Returns the fields of a `stat` file after the name, which may itself contain spaces and
+/// parentheses.
 fn after_name(text: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
     let close = text.iter().rposition(|b| *b == b')')?;
     Some(text.get(close + 2..)?.trim_ascii_end().split(|b| *b == b' '))
@@ -180,7 +185,8 @@ fn read_children(file: &OwnedFd, out: &mut Vec<i32>) {
             Ok(0) | Err(_) => return,
             Ok(n) => {
                 at += n as u64;
-                // Every pid is followed by a blank; one may be cut by the end of the buffer.
+                // Every pid is followed by a space; the last one may be cut by the end of the
+                // buffer.
                 for &byte in &buffer[..n] {
                     if byte.is_ascii_digit() {
                         child = child * 10 + i32::from(byte - b'0');
@@ -218,7 +224,7 @@ fn read_stat<'a>(path: Arguments<'_>, buffer: &'a mut [u8]) -> Option<&'a [u8]> 
 
 /// Writes a path to the stack and hands it on.
 fn with_path<R>(path: Arguments<'_>, then: impl FnOnce(&CStr) -> R) -> Option<R> {
-    // "/proc/", two numbers of ten digits, and the words between.
+    // "/proc/", two numbers of ten digits, and the text between.
     let mut buffer = [0; 64];
     let mut rest = &mut buffer[..];
     rest.write_fmt(path).ok()?;
@@ -230,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_blanks_and_parentheses_is_no_field() {
+    fn stat_parser_skips_spaces_and_parentheses_in_name() {
         let text = b"12 (a) b (c)) S 7 12 12 0\n";
         let fields: Vec<&[u8]> = after_name(text).unwrap().collect();
         assert_eq!(fields[..2], [b"S".as_slice(), b"7".as_slice()]);

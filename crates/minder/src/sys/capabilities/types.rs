@@ -1,0 +1,79 @@
+//! What a probe returns: a mechanism or a limit, and whether it is available.
+
+/// Something that this machine has, or has not: a mechanism, or a limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Capability {
+    /// The area: `waiting`, `children` or `limits`.
+    pub area: &'static str,
+    /// The name, in lower case.
+    pub name: &'static str,
+    /// Whether it can be used.
+    pub state: Availability,
+    /// Whether it is the one that is used, of several that do the same.
+    pub chosen: bool,
+    /// The value of a limit; `None` for an unlimited one, and for a mechanism.
+    pub value: Option<u64>,
+    /// What else there is to say. A limit's note says everything.
+    pub note: String,
+}
+
+/// Whether a mechanism can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Availability {
+    /// Yes.
+    Available,
+    /// No: it is forbidden or not set up. The text gives the reason.
+    Refused(String),
+    /// No: this system has no such thing.
+    Absent,
+}
+
+impl Capability {
+    pub(crate) fn there(area: &'static str, name: &'static str) -> Self {
+        Self { area, name, state: Availability::Available, chosen: false, value: None, note: String::new() }
+    }
+
+    pub(crate) fn refused(self, why: impl Into<String>) -> Self {
+        Self { state: Availability::Refused(why.into()), ..self }
+    }
+
+    pub(super) fn absent(self, note: &str) -> Self {
+        Self { state: Availability::Absent, ..self }.note(note)
+    }
+
+    pub(super) fn chosen(self, chosen: bool) -> Self {
+        Self { chosen, ..self }
+    }
+
+    pub(crate) fn note(self, note: impl Into<String>) -> Self {
+        Self { note: note.into(), ..self }
+    }
+}
+
+/// A limit; its text says everything.
+pub(super) fn limit(name: &'static str, value: Option<u64>, text: String) -> Capability {
+    Capability { value, ..Capability::there("limits", name).note(text) }
+}
+
+/// A number as people write it: `20,000`.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn numbers_are_grouped_by_three() {
+        assert_eq!([0, 999, 1000, 1_048_576].map(super::grouped), ["0", "999", "1,000", "1,048,576"]);
+    }
+}

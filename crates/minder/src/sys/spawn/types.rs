@@ -1,0 +1,56 @@
+//! What a spawn returns: the child and its streams, or the step that failed.
+
+use crate::sys::pipe::{Reader, Writer};
+use crate::sys::process_tree::ProcessTree;
+use crate::sys::reap::Process;
+
+/// A child that runs, and our ends of its streams.
+#[derive(Debug)]
+pub(crate) struct Spawned {
+    pub(crate) process: Process,
+    pub(crate) tree: ProcessTree,
+    pub(crate) stdin: Option<Writer>,
+    pub(crate) stdout: Option<Reader>,
+    pub(crate) stderr: Option<Reader>,
+}
+
+/// Why no child runs: at which step, and what the operating system said.
+#[derive(Debug)]
+pub(crate) struct SpawnError {
+    pub(crate) step: SpawnStep,
+    pub(crate) error: std::io::Error,
+}
+
+/// The steps that can fail, as far as the caller can do something about them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SpawnStep {
+    /// Arguments, environment: a NUL byte.
+    Arguments,
+    /// The raw end of a command line, on a system where programs get separate arguments.
+    #[cfg_attr(windows, expect(dead_code, reason = "every program has a line there"))]
+    Tail,
+    /// The name of a variable.
+    Variable,
+    /// Pipes, terminal, `/dev/null`.
+    Streams,
+    /// Looking for the program in `PATH`.
+    Lookup,
+    /// Making the process.
+    Process,
+    /// Session, terminal, limits, in the child.
+    Setup,
+    /// The niceness, in the child.
+    #[cfg_attr(windows, expect(dead_code, reason = "a priority class is never refused"))]
+    Niceness,
+    /// The working directory, in the child.
+    Directory,
+    /// Loading the program.
+    Exec,
+}
+
+impl SpawnStep {
+    /// Makes the failure of this step.
+    pub(crate) fn failed(self, error: impl Into<std::io::Error>) -> SpawnError {
+        SpawnError { step: self, error: error.into() }
+    }
+}

@@ -1,0 +1,33 @@
+//! One call of poll(2) for one source, without a backend.
+
+use std::io;
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::Source;
+use crate::event::Interest;
+
+/// Waits by poll(2) until the source is ready, or the deadline has come; whether it is ready.
+/// `None` for what has no descriptor.
+pub(crate) fn poll_once(
+    source: &Source<'_>,
+    interest: Interest,
+    deadline: Option<Instant>,
+) -> Option<io::Result<bool>> {
+    let Source::Descriptor(fd) = source else { return None };
+    let mut flags = PollFlags::empty();
+    flags.set(PollFlags::IN, interest.is_readable());
+    flags.set(PollFlags::OUT, interest.is_writable());
+    loop {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let time = left.map(|left| Timespec {
+            tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        });
+        match poll(&mut [PollFd::from_borrowed_fd(*fd, flags)], time.as_ref()) {
+            Err(rustix::io::Errno::INTR) => (),
+            polled => return Some(polled.map(|ready| ready > 0).map_err(io::Error::from)),
+        }
+    }
+}

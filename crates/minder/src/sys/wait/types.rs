@@ -1,0 +1,30 @@
+//! What waits report, and the tokens that callers cannot use.
+
+/// The token of reports for a use of the waker.
+pub(crate) const WAKE_TOKEN: u64 = u64::MAX;
+/// The token of reports that say that what bounds a wait has changed.
+pub(crate) const RECHECK_TOKEN: u64 = u64::MAX - 1;
+/// The largest token that a caller may use.
+pub(crate) const TOKEN_MAX: u64 = u64::MAX - 16;
+
+/// What a wait reports for one token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ready {
+    pub(crate) token: u64,
+    pub(crate) readable: bool,
+    pub(crate) writable: bool,
+    /// The other side is gone, or the source is in error.
+    pub(crate) closed: bool,
+    /// A timer has come to its deadline.
+    pub(crate) expired: bool,
+}
+
+impl Ready {
+    pub(crate) const fn none(token: u64) -> Self {
+        Self { token, readable: false, writable: false, closed: false, expired: false }
+    }
+}
+
+/// A report to an endpoint, which knows its meaning: readiness on Unix, a completed packet on
+/// Windows.
+pub(crate) type Report = Ready;
