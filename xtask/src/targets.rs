@@ -38,8 +38,15 @@ enum InTest {
 const DLLTOOL: install::Program =
     install::Program { name: "x86_64-w64-mingw32-dlltool", package: "binutils-mingw-w64-x86-64" };
 
-const PACKAGES: &[&str] =
-    &["minder-os", "minder-template", "minder-record", "minder", "minder-runner", "minder-bench", "minder-cli"];
+const PACKAGES: &[&str] = &[
+    "minder-os",
+    "minder-template",
+    "minder-record",
+    "minder",
+    "minder-runner",
+    "minder-bench",
+    "minder-cli",
+];
 
 const OF_THE_SYSTEM: &[&str] = &["minder-os", "minder", "minder-bench"];
 

@@ -13,7 +13,7 @@ use minder::Termination;
 use minder::jobs::HaltPolicy;
 use minder_template::Template;
 
-use crate::admission::Conditions;
+use crate::conditions::Conditions;
 use crate::jobs_setting::JobsSetting;
 use crate::splitter::{Distribution, SplitterConfig};
 

@@ -3,30 +3,22 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
+use minder::ExitStatus;
 use minder::jobs::{Attempt, JobPool};
-use minder::{Descriptors, ExitStatus};
 use minder_template::Job;
 
 use crate::admission::AdmissionController;
+use crate::commit::Committer;
 use crate::config::RunConfig;
 use crate::exit_status;
+use crate::job_environment::JobEnvironment;
 use crate::job_table::{JobEntry, JobTable};
 use crate::observer::Observer;
-use crate::output::commit::Committer;
 use crate::output::sequencer::OutputSequencer;
 use crate::queue::{JobQueue, Task};
 use crate::recorder::RunRecorder;
 use crate::results::table::ResultsTable;
 use crate::text::shorten;
-
-/// What jobs inherit beside their streams.
-#[derive(Debug, Default)]
-pub(crate) struct JobEnvironment {
-    /// Variables whose value for the jobs differs from ours.
-    pub(crate) variables: Vec<(&'static str, std::ffi::OsString)>,
-    /// Descriptors that were open when this process started.
-    pub(crate) descriptors: Descriptors,
-}
 
 /// What the worker threads and the main thread share.
 #[derive(Debug)]

@@ -59,11 +59,6 @@ impl JobTable {
         Self { wanted, ..Self::default() }
     }
 
-    /// Whether it is known who runs.
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.wanted
-    }
-
     /// A job starts.
     pub(crate) fn insert(&self, task: &Task, start: Attempt) {
         if self.wanted {

@@ -15,17 +15,18 @@ use minder_os::stdio::{StdStream, std_was_closed};
 
 use crate::admission::jobserver::{self, JobserverLookup};
 use crate::admission::setup;
+use crate::commit::Committer;
 use crate::config::{Control, OrderConfig, OutputView, RunConfig};
 use crate::confirm::{Confirm, ConfirmPrompt};
-use crate::context::{JobEnvironment, PanicGuard, RunContext, RunStatus};
+use crate::context::{PanicGuard, RunContext, RunStatus};
 use crate::input::ArgumentReader;
+use crate::job_environment::JobEnvironment;
 use crate::job_source::job_source;
 use crate::job_table::JobTable;
 use crate::main_loop::MainLoop;
 use crate::observer::Observer;
 use crate::outcome;
 use crate::output::batch::OutputBatch;
-use crate::output::commit::Committer;
 use crate::output::sequencer::{OutputSequencer, ShowOrder};
 use crate::output::stdio::{StdStreams, StdioWriter};
 use crate::queue::JobQueue;
@@ -33,8 +34,8 @@ use crate::recorder::RunRecorder;
 use crate::report::{RunReport, RunStats};
 use crate::results::table::ResultsTable;
 use crate::text::os_error_text;
+use crate::worker::HELD_FILES_MAX;
 use crate::worker::RunWorker;
-use crate::worker::held::HELD_FILES_MAX;
 
 /// The most worker threads. A second one gains the most on two processors; a third gains nothing
 /// there.

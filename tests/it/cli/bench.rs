@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use super::interrupted;
 #[cfg(unix)]
 use super::minder_as;
-use super::{Run, run_to_end, file, temp_dir, minder, path, pipe};
+use super::{Run, file, minder, path, pipe, run_to_end, temp_dir};
 
 /// Numbers of objects that every mechanism takes: on Windows one call takes 64. Under Wine a case
 /// takes half a second.
@@ -66,7 +66,8 @@ fn table_has_every_mechanism() {
 
 #[test]
 fn csv_has_a_row_for_each_measurement() {
-    let text = run_to_end(&with("bench wait --rounds 2 --objects 2,5 --csv", &two())).exit_code(0).stderr("").text();
+    let text =
+        run_to_end(&with("bench wait --rounds 2 --objects 2,5 --csv", &two())).exit_code(0).stderr("").text();
     let mut lines = text.split("\r\n");
     assert_eq!(lines.next(), Some(&*columns("mechanism,objects,round,waits,cpu_ns,wall_ns")));
     let rows: Vec<Vec<&str>> =
@@ -85,7 +86,10 @@ fn csv_has_a_row_for_each_measurement() {
 
 #[test]
 fn json_has_an_object_for_each_measurement() {
-    let text = run_to_end("bench wait --rounds 1 --objects 2..4 --mechanism pool --json").exit_code(0).stderr("").text();
+    let text = run_to_end("bench wait --rounds 1 --objects 2..4 --mechanism pool --json")
+        .exit_code(0)
+        .stderr("")
+        .text();
     let rows: Vec<&str> = text.lines().collect();
     assert_eq!(rows.len(), 2, "{text}");
     for (row, size) in rows.iter().zip([2, 4]) {
@@ -243,7 +247,9 @@ fn interrupt_ends_command_that_blocks_on_stdout() {
         let mut live = Run::start(command.stdout(writer));
         // The second thread writes.
         let threads = format!("/proc/{}/task", live.pid());
-        live.wait_until_true("the write", || std::fs::read_dir(&threads).is_ok_and(|tasks| tasks.count() == 2));
+        live.wait_until_true("the write", || {
+            std::fs::read_dir(&threads).is_ok_and(|tasks| tasks.count() == 2)
+        });
         live.signal(Signal::INT);
         live.wait().exit_code(130);
     }

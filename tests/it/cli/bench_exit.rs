@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 #[cfg(target_os = "linux")]
 use super::text;
-use super::{Command, Run, run_to_end, file, minder, path};
+use super::{Command, Run, file, minder, path, run_to_end};
 #[cfg(target_os = "linux")]
 use crate::support::lives;
 
@@ -265,8 +265,11 @@ fn unfit_child_is_reported() {
 
 #[test]
 fn parent_beyond_free_memory_is_skipped() {
-    run_to_end("bench spawn --parent-mib 1048576").exit_code(255).error_line(&["`1048576 MiB`", "free memory"]);
-    let ended = run_to_end("bench spawn --parent-mib 1,1048576 --rounds 1 --csv --mechanism minder").exit_code(0);
+    run_to_end("bench spawn --parent-mib 1048576")
+        .exit_code(255)
+        .error_line(&["`1048576 MiB`", "free memory"]);
+    let ended =
+        run_to_end("bench spawn --parent-mib 1,1048576 --rounds 1 --csv --mechanism minder").exit_code(0);
     assert_eq!(rows(&ended.text(), SPAWN).len(), 1);
     ended.error_line(&["`1048576 MiB`", "free memory"]);
 }

@@ -271,7 +271,10 @@ fn last_ten_lines_of_a_failed_job_are_shown() {
     assert_eq!(tail, (4991..=5000).map(|line| line.to_string()).collect::<Vec<_>>(), "{text}");
     // No failure, no table.
     state.run("bbbb0002", "KID exit :::", &["0"]).exit_code(0);
-    assert_eq!(state.log("--failed").exit_code(0).stderr("minder: run bbbb0002: no job has failed\n").text(), "");
+    assert_eq!(
+        state.log("--failed").exit_code(0).stderr("minder: run bbbb0002: no job has failed\n").text(),
+        ""
+    );
     // Killed by a signal.
     #[cfg(unix)]
     state.run("cccc0003", "", &["kill -9 $$ #", ":::", "a"]).exit_code(1);

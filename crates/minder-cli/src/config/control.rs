@@ -8,7 +8,7 @@ use minder::jobs::{HaltPolicy, HaltTrigger, Threshold};
 
 use crate::flags::RunFlags;
 use crate::units::time;
-use minder_runner::admission::conditions::{self, Conditions};
+use minder_runner::conditions::{self, Conditions};
 use minder_runner::config::{Control, Timeout};
 use minder_template::{Options, Template};
 

@@ -35,7 +35,6 @@
 //! Jobs that end are replaced without a wait while the gate is open, so that short jobs are not
 //! slowed down to one look's worth a second; only growth is bounded.
 
-pub mod conditions;
 pub(crate) mod jobserver;
 mod metrics;
 mod monitor;
@@ -44,7 +43,6 @@ pub(crate) mod setup;
 #[cfg(test)]
 mod tests;
 
-pub use self::conditions::{Conditions, Limit};
 pub(crate) use self::{
     jobserver::{JobPermit, JobserverClient},
     monitor::{AdmissionController, AdmissionMonitor},

@@ -8,9 +8,9 @@ use anyhow::{Result, bail};
 
 pub(crate) use crate::admission::metrics::Metrics;
 
-use crate::admission::conditions::Conditions;
-use crate::admission::conditions::Limit;
 use crate::admission::metrics::LimitDecision;
+use crate::conditions::Conditions;
+use crate::conditions::Limit;
 use crate::text::os_error_text;
 
 /// How often is looked.

@@ -11,7 +11,7 @@ use super::metrics::HostMetrics;
 use super::monitor::{AdmissionController, AdmissionMonitor, JobControl};
 use super::policy::{AdmissionPolicy, Jobs};
 use crate::config::{Control, RunConfig, Timeout};
-use crate::context::JobEnvironment;
+use crate::job_environment::JobEnvironment;
 use crate::job_table::{JobRequest, JobTable};
 use crate::notice::Notice;
 use crate::observer::Observer;

@@ -13,6 +13,7 @@ use super::metrics::{LimitDecision, Metrics};
 use super::monitor::JobControl;
 use super::policy::{PATIENCE, PERIOD};
 use super::*;
+use crate::conditions::{Conditions, Limit};
 
 /// Figures that a test gives.
 #[derive(Clone, Debug, Default)]

@@ -6,88 +6,29 @@ use std::fmt;
 
 use anyhow::{Result, bail};
 
+use super::plan::{ArgsPerJob, Fill};
 use crate::input::JobArgs;
 use crate::input::Record;
 use crate::input::product::Combined;
 
-/// How many arguments a job gets.
-#[derive(Clone, Copy, Debug)]
-pub struct ArgsPerJob {
-    /// The most records a job; `None`: as `fill` says.
-    pub most: Option<u64>,
-    /// Whether records are lines of which blank ones do not count, and one that ends in a blank
-    /// goes on in the next.
-    pub lines: bool,
-    /// Whether a record is taken for each job, and none given to it.
-    pub none: bool,
-    pub fill: Fill,
-    /// The most bytes of a command.
-    pub bytes_max: usize,
-    /// Whether a command that is too long is an error: one of a single record, or of `most` records
-    /// where that is given.
-    pub strict: bool,
-    /// Whether a command of one record that is longer is an error, too: the user has set the bound.
-    pub bounded: bool,
-}
-
-/// How many records a job gets where nothing else bounds them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fill {
-    One,
-    /// As many as fit.
-    All,
-    /// As many as fit; the last ones are shared out among the slots.
-    Shared,
-}
-
-/// The longest command that is made of many arguments: what xargs and GNU parallel take, and what
-/// one word may have.
-pub const BYTES_MAX: usize = 131_071;
-
-impl Default for ArgsPerJob {
-    fn default() -> Self {
-        Self {
-            most: None,
-            lines: false,
-            none: false,
-            fill: Fill::One,
-            bytes_max: BYTES_MAX,
-            strict: false,
-            bounded: false,
-        }
-    }
-}
-
-impl ArgsPerJob {
-    /// Whether each record, or each so many records, make a job, whatever is in them.
-    pub fn is_plain(&self) -> bool {
-        !self.lines && self.fill == Fill::One
-    }
-
-    /// How many records make a job, if it is plain.
-    pub fn records(&self) -> u64 {
-        if self.none { 1 } else { self.most.unwrap_or(1) }
-    }
-
-    fn limit(&self) -> u64 {
-        match (self.most, self.fill) {
-            (Some(most), _) => most.max(1),
-            (None, Fill::One) => 1,
-            (None, _) => u64::MAX,
-        }
-    }
-}
-
-/// What a command costs: its own bytes, and those of one argument in it.
+/// Returns how many bytes one more argument adds to a command.
 pub type CostFn = Box<dyn Fn(&OsStr) -> usize + Send>;
 
-/// Whether a command with these arguments is not too long.
-pub(super) type FitsFn = Box<dyn Fn(&[OsString]) -> bool + Send>;
+/// Returns `true` if the operating system accepts a command with these arguments.
+pub type FitsFn = Box<dyn Fn(&[OsString]) -> bool + Send>;
 
-/// What the system takes beside that, where it takes one line.
+/// The limit of a command line where the operating system takes one line (Windows).
 pub struct LineLimit {
+    /// The most UTF-16 units.
     pub units_max: usize,
+    /// Checks a command line exactly.
     pub takes: FitsFn,
+}
+
+impl fmt::Debug for LineLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LineLimit").field("units_max", &self.units_max).finish_non_exhaustive()
+    }
 }
 
 /// Records, gathered into the arguments of jobs.

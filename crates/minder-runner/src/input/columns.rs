@@ -5,21 +5,24 @@ use std::ffi::OsString;
 use minder_os::encoding::os_string_from_encoded;
 use regex::bytes::Regex;
 
-/// What stands between the columns of a record.
+/// How a record is split into columns.
 #[derive(Clone, Debug)]
 pub enum Columns {
+    /// At each match of a regular expression.
     Regexp(Regex),
+    /// At each occurrence of a byte.
     Byte(u8),
-    /// Fields of CSV (RFC 4180) with this byte between them.
+    /// As CSV (RFC 4180), with this byte between fields.
     Csv(u8),
 }
 
 impl Columns {
-    /// Whether a record may hold its own separator, in quotes.
+    /// Returns `true` if a record may contain its separator, in quotes.
     pub fn quotes(&self) -> bool {
         matches!(self, Self::Csv(_))
     }
 
+    /// Splits a record.
     pub fn cut(&self, record: OsString) -> Vec<OsString> {
         let bytes = record.as_encoded_bytes();
         match self {

@@ -15,8 +15,10 @@ mod reader;
 
 pub(crate) use self::order::{Order, Ordered, fingerprint};
 pub use self::{
-    batching::{ArgsPerJob, BYTES_MAX, CostFn, Fill, LineLimit},
+    batching::{CostFn, FitsFn, LineLimit},
     columns::Columns,
-    plan::{Header, InputPlan, InvalidArgument, JobArgs, Kind, Record, Source, Trim},
+    plan::{
+        ArgsPerJob, BYTES_MAX, Fill, Header, InputPlan, InvalidArgument, JobArgs, Kind, Record, Source, Trim,
+    },
     reader::ArgumentReader,
 };

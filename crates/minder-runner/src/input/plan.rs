@@ -5,31 +5,35 @@ use std::fmt;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use super::batching::ArgsPerJob;
 use super::columns::Columns;
 
 /// Where records come from, and how they are cut.
 #[derive(Debug, Default)]
 pub struct InputPlan {
+    /// The sources, in the order of the command line.
     pub sources: Vec<Source>,
-    /// What ends a record.
+    /// The bytes that end a record.
     pub separator: Vec<u8>,
-    /// Whether files are text as Windows writes it: a carriage return before the separator, and a
-    /// byte order mark at the beginning, are none of a record's.
+    /// Whether files are Windows text: a carriage return before the separator, and a byte order mark
+    /// at the beginning, do not belong to a record.
     pub windows_text: bool,
+    /// How a record is split into columns, if it is.
     pub columns: Option<Columns>,
+    /// What the first records are.
     pub header: Header,
+    /// Where spaces are removed from a value.
     pub trim: Trim,
-    /// The record of this text ends its source.
+    /// A record with this text ends its source.
     pub eof: Option<Vec<u8>>,
-    /// Whether records that are empty or blank are passed over.
+    /// Whether records that are empty or contain only whitespace are skipped.
     pub skip_blank: bool,
-    /// Whether the first record is passed over.
+    /// Whether the first record is skipped.
     pub skip_first: bool,
-    /// Whether a source without any record is one empty value beside others.
+    /// Whether a source without records counts as one empty value beside other sources.
     pub empty_counts: bool,
-    /// Whether all sources are read side by side, the shorter ones again and again.
+    /// Whether all sources are read side by side, and shorter ones are repeated.
     pub link: bool,
+    /// How many records a job gets.
     pub arity: ArgsPerJob,
 }
 
@@ -44,16 +48,20 @@ impl InputPlan {
 /// One source of records.
 #[derive(Clone, Debug)]
 pub struct Source {
+    /// Where its records are.
     pub kind: Kind,
-    /// Whether it is read beside the source before it, instead of being combined with it.
+    /// Whether it is read side by side with the source before it, instead of combined with it.
     pub linked: bool,
 }
 
 /// Where the records of a source are.
 #[derive(Clone, Debug)]
 pub enum Kind {
+    /// On the command line.
     Words(Vec<OsString>),
+    /// On standard input.
     Stdin,
+    /// In a file.
     File(PathBuf),
 }
 
@@ -63,22 +71,25 @@ pub enum Header {
     /// Records like all others.
     #[default]
     None,
-    /// So many of each source are names of columns.
+    /// This many records of each source are names of columns.
     Lines(u64),
-    /// Files give their own names to their columns.
+    /// The column of a file is named after the file.
     FileNames,
 }
 
-/// Where blanks are taken from a value.
+/// Where spaces are removed from a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trim {
+    /// At its beginning.
     pub left: bool,
+    /// At its end.
     pub right: bool,
 }
 
-/// What a source yields.
+/// A record of a source, or the arguments of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
+    /// Its columns.
     Columns(Vec<OsString>),
     /// A record that cannot be an argument.
     Unfit(InvalidArgument),
@@ -87,9 +98,9 @@ pub enum Record {
 /// Why a record cannot be an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InvalidArgument {
-    /// It has so many bytes.
+    /// It has this many bytes, which are too many.
     TooLong(usize),
-    /// It has this byte, which is not UTF-8, where arguments have to be.
+    /// It has this byte, which is not UTF-8, on a system whose arguments are text.
     NoText(u8),
 }
 
@@ -109,3 +120,73 @@ impl fmt::Display for InvalidArgument {
 
 /// The arguments of one job.
 pub type JobArgs = Record;
+
+/// How many arguments a job gets.
+#[derive(Clone, Copy, Debug)]
+pub struct ArgsPerJob {
+    /// The most records of a job; `None`: as [`fill`](Self::fill) says.
+    pub most: Option<u64>,
+    /// Whether records are lines as with `xargs -L`: empty lines do not count, and a line that ends
+    /// in a space continues in the next.
+    pub lines: bool,
+    /// Whether a record is read for each job, but not passed to it.
+    pub none: bool,
+    /// How many records a job gets if `most` is `None`.
+    pub fill: Fill,
+    /// The most bytes of a command.
+    pub bytes_max: usize,
+    /// Whether a command that is too long is an error: with a single record, or with `most` records.
+    pub strict: bool,
+    /// Whether `bytes_max` is a bound that the user has set: a longer command with one record is then
+    /// an error, too.
+    pub bounded: bool,
+}
+
+/// How many records a job gets if no other bound is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// One.
+    One,
+    /// As many as fit into a command line.
+    All,
+    /// As many as fit; the last ones are distributed over the slots.
+    Shared,
+}
+
+/// The longest command with several arguments, in bytes: the limit of xargs and GNU parallel, and that
+/// of one argument on Linux.
+pub const BYTES_MAX: usize = 131_071;
+
+impl Default for ArgsPerJob {
+    fn default() -> Self {
+        Self {
+            most: None,
+            lines: false,
+            none: false,
+            fill: Fill::One,
+            bytes_max: BYTES_MAX,
+            strict: false,
+            bounded: false,
+        }
+    }
+}
+
+impl ArgsPerJob {
+    /// Returns `true` if the number of records of a job does not depend on their content.
+    pub fn is_plain(&self) -> bool {
+        !self.lines && self.fill == Fill::One
+    }
+
+    /// Returns how many records make a job, if that does not depend on their content.
+    pub fn records(&self) -> u64 {
+        if self.none { 1 } else { self.most.unwrap_or(1) }
+    }
+
+    pub(super) fn limit(&self) -> u64 {
+        match (self.most, self.fill) {
+            (Some(most), _) => most.max(1),
+            (None, Fill::One) => 1,
+            (None, _) => u64::MAX,
+        }
+    }
+}

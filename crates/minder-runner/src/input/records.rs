@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use minder_os::stdio::{StdStream, std_file};
 
+use crate::blocking_io;
 use crate::input::InputPlan;
 use crate::input::InvalidArgument;
 use crate::input::Kind;
@@ -15,7 +16,6 @@ use crate::input::Record;
 use crate::input::Source;
 use crate::input::Trim;
 use crate::input::columns::Columns;
-use crate::output::blocking_io;
 
 /// Bytes that are read at once.
 const READ: usize = 16 << 10;

@@ -1,7 +1,6 @@
 //! Where the output of jobs goes: decorated, in order, to standard output and standard error, and
 //! meanwhile to files.
 
-pub(crate) mod blocking_io;
 mod color;
 pub(crate) mod decorate;
 pub(crate) mod stdio;
@@ -9,4 +8,3 @@ pub(crate) mod store;
 pub(crate) mod batch;
 pub(crate) mod sequencer;
 pub(crate) mod line_buffer;
-pub(crate) mod commit;

@@ -11,8 +11,8 @@ use minder_os::files::{read_at, send_file};
 use minder_os::stdio::{StdStream, std_file, std_was_closed};
 use minder_os::terminal::write_console;
 
+use crate::blocking_io;
 use crate::observer::Observer;
-use crate::output::blocking_io;
 use crate::report::TerminalState;
 use crate::text::os_error_text;
 

@@ -32,62 +32,67 @@ pub(crate) const STREAM_MAX: usize = 256 << 10;
 /// The longest piece that is given at once.
 pub(crate) const PIECE: usize = 64 << 10;
 
-/// What was asked for, all decided.
+/// How the input is cut into blocks, and which job gets which.
 #[derive(Clone, Debug)]
 pub struct SplitterConfig {
+    /// Which job gets what.
     pub spread: Distribution,
+    /// How large a block is.
     pub block: BlockSize,
-    /// Records in a chunk, instead of as many as a block has: `-N` times `-L`.
+    /// The number of records of a block, instead of a size: `-N` times `-L`.
     pub records: Option<NonZeroU64>,
-    /// What a record begins and ends with; a line end if neither is said. Escapes are resolved: see
-    /// [`unescape`].
+    /// What a record begins with. Escapes were resolved by [`unescape`].
     pub start: Option<Vec<u8>>,
+    /// What a record ends with: a line break if neither this nor `start` is set.
     pub end: Option<Vec<u8>>,
     /// Whether these two are regular expressions.
     pub regexp: bool,
+    /// Whether the separator is removed from the end of a record.
     pub remove_separator: bool,
-    /// Whether there is no job for blank bytes alone.
+    /// Whether a block of whitespace makes no job.
     pub skip_blank: bool,
+    /// The part of the input that is repeated before each block.
     pub header: Option<Header>,
-    /// Records are lines with the same value in this column.
+    /// Lines with the same value in this column form one record.
     pub group_by: Option<Column>,
-    /// What stands between columns, a regular expression; a tab if not said.
+    /// The regular expression between columns. Default: a tab.
     pub colsep: Option<String>,
-    /// Whether the first line of the first source belongs to no part, not even to the header.
+    /// Whether the first line of the first source is skipped.
     pub skip_first: bool,
-    /// Whether streams that get chunks begin also where there is nothing for them.
+    /// Whether the jobs of a distribution start even if there is no input for them.
     pub all_streams: bool,
-    /// How long a block is waited for until a job gets what there is of it.
+    /// How long to wait for a full block before a job gets what was read of it.
     pub block_timeout: Option<Duration>,
 }
 
 /// How large a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockSize {
+    /// This many bytes.
     Bytes(u64),
-    /// So many parts of a file for each slot: only of files.
+    /// A file is cut into this many blocks per slot.
     Shares(NonZeroU64),
 }
 
-/// Who gets what.
+/// Which job gets what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Distribution {
     /// A job for each chunk.
     Blocks,
-    /// Each chunk to a stream that has nothing.
+    /// Each block goes to a job that waits for input.
     RoundRobin,
-    /// All to all streams.
+    /// Every job gets all of the input.
     Tee,
-    /// Lines with the same value in a column to the same stream.
+    /// Lines with the same value in this column go to the same job.
     Shard(Column),
-    /// The value in a column is the number of the stream, from 1; modulo their number.
+    /// The value in this column is the number of the job, from 1, modulo the number of jobs.
     Bin(Column),
 }
 
 /// Where input comes from.
 #[derive(Debug)]
 pub enum SplitterSource {
-    /// Anything that can be read; it may be set to be non-blocking.
+    /// Any descriptor that can be read; it may be non-blocking.
     Reader(File),
     /// Regular files, which are not read to be cut.
     Files(Vec<PathBuf>),

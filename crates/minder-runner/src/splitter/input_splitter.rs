@@ -74,7 +74,7 @@ pub(super) enum ReadyBlock {
 
 /// A job that gets what falls to it.
 #[derive(Default)]
-struct Stream {
+pub(super) struct Stream {
     queue: VecDeque<Bytes>,
     /// Bytes in `queue`.
     bytes: usize,
@@ -96,7 +96,7 @@ pub(crate) struct JobInput {
     torn: bool,
 }
 
-enum Content {
+pub(super) enum Content {
     Held { header: Option<Bytes>, chunk: Bytes },
     Span(FileRange),
     Stream,

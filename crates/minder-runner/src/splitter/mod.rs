@@ -15,6 +15,7 @@ mod timed_read;
 mod file_range;
 mod input_splitter;
 mod reader;
+mod file_reader;
 mod stdin_feed;
 #[cfg(test)]
 mod tests;

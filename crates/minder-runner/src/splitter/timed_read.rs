@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use minder::{Events, Interest, Poller, Token};
 
-use crate::output::blocking_io;
+use crate::blocking_io;
 
 /// What input is read from.
 pub(crate) trait TimedRead {

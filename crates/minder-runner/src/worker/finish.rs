@@ -5,6 +5,7 @@ use std::io::{BufWriter, Write};
 use minder::jobs::{Attempt, JobResult};
 use minder::{ExitStatus, Outcome, Stream};
 
+use super::running_job::last_bytes;
 use super::state::RunWorker;
 use crate::config::OutputView;
 use crate::notice::Notice;
@@ -20,12 +21,12 @@ use crate::results::cannot_write;
 use crate::results::table::Output;
 use crate::results::table::ResultsTable;
 use crate::text::os_error_text;
+use crate::worker::job_values::job_values;
 use crate::worker::output::close_styled_lines;
-use crate::worker::prepare::job_values;
 use crate::worker::running_job::RunningJob;
 use crate::worker::running_job::unstarted_row;
 use crate::worker::running_job::was_cancelled;
-use minder_record::event::{JobFinished, JournalEvent, OsBytes, OutputSegment, TAIL_MAX};
+use minder_record::event::{JobFinished, JournalEvent, OsBytes, OutputSegment};
 use minder_record::{codec, joblog};
 
 /// From this size on a row is made in a file.
@@ -311,13 +312,4 @@ fn looks_failed(outcome: &Outcome, cause: EndCause) -> bool {
         ExitStatus::Exited(code) => code != 0,
         _ => matches!(cause, EndCause::TimedOut(_)),
     }
-}
-
-/// The last bytes of a file, up to `end`; nothing if it cannot be read.
-pub(crate) fn last_bytes(file: &std::fs::File, end: u64) -> Vec<u8> {
-    let mut tail = vec![0; TAIL_MAX.min(usize::try_from(end).unwrap_or(TAIL_MAX))];
-    let at = end - tail.len() as u64;
-    let read = minder_os::files::read_at(file, &mut tail, at).unwrap_or(0);
-    tail.truncate(read);
-    tail
 }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use minder::jobs::{Attempt, ChildControl, JobHandler, JobResult, NextJob, SpawnRequest};
-use minder::{Error, ErrorKind, Event, Outcome, Termination, Token};
+use minder::{Error, ErrorKind, Event, Operation, Outcome, Termination, Token};
 use minder_os::system_paths::TEMP_DIR_VARIABLE;
 
 use super::state::RunWorker;
@@ -25,9 +25,9 @@ use crate::spawn_command::spawn_command;
 use crate::splitter::StdinFeeder;
 use crate::text::count;
 use crate::text::format_error;
+use crate::worker::job_values::job_values;
 use crate::worker::output::forward;
 use crate::worker::output::show_header;
-use crate::worker::prepare::job_values;
 use crate::worker::running_job::RunningJob;
 use minder_template as template;
 
@@ -268,31 +268,29 @@ impl JobHandler for RunWorker<'_> {
             }
             self.context.job_table.remove(task.number, None);
         }
-        // A folder that cannot be entered is no matter of the program.
-        let text = error.to_string();
-        let is_folder = text.starts_with("failed to enter");
-        let why = match text {
-            text if is_folder => text,
-            // Of one record there are no fewer.
-            _ if error.kind() == ErrorKind::TooLong
-                && self.context.config.batches_arguments
-                && task.columns().len() > 1 =>
-            {
-                format!("{}; or give each job fewer arguments (-s)", error.reason())
-            }
-            _ => error.reason(),
+        let is_directory = error.operation() == Operation::EnterDirectory;
+        let has_fewer = self.context.config.batches_arguments && task.columns().len() > 1;
+        let why = if is_directory {
+            error.to_string()
+        } else if error.kind() == ErrorKind::TooLong && has_fewer {
+            format!("{}; or give each job fewer arguments (-s)", error.reason())
+        } else {
+            error.reason()
         };
         let hopeless = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
-        if hopeless && self.context.config.is_same_for_all(is_folder) {
-            // The same for every job: said once, and no other job is tried.
+        if hopeless && self.context.config.is_same_for_all(is_directory) {
+            // The same for every job: it is reported once, and no other job is tried.
             let ran = self.context.pool.counts();
             let jobs = match (ran.succeeded + ran.failed, self.context.queue.early_total()) {
                 (0, Some(total)) => format!(" ({}, none started)", count(total, "job")),
                 (0, None) => " (no job was started)".to_owned(),
                 (ran, _) => format!(" ({} ran before)", count(ran, "job")),
             };
-            self.context
-                .fail(format!("{}{jobs}", error.to_string().replacen("failed to start", "cannot run", 1)));
+            let error = match (error.operation(), error.subject()) {
+                (Operation::Spawn, Some(program)) => format!("cannot run `{program}`: {}", error.reason()),
+                _ => error.to_string(),
+            };
+            self.context.fail(format!("{error}{jobs}"));
             return JobResult::PermanentFailure;
         }
         let name = self.name(start, task);
@@ -304,8 +302,7 @@ impl JobHandler for RunWorker<'_> {
             ErrorKind::Exhausted => {
                 format!("{error}, and no job runs whose end could free some (`minder doctor` shows the limits)")
             }
-            // The only files that the library writes.
-            _ if error.to_string().contains("spill") => {
+            _ if error.operation() == Operation::Spill => {
                 format!(
                     "{error} (--tmpdir or {TEMP_DIR_VARIABLE} name another folder for output that does not fit \
                      into memory)"

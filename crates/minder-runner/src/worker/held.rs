@@ -6,15 +6,14 @@
 //! ended which is not ours waits for a moment. Its slot is free at once, and retries and halts are
 //! decided at once; only its row and its output wait.
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use minder::Outcome;
 use minder::jobs::Attempt;
 
+use super::held_queue::{HELD_FILES_MAX, HeldFinish};
 use super::state::RunWorker;
 use crate::input::JobArgs;
-use crate::output::batch::UnfinishedOutput;
 use crate::queue::Task;
 use crate::report::EndCause;
 use crate::worker::running_job::RunningJob;
@@ -26,22 +25,6 @@ const HOLD: Duration = Duration::from_secs(1);
 /// Beyond that the oldest is written at once.
 const HELD_MAX: usize = 256;
 const HELD_BYTES_MAX: usize = 1 << 20;
-pub(crate) const HELD_FILES_MAX: usize = 16;
-
-/// A job that is over and has no row yet.
-pub(crate) struct HeldFinish {
-    due: Instant,
-    start: Attempt,
-    task: Task,
-    running: RunningJob,
-    outcome: Outcome,
-    cause: EndCause,
-    output: UnfinishedOutput,
-}
-
-/// Those of one loop, the oldest first.
-pub(crate) type HeldQueue = VecDeque<HeldFinish>;
-
 impl RunWorker<'_> {
     /// Whether the end of a job, which has no further attempt, is to be held back.
     pub(crate) fn is_to_hold(&self, running: &RunningJob, outcome: &Outcome) -> bool {

@@ -3,10 +3,12 @@
 mod control;
 mod finish;
 mod handler;
-pub(crate) mod held;
+mod held;
+mod held_queue;
+mod job_values;
 mod output;
 mod prepare;
 pub(crate) mod running_job;
 mod state;
 
-pub(crate) use self::state::RunWorker;
+pub(crate) use self::{held_queue::HELD_FILES_MAX, state::RunWorker};

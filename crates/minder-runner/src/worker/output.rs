@@ -9,8 +9,8 @@ use crate::context::RunContext;
 use crate::output::line_buffer::LineSink;
 use crate::output::store::JobFile;
 use crate::results::cannot_write;
-use crate::worker::finish::last_bytes;
 use crate::worker::running_job::RunningJob;
+use crate::worker::running_job::last_bytes;
 
 /// From this size on the output of a job that is seen as it writes passes without us.
 const FORWARD_FROM: u64 = 1 << 20;

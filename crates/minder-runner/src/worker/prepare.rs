@@ -8,11 +8,11 @@ use minder::jobs::Attempt;
 use minder::{Charge, Command, Group, OutputMode, OverflowPolicy, Size, SpawnOptions, Stdio, Stream};
 use minder_os::terminal::terminal_size;
 
+use super::job_values::job_values;
 use super::state::RunWorker;
 use crate::config::InputDelivery;
 use crate::config::OutputView;
 use crate::config::Timeout;
-use crate::context::RunContext;
 use crate::output::store::JobFile;
 use crate::queue::Task;
 use crate::results::JobResults;
@@ -22,7 +22,6 @@ use crate::results::cannot_write;
 use crate::splitter::StdinFeeder;
 use crate::text::os_error_text;
 use crate::worker::running_job::RunningJob;
-use minder_template::Job;
 
 /// Pours its input into the pipe that its name is, beside the command that reads it: only who opens
 /// a named pipe for writing can wait until somebody reads. The words of the command stay words, and
@@ -265,15 +264,4 @@ fn redirect_to_results(command: &mut Command, running: &mut RunningJob) -> Resul
         }
     }
     Ok(())
-}
-
-/// What a job puts into the template.
-pub(crate) fn job_values<'a>(shared: &RunContext<'_>, task: &'a Task, start: Attempt) -> Job<'a> {
-    Job {
-        columns: task.columns(),
-        number: task.number,
-        slot: start.slot,
-        total: shared.queue.total(),
-        slots: u32::try_from(shared.slots).ok(),
-    }
 }

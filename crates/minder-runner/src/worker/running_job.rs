@@ -195,6 +195,15 @@ impl StderrTail {
     }
 }
 
+/// The last bytes of a file, up to `end`; nothing if it cannot be read.
+pub(crate) fn last_bytes(file: &std::fs::File, end: u64) -> Vec<u8> {
+    let mut tail = vec![0; TAIL_MAX.min(usize::try_from(end).unwrap_or(TAIL_MAX))];
+    let at = end - tail.len() as u64;
+    let read = minder_os::files::read_at(file, &mut tail, at).unwrap_or(0);
+    tail.truncate(read);
+    tail
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

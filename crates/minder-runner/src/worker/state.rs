@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use minder::jobs::Attempt;
 
-use super::held;
-use super::prepare::job_values;
+use super::held_queue::HeldQueue;
+use super::job_values::job_values;
 use super::running_job::RunningJob;
 use crate::admission::JobPermit;
+use crate::commit::PendingEvents;
 use crate::context::RunContext;
 use crate::input::JobArgs;
 use crate::output::batch::OutputBatch;
-use crate::output::commit::PendingEvents;
 use crate::output::line_buffer::line_max;
 use crate::queue::Task;
 use crate::report::RunStats;
@@ -26,7 +26,7 @@ pub(crate) struct RunWorker<'a> {
     pub(super) events: PendingEvents,
     pub(super) stats: RunStats,
     /// Ends whose rows wait.
-    pub(super) held: held::HeldQueue,
+    pub(super) held: HeldQueue,
     /// By slot.
     pub(super) running: Vec<Option<RunningJob>>,
     /// The slots of the jobs that run here, by number. With these lists a wait costs what waits,
@@ -57,7 +57,7 @@ impl<'a> RunWorker<'a> {
             batch,
             events: PendingEvents::default(),
             stats: RunStats::default(),
-            held: held::HeldQueue::new(),
+            held: HeldQueue::new(),
             running: Vec::new(),
             slot_of_job: HashMap::new(),
             blocked_lines: BTreeSet::new(),

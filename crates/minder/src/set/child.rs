@@ -13,9 +13,9 @@ use crate::chunk::MemoryQuota;
 use crate::event::{ExitInfo, Stream};
 use crate::sys::pipe::Writer;
 use crate::sys::process_tree::ProcessTree;
+use crate::sys::reactor::Reactor;
 use crate::sys::reap::Process;
 use crate::sys::spawn::Spawned;
-use crate::sys::reactor::Reactor;
 
 /// The life of a child in its set.
 #[derive(Clone, Copy, Debug)]

@@ -18,9 +18,9 @@ use crate::event::{Event, Token};
 use crate::os::PollHandle;
 use crate::poller::Waker;
 use crate::sys::process_tree::TreeSignal;
+use crate::sys::reactor::Reactor;
 use crate::sys::reap::Process;
 use crate::sys::spawn::Spawner;
-use crate::sys::reactor::Reactor;
 use crate::{Error, ErrorKind, Operation, Result};
 
 /// The least size of a read.

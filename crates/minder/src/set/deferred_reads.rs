@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::child_set::ChildSet;
 use super::timers::{DeferredRead, INTERVAL_MIN};
 use crate::event::{Stream, Token};
-use crate::sys::pipe::ReadOutcome;
 use crate::sys::error::is_registration_limit;
+use crate::sys::pipe::ReadOutcome;
 use crate::{Error, Operation, Result};
 
 /// From this interval on, a silent child is registered instead of being polled again.

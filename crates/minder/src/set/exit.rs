@@ -12,7 +12,7 @@ use crate::chunk::Chunk;
 use crate::event::{Outcome, Stream};
 use crate::sys::process_tree::{ProcessSnapshot, TreeSignal};
 use crate::sys::reactor::Reactor;
-use crate::sys::wait::{Report};
+use crate::sys::wait::Report;
 use crate::{Error, Operation, Result};
 
 /// What a report about the child's process means.

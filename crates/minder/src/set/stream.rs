@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::config::ChildSetConfig;
 use super::spill::SpillBuffer;
 use crate::chunk::{Chunk, MemoryBudget};
-use crate::sys::pipe::Reader;
 use crate::sys::error::is_registration_limit;
+use crate::sys::pipe::Reader;
 use crate::sys::reactor::Reactor;
 
 /// What the streams of all children use together. It belongs to the set.

@@ -10,8 +10,8 @@ use super::session::BenchSession;
 use super::spec::BenchSpec;
 use super::stdout::{BufferedStdout, StdoutClosed};
 use super::{results, rows};
-use crate::flags::MeasureFlags;
 use crate::export::rows::{Format, Rows};
+use crate::flags::MeasureFlags;
 use crate::report::message;
 
 /// Measures `cases` in as many rounds as the flags ask for, and shows the results.

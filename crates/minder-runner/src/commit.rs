@@ -21,10 +21,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use minder_os::system_paths::TEMP_DIR_VARIABLE;
 
-use super::batch::OutputBatch;
-use super::sequencer::{LostOutput, OutputSequencer, ShowResult};
 use crate::notice::Notice;
 use crate::observer::Observer;
+use crate::output::batch::OutputBatch;
+use crate::output::sequencer::{LostOutput, OutputSequencer, ShowResult};
 use crate::recorder::RunRecorder;
 use crate::text::os_error_text;
 

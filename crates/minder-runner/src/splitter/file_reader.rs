@@ -1,0 +1,156 @@
+//! Cuts regular files into ranges, without reading more of them than their record bounds.
+
+use crate::splitter::buffer::Bytes;
+use crate::splitter::config::BlockSize;
+use crate::splitter::config::HEADER_MAX;
+use crate::splitter::config::PIECE;
+use crate::splitter::config::RECORD_MAX;
+use crate::splitter::header::HeaderMatch;
+use crate::splitter::input_splitter::InputSplitter;
+use crate::splitter::input_splitter::ReadyBlock;
+use crate::splitter::record_bounds::RecordBounds;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use super::file_range::{FileRange, LINE_MAX, SharedFile, unreadable};
+
+impl InputSplitter {
+    /// Cuts one file into parts of about a block each.
+    pub(crate) fn take_parts(&self, path: &Path, is_first: bool) -> Result<(), String> {
+        let mut file = File::open(path).map_err(|error| unreadable(path, &error))?;
+        // The size of a device is where its end is.
+        let size = file.seek(SeekFrom::End(0)).map_err(|error| match error.kind() {
+            io::ErrorKind::NotSeekable => {
+                format!(
+                    "`{}` cannot be read in parts: give it to standard input, with `--pipe`",
+                    path.display()
+                )
+            }
+            _ => unreadable(path, &error),
+        })?;
+        let file = Arc::new(SharedFile { file: Mutex::new(file), path: path.to_owned() });
+        let skipped = if self.plan.skip_first && is_first { first_line(&file)? } else { 0 };
+        let header = self.header_of(&file, skipped)?;
+        let mut cutter = self.cutter()?;
+        if let RecordBounds::Group(key) = cutter.splitter_mut() {
+            key.resolve(header.as_deref().unwrap_or_default())?;
+        }
+        let mut start = skipped + header.as_deref().map_or(0, <[u8]>::len) as u64;
+        let block = match self.plan.block {
+            BlockSize::Bytes(bytes) => bytes,
+            BlockSize::Shares(count) => {
+                let parts = count.get().saturating_mul(self.slots as u64);
+                size.saturating_sub(start).div_ceil(parts).max(1)
+            }
+        };
+        while start < size {
+            let least = start.saturating_add(block);
+            let end = match least < size {
+                true => cut(&file, cutter.splitter(), start, least)?.unwrap_or(size).min(size),
+                false => size,
+            };
+            let span = FileRange {
+                file: Arc::clone(&file),
+                header: header.clone(),
+                header_at: skipped,
+                range: start..end,
+            };
+            if !self.push(ReadyBlock::Span(span)) {
+                return Ok(());
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// The header, which begins at `base`.
+    fn header_of(&self, file: &SharedFile, base: u64) -> Result<Option<Bytes>, String> {
+        let Some(finder) = self.finder()? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        loop {
+            let is_whole = !file.extend(&mut bytes, base)?;
+            match finder.find(&bytes, is_whole) {
+                HeaderMatch::At(end) => {
+                    bytes.truncate(end);
+                    return Ok(Some(Bytes::from(bytes)));
+                }
+                HeaderMatch::Nowhere => return Ok(None),
+                HeaderMatch::Later if bytes.len() > HEADER_MAX => {
+                    let path = file.path.display();
+                    return Err(format!(
+                        "the header of `{path}` does not end within {} MiB",
+                        HEADER_MAX >> 20
+                    ));
+                }
+                HeaderMatch::Later => {}
+            }
+        }
+    }
+}
+
+/// How long the first line is, with its end.
+fn first_line(file: &SharedFile) -> Result<u64, String> {
+    let (mut piece, mut at) = (vec![0; PIECE], 0);
+    loop {
+        let count = file.read_at(at, &mut piece)?;
+        match memchr::memchr(b'\n', &piece[..count]) {
+            Some(end) => return Ok(at + end as u64 + 1),
+            None if count == 0 => return Ok(at),
+            None => at += count as u64,
+        }
+    }
+}
+
+/// The first split whose separator begins at `least` or behind; the part begins at `start`.
+fn cut(file: &SharedFile, splitter: &RecordBounds, start: u64, least: u64) -> Result<Option<u64>, String> {
+    if let RecordBounds::Anywhere = splitter {
+        return Ok(Some(least));
+    }
+    let (mut base, mut from) = match splitter {
+        RecordBounds::Group(_) => (line_start(file, start, least)?, 0),
+        // Within a line the leftmost matches count, and of a match that crosses `least` no part does. Whether
+        // a line begins here is seen at the byte before.
+        RecordBounds::Pattern(_) => match line_start(file, start.max(least.saturating_sub(LINE_MAX)), least)?
+        {
+            base if base > start => (base - 1, (least - base + 1) as usize),
+            base => (base, (least - base) as usize),
+        },
+        _ => (least, 0),
+    };
+    let mut bytes = Vec::new();
+    loop {
+        let is_whole = !file.extend(&mut bytes, base)?;
+        if let Some(at) = splitter.first(&bytes, from, is_whole) {
+            return Ok(Some(base + at as u64));
+        }
+        if is_whole {
+            return Ok(None);
+        }
+        let passed = splitter.passed(&bytes);
+        bytes.drain(..passed);
+        from = from.saturating_sub(passed);
+        base += passed as u64;
+        if bytes.len() > RECORD_MAX {
+            let path = file.path.display();
+            return Err(format!("a record of `{path}` is longer than {RECORD_MAX} bytes (`--recend`)"));
+        }
+    }
+}
+
+/// Where the line begins whose end is at `least` or behind.
+fn line_start(file: &SharedFile, start: u64, least: u64) -> Result<u64, String> {
+    let mut end = least;
+    while end > start {
+        let begin = end.saturating_sub(PIECE as u64).max(start);
+        let mut bytes = vec![0; (end - begin) as usize];
+        let count = file.read_at(begin, &mut bytes)?;
+        bytes.truncate(count);
+        if let Some(at) = memchr::memrchr(b'\n', &bytes) {
+            return Ok(begin + at as u64 + 1);
+        }
+        end = begin;
+    }
+    Ok(start)
+}
