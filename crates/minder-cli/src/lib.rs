@@ -9,11 +9,10 @@ mod exit;
 mod export;
 mod flags;
 mod config;
-mod report;
 mod text;
 mod ui;
 mod units;
-mod verbs;
+mod commands;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -52,7 +51,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             Ok(Translation::Subcommand(rest)) => {
                 args = std::iter::once("minder".into()).chain(rest).collect();
             }
-            Ok(Translation::Sem(sem)) => return exit_code(verbs::sem::run(sem)),
+            Ok(Translation::Sem(sem)) => return exit_code(commands::sem::run(sem)),
             Ok(Translation::Done(code)) => return code,
             Err(error) => return exit_code(Err(error)),
         }
@@ -64,13 +63,13 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return report_clap_error(&error, args.get(1..).unwrap_or_default()),
     };
     exit_code(match flags.verb {
-        Verb::Run(flags) => verbs::run::run(*flags, &args, compat_mode),
-        Verb::Log(flags) => report::with_stdout(|out| verbs::log::run(out, &flags)),
-        Verb::Doctor(flags) => report::with_stdout(|out| verbs::doctor::run(out, flags.json)),
-        Verb::Bench(flags) => verbs::bench::run(&flags),
-        Verb::Help(flags) => report::with_stdout(|out| verbs::help::run(out, &flags)),
-        Verb::Man(flags) => report::with_stdout(|out| verbs::man::run(out, &flags)),
-        Verb::Completions(flags) => report::with_stdout(|out| verbs::completions::run(out, &flags)),
+        Verb::Run(flags) => commands::run::run(*flags, &args, compat_mode),
+        Verb::Log(flags) => ui::with_stdout(|out| commands::log::run(out, &flags)),
+        Verb::Doctor(flags) => ui::with_stdout(|out| commands::doctor::run(out, flags.json)),
+        Verb::Bench(flags) => commands::bench::run(&flags),
+        Verb::Help(flags) => ui::with_stdout(|out| commands::help::run(out, &flags)),
+        Verb::Man(flags) => ui::with_stdout(|out| commands::man::run(out, &flags)),
+        Verb::Completions(flags) => ui::with_stdout(|out| commands::completions::run(out, &flags)),
     })
 }
 
@@ -80,7 +79,7 @@ fn exit_code(result: anyhow::Result<ExitCode>) -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             // The message may quote arguments, which may contain control characters.
-            report::message(&escape(report::format_error(&error).as_bytes()));
+            ui::message(&escape(ui::format_error(&error).as_bytes()));
             ExitCode::from(exit::OTHER)
         }
     }
@@ -122,12 +121,12 @@ fn report_clap_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
         path = format!("{path} {}", subcommand.get_name());
         command = subcommand;
     }
-    report::message(&format!("{} (see `{path} --help`)", escape(clap_error_line(error).as_bytes())));
+    ui::message(&format!("{} (see `{path} --help`)", escape(clap_error_line(error).as_bytes())));
     ExitCode::from(exit::OTHER)
 }
 
 fn print_help(error: &clap::Error) -> anyhow::Result<ExitCode> {
-    report::open_output()?;
+    ui::check_stdout()?;
     match error.print().and_then(|()| std::io::stdout().flush()) {
         // The reader has seen enough, such as `head`.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),

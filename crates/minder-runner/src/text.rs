@@ -3,6 +3,8 @@
 
 use std::io;
 
+pub use minder_os::error_text as os_error_text;
+
 /// An error with what was tried, as one line. Errors of the library name their cause themselves.
 pub fn format_error(error: &anyhow::Error) -> String {
     let mut parts = Vec::new();
@@ -15,15 +17,6 @@ pub fn format_error(error: &anyhow::Error) -> String {
         }
     }
     parts.join(": ")
-}
-
-/// The system's text as a fragment: `No space left on device (os error 28)` → `no space left on
-/// device`.
-pub fn os_error_text(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text).trim_end_matches('.');
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
 /// A duration as people write it: `42 ms`, `1.42 s`, `18.2 s`, `4 min 7 s`, `2 h 5 min`.

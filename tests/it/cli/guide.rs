@@ -34,7 +34,7 @@ fn guide_shows_actual_output() {
 
 #[test]
 fn help_topics_show_actual_output() {
-    let topics = root().join("crates/minder-cli/src/verbs/help");
+    let topics = root().join("crates/minder-cli/src/commands/help");
     let mut files: Vec<PathBuf> = std::fs::read_dir(topics)
         .expect("list directory")
         .map(|item| item.expect("get name").path())

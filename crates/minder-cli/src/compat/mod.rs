@@ -13,6 +13,5 @@ mod warning;
 
 pub(crate) use self::{
     invoked_as::{InvokedAs, detect},
-    sem::SemArgs,
     translation::{Translation, translate},
 };

@@ -6,33 +6,9 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use minder_os::encoding::os_string_from_encoded;
 
-use super::parallel::{OptionKey, ParallelArgs};
+use crate::commands::sem::SemArgs;
 
-/// A command that waits for a slot of a semaphore, and how it runs.
-#[derive(Debug)]
-pub(crate) struct SemArgs {
-    /// The name of the semaphore. Without one, the terminal's name is used.
-    pub(crate) name: Option<OsString>,
-    /// How many commands may run at once, as typed.
-    pub(crate) jobs: Option<OsString>,
-    /// How long to wait for a slot, as typed.
-    pub(crate) timeout: Option<OsString>,
-    pub(crate) foreground: bool,
-    /// Only wait until no command holds a slot.
-    pub(crate) wait: bool,
-    /// Print the command before its output.
-    pub(crate) print: bool,
-    /// Print the command on stderr.
-    pub(crate) verbose: bool,
-    /// Run the arguments directly, without a shell.
-    pub(crate) quote: bool,
-    pub(crate) shell: OsString,
-    /// A file to remove once the slot is held. The process that started this one in the background
-    /// waits for the removal.
-    pub(crate) started: Option<PathBuf>,
-    /// The command and its arguments.
-    pub(crate) command: Vec<OsString>,
-}
+use super::parallel::{OptionKey, ParallelArgs};
 
 /// Each of these options requests a semaphore.
 const SEM_OPTIONS: [OptionKey; 6] = [

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use super::InvokedAs;
 use super::parallel::{OptionKey, ParallelArgs, print_info, print_quoted, run_arguments};
 use super::warning::warn;
-use super::{InvokedAs, SemArgs};
+use crate::commands::sem::SemArgs;
 
 /// What minder does for a command line of GNU parallel.
 #[derive(Debug)]

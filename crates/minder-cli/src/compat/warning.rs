@@ -1,6 +1,6 @@
 //! Warnings about options that have another effect than under GNU parallel.
 
-use crate::report::message;
+use crate::ui::message;
 use crate::ui::table::escape;
 
 /// Prints one line on stderr, with control characters escaped.

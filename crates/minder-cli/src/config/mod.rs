@@ -1,6 +1,6 @@
 //! From flags to the configuration of a run: text in, data out.
 //!
-//! Nothing here opens a file, changes a directory, or looks up a run: `verbs::run` does that, and
+//! Nothing here opens a file, changes a directory, or looks up a run: `commands::run` does that, and
 //! calls [`build`] with what it found.
 
 use std::ffi::OsString;
@@ -18,12 +18,14 @@ mod conflicts;
 mod control;
 mod input;
 mod output_files;
+mod seed;
 mod splitter;
 
 pub(crate) use self::input::{CompatMode, ParsedCommandLine};
 pub(crate) use self::output_files::template_flag;
+use self::seed::new_seed;
 use crate::flags::{Colour, Leak, OutputFlags, RecordFlags, RunFlags};
-use crate::report::ProgressOptions;
+use crate::ui::ProgressOptions;
 use crate::ui::color::When;
 
 /// What people see while a run goes on.
@@ -233,12 +235,6 @@ fn with_seed(mut typed: Vec<OsString>, order: OrderConfig, given: Option<u64>) -
         typed.push(format!("--seed={seed}").into());
     }
     typed
-}
-
-/// Something that no other run has, from which a random order is drawn.
-fn new_seed() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_nanos() as u64) ^ u64::from(std::process::id()) << 32
 }
 
 fn known_backend(name: String) -> Result<&'static str> {

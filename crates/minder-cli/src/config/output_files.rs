@@ -8,7 +8,8 @@ use anyhow::{Result, bail};
 use minder_runner::config::{OutputFiles, ResultKeys, Results, TableForm, TemplateCopy};
 use minder_template::{Options, Template};
 
-use super::{CompatMode, new_seed};
+use super::input::CompatMode;
+use super::seed::new_seed;
 use crate::flags::RunFlags;
 
 /// Returns where the files of a run are.

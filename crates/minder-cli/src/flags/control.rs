@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::units::{count, time};
 
-/// See [`crate::verbs::run`].
+/// See [`crate::commands::run`].
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Control")]
 pub(crate) struct ControlFlags {

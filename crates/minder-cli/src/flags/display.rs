@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-/// See [`crate::verbs::run`].
+/// See [`crate::commands::run`].
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "What you see while it runs")]
 pub(crate) struct DisplayFlags {

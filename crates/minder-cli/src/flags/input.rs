@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::units::{count, size};
 
-/// See [`crate::verbs::run`].
+/// See [`crate::commands::run`].
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputFlags {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-/// See [`crate::verbs::run`].
+/// See [`crate::commands::run`].
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Blocks of the input as standard input")]
 pub(crate) struct PipeFlags {

@@ -14,7 +14,7 @@ const USAGE: &str = "\
 minder run [FLAGS] COMMAND… ::: ARGUMENT…
        … | minder run [FLAGS] COMMAND…";
 
-/// See [`crate::verbs::run`].
+/// See [`crate::commands::run`].
 #[derive(Debug, Args)]
 #[command(
     override_usage = USAGE,

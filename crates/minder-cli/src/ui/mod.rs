@@ -1,5 +1,19 @@
-//! What a person reads: tables, colours, and how times and sizes are written.
+//! What people see: messages, the progress display, the summary, tables, charts, colors.
 
 pub(crate) mod color;
 pub(crate) mod format;
 pub(crate) mod table;
+pub(crate) mod chart;
+mod message;
+mod stdout;
+mod progress;
+mod summary;
+
+pub(crate) use minder_runner::text::{count, format_error, os_error_text, time};
+
+pub(crate) use self::{
+    message::{command_message, message, try_message},
+    progress::{Progress, ProgressOptions, SlowJobs},
+    stdout::{check_stdout, with_stdout},
+    summary::{Summary, signal_name},
+};

@@ -5,6 +5,7 @@
 
 use std::io::{self, IsTerminal, Write, stdout};
 
+pub(crate) use minder_runner::text::escape;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The number of rows that are buffered to compute the widths.
@@ -185,38 +186,6 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
         fits
     };
     text.chars().take_while(fits).chain(['…']).collect()
-}
-
-/// Returns a text that a terminal shows unchanged. Control characters and those that change the
-/// direction of text become `\n`, `\x1b`, `\u{202e}`; bytes that are not UTF-8 become `\xff`.
-pub(crate) fn escape(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c {
-                '\n' | '\r' | '\t' => text.extend(c.escape_default()),
-                '\0'..' ' | '\x7f' => text += &format!("\\x{:02x}", u32::from(c)),
-                c if c.is_control() || is_format_control(c) => text.extend(c.escape_unicode()),
-                c => text.push(c),
-            }
-        }
-        chunk.invalid().iter().for_each(|byte| text += &format!("\\x{byte:02x}"));
-    }
-    text
-}
-
-/// Returns `true` for invisible characters that change how others are shown, and for Unicode line
-/// separators.
-fn is_format_control(c: char) -> bool {
-    matches!(
-        c,
-        '\u{61c}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}'
-            | '\u{feff}'
-    )
 }
 
 #[cfg(test)]

@@ -11,17 +11,17 @@ const CRATES: &[&str] = &["minder-cli", "minder-runner", "minder-record", "minde
 const VIEWS: &[&str] = &[
     "minder-cli/exit.rs",
     "minder-cli/flags/",
-    "minder-cli/report/summary.rs",
-    "minder-cli/report/progress",
+    "minder-cli/ui/summary.rs",
+    "minder-cli/ui/progress",
     "minder-cli/export/rows.rs",
-    "minder-cli/report/chart.rs",
+    "minder-cli/ui/chart.rs",
     "minder-cli/ui/table.rs",
     "minder-cli/ui/format.rs",
     "minder-cli/compat/parallel/info.rs",
-    "minder-cli/verbs/run/results/table.rs",
-    "minder-cli/verbs/bench/results.rs",
-    "minder-cli/verbs/doctor.rs",
-    "minder-cli/verbs/help.rs",
+    "minder-runner/results/table.rs",
+    "minder-cli/commands/bench/results.rs",
+    "minder-cli/commands/doctor.rs",
+    "minder-cli/commands/help/mod.rs",
 ];
 
 /// Constants whose texts are names with spaces between them: builtins, variables and programs. They

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use super::args::ParallelArgs;
 use super::options::OptionKey;
 use super::profile;
-use crate::{exit, report};
+use crate::{exit, ui};
 
 /// The version of GNU parallel whose manual minder follows.
 const PARALLEL_VERSION: u64 = 20_221_122;
@@ -92,7 +92,7 @@ fn print_version(required: &OsStr) -> Result<ExitCode> {
 }
 
 fn print(text: &str) -> Result<ExitCode> {
-    report::with_stdout(|out| Ok(out.write_all(text.as_bytes())?))
+    ui::with_stdout(|out| Ok(out.write_all(text.as_bytes())?))
 }
 
 fn threads() -> usize {

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use minder_os::encoding::os_string_from_encoded;
 
 use super::super::warning::warn;
-use crate::report::os_error_text;
+use crate::ui::os_error_text;
 
 /// The profile of all users.
 const SYSTEM_PROFILE: &str = "/etc/parallel/config";

@@ -9,10 +9,10 @@ use clap::Parser;
 use super::args::ParallelArgs;
 use super::options::OptionKey;
 use super::translate::run_arguments;
+use crate::commands::run::Plan;
 use crate::config::CompatMode;
 use crate::flags::{Flags, Verb, clap_error_line};
-use crate::report;
-use crate::verbs::run::Plan;
+use crate::ui;
 use minder_runner::input::Record;
 use minder_template::{Job, Options, Template};
 
@@ -31,7 +31,7 @@ pub(in crate::compat) fn print_quoted(args: &ParallelArgs) -> Result<ExitCode> {
     let Verb::Run(flags) = flags.verb else { bail!("`--shell-quote` requires a command to run") };
     let Plan { config, arguments: mut input, .. } = Plan::new(*flags, &line, CompatMode::Parallel)?;
     let argument = Template::text(&"{}".into(), &Options::default());
-    report::with_stdout(|out| {
+    ui::with_stdout(|out| {
         let mut number = 0;
         while let Some(record) = input.next()? {
             number += 1;

@@ -11,7 +11,7 @@ use super::selection::{child_command, select_mechanisms};
 use super::session::BenchSession;
 use super::spec::{BenchSpec, note};
 use crate::flags::SpawnFlags;
-use crate::report::message;
+use crate::ui::message;
 
 /// Measures what the flags ask for, and shows it.
 pub(super) fn run(flags: &SpawnFlags) -> Result<ExitCode> {

@@ -17,7 +17,7 @@ use minder_template::{Job, Options, Template};
 
 use crate::config::{self, CompatMode, Display, Parsed};
 use crate::flags::{Flags, RunFlags, Verb, clap_error_line};
-use crate::report::message;
+use crate::ui::message;
 
 /// The largest file of `--template`: it is kept in memory.
 const TEMPLATE_MAX: u64 = 64 << 20;

@@ -2,7 +2,7 @@
 
 use minder_bench::{Case, is_wine};
 
-use crate::report::chart::Curve;
+use crate::ui::chart::Curve;
 
 /// The words of a subcommand, for tables, rows and charts.
 #[derive(Clone, Debug)]

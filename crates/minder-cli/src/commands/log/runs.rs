@@ -11,11 +11,11 @@ use std::time::Duration;
 use anyhow::Result;
 use jiff::Timestamp;
 
-use super::damage_text;
+use super::select::damage_text;
 use crate::export::rows::{Format, RUNS, Rows, RunFacts};
-use crate::report::{message, os_error_text, time};
 use crate::ui::format::{local_zone, relative_date};
 use crate::ui::table::{Column, Table};
+use crate::ui::{message, os_error_text, time};
 use minder_record::event::{AttemptFinished, JournalEvent};
 use minder_record::manifest::InputSource;
 use minder_record::reader::{self, Corruption, read_journal};
@@ -84,7 +84,7 @@ pub(super) fn facts(run: &RunEntry, ids: &[String]) -> (RunFacts, Vec<String>) {
     (facts.jobs, facts.failed, facts.elapsed) = (count.jobs, count.failed, count.elapsed);
     match &run.manifest {
         Ok(manifest) => facts.command = manifest.words.clone(),
-        Err(why) => damage.insert(0, super::one_line(&why.to_string())),
+        Err(why) => damage.insert(0, super::select::one_line(&why.to_string())),
     }
     let left = match run.manifest.as_ref().map(|manifest| &manifest.input) {
         // Each argument is a job.

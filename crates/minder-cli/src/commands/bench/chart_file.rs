@@ -44,7 +44,7 @@ fn describe(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::format_error;
+    use crate::ui::format_error;
 
     #[test]
     fn chart_replaces_contents_of_file_when_it_is_written() {

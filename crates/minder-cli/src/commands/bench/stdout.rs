@@ -8,7 +8,7 @@ use std::rc::Rc;
 use anyhow::Result;
 
 use super::session::BenchSession;
-use crate::report::with_stdout;
+use crate::ui::with_stdout;
 
 /// A buffer that [`flush_to_stdout`](Self::flush_to_stdout) writes. Clones share it.
 #[derive(Clone, Debug, Default)]

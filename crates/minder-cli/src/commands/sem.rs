@@ -7,7 +7,7 @@
 //!
 //! Slots are polled: file locks offer no wait for one of several, and no wait with a timeout.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -19,16 +19,41 @@ use minder::{Command, Descriptors, ExitStatus, Group, Stdio};
 use minder_os::files::create_private_file;
 use minder_os::terminal::terminal_name;
 
-use crate::compat::SemArgs;
 use crate::exit;
-use crate::report::{self, message};
 use crate::ui::table::escape;
+use crate::ui::{self, message};
 use crate::units::time;
 use minder_record::store::{create_dirs, state_root};
 use minder_runner::jobs_setting::{JobsSpec, processors};
 use minder_template::Invocation;
 
 use minder_runner::spawn_command;
+
+/// A command that waits for a slot of a semaphore, and how it runs.
+#[derive(Debug)]
+pub(crate) struct SemArgs {
+    /// The name of the semaphore. Without one, the terminal's name is used.
+    pub(crate) name: Option<OsString>,
+    /// How many commands may run at once, as typed.
+    pub(crate) jobs: Option<OsString>,
+    /// How long to wait for a slot, as typed.
+    pub(crate) timeout: Option<OsString>,
+    pub(crate) foreground: bool,
+    /// Only wait until no command holds a slot.
+    pub(crate) wait: bool,
+    /// Print the command before its output.
+    pub(crate) print: bool,
+    /// Print the command on stderr.
+    pub(crate) verbose: bool,
+    /// Run the arguments directly, without a shell.
+    pub(crate) quote: bool,
+    pub(crate) shell: OsString,
+    /// A file to remove once the slot is held. The process that started this one in the background
+    /// waits for the removal.
+    pub(crate) started: Option<PathBuf>,
+    /// The command and its arguments.
+    pub(crate) command: Vec<OsString>,
+}
 
 /// The file that is locked while slots are counted.
 const GATE_FILE: &str = "gate";
@@ -80,10 +105,10 @@ fn run_in_foreground(sem: &SemArgs, descriptors: &Descriptors) -> Result<ExitCod
     let line = sem.command.join(OsStr::new(" "));
     let shown = escape(line.as_encoded_bytes());
     if sem.verbose {
-        report::command_message(&shown);
+        ui::command_message(&shown);
     }
     if sem.print {
-        report::with_stdout(|out| Ok(writeln!(out, "{shown}")?))?;
+        ui::with_stdout(|out| Ok(writeln!(out, "{shown}")?))?;
     }
     let mut command = match sem.command.split_first() {
         Some((program, args)) if sem.quote => {

@@ -10,7 +10,7 @@ use super::selection::select_mechanisms;
 use super::session::BenchSession;
 use super::spec::{BenchSpec, note};
 use crate::flags::WaitFlags;
-use crate::report::chart::Curve;
+use crate::ui::chart::Curve;
 
 /// Measures what the flags ask for, and shows it.
 pub(super) fn run(flags: &WaitFlags) -> Result<ExitCode> {

@@ -9,9 +9,9 @@ use anyhow::{Context, Result};
 use minder::{Events, Poller};
 
 use super::jobs::Printer;
-use super::{damage_text, run_id};
+use super::select::{damage_text, run_id};
 use crate::export::rows::Format;
-use crate::report::message;
+use crate::ui::message;
 use minder_record::event::{JobFinished, JournalEvent};
 use minder_record::reader::tail_from;
 use minder_record::store::{attempt_name, attempts, is_alive};

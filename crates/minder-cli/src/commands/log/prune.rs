@@ -6,9 +6,9 @@ use std::path::Path;
 use anyhow::Result;
 use jiff::Timestamp;
 
-use crate::report::{count, message};
 use crate::text::format_bytes;
 use crate::ui::format::{local_zone, relative_date};
+use crate::ui::{count, message};
 use minder_record::retention::{PruneReason, RetentionPolicy, prune};
 
 /// Removes the runs beyond the limits. With `dry_run`, only lists them.
@@ -22,7 +22,7 @@ pub(super) fn run(out: &mut dyn Write, root: &Path, dry_run: bool) -> Result<()>
         writeln!(out, "{}  {when}  {size}  {why}", run.id)?;
     }
     for (id, why) in &pruned.left {
-        message(&format!("run {id} is kept: {}", super::one_line(&why.to_string())));
+        message(&format!("run {id} is kept: {}", super::select::one_line(&why.to_string())));
     }
     let removed = count(pruned.removed.len() as u64, "run");
     let rest = format_bytes(pruned.bytes);

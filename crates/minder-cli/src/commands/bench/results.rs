@@ -7,8 +7,8 @@ use minder_bench::{Measurement, Results, Stopwatch};
 
 use super::errors::describe;
 use super::spec::BenchSpec;
-use crate::report::chart::{Chart, Curve, Panel};
-use crate::report::count;
+use crate::ui::chart::{Chart, Curve, Panel};
+use crate::ui::count;
 use crate::ui::table::{Column, Table};
 
 /// Whether CPU time has a coarse resolution: few operations then seem to cost nothing.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use minder_runner::{Notice, Observer, RunEnd, RunReport, Snapshot};
 
 use crate::config::Display;
-use crate::report::{Progress, ProgressOptions, SlowJobs, Summary, command_message, message, try_message};
 use crate::ui::color::{Palette, can_draw};
+use crate::ui::{Progress, ProgressOptions, SlowJobs, Summary, command_message, message, try_message};
 
 /// How often slow jobs are looked for.
 const SLOW_CHECK_INTERVAL: Duration = Duration::from_secs(5);

@@ -17,7 +17,7 @@ use self::console::Console;
 pub(crate) use self::plan::Plan;
 use crate::config::CompatMode;
 use crate::flags::RunFlags;
-use crate::report::{format_error, message, with_stdout};
+use crate::ui::{format_error, message, with_stdout};
 
 /// Runs the command. It returns only if the run cannot begin, or is a dry run: otherwise the guard
 /// ends the process.

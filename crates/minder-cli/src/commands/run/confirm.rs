@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use anyhow::{Context, Result};
 use minder_runner::Confirm;
 
-use crate::report::Progress;
+use crate::ui::Progress;
 
 /// Prompts on the controlling terminal, whatever standard input and standard output are.
 #[derive(Debug)]

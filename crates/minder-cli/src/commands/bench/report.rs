@@ -12,7 +12,7 @@ use super::stdout::{BufferedStdout, StdoutClosed};
 use super::{results, rows};
 use crate::export::rows::{Format, Rows};
 use crate::flags::MeasureFlags;
-use crate::report::message;
+use crate::ui::message;
 
 /// Measures `cases` in as many rounds as the flags ask for, and shows the results.
 pub(super) fn measure_and_report(

@@ -40,12 +40,13 @@ pub(super) fn write(_: &[PathBuf], _: &Path) -> Result<()> {
 mod with_sqlite {
     use anyhow::Context;
 
+    use super::super::runs;
+    use super::super::select::{read_run, run_id};
     use super::*;
     use crate::export::rows::{ATTEMPTS, JOBS, RUNS, Rows, Value, attempt, job};
     use crate::export::sql::Database;
-    use crate::report::{format_error, message};
     use crate::ui::table::{Column, Table};
-    use crate::verbs::log::{read_run, run_id, runs};
+    use crate::ui::{format_error, message};
     use minder_record::store::RunEntry;
 
     /// Writes the rows of an answer.

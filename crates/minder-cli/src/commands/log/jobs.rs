@@ -6,11 +6,11 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::runs::seconds;
-use super::{read_run, run_id};
+use super::select::{read_run, run_id};
 use crate::export::rows::{Format, JOBS, Rows, job as job_row};
-use crate::report::{message, signal_name, time};
 use crate::text::format_bytes;
 use crate::ui::table::{Column, Table};
+use crate::ui::{message, signal_name, time};
 use minder_record::event::{JobFinished, OsBytes, TAIL_MAX};
 
 /// The maximum number of lines shown of each output of a failed job. JSON and CSV contain the whole
@@ -135,8 +135,10 @@ fn exit_text(job: &JobFinished) -> String {
     match (job.attempts, &job.cause) {
         (None, None) => exit,
         (Some(attempts), None) => format!("{exit} ({attempts} tries)"),
-        (None, Some(cause)) => format!("{exit} ({})", super::one_line(cause)),
-        (Some(attempts), Some(cause)) => format!("{exit} ({}, {attempts} tries)", super::one_line(cause)),
+        (None, Some(cause)) => format!("{exit} ({})", super::select::one_line(cause)),
+        (Some(attempts), Some(cause)) => {
+            format!("{exit} ({}, {attempts} tries)", super::select::one_line(cause))
+        }
     }
 }
 

@@ -25,7 +25,7 @@ use minder_runner::Snapshot;
 
 use self::estimate::{Estimate, Sample};
 use self::line::{Eta, LineLayout};
-use super::{message, would_be_heard};
+use super::message::{message, stderr_is_writable};
 use crate::ui::color::{Palette, can_draw};
 use crate::ui::format::local_zone;
 
@@ -106,7 +106,7 @@ impl Sink for Terminal {
     }
 
     fn is_ready(&self) -> bool {
-        would_be_heard().unwrap_or(true)
+        stderr_is_writable().unwrap_or(true)
     }
 
     fn write(&mut self, text: &str) {
@@ -124,7 +124,7 @@ impl Sink for Log {
     }
 
     fn is_ready(&self) -> bool {
-        would_be_heard().unwrap_or(true)
+        stderr_is_writable().unwrap_or(true)
     }
 
     fn write(&mut self, text: &str) {

@@ -8,8 +8,8 @@ use minder_runner::report::{FailureReason, HaltSummary, JobFailure, NAMED_MAX};
 use minder_runner::{RunEnd, RunReport};
 
 use super::progress::rough;
-use super::{count, time};
 use crate::ui::color::Palette;
+use minder_runner::text::{count, time};
 
 /// The last lines of a run.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,54 @@
+//! `minder log`: shows the records of runs.
+//!
+//! Only `--prune` changes records. A damaged record is read as far as possible, and a message on
+//! stderr names it. A run that cannot be read does not hide the others.
+
+mod follow;
+mod jobs;
+mod prune;
+mod runs;
+mod select;
+mod sql;
+
+use std::io::Write;
+
+use anyhow::{Result, bail};
+
+use self::select::{LAST, find, selected_runs};
+use crate::export::rows::Format;
+use crate::flags::LogFlags;
+use minder_record::store;
+
+/// The number of runs in a table.
+const LISTED_MAX: usize = 20;
+/// Shows what the flags ask for.
+pub(crate) fn run(out: &mut dyn Write, flags: &LogFlags) -> Result<()> {
+    let root = store::state_root()?;
+    if flags.dry_run && !flags.prune {
+        bail!("`--dry-run` requires `--prune`");
+    }
+    if flags.prune {
+        return prune::run(out, &root, flags.dry_run);
+    }
+    let format = match (flags.json, flags.csv) {
+        (true, _) => Some(Format::Json),
+        (_, true) => Some(Format::Csv),
+        _ => None,
+    };
+    let selected = flags.run.as_deref().or((flags.failed || flags.follow).then_some(LAST));
+    if let Some(path) = &flags.sqlite {
+        return sql::write(&selected_runs(&root, selected, flags.number)?, path);
+    }
+    if let Some(query) = &flags.sql {
+        return sql::answer(out, &selected_runs(&root, selected, flags.number)?, query, format);
+    }
+    let Some(name) = selected else {
+        let number = flags.number.unwrap_or(if format.is_some() { usize::MAX } else { LISTED_MAX });
+        return runs::list(out, &root, number, format);
+    };
+    let dir = find(&root, name)?;
+    if flags.follow {
+        return follow::run(out, &dir, format, flags.failed);
+    }
+    jobs::list(out, &dir, format, flags.failed)
+}

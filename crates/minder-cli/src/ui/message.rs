@@ -1,0 +1,34 @@
+//! Messages for people, on standard error.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use minder::Interest;
+use minder::os::wait_ready;
+
+/// Prints one line to stderr. Write errors are ignored.
+pub(crate) fn message(line: &str) {
+    // One write, so that lines of several threads or programs do not mix.
+    let _ = io::stderr().write_all(format!("minder: {line}\n").as_bytes());
+}
+
+/// Prints the command line of a job that starts.
+pub(crate) fn command_message(line: &str) {
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// Prints one line to stderr, unless that would block because its reader does not read.
+pub(crate) fn try_message(line: &str) {
+    if stderr_is_writable().unwrap_or(true) {
+        message(line);
+    }
+}
+
+/// Returns whether a write to stderr would not block. `None`: it is not known.
+pub(crate) fn stderr_is_writable() -> Option<bool> {
+    // A handle on Windows does not report whether its pipe has room.
+    if std::env::consts::FAMILY == "windows" {
+        return None;
+    }
+    wait_ready(&io::stderr(), Interest::WRITABLE, Some(Instant::now())).ok()
+}
