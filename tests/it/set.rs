@@ -3,6 +3,9 @@
 
 mod output;
 mod streaming;
+// Its child is a shell.
+#[cfg(unix)]
+mod stream_end;
 mod read_turns;
 mod kill;
 // Windows has no way to suspend a process.

@@ -68,7 +68,7 @@ impl Values {
     fn next(&mut self) -> Result<NextJob<JobArgs>> {
         Ok(match self {
             Self::None => NextJob::Ready(JobArgs::Columns(Vec::new())),
-            Self::Here(opened) => opened.next()?.map_or(NextJob::Exhausted, NextJob::Ready),
+            Self::Here(opened) => opened.next_arguments()?.map_or(NextJob::Exhausted, NextJob::Ready),
             Self::Ahead(receiver) => match receiver.try_recv() {
                 Ok(arguments) => NextJob::Ready(arguments?),
                 Err(TryRecvError::Empty) => NextJob::Pending,

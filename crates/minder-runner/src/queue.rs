@@ -86,7 +86,7 @@ impl JobSource {
 
     fn next(&mut self, made: &mut u64) -> Result<Option<Task>> {
         match self {
-            Self::Lazy(opened) => Ok(opened.next()?.map(|item| {
+            Self::Lazy(opened) => Ok(opened.next_arguments()?.map(|item| {
                 *made += 1;
                 Task::new(*made, item)
             })),
@@ -228,7 +228,7 @@ impl JobQueue {
             }
         };
         detach("minder-values", move || {
-            while let Some(next) = opened.next().transpose() {
+            while let Some(next) = opened.next_arguments().transpose() {
                 let failed = next.is_err();
                 if sender.send(next).is_err() || failed {
                     break;

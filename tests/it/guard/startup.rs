@@ -26,7 +26,7 @@ fn race(words: &[&str], count: u32) {
         random ^= random << 17;
         let mut run = start(words);
         nap(latest.mul_f64((random % 1024) as f64 / 1024.0));
-        let by_group = started % 2 == 0;
+        let by_group = started.is_multiple_of(2);
         let killed = Instant::now();
         strike(&run, by_group);
         worst = worst.max(run.expect_gone(killed, &format!("start {started}, group {by_group}")));

@@ -20,7 +20,7 @@ use crate::support::{
 };
 
 /// Small bounds, and a directory for what finds no room.
-fn tight(backend: &'static str, folder: &Path) -> ChildSetConfig {
+pub(super) fn tight(backend: &'static str, folder: &Path) -> ChildSetConfig {
     let mut limits = limits(backend);
     (limits.read_buffer_bytes, limits.max_child_bytes, limits.max_buffered_bytes) =
         (4 << 10, 16 << 10, 64 << 10);
@@ -30,7 +30,7 @@ fn tight(backend: &'static str, folder: &Path) -> ChildSetConfig {
 
 /// Reads events as long as this condition holds.
 #[track_caller]
-fn read_while(stream_log: &mut StreamLog, set: &mut ChildSet, holds: impl Fn() -> bool) {
+pub(super) fn read_while(stream_log: &mut StreamLog, set: &mut ChildSet, holds: impl Fn() -> bool) {
     let until = patience();
     while holds() {
         assert!(Instant::now() < until, "it never came");
@@ -39,7 +39,7 @@ fn read_while(stream_log: &mut StreamLog, set: &mut ChildSet, holds: impl Fn() -
 }
 
 /// Kept until the end, in memory and a file.
-fn at_end(files: bool) -> SpawnOptions {
+pub(super) fn at_end(files: bool) -> SpawnOptions {
     SpawnOptions::default()
         .overflow(OverflowPolicy::Spill)
         .output_mode(OutputMode::AtExit)
@@ -48,20 +48,20 @@ fn at_end(files: bool) -> SpawnOptions {
 
 /// What was reported of one child.
 #[derive(Debug, Default)]
-struct Record {
-    outs: [Vec<u8>; 2],
-    eofs: [bool; 2],
-    exited: bool,
-    files: usize,
-    forwarded: [u64; 2],
-    done: Option<Outcome>,
+pub(super) struct Record {
+    pub(super) outs: [Vec<u8>; 2],
+    pub(super) eofs: [bool; 2],
+    pub(super) exited: bool,
+    pub(super) files: usize,
+    pub(super) forwarded: [u64; 2],
+    pub(super) done: Option<Outcome>,
 }
 
 /// What was reported of all of them. Where a stream is forwarded, what comes as output is written
 /// after it.
 #[derive(Debug, Default)]
-struct StreamLog {
-    records: HashMap<Token, Record>,
+pub(super) struct StreamLog {
+    pub(super) records: HashMap<Token, Record>,
     sinks: HashMap<(Token, Stream), Arc<File>>,
 }
 
@@ -111,7 +111,7 @@ impl StreamLog {
         }
     }
 
-    fn read_until(&mut self, set: &mut ChildSet, enough: impl Fn(&Self) -> bool) {
+    pub(super) fn read_until(&mut self, set: &mut ChildSet, enough: impl Fn(&Self) -> bool) {
         let until = patience();
         while !enough(self) {
             let event = set.next(Some(until)).expect("wait for event");
@@ -119,7 +119,7 @@ impl StreamLog {
         }
     }
 
-    fn wait_all(&mut self, set: &mut ChildSet) {
+    pub(super) fn wait_all(&mut self, set: &mut ChildSet) {
         let until = patience();
         while !set.is_empty() {
             let event = set.next(Some(until)).expect("wait for event");
@@ -135,7 +135,7 @@ impl StreamLog {
         self.records.values().map(one).collect::<Vec<_>>().join(", ")
     }
 
-    fn of(&mut self, token: Token) -> &Record {
+    pub(super) fn of(&mut self, token: Token) -> &Record {
         self.records.entry(token).or_default()
     }
 
@@ -789,31 +789,5 @@ fn start_streaming_works_on_an_exited_or_killed_child() {
             assert!(out == patterned(100_000) && record.outs[1] == out, "{files} {killed}: {}", out.len());
             assert_eq!(record.eofs, [true; 2]);
         }
-    });
-}
-
-/// A stream that ends while its child lives on is reported as ended, after its file.
-// Its child is a shell.
-#[cfg(unix)]
-#[test]
-fn stream_eof_is_reported_before_the_exit() {
-    each_backend(|backend| {
-        let folder = tempfile::tempdir().expect("create temporary directory");
-        let mut set = ChildSet::new(tight(backend, folder.path())).expect("create set");
-        let mut command = minder::Command::new("/bin/sh");
-        let over = folder.path().join("over");
-        command.args(["-c", "head -c 200000 /dev/zero; exec >&-; : > \"$0\"; exec sleep 600"]).arg(&over);
-        command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Null);
-        let token = set.spawn(&command, at_end(true)).expect("spawn test child");
-        let mut stream_log = StreamLog::default();
-        // A pipe holds less than that: by then a file has the rest.
-        read_while(&mut stream_log, &mut set, || !over.exists());
-        set.start_streaming(token).expect("start streaming");
-        stream_log.read_until(&mut set, |stream_log| {
-            stream_log.records.get(&token).is_some_and(|record| record.eofs[0])
-        });
-        assert_eq!((stream_log.of(token).outs[0].len(), stream_log.of(token).files), (200_000, 1));
-        set.kill(token, Termination::IMMEDIATE).expect("kill child");
-        stream_log.wait_all(&mut set);
     });
 }

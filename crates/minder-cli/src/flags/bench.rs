@@ -153,7 +153,7 @@ fn sizes(text: &str) -> Result<Sizes, String> {
             None => (number(part)?, number(part)?),
         };
         if first == 0 || last > SIZE_MAX {
-            return Err(format!("`{part}` is out of range: 1 to {SIZE_MAX}"));
+            return Err(format!("`{part}` is out of range: expected 1 to {SIZE_MAX}"));
         }
         if first > last {
             return Err(format!("`{part}` ends before it begins"));

@@ -170,7 +170,7 @@ pub(crate) struct PlaceholderFlags {
     #[arg(long, value_name = "TEXT")]
     pub(crate) slotreplace: Option<OsString>,
 
-    /// Enable more placeholders, such as {..} {+/} {##} {:-default}.
+    /// Enable more placeholders: {..} {+/} {##} {:-default}.
     ///
     /// Also {+.} {:2:3} {#start} {%end} {/old/new} {^a}: see `minder help placeholders`.
     #[arg(long)]

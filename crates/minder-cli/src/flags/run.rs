@@ -78,9 +78,9 @@ pub(crate) struct RunFlags {
     #[arg(long, hide = true)]
     pub(crate) parallel_env: bool,
 
-    /// What to do with output that stays open.
+    /// If output stays open.
     ///
-    /// It stays open after a job has exited if a process that it started still holds it.
+    /// Output stays open after a job has exited if a process that it started still holds it.
     #[arg(long, value_name = "HOW", default_value = "close", help_heading = "Running")]
     pub(crate) leak: Leak,
 

@@ -40,7 +40,7 @@ impl Ordered {
     /// When it cannot be read, or there is no room to keep it.
     pub(crate) fn read(opened: &mut ArgumentReader, order: &Order) -> Result<Self> {
         let (mut tape, mut places, mut costs) = (ReplayBuffer::default(), Vec::new(), Vec::new());
-        while let Some(arguments) = opened.next()? {
+        while let Some(arguments) = opened.next_arguments()? {
             if !matches!(order, Order::Given) {
                 places.push((tape.end(), tape.records() as u32 + 1));
             }

@@ -64,7 +64,7 @@ impl ArgumentReader {
     ///
     /// # Errors
     /// When a source cannot be read any more.
-    pub fn next(&mut self) -> Result<Option<JobArgs>> {
+    pub fn next_arguments(&mut self) -> Result<Option<JobArgs>> {
         self.gathered.next()
     }
 

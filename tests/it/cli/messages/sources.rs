@@ -21,7 +21,7 @@ const VIEWS: &[&str] = &[
     "minder-runner/results/table.rs",
     "minder-cli/commands/bench/results.rs",
     "minder-cli/commands/doctor.rs",
-    "minder-cli/commands/help/mod.rs",
+    "minder-cli/commands/help.rs",
 ];
 
 /// Constants whose texts are names with spaces between them: builtins, variables and programs. They
@@ -42,6 +42,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     // Their own tests.
     ("run all at once: not by the build's jobserver", "see cli/jobserver.rs: run all at once"),
     ("asked {jobs} to end; once more kills", "see cli/signals.rs: once more kills"),
+    ("{name}: ended {jobs}", "only where jobs cannot be asked to end: see cli/windows.rs"),
     ("wants the terminal", "see cli/terminal.rs: wants the terminal"),
     (
         "cannot write to standard output: it is closed",
@@ -116,7 +117,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
         "see cli/record_faults/pending_output.rs: cannot read output that waited",
     ),
     ("{} bytes of it are missing", "see cli/record_faults/pending_output.rs: bytes of it are missing"),
-    ("cannot read the kept output of job", "see cli/record_faults/pending_output.rs: kept output of job"),
+    ("cannot read the kept output of {jobs}", "see cli/record_faults/pending_output.rs: kept output of job"),
     (
         "runs when the run is resumed",
         "see cli/record_faults/pending_output.rs: when the run is resumed once more",
@@ -138,7 +139,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("the file is too short", "see cli/record_faults/pending_output.rs: too short"),
     ("belongs to another user", "see cli/record_faults/pending_output.rs: belongs to another user"),
     ("its row is damaged", "a row with numbers that no file has"),
-    ("cannot read the kept output of {more} more jobs", "it takes nine reasons at once"),
+    ("{more} more jobs", "it takes nine reasons at once"),
     ("cannot read the output of a job", "a disk that fails"),
     ("this folder is gone", "it has to go between two steps"),
     ("became shorter while it was read", "it has to be cut in the middle"),

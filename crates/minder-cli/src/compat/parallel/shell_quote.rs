@@ -33,7 +33,7 @@ pub(in crate::compat) fn print_quoted(args: &ParallelArgs) -> Result<ExitCode> {
     let argument = Template::text(&"{}".into(), &Options::default());
     ui::with_stdout(|out| {
         let mut number = 0;
-        while let Some(record) = input.next()? {
+        while let Some(record) = input.next_arguments()? {
             number += 1;
             let Record::Columns(columns) = &record else { bail!("a line of the input is too long") };
             let job = Job { columns, number, ..Job::default() };

@@ -10,17 +10,17 @@ use crate::flags::{Flags, HelpFlags};
 /// The texts of the topics: a line `name: title`, then an explanation with examples. The tests run
 /// the examples.
 const TOPICS: [&str; 11] = [
-    include_str!("input.txt"),
-    include_str!("placeholders.txt"),
-    include_str!("quoting.txt"),
-    include_str!("values.txt"),
-    include_str!("slots.txt"),
-    include_str!("control.txt"),
-    include_str!("output.txt"),
-    include_str!("pipe.txt"),
-    include_str!("record.txt"),
-    include_str!("resume.txt"),
-    include_str!("exit.txt"),
+    include_str!("help/input.txt"),
+    include_str!("help/placeholders.txt"),
+    include_str!("help/quoting.txt"),
+    include_str!("help/values.txt"),
+    include_str!("help/slots.txt"),
+    include_str!("help/control.txt"),
+    include_str!("help/output.txt"),
+    include_str!("help/pipe.txt"),
+    include_str!("help/record.txt"),
+    include_str!("help/resume.txt"),
+    include_str!("help/exit.txt"),
 ];
 
 /// The description of `parallel` and `sem`, which clap does not know.
