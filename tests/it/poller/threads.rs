@@ -386,10 +386,7 @@ fn sources_are_reported_after_the_registering_thread_exited() {
         while told != (0..10).collect::<Vec<_>>() {
             assert!(Instant::now() < until, "only {told:?} are told");
             let ready = wait_events(&poller, until);
-            assert!(
-                ready.iter().all(|one| !one.closed),
-                "the end of a thread is told as that of a source: {ready:?}"
-            );
+            assert!(ready.iter().all(|one| !one.closed), "exit of a thread reported as a hang-up: {ready:?}");
             told = names(&ready);
         }
         sources[..10].iter().for_each(lower);
