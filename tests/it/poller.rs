@@ -25,17 +25,31 @@ mod windows;
 
 use std::time::{Duration, Instant};
 
-use minder::{Events, Poller, Readiness};
+use minder::{ErrorKind, Events, Poller, Readiness};
+
+use crate::support::{nap, patience};
 
 #[cfg(unix)]
 use self::unix::*;
 #[cfg(windows)]
 use self::windows::*;
 
+/// Opens a backend. The rings of other tests count against the same limit of locked memory of a user
+/// that is not root; they are closed within moments.
 fn open(name: &str) -> Poller {
-    let poller = Poller::with_backend(name).expect("open backend");
-    assert_eq!(poller.backend(), name);
-    poller
+    let until = patience();
+    loop {
+        match Poller::with_backend(name) {
+            Err(error) if error.kind() == ErrorKind::Exhausted && Instant::now() < until => {
+                nap(Duration::from_millis(20));
+            }
+            opened => {
+                let poller = opened.expect("open backend");
+                assert_eq!(poller.backend(), name);
+                return poller;
+            }
+        }
+    }
 }
 
 /// What is ready now.

@@ -15,7 +15,7 @@ const GCC: &str = "x86_64-w64-mingw32-gcc";
 const PACKAGES: [&str; 3] = ["wine", "wine64", "gcc-mingw-w64-x86-64-win32"];
 
 /// Named together each time: cargo then resolves one set of features, and builds nothing twice.
-const OURS: [&str; 15] = [
+const OURS: [&str; 16] = [
     "-p",
     "minder-os",
     "-p",
@@ -26,6 +26,7 @@ const OURS: [&str; 15] = [
     "minder",
     "-p",
     "minder-runner",
+    "-p",
     "minder-bench",
     "-p",
     "minder-cli",

@@ -16,7 +16,7 @@ use rustix::process::{
 };
 use rustix::time::Timespec;
 
-use super::FaultInjection;
+use super::config::FaultInjection;
 use super::descendants::DescendantFinder;
 use super::mask::{self, Mask};
 use super::process::{

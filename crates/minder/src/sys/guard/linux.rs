@@ -25,6 +25,7 @@ use rustix::process::{
     Pid, Signal as Number, getpid, getppid, set_child_subreaper, set_parent_process_death_signal,
 };
 
+use super::config::{FaultInjection, GuardConfig};
 use super::descendants::{self, DescendantFinder};
 use super::inner::{self, Inner};
 use super::mask::{self, Mask};
@@ -33,7 +34,6 @@ use super::process::{self, Fork, fork, read_sent, read_signal, signalfd};
 use super::shared_page::SharedPage;
 use super::signal::{DeliveryPaths, ExitMode, Signal, SignalDebouncer};
 use super::tree_killer::TreeKiller;
-use super::{FaultInjection, GuardConfig};
 use crate::sys::jobserver::Debt;
 use crate::sys::process_tree::why_no_table;
 

@@ -1,10 +1,10 @@
 //! The contract of the guard: what each system supplies to [`crate::guard`], the only code that
 //! changes the process.
 //!
-//! A system is a type `ProcessGuard` with these methods; [`linux`] has all of them, the others say
+//! A system is a type `Guard` with these methods; [`linux`] has all of them, the others say
 //! what they leave out.
 //!
-//! * `enter(&Setup)`: takes the signals and, where it can, puts two guardians round the process.
+//! * `enter(&GuardConfig)`: takes the signals and, where it can, puts two guardians round the process.
 //!   Once per process.
 //! * `guardians()`: the pids of the two, or why there are none.
 //! * `holds_tree()`: whether what descends from the process ends with it, guardians or not.
@@ -18,6 +18,7 @@
 //! * `adopted()`: what jobs left behind, by pid and name.
 //! * `leave(status)` and `die(Ending)`: the two ends.
 
+mod config;
 mod inherited;
 mod signal;
 #[cfg(unix)]
@@ -52,37 +53,11 @@ mod windows;
 #[cfg(windows)]
 pub(crate) use windows::Guard;
 
+pub use config::SignalSource;
+pub(crate) use config::{FaultInjection, GuardConfig};
 #[cfg(unix)]
 pub(crate) use inherited::inherited_nofile;
 pub(crate) use inherited::raise_descriptors;
 #[cfg(unix)]
 pub(in crate::sys) use mask::ignored_by_us;
 pub use signal::{ExitMode, Signal};
-
-/// What a host's own loop waits on: a descriptor here.
-#[cfg(unix)]
-pub type SignalSource<'a> = std::os::fd::BorrowedFd<'a>;
-/// What a host's own loop waits on: a handle here.
-#[cfg(windows)]
-pub type SignalSource<'a> = std::os::windows::io::BorrowedHandle<'a>;
-
-/// How [`Guard::enter`] goes about it.
-#[derive(Clone, Debug)]
-pub(crate) struct GuardConfig {
-    pub(crate) guardians: bool,
-    pub(crate) faults: FaultInjection,
-    /// What is to be given back when the run is killed.
-    #[allow(dead_code, reason = "only guardians outlive a kill")]
-    pub(crate) debt: Option<std::sync::Arc<super::jobserver::Debt>>,
-}
-
-/// Faults that tests inject. They are never read from the environment, so users cannot set them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct FaultInjection {
-    /// The time that the inner guardian waits between its fork and its session.
-    pub(crate) late: std::time::Duration,
-    /// As if the kernel had no `/proc/PID/task/TID/children`.
-    pub(crate) no_children_file: bool,
-    /// As if the kernel had no pidfds.
-    pub(crate) no_pidfd: bool,
-}

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
 use std::time::Instant;
 
-use super::GuardConfig;
+use super::config::GuardConfig;
 use super::mask::{self, Mask};
 use super::signal::{ExitMode, Signal, SignalDebouncer};
 

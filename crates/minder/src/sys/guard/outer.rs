@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal as Number, WaitOptions, WaitStatus, kill_process, wait, waitpid};
 use rustix::time::Timespec;
 
-use super::FaultInjection;
+use super::config::FaultInjection;
 use super::descendants::{self, DescendantFinder};
 use super::mask::{self, Mask};
 use super::process::{

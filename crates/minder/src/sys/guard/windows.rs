@@ -19,7 +19,7 @@ use windows_sys::Win32::System::Console::{
 use windows_sys::Win32::System::Threading::{ResetEvent, SetEvent};
 use windows_sys::core::BOOL;
 
-use super::GuardConfig;
+use super::config::GuardConfig;
 use super::signal::{ExitMode, Signal, SignalDebouncer};
 use crate::sys::event::event;
 

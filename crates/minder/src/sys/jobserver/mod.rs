@@ -4,22 +4,15 @@
 //! `release`, which never block; a source to wait for, if there is one; and `debt`, which another
 //! process can return if this one is killed.
 
+mod debt;
 #[cfg(target_os = "linux")]
 mod held;
-#[cfg(target_os = "linux")]
-pub(crate) use held::Debt;
-
-/// What a killed process owes to its build. Never made here: this system has no guardians that
-/// could give it back.
-#[cfg(not(target_os = "linux"))]
-#[derive(Debug)]
-pub(crate) enum Debt {}
-
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]
 pub(crate) use unix::Client;
 #[cfg(windows)]
 mod windows;
+pub(crate) use debt::Debt;
 #[cfg(windows)]
 pub(crate) use windows::Client;

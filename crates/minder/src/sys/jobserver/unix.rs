@@ -89,14 +89,14 @@ impl Client {
 
     /// What another process can give back if this one is killed.
     #[cfg(target_os = "linux")]
-    pub(crate) fn debt(&self) -> Option<super::Debt> {
-        Some(super::Debt::new(self.writes.try_clone().ok()?, self.held?))
+    pub(crate) fn debt(&self) -> Option<super::debt::Debt> {
+        Some(super::debt::Debt::new(self.writes.try_clone().ok()?, self.held?))
     }
 
     /// None, because there are no guardians.
     #[cfg(not(target_os = "linux"))]
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn debt(&self) -> Option<super::Debt> {
+    pub(crate) fn debt(&self) -> Option<super::debt::Debt> {
         None
     }
 

@@ -48,7 +48,7 @@ impl Client {
 
     /// None, because there are no guardians.
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn debt(&self) -> Option<super::Debt> {
+    pub(crate) fn debt(&self) -> Option<super::debt::Debt> {
         None
     }
 

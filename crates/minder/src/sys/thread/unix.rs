@@ -6,7 +6,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::thread::{Builder, JoinHandle};
 
-use super::SMALL_STACK;
+use super::stack::SMALL_STACK;
 
 /// Starts a thread that takes no signals, so that the operating system hands those of the process to threads
 /// of the host: a handler of the host must not run where the host does not expect it. Children

@@ -3,7 +3,7 @@
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
-use super::SMALL_STACK;
+use super::stack::SMALL_STACK;
 
 /// Starts a thread: console events run on one of their own.
 pub(crate) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
