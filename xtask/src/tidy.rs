@@ -7,6 +7,7 @@ mod code;
 mod graph;
 mod table;
 mod manifest;
+mod map;
 mod layers;
 mod source;
 mod text;
@@ -112,6 +113,7 @@ fn all() -> Result<Vec<Finding>> {
     }
     found.extend(layers::check(&tree));
     found.extend(allowances::check(&tree)?);
+    found.extend(map::check(&tree));
     found.extend(wine::check(&tree));
     found.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
     Ok(found)
