@@ -7,8 +7,8 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
+pub(crate) use self::id::here;
 #[cfg(unix)]
 pub(crate) use self::unix::{start_small, without_signals};
 #[cfg(windows)]
 pub(crate) use self::windows::{start_small, without_signals};
-pub(crate) use self::id::here;
