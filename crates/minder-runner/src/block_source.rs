@@ -19,7 +19,7 @@ const AHEAD_MAX: usize = 64;
 /// Where jobs of `--pipe` come from.
 #[derive(Debug)]
 pub(crate) struct BlockSource {
-    pub(crate) pipe: Arc<InputSplitter>,
+    pub(crate) splitter: Arc<InputSplitter>,
     /// The first job gets the first of them, and so on.
     pub(crate) values: Values,
     /// Whether a value is the command, so that a job without one cannot be.
@@ -83,7 +83,7 @@ impl BlockSource {
     pub(crate) fn next(&mut self, number: u64) -> Result<NextJob<(JobInput, JobArgs)>> {
         let part = match self.held.take() {
             Some(part) => part,
-            None => match self.pipe.next() {
+            None => match self.splitter.next() {
                 NextJob::Ready(part) => part,
                 NextJob::Pending => return Ok(NextJob::Pending),
                 NextJob::Exhausted => return Ok(NextJob::Exhausted),

@@ -30,7 +30,7 @@ pub(crate) struct JobTable {
 struct State {
     running: BTreeMap<u64, JobEntry>,
     /// What the last jobs took, and the place of the next.
-    times: Vec<Duration>,
+    durations: Vec<Duration>,
     next: usize,
     median: Option<Duration>,
     requests: Vec<(u64, JobRequest)>,
@@ -39,7 +39,7 @@ struct State {
 /// A job that runs.
 #[derive(Clone, Debug)]
 pub(crate) struct JobEntry {
-    pub(crate) begun: Instant,
+    pub(crate) started_at: Instant,
     pub(crate) columns: Vec<OsString>,
     pub(crate) slot: u32,
     pub(crate) suspended: bool,
@@ -63,7 +63,7 @@ impl JobTable {
     pub(crate) fn insert(&self, task: &Task, start: Attempt) {
         if self.wanted {
             let entry = JobEntry {
-                begun: Instant::now(),
+                started_at: Instant::now(),
                 columns: task.columns().to_vec(),
                 slot: start.slot,
                 suspended: false,
@@ -82,12 +82,12 @@ impl JobTable {
         // Its next attempt is not meant: nobody would let it go on again.
         state.requests.retain(|(its, _)| *its != job);
         if let Some(took) = took {
-            match state.times.len() {
+            match state.durations.len() {
                 TIMES_MAX => {
                     let next = state.next;
-                    state.times[next] = took;
+                    state.durations[next] = took;
                 }
-                _ => state.times.push(took),
+                _ => state.durations.push(took),
             }
             state.next = (state.next + 1) % TIMES_MAX;
             state.median = None;
@@ -97,10 +97,10 @@ impl JobTable {
     /// The median of what the last jobs took, once enough of them ended.
     pub(crate) fn median(&self) -> Option<Duration> {
         let mut state = self.lock();
-        if state.median.is_none() && state.times.len() >= TIMES_MIN {
-            let mut times = state.times.clone();
-            let middle = times.len() / 2;
-            state.median = Some(*times.select_nth_unstable(middle).1);
+        if state.median.is_none() && state.durations.len() >= TIMES_MIN {
+            let mut durations = state.durations.clone();
+            let middle = durations.len() / 2;
+            state.median = Some(*durations.select_nth_unstable(middle).1);
         }
         state.median
     }
@@ -110,14 +110,14 @@ impl JobTable {
         let state = self.lock();
         let mut found: Vec<(u64, &JobEntry)> =
             state.running.iter().map(|(job, entry)| (*job, entry)).collect();
-        found.sort_by_key(|(_, entry)| entry.begun);
+        found.sort_by_key(|(_, entry)| entry.started_at);
         found.into_iter().take(most).map(|(job, entry)| (job, entry.clone())).collect()
     }
 
     /// All jobs stood still for this long: that does not make them slow.
     pub(crate) fn add_suspended_time(&self, time: Duration) {
         for entry in self.lock().running.values_mut() {
-            entry.begun = entry.begun.checked_add(time).unwrap_or(entry.begun);
+            entry.started_at = entry.started_at.checked_add(time).unwrap_or(entry.started_at);
         }
     }
 
@@ -134,8 +134,8 @@ impl JobTable {
         let suspended = order == JobRequest::Resume;
         let its = state.running.iter().filter(|(_, entry)| entry.suspended == suspended);
         let chosen = match order {
-            JobRequest::Resume => its.min_by_key(|(_, entry)| entry.begun),
-            _ => its.max_by_key(|(_, entry)| entry.begun),
+            JobRequest::Resume => its.min_by_key(|(_, entry)| entry.started_at),
+            _ => its.max_by_key(|(_, entry)| entry.started_at),
         };
         let Some(job) = chosen.map(|(job, _)| *job) else { return false };
         if let Some(entry) = state.running.get_mut(&job) {
@@ -171,8 +171,8 @@ mod tests {
     use super::*;
     use crate::input::JobArgs;
 
-    fn roster() -> JobTable {
-        let roster = JobTable::new(true);
+    fn table() -> JobTable {
+        let table = JobTable::new(true);
         let mut schedule = minder::jobs::Scheduler::new({
             let mut rules = minder::jobs::SchedulerConfig::default();
             rules.max_running = 3;
@@ -183,48 +183,48 @@ mod tests {
             let minder::jobs::NextAction::Start(start, number) = schedule.next(Instant::now()) else {
                 panic!()
             };
-            roster.insert(&Task::new(number, JobArgs::Columns(Vec::new())), start);
+            table.insert(&Task::new(number, JobArgs::Columns(Vec::new())), start);
         }
-        roster
+        table
     }
 
     #[test]
     fn orders_go_to_the_youngest_and_to_the_oldest() {
-        let roster = roster();
-        assert!(roster.request(JobRequest::Suspend) && roster.request(JobRequest::Suspend));
-        assert_eq!(roster.counts(), (3, 2));
-        assert_eq!(roster.take_requests(|job| job == 3), [(3, JobRequest::Suspend)]);
-        assert!(roster.request(JobRequest::Resume));
-        assert_eq!(roster.take_requests(|_| true), [(2, JobRequest::Suspend), (2, JobRequest::Resume)]);
-        roster.remove(2, None);
-        assert!(roster.request(JobRequest::Requeue));
-        assert_eq!(roster.take_requests(|_| true), [(1, JobRequest::Requeue)]);
-        assert_eq!(roster.take_requests(|_| true), []);
+        let table = table();
+        assert!(table.request(JobRequest::Suspend) && table.request(JobRequest::Suspend));
+        assert_eq!(table.counts(), (3, 2));
+        assert_eq!(table.take_requests(|job| job == 3), [(3, JobRequest::Suspend)]);
+        assert!(table.request(JobRequest::Resume));
+        assert_eq!(table.take_requests(|_| true), [(2, JobRequest::Suspend), (2, JobRequest::Resume)]);
+        table.remove(2, None);
+        assert!(table.request(JobRequest::Requeue));
+        assert_eq!(table.take_requests(|_| true), [(1, JobRequest::Requeue)]);
+        assert_eq!(table.take_requests(|_| true), []);
     }
 
     #[test]
     fn an_order_is_for_one_attempt() {
-        let roster = roster();
-        assert!(roster.request(JobRequest::Suspend));
-        roster.remove(3, None);
-        roster
-            .lock()
-            .running
-            .insert(3, JobEntry { begun: Instant::now(), columns: Vec::new(), slot: 3, suspended: false });
-        assert_eq!(roster.take_requests(|_| true), []);
+        let table = table();
+        assert!(table.request(JobRequest::Suspend));
+        table.remove(3, None);
+        table.lock().running.insert(
+            3,
+            JobEntry { started_at: Instant::now(), columns: Vec::new(), slot: 3, suspended: false },
+        );
+        assert_eq!(table.take_requests(|_| true), []);
     }
 
     #[test]
     fn the_median_is_of_the_last_jobs() {
-        let roster = roster();
+        let table = table();
         for seconds in 1..=2 {
-            roster.remove(seconds, Some(Duration::from_secs(seconds)));
+            table.remove(seconds, Some(Duration::from_secs(seconds)));
         }
-        assert_eq!(roster.median(), None);
+        assert_eq!(table.median(), None);
         for _ in 0..TIMES_MAX {
-            roster.remove(3, Some(Duration::from_secs(7)));
+            table.remove(3, Some(Duration::from_secs(7)));
         }
-        assert_eq!(roster.median(), Some(Duration::from_secs(7)));
-        assert_eq!(roster.oldest(8).len(), 0);
+        assert_eq!(table.median(), Some(Duration::from_secs(7)));
+        assert_eq!(table.oldest(8).len(), 0);
     }
 }

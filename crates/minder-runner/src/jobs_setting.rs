@@ -230,9 +230,9 @@ mod tests {
             error.to_string(),
             "-j: `procs` is no number (8, 150%, +2, -1 or 0) and no file that holds one"
         );
-        let folder = tempfile::tempdir().expect("a folder");
-        assert!(JobsSetting::parse(folder.path().as_os_str()).is_err());
-        let path = folder.path().join("procs");
+        let dir = tempfile::tempdir().expect("a folder");
+        assert!(JobsSetting::parse(dir.path().as_os_str()).is_err());
+        let path = dir.path().join("procs");
         std::fs::write(&path, "many\n").expect("a file");
         let error = JobsSetting::parse(path.as_os_str()).expect_err("no number").to_string();
         assert!(error.contains("holds `many`"), "{error}");
@@ -240,8 +240,8 @@ mod tests {
 
     #[test]
     fn a_file_is_read_again_once_a_second() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("procs");
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("procs");
         let write = |text: &str| std::fs::write(&path, text).expect("a file");
         write(" 3\n");
         let start = Instant::now();
@@ -259,8 +259,8 @@ mod tests {
 
     #[test]
     fn a_file_that_went_odd_is_told_once() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("procs");
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("procs");
         std::fs::write(&path, "3").expect("a file");
         let start = Instant::now();
         let slots = JobsSetting::parse_on(path.as_os_str(), 4, start).expect("a number");

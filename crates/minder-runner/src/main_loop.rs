@@ -126,7 +126,7 @@ fn snapshot(context: &RunContext<'_>, elapsed: Duration, names_max: usize) -> Sn
             .map(|(job, entry)| RunningSnapshot {
                 job,
                 name: context.job_name(job, &entry),
-                age: entry.begun.elapsed(),
+                age: entry.started_at.elapsed(),
             })
             .collect(),
         median: context.job_table.median(),

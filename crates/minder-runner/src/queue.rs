@@ -75,8 +75,8 @@ pub(crate) enum JobSource {
 impl JobSource {
     /// Reads what has to be read first. Returns how many jobs there are, if that is known by it.
     fn prepare(&mut self) -> Result<Option<u64>> {
-        if let Self::Unread(opened, order) = self {
-            let ordered = Ordered::read(opened, order)?;
+        if let Self::Unread(reader, order) = self {
+            let ordered = Ordered::read(reader, order)?;
             let total = ordered.total();
             *self = Self::Ordered(Box::new(ordered));
             return Ok(Some(total));
@@ -84,11 +84,11 @@ impl JobSource {
         Ok(None)
     }
 
-    fn next(&mut self, made: &mut u64) -> Result<Option<Task>> {
+    fn next(&mut self, created: &mut u64) -> Result<Option<Task>> {
         match self {
-            Self::Lazy(opened) => Ok(opened.next()?.map(|item| {
-                *made += 1;
-                Task::new(*made, item)
+            Self::Lazy(reader) => Ok(reader.next()?.map(|item| {
+                *created += 1;
+                Task::new(*created, item)
             })),
             Self::Parts(..) | Self::Unread(..) => Ok(None),
             Self::Ordered(ordered) => Ok(ordered.next()?.map(|(number, item)| Task::new(number, item))),
@@ -104,7 +104,7 @@ pub(crate) struct JobQueue {
     room: Condvar,
     total: AtomicU64,
     /// How many there are, if that was known before anything was read.
-    early: Option<u64>,
+    early_total: Option<u64>,
     /// Which jobs do not run.
     resume: Arc<ResumeFilter>,
     /// What a thread is to read, and a file whose records are to be counted.
@@ -121,14 +121,14 @@ struct State {
     ready: VecDeque<Task>,
     /// Where jobs come from that are made when they are asked for.
     inline_source: Option<JobSource>,
-    made: u64,
+    created: u64,
     /// How many jobs were taken.
     taken: u64,
     /// Bytes in `ready`.
     bytes: usize,
     ended: bool,
     /// Whether somebody asked while there was nothing.
-    asked: bool,
+    is_starved: bool,
     /// What kept the input from being read on.
     error: Option<String>,
     /// Whether nothing more is taken, whatever is read.
@@ -139,32 +139,35 @@ impl JobQueue {
     /// Takes the jobs from where they come. `told`: how many there are, if somebody says so.
     pub(crate) fn open(
         mut source: JobSource,
-        again: Arc<ResumeFilter>,
-        told: Option<u64>,
-        ask: Option<ConfirmPrompt>,
+        resume: Arc<ResumeFilter>,
+        known_total: Option<u64>,
+        confirm: Option<ConfirmPrompt>,
     ) -> Arc<Self> {
         let (total, blocks, countable) = match &mut source {
-            JobSource::Lazy(opened) => (opened.total(), opened.blocks, opened.take_countable()),
+            JobSource::Lazy(reader) => (reader.total(), reader.blocks, reader.take_countable()),
             // A thread reads, so that signals are taken meanwhile.
-            JobSource::Unread(opened, _) => (opened.total(), true, None),
+            JobSource::Unread(reader, _) => (reader.total(), true, None),
             JobSource::Ordered(ordered) => (Some(ordered.total()), false, None),
             // With --tee each set of values is a job; otherwise each part is one.
-            JobSource::Parts(parts) => (parts.values.total().filter(|_| parts.pipe.is_tee()), false, None),
+            JobSource::Parts(parts) => {
+                (parts.values.total().filter(|_| parts.splitter.is_tee()), false, None)
+            }
         };
-        let pipe = match &source {
-            JobSource::Parts(parts) => Some(Arc::clone(&parts.pipe)),
+        let splitter = match &source {
+            JobSource::Parts(parts) => Some(Arc::clone(&parts.splitter)),
             _ => None,
         };
-        let total = told.or(total.map(|total| total - again.skipped(total)));
-        let (here, there) = if blocks || ask.is_some() { (None, Some(source)) } else { (Some(source), None) };
+        let total = known_total.or(total.map(|total| total - resume.skipped(total)));
+        let (inline_source, thread_source) =
+            if blocks || confirm.is_some() { (None, Some(source)) } else { (Some(source), None) };
         let state = State {
             ready: VecDeque::new(),
-            inline_source: here,
-            made: 0,
+            inline_source,
+            created: 0,
             taken: 0,
             bytes: 0,
             ended: false,
-            asked: false,
+            is_starved: false,
             error: None,
             stopped: false,
         };
@@ -172,12 +175,12 @@ impl JobQueue {
             state: Mutex::new(state),
             room: Condvar::new(),
             total: AtomicU64::new(total.unwrap_or(UNKNOWN)),
-            early: total,
-            resume: again,
-            source: Mutex::new(there),
+            early_total: total,
+            resume,
+            source: Mutex::new(thread_source),
             countable: Mutex::new(countable),
-            splitter: pipe,
-            confirm: Mutex::new(ask),
+            splitter,
+            confirm: Mutex::new(confirm),
         })
     }
 
@@ -187,7 +190,7 @@ impl JobQueue {
     }
 
     /// So many jobs are in the input, those too that do not run this time.
-    fn know_total(&self, total: Option<u64>) {
+    fn set_total(&self, total: Option<u64>) {
         if let Some(total) = total {
             let total = total - self.resume.skipped(total);
             let _ = self.total.compare_exchange(UNKNOWN, total, Ordering::Relaxed, Ordering::Relaxed);
@@ -196,39 +199,39 @@ impl JobQueue {
 
     /// How many jobs there are to run, where that was known before anything was read.
     pub(crate) fn early_total(&self) -> Option<u64> {
-        self.early
+        self.early_total
     }
 
     /// Starts to read, if the input is read by a thread. The thread is left to itself: it may block
     /// for ever, and ends with the process.
-    pub(crate) fn read_on(self: &Arc<Self>, crew: &Arc<JobPool<Task>>) -> Result<()> {
-        if let Some(pipe) = &self.splitter {
-            let (pipe, crew) = (Arc::clone(pipe), Arc::clone(crew));
-            detach("minder-input", move || pipe.read(move || crew.wake()))?;
+    pub(crate) fn start_reading(self: &Arc<Self>, pool: &Arc<JobPool<Task>>) -> Result<()> {
+        if let Some(splitter) = &self.splitter {
+            let (splitter, pool) = (Arc::clone(splitter), Arc::clone(pool));
+            detach("minder-input", move || splitter.read(move || pool.wake()))?;
         }
-        self.read_values_on(crew)?;
+        self.start_reading_values(pool)?;
         let Some(mut source) = self.source.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return Ok(());
         };
-        let (input, crew) = (Arc::clone(self), Arc::clone(crew));
-        detach("minder-input", move || input.read(&mut source, &crew))
+        let (input, pool) = (Arc::clone(self), Arc::clone(pool));
+        detach("minder-input", move || input.read(&mut source, &pool))
     }
 
     /// The same for the values beside parts.
-    fn read_values_on(self: &Arc<Self>, crew: &Arc<JobPool<Task>>) -> Result<()> {
+    fn start_reading_values(self: &Arc<Self>, pool: &Arc<JobPool<Task>>) -> Result<()> {
         let ahead = match &mut self.lock().inline_source {
             Some(JobSource::Parts(parts)) => parts.values.read_ahead(),
             _ => None,
         };
-        let Some((mut opened, sender)) = ahead else { return Ok(()) };
-        let (input, crew) = (Arc::clone(self), Arc::clone(crew));
+        let Some((mut reader, sender)) = ahead else { return Ok(()) };
+        let (input, pool) = (Arc::clone(self), Arc::clone(pool));
         let wake = move || {
-            if std::mem::take(&mut input.lock().asked) {
-                crew.wake();
+            if std::mem::take(&mut input.lock().is_starved) {
+                pool.wake();
             }
         };
         detach("minder-values", move || {
-            while let Some(next) = opened.next().transpose() {
+            while let Some(next) = reader.next().transpose() {
                 let failed = next.is_err();
                 if sender.send(next).is_err() || failed {
                     break;
@@ -241,7 +244,7 @@ impl JobQueue {
     }
 
     /// Counts the jobs of a regular file beforehand, on a thread of its own: for the bar.
-    pub(crate) fn count_on(self: &Arc<Self>) {
+    pub(crate) fn start_counting(self: &Arc<Self>) {
         let countable = self.countable.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some((file, end)) = countable.filter(|_| self.total().is_none()) else { return };
         let input = Arc::clone(self);
@@ -260,22 +263,22 @@ impl JobQueue {
     }
 
     /// Whether all was taken, and nothing more comes.
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn is_drained(&self) -> bool {
         let mut state = self.lock();
         if state.ready.is_empty() && !state.stopped {
-            state.make();
+            state.fill();
         }
         state.ended && state.ready.is_empty()
     }
 
     /// Takes all jobs that are to run, one after the other.
-    pub(crate) fn each(&self, mut take: impl FnMut(Task) -> Result<()>) -> Result<()> {
+    pub(crate) fn for_each_job(&self, mut take: impl FnMut(Task) -> Result<()>) -> Result<()> {
         if let Some(mut source) = self.source.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            self.know_total(source.prepare()?);
+            self.set_total(source.prepare()?);
             self.lock().inline_source = Some(source);
         }
-        if let Some(pipe) = &self.splitter {
-            return self.each_part(pipe, take);
+        if let Some(splitter) = &self.splitter {
+            return self.for_each_block(splitter, take);
         }
         while let NextJob::Ready(task) = self.next_job() {
             take(task)?;
@@ -284,9 +287,13 @@ impl JobQueue {
     }
 
     /// The same for parts of the input, which are read meanwhile.
-    fn each_part(&self, pipe: &Arc<InputSplitter>, mut take: impl FnMut(Task) -> Result<()>) -> Result<()> {
+    fn for_each_block(
+        &self,
+        splitter: &Arc<InputSplitter>,
+        mut take: impl FnMut(Task) -> Result<()>,
+    ) -> Result<()> {
         let (news, woken) = std::sync::mpsc::sync_channel(1);
-        let its = Arc::clone(pipe);
+        let its = Arc::clone(splitter);
         // Left to itself, as in a run: when nothing more is taken it may wait for room, or for input, for
         // ever.
         detach("minder-input", move || {
@@ -299,7 +306,7 @@ impl JobQueue {
             match self.next_job() {
                 NextJob::Ready(task) => {
                     if let Some(part) = task.block().as_mut() {
-                        pipe.give_up(part);
+                        splitter.give_up(part);
                     }
                     take(task)?;
                 }
@@ -321,10 +328,10 @@ impl JobQueue {
                 return NextJob::Exhausted;
             }
             if state.ready.is_empty() {
-                state.make();
+                state.fill();
             }
             let Some(task) = state.ready.pop_front() else {
-                state.asked = true;
+                state.is_starved = true;
                 self.room.notify_one();
                 let (had, least) = (state.taken, self.resume.last());
                 if state.ended && had < least && state.error.is_none() {
@@ -363,7 +370,7 @@ impl JobQueue {
     /// What kept the input from being read to its end.
     pub(crate) fn error(&self) -> Option<String> {
         let error = self.lock().error.take();
-        error.or_else(|| self.splitter.as_ref().and_then(|pipe| pipe.error()))
+        error.or_else(|| self.splitter.as_ref().and_then(|splitter| splitter.error()))
     }
 
     /// What gives parts of the input out.
@@ -371,36 +378,36 @@ impl JobQueue {
         self.splitter.as_ref()
     }
 
-    fn read(&self, source: &mut JobSource, crew: &JobPool<Task>) {
+    fn read(&self, source: &mut JobSource, pool: &JobPool<Task>) {
         match source.prepare() {
             Ok(total) => {
-                self.know_total(total);
-                crew.set_total(self.total());
+                self.set_total(total);
+                pool.set_total(self.total());
             }
             Err(error) => {
                 let mut state = self.lock();
                 (state.error, state.ended) = (Some(format_error(&error)), true);
                 drop(state);
-                return crew.wake();
+                return pool.wake();
             }
         }
-        let mut made = 0;
-        let mut ask = self.confirm.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut created = 0;
+        let mut confirm = self.confirm.lock().unwrap_or_else(PoisonError::into_inner).take();
         loop {
-            match source.next(&mut made) {
+            match source.next(&mut created) {
                 Ok(Some(task)) => {
-                    if let Some(ask) = &mut ask {
-                        self.wait_until_asked();
-                        if !self.resume.skips(task.number) && !ask.confirm(task.number, task.columns()) {
+                    if let Some(confirm) = &mut confirm {
+                        self.wait_until_starved();
+                        if !self.resume.skips(task.number) && !confirm.confirm(task.number, task.columns()) {
                             // It is part of the input all the same.
                             self.lock().taken += 1;
                             continue;
                         }
                     }
-                    self.add(task, crew);
+                    self.add(task, pool);
                 }
                 Ok(None) => {
-                    let total = made - self.resume.skipped(made);
+                    let total = created - self.resume.skipped(created);
                     let _ = self.total.compare_exchange(UNKNOWN, total, Ordering::Relaxed, Ordering::Relaxed);
                     break;
                 }
@@ -412,29 +419,29 @@ impl JobQueue {
             }
         }
         self.lock().ended = true;
-        crew.wake();
+        pool.wake();
     }
 
     /// Waits until a loop has nothing to start: nobody is asked for more than one job ahead.
-    fn wait_until_asked(&self) {
+    fn wait_until_starved(&self) {
         let mut state = self.lock();
-        while !(state.asked && state.ready.is_empty()) {
+        while !(state.is_starved && state.ready.is_empty()) {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     /// Adds one job, when there is room.
-    fn add(&self, task: Task, crew: &JobPool<Task>) {
+    fn add(&self, task: Task, pool: &JobPool<Task>) {
         let mut state = self.lock();
         while state.bytes + len(&task) > AHEAD_MAX && !state.ready.is_empty() {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.bytes += len(&task);
         state.ready.push_back(task);
-        let asked = std::mem::take(&mut state.asked);
+        let is_starved = std::mem::take(&mut state.is_starved);
         drop(state);
-        if asked {
-            crew.wake();
+        if is_starved {
+            pool.wake();
         }
     }
 
@@ -445,13 +452,13 @@ impl JobQueue {
 
 impl State {
     /// Makes the next job, if jobs are made here.
-    fn make(&mut self) {
+    fn fill(&mut self) {
         let Some(source) = self.inline_source.as_mut().filter(|_| !self.ended) else { return };
         if let JobSource::Parts(parts) = source {
-            return match parts.next(self.made + 1) {
+            return match parts.next(self.created + 1) {
                 Ok(NextJob::Ready((part, arguments))) => {
-                    self.made += 1;
-                    let task = Task::new(self.made, arguments);
+                    self.created += 1;
+                    let task = Task::new(self.created, arguments);
                     *task.block() = Some(Box::new(part));
                     self.ready.push_back(task);
                 }
@@ -460,7 +467,7 @@ impl State {
                 Err(error) => (self.error, self.ended) = (Some(format_error(&error)), true),
             };
         }
-        match source.next(&mut self.made) {
+        match source.next(&mut self.created) {
             Ok(Some(task)) => self.ready.push_back(task),
             Ok(None) => self.ended = true,
             Err(error) => {

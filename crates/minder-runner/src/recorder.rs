@@ -39,7 +39,7 @@ pub(crate) struct RunRecorder {
     sync: bool,
     /// Where output waits: the run's folder, or one of this run's own in a folder of the user's
     /// choice.
-    folder: PathBuf,
+    dir: PathBuf,
     /// Whether output of an earlier attempt is still to be shown or made again.
     output_owed: bool,
     /// All folders outside of the run's own in which output of this run lies or lay.
@@ -66,26 +66,25 @@ pub(crate) struct ResumeState {
 
 impl ResumeState {
     /// Reads the record of the run that is taken up, or a joblog.
-    pub(crate) fn read(plan: &RunConfig, observer: &dyn Observer) -> Result<Self> {
-        let Some(mode) = plan.record.mode else { return Ok(Self::default()) };
-        match (&plan.record.run, &plan.record.joblog) {
-            (Some(folder), joblog) => {
-                let (mut progress, damaged) = RunState::of_run(folder, !plan.record.redact)?;
+    pub(crate) fn read(config: &RunConfig, observer: &dyn Observer) -> Result<Self> {
+        let Some(mode) = config.record.mode else { return Ok(Self::default()) };
+        match (&config.record.run, &config.record.joblog) {
+            (Some(dir), joblog) => {
+                let (mut progress, damaged) = RunState::of_run(dir, !config.record.redact)?;
                 for (attempt, damage) in &damaged {
                     report_damage(
-                        &format!("attempt {attempt} of the record in `{}`", folder.display()),
+                        &format!("attempt {attempt} of the record in `{}`", dir.display()),
                         damage,
                         observer,
                     );
                 }
-                for attempt in missing(folder)? {
-                    observer.notice(&Notice::AttemptMissing { attempt, dir: folder.clone() });
+                for attempt in missing(dir)? {
+                    observer.notice(&Notice::AttemptMissing { attempt, dir: dir.clone() });
                 }
-                let Kept { unshown, lost } =
-                    earlier_output::read(folder, &mut progress, mode, plan, observer);
+                let Kept { unshown, lost } = earlier_output::read(dir, &mut progress, mode, config, observer);
                 let mut waiting = JobSet::default();
                 unshown.iter().for_each(|finished| _ = waiting.insert(finished.job));
-                if let Some(path) = joblog.as_ref().filter(|_| plan.record.by_joblog) {
+                if let Some(path) = joblog.as_ref().filter(|_| config.record.by_joblog) {
                     // The joblog says what is done; what ended and was never shown is done in any case.
                     let logged = read_joblog(path, observer)?;
                     let failed: Vec<u64> =
@@ -97,10 +96,10 @@ impl ResumeState {
                     waiting.jobs().for_each(|job| _ = progress.done.insert(job));
                     failed.into_iter().for_each(|job| _ = progress.failed.insert(job));
                 }
-                let elsewhere = earlier_output::elsewhere(folder, &progress);
-                let again = Arc::new(ResumeFilter::new(mode, progress));
-                let owes = lost.jobs().any(|job| again.skips(job));
-                Ok(Self { filter: again, unshown, waiting, lost, owes, elsewhere })
+                let elsewhere = earlier_output::elsewhere(dir, &progress);
+                let filter = Arc::new(ResumeFilter::new(mode, progress));
+                let owes = lost.jobs().any(|job| filter.skips(job));
+                Ok(Self { filter: filter, unshown, waiting, lost, owes, elsewhere })
             }
             (None, Some(path)) => Ok(Self {
                 filter: Arc::new(ResumeFilter::new(mode, read_joblog(path, observer)?)),
@@ -112,49 +111,50 @@ impl ResumeState {
 }
 
 /// Attempts without a journal, though later ones have one, or though they left output.
-fn missing(folder: &Path) -> Result<Vec<u32>> {
-    let of = || format!("cannot read the record in `{}`", folder.display());
-    let (found, last) = store::attempts(folder)
-        .and_then(|found| Ok((found, store::last_attempt(folder)?)))
-        .with_context(of)?;
+fn missing(dir: &Path) -> Result<Vec<u32>> {
+    let of = || format!("cannot read the record in `{}`", dir.display());
+    let (found, last) =
+        store::attempts(dir).and_then(|found| Ok((found, store::last_attempt(dir)?))).with_context(of)?;
     Ok((1..=last).filter(|attempt| !found.contains(attempt)).take(MISSING_NAMED_MAX).collect())
 }
 
 impl RunRecorder {
     /// Opens the record of this run, and reads what earlier attempts left.
     pub(crate) fn open(
-        plan: &RunConfig,
+        config: &RunConfig,
         jobs: Option<u64>,
         observer: &dyn Observer,
     ) -> Result<(Self, ResumeState)> {
-        let mut book = Self::default();
-        book.sync = plan.record.sync;
-        if let Some(folder) = &plan.record.run {
+        let mut recorder = Self::default();
+        recorder.sync = config.record.sync;
+        if let Some(dir) = &config.record.run {
             // Locked first, so that nobody writes to what is read.
-            book.record = Some(JournalWriter::resume(folder, plan.record.sync)?);
+            recorder.record = Some(JournalWriter::resume(dir, config.record.sync)?);
         }
-        let left = ResumeState::read(plan, observer)?;
-        if plan.record.keep && book.record.is_none() {
-            match store::state_root().map_err(Into::into).and_then(|root| create(&root, plan, jobs, observer))
+        let resume_state = ResumeState::read(config, observer)?;
+        if config.record.keep && recorder.record.is_none() {
+            match store::state_root()
+                .map_err(Into::into)
+                .and_then(|root| create(&root, config, jobs, observer))
             {
-                Ok(record) => book.record = Some(record),
-                Err(error) if plan.record.sync => return Err(error),
+                Ok(record) => recorder.record = Some(record),
+                Err(error) if config.record.sync => return Err(error),
                 Err(error) => observer.notice(&Notice::NoRecord { reason: format_error(&error) }),
             }
         }
-        book.folder = book.make_folder(plan)?;
-        book.output_dirs.clone_from(&left.elsewhere);
-        book.output_owed = left.owes;
-        if plan.tmpdir.is_some() && book.record.is_some() {
-            book.output_dirs.push(book.folder.clone());
+        recorder.dir = recorder.create_output_dir(config)?;
+        recorder.output_dirs.clone_from(&resume_state.elsewhere);
+        recorder.output_owed = resume_state.owes;
+        if config.tmpdir.is_some() && recorder.record.is_some() {
+            recorder.output_dirs.push(recorder.dir.clone());
         }
-        if let Some(path) = &plan.record.joblog {
+        if let Some(path) = &config.record.joblog {
             // A kill between a row of the record and its row here left the latter out.
-            let missing = match &plan.record.run {
-                Some(folder) => missing_rows(folder, path, &left, plan)?,
+            let missing = match &config.record.run {
+                Some(dir) => missing_events(dir, path, &resume_state, config)?,
                 None => Vec::new(),
             };
-            let opened = Joblog::open(path, plan.record.mode.is_some() || plan.record.joblog_append);
+            let opened = Joblog::open(path, config.record.mode.is_some() || config.record.joblog_append);
             let joblog = opened.with_context(|| format!("cannot write the joblog `{}`", path.display()))?;
             if joblog.was_cut() {
                 observer.notice(&Notice::JoblogTruncated { path: path.clone() });
@@ -162,28 +162,28 @@ impl RunRecorder {
             joblog
                 .append(&missing)
                 .with_context(|| format!("cannot write the joblog `{}`", path.display()))?;
-            book.joblog = Some(joblog);
+            recorder.joblog = Some(joblog);
         }
-        Ok((book, left))
+        Ok((recorder, resume_state))
     }
 
     /// The folder for output that waits. In one of the user's choice a run with a record has a
     /// folder of its own, which the record names.
-    fn make_folder(&self, plan: &RunConfig) -> Result<PathBuf> {
-        let (tmpdir, record) = match (&plan.tmpdir, &self.record) {
+    fn create_output_dir(&self, config: &RunConfig) -> Result<PathBuf> {
+        let (tmpdir, record) = match (&config.tmpdir, &self.record) {
             (Some(tmpdir), Some(record)) => (tmpdir, record),
             (Some(tmpdir), None) => return Ok(tmpdir.clone()),
             (None, Some(record)) => return Ok(record.dir().to_owned()),
             (None, None) => return Ok(std::env::temp_dir()),
         };
-        let folder = earlier_output::make_folder(tmpdir, record.run(), record.attempt())
+        let dir = earlier_output::create_output_dir(tmpdir, record.run(), record.attempt())
             .with_context(|| format!("cannot make a folder in `{}`", tmpdir.display()))?;
-        let outputs = OutputDir { attempt: record.attempt(), dir: OsBytes::from(folder.as_os_str()) };
-        let mut rows = Vec::new();
-        codec::encode(&JournalEvent::OutputDir(outputs), &mut rows);
+        let outputs = OutputDir { attempt: record.attempt(), dir: OsBytes::from(dir.as_os_str()) };
+        let mut events = Vec::new();
+        codec::encode(&JournalEvent::OutputDir(outputs), &mut events);
         let cannot = || format!("cannot write the record in `{}`", record.dir().display());
-        record.append_metadata(&rows).with_context(cannot)?;
-        Ok(folder)
+        record.append_metadata(&events).with_context(cannot)?;
+        Ok(dir)
     }
 
     pub(crate) fn is_kept(&self) -> bool {
@@ -200,31 +200,37 @@ impl RunRecorder {
     }
 
     /// What stands behind `--resume` when the run is taken up again.
-    pub(crate) fn resume(&self, plan: &RunConfig) -> Option<String> {
-        match &plan.record.joblog {
-            _ if plan.pipe.as_ref().is_some_and(|pipe| pipe.splitter.spread == Distribution::RoundRobin) => {
+    pub(crate) fn resume(&self, config: &RunConfig) -> Option<String> {
+        match &config.record.joblog {
+            _ if config
+                .pipe
+                .as_ref()
+                .is_some_and(|pipe| pipe.splitter.spread == Distribution::RoundRobin) =>
+            {
                 None
             }
-            Some(joblog) if plan.record.by_joblog => Some(format!("--joblog {} COMMAND…", joblog.display())),
+            Some(joblog) if config.record.by_joblog => {
+                Some(format!("--joblog {} COMMAND…", joblog.display()))
+            }
             _ => self.run().map(str::to_owned),
         }
     }
 
     /// The folder for output that waits.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// What names of files with output begin with, where they have names: those of `kind`, of one
     /// loop.
-    pub(crate) fn name(&self, kind: &str, place: usize) -> Option<String> {
+    pub(crate) fn name(&self, kind: &str, worker: usize) -> Option<String> {
         let record = self.record.as_ref()?;
-        Some(format!("{kind}-{}-{place}", record.attempt()))
+        Some(format!("{kind}-{}-{worker}", record.attempt()))
     }
 
     /// A loop's file for small outputs.
-    pub(crate) fn store(&self, place: usize) -> AppendFile {
-        AppendFile::new(&self.folder, self.name("out", place))
+    pub(crate) fn store(&self, worker: usize) -> AppendFile {
+        AppendFile::new(&self.dir, self.name("out", worker))
     }
 
     pub(crate) fn syncs(&self) -> bool {
@@ -232,17 +238,17 @@ impl RunRecorder {
     }
 
     /// Writes rows of the journal.
-    pub(crate) fn append(&self, rows: &[u8]) -> Result<(), String> {
-        let Some(record) = self.record.as_ref().filter(|_| !rows.is_empty()) else { return Ok(()) };
-        record.append(rows).map_err(|error| {
+    pub(crate) fn append(&self, events: &[u8]) -> Result<(), String> {
+        let Some(record) = self.record.as_ref().filter(|_| !events.is_empty()) else { return Ok(()) };
+        record.append(events).map_err(|error| {
             format!("cannot write the record in `{}`: {}", record.dir().display(), os_error_text(&error))
         })
     }
 
     /// Writes rows of the joblog.
-    pub(crate) fn append_joblog(&self, rows: &[u8]) -> Result<(), String> {
-        let Some(joblog) = self.joblog.as_ref().filter(|_| !rows.is_empty()) else { return Ok(()) };
-        joblog.append(rows).map_err(|error| format!("cannot write the joblog: {}", os_error_text(&error)))
+    pub(crate) fn append_joblog(&self, events: &[u8]) -> Result<(), String> {
+        let Some(joblog) = self.joblog.as_ref().filter(|_| !events.is_empty()) else { return Ok(()) };
+        joblog.append(events).map_err(|error| format!("cannot write the joblog: {}", os_error_text(&error)))
     }
 
     /// Notes what was shown.
@@ -250,9 +256,9 @@ impl RunRecorder {
         if self.record.is_none() || jobs.is_empty() {
             return Ok(());
         }
-        let mut rows = Vec::new();
-        codec::encode(&JournalEvent::OutputShown(JobList { jobs }), &mut rows);
-        self.append(&rows)
+        let mut events = Vec::new();
+        codec::encode(&JournalEvent::OutputShown(JobList { jobs }), &mut events);
+        self.append(&events)
     }
 
     /// Notes whose output was lost.
@@ -260,16 +266,16 @@ impl RunRecorder {
         if self.record.is_none() || jobs.is_empty() {
             return Ok(());
         }
-        let mut rows = Vec::new();
-        codec::encode(&JournalEvent::OutputLost(JobList { jobs }), &mut rows);
-        self.append(&rows)
+        let mut events = Vec::new();
+        codec::encode(&JournalEvent::OutputLost(JobList { jobs }), &mut events);
+        self.append(&events)
     }
 
     /// The run is over. `shown` says that all that its record keeps was shown. What fails here
     /// costs no output and no row of a job.
-    pub(crate) fn close(&self, over: AttemptFinished, shown: bool, observer: &dyn Observer) {
+    pub(crate) fn close(&self, finished: AttemptFinished, shown: bool, observer: &dyn Observer) {
         if let Some(record) = &self.record {
-            if over.why.as_deref() == Some(FAILED) && record.is_unused() {
+            if finished.why.as_deref() == Some(FAILED) && record.is_unused() {
                 // It was refused: the run is as it was.
                 return;
             }
@@ -280,15 +286,15 @@ impl RunRecorder {
         }
         if let Some(record) = self.record.as_ref().filter(|_| shown && !self.output_owed) {
             remove_outputs(record.dir());
-            for folder in &self.output_dirs {
-                remove_outputs(folder);
+            for dir in &self.output_dirs {
+                remove_outputs(dir);
                 // Only if it is empty, as it should be.
-                let _ = std::fs::remove_dir(folder);
+                let _ = std::fs::remove_dir(dir);
             }
         }
-        let mut rows = Vec::new();
-        codec::encode(&JournalEvent::AttemptFinished(over), &mut rows);
-        let closed = self.append(&rows);
+        let mut events = Vec::new();
+        codec::encode(&JournalEvent::AttemptFinished(finished), &mut events);
+        let closed = self.append(&events);
         if let (Some(record), Ok(root), Ok(())) = (&self.record, store::state_root(), closed) {
             // Old runs are of no concern to this one.
             let pruned = retention::prune_daily(&root, record.dir()).ok().flatten().unwrap_or_default();
@@ -306,11 +312,11 @@ impl Drop for RunRecorder {
     /// An attempt that was refused leaves no folder either.
     fn drop(&mut self) {
         if let Some(record) = self.record.as_ref().filter(|record| record.is_unused())
-            && self.folder != record.dir()
-            && !self.folder.as_os_str().is_empty()
+            && self.dir != record.dir()
+            && !self.dir.as_os_str().is_empty()
         {
-            remove_outputs(&self.folder);
-            let _ = std::fs::remove_dir(&self.folder);
+            remove_outputs(&self.dir);
+            let _ = std::fs::remove_dir(&self.dir);
         }
     }
 }
@@ -318,7 +324,7 @@ impl Drop for RunRecorder {
 /// Begins a new record. `jobs`: how many there will be, if that is known.
 fn create(
     root: &Path,
-    plan: &RunConfig,
+    config: &RunConfig,
     jobs: Option<u64>,
     observer: &dyn Observer,
 ) -> Result<JournalWriter> {
@@ -326,28 +332,28 @@ fn create(
         let runs = store::runs_dir(root);
         observer.notice(&Notice::ModeCorrected { dir: runs });
     }
-    let RecordConfig { files, stdin, trailing: behind, .. } = &plan.record;
+    let RecordConfig { files, stdin, trailing: behind, .. } = &config.record;
     let (input, arguments) = match (files.is_empty() && behind.is_empty(), stdin) {
-        _ if plan.record.redact => {
+        _ if config.record.redact => {
             (InputSource::Lost { why: "arguments were to be kept out of its record".to_owned() }, &[][..])
         }
         (true, _) => (of_stdin(), &[][..]),
         (false, stdin) => {
-            let marks = files.iter().filter_map(|path| InputSource::fingerprint(path)).collect();
+            let fingerprints = files.iter().filter_map(|path| InputSource::fingerprint(path)).collect();
             let stdin = stdin.then(|| Box::new(of_stdin()));
-            (InputSource::arguments(jobs, marks, stdin), behind.as_slice())
+            (InputSource::arguments(jobs, fingerprints, stdin), behind.as_slice())
         }
     };
-    let mut manifest = Manifest::new(&plan.record.cwd, &plan.record.words, input);
-    let typed: Vec<_> = plan.record.typed.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
+    let mut manifest = Manifest::new(&config.record.cwd, &config.record.words, input);
+    let typed: Vec<_> = config.record.typed.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
     manifest.flags.insert("typed".to_owned(), serde_json::to_value(typed)?);
-    if plan.record.mode.is_some() {
+    if config.record.mode.is_some() {
         manifest.flags.insert(BY_JOBLOG.to_owned(), true.into());
     }
-    if let Some(joblog) = &plan.record.joblog {
+    if let Some(joblog) = &config.record.joblog {
         manifest.flags.insert("joblog".to_owned(), serde_json::to_value(OsBytes::from(joblog.as_os_str()))?);
     }
-    Ok(JournalWriter::create(root, manifest, arguments, plan.record.sync)?)
+    Ok(JournalWriter::create(root, manifest, arguments, config.record.sync)?)
 }
 
 /// Standard input, if it can be had again.
@@ -371,30 +377,35 @@ fn read_joblog(path: &Path, observer: &dyn Observer) -> Result<RunState> {
 }
 
 /// Rows of the record that the joblog lacks.
-fn missing_rows(folder: &Path, path: &Path, left: &ResumeState, plan: &RunConfig) -> Result<Vec<u8>> {
+fn missing_events(
+    dir: &Path,
+    path: &Path,
+    resume_state: &ResumeState,
+    config: &RunConfig,
+) -> Result<Vec<u8>> {
     let logged = if path.is_file() { joblog::read(path)?.0.done } else { JobSet::default() };
-    let mut rows = Vec::new();
-    for number in store::attempts(folder)? {
-        read_journal(&folder.join(store::attempt_name(number)), |row| {
+    let mut events = Vec::new();
+    for number in store::attempts(dir)? {
+        read_journal(&dir.join(store::attempt_name(number)), |row| {
             if let JournalEvent::JobFinished(ended) = row
                 && !logged.contains(ended.job)
-                && !left.lost.contains(ended.job)
-                && (!plan.record.by_joblog || left.waiting.contains(ended.job))
+                && !resume_state.lost.contains(ended.job)
+                && (!config.record.by_joblog || resume_state.waiting.contains(ended.job))
             {
-                joblog::encode(&ended, command_of(&ended.args, ended.job, 1, plan).as_bytes(), &mut rows);
+                joblog::encode(&ended, command_of(&ended.args, ended.job, 1, config).as_bytes(), &mut events);
             }
         })?;
     }
-    Ok(rows)
+    Ok(events)
 }
 
 /// A job's command for the joblog; the command alone where arguments are kept out.
-pub(crate) fn command_of(args: &[OsBytes], number: u64, slot: u32, plan: &RunConfig) -> String {
-    if plan.record.redact || args.is_empty() {
-        return plan.record.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+pub(crate) fn command_of(args: &[OsBytes], number: u64, slot: u32, config: &RunConfig) -> String {
+    if config.record.redact || args.is_empty() {
+        return config.record.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
     }
     let columns: Vec<_> = args.iter().map(OsBytes::to_os).collect();
-    plan.template.display(&Job { columns: &columns, number, slot, ..Job::default() })
+    config.template.display(&Job { columns: &columns, number, slot, ..Job::default() })
 }
 
 fn report_damage(what: &str, damage: &Corruption, observer: &dyn Observer) {

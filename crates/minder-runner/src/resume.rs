@@ -73,8 +73,9 @@ impl ResumeFilter {
 
 /// What jobs of this command took in earlier runs, in seconds, by the marks of their arguments.
 /// What cannot be read is not known.
-pub(crate) fn costs(plan: &RunConfig) -> HashMap<u64, f32> {
-    let words: Vec<OsBytes> = plan.record.words.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
+pub(crate) fn costs(config: &RunConfig) -> HashMap<u64, f32> {
+    let words: Vec<OsBytes> =
+        config.record.words.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
     let runs = store::state_root().and_then(|root| store::list(&root)).unwrap_or_default();
     let same =
         runs.into_iter().filter(|run| run.manifest.as_ref().is_ok_and(|manifest| manifest.words == words));

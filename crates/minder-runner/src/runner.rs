@@ -132,13 +132,14 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let order = if config.view == OutputView::Ordered { ShowOrder::Input } else { ShowOrder::Ended };
     let sequencer = OutputSequencer::new((stdio, streams), order, resumed.filter, resumed.unshown);
     // In another order than that of the input, the job that all wait for may be the last to start.
-    let sequencer = if config.order == OrderConfig::Given { sequencer } else { sequencer.unbounded() };
+    let sequencer =
+        if config.order == OrderConfig::Given { sequencer } else { sequencer.without_backlog_limit() };
     let main_loop = MainLoop::new(workers)?;
     // No job starts before the guardians are ready.
     guard.wait_ready()?;
-    queue.read_on(&pool)?;
+    queue.start_reading(&pool)?;
     if observer.wants_total() {
-        queue.count_on();
+        queue.start_counting();
     }
     pool.set_total(queue.total());
     let keeps_table = observer.wants_snapshots() || setup::needs_job_table(&config.control);
@@ -329,7 +330,7 @@ fn set_config(
     let share = if config.view == OutputView::Lines { 2 } else { 1 };
     set.max_buffered_bytes = config.buffer / workers / share;
     set.max_child_bytes = JOB_BYTES_MAX.min(set.max_buffered_bytes);
-    set.spill_dir = Some(recorder.folder().to_owned());
+    set.spill_dir = Some(recorder.dir().to_owned());
     set.spill_prefix = recorder.name("spill", index).map(|name| format!("{name}-"));
     let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     set.backlog = Some(Arc::clone(backlog));

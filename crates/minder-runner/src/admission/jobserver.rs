@@ -423,14 +423,14 @@ mod tests {
         const PATIENCE: Duration = Duration::from_secs(20);
 
         fn server(tokens: &[u8]) -> (std::fs::File, Jobserver, tempfile::TempDir) {
-            let folder = tempfile::tempdir().expect("a folder");
-            let path = folder.path().join("tokens");
+            let dir = tempfile::tempdir().expect("a folder");
+            let path = dir.path().join("tokens");
             let made = minder::Command::new("mkfifo").arg(&path).spawn().and_then(|mut child| child.wait());
             assert!(made.expect("mkfifo").status.success());
             let mut pipe = std::fs::OpenOptions::new().read(true).write(true).open(&path).expect("a pipe");
             pipe.write_all(tokens).expect("room");
             let server = Jobserver::connect(&format!("fifo:{}", path.display())).expect("a jobserver");
-            (pipe, server, folder)
+            (pipe, server, dir)
         }
 
         /// What lies in the pipe.

@@ -33,14 +33,14 @@ pub(crate) trait JobControl: Send + Sync {
 
 /// Gates that are being watched, until this is dropped.
 pub(crate) struct AdmissionMonitor {
-    door: Arc<AdmissionState>,
-    over: Arc<AtomicBool>,
+    shared: Arc<AdmissionState>,
+    stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl fmt::Debug for AdmissionMonitor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gates").field("door", &self.door).finish_non_exhaustive()
+        f.debug_struct("Gates").field("door", &self.shared).finish_non_exhaustive()
     }
 }
 
@@ -48,7 +48,7 @@ impl fmt::Debug for AdmissionMonitor {
 #[derive(Debug)]
 struct AdmissionState {
     state: Mutex<State>,
-    news: Condvar,
+    changed: Condvar,
     asks_each_time: bool,
 }
 
@@ -70,38 +70,39 @@ impl AdmissionMonitor {
     /// # Errors
     /// No thread can be started.
     pub(crate) fn start(
-        gate: AdmissionPolicy,
+        policy: AdmissionPolicy,
         control: Arc<dyn JobControl>,
-        over: Arc<AtomicBool>,
+        stop: Arc<AtomicBool>,
     ) -> io::Result<Self> {
         let state = State { quota: None, wanted: false, stopped: false, why: None };
-        let door = AdmissionState {
+        let shared = AdmissionState {
             state: state.into(),
-            news: Condvar::new(),
-            asks_each_time: gate.asks_each_time(),
+            changed: Condvar::new(),
+            asks_each_time: policy.asks_each_time(),
         };
-        let door = Arc::new(door);
-        let its = Arc::clone(&door);
-        let thread = thread::Builder::new().name("gates".into()).spawn(move || its.watch(gate, &*control))?;
-        Ok(Self { door, over, thread: Some(thread) })
+        let shared = Arc::new(shared);
+        let watched = Arc::clone(&shared);
+        let thread =
+            thread::Builder::new().name("gates".into()).spawn(move || watched.watch(policy, &*control))?;
+        Ok(Self { shared, stop, thread: Some(thread) })
     }
 
     /// Whether one more job may start now, when so many others run. Never blocks for long.
     pub(crate) fn admit(&self, running: usize) -> bool {
-        self.door.admit(running)
+        self.shared.admit(running)
     }
 
     /// Why nothing starts, if nothing does.
     pub(crate) fn why(&self) -> Option<String> {
-        self.door.lock().why.clone()
+        self.shared.lock().why.clone()
     }
 }
 
 impl Drop for AdmissionMonitor {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::SeqCst);
-        self.door.lock().stopped = true;
-        self.door.news.notify_all();
+        self.stop.store(true, Ordering::SeqCst);
+        self.shared.lock().stopped = true;
+        self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {
             // A panic there was told by the panic itself.
             let _ = thread.join();
@@ -116,21 +117,21 @@ impl AdmissionState {
 
     fn admit(&self, running: usize) -> bool {
         let mut state = self.lock();
-        if let Some(room) = &mut state.quota
-            && running < room.most
-            && room.starts > 0
+        if let Some(quota) = &mut state.quota
+            && running < quota.most
+            && quota.starts > 0
         {
             // Without a bound there is nothing to count.
-            room.starts -= usize::from(room.starts < usize::MAX);
+            quota.starts -= usize::from(quota.starts < usize::MAX);
             return true;
         }
         if !std::mem::replace(&mut state.wanted, true) {
-            self.news.notify_all();
+            self.changed.notify_all();
         }
         false
     }
 
-    fn watch(&self, mut gate: AdmissionPolicy, control: &dyn JobControl) {
+    fn watch(&self, mut policy: AdmissionPolicy, control: &dyn JobControl) {
         struct ReopenOnDrop<'a>(&'a dyn JobControl, &'a AdmissionState);
         impl Drop for ReopenOnDrop<'_> {
             /// Whatever ends the looking, even a panic, must not leave a run that starts nothing
@@ -143,14 +144,14 @@ impl AdmissionState {
         let _open = ReopenOnDrop(control, self);
         loop {
             let wanted = std::mem::take(&mut self.lock().wanted);
-            let decision = gate.evaluate(Instant::now(), Jobs { wanted, ..control.jobs() });
-            gate.complaints().iter().for_each(|line| control.warn(line));
-            let room = if let Decision::Start(room) = decision { Some(room) } else { None };
+            let decision = policy.evaluate(Instant::now(), Jobs { wanted, ..control.jobs() });
+            policy.complaints().iter().for_each(|line| control.warn(line));
+            let quota = if let Decision::Start(quota) = decision { Some(quota) } else { None };
             let mut state = self.lock();
-            state.quota = room;
-            state.why = gate.why().map(str::to_owned);
+            state.quota = quota;
+            state.why = policy.why().map(str::to_owned);
             drop(state);
-            control.set_paused(room.is_none());
+            control.set_paused(quota.is_none());
             match decision {
                 Decision::Start(_) | Decision::Wait(_) => (),
                 Decision::Kill => control.kill_youngest(),
@@ -159,7 +160,7 @@ impl AdmissionState {
             }
             let until = if let Decision::Wait(until) = decision { until } else { Instant::now() + PERIOD };
             // A start that waited and was not even asked for waits for the other conditions.
-            let sooner = self.asks_each_time && room.is_some_and(|room| room.starts > 0 || !wanted);
+            let sooner = self.asks_each_time && quota.is_some_and(|quota| quota.starts > 0 || !wanted);
             if !self.sleep(until, sooner) {
                 return;
             }
@@ -171,14 +172,14 @@ impl AdmissionState {
     fn sleep(&self, until: Instant, sooner: bool) -> bool {
         let mut state = self.lock();
         loop {
-            let rest = until.saturating_duration_since(Instant::now());
+            let remaining = until.saturating_duration_since(Instant::now());
             if state.stopped {
                 return false;
             }
-            if rest.is_zero() || (sooner && state.wanted) {
+            if remaining.is_zero() || (sooner && state.wanted) {
                 return true;
             }
-            state = self.news.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.changed.wait_timeout(state, remaining).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }

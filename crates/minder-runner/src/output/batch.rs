@@ -30,7 +30,7 @@ pub(crate) struct OutputBatch {
     start: usize,
     jobs: Vec<FinishedJob>,
     /// Pieces of the job that is being gathered.
-    pieces: Vec<Segment>,
+    segments: Vec<Segment>,
     store: AppendFile,
     /// Where the bytes lie in the loop's file, if they were written to it.
     saved: Option<(Arc<File>, u64)>,
@@ -41,7 +41,7 @@ pub(crate) struct OutputBatch {
 #[derive(Debug, Default)]
 pub(crate) struct UnfinishedOutput {
     bytes: Vec<u8>,
-    pieces: Vec<Segment>,
+    segments: Vec<Segment>,
 }
 
 impl UnfinishedOutput {
@@ -51,16 +51,16 @@ impl UnfinishedOutput {
     }
 
     /// How many files it keeps open.
-    pub(crate) fn files(&self) -> usize {
+    pub(crate) fn open_files(&self) -> usize {
         let is_open =
-            |piece: &&Segment| matches!(&piece.location, Location::Own(JobFile { file: Some(_), .. }));
-        self.pieces.iter().filter(is_open).count()
+            |segment: &&Segment| matches!(&segment.location, Location::Own(JobFile { file: Some(_), .. }));
+        self.segments.iter().filter(is_open).count()
     }
 }
 
 impl OutputBatch {
     pub(crate) fn new(store: AppendFile, sync: bool) -> Self {
-        Self { bytes: Vec::new(), start: 0, jobs: Vec::new(), pieces: Vec::new(), store, saved: None, sync }
+        Self { bytes: Vec::new(), start: 0, jobs: Vec::new(), segments: Vec::new(), store, saved: None, sync }
     }
 
     /// Takes bytes of the job that is being gathered.
@@ -71,24 +71,24 @@ impl OutputBatch {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
         let end = self.bytes.len();
-        match self.pieces.last_mut() {
+        match self.segments.last_mut() {
             Some(Segment { stream: last, location: Location::Batch(range) })
                 if *last == stream && range.end == start =>
             {
                 range.end = end;
             }
-            _ => self.pieces.push(Segment { stream, location: Location::Batch(start..end) }),
+            _ => self.segments.push(Segment { stream, location: Location::Batch(start..end) }),
         }
     }
 
     /// Takes a file of the job that is being gathered.
-    pub(crate) fn push_file(&mut self, stream: Stream, own: JobFile) {
-        self.pieces.push(Segment { stream, location: Location::Own(own) });
+    pub(crate) fn push_file(&mut self, stream: Stream, job_file: JobFile) {
+        self.segments.push(Segment { stream, location: Location::Own(job_file) });
     }
 
     /// The pieces of the job that is being gathered.
-    pub(crate) fn pieces(&self) -> &[Segment] {
-        &self.pieces
+    pub(crate) fn segments(&self) -> &[Segment] {
+        &self.segments
     }
 
     /// Hands on one output of the job that is being gathered.
@@ -97,15 +97,15 @@ impl OutputBatch {
         stream: Stream,
         take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
-        for piece in self.pieces.iter().filter(|piece| piece.stream == stream) {
-            match &piece.location {
+        for segment in self.segments.iter().filter(|segment| segment.stream == stream) {
+            match &segment.location {
                 Location::Batch(range) => take(&self.bytes[range.clone()])?,
-                Location::Own(own) => {
-                    let (file, mut at) = (own.open()?, own.range.start);
+                Location::Own(job_file) => {
+                    let (file, mut at) = (job_file.open()?, job_file.range.start);
                     let mut buffer = vec![0; FULL];
-                    while at < own.range.end {
-                        let most = usize::try_from(own.range.end - at).unwrap_or(FULL).min(FULL);
-                        let read = read_at(&file, &mut buffer[..most], at)?;
+                    while at < job_file.range.end {
+                        let want = usize::try_from(job_file.range.end - at).unwrap_or(FULL).min(FULL);
+                        let read = read_at(&file, &mut buffer[..want], at)?;
                         if read == 0 {
                             return Err(io::ErrorKind::UnexpectedEof.into());
                         }
@@ -120,66 +120,60 @@ impl OutputBatch {
     }
 
     /// Takes out what the job that is being gathered wrote.
-    pub(crate) fn take_open(&mut self) -> UnfinishedOutput {
+    pub(crate) fn take_unfinished(&mut self) -> UnfinishedOutput {
         let bytes = self.bytes.split_off(self.start);
-        let mut pieces = std::mem::take(&mut self.pieces);
-        for piece in &mut pieces {
-            match &mut piece.location {
+        let mut segments = std::mem::take(&mut self.segments);
+        for segment in &mut segments {
+            match &mut segment.location {
                 Location::Batch(range) => *range = range.start - self.start..range.end - self.start,
                 // A named file is opened again: no descriptor is kept for a job that only waits.
-                Location::Own(own) if own.path.is_some() => own.file = None,
+                Location::Own(job_file) if job_file.path.is_some() => job_file.file = None,
                 _ => (),
             }
         }
-        UnfinishedOutput { bytes, pieces }
+        UnfinishedOutput { bytes, segments }
     }
 
     /// Puts it back: that job is being gathered. No other is.
-    pub(crate) fn put_open(&mut self, open: UnfinishedOutput) {
-        let UnfinishedOutput { bytes, mut pieces } = open;
-        for piece in &mut pieces {
-            match &mut piece.location {
+    pub(crate) fn restore_unfinished(&mut self, output: UnfinishedOutput) {
+        let UnfinishedOutput { bytes, mut segments } = output;
+        for segment in &mut segments {
+            match &mut segment.location {
                 Location::Batch(range) => *range = range.start + self.start..range.end + self.start,
                 // What cannot be opened again is said where it is read.
-                Location::Own(own) if own.file.is_none() => own.file = own.open().ok(),
+                Location::Own(job_file) if job_file.file.is_none() => job_file.file = job_file.open().ok(),
                 _ => (),
             }
         }
         self.bytes.truncate(self.start);
         self.bytes.extend_from_slice(&bytes);
-        self.pieces = pieces;
+        self.segments = segments;
     }
 
     /// How many bytes the job that is being gathered has.
     pub(crate) fn len(&self) -> u64 {
-        let of = |piece: &Segment| match &piece.location {
+        let of = |segment: &Segment| match &segment.location {
             Location::Batch(range) => range.len() as u64,
             Location::Own(JobFile { range, .. }) | Location::Shared(_, range) => range.end - range.start,
         };
-        self.pieces.iter().map(of).sum()
+        self.segments.iter().map(of).sum()
     }
 
     /// Forgets them.
     pub(crate) fn discard(&mut self) {
         self.bytes.truncate(self.start);
-        for piece in self.pieces.drain(..) {
-            if let Location::Own(own) = piece.location {
-                own.remove();
+        for segment in self.segments.drain(..) {
+            if let Location::Own(job_file) = segment.location {
+                job_file.remove();
             }
         }
     }
 
     /// The job is over.
-    pub(crate) fn end_job(&mut self, job: u64, marks: Option<LineStyle>, owed: bool) {
-        let pieces = std::mem::take(&mut self.pieces);
+    pub(crate) fn finish_job(&mut self, job: u64, style: Option<LineStyle>, needs_shown_event: bool) {
+        let segments = std::mem::take(&mut self.segments);
         self.start = self.bytes.len();
-        self.jobs.push(FinishedJob {
-            job,
-            style: marks,
-            segments: pieces,
-            needs_shown_event: owed,
-            from_earlier_attempt: false,
-        });
+        self.jobs.push(FinishedJob { job, style, segments, needs_shown_event, from_earlier_attempt: false });
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -218,13 +212,13 @@ impl OutputBatch {
     /// Waits for the disk, for what lies in files of the jobs' own.
     fn sync_files(&self) -> io::Result<()> {
         let mut named = false;
-        for piece in self.jobs.iter().flat_map(|finished| &finished.segments) {
-            if let Location::Own(JobFile { file: Some(file), path, .. }) = &piece.location {
+        for segment in self.jobs.iter().flat_map(|finished| &finished.segments) {
+            if let Location::Own(JobFile { file: Some(file), path, .. }) = &segment.location {
                 file.sync_data()?;
                 named |= path.is_some();
             }
         }
-        if named { self.store.sync_folder() } else { Ok(()) }
+        if named { self.store.sync_dir() } else { Ok(()) }
     }
 
     /// Forgets the jobs that are over: they could not be recorded.
@@ -244,22 +238,22 @@ impl OutputBatch {
 
     /// Puts what a job wrote where it can wait: in files, of which none is open for it alone.
     pub(crate) fn keep(&mut self, finished: &mut FinishedJob) -> io::Result<()> {
-        for piece in &mut finished.segments {
-            match &mut piece.location {
+        for segment in &mut finished.segments {
+            match &mut segment.location {
                 Location::Batch(range) => {
                     self.save()?;
                     if let Some((file, base)) = &self.saved {
                         let range = base + range.start as u64..base + range.end as u64;
-                        piece.location = Location::Shared(Arc::clone(file), range);
+                        segment.location = Location::Shared(Arc::clone(file), range);
                     }
                 }
-                Location::Own(own) if own.path.is_some() => own.file = None,
-                Location::Own(own) => {
+                Location::Own(job_file) if job_file.path.is_some() => job_file.file = None,
+                Location::Own(job_file) => {
                     self.save()?;
-                    let range = std::mem::take(&mut own.range);
-                    if let Some(file) = own.file.take() {
-                        let (file, range) = self.take_in(&file, range)?;
-                        piece.location = Location::Shared(file, range);
+                    let range = std::mem::take(&mut job_file.range);
+                    if let Some(file) = job_file.file.take() {
+                        let (file, range) = self.copy_to_store(&file, range)?;
+                        segment.location = Location::Shared(file, range);
                     }
                 }
                 Location::Shared(..) => (),
@@ -269,13 +263,13 @@ impl OutputBatch {
     }
 
     /// Copies a part of a nameless file to the loop's file, behind what was saved.
-    fn take_in(&mut self, file: &File, part: Range<u64>) -> io::Result<(Arc<File>, Range<u64>)> {
-        let (base, mut at) = (self.store.len(), part.start);
+    fn copy_to_store(&mut self, file: &File, range: Range<u64>) -> io::Result<(Arc<File>, Range<u64>)> {
+        let (base, mut at) = (self.store.len(), range.start);
         let mut buffer = vec![0; FULL];
         let mut store = Arc::clone(self.store.append(&[], false)?);
-        while at < part.end {
-            let most = usize::try_from(part.end - at).unwrap_or(FULL).min(FULL);
-            let read = read_at(file, &mut buffer[..most], at)?;
+        while at < range.end {
+            let want = usize::try_from(range.end - at).unwrap_or(FULL).min(FULL);
+            let read = read_at(file, &mut buffer[..want], at)?;
             if read == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }

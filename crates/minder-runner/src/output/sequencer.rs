@@ -71,7 +71,7 @@ struct State {
     repeated: Vec<FinishedJob>,
     /// How many jobs were shown of which the record does not say so yet.
     unrecorded: usize,
-    marked: Vec<u8>,
+    decorated: Vec<u8>,
 }
 
 /// What stands around each line of a stream, and where in its line the stream is.
@@ -107,7 +107,7 @@ impl OutputSequencer {
     pub(crate) fn new(
         (stdio, streams): (StdioWriter, StdStreams),
         order: ShowOrder,
-        again: Arc<ResumeFilter>,
+        resume: Arc<ResumeFilter>,
         unshown: Vec<FinishedJob>,
     ) -> Self {
         let waiting = BTreeMap::new();
@@ -115,10 +115,10 @@ impl OutputSequencer {
             streams,
             waiting,
             arrivals: 0,
-            resume: again,
+            resume,
             repeated: Vec::new(),
             unrecorded: 0,
-            marked: Vec::new(),
+            decorated: Vec::new(),
         };
         for finished in unshown {
             match state.resume.skips(finished.job) {
@@ -141,7 +141,7 @@ impl OutputSequencer {
     }
 
     /// Lets any number of finished jobs wait.
-    pub(crate) fn unbounded(mut self) -> Self {
+    pub(crate) fn without_backlog_limit(mut self) -> Self {
         self.bounded = false;
         self
     }
@@ -204,8 +204,8 @@ impl OutputSequencer {
     }
 
     /// Shows bytes of a running job at once.
-    pub(crate) fn show(&self, stream: Stream, bytes: &[u8], mut marking: Option<LineDecoration<'_>>) {
-        self.write(&mut self.lock(), stream, bytes, &mut marking);
+    pub(crate) fn show(&self, stream: Stream, bytes: &[u8], mut decoration: Option<LineDecoration<'_>>) {
+        self.write(&mut self.lock(), stream, bytes, &mut decoration);
     }
 
     /// Writes bytes, with the marks around their lines if there are any.
@@ -214,26 +214,26 @@ impl OutputSequencer {
         state: &mut State,
         stream: Stream,
         bytes: &[u8],
-        marking: &mut Option<LineDecoration<'_>>,
+        decoration: &mut Option<LineDecoration<'_>>,
     ) {
-        let Some((marks, marker)) = marking else {
+        let Some((style, decorator)) = decoration else {
             return self.stdio.write(&state.streams, stream, bytes);
         };
-        state.marked.clear();
-        marker.push(marks, bytes, &mut state.marked);
-        self.stdio.write(&state.streams, stream, &state.marked);
+        state.decorated.clear();
+        decorator.push(style, bytes, &mut state.decorated);
+        self.stdio.write(&state.streams, stream, &state.decorated);
     }
 
     /// Ends a coloured line of a job that was shown as it came and is over.
-    pub(crate) fn end_line(&self, stream: Stream, marking: LineDecoration<'_>) {
-        self.finish(&mut self.lock(), stream, marking);
+    pub(crate) fn end_line(&self, stream: Stream, decoration: LineDecoration<'_>) {
+        self.finish(&mut self.lock(), stream, decoration);
     }
 
-    fn finish(&self, state: &mut State, stream: Stream, (marks, marker): LineDecoration<'_>) {
-        if marker.is_open() {
-            state.marked.clear();
-            marker.finish(marks, &mut state.marked);
-            self.stdio.write(&state.streams, stream, &state.marked);
+    fn finish(&self, state: &mut State, stream: Stream, (style, decorator): LineDecoration<'_>) {
+        if decorator.is_open() {
+            state.decorated.clear();
+            decorator.finish(style, &mut state.decorated);
+            self.stdio.write(&state.streams, stream, &state.decorated);
         }
     }
 
@@ -244,7 +244,7 @@ impl OutputSequencer {
         job: u64,
         stream: Stream,
         parts: [&[u8]; 2],
-        mut marking: Option<LineDecoration<'_>>,
+        mut decoration: Option<LineDecoration<'_>>,
         keep: bool,
     ) -> bool {
         let state = &mut *self.lock();
@@ -256,7 +256,7 @@ impl OutputSequencer {
             self.live_job.store(job, Ordering::SeqCst);
         }
         for bytes in parts {
-            self.write(state, stream, bytes, &mut marking);
+            self.write(state, stream, bytes, &mut decoration);
         }
         true
     }
@@ -267,10 +267,15 @@ impl OutputSequencer {
     }
 
     /// Shows a file of a running job at once.
-    pub(crate) fn show_file(&self, stream: Stream, spilled: SpillFile, marking: Option<LineDecoration<'_>>) {
+    pub(crate) fn show_file(
+        &self,
+        stream: Stream,
+        spilled: SpillFile,
+        decoration: Option<LineDecoration<'_>>,
+    ) {
         let state = &mut *self.lock();
         let SpillFile { file, start, len, .. } = &spilled;
-        if let Err(error) = self.show_range(state, stream, (file, *start, start + len), marking) {
+        if let Err(error) = self.show_range(state, stream, (file, *start, start + len), decoration) {
             self.stdio.fail_reading(&error);
         }
         JobFile::from(spilled).remove();
@@ -282,13 +287,13 @@ impl OutputSequencer {
     ///
     /// # Errors
     /// The batch had to be written to its file, which failed.
-    pub(crate) fn submit(&self, batch: &mut OutputBatch, most: usize) -> io::Result<ShowResult> {
+    pub(crate) fn submit(&self, batch: &mut OutputBatch, max_jobs: usize) -> io::Result<ShowResult> {
         let state = &mut *self.lock();
         let mut shown = ShowResult::default();
         let before = self.live_job.load(Ordering::SeqCst);
         let mut run = PendingWrite::default();
         let jobs = batch.take_jobs();
-        let gathered = jobs.len();
+        let submitted = jobs.len();
         for mut finished in jobs {
             if self.may_show(finished.job) {
                 self.show_finished(state, &mut finished, batch.bytes(), &mut run, &mut shown);
@@ -298,9 +303,9 @@ impl OutputSequencer {
                 state.wait(self.order, finished);
             }
         }
-        self.write_run(state, batch.bytes(), &mut run);
-        self.unsubmitted.fetch_sub(gathered, Ordering::SeqCst);
-        self.show_waiting(state, &mut shown, most);
+        self.write_pending(state, batch.bytes(), &mut run);
+        self.unsubmitted.fetch_sub(submitted, Ordering::SeqCst);
+        self.show_waiting(state, &mut shown, max_jobs);
         self.update_after_show(state, &mut shown, before);
         batch.clear();
         Ok(shown)
@@ -326,16 +331,16 @@ impl OutputSequencer {
 
     /// Shows what waits, as far as it may be shown, or all of it; `most` as in
     /// [`submit`](Self::submit).
-    pub(crate) fn show_more(&self, all: bool, most: usize) -> ShowResult {
+    pub(crate) fn show_more(&self, all: bool, max_jobs: usize) -> ShowResult {
         let state = &mut *self.lock();
         let mut shown = ShowResult::default();
         let before = self.live_job.load(Ordering::SeqCst);
         for mut finished in std::mem::take(&mut state.repeated) {
             self.show_finished(state, &mut finished, &[], &mut PendingWrite::default(), &mut shown);
         }
-        self.show_waiting(state, &mut shown, most);
+        self.show_waiting(state, &mut shown, max_jobs);
         while all
-            && shown.jobs.len() < most
+            && shown.jobs.len() < max_jobs
             && let Some((_, mut finished)) = state.waiting.pop_first()
         {
             self.show_finished(state, &mut finished, &[], &mut PendingWrite::default(), &mut shown);
@@ -375,12 +380,12 @@ impl OutputSequencer {
         self.live_job.store(next, Ordering::SeqCst);
     }
 
-    fn show_waiting(&self, state: &mut State, shown: &mut ShowResult, most: usize) {
+    fn show_waiting(&self, state: &mut State, shown: &mut ShowResult, max_jobs: usize) {
         while let Some(entry) = state.waiting.first_entry() {
             if !self.may_show(entry.get().job) {
                 break;
             }
-            if shown.jobs.len() >= most {
+            if shown.jobs.len() >= max_jobs {
                 shown.more = true;
                 break;
             }
@@ -399,39 +404,40 @@ impl OutputSequencer {
         run: &mut PendingWrite,
         shown: &mut ShowResult,
     ) {
-        let marks = finished.style.as_ref();
-        let mut markers = [LineDecorator::new(marks), LineDecorator::new(marks)];
+        let style = finished.style.as_ref();
+        let mut decorators = [LineDecorator::new(style), LineDecorator::new(style)];
         let last = [Stream::Stdout, Stream::Stderr]
             .map(|of| finished.segments.iter().rposition(|it| it.stream == of));
         let mut read = Ok(());
-        for (at, Segment { stream, location: place }) in finished.segments.drain(..).enumerate() {
-            let mut marking = marks.map(|marks| (marks, &mut markers[stream as usize]));
-            match (place, &mut marking) {
+        for (at, Segment { stream, location }) in finished.segments.drain(..).enumerate() {
+            let mut decoration = style.map(|style| (style, &mut decorators[stream as usize]));
+            match (location, &mut decoration) {
                 (Location::Batch(range), None) => {
                     if !run.extend(stream, &range) {
-                        self.write_run(state, batch, run);
+                        self.write_pending(state, batch, run);
                         *run = PendingWrite { stream: Some(stream), range };
                     }
                 }
                 (Location::Batch(range), Some(_)) => {
-                    self.write_run(state, batch, run);
-                    self.write(state, stream, &batch[range], &mut marking);
+                    self.write_pending(state, batch, run);
+                    self.write(state, stream, &batch[range], &mut decoration);
                 }
                 (Location::Shared(file, range), _) => {
-                    self.write_run(state, batch, run);
-                    read = read.and(self.show_range(state, stream, (&file, range.start, range.end), marking));
+                    self.write_pending(state, batch, run);
+                    read =
+                        read.and(self.show_range(state, stream, (&file, range.start, range.end), decoration));
                 }
                 (Location::Own(own), _) => {
-                    self.write_run(state, batch, run);
+                    self.write_pending(state, batch, run);
                     let shows = own.open().and_then(|file| {
-                        self.show_range(state, stream, (&file, own.range.start, own.range.end), marking)
+                        self.show_range(state, stream, (&file, own.range.start, own.range.end), decoration)
                     });
                     read = read.and(shows);
                     shown.files.push(own);
                 }
             }
-            if let Some(marks) = marks.filter(|_| last[stream as usize] == Some(at)) {
-                self.finish(state, stream, (marks, &mut markers[stream as usize]));
+            if let Some(style) = style.filter(|_| last[stream as usize] == Some(at)) {
+                self.finish(state, stream, (style, &mut decorators[stream as usize]));
             }
         }
         match read {
@@ -445,7 +451,7 @@ impl OutputSequencer {
         }
     }
 
-    fn write_run(&self, state: &State, batch: &[u8], run: &mut PendingWrite) {
+    fn write_pending(&self, state: &State, batch: &[u8], run: &mut PendingWrite) {
         let PendingWrite { stream, range } = std::mem::take(run);
         if let Some(stream) = stream {
             self.stdio.write(&state.streams, stream, &batch[range]);
@@ -457,19 +463,19 @@ impl OutputSequencer {
         state: &mut State,
         stream: Stream,
         (file, at, end): (&File, u64, u64),
-        marking: Option<LineDecoration<'_>>,
+        decoration: Option<LineDecoration<'_>>,
     ) -> io::Result<()> {
-        let State { streams, marked, .. } = state;
-        match marking {
+        let State { streams, decorated, .. } = state;
+        match decoration {
             None if end - at >= SENT_FROM => self.stdio.copy(streams, stream, file, at, end - at),
-            None => self.stdio.each_part(streams, file, at, end, |screen, streams, bytes| {
-                screen.write(streams, stream, bytes);
+            None => self.stdio.each_part(streams, file, at, end, |writer, streams, bytes| {
+                writer.write(streams, stream, bytes);
             }),
-            Some((marks, marker)) => {
-                self.stdio.each_part(streams, file, at, end, |screen, streams, bytes| {
-                    marked.clear();
-                    marker.push(marks, bytes, marked);
-                    screen.write(streams, stream, marked);
+            Some((style, decorator)) => {
+                self.stdio.each_part(streams, file, at, end, |writer, streams, bytes| {
+                    decorated.clear();
+                    decorator.push(style, bytes, decorated);
+                    writer.write(streams, stream, decorated);
                 })
             }
         }

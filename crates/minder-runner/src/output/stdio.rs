@@ -17,9 +17,9 @@ use crate::report::TerminalState;
 use crate::text::os_error_text;
 
 /// Bytes of a file that are shown at once.
-const AT_ONCE: usize = 128 << 10;
+const READ_SIZE: usize = 128 << 10;
 /// Bytes that are moved at once without a copy.
-const SENT_AT_ONCE: u64 = 1 << 20;
+const SEND_MAX: u64 = 1 << 20;
 
 /// StdStream output and standard error, without buffers. Whoever has them writes alone.
 #[derive(Debug)]
@@ -43,43 +43,43 @@ pub(crate) struct StdioWriter {
     is_shut: bool,
     /// Whether the last line on a terminal lacks its end, and whether something there may have left
     /// a colour on.
-    is_open: AtomicBool,
-    is_coloured: AtomicBool,
+    line_is_open: AtomicBool,
+    may_be_colored: AtomicBool,
 }
 
 impl StdioWriter {
     /// `instead`: a file that takes the place of the standard output, and its name.
     pub(crate) fn open(
         observer: Arc<dyn Observer>,
-        instead: Option<(File, String)>,
+        replacement: Option<(File, String)>,
     ) -> io::Result<(Self, StdStreams)> {
         // Rust's runtime has opened the null device in its place, which would take everything.
-        let is_shut = instead.is_none() && std_was_closed(StdStream::Output);
-        let (out, name) = match instead {
-            Some(instead) => instead,
+        let is_shut = replacement.is_none() && std_was_closed(StdStream::Output);
+        let (out, name) = match replacement {
+            Some(replacement) => replacement,
             None => (std_file(StdStream::Output)?, "standard output".to_owned()),
         };
         let out = Arc::new(out);
         grow_pipe(&out);
         let streams = StdStreams { out, err: Arc::new(std_file(StdStream::Error)?), buffer: Vec::new() };
-        let screen = Self {
+        let writer = Self {
             observer,
             closed: AtomicBool::new(false),
             failure: Mutex::new(None),
             out: name,
             is_shut,
-            is_open: AtomicBool::new(false),
-            is_coloured: AtomicBool::new(false),
+            line_is_open: AtomicBool::new(false),
+            may_be_colored: AtomicBool::new(false),
         };
-        Ok((screen, streams))
+        Ok((writer, streams))
     }
 
     /// Returns what the output of jobs left on the terminal. Output that jobs wrote themselves is not
     /// known.
     pub(crate) fn terminal_state(&self) -> TerminalState {
         TerminalState {
-            open_line: self.is_open.load(Ordering::SeqCst),
-            colored: self.is_coloured.load(Ordering::SeqCst),
+            open_line: self.line_is_open.load(Ordering::SeqCst),
+            colored: self.may_be_colored.load(Ordering::SeqCst),
         }
     }
 
@@ -116,8 +116,8 @@ impl StdioWriter {
         // signals.
         let result = if file.is_terminal() {
             let whole = bytes.ends_with(b"\n");
-            self.is_open.store(!whole, Ordering::SeqCst);
-            self.is_coloured.fetch_or(memchr::memchr(b'\x1b', bytes).is_some(), Ordering::SeqCst);
+            self.line_is_open.store(!whole, Ordering::SeqCst);
+            self.may_be_colored.fetch_or(memchr::memchr(b'\x1b', bytes).is_some(), Ordering::SeqCst);
             let mut result = Ok(());
             self.observer.suspend_display(whole, &mut || {
                 result = match write_console(file, bytes) {
@@ -150,7 +150,7 @@ impl StdioWriter {
         let shut = stream == Stream::Stdout && self.is_shut;
         while at < end && !shut && !self.is_broken() && !streams.file(stream).is_terminal() {
             match blocking_io::write_with(streams.file(stream), || {
-                send_file(from, at, SENT_AT_ONCE.min(end - at), streams.file(stream))
+                send_file(from, at, SEND_MAX.min(end - at), streams.file(stream))
             }) {
                 Ok(0) => break,
                 Ok(moved) => at += moved,
@@ -158,7 +158,7 @@ impl StdioWriter {
                 Err(_) => break,
             }
         }
-        self.each_part(streams, from, at, end, |screen, streams, bytes| screen.write(streams, stream, bytes))
+        self.each_part(streams, from, at, end, |writer, streams, bytes| writer.write(streams, stream, bytes))
     }
 
     /// Reads a part of a file, piece by piece.
@@ -174,11 +174,11 @@ impl StdioWriter {
         mut take: impl FnMut(&Self, &StdStreams, &[u8]),
     ) -> io::Result<()> {
         let mut buffer = std::mem::take(&mut streams.buffer);
-        buffer.resize(AT_ONCE, 0);
+        buffer.resize(READ_SIZE, 0);
         let mut result = Ok(());
         while at < end && result.is_ok() && !self.is_broken() {
-            let most = usize::try_from(end - at).unwrap_or(AT_ONCE).min(AT_ONCE);
-            match read_at(from, &mut buffer[..most], at) {
+            let want = usize::try_from(end - at).unwrap_or(READ_SIZE).min(READ_SIZE);
+            match read_at(from, &mut buffer[..want], at) {
                 Ok(0) => result = Err(io::Error::other(format!("{} bytes of it are missing", end - at))),
                 Ok(read) => {
                     take(self, streams, &buffer[..read]);

@@ -86,7 +86,7 @@ impl From<SpillFile> for JobFile {
 /// it, it begins anew.
 #[derive(Debug)]
 pub(crate) struct AppendFile {
-    folder: PathBuf,
+    dir: PathBuf,
     /// Its name; without one the file has none.
     name: Option<String>,
     file: Option<Arc<File>>,
@@ -98,8 +98,8 @@ const EMPTY_FROM: u64 = 1 << 20;
 
 impl AppendFile {
     /// The store will make its file when it needs one.
-    pub(crate) fn new(folder: &Path, name: Option<String>) -> Self {
-        Self { folder: folder.to_owned(), name, file: None, len: 0 }
+    pub(crate) fn new(dir: &Path, name: Option<String>) -> Self {
+        Self { dir: dir.to_owned(), name, file: None, len: 0 }
     }
 
     pub(crate) fn name(&self) -> Option<&str> {
@@ -136,18 +136,18 @@ impl AppendFile {
     }
 
     fn create(&self, sync: bool) -> io::Result<File> {
-        let Some(name) = &self.name else { return create_unnamed_file(&self.folder) };
-        let file = create_private_file(&self.folder.join(name))?;
+        let Some(name) = &self.name else { return create_unnamed_file(&self.dir) };
+        let file = create_private_file(&self.dir.join(name))?;
         if sync {
-            self.sync_folder()?;
+            self.sync_dir()?;
         }
         Ok(file)
     }
 
     /// Makes the names of files in its folder survive the machine: fsync(2) of a file does not. Not
     /// every system lets a folder be opened: then they do so without.
-    pub(crate) fn sync_folder(&self) -> io::Result<()> {
-        File::open(&self.folder).map_or(Ok(()), |folder| folder.sync_all())
+    pub(crate) fn sync_dir(&self) -> io::Result<()> {
+        File::open(&self.dir).map_or(Ok(()), |dir| dir.sync_all())
     }
 }
 

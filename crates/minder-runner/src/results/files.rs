@@ -50,9 +50,9 @@ impl JobResults {
         let cannot = |path: &Path, error: &io::Error| cannot_write(path, error);
         let (paths, place) = match &beside.results {
             Some(config::Results::Tree { root, keys }) => {
-                let folder = below(root, &keys.of(job.columns)).map_err(|error| cannot(root, &error))?;
-                let paths = make_folder(&folder).map_err(|error| cannot(root, &error))?;
-                (paths, folder)
+                let dir = below(root, &keys.of(job.columns)).map_err(|error| cannot(root, &error))?;
+                let paths = create_output_dir(&dir).map_err(|error| cannot(root, &error))?;
+                (paths, dir)
             }
             Some(config::Results::Named(name)) => {
                 let name = text(name, job)?;
@@ -79,9 +79,9 @@ impl JobResults {
 
     /// A file for the standard output alone, for its owner alone.
     fn alone(beside: &OutputFiles, job: &Job<'_>, run: Option<&str>) -> Result<Self, String> {
-        let folder = &beside.directory;
+        let dir = &beside.directory;
         let made = (0..NAMES_MAX).find_map(|time| {
-            let path = folder.join(own_name(beside, job.number, run, time));
+            let path = dir.join(own_name(beside, job.number, run, time));
             match create_private_file(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
                 made => Some(made.map(|file| (file, path))),
@@ -89,7 +89,7 @@ impl JobResults {
         });
         let taken = || Err(io::Error::other("all names are taken"));
         let (file, path) = made.unwrap_or_else(taken).map_err(|error| {
-            format!("cannot make a file for output in `{}`: {}", folder.display(), os_error_text(&error))
+            format!("cannot make a file for output in `{}`: {}", dir.display(), os_error_text(&error))
         })?;
         Ok(Self {
             place: path.clone(),
@@ -189,22 +189,22 @@ fn below(root: &Path, keys: &[(OsString, &OsStr)]) -> io::Result<PathBuf> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => (),
     }
-    let mut folder = root.to_owned();
+    let mut dir = root.to_owned();
     for (key, value) in keys {
         for name in [key.as_os_str(), value] {
-            folder = crate::results::path_escape::make_folder(&folder, name, PathRules::of_system())?;
+            dir = crate::results::path_escape::create_output_dir(&dir, name, PathRules::of_system())?;
         }
     }
-    Ok(folder)
+    Ok(dir)
 }
 
 /// Makes a folder: its files for both outputs and the number.
-fn make_folder(folder: &Path) -> io::Result<[PathBuf; 3]> {
-    fs::create_dir_all(folder)?;
-    if fs::symlink_metadata(folder)?.is_symlink() {
-        return Err(io::Error::other(format!("`{}` is a link", folder.display())));
+fn create_output_dir(dir: &Path) -> io::Result<[PathBuf; 3]> {
+    fs::create_dir_all(dir)?;
+    if fs::symlink_metadata(dir)?.is_symlink() {
+        return Err(io::Error::other(format!("`{}` is a link", dir.display())));
     }
-    Ok(["stdout", "stderr", "seq"].map(|name| folder.join(name)))
+    Ok(["stdout", "stderr", "seq"].map(|name| dir.join(name)))
 }
 
 /// The files for both outputs and the number where the user named them, in a folder if the name
@@ -213,10 +213,10 @@ fn named(name: &OsStr) -> io::Result<[PathBuf; 3]> {
     is_no_stream(Path::new(name))?;
     let bytes = name.as_encoded_bytes();
     if bytes.last().is_some_and(|last| is_separator(char::from(*last))) {
-        return make_folder(Path::new(name).components().as_path());
+        return create_output_dir(Path::new(name).components().as_path());
     }
-    if let Some(folder) = Path::new(name).parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::create_dir_all(folder)?;
+    if let Some(dir) = Path::new(name).parent().filter(|dir| !dir.as_os_str().is_empty()) {
+        fs::create_dir_all(dir)?;
     }
     Ok([&b""[..], b".err", b".seq"].map(|end| PathBuf::from(os_string_from_encoded([bytes, end].concat()))))
 }

@@ -128,17 +128,16 @@ fn is_device(value: &[u8]) -> bool {
 ///
 /// Where names that differ in case only are one name, the value that comes first has it; the other
 /// one's ends in a checksum.
-pub(crate) fn make_folder(parent: &Path, value: &OsStr, rules: PathRules) -> io::Result<PathBuf> {
+pub(crate) fn create_output_dir(parent: &Path, value: &OsStr, rules: PathRules) -> io::Result<PathBuf> {
     let value = value.as_encoded_bytes();
-    let folder = parent.join(minder_os::encoding::os_str_from_encoded(&rules.escape(value)));
-    match fs::create_dir(&folder) {
+    let dir = parent.join(minder_os::encoding::os_str_from_encoded(&rules.escape(value)));
+    match fs::create_dir(&dir) {
         // A link may lead nowhere.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && fs::exists(&folder).unwrap_or(true) => {
-        }
-        made => return made.map(|()| folder),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && fs::exists(&dir).unwrap_or(true) => {}
+        made => return made.map(|()| dir),
     }
-    if is_named_so(&folder) {
-        return Ok(folder);
+    if is_named_so(&dir) {
+        return Ok(dir);
     }
     let apart = parent.join(minder_os::encoding::os_str_from_encoded(&rules.escape_apart(value)));
     match fs::create_dir(&apart) {
@@ -148,10 +147,10 @@ pub(crate) fn make_folder(parent: &Path, value: &OsStr, rules: PathRules) -> io:
 }
 
 /// Whether a folder that is there bears this very name, and not one that differs in case.
-fn is_named_so(folder: &Path) -> bool {
+fn is_named_so(dir: &Path) -> bool {
     let lower = |path: &Path| path.file_name().map(|name| name.to_string_lossy().to_lowercase());
-    match fs::canonicalize(folder) {
-        Ok(whole) => whole.file_name() == folder.file_name() || lower(&whole) != lower(folder),
+    match fs::canonicalize(dir) {
+        Ok(whole) => whole.file_name() == dir.file_name() || lower(&whole) != lower(dir),
         Err(_) => true,
     }
 }
@@ -215,7 +214,7 @@ mod tests {
     fn names_that_differ_in_case_are_two_folders() {
         let root = tempfile::tempdir().expect("a folder");
         let rules = PathRules::of_system();
-        let make = |value: &str| make_folder(root.path(), OsStr::new(value), rules).expect("a folder");
+        let make = |value: &str| create_output_dir(root.path(), OsStr::new(value), rules).expect("a folder");
         let (one, other) = (make("readme"), make("README"));
         assert_eq!((make("readme"), make("README")), (one.clone(), other.clone()));
         fs::write(one.join("f"), "1").expect("a file");

@@ -18,7 +18,7 @@ use minder_template::Job;
 #[derive(Debug, Default)]
 pub(crate) struct TemplateFiles {
     files: Vec<PathBuf>,
-    folder: Option<PathBuf>,
+    dir: Option<PathBuf>,
 }
 
 impl TemplateFiles {
@@ -51,8 +51,8 @@ impl TemplateFiles {
     }
 
     /// This folder goes with the job, too.
-    pub(crate) fn own(&mut self, folder: PathBuf) {
-        self.folder = Some(folder);
+    pub(crate) fn own(&mut self, dir: PathBuf) {
+        self.dir = Some(dir);
     }
 }
 
@@ -60,7 +60,7 @@ impl Drop for TemplateFiles {
     fn drop(&mut self) {
         // What cannot be removed was moved away or is another's.
         self.files.iter().for_each(|file| _ = fs::remove_file(file));
-        let _ = self.folder.as_ref().map(fs::remove_dir_all);
+        let _ = self.dir.as_ref().map(fs::remove_dir_all);
     }
 }
 

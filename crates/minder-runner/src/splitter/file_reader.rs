@@ -31,14 +31,14 @@ impl InputSplitter {
             _ => unreadable(path, &error),
         })?;
         let file = Arc::new(SharedFile { file: Mutex::new(file), path: path.to_owned() });
-        let skipped = if self.plan.skip_first && is_first { first_line(&file)? } else { 0 };
+        let skipped = if self.config.skip_first && is_first { first_line(&file)? } else { 0 };
         let header = self.header_of(&file, skipped)?;
         let mut cutter = self.cutter()?;
         if let RecordBounds::Group(key) = cutter.splitter_mut() {
             key.resolve(header.as_deref().unwrap_or_default())?;
         }
         let mut start = skipped + header.as_deref().map_or(0, <[u8]>::len) as u64;
-        let block = match self.plan.block {
+        let block = match self.config.block {
             BlockSize::Bytes(bytes) => bytes,
             BlockSize::Shares(count) => {
                 let parts = count.get().saturating_mul(self.slots as u64);

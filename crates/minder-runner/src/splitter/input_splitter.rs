@@ -35,7 +35,7 @@ use crate::splitter::timed_read::FileFeed;
 
 /// Input that is given out.
 pub(crate) struct InputSplitter {
-    pub(super) plan: SplitterConfig,
+    pub(super) config: SplitterConfig,
     pub(super) slots: usize,
     pub(super) source: Mutex<Option<SplitterSource>>,
     pub(super) pool: Arc<Pool>,
@@ -116,18 +116,22 @@ pub(crate) enum ReadResult {
 impl InputSplitter {
     /// Checks the plan. `slots` is how many jobs run at once, and how many streams there are: they
     /// have to run all at once, or a `--tee` would wait for those that do not.
-    pub(crate) fn open(mut plan: SplitterConfig, source: SplitterSource, slots: usize) -> Result<Arc<Self>> {
+    pub(crate) fn open(
+        mut config: SplitterConfig,
+        source: SplitterSource,
+        slots: usize,
+    ) -> Result<Arc<Self>> {
         let slots = slots.max(1);
-        check(&plan, &source)?;
-        let names = match &plan.spread {
+        check(&config, &source)?;
+        let names = match &config.spread {
             Distribution::Shard(Column::Name(_)) | Distribution::Bin(Column::Name(_)) => true,
-            _ => matches!(plan.group_by, Some(Column::Name(_))),
+            _ => matches!(config.group_by, Some(Column::Name(_))),
         };
         // A name is one of the first line.
-        if names && plan.header.is_none() {
-            plan.header = Some(Header::Lines(1));
+        if names && config.header.is_none() {
+            config.header = Some(Header::Lines(1));
         }
-        let (streams, blocks) = match plan.spread {
+        let (streams, blocks) = match config.spread {
             Distribution::Blocks => (0, slots.saturating_add(BLOCKS_OWN)),
             Distribution::RoundRobin => (slots, slots.saturating_add(BLOCKS_OWN)),
             Distribution::Tee => (slots, TEE_BLOCKS),
@@ -136,7 +140,7 @@ impl InputSplitter {
         let mut state = State::default();
         state.streams.resize_with(streams, Stream::default);
         let pipe = Self {
-            plan,
+            config,
             slots,
             source: Mutex::new(Some(source)),
             pool: Pool::new(blocks),
@@ -189,11 +193,11 @@ impl InputSplitter {
             return NextJob::Exhausted;
         }
         let place = state.given;
-        let content = match self.plan.spread {
+        let content = match self.config.spread {
             Distribution::Tee | Distribution::Shard(_) | Distribution::Bin(_) => Content::Stream,
             Distribution::Blocks | Distribution::RoundRobin => match self.pop(&mut state) {
                 Some(content) => content,
-                None if state.ended && streams > 0 && self.plan.all_streams && !state.failed => {
+                None if state.ended && streams > 0 && self.config.all_streams && !state.failed => {
                     Content::Stream
                 }
                 None if state.ended || state.stopped => return NextJob::Exhausted,
@@ -218,7 +222,7 @@ impl InputSplitter {
 
     /// Whether all jobs read all of the input.
     pub(crate) fn is_tee(&self) -> bool {
-        self.plan.spread == Distribution::Tee
+        self.config.spread == Distribution::Tee
     }
 
     /// The next bytes for the standard input of a job, at most 64 KiB. It waits for nothing but a
@@ -311,7 +315,7 @@ impl InputSplitter {
         }
         // A chunk begins a job as long as there are jobs to begin.
         if all_begun
-            && self.plan.spread == Distribution::RoundRobin
+            && self.config.spread == Distribution::RoundRobin
             && let Some(Content::Held { chunk, .. }) = self.pop(&mut state)
         {
             let stream = &mut state.streams[place];
@@ -406,22 +410,22 @@ impl InputSplitter {
 
     /// How records are found.
     pub(super) fn cutter(&self) -> Result<Chunker, String> {
-        let plan = &self.plan;
-        let splitter = match &plan.group_by {
-            Some(column) => RecordBounds::Group(Key::new(column.clone(), plan.colsep.as_deref())?),
+        let config = &self.config;
+        let splitter = match &config.group_by {
+            Some(column) => RecordBounds::Group(Key::new(column.clone(), config.colsep.as_deref())?),
             None => {
-                let start = plan.start.as_deref().unwrap_or_default();
-                let default: &[u8] = if plan.start.is_some() { b"" } else { b"\n" };
-                let end = plan.end.as_deref().unwrap_or(default);
-                match plan.regexp {
+                let start = config.start.as_deref().unwrap_or_default();
+                let default: &[u8] = if config.start.is_some() { b"" } else { b"\n" };
+                let end = config.end.as_deref().unwrap_or(default);
+                match config.regexp {
                     true => RecordBounds::pattern(end, start)?,
                     false => RecordBounds::fixed(end, start),
                 }
             }
         };
-        let measure = match (plan.records, &plan.spread) {
+        let measure = match (config.records, &config.spread) {
             // The same bytes, however they are cut.
-            (_, Distribution::Tee) if !plan.remove_separator => ChunkSize::Reads,
+            (_, Distribution::Tee) if !config.remove_separator => ChunkSize::Reads,
             (Some(records), _) => ChunkSize::Records(records.get()),
             (None, _) => ChunkSize::Blocks,
         };
@@ -430,16 +434,16 @@ impl InputSplitter {
 
     /// How the stream of a line is found.
     pub(super) fn key(&self) -> Result<Option<Key>, String> {
-        match &self.plan.spread {
+        match &self.config.spread {
             Distribution::Shard(column) | Distribution::Bin(column) => {
-                Key::new(column.clone(), self.plan.colsep.as_deref()).map(Some)
+                Key::new(column.clone(), self.config.colsep.as_deref()).map(Some)
             }
             _ => Ok(None),
         }
     }
 
     pub(super) fn finder(&self) -> Result<Option<header::HeaderParser>, String> {
-        self.plan.header.as_ref().map(header::HeaderParser::new).transpose()
+        self.config.header.as_ref().map(header::HeaderParser::new).transpose()
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -513,7 +517,7 @@ impl fmt::Debug for JobInput {
 
 impl fmt::Debug for InputSplitter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pipe").field("plan", &self.plan).finish_non_exhaustive()
+        f.debug_struct("Pipe").field("plan", &self.config).finish_non_exhaustive()
     }
 }
 
@@ -535,39 +539,39 @@ fn held(header: Option<&Bytes>, chunk: &Bytes, at: u64) -> Bytes {
 }
 
 /// Refuses what does not go together.
-fn check(plan: &SplitterConfig, source: &SplitterSource) -> Result<()> {
-    let by_line = match plan.spread {
+fn check(config: &SplitterConfig, source: &SplitterSource) -> Result<()> {
+    let by_line = match config.spread {
         Distribution::Shard(_) => Some("--shard"),
         Distribution::Bin(_) => Some("--bin"),
         _ => None,
     };
     if let Some(flag) = by_line {
         let others = [
-            (plan.group_by.is_some(), "--group-by"),
-            (plan.records.is_some(), "-N"),
-            (plan.start.is_some(), "--recstart"),
-            (plan.end.as_ref().is_some_and(|end| end != b"\n"), "--recend"),
-            (plan.remove_separator, "--remove-rec-sep"),
+            (config.group_by.is_some(), "--group-by"),
+            (config.records.is_some(), "-N"),
+            (config.start.is_some(), "--recstart"),
+            (config.end.as_ref().is_some_and(|end| end != b"\n"), "--recend"),
+            (config.remove_separator, "--remove-rec-sep"),
         ];
         if let Some((_, other)) = others.iter().find(|(is_set, _)| *is_set) {
             bail!("`{flag}` goes by lines, and does not go with `{other}`");
         }
     }
-    if plan.group_by.is_some() && (plan.start.is_some() || plan.end.is_some()) {
+    if config.group_by.is_some() && (config.start.is_some() || config.end.is_some()) {
         bail!("`--group-by` makes records of lines, and does not go with `--recstart` and `--recend`");
     }
-    match (source, plan.block) {
+    match (source, config.block) {
         (_, BlockSize::Bytes(0)) => bail!("a block of 0 bytes holds nothing: `--block` has to be larger"),
         (SplitterSource::Reader(_), BlockSize::Shares(_)) => {
             bail!("a negative `--block` is a share of a file: it goes with `--pipe-part` only")
         }
         _ => {}
     }
-    if matches!((source, &plan.spread), (SplitterSource::Files(_), Distribution::Blocks)) {
-        if plan.records.is_some() {
+    if matches!((source, &config.spread), (SplitterSource::Files(_), Distribution::Blocks)) {
+        if config.records.is_some() {
             bail!("`--pipe-part` counts no records: `-N` and `-L` go with `--pipe`");
         }
-        if plan.remove_separator {
+        if config.remove_separator {
             bail!("`--pipe-part` gives files as they are: `--remove-rec-sep` goes with `--pipe`");
         }
     }

@@ -101,7 +101,7 @@ impl InputSplitter {
     /// One file after the other.
     pub(crate) fn take_files(&self, paths: &[PathBuf]) -> Result<(), String> {
         for (at, path) in paths.iter().enumerate() {
-            if self.plan.spread == Distribution::Blocks {
+            if self.config.spread == Distribution::Blocks {
                 self.take_parts(path, at == 0)?;
                 continue;
             }
@@ -114,15 +114,15 @@ impl InputSplitter {
 
     /// Reads all of a feed. Who gets something of several has the header of the first only.
     pub(crate) fn take_in(&self, feed: &mut impl TimedRead, is_first: bool) -> Result<(), String> {
-        let limit = match (self.plan.block, &self.plan.spread) {
-            (_, Distribution::Tee) if !self.plan.remove_separator => READ,
+        let limit = match (self.config.block, &self.config.spread) {
+            (_, Distribution::Tee) if !self.config.remove_separator => READ,
             (_, Distribution::Shard(_) | Distribution::Bin(_)) => READ,
             (BlockSize::Bytes(bytes), _) => usize::try_from(bytes).unwrap_or(usize::MAX),
             // Parts of files are not read here.
             (BlockSize::Shares(_), _) => BLOCK as usize,
         };
         let Some(mut filling) = self.fresh(limit, &[])? else { return Ok(()) };
-        if self.plan.skip_first && is_first {
+        if self.config.skip_first && is_first {
             self.skip_line(feed, &mut filling, limit)?;
         }
         let header = self.take_header(feed, &mut filling, limit)?.map(Bytes::from);
@@ -134,11 +134,11 @@ impl InputSplitter {
         if let Some(key) = &mut key {
             key.resolve(own)?;
         }
-        let header = header.filter(|_| is_first || self.plan.spread == Distribution::RoundRobin);
+        let header = header.filter(|_| is_first || self.config.spread == Distribution::RoundRobin);
         if let Some(key) = key {
             return self.shard(feed, filling, header, &key);
         }
-        if let (Distribution::Tee, Some(header)) = (&self.plan.spread, &header)
+        if let (Distribution::Tee, Some(header)) = (&self.config.spread, &header)
             && !self.push_to_all(header)
         {
             return Ok(());
@@ -212,7 +212,7 @@ impl InputSplitter {
         header: Option<Bytes>,
         cutter: &mut Chunker,
     ) -> Result<(), String> {
-        let asked = match (self.plan.block, cutter.is_raw()) {
+        let asked = match (self.config.block, cutter.is_raw()) {
             (BlockSize::Bytes(bytes), false) => usize::try_from(bytes).unwrap_or(usize::MAX),
             _ => filling.limit,
         };
@@ -265,7 +265,7 @@ impl InputSplitter {
         mut chunks: Vec<Range<usize>>,
         cutter: &Chunker,
     ) -> Option<SealedBlock> {
-        if self.plan.remove_separator {
+        if self.config.remove_separator {
             for chunk in &mut chunks {
                 let kept = cutter.splitter().remove(&mut filling.buffer.as_mut()[chunk.clone()]);
                 chunk.end = chunk.start + kept;
@@ -273,13 +273,13 @@ impl InputSplitter {
             // No job for nothing, as GNU parallel.
             chunks.retain(|chunk| !chunk.is_empty());
         }
-        if self.plan.skip_blank && self.plan.spread == Distribution::Blocks {
+        if self.config.skip_blank && self.config.spread == Distribution::Blocks {
             let bytes = filling.buffer.as_ref();
             chunks.retain(|chunk| !bytes[chunk.clone()].iter().all(u8::is_ascii_whitespace));
         }
         let (filled, is_last) = (filling.filled, filling.is_last);
         let buffer = Arc::new(filling.buffer);
-        let is_wanted = if self.plan.spread == Distribution::Tee {
+        let is_wanted = if self.config.spread == Distribution::Tee {
             chunks.into_iter().all(|chunk| self.push_to_all(&Bytes::new(&buffer, chunk)))
         } else if chunks.is_empty() {
             true
@@ -292,11 +292,11 @@ impl InputSplitter {
 
     fn deadline(&self) -> Option<Instant> {
         // As good as never, if it is beyond what the clock has.
-        self.plan.block_timeout.and_then(|timeout| Instant::now().checked_add(timeout))
+        self.config.block_timeout.and_then(|timeout| Instant::now().checked_add(timeout))
     }
 
     fn too_long(&self, most: usize) -> String {
-        let what = match (self.plan.group_by.is_some(), self.plan.records.is_some()) {
+        let what = match (self.config.group_by.is_some(), self.config.records.is_some()) {
             (true, _) => "a group of lines (`--group-by`) is",
             (_, true) => "the records of a job (`-N`) are",
             _ => "a record (`--recstart`, `--recend`) is",
@@ -351,7 +351,7 @@ impl InputSplitter {
 
     /// Which stream a value belongs to.
     fn stream_of(&self, value: &[u8]) -> usize {
-        match self.plan.spread {
+        match self.config.spread {
             Distribution::Bin(_) => {
                 let slots = i64::try_from(self.slots).unwrap_or(i64::MAX);
                 usize::try_from((leading_number(value).saturating_sub(1)).rem_euclid(slots)).unwrap_or(0)

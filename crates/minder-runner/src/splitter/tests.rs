@@ -58,16 +58,16 @@ impl TimedRead for Script {
     }
 }
 
-pub(crate) fn plan() -> SplitterConfig {
+pub(crate) fn config() -> SplitterConfig {
     SplitterConfig::default()
 }
 
 pub(crate) fn block(bytes: u64) -> SplitterConfig {
-    SplitterConfig { block: BlockSize::Bytes(bytes), ..plan() }
+    SplitterConfig { block: BlockSize::Bytes(bytes), ..config() }
 }
 
 pub(crate) fn records(count: u64) -> SplitterConfig {
-    SplitterConfig { records: NonZeroU64::new(count), ..plan() }
+    SplitterConfig { records: NonZeroU64::new(count), ..config() }
 }
 
 /// A source that is not read: the script is.
@@ -134,12 +134,12 @@ pub(crate) fn run(
 
 /// What each job gets of an input that comes in reads of these sizes.
 pub(crate) fn spread(
-    plan: &SplitterConfig,
+    config: &SplitterConfig,
     slots: usize,
     input: &[u8],
     sizes: &[usize],
 ) -> Result<Vec<Vec<u8>>, String> {
-    let pipe = InputSplitter::open(plan.clone(), nothing(), slots).map_err(|error| error.to_string())?;
+    let pipe = InputSplitter::open(config.clone(), nothing(), slots).map_err(|error| error.to_string())?;
     let mut script = Script::new(input, sizes);
     let all = run(&pipe, slots, |pipe, told| {
         pipe.lock().wake = Some(Arc::new(move || told.send(()).unwrap_or_default()));
@@ -160,8 +160,8 @@ pub(crate) fn texts(all: Vec<Vec<u8>>) -> Vec<String> {
 }
 
 /// What each job gets, with a job at a time.
-pub(crate) fn jobs(plan: &SplitterConfig, input: &str) -> Vec<String> {
-    texts(spread(plan, 1, input.as_bytes(), &[]).unwrap())
+pub(crate) fn jobs(config: &SplitterConfig, input: &str) -> Vec<String> {
+    texts(spread(config, 1, input.as_bytes(), &[]).unwrap())
 }
 
 pub(crate) fn seq(last: usize) -> String {

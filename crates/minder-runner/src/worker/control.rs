@@ -11,24 +11,24 @@ use crate::job_table::JobRequest;
 impl RunWorker<'_> {
     /// Gives a job more of what it reads.
     pub(crate) fn feed_stdin(&mut self, slot: usize, outputs: &mut ChildControl<'_>) {
-        let shared = self.context;
-        let Some(pipe) = shared.queue.splitter() else { return };
+        let context = self.context;
+        let Some(pipe) = context.queue.splitter() else { return };
         let Some(running) = self.slot_mut(slot) else { return };
-        let (Some(meal), Some(token)) = (&mut running.stdin, running.token) else { return };
-        let again = meal.write(pipe, token, outputs);
-        if meal.waiting {
+        let (Some(feeder), Some(token)) = (&mut running.stdin, running.token) else { return };
+        let again = feeder.write(pipe, token, outputs);
+        if feeder.waiting {
             self.starved_stdin.insert(slot);
         }
         if again {
-            shared.pool.wake();
+            context.pool.wake();
         }
     }
 
     /// Gives more to the jobs for which there was nothing.
     pub(crate) fn feed_starved(&mut self, outputs: &mut ChildControl<'_>) {
         for slot in std::mem::take(&mut self.starved_stdin) {
-            let meal = self.slot_mut(slot).and_then(|running| running.stdin.as_ref());
-            if meal.is_some_and(|meal| meal.waiting) {
+            let feeder = self.slot_mut(slot).and_then(|running| running.stdin.as_ref());
+            if feeder.is_some_and(|feeder| feeder.waiting) {
                 self.feed_stdin(slot, outputs);
             }
         }
@@ -36,15 +36,15 @@ impl RunWorker<'_> {
 
     /// Carries out what was ordered for jobs of this loop.
     pub(crate) fn apply_requests(&mut self, outputs: &mut ChildControl<'_>) {
-        let roster = self.context.job_table;
-        for (job, order) in roster.take_requests(|job| self.slot_of_job.contains_key(&job)) {
+        let job_table = self.context.job_table;
+        for (job, order) in job_table.take_requests(|job| self.slot_of_job.contains_key(&job)) {
             let Some(slot) = self.slot_of_job.get(&job).copied() else { continue };
             let Some(running) = self.slot_mut(slot) else { continue };
             let Some(token) = running.token else { continue };
             // They fail only for a child that is over.
             let _ = match order {
                 JobRequest::Requeue => {
-                    running.put_back = true;
+                    running.is_requeued = true;
                     outputs.kill(token, self.context.config.kill())
                 }
                 JobRequest::Suspend => outputs.suspend(token),
@@ -70,8 +70,10 @@ impl RunWorker<'_> {
             let Some(running) = self.slot_mut(slot) else { continue };
             // The time in which it stood still does not count.
             let Some(token) = running.token else { continue };
-            let Ok(stood) = outputs.suspended_time(token) else { continue };
-            let Some(at) = running.started_at.checked_add(limit.saturating_add(stood)) else { continue };
+            let Ok(suspended_time) = outputs.suspended_time(token) else { continue };
+            let Some(at) = running.started_at.checked_add(limit.saturating_add(suspended_time)) else {
+                continue;
+            };
             running.timeout = Some(limit);
             let _ = outputs.set_deadline(token, Some((at, self.context.config.kill())));
         }

@@ -30,27 +30,27 @@ impl RunWorker<'_> {
     pub(crate) fn is_to_hold(&self, running: &RunningJob, outcome: &Outcome) -> bool {
         minder::os::looks_terminated(outcome.exit.status)
             && !outcome.killed
-            && !running.interrupted
+            && !running.is_interrupted
             && !self.context.pool.is_cancelled()
     }
 
     /// Holds the end of a job back.
     pub(crate) fn hold(
         &mut self,
-        start: Attempt,
+        attempt: Attempt,
         task: &Task,
         mut running: RunningJob,
         outcome: Outcome,
         cause: EndCause,
     ) {
-        running.held = true;
+        running.is_held = true;
         // What is shown as it comes goes to no other job meanwhile.
         self.context.sequencer.note_finished();
         let columns = JobArgs::Columns(task.columns().to_vec());
         let task = Task::new(task.number, columns);
-        let output = self.batch.take_open();
+        let output = self.batch.take_unfinished();
         let due = Instant::now() + HOLD;
-        self.held.push_back(HeldFinish { due, start, task, running, outcome, cause, output });
+        self.held.push_back(HeldFinish { due, attempt, task, running, outcome, cause, output });
         while self.holds_too_much() {
             self.release_first();
         }
@@ -59,8 +59,8 @@ impl RunWorker<'_> {
     fn holds_too_much(&self) -> bool {
         let sum = |of: fn(&HeldFinish) -> usize| self.held.iter().map(of).sum::<usize>();
         self.held.len() > HELD_MAX
-            || sum(|held| held.output.len()) > HELD_BYTES_MAX
-            || sum(|held| held.output.files() + held.running.files_open()) > HELD_FILES_MAX
+            || sum(|is_held| is_held.output.len()) > HELD_BYTES_MAX
+            || sum(|is_held| is_held.output.open_files() + is_held.running.files_open()) > HELD_FILES_MAX
     }
 
     /// Writes all of them down.
@@ -72,24 +72,27 @@ impl RunWorker<'_> {
 
     /// When the next end was held long enough.
     pub(crate) fn held_until(&self) -> Option<Instant> {
-        self.held.front().map(|held| held.due)
+        self.held.front().map(|is_held| is_held.due)
     }
 
     /// Writes down the ends that were held long enough, or all of them: the run ends, and they with
     /// it.
     pub(crate) fn release(&mut self) {
         let now = Instant::now();
-        while self.held.front().is_some_and(|held| held.due <= now || self.context.status.is_shutting_down())
+        while self
+            .held
+            .front()
+            .is_some_and(|is_held| is_held.due <= now || self.context.status.is_shutting_down())
         {
             self.release_first();
         }
     }
 
     fn release_first(&mut self) {
-        let Some(held) = self.held.pop_front() else { return };
-        let HeldFinish { start, task, mut running, outcome, cause, output, .. } = held;
-        self.batch.put_open(output);
-        self.finish_job(start, &task, &mut running, &outcome, cause);
+        let Some(is_held) = self.held.pop_front() else { return };
+        let HeldFinish { attempt, task, mut running, outcome, cause, output, .. } = is_held;
+        self.batch.restore_unfinished(output);
+        self.finish_job(attempt, &task, &mut running, &outcome, cause);
         // What goes to files was closed, and is open again.
         if self.batch.is_full(self.slots) {
             self.flush();

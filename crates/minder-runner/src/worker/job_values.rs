@@ -7,12 +7,12 @@ use crate::context::RunContext;
 use crate::queue::Task;
 
 /// Returns what a job puts into a template.
-pub(crate) fn job_values<'a>(shared: &RunContext<'_>, task: &'a Task, start: Attempt) -> Job<'a> {
+pub(crate) fn job_values<'a>(context: &RunContext<'_>, task: &'a Task, attempt: Attempt) -> Job<'a> {
     Job {
         columns: task.columns(),
         number: task.number,
-        slot: start.slot,
-        total: shared.queue.total(),
-        slots: u32::try_from(shared.slots).ok(),
+        slot: attempt.slot,
+        total: context.queue.total(),
+        slots: u32::try_from(context.slots).ok(),
     }
 }

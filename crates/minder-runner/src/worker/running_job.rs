@@ -27,17 +27,17 @@ pub(crate) struct RunningJob {
     pub(crate) wall_time: Option<Duration>,
     at: SystemTime,
     /// Whether its output is shown as it comes.
-    pub(crate) live: bool,
+    pub(crate) is_live_output: bool,
     /// Whether it was killed by a failure of ours: the torn pieces that it wrote are not shown.
-    pub(crate) interrupted: bool,
+    pub(crate) is_interrupted: bool,
     pub(crate) style: Option<LineStyle>,
     pub(crate) decorators: [LineDecorator; 2],
     /// Bytes that it wrote to its outputs.
-    pub(crate) wrote: [u64; 2],
+    pub(crate) written: [u64; 2],
     /// The last of its outputs, as far as they are not kept elsewhere.
     pub(crate) tails: [StderrTail; 2],
     /// Whether its standard output may pass without us.
-    pub(crate) forwards: bool,
+    pub(crate) forward_tried: bool,
     /// The files that are its outputs.
     pub(crate) spool: Vec<JobFile>,
     pub(crate) results: Option<JobResults>,
@@ -45,15 +45,15 @@ pub(crate) struct RunningJob {
     pub(crate) copies: TemplateFiles,
     pub(crate) lines: LineBuffer,
     /// Whether a failure of this attempt is the job's last word.
-    pub(crate) last: bool,
+    pub(crate) is_last_attempt: bool,
     /// Whether it may be seen as it writes: nobody puts it back.
-    pub(crate) may_live: bool,
+    pub(crate) may_show_live: bool,
     /// How long it has.
     pub(crate) timeout: Option<Duration>,
     /// Whether its end was held back, in case that the run ends as well.
-    pub(crate) held: bool,
+    pub(crate) is_held: bool,
     /// Whether it was ended to run again later.
-    pub(crate) put_back: bool,
+    pub(crate) is_requeued: bool,
     /// What is printed before its output.
     pub(crate) header: Vec<u8>,
     /// What it reads.
@@ -72,22 +72,22 @@ impl RunningJob {
             started_at: Instant::now(),
             wall_time: None,
             at: SystemTime::now(),
-            live: false,
-            interrupted: false,
+            is_live_output: false,
+            is_interrupted: false,
             style: None,
             decorators: Default::default(),
-            wrote: [0; 2],
+            written: [0; 2],
             tails: Default::default(),
-            forwards: false,
+            forward_tried: false,
             spool: Vec::new(),
             results: None,
             copies: TemplateFiles::default(),
             lines: LineBuffer::default(),
-            last: true,
-            may_live: true,
+            is_last_attempt: true,
+            may_show_live: true,
             timeout: None,
-            held: false,
-            put_back: false,
+            is_held: false,
+            is_requeued: false,
             header: Vec::new(),
             stdin: None,
             files: Vec::new(),
@@ -105,21 +105,21 @@ impl RunningJob {
     }
 
     /// How its lines are marked when they are shown as they come.
-    pub(crate) fn marking(&mut self, stream: Stream) -> Option<LineDecoration<'_>> {
-        self.style.as_ref().map(|marks| (marks, &mut self.decorators[stream as usize]))
+    pub(crate) fn line_decoration(&mut self, stream: Stream) -> Option<LineDecoration<'_>> {
+        self.style.as_ref().map(|style| (style, &mut self.decorators[stream as usize]))
     }
 
     /// Bytes that were just heard.
     pub(crate) fn count(&mut self, stream: Stream, bytes: u64) {
-        self.wrote[stream as usize] += bytes;
+        self.written[stream as usize] += bytes;
     }
 
     /// Why it ended, if not by itself.
-    pub(crate) fn cause(&self, outcome: &Outcome, halted_now: bool) -> EndCause {
+    pub(crate) fn cause(&self, outcome: &Outcome, is_halted: bool) -> EndCause {
         match self.timeout {
-            _ if self.put_back => EndCause::Memory,
+            _ if self.is_requeued => EndCause::Memory,
             Some(limit) if outcome.timed_out => EndCause::TimedOut(limit),
-            _ if halted_now => EndCause::Halted,
+            _ if is_halted => EndCause::Halted,
             _ => EndCause::Own,
         }
     }
@@ -142,9 +142,9 @@ impl RunningJob {
             exit: code,
             signal,
             error: None,
-            out: self.wrote[0],
-            err: self.wrote[1],
-            sent: self.stdin.as_ref().map_or(0, |meal| meal.sent),
+            out: self.written[0],
+            err: self.written[1],
+            sent: self.stdin.as_ref().map_or(0, |feeder| feeder.sent),
             leaked: false,
             timed_out: false,
             kept,
@@ -157,7 +157,7 @@ impl RunningJob {
 }
 
 /// The row of a job that could not be started.
-pub(crate) fn unstarted_row(number: u64, args: Vec<OsBytes>, why: &str) -> JobFinished {
+pub(crate) fn unstarted_event(number: u64, args: Vec<OsBytes>, why: &str) -> JobFinished {
     let at = since_1970(SystemTime::now());
     JobFinished { job: number, args, at, error: Some(why.to_owned()), ..JobFinished::default() }
 }
@@ -182,12 +182,12 @@ pub(crate) struct StderrTail(Vec<u8>);
 
 impl StderrTail {
     pub(crate) fn push(&mut self, bytes: &[u8]) {
-        let last = &bytes[bytes.len().saturating_sub(TAIL_MAX)..];
-        let room = TAIL_MAX - last.len();
+        let is_last_attempt = &bytes[bytes.len().saturating_sub(TAIL_MAX)..];
+        let room = TAIL_MAX - is_last_attempt.len();
         if self.0.len() > room {
             self.0.drain(..self.0.len() - room);
         }
-        self.0.extend_from_slice(last);
+        self.0.extend_from_slice(is_last_attempt);
     }
 
     pub(crate) fn take(&mut self) -> Vec<u8> {

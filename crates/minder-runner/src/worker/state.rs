@@ -51,7 +51,7 @@ pub(crate) struct RunWorker<'a> {
 }
 
 impl<'a> RunWorker<'a> {
-    pub(crate) fn new(context: &'a RunContext<'a>, batch: OutputBatch, index: usize, loops: usize) -> Self {
+    pub(crate) fn new(context: &'a RunContext<'a>, batch: OutputBatch, index: usize, workers: usize) -> Self {
         Self {
             context,
             batch,
@@ -63,7 +63,7 @@ impl<'a> RunWorker<'a> {
             blocked_lines: BTreeSet::new(),
             starved_stdin: BTreeSet::new(),
             without_timeout: BTreeSet::new(),
-            slots: context.slots.div_ceil(loops),
+            slots: context.slots.div_ceil(workers),
             line_max: line_max(context.config.buffer, context.slots),
             spool_count: 0,
             woken_for: 0,
@@ -75,17 +75,19 @@ impl<'a> RunWorker<'a> {
 }
 
 impl RunWorker<'_> {
-    pub(super) fn name(&self, start: Attempt, task: &Task) -> String {
+    pub(super) fn name(&self, attempt: Attempt, task: &Task) -> String {
         match &task.item {
-            JobArgs::Columns(_) => {
-                shorten(&self.context.config.template.display_escaped(&job_values(self.context, task, start)))
-            }
+            JobArgs::Columns(_) => shorten(&self.context.config.template.display_escaped(&job_values(
+                self.context,
+                task,
+                attempt,
+            ))),
             JobArgs::Unfit(_) => format!("job {}", task.number),
         }
     }
 
-    pub(super) fn running_mut(&mut self, start: Attempt) -> Option<&mut RunningJob> {
-        self.slot_mut(start.slot as usize)
+    pub(super) fn running_mut(&mut self, attempt: Attempt) -> Option<&mut RunningJob> {
+        self.slot_mut(attempt.slot as usize)
     }
 
     pub(super) fn slot_mut(&mut self, slot: usize) -> Option<&mut RunningJob> {
@@ -93,8 +95,8 @@ impl RunWorker<'_> {
     }
 
     /// The job runs here no longer.
-    pub(super) fn take_running(&mut self, start: Attempt) -> Option<RunningJob> {
-        let running = self.running.get_mut(start.slot as usize)?.take()?;
+    pub(super) fn take_running(&mut self, attempt: Attempt) -> Option<RunningJob> {
+        let running = self.running.get_mut(attempt.slot as usize)?.take()?;
         self.slot_of_job.remove(&running.number);
         Some(running)
     }

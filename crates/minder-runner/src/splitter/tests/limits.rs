@@ -84,26 +84,28 @@ fn a_failed_read_is_told_and_what_was_whole_is_given_out() {
 
 #[test]
 fn what_does_not_go_together_is_refused() {
-    let why = |plan: SplitterConfig| InputSplitter::open(plan, nothing(), 1).unwrap_err().to_string();
+    let why = |config: SplitterConfig| InputSplitter::open(config, nothing(), 1).unwrap_err().to_string();
     let shard = SplitterConfig { spread: Distribution::Shard(Column::Number(1)), ..records(1) };
     assert_eq!(why(shard), "`--shard` goes by lines, and does not go with `-N`");
     assert!(why(block(0)).contains("`--block`"));
     assert!(
-        why(SplitterConfig { block: BlockSize::Shares(NonZeroU64::MIN), ..plan() }).contains("`--pipe-part`")
+        why(SplitterConfig { block: BlockSize::Shares(NonZeroU64::MIN), ..config() })
+            .contains("`--pipe-part`")
     );
-    assert!(why(SplitterConfig { group_by: Some(Column::Number(0)), ..plan() }).contains("column 0"));
-    let group = SplitterConfig { group_by: Some(Column::Number(1)), ..plan() };
+    assert!(why(SplitterConfig { group_by: Some(Column::Number(0)), ..config() }).contains("column 0"));
+    let group = SplitterConfig { group_by: Some(Column::Number(1)), ..config() };
     assert!(why(SplitterConfig { start: some("a"), ..group.clone() }).contains("`--group-by`"));
     assert!(
         why(SplitterConfig { colsep: Some("(".into()), ..group })
             .starts_with("`--colsep` is no regular expression: ")
     );
-    let regexp = SplitterConfig { regexp: true, end: some("(?=x)"), ..plan() };
+    let regexp = SplitterConfig { regexp: true, end: some("(?=x)"), ..config() };
     let text = why(regexp);
     assert!(text.starts_with("`--recend` is no regular expression: ") && !text.contains('\n'), "{text}");
-    let header = SplitterConfig { header: Some(Header::Pattern(b"[".to_vec())), ..plan() };
+    let header = SplitterConfig { header: Some(Header::Pattern(b"[".to_vec())), ..config() };
     assert!(why(header).starts_with("`--header` is no regular expression: "));
-    let why = |plan| InputSplitter::open(plan, SplitterSource::Files(Vec::new()), 1).unwrap_err().to_string();
+    let why =
+        |config| InputSplitter::open(config, SplitterSource::Files(Vec::new()), 1).unwrap_err().to_string();
     assert!(why(records(1)).contains("`--pipe-part` counts no records"));
-    assert!(why(SplitterConfig { remove_separator: true, ..plan() }).contains("`--remove-rec-sep`"));
+    assert!(why(SplitterConfig { remove_separator: true, ..config() }).contains("`--remove-rec-sep`"));
 }

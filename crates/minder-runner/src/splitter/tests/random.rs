@@ -30,27 +30,27 @@ fn any_plan() -> impl Strategy<Value = SplitterConfig> {
     )
 }
 
-fn header_len(plan: &SplitterConfig, input: &[u8]) -> usize {
-    let Some(Header::Lines(count)) = plan.header else { return 0 };
+fn header_len(config: &SplitterConfig, input: &[u8]) -> usize {
+    let Some(Header::Lines(count)) = config.header else { return 0 };
     memchr::memchr_iter(b'\n', input).nth(count as usize - 1).map_or(0, |at| at + 1)
 }
 
 /// Whether a split is allowed between these two chunks.
-fn is_bound(plan: &SplitterConfig, before: &[u8], after: &[u8]) -> bool {
-    let start = plan.start.clone().unwrap_or_default();
-    let end = plan.end.clone().unwrap_or(if plan.start.is_some() { Vec::new() } else { b"\n".to_vec() });
+fn is_bound(config: &SplitterConfig, before: &[u8], after: &[u8]) -> bool {
+    let start = config.start.clone().unwrap_or_default();
+    let end = config.end.clone().unwrap_or(if config.start.is_some() { Vec::new() } else { b"\n".to_vec() });
     before.ends_with(&end) && after.starts_with(&start)
 }
 
 /// The chunks without their header; together they are the input.
-fn check(plan: &SplitterConfig, input: &[u8], all: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, TestCaseError> {
-    let (header, body) = input.split_at(header_len(plan, input));
+fn check(config: &SplitterConfig, input: &[u8], all: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, TestCaseError> {
+    let (header, body) = input.split_at(header_len(config, input));
     let chunks: Vec<_> = all.into_iter().map(|job| job.strip_prefix(header).unwrap().to_vec()).collect();
     prop_assert_eq!(chunks.concat(), body);
     let mut at = 0;
     for chunk in &chunks {
         prop_assert!(!chunk.is_empty());
-        prop_assert!(at == 0 || is_bound(plan, &body[..at], &body[at..]), "{:?}", chunks);
+        prop_assert!(at == 0 || is_bound(config, &body[..at], &body[at..]), "{:?}", chunks);
         at += chunk.len();
     }
     Ok(chunks)
@@ -58,10 +58,10 @@ fn check(plan: &SplitterConfig, input: &[u8], all: Vec<Vec<u8>>) -> Result<Vec<V
 
 proptest! {
     #[test]
-    fn parts_are_the_input(plan in any_plan(), input in input(), sizes in prop::collection::vec(0..50_usize, 0..5)) {
-        let all = spread(&plan, 1, &input, &sizes).unwrap();
-        let chunks = check(&plan, &input, all)?;
-        if let (Some(records), None, None) = (plan.records, &plan.start, &plan.end) {
+    fn parts_are_the_input(config in any_plan(), input in input(), sizes in prop::collection::vec(0..50_usize, 0..5)) {
+        let all = spread(&config, 1, &input, &sizes).unwrap();
+        let chunks = check(&config, &input, all)?;
+        if let (Some(records), None, None) = (config.records, &config.start, &config.end) {
             let lines = |chunk: &Vec<u8>| chunk.split_inclusive(|&byte| byte == b'\n').count() as u64;
             let (last, others) = chunks.split_last().map_or((None, &[][..]), |(last, others)| (Some(last), others));
             prop_assert!(others.iter().all(|chunk| lines(chunk) == records.get()));
@@ -70,18 +70,18 @@ proptest! {
     }
 
     #[test]
-    fn reads_do_not_matter(plan in any_plan(), input in input(), sizes in prop::collection::vec(1..50_usize, 0..5)) {
-        let (whole, pieces) = (spread(&plan, 1, &input, &[]), spread(&plan, 1, &input, &sizes));
+    fn reads_do_not_matter(config in any_plan(), input in input(), sizes in prop::collection::vec(1..50_usize, 0..5)) {
+        let (whole, pieces) = (spread(&config, 1, &input, &[]), spread(&config, 1, &input, &sizes));
         prop_assert_eq!(whole, pieces);
     }
 
     #[test]
-    fn parts_of_files_are_the_file(plan in any_plan(), input in input(), shares in prop::option::of(1..9_u64)) {
+    fn parts_of_files_are_the_file(config in any_plan(), input in input(), shares in prop::option::of(1..9_u64)) {
         let shares = shares.map(|count| BlockSize::Shares(NonZeroU64::new(count).unwrap()));
-        let block = shares.unwrap_or(plan.block);
-        let plan = SplitterConfig { records: None, block, ..plan };
-        let all = of_files(&plan, 2, &[&input]).unwrap();
-        check(&plan, &input, all)?;
+        let block = shares.unwrap_or(config.block);
+        let config = SplitterConfig { records: None, block, ..config };
+        let all = of_files(&config, 2, &[&input]).unwrap();
+        check(&config, &input, all)?;
     }
 
     #[test]
@@ -112,7 +112,7 @@ proptest! {
 
     #[test]
     fn streams_lose_nothing(
-        plan in any_plan(),
+        config in any_plan(),
         input in input(),
         slots in 1..4_usize,
         sizes in prop::collection::vec(1..50_usize, 0..5),
@@ -125,12 +125,12 @@ proptest! {
             _ => Distribution::Bin(Column::Number(1)),
         };
         let by_line = which > 1;
-        let mut plan = SplitterConfig { spread: spread_by, ..plan };
+        let mut config = SplitterConfig { spread: spread_by, ..config };
         if by_line {
-            (plan.records, plan.start, plan.end) = (None, None, None);
+            (config.records, config.start, config.end) = (None, None, None);
         }
-        let all = spread(&plan, slots, &input, &sizes).unwrap();
-        let (header, body) = input.split_at(header_len(&plan, &input));
+        let all = spread(&config, slots, &input, &sizes).unwrap();
+        let (header, body) = input.split_at(header_len(&config, &input));
         if which == 1 {
             prop_assert!(all.iter().all(|job| *job == input));
         } else {

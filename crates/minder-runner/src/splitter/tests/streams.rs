@@ -2,14 +2,15 @@
 
 use super::*;
 
-fn by(spread: Distribution, plan: SplitterConfig) -> SplitterConfig {
-    SplitterConfig { spread, colsep: Some(" ".into()), ..plan }
+fn by(spread: Distribution, config: SplitterConfig) -> SplitterConfig {
+    SplitterConfig { spread, colsep: Some(" ".into()), ..config }
 }
 
 #[test]
 fn chunks_go_round() {
-    let robin = |plan| by(Distribution::RoundRobin, plan);
-    let three = |plan: SplitterConfig, input: &str| texts(spread(&plan, 3, input.as_bytes(), &[]).unwrap());
+    let robin = |config| by(Distribution::RoundRobin, config);
+    let three =
+        |config: SplitterConfig, input: &str| texts(spread(&config, 3, input.as_bytes(), &[]).unwrap());
     let all = three(robin(records(1)), &seq(8));
     assert_eq!(all.len(), 3);
     let mut lines: Vec<_> = all.concat().lines().map(str::to_owned).collect();
@@ -25,32 +26,33 @@ fn chunks_go_round() {
 
 #[test]
 fn all_have_all() {
-    for plan in [plan(), records(2), SplitterConfig { header: Some(Header::Lines(1)), ..plan() }] {
-        let all = spread(&by(Distribution::Tee, plan), 3, seq(8).as_bytes(), &[3]).unwrap();
+    for config in [config(), records(2), SplitterConfig { header: Some(Header::Lines(1)), ..config() }] {
+        let all = spread(&by(Distribution::Tee, config), 3, seq(8).as_bytes(), &[3]).unwrap();
         assert_eq!(texts(all), [seq(8), seq(8), seq(8)]);
     }
-    assert_eq!(spread(&by(Distribution::Tee, plan()), 3, b"", &[]).unwrap(), [b"", b"", b""]);
+    assert_eq!(spread(&by(Distribution::Tee, config()), 3, b"", &[]).unwrap(), [b"", b"", b""]);
 }
 
 #[test]
 fn a_number_names_the_stream() {
-    let bin = |column, plan| by(Distribution::Bin(column), plan);
-    let three = |plan: &SplitterConfig, input: &str| texts(spread(plan, 3, input.as_bytes(), &[2]).unwrap());
+    let bin = |column, config| by(Distribution::Bin(column), config);
+    let three =
+        |config: &SplitterConfig, input: &str| texts(spread(config, 3, input.as_bytes(), &[2]).unwrap());
     let input = "a 1\nb 2\na 3\nc 4\nd 0\nx y\nf -1\ng 1.5";
     let expected = ["a 1\nc 4\ng 1.5", "b 2\nf -1\n", "a 3\nd 0\nx y\n"];
-    assert_eq!(three(&bin(Column::Number(2), plan()), input), expected);
-    assert_eq!(three(&bin(Column::Number(7), plan()), "a 1\n"), ["", "", "a 1\n"]);
-    let named = bin(Column::Name("v".into()), SplitterConfig { header: Some(Header::Lines(1)), ..plan() });
+    assert_eq!(three(&bin(Column::Number(2), config()), input), expected);
+    assert_eq!(three(&bin(Column::Number(7), config()), "a 1\n"), ["", "", "a 1\n"]);
+    let named = bin(Column::Name("v".into()), SplitterConfig { header: Some(Header::Lines(1)), ..config() });
     assert_eq!(three(&named, "k v\na 1\nb 2\n"), ["k v\na 1\n", "k v\nb 2\n", "k v\n"]);
-    assert_eq!(three(&bin(Column::Name("v".into()), plan()), "k v\na 1\n")[1], "k v\n");
-    assert_eq!(three(&bin(Column::Number(1), plan()), ""), ["", "", ""]);
+    assert_eq!(three(&bin(Column::Name("v".into()), config()), "k v\na 1\n")[1], "k v\n");
+    assert_eq!(three(&bin(Column::Number(1), config()), ""), ["", "", ""]);
 }
 
 #[test]
 fn the_same_value_goes_to_the_same_stream() {
-    let plan = by(Distribution::Shard(Column::Number(1)), plan());
+    let config = by(Distribution::Shard(Column::Number(1)), config());
     let input: String = (0..1000).map(|at| format!("{} {at}\n", at % 17)).collect();
-    let all = texts(spread(&plan, 4, input.as_bytes(), &[100]).unwrap());
+    let all = texts(spread(&config, 4, input.as_bytes(), &[100]).unwrap());
     let mut homes = std::collections::BTreeMap::new();
     for (place, job) in all.iter().enumerate() {
         for line in job.lines() {
@@ -66,18 +68,20 @@ fn the_same_value_goes_to_the_same_stream() {
 fn columns_are_separated_by_an_expression() {
     let colsep = |text: &str| SplitterConfig {
         colsep: Some(text.into()),
-        ..by(Distribution::Bin(Column::Number(2)), plan())
+        ..by(Distribution::Bin(Column::Number(2)), config())
     };
-    for plan in [colsep(" +"), colsep("[ ,]+")] {
-        let plan =
-            SplitterConfig { colsep: plan.colsep, ..by(Distribution::Bin(Column::Number(2)), super::plan()) };
-        assert_eq!(texts(spread(&plan, 2, b"a   1\nb  2\n", &[]).unwrap()), ["a   1\n", "b  2\n"]);
+    for config in [colsep(" +"), colsep("[ ,]+")] {
+        let config = SplitterConfig {
+            colsep: config.colsep,
+            ..by(Distribution::Bin(Column::Number(2)), super::config())
+        };
+        assert_eq!(texts(spread(&config, 2, b"a   1\nb  2\n", &[]).unwrap()), ["a   1\n", "b  2\n"]);
     }
-    let plan =
-        SplitterConfig { colsep: Some("::".into()), ..by(Distribution::Bin(Column::Number(2)), plan()) };
-    assert_eq!(texts(spread(&plan, 2, b"a::1\nb::2\n", &[]).unwrap()), ["a::1\n", "b::2\n"]);
-    let plan = SplitterConfig { colsep: None, ..plan };
-    assert_eq!(texts(spread(&plan, 2, b"a\t1\nb\t2\n", &[]).unwrap()), ["a\t1\n", "b\t2\n"]);
+    let config =
+        SplitterConfig { colsep: Some("::".into()), ..by(Distribution::Bin(Column::Number(2)), config()) };
+    assert_eq!(texts(spread(&config, 2, b"a::1\nb::2\n", &[]).unwrap()), ["a::1\n", "b::2\n"]);
+    let config = SplitterConfig { colsep: None, ..config };
+    assert_eq!(texts(spread(&config, 2, b"a\t1\nb\t2\n", &[]).unwrap()), ["a\t1\n", "b\t2\n"]);
 }
 
 /// Starts three streams; the first gives up after its first piece, and the last never takes
@@ -113,7 +117,7 @@ fn with_quitters(spread: Distribution) {
                 ReadResult::Eof => break,
             }
         }
-        match pipe.plan.spread {
+        match pipe.config.spread {
             Distribution::Tee => assert_eq!(got, input.len()),
             _ => assert!(got > 100_000, "{got}"),
         }

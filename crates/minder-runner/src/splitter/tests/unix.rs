@@ -8,9 +8,9 @@ use super::*;
 #[test]
 fn a_pipe_that_is_slow_does_not_keep_records_back() {
     let (reader, mut writer) = io::pipe().unwrap();
-    let plan = SplitterConfig { block_timeout: Some(Duration::from_millis(1)), ..plan() };
+    let config = SplitterConfig { block_timeout: Some(Duration::from_millis(1)), ..config() };
     let file = File::from(OwnedFd::from(reader));
-    let pipe = InputSplitter::open(plan, SplitterSource::Reader(file), 1).unwrap();
+    let pipe = InputSplitter::open(config, SplitterSource::Reader(file), 1).unwrap();
     let (told, news) = mpsc::channel();
     thread::scope(|scope| {
         scope.spawn(|| pipe.read(move || told.send(()).unwrap_or_default()));
