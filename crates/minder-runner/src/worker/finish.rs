@@ -1,4 +1,4 @@
-//! The end of a job: what it left is made safe, then recorded, then shown.
+//! The end of a job: its output is saved, then recorded, then written.
 
 use std::io::{BufWriter, Write};
 
@@ -29,11 +29,11 @@ use crate::worker::running_job::was_cancelled;
 use minder_record::event::{JobFinished, JournalEvent, OsBytes, OutputSegment};
 use minder_record::{codec, joblog};
 
-/// From this size on a row is made in a file.
+/// A table row whose output is larger than this is built in a file, not in memory.
 const ROW_MAX: u64 = 256 << 10;
 
 impl RunWorker<'_> {
-    /// Counts a job that was not started, and says why.
+    /// Counts and reports a job that could not be started.
     pub(crate) fn fail_unstarted(
         &mut self,
         attempt: Attempt,
@@ -80,7 +80,8 @@ impl RunWorker<'_> {
         }
     }
 
-    /// Makes safe what the jobs of the batch wrote, then their rows, and shows what may be shown.
+    /// Commits the batch: saves the output of its jobs, appends their events, and writes what may
+    /// be written now.
     pub(crate) fn flush(&mut self) {
         if self.batch.is_empty() {
             return;
@@ -96,7 +97,7 @@ impl RunWorker<'_> {
         }
     }
 
-    /// Gathers what a job left when it ended.
+    /// Moves the rest of a finished job's output into the batch.
     pub(crate) fn collect_output(&mut self, running: &mut RunningJob) -> Result<(), String> {
         for (stream, mut job_file) in
             [Stream::Stdout, Stream::Stderr].into_iter().zip(running.spool.drain(..))
@@ -133,7 +134,7 @@ impl RunWorker<'_> {
         Ok(())
     }
 
-    /// Where lies what waits of the job that ends.
+    /// Returns where the output of the current job is saved.
     fn kept_segments(&self) -> Vec<OutputSegment> {
         let batch = &self.batch;
         let mut kept = Vec::new();
@@ -161,7 +162,7 @@ impl RunWorker<'_> {
         kept
     }
 
-    /// Puts a row in the place of what a job wrote.
+    /// Replaces the output of a job by its row of the table.
     fn replace_with_table_row(
         &mut self,
         table: &ResultsTable,
@@ -197,9 +198,9 @@ impl RunWorker<'_> {
         Ok(())
     }
 
-    /// The last of what a failed job wrote to one of its outputs.
+    /// Returns the last bytes that a failed job wrote to one of its streams.
     pub(crate) fn tail(&self, running: &mut RunningJob, stream: Stream) -> Option<OsBytes> {
-        // What is shown in its place is not the job's.
+        // With `--files` the batch holds a file name instead of the job's output.
         let is_own = running.results.as_ref().is_none_or(|results| results.shows(stream));
         let tail = &mut running.tails[stream as usize];
         for segment in self.batch.segments().iter().filter(|segment| is_own && segment.stream == stream) {
@@ -212,7 +213,7 @@ impl RunWorker<'_> {
             }
         }
         let tail = tail.take();
-        // What stands before its output is not the job's either.
+        // The header before the output is not the job's either.
         let written = usize::try_from(running.written[stream as usize]).unwrap_or(usize::MAX);
         let tail = &tail[tail.len().saturating_sub(written)..];
         (!tail.is_empty()).then(|| OsBytes::from(tail))
@@ -223,7 +224,7 @@ impl RunWorker<'_> {
         self.batch.finish_job(job, style, needs_shown_event);
     }
 
-    /// Drops what an attempt left after which the job runs again.
+    /// Drops what an attempt left behind, before the job runs again.
     pub(crate) fn discard_attempt(&mut self, running: &mut RunningJob, task: &Task) {
         close_styled_lines(self.context, running);
         let RunningJob { number, lines, style, decorators, .. } = &mut *running;
@@ -245,7 +246,8 @@ impl RunWorker<'_> {
         self.batch.discard();
     }
 
-    /// Records and shows a job that is over. Says whether our order cut it off: then it has no row.
+    /// Records a finished job and writes its output. Returns `true` if the run cut the job off:
+    /// such a job has no event and runs again.
     pub(crate) fn record_and_show(
         &mut self,
         attempt: Attempt,
@@ -256,12 +258,13 @@ impl RunWorker<'_> {
     ) -> bool {
         let context = self.context;
         close_styled_lines(context, running);
-        // What it wrote was seen as it came.
+        // The user has seen its output already.
         let was_shown = running.is_live_output || context.config.view == OutputView::Lines;
         if running.is_interrupted {
             running.results.take().into_iter().for_each(JobResults::discard);
             self.batch.discard();
-            // Behind a piece that was seen nothing else is: it would go on in the middle of a line.
+            // If part of a line is on the screen, nothing may follow it: the next output would
+            // continue that line.
             if !(was_shown && context.sequencer.is_live(task.number)) {
                 self.push_finished(task.number, None, false);
             }
@@ -270,16 +273,16 @@ impl RunWorker<'_> {
         let head = std::mem::take(&mut running.header);
         self.batch.push(Stream::Stdout, &head);
         if let Err(error) = self.collect_output(running) {
-            // No other job's row may speak of it.
+            // The events of other jobs must not refer to this output.
             self.batch.discard();
             context.fail(error);
             return true;
         }
-        // What was cut off by our order runs again, and has no row. So does what was to be seen as it came
-        // and perhaps was not.
+        // A job that the run cut off has no event and runs again. So does a job whose live output
+        // may have been lost with standard output.
         let unseen = was_shown && running.written != [0; 2] && context.sequencer.stdio.is_broken();
-        // One whose end was held back ended before any order to end. A halt that it brought about is none
-        // for itself.
+        // A job whose event was held back ended before the run was asked to end. A halt that this
+        // job caused does not cut it off.
         let ordered =
             if running.is_held { context.status.is_shutting_down() } else { context.pool.is_cancelled() };
         let cut = unseen || was_cancelled(outcome, ordered);
@@ -293,7 +296,7 @@ impl RunWorker<'_> {
             row.timed_out = matches!(cause, EndCause::TimedOut(_)) && !row.succeeded();
             row.attempts = Some(attempt.attempt).filter(|attempt| *attempt > 1);
             row.cause = cause.word().filter(|_| !row.succeeded()).map(str::to_owned);
-            // Messages name arguments.
+            // The output may contain arguments.
             if !row.succeeded() && !context.config.record.redact {
                 row.tail = self.tail(running, Stream::Stderr);
                 row.out_tail = self.tail(running, Stream::Stdout);
@@ -319,8 +322,8 @@ impl RunWorker<'_> {
     }
 }
 
-/// Whether the output of a job that ended so is coloured as that of one that failed: GNU parallel
-/// leaves out those that others ended by a signal.
+/// Returns `true` if the output of a job is colored as that of a failed job. As in GNU parallel, a
+/// job that was killed by a signal does not count.
 fn looks_failed(outcome: &Outcome, cause: EndCause) -> bool {
     match outcome.exit.status {
         ExitStatus::Exited(code) => code != 0,

@@ -1,5 +1,5 @@
-//! One loop's part: from a job to a command, from an event to the screen and the record, from an
-//! end to the tally.
+//! The callbacks of one worker thread: each job becomes a command, each event becomes output and
+//! journal events, and each end is counted.
 
 use std::time::{Duration, Instant};
 
@@ -31,11 +31,11 @@ use crate::worker::output::show_header;
 use crate::worker::running_job::RunningJob;
 use minder_template as template;
 
-/// How long a job that wants the terminal has to end.
+/// How long a job that was stopped for using the terminal has to end.
 const TERMINAL_GRACE: Duration = Duration::from_secs(1);
 
 impl RunWorker<'_> {
-    /// Writes out what is left, and says what came of all jobs.
+    /// Records the held jobs, writes the batch, and returns what this worker thread counted.
     pub(crate) fn finish(mut self) -> RunStats {
         self.release_all();
         self.flush();
@@ -51,7 +51,7 @@ impl RunWorker<'_> {
 }
 
 impl RunWorker<'_> {
-    /// Records, shows and counts a job that is over.
+    /// Records, shows and counts a finished job.
     pub(super) fn finish_job(
         &mut self,
         attempt: Attempt,
@@ -87,7 +87,7 @@ impl JobHandler for RunWorker<'_> {
 
     fn prepare(&mut self, attempt: Attempt, task: &Task) -> Result<SpawnRequest, JobResult> {
         let config = self.context.config;
-        // Dropped wherever the job does not start.
+        // The permit is returned on every path that does not start the job.
         let permit = self.permit.take();
         if let JobArgs::Unfit(why) = &task.item {
             return Err(self.fail_unstarted(
@@ -100,7 +100,7 @@ impl JobHandler for RunWorker<'_> {
         let call = match config.template.invocation(&job_values(self.context, task, attempt)) {
             Ok(call) => call,
             Err(error) if error.kind() == template::ErrorKind::Column => {
-                // The same for every job: said once, and no other job is tried.
+                // The error is the same for every job: it is reported once, and it ends the run.
                 self.context.fail(error.to_string());
                 return Err(JobResult::PermanentFailure);
             }
@@ -132,7 +132,7 @@ impl JobHandler for RunWorker<'_> {
                 return Err(self.fail_unstarted(attempt, task, &name, &why));
             }
         };
-        // It may have become another command.
+        // `configure` may have replaced the command, so the variables are set afterwards.
         for (name, value) in &call.variables {
             command.env(name, value);
         }
@@ -192,7 +192,8 @@ impl JobHandler for RunWorker<'_> {
             Event::Forwarded(_, stream, bytes) => {
                 if let Some(running) = self.running_mut(attempt) {
                     running.count(stream, bytes);
-                    // What came before these bytes is no longer the last.
+                    // These bytes did not pass through minder, so the tail from before them is no
+                    // longer the tail.
                     running.tails[stream as usize].take();
                 }
             }
@@ -216,13 +217,15 @@ impl JobHandler for RunWorker<'_> {
             return JobResult::PermanentFailure;
         };
         let context = self.context;
-        // A build's token is not kept while somebody reads slowly.
+        // The token of the jobserver is returned before output is written: a slow reader must not
+        // keep it.
         drop(running.permit.take());
         let (wall, status) = (running.wall(), outcome.exit.status);
         running.wall_time = Some(wall);
         let is_halted = context.pool.is_cancelled() && context.pool.halted_by().is_some_and(|by| by.now);
         let cause = running.cause(&outcome, is_halted);
-        // What it made of half of its input is no result: it has no row, and the error ends the run.
+        // A job that read only part of its input has no valid result. It gets no event, and the
+        // read error ends the run.
         running.is_interrupted |= running.stdin.as_ref().is_some_and(StdinFeeder::is_torn);
         let run_time = wall.saturating_sub(outcome.suspended);
         context.job_table.remove(task.number, status.success().then_some(run_time));
@@ -284,7 +287,7 @@ impl JobHandler for RunWorker<'_> {
         };
         let hopeless = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
         if hopeless && self.context.config.is_same_for_all(is_directory) {
-            // The same for every job: it is reported once, and no other job is tried.
+            // The error is the same for every job: it is reported once, and it ends the run.
             let ran = self.context.pool.counts();
             let jobs = match (ran.succeeded + ran.failed, self.context.queue.early_total()) {
                 (0, Some(total)) => format!(" ({}, none started)", count(total, "job")),
@@ -340,7 +343,7 @@ impl JobHandler for RunWorker<'_> {
     }
 }
 
-/// Applies the number of jobs that the file of `-j` holds now.
+/// Applies the number of slots that the file of `-j` contains now.
 fn reload_slots(context: &RunContext<'_>) {
     match context.config.slots.now() {
         Ok(slots) => {

@@ -1,4 +1,4 @@
-//! What a job puts into the templates of a run.
+//! The values that a job puts into the templates of a run.
 
 use minder::jobs::Attempt;
 use minder_template::Job;
@@ -6,7 +6,7 @@ use minder_template::Job;
 use crate::context::RunContext;
 use crate::queue::Task;
 
-/// Returns what a job puts into a template.
+/// Returns the values that a job puts into a template.
 pub(crate) fn job_values<'a>(context: &RunContext<'_>, task: &'a Task, attempt: Attempt) -> Job<'a> {
     Job {
         columns: task.columns(),

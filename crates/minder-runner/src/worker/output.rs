@@ -1,4 +1,5 @@
-//! What running jobs write: to the screen, to files, or into the batch.
+//! Where the output of running jobs goes: to standard output and standard error, to files, or into
+//! the batch.
 
 use minder::jobs::{Attempt, ChildControl};
 use minder::{SpillFile, Stream, Token};
@@ -12,11 +13,12 @@ use crate::results::cannot_write;
 use crate::worker::running_job::RunningJob;
 use crate::worker::running_job::last_bytes;
 
-/// From this size on the output of a job that is seen as it writes passes without us.
+/// After this many bytes, live output is forwarded by the kernel without passing through this
+/// process.
 const FORWARD_FROM: u64 = 1 << 20;
 
 impl RunWorker<'_> {
-    /// Shows as it comes the job that has the stage, if it runs here.
+    /// Shows the output of the live job as it is written, if that job runs on this worker thread.
     pub(crate) fn start_live_output(&mut self, outputs: &mut ChildControl<'_>) {
         let context = self.context;
         if !matches!(context.config.view, OutputView::Grouped | OutputView::Ordered)
@@ -24,7 +26,7 @@ impl RunWorker<'_> {
         {
             return;
         }
-        // Pieces of what is being killed are not shown.
+        // A run that is being cancelled shows no more partial output.
         if context.pool.is_cancelled() {
             return;
         }
@@ -35,17 +37,18 @@ impl RunWorker<'_> {
                     && counts.submitted == 1 + counts.succeeded + counts.failed + counts.skipped
             },
         );
-        // The one before it had an end that was held back when this one started.
+        // With one slot the job before this one may have been held back when this one started. Then
+        // this one could not claim live output in `configure`.
         let alone = sole.is_some() || (context.slots == 1 && sequencer.is_free());
         let slot = match alone {
-            // If it runs here it is the only one.
+            // If the only job runs on this worker thread, it is the only entry.
             true => self.slot_of_job.values().next().copied(),
             false => self.slot_of_job.get(&sequencer.live_job()).copied(),
         };
         let waiting = slot
             .and_then(|slot| self.running.get_mut(slot)?.as_mut())
             .filter(|running| !running.is_live_output && running.may_show_live);
-        // Without a token it was put back, and is another loop's by now.
+        // A job without a token was deferred, and may be running on another worker thread by now.
         let waiting = waiting.and_then(|running| running.token.map(|token| (running, token)));
         let is_here = waiting.is_some();
         if let Some((running, token)) = waiting
@@ -53,10 +56,11 @@ impl RunWorker<'_> {
         {
             running.is_live_output = true;
             show_header(context, running);
-            // It fails only for a child that is over, which is shown then anyway.
+            // It fails only for a child that has exited, and the output of that is written anyway.
             let _ = outputs.start_streaming(token);
         }
-        // The other loop has it, and may sleep. Rung once, since it may hang in a write.
+        // The only job runs on the other worker thread, which may be asleep. It is woken once for
+        // each count of submitted jobs: it may also be blocked in a write.
         if let Some(counts) = sole.filter(|_| !is_here)
             && std::mem::replace(&mut self.woken_for, counts.submitted) != counts.submitted
         {
@@ -64,7 +68,7 @@ impl RunWorker<'_> {
         }
     }
 
-    /// Goes on with lines that had to wait.
+    /// Writes lines that had to wait for another job's line.
     pub(crate) fn retry_blocked_lines(&mut self) {
         let context = self.context;
         let mut released = false;
@@ -88,7 +92,7 @@ impl RunWorker<'_> {
         }
     }
 
-    /// Prints what stands before a job's output.
+    /// Writes the header of a job before its output.
     pub(crate) fn write_header(&mut self, attempt: Attempt) {
         let Some(running) = self.running.get_mut(attempt.slot as usize).and_then(Option::as_mut) else {
             return;
@@ -109,7 +113,7 @@ impl RunWorker<'_> {
         }
     }
 
-    /// Takes bytes of a running job.
+    /// Handles bytes that a running job wrote.
     pub(crate) fn receive_chunk(&mut self, attempt: Attempt, stream: Stream, chunk: minder::Chunk) {
         let (context, line_max) = (self.context, self.line_max);
         let Some(running) = self.running.get_mut(attempt.slot as usize).and_then(Option::as_mut) else {
@@ -154,7 +158,7 @@ impl RunWorker<'_> {
         }
     }
 
-    /// Takes a file with output of a running job.
+    /// Handles a spill file with output of a running job.
     pub(crate) fn receive_file(&mut self, attempt: Attempt, stream: Stream, spilled: SpillFile) {
         let context = self.context;
         let Some(running) = self.running.get_mut(attempt.slot as usize).and_then(Option::as_mut) else {
@@ -189,13 +193,13 @@ impl RunWorker<'_> {
     }
 }
 
-/// Shows what stands before the output of a job that is seen as it writes.
+/// Writes the header of a job whose output is shown live.
 pub(crate) fn show_header(context: &RunContext<'_>, running: &mut RunningJob) {
     let head = std::mem::take(&mut running.header);
     context.sequencer.show(Stream::Stdout, &head, running.line_decoration(Stream::Stdout));
 }
 
-/// Ends the coloured lines of such a job, which is over.
+/// Closes the colored lines of a finished job whose output was shown live.
 pub(crate) fn close_styled_lines(context: &RunContext<'_>, running: &mut RunningJob) {
     for stream in [Stream::Stdout, Stream::Stderr] {
         if let Some(line_decoration) = running.line_decoration(stream) {
@@ -204,8 +208,9 @@ pub(crate) fn close_styled_lines(context: &RunContext<'_>, running: &mut Running
     }
 }
 
-/// Lets the bytes of a job that has the stage pass without us, where nothing is to be done to them
-/// and there are many: the last of what a job wrote is known only of bytes that come to us.
+/// Lets the kernel forward the standard output of the live job, if nothing is to be done to the
+/// bytes and there are many of them. Forwarding is not used from the start, because the tail of a
+/// stream is known only for bytes that pass through this process.
 pub(crate) fn forward(
     context: &RunContext<'_>,
     running: &mut RunningJob,
@@ -223,7 +228,7 @@ pub(crate) fn forward(
         return;
     }
     if let Some(file) = context.sequencer.open_to_forward() {
-        // Where it is refused, the bytes come to us.
+        // If the child set refuses, the bytes keep passing through this process.
         let _ = outputs.forward(token, Stream::Stdout, &file);
     }
 }

@@ -1,4 +1,4 @@
-//! From the arguments of a job to what is started.
+//! Turns the arguments of a job into a command, its files and its options.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -23,17 +23,20 @@ use crate::splitter::StdinFeeder;
 use crate::text::os_error_text;
 use crate::worker::running_job::RunningJob;
 
-/// Pours its input into the pipe that its name is, beside the command that reads it: only who opens
-/// a named pipe for writing can wait until somebody reads. The words of the command stay words, and
-/// its first a program: `exec` knows nothing else. Descriptor 3 is our input for `cat` alone: the
-/// command has its own, which the user's shell left open, or none.
+/// The shell script for `--fifo`. It copies its standard input into the named pipe `$0`, beside the
+/// command that reads that pipe. Only a process that opens a named pipe for writing can wait for a
+/// reader, so `cat` does.
+///
+/// `exec "$@"` keeps each argument as it is and never runs a builtin of the shell. Descriptor 3 is
+/// the input for `cat` alone: the command keeps its own descriptor 3, if the shell of the user left
+/// one open.
 const FIFO: &str =
     r#"{ cat <&3 3<&- >"$0" & } 3<&0; (exec "$@") </dev/null; s=$?; kill $! 2>/dev/null; exit $s"#;
-/// The size of a job's own terminal where ours has none.
+/// The size of a job's pseudo-terminal if this process has no terminal.
 const TERMINAL: Size = Size { rows: 24, columns: 80 };
 
 impl RunWorker<'_> {
-    /// Prepares what a job needs beside its command.
+    /// Prepares everything that a job needs beside its command line.
     pub(crate) fn configure(
         &mut self,
         command: &mut Command,
@@ -97,8 +100,8 @@ impl RunWorker<'_> {
         })
     }
 
-    /// Lets the job read its part: as its input, or as a file that is there before it starts, or as
-    /// a named pipe.
+    /// Connects the job to its block of input: as standard input, as a file that is complete before
+    /// the job starts, or as a named pipe.
     fn attach_input(
         &mut self,
         command: &mut Command,
@@ -117,7 +120,7 @@ impl RunWorker<'_> {
                 command.stdin(Stdio::Piped);
             }
             InputDelivery::File => {
-                // What an attempt before this one left.
+                // An earlier attempt may have left the file.
                 let _ = std::fs::remove_file(&path);
                 let mut file = minder_os::files::create_private_file(&path).map_err(failed)?;
                 running.files.push(path.clone());
@@ -146,7 +149,7 @@ impl RunWorker<'_> {
         Ok(())
     }
 
-    /// What a job finds around it: its folder, variables, niceness.
+    /// Sets the working directory, environment variables, descriptors and niceness of a job.
     fn apply_environment(
         &self,
         command: &mut Command,
@@ -164,14 +167,14 @@ impl RunWorker<'_> {
         }
         command.nice(control.nice);
         if let Some(name) = &control.slot_var {
-            // As GNU parallel counts them here, from 0.
+            // GNU parallel counts from 0 here.
             command.env(name, (attempt.slot - 1).to_string());
         }
         if self.context.config.parallel_env {
             command.env("PARALLEL_SEQ", task.number.to_string());
             command.env("PARALLEL_JOBSLOT", attempt.slot.to_string());
             command.env("PARALLEL_PID", self.context.config.pid.to_string());
-            // This machine.
+            // GNU parallel's names for the local machine.
             command.env("PARALLEL_SSHLOGIN", ":").env("PARALLEL_SSHHOST", ":");
         }
         if let Some(dir) = &control.directory {
@@ -180,7 +183,7 @@ impl RunWorker<'_> {
             let mut path = PathBuf::from(args.into_iter().next().unwrap_or_default());
             if path.as_os_str() == "..." {
                 let (recorder, token) = (self.context.recorder, &self.context.config.files.token);
-                // Without a record the folder is not ours alone.
+                // Without a record other runs share the directory.
                 let whose = if recorder.is_kept() { String::new() } else { format!("minder-{token}-") };
                 path = recorder.dir().join(format!("{whose}work-{}", task.number));
                 if self.context.config.files.cleanup {
@@ -204,12 +207,13 @@ impl RunWorker<'_> {
         Ok(())
     }
 
-    /// A job that writes for itself, and perhaps has the terminal.
+    /// Lets a job inherit standard output and standard error, and with `--tty` the terminal.
     fn inherit_stdio(&self, command: &mut Command, running: &mut RunningJob) {
         command.stdout(Stdio::Inherit).stderr(Stdio::Inherit);
         if self.context.config.control.tty {
-            // Of our group, which has the terminal: a group of its own would be stopped when it reads.
-            // Without any terminal its input is empty, as GNU parallel has it.
+            // The job stays in this process group, which owns the terminal: in another one it would
+            // be stopped when it reads. As in GNU parallel, its input is empty if there is no
+            // terminal.
             command
                 .group(Group::Inherit)
                 .stdin(minder_os::terminal::open_terminal().map_or(Stdio::Null, Stdio::from));
@@ -218,7 +222,7 @@ impl RunWorker<'_> {
         self.context.sequencer.show(Stream::Stdout, &head, None);
     }
 
-    /// A file for a job to write to.
+    /// Creates a file that a job writes to.
     pub(crate) fn spool(&mut self, running: &mut RunningJob) -> Result<std::fs::File, String> {
         let context = self.context;
         let dir = context.recorder.dir();
@@ -244,7 +248,7 @@ impl RunWorker<'_> {
     }
 }
 
-/// Lets a job write to its files itself, where nothing of it is to be shown.
+/// Lets a job write directly to its result files, for streams that are not shown.
 fn redirect_to_results(command: &mut Command, running: &mut RunningJob) -> Result<(), String> {
     let Some(results) = &mut running.results else { return Ok(()) };
     if !results.shows(Stream::Stdout) {

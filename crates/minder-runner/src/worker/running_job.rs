@@ -1,4 +1,4 @@
-//! One running job, as its loop knows it.
+//! The state of one running job on its worker thread.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
@@ -17,50 +17,51 @@ use crate::results::TemplateFiles;
 use crate::splitter::StdinFeeder;
 use minder_record::event::{JobFinished, OsBytes, OutputSegment, TAIL_MAX, since_1970};
 
-/// See the module.
+/// A job between its start and its event. Streams are indexed by `Stream as usize`.
 #[derive(Debug)]
 pub(crate) struct RunningJob {
     pub(crate) number: u64,
     pub(crate) token: Option<Token>,
     pub(crate) started_at: Instant,
-    /// How long it took, once it is over.
+    /// The wall time, once the job has finished.
     pub(crate) wall_time: Option<Duration>,
     at: SystemTime,
-    /// Whether its output is shown as it comes.
+    /// Whether its output is written as it arrives.
     pub(crate) is_live_output: bool,
-    /// Whether it was killed by a failure of ours: the torn pieces that it wrote are not shown.
+    /// Whether minder killed it because minder itself failed. Its incomplete output is not shown.
     pub(crate) is_interrupted: bool,
     pub(crate) style: Option<LineStyle>,
     pub(crate) decorators: [LineDecorator; 2],
-    /// Bytes that it wrote to its outputs.
+    /// Bytes that it wrote to each stream.
     pub(crate) written: [u64; 2],
-    /// The last of its outputs, as far as they are not kept elsewhere.
+    /// The last bytes of each stream, if they are not kept elsewhere.
     pub(crate) tails: [StderrTail; 2],
-    /// Whether its standard output may pass without us.
+    /// Whether forwarding by the kernel was tried.
     pub(crate) forward_tried: bool,
-    /// The files that are its outputs.
+    /// The files that it writes its output to.
     pub(crate) spool: Vec<JobFile>,
     pub(crate) results: Option<JobResults>,
-    /// What was made for it and goes with it.
+    /// Copies of `--template` files, which are removed with the job.
     pub(crate) copies: TemplateFiles,
     pub(crate) lines: LineBuffer,
-    /// Whether a failure of this attempt is the job's last word.
+    /// Whether a failure of this attempt is final.
     pub(crate) is_last_attempt: bool,
-    /// Whether it may be seen as it writes: nobody puts it back.
+    /// Whether its output may be shown live. It may not if the job may be requeued, since its
+    /// output would then appear twice.
     pub(crate) may_show_live: bool,
-    /// How long it has.
+    /// How long it may run.
     pub(crate) timeout: Option<Duration>,
-    /// Whether its end was held back, in case that the run ends as well.
+    /// Whether its event was held back, in case the run ends as well.
     pub(crate) is_held: bool,
-    /// Whether it was ended to run again later.
+    /// Whether it was killed to run again later.
     pub(crate) is_requeued: bool,
-    /// What is printed before its output.
+    /// Bytes that are written before its output.
     pub(crate) header: Vec<u8>,
-    /// What it reads.
+    /// The rest of its standard input.
     pub(crate) stdin: Option<StdinFeeder>,
-    /// Files that go with it.
+    /// Files that are removed with the job.
     pub(crate) files: Vec<PathBuf>,
-    /// Given back at its end.
+    /// The permission to run, which is given back when the job ends.
     pub(crate) permit: Option<JobPermit>,
 }
 
@@ -99,22 +100,22 @@ impl RunningJob {
         self.wall_time.unwrap_or_else(|| self.started_at.elapsed())
     }
 
-    /// How many files are open for it, at most.
+    /// Returns the most files that are open for it.
     pub(crate) fn files_open(&self) -> usize {
         self.spool.len() + if self.results.is_some() { 2 } else { 0 }
     }
 
-    /// How its lines are marked when they are shown as they come.
+    /// Returns the decoration of one stream, if its output is shown live and decorated.
     pub(crate) fn line_decoration(&mut self, stream: Stream) -> Option<LineDecoration<'_>> {
         self.style.as_ref().map(|style| (style, &mut self.decorators[stream as usize]))
     }
 
-    /// Bytes that were just heard.
+    /// Counts bytes that the job wrote.
     pub(crate) fn count(&mut self, stream: Stream, bytes: u64) {
         self.written[stream as usize] += bytes;
     }
 
-    /// Why it ended, if not by itself.
+    /// Returns why minder ended the job, or [`EndCause::Own`].
     pub(crate) fn cause(&self, outcome: &Outcome, is_halted: bool) -> EndCause {
         match self.timeout {
             _ if self.is_requeued => EndCause::Memory,
@@ -124,7 +125,7 @@ impl RunningJob {
         }
     }
 
-    /// Its row.
+    /// Returns its journal event.
     pub(crate) fn row(&self, args: Vec<OsBytes>, exit: ExitInfo, kept: Vec<OutputSegment>) -> JobFinished {
         let (code, signal) = match exit.status {
             ExitStatus::Exited(code) => (Some(code), None),
@@ -156,13 +157,13 @@ impl RunningJob {
     }
 }
 
-/// The row of a job that could not be started.
+/// Returns the event of a job that could not be started.
 pub(crate) fn unstarted_event(number: u64, args: Vec<OsBytes>, why: &str) -> JobFinished {
     let at = since_1970(SystemTime::now());
     JobFinished { job: number, args, at, error: Some(why.to_owned()), ..JobFinished::default() }
 }
 
-/// Whether a job that ended so was cut off by our order to end, or with the whole run.
+/// Returns `true` if a job was cut off because the run was cancelled.
 pub(crate) fn was_cancelled(outcome: &Outcome, cancelled: bool) -> bool {
     cancelled && !outcome.exit.status.success()
 }
@@ -170,7 +171,7 @@ pub(crate) fn was_cancelled(outcome: &Outcome, cancelled: bool) -> bool {
 impl Drop for RunningJob {
     fn drop(&mut self) {
         for path in &self.files {
-            // Whoever prunes the record finds what is left.
+            // If this fails, the file is removed when the record is pruned.
             let _ = std::fs::remove_file(path);
         }
     }
