@@ -56,13 +56,15 @@ pub(crate) fn read(
     let mut all_args = std::mem::take(&mut progress.unshown_args);
     let unshown = std::mem::take(&mut progress.unshown);
     let mut files = Files::new(dir, progress);
-    let (mut found, mut lost) = (Vec::new(), Losses::default());
+    let mut found = Vec::new();
+    let mut lost = Losses::default();
     for (job, segments) in unshown {
         let columns: Vec<_> = all_args.remove(&job).unwrap_or_default().iter().map(OsBytes::to_os).collect();
         let style = LineStyle::of(config, &Job { columns: &columns, number: job, slot: 1, ..Job::default() });
-        let style = match config.color_failed && progress.failed.contains(job) {
-            true => LineStyle::failed(style),
-            false => style,
+        let style = if config.color_failed && progress.failed.contains(job) {
+            LineStyle::failed(style)
+        } else {
+            style
         };
         let mut finished = FinishedJob {
             job,
@@ -166,7 +168,8 @@ impl<'a> Files<'a> {
         let path = output_path(self.dir_of_file(&segment.file)?, &segment.file)?;
         let end =
             segment.at.checked_add(segment.len).ok_or_else(|| io::Error::other("its row is damaged"))?;
-        let (range, is_shared) = (segment.at..end, segment.file.starts_with("out-"));
+        let range = segment.at..end;
+        let is_shared = segment.file.starts_with("out-");
         let (file, len) = match self.shared.get(&path) {
             Some((file, len)) => (Arc::clone(file), *len),
             None => {
@@ -206,9 +209,10 @@ impl<'a> Files<'a> {
 fn open(path: &Path) -> io::Result<(File, u64)> {
     let file = open_no_follow(path)?;
     let metadata = file.metadata()?;
-    match is_owned_by_user(&metadata) {
-        true => Ok((file, metadata.len())),
-        false => Err(io::Error::other("the file belongs to another user")),
+    if is_owned_by_user(&metadata) {
+        Ok((file, metadata.len()))
+    } else {
+        Err(io::Error::other("the file belongs to another user"))
     }
 }
 

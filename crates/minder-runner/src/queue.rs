@@ -206,14 +206,16 @@ impl JobQueue {
     /// for ever, and ends with the process.
     pub(crate) fn start_reading(self: &Arc<Self>, pool: &Arc<JobPool<Task>>) -> Result<()> {
         if let Some(splitter) = &self.splitter {
-            let (splitter, pool) = (Arc::clone(splitter), Arc::clone(pool));
+            let splitter = Arc::clone(splitter);
+            let pool = Arc::clone(pool);
             detach("minder-input", move || splitter.read(move || pool.wake()))?;
         }
         self.start_reading_values(pool)?;
         let Some(mut source) = self.source.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return Ok(());
         };
-        let (input, pool) = (Arc::clone(self), Arc::clone(pool));
+        let input = Arc::clone(self);
+        let pool = Arc::clone(pool);
         detach("minder-input", move || input.read(&mut source, &pool))
     }
 
@@ -224,7 +226,8 @@ impl JobQueue {
             _ => None,
         };
         let Some((mut reader, sender)) = ahead else { return Ok(()) };
-        let (input, pool) = (Arc::clone(self), Arc::clone(pool));
+        let input = Arc::clone(self);
+        let pool = Arc::clone(pool);
         let wake = move || {
             if std::mem::take(&mut input.lock().is_starved) {
                 pool.wake();
@@ -333,7 +336,8 @@ impl JobQueue {
             let Some(task) = state.ready.pop_front() else {
                 state.is_starved = true;
                 self.room.notify_one();
-                let (had, least) = (state.taken, self.resume.last());
+                let had = state.taken;
+                let least = self.resume.last();
                 if state.ended && had < least && state.error.is_none() {
                     let why = format!(
                         "the input is not what it was: it has {}, and had {least} at least",
@@ -492,7 +496,10 @@ fn len(task: &Task) -> usize {
 
 /// How many records a file has from its present place on. The last one may lack its end.
 fn count(file: &File, end: u8) -> Option<u64> {
-    let (mut buffer, mut at, mut records, mut open) = (vec![0; AHEAD_MAX], 0, 0, false);
+    let mut buffer = vec![0; AHEAD_MAX];
+    let mut at = 0;
+    let mut records = 0;
+    let mut open = false;
     loop {
         let read = read_at(file, &mut buffer, at).ok()?;
         let bytes = &buffer[..read];

@@ -32,7 +32,8 @@ impl ResumeFilter {
 
     /// Whether the job does not run this time.
     pub(crate) fn skips(&self, job: u64) -> bool {
-        let (done, failed) = (&self.progress.done, &self.progress.failed);
+        let done = &self.progress.done;
+        let failed = &self.progress.failed;
         match self.mode {
             None => false,
             Some(ResumeMode::Rest) => done.contains(job),

@@ -294,7 +294,8 @@ fn changed(
 /// byte.
 fn without_jobserver(flags: &OsStr) -> OsString {
     let bytes = flags.as_encoded_bytes();
-    let (mut rest, mut from) = (Vec::with_capacity(bytes.len()), 0);
+    let mut rest = Vec::with_capacity(bytes.len());
+    let mut from = 0;
     for place in words(bytes) {
         let word = &bytes[place.clone()];
         let jobserver = WORDS.iter().any(|name| word.starts_with(name.as_bytes()));
@@ -315,7 +316,9 @@ fn without_jobserver(flags: &OsStr) -> OsString {
 /// Where the words are, before those that name variables: behind `--` stands what the user likes. A
 /// blank within a word is escaped.
 fn words(bytes: &[u8]) -> Vec<Range<usize>> {
-    let (mut found, mut start, mut escaped) = (Vec::new(), None, false);
+    let mut found = Vec::new();
+    let mut start = None;
+    let mut escaped = false;
     for (at, byte) in bytes.iter().chain(b" ").enumerate() {
         let blank = byte.is_ascii_whitespace() && !escaped;
         escaped = *byte == b'\\' && !escaped;
@@ -436,7 +439,8 @@ mod tests {
         /// What lies in the pipe.
         fn rest(pipe: &mut std::fs::File) -> Vec<u8> {
             pipe.write_all(b"|").expect("room");
-            let (mut all, mut byte) = (Vec::new(), [0]);
+            let mut all = Vec::new();
+            let mut byte = [0];
             while pipe.read_exact(&mut byte).is_ok() && byte != *b"|" {
                 all.push(byte[0]);
             }

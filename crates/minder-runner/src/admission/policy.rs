@@ -123,8 +123,10 @@ impl AdmissionPolicy {
     /// This system does not tell what a condition is about, or this machine has less memory than is
     /// asked for.
     pub(crate) fn new(conditions: Conditions, readings: Box<dyn Metrics>) -> Result<Self> {
-        let (swaps, disks) = (RateSample::default(), RateSample::default());
-        let (told, fresh) = (Vec::new(), Vec::new());
+        let swaps = RateSample::default();
+        let disks = RateSample::default();
+        let told = Vec::new();
+        let fresh = Vec::new();
         let mut gate = Self { conditions, readings, swaps, disks, idle_since: None, why: None, told, fresh };
         gate.check()?;
         Ok(gate)
@@ -180,7 +182,9 @@ impl AdmissionPolicy {
         if let Some(decision) = self.look_at_suspension(now, jobs) {
             return decision;
         }
-        let (mut room, mut closed, mut endless) = (Quota::ALL, None, false);
+        let mut room = Quota::ALL;
+        let mut closed = None;
+        let mut endless = false;
         for say in self.conditions_but_command(now, jobs) {
             match say {
                 Constraint::Open(narrower) => room = room.up_to(narrower.most),

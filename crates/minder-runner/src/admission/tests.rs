@@ -311,7 +311,8 @@ proptest! {
     ) {
         let (mut gate, given) = gate(Conditions { load, memfree, memsuspend, ..Conditions::default() });
         given.set(|it| (it.load, it.free) = figures);
-        let (now, mut jobs) = (Instant::now(), running(jobs));
+        let now = Instant::now();
+        let mut jobs = running(jobs);
         let mut kinds = Vec::new();
         for second in 0..60 {
             let at = now + PERIOD * second;
@@ -336,7 +337,8 @@ proptest! {
     #[test]
     fn a_late_load_is_not_overrun(limit in 1_usize..50, slots in 1_usize..1000) {
         let (mut gate, given) = gate(Conditions { load: Some(limit as f64), ..Conditions::default() });
-        let (now, mut jobs) = (Instant::now(), running(0));
+        let now = Instant::now();
+        let mut jobs = running(0);
         for second in 0..10 {
             given.set(|it| it.load = jobs.running as f64);
             let decision = gate.evaluate(now + PERIOD * second, jobs);

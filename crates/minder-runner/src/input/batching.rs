@@ -104,7 +104,9 @@ impl ArgBatcher {
         if limit == 1 && !self.arity.lines && !self.arity.strict && !self.arity.bounded {
             return self.from.next();
         }
-        let (mut taken, mut bytes, mut over) = (Vec::new(), self.base, false);
+        let mut taken = Vec::new();
+        let mut bytes = self.base;
+        let mut over = false;
         while (taken.len() as u64) < limit {
             let Some(record) = self.record()? else {
                 over = true;
@@ -146,7 +148,8 @@ impl ArgBatcher {
     /// record stays: what is too long alone fails alone.
     fn cut_line(&mut self, taken: &mut Vec<Record>) -> Result<bool> {
         let Some(line) = self.line.as_ref().filter(|_| taken.len() > 1) else { return Ok(false) };
-        let (mut all, mut ends) = (Vec::new(), Vec::new());
+        let mut all = Vec::new();
+        let mut ends = Vec::new();
         for record in &*taken {
             if let Record::Columns(columns) = record {
                 all.extend_from_slice(columns);
@@ -165,8 +168,10 @@ impl ArgBatcher {
         }
         // A line holds about as many as the last one, so the end is looked for from there, in growing
         // steps.
-        let (mut least, mut over) = (1, taken.len());
-        let (mut guess, mut step) = (self.cut, self.cut / 16 + 1);
+        let mut least = 1;
+        let mut over = taken.len();
+        let mut guess = self.cut;
+        let mut step = self.cut / 16 + 1;
         while over - least > 1 {
             let count = guess.clamp(least + 1, over - 1);
             *if takes(count) { &mut least } else { &mut over } = count;
@@ -217,9 +222,10 @@ impl ArgBatcher {
                 None => columns,
             };
             let goes_on = |value: &OsString| matches!(value.as_encoded_bytes().last(), Some(b' ' | b'\t'));
-            match columns.last().is_some_and(goes_on) {
-                true => begun = Some(columns),
-                false => return Ok(Some(Record::Columns(columns))),
+            if columns.last().is_some_and(goes_on) {
+                begun = Some(columns)
+            } else {
+                return Ok(Some(Record::Columns(columns)));
             }
         }
     }

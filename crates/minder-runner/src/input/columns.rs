@@ -46,8 +46,10 @@ impl Columns {
 
 fn fields(bytes: &[u8], between: u8) -> Vec<OsString> {
     let mut reader = csv_core::ReaderBuilder::new().delimiter(between).build();
-    let (mut input, mut fields) = (bytes, Vec::new());
-    let (mut field, mut buffer) = (Vec::new(), vec![0; bytes.len() + 1]);
+    let mut input = bytes;
+    let mut fields = Vec::new();
+    let mut field = Vec::new();
+    let mut buffer = vec![0; bytes.len() + 1];
     loop {
         let (result, read, wrote) = reader.read_field(input, &mut buffer);
         input = &input[read..];

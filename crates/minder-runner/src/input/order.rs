@@ -39,7 +39,9 @@ impl Ordered {
     /// # Errors
     /// When it cannot be read, or there is no room to keep it.
     pub(crate) fn read(opened: &mut ArgumentReader, order: &Order) -> Result<Self> {
-        let (mut tape, mut places, mut costs) = (ReplayBuffer::default(), Vec::new(), Vec::new());
+        let mut tape = ReplayBuffer::default();
+        let mut places = Vec::new();
+        let mut costs = Vec::new();
         while let Some(arguments) = opened.next()? {
             if !matches!(order, Order::Given) {
                 places.push((tape.end(), tape.records() as u32 + 1));

@@ -113,7 +113,9 @@ impl Combined {
 
 impl Group {
     fn next(&mut self) -> Result<Option<Record>> {
-        let (mut all, mut fresh, mut unfit) = (Vec::new(), false, None);
+        let mut all = Vec::new();
+        let mut fresh = false;
+        let mut unfit = None;
         for lane in &mut self.lanes {
             let (record, is_new) = lane.next(self.wraps)?;
             fresh |= is_new;

@@ -30,7 +30,8 @@ impl ArgumentReader {
     /// # Errors
     /// When a file cannot be read.
     pub fn open(plan: InputPlan, slots: usize) -> Result<Self> {
-        let (mut names, mut readers) = (Vec::new(), Vec::new());
+        let mut names = Vec::new();
+        let mut readers = Vec::new();
         let countable = countable(&plan);
         let blocks = plan.sources.iter().any(|source| !matches!(source.kind, Kind::Words(_)));
         let lone = (plan.arity.is_plain() && !plan.skip_blank && plan.eof.is_none()).then(|| count(&plan));

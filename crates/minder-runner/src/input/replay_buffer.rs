@@ -185,7 +185,8 @@ mod tests {
 
     #[test]
     fn what_is_put_on_comes_back_from_any_place() {
-        let (mut tape, mut places) = (ReplayBuffer::default(), Vec::new());
+        let mut tape = ReplayBuffer::default();
+        let mut places = Vec::new();
         let record = |number: usize| match number % 100 {
             99 => Record::Unfit(InvalidArgument::TooLong(number << 20)),
             98 => Record::Unfit(InvalidArgument::NoText(number as u8)),

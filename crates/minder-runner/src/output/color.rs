@@ -1,13 +1,13 @@
-//! The colours of `--color` and `--color-failed`, as GNU parallel writes them.
+//! The colors of `--color` and `--color-failed`, as GNU parallel writes them.
 
 use memchr::memchr2;
 
-/// Begins a line of a job that failed.
+/// Starts a line of a failed job.
 const FAILED: &[u8] = b"\x1b[48;5;196;38;5;231m\x1b[K";
 /// Ends a line of a job.
 const END: &[u8] = b"\x1b[m";
 
-/// What each line of a job begins and ends with under `--color`. They go round.
+/// Returns what each line of a job starts and ends with under `--color`. The colors repeat.
 pub(crate) fn job_style(number: u64) -> (Vec<u8>, &'static [u8]) {
     let place = number.saturating_sub(1) % PALETTE.len() as u64;
     let colour = PALETTE[usize::try_from(place).unwrap_or(0)];
@@ -15,23 +15,22 @@ pub(crate) fn job_style(number: u64) -> (Vec<u8>, &'static [u8]) {
     (format!("\x1b[48;5;{:03};38;5;{text}m\x1b[K", colour.unsigned_abs()).into_bytes(), END)
 }
 
-/// What each line of a failed job begins and ends with under `--color-failed`. One that was ended
-/// by a signal is not coloured by GNU parallel.
+/// Returns what each line of a failed job starts and ends with under `--color-failed`. GNU parallel
+/// does not color a job that was killed by a signal.
 pub(crate) fn failed_style() -> (Vec<u8>, &'static [u8]) {
     (FAILED.to_vec(), END)
 }
 
-/// Puts a style around each line of one stream, as GNU parallel does: a carriage return parts lines
-/// as well, the style is there again behind it, and so is the tag; a last line without an end gets
-/// one.
+/// Puts a style around each line of one stream, as GNU parallel does. A carriage return also ends a
+/// line: the style and the tag are repeated after it. A last line without a line break gets one.
 #[derive(Debug, Default)]
 pub(crate) struct LineColorizer {
-    /// Whether the next byte belongs to a line that was begun.
+    /// Whether the next byte continues a line.
     within: bool,
 }
 
 impl LineColorizer {
-    /// Appends `bytes` to `into`. `prefix` is the style's beginning with the tag behind it.
+    /// Appends `bytes` to `into`. `prefix` is the start of the style, followed by the tag.
     pub(crate) fn push(&mut self, (prefix, suffix): (&[u8], &[u8]), bytes: &[u8], into: &mut Vec<u8>) {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -52,12 +51,12 @@ impl LineColorizer {
         }
     }
 
-    /// Whether a line was begun that has no end yet.
+    /// Returns `true` if the last line has no end yet.
     pub(crate) fn is_within(&self) -> bool {
         self.within
     }
 
-    /// Ends a line that was begun: the stream is over.
+    /// Ends an open line at the end of the stream.
     pub(crate) fn finish(&mut self, suffix: &[u8], into: &mut Vec<u8>) {
         if std::mem::take(&mut self.within) {
             into.extend_from_slice(suffix);
@@ -66,9 +65,8 @@ impl LineColorizer {
     }
 }
 
-/// The colours of jobs 1, 2, …, as GNU parallel 20221122 was seen to give them: numbers of the 256
-/// colours for what is behind the text, which is black where the number is negative and white
-/// elsewhere.
+/// The colors of jobs 1, 2, …, as observed from GNU parallel 20221122: the background as an index
+/// into the 256 colors. The text is black where the number is negative, and white elsewhere.
 #[rustfmt::skip]
 const PALETTE: [i16; 307] = [
     134, 21, 243, -149, 102, -231, 203, -78, 73, -208, 167, -6, 44, 22, 244, -150, 103, -249, 204, -79,
@@ -106,9 +104,10 @@ mod tests {
         assert_eq!(of(u64::MAX), of((u64::MAX - 1) % 307 + 1));
     }
 
-    /// What comes of an output that arrives in such pieces.
+    /// Returns the styled form of output that arrives in these chunks.
     fn painted(pieces: &[&str], tag: &str) -> String {
-        let (mut painter, mut into) = (LineColorizer::default(), Vec::new());
+        let mut painter = LineColorizer::default();
+        let mut into = Vec::new();
         let prefix = format!("<{tag}");
         pieces.iter().for_each(|piece| painter.push((prefix.as_bytes(), b">"), piece.as_bytes(), &mut into));
         painter.finish(b">", &mut into);

@@ -1,4 +1,4 @@
-//! What stands around the lines of a job: a tag, a colour.
+//! The decoration of a job's lines: a tag and a color.
 
 use std::ffi::{OsStr, OsString};
 
@@ -12,22 +12,22 @@ use crate::output::color::job_style;
 use crate::text::escape;
 use minder_template::{Job, Template};
 
-/// How a colour begins and ends.
+/// The bytes that start and end a color.
 type Style = (Vec<u8>, &'static [u8]);
 
-/// What stands around each line of a job.
+/// The decoration of each line of a job.
 #[derive(Debug)]
 pub(crate) struct LineStyle {
     tag: Vec<u8>,
-    /// With the tag behind its beginning.
+    /// The tag is part of its start.
     colour: Option<Style>,
-    /// Whether a last line without an end has no colour, as with `--line-buffer`: it is not known
-    /// to be whole.
+    /// Whether a last line without a line break gets no color, as with `--line-buffer`: it may be
+    /// incomplete.
     bare_end: bool,
 }
 
 impl LineStyle {
-    /// The marks of a job, if it has any.
+    /// Returns the decoration of a job, or `None` if it has none.
     pub(crate) fn of(config: &RunConfig, job: &Job<'_>) -> Option<Self> {
         if config.view == OutputView::Straight {
             return None;
@@ -36,7 +36,7 @@ impl LineStyle {
         Self::new(tag, config.color_jobs.then(|| job_style(job.number)), config.color_lines)
     }
 
-    /// In the colour of jobs that failed.
+    /// Returns the same decoration in the color of failed jobs.
     pub(crate) fn failed(style: Option<Self>) -> Option<Self> {
         Self::new(style.map(|style| style.tag), Some(failed_style()), false)
     }
@@ -53,9 +53,10 @@ impl LineStyle {
         Some(Self { tag, colour, bare_end })
     }
 
-    /// A text of whole lines with the marks around each.
+    /// Returns a text of whole lines with the decoration around each.
     pub(crate) fn apply(&self, text: &[u8]) -> Vec<u8> {
-        let (mut decorator, mut out) = (LineDecorator::default(), Vec::new());
+        let mut decorator = LineDecorator::default();
+        let mut out = Vec::new();
         decorator.push(self, text, &mut out);
         decorator.finish(self, &mut out);
         out
@@ -63,18 +64,18 @@ impl LineStyle {
 }
 
 fn render_tag(tag: &Template, job: &Job<'_>) -> Vec<u8> {
-    // One line of the job stays one line, whatever a value holds.
+    // A line of the job stays one line, whatever its arguments contain.
     let columns: Vec<OsString> = job.columns.iter().map(|column| escape_value(column)).collect();
     let job = &Job { columns: &columns, ..*job };
-    // A column that is not there is told when the command asks for it.
+    // A missing column is reported when the command is built.
     let values = tag.argv(job).unwrap_or_default();
     let mut text = values.first().map(|value| value.as_encoded_bytes().to_vec()).unwrap_or_default();
     text.push(b'\t');
     text
 }
 
-/// A value with control characters, and those that turn the direction of text, escaped. Bytes that
-/// are no text stay.
+/// Escapes control characters and characters that change the direction of text. Bytes that are not
+/// UTF-8 stay.
 fn escape_value(value: &OsStr) -> OsString {
     let mut bytes = Vec::with_capacity(value.len());
     for chunk in value.as_encoded_bytes().utf8_chunks() {
@@ -84,26 +85,26 @@ fn escape_value(value: &OsStr) -> OsString {
     minder_os::encoding::os_string_from_encoded(bytes)
 }
 
-/// The most that is held of a line whose end decides about its colour.
+/// The most bytes of a line that are held until its end decides its color.
 const HELD_MAX: usize = 1 << 20;
 
-/// Puts marks around the lines of one stream.
+/// Decorates the lines of one stream.
 #[derive(Debug, Default)]
 pub(crate) struct LineDecorator {
     tagger: TagWriter,
     colorizer: LineColorizer,
-    /// A line whose end is not known yet, where that decides about its colour.
+    /// An incomplete line, if its end decides its color.
     held: Option<Vec<u8>>,
 }
 
 impl LineDecorator {
-    /// For all that a job writes, or what it left when it ended.
+    /// Creates a decorator for one stream of a job.
     pub(crate) fn new(style: Option<&LineStyle>) -> Self {
         let held = style.is_some_and(|style| style.bare_end && style.colour.is_some()).then(Vec::new);
         Self { held, ..Self::default() }
     }
 
-    /// Appends `bytes` to `into`, with the marks.
+    /// Appends the decorated `bytes` to `out`.
     pub(crate) fn push(&mut self, style: &LineStyle, bytes: &[u8], out: &mut Vec<u8>) {
         let Some((before, after)) = &style.colour else {
             return self.tagger.push(&style.tag, bytes, out);
@@ -124,12 +125,12 @@ impl LineDecorator {
         }
     }
 
-    /// Whether [`finish`](Self::finish) has something to do.
+    /// Returns `true` if [`finish`](Self::finish) has something to write.
     pub(crate) fn is_open(&self) -> bool {
         self.colorizer.is_within() || self.held.as_ref().is_some_and(|held| !held.is_empty())
     }
 
-    /// Ends a coloured line: the stream is over.
+    /// Ends an open line at the end of the stream.
     pub(crate) fn finish(&mut self, style: &LineStyle, out: &mut Vec<u8>) {
         if let Some(held) = self.held.take().filter(|held| !held.is_empty()) {
             out.extend_from_slice(&style.tag);
@@ -144,12 +145,12 @@ impl LineDecorator {
 /// Puts a tag before each line of one stream.
 #[derive(Debug, Default)]
 struct TagWriter {
-    /// Whether the next byte belongs to a line that was begun.
+    /// Whether the next byte continues a line.
     in_line: bool,
 }
 
 impl TagWriter {
-    /// Appends `bytes` to `into`, with `tag` before each line that begins in them.
+    /// Appends `bytes` to `out`, with `tag` before each line that starts in them.
     fn push(&mut self, tag: &[u8], bytes: &[u8], out: &mut Vec<u8>) {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -170,14 +171,15 @@ mod tests {
 
     #[test]
     fn each_line_has_one_tag_wherever_the_pieces_fall() {
-        let (mut tagger, mut text) = (TagWriter::default(), Vec::new());
+        let mut tagger = TagWriter::default();
+        let mut text = Vec::new();
         for chunk in ["a\nb", "", "c\n", "\n", "d"] {
             tagger.push(b"t\t", chunk.as_bytes(), &mut text);
         }
         assert_eq!(String::from_utf8_lossy(&text), "t\ta\nt\tbc\nt\t\nt\td");
     }
 
-    /// What is shown of an output that comes in such pieces.
+    /// Returns the decorated form of output that arrives in these chunks.
     fn shown(style: &LineStyle, mut decorator: LineDecorator, chunks: &[&str]) -> String {
         let mut out = Vec::new();
         chunks.iter().for_each(|chunk| decorator.push(style, chunk.as_bytes(), &mut out));
@@ -212,7 +214,7 @@ mod tests {
         assert_eq!(shown(&style, rest(), &["a", "b\nc", "", "d"]), "<t\tab>\nt\tcd");
         assert_eq!(shown(&style, rest(), &["a\n"]), "<t\ta>\n");
         assert_eq!(shown(&style, rest(), &["a"]), "t\ta");
-        // A line that is too long to wait for its end.
+        // A line that is longer than what is held.
         let long = "x".repeat(HELD_MAX + 1);
         assert_eq!(shown(&style, rest(), &["a\n", &long, "b"]), format!("<t\ta>\n<t\t{long}b>\n"));
         assert_eq!(shown(&style, LineDecorator::default(), &["a", "b"]), "<t\tab>\n");

@@ -1,4 +1,4 @@
-//! `--line-buffer`: whole lines as they come.
+//! `--line-buffer`: output is written line by line, as it arrives.
 
 use std::collections::VecDeque;
 
@@ -8,14 +8,14 @@ use crate::output::decorate::LineDecorator;
 use crate::output::decorate::LineStyle;
 use crate::output::sequencer::OutputSequencer;
 
-/// The longest line that waits for its end in memory. A longer one has the screen for itself until
-/// it ends.
+/// The longest line that is kept in memory until it is complete. A longer one is written as it
+/// arrives, and no other job writes until it ends.
 const LINE_MAX: usize = 1 << 20;
-/// The least that is kept of a line, however many jobs there are.
+/// The least that is kept of an incomplete line, however many jobs run.
 const LINE_MIN: usize = 4 << 10;
 
-/// How much of an unfinished line each output of each job may keep, so that all together keep half
-/// of the bound.
+/// Returns how much of an incomplete line each stream of a job may keep, so that all jobs together
+/// keep half of `buffer`.
 pub(crate) fn line_max(buffer: usize, slots: usize) -> usize {
     (buffer / slots.max(1) / 4).clamp(LINE_MIN, LINE_MAX)
 }
@@ -23,17 +23,17 @@ pub(crate) fn line_max(buffer: usize, slots: usize) -> usize {
 /// The lines of one job.
 #[derive(Debug, Default)]
 pub(crate) struct LineBuffer {
-    /// The beginning of a line, of each output.
+    /// The beginning of an incomplete line of each stream.
     partial: [Vec<u8>; 2],
-    /// Which outputs have a line under way that was partly shown: the job has the screen until it
+    /// Which streams have an incomplete line that was partly written: the job stays live until it
     /// ends.
     open_lines: [bool; 2],
-    /// What came while another job's long line had the screen. The set charges it until it is
-    /// shown.
+    /// Chunks that arrived while another job was live. They stay charged to the child set until
+    /// they are written.
     queued: VecDeque<(Stream, Chunk)>,
 }
 
-/// How a job's lines are written.
+/// Where and how the lines of a job are written.
 pub(crate) struct LineSink<'a> {
     pub(crate) sequencer: &'a OutputSequencer,
     pub(crate) job: u64,
@@ -43,7 +43,7 @@ pub(crate) struct LineSink<'a> {
 }
 
 impl LineBuffer {
-    /// Shows what stands before the first line, or with it if another job has the screen.
+    /// Writes the header of a job, or keeps it for the first line if another job is live.
     pub(crate) fn begin(&mut self, header: Vec<u8>, sink: &mut LineSink<'_>) {
         let decoration = sink.style.map(|style| (style, &mut sink.decorators[Stream::Stdout as usize]));
         if !header.is_empty()
@@ -53,7 +53,7 @@ impl LineBuffer {
         }
     }
 
-    /// Takes what the job wrote. Says whether it gave the screen back.
+    /// Writes the lines of a chunk, or queues it. Returns `true` if the job stopped being live.
     pub(crate) fn push(&mut self, stream: Stream, chunk: Chunk, sink: &mut LineSink<'_>) -> bool {
         if !self.queued.is_empty() {
             self.queued.push_back((stream, chunk));
@@ -68,8 +68,7 @@ impl LineBuffer {
         }
     }
 
-    /// Shows what had to wait, as far as it may be shown now. Says whether the screen was given
-    /// back.
+    /// Writes what was queued, as far as possible. Returns `true` if the job stopped being live.
     pub(crate) fn retry(&mut self, sink: &mut LineSink<'_>) -> bool {
         let mut released = false;
         while let Some((stream, chunk)) = self.queued.pop_front() {
@@ -84,8 +83,8 @@ impl LineBuffer {
         released
     }
 
-    /// Ends what was shown of lines without their ends, and gives the screen back: the job runs
-    /// again, perhaps much later or never. Says whether it had the screen.
+    /// Ends the incomplete lines that were partly written, before the job runs again, which may be
+    /// much later or never. Returns `true` if the job was live.
     pub(crate) fn close_open_lines(&mut self, sink: &mut LineSink<'_>) -> bool {
         let mut had_stdout = false;
         for stream in [Stream::Stdout, Stream::Stderr] {
@@ -100,12 +99,13 @@ impl LineBuffer {
         had_stdout
     }
 
-    /// Whether something waits for the screen.
+    /// Returns `true` if chunks are queued because another job is live.
     pub(crate) fn is_blocked(&self) -> bool {
         !self.queued.is_empty()
     }
 
-    /// Gives up what was not shown: the job is over. In the order of the bytes, stream by stream.
+    /// Passes on what was not written by the end of the job, stream by stream, in the order of the
+    /// bytes.
     pub(crate) fn take_rest(&mut self, mut take: impl FnMut(Stream, &[u8])) {
         for stream in [Stream::Stdout, Stream::Stderr] {
             take(stream, &std::mem::take(&mut self.partial[stream as usize]));
@@ -114,8 +114,8 @@ impl LineBuffer {
         self.queued.clear();
     }
 
-    /// Shows the whole lines of `bytes`, and what goes on from there; `None` if another job has the
-    /// screen.
+    /// Writes the complete lines of `bytes` and keeps the rest. Returns whether the job stopped
+    /// being live, or `None` if another job is live.
     fn show(&mut self, stream: Stream, bytes: &[u8], sink: &mut LineSink<'_>) -> Option<bool> {
         let partial = &mut self.partial[stream as usize];
         let open_lines = self.open_lines[stream as usize];
@@ -132,7 +132,7 @@ impl LineBuffer {
         }
         partial.clear();
         partial.extend_from_slice(&bytes[shown.len()..]);
-        // The line is under way until its end was shown.
+        // The line stays open until its end is written.
         self.open_lines[stream as usize] = long || (open_lines && end == 0);
         let released = open_lines && self.open_lines == [false; 2];
         if released {

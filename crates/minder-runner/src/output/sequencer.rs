@@ -1,8 +1,34 @@
-//! Who is shown now: jobs that are over, in their order, and the one whose output is shown as it
-//! comes.
+//! The order in which the output of jobs is written.
 //!
-//! One job at a time has the stage: in the order of the input the first that is not shown yet; else
-//! whichever claimed it, since it ran alone. What is over meanwhile waits, in files.
+//! At most one job is *live*: its output is written while it runs. In the order of the input, that
+//! is the first job whose output is not complete yet. Otherwise it is a job that claimed it,
+//! because it ran alone or because it is in the middle of a line. Jobs that finish meanwhile wait,
+//! with their output in files.
+//!
+//! # Locking
+//!
+//! `state` protects the standard streams and the waiting jobs. Everything that writes holds it.
+//!
+//! The atomics are read without the lock, by every worker thread, and all operations on them are
+//! sequentially consistent:
+//!
+//! - `live_job` changes from 0 to a job, or from one job to the next, only under the lock. A job
+//!   that is live stays live until its own worker thread submits or releases it. So if a worker
+//!   thread reads the number of one of its jobs, that remains true until it acts itself. `release`
+//!   runs without the lock: it can only change the caller's own job to 0. A thread that reads an
+//!   old value waits once more, and `ShowResult::wake` wakes it.
+//! - `last_started` only grows. It is read under the lock to decide whether the job that has become
+//!   live was started, and its worker thread has to be woken. A job that starts later reads
+//!   `live_job` in `start`, after the store, so one of the two sees the other.
+//! - `backlogged` is written under the lock. An old value delays a start, until `ShowResult::wake`,
+//!   or lets one more job start.
+//! - `lines_waiting` is set under the lock by a job that could not write, and is taken under the
+//!   lock by the thread that finds nothing live any more.
+//! - `unsubmitted` is incremented without the lock, before the worker thread's job counts as
+//!   finished, and is decremented under it when the batch is submitted. `forget_finished`
+//!   decrements it without the lock, but only after the job was counted a second time. `try_claim`
+//!   reads it under the lock: if it is 0 and nothing waits, no output of an earlier job is still to
+//!   be written.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,75 +50,75 @@ use crate::output::store::Location;
 use crate::output::store::Segment;
 use crate::resume::ResumeFilter;
 
-/// How many finished jobs wait at most. When so many do, no further job starts.
+/// The most finished jobs that wait. When there are so many, no further job starts until half are
+/// written.
 const WAITING_MAX: usize = 10_000;
-/// From this length on, bytes of a file are moved without a copy.
+/// From this length on, the kernel moves the bytes of a file without a copy.
 const SENT_FROM: u64 = 32 << 10;
 
-/// In which order jobs are shown.
+/// The order in which the output of jobs is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShowOrder {
-    /// As they end.
+    /// As the jobs finish.
     Ended,
-    /// As they stand in the input.
+    /// As the jobs are in the input.
     Input,
 }
 
-/// The place where all loops show what they have.
+/// Writes the output of all worker threads. See the module for its locking.
 #[derive(Debug)]
 pub(crate) struct OutputSequencer {
     pub(crate) stdio: StdioWriter,
     order: ShowOrder,
     state: Mutex<State>,
-    /// The job that has the stage. 0: nobody.
+    /// The live job, or 0.
     live_job: AtomicU64,
-    /// The last job that was started.
+    /// The largest number of a job that has started.
     last_started: AtomicU64,
     backlogged: AtomicBool,
-    /// Whether no further job starts when many wait. Where jobs run in another order than that of
-    /// the input the one that all wait for may be the last to start.
+    /// Whether no further job starts when many wait. In another order than that of the input, the
+    /// job for which all others wait may be the last to start.
     bounded: bool,
-    /// Whether lines of a running job had to wait since the stage was last given back.
+    /// Whether a running job could not write lines since a job was last released.
     lines_waiting: AtomicBool,
-    /// How many jobs are over that their loops still have.
+    /// How many finished jobs are still in the batches of worker threads, or held back.
     unsubmitted: AtomicUsize,
 }
 
 #[derive(Debug)]
 struct State {
     streams: StdStreams,
-    /// By number, or by order of arrival.
+    /// By job number, or by order of arrival.
     waiting: BTreeMap<u64, FinishedJob>,
     arrivals: u64,
-    /// Jobs that are passed over in the order of the input, since they do not run this time.
+    /// Jobs that are skipped in the order of the input, since they do not run in this attempt.
     resume: Arc<ResumeFilter>,
-    /// Jobs that an earlier attempt did not show, and that run once more: what they wrote then
-    /// comes first.
+    /// Jobs with output from an earlier attempt that run again: that output is written first.
     repeated: Vec<FinishedJob>,
-    /// How many jobs were shown of which the record does not say so yet.
+    /// How many jobs were written whose journal event for that is not appended yet.
     unrecorded: usize,
     decorated: Vec<u8>,
 }
 
-/// What stands around each line of a stream, and where in its line the stream is.
+/// The decoration of a stream's lines, and the state of the stream in its current line.
 pub(crate) type LineDecoration<'a> = (&'a LineStyle, &'a mut LineDecorator);
 
-/// What came of showing.
+/// What was written, and what the caller has to do for it without the lock.
 #[derive(Debug, Default)]
 pub(crate) struct ShowResult {
-    /// Jobs whose output had waited, and is on the screen now.
+    /// Jobs whose saved output was written.
     pub(crate) jobs: Vec<u64>,
-    /// Their files, which are to be removed once the record says so.
+    /// Their files, to be removed after the journal event.
     pub(crate) files: Vec<JobFile>,
     /// Jobs of earlier attempts whose output could not be read.
     pub(crate) lost: Vec<LostOutput>,
-    /// Whether other loops have something to do: the stage is another's, or no longer crowded.
+    /// Whether other worker threads have to be woken: another job is live, or the backlog is gone.
     pub(crate) wake: bool,
-    /// Whether more may be shown, once the record says that these were.
+    /// Whether more can be written, after the journal event for these jobs.
     pub(crate) more: bool,
 }
 
-/// A job of an earlier attempt whose output could not be read when it was to be shown.
+/// A job of an earlier attempt whose saved output could not be read.
 #[derive(Debug)]
 pub(crate) struct LostOutput {
     pub(crate) job: u64,
@@ -102,8 +128,8 @@ pub(crate) struct LostOutput {
 }
 
 impl OutputSequencer {
-    /// `unshown` are jobs that an earlier attempt recorded and did not show. They wait for their
-    /// turn.
+    /// Creates a sequencer. `unshown` are jobs that an earlier attempt recorded and did not write.
+    /// They wait for their turn.
     pub(crate) fn new(
         (stdio, streams): (StdioWriter, StdStreams),
         order: ShowOrder,
@@ -121,9 +147,10 @@ impl OutputSequencer {
             decorated: Vec::new(),
         };
         for finished in unshown {
-            match state.resume.skips(finished.job) {
-                true => state.wait(order, finished),
-                false => state.repeated.push(finished),
+            if state.resume.skips(finished.job) {
+                state.wait(order, finished);
+            } else {
+                state.repeated.push(finished);
             }
         }
         let first = if order == ShowOrder::Input { state.next_from(1) } else { 0 };
@@ -146,33 +173,34 @@ impl OutputSequencer {
         self
     }
 
-    /// Notes that a job starts; says whether it has the stage.
+    /// Records that a job starts. Returns `true` if it is live.
     pub(crate) fn start(&self, job: u64) -> bool {
         self.last_started.fetch_max(job, Ordering::SeqCst);
         self.is_live(job)
     }
 
-    /// Whether the job has the stage.
+    /// Returns `true` if the job is live.
     pub(crate) fn is_live(&self, job: u64) -> bool {
         self.live_job.load(Ordering::SeqCst) == job
     }
 
-    /// The job that has the stage; 0 where none has.
+    /// Returns the live job, or 0.
     pub(crate) fn live_job(&self) -> u64 {
         self.live_job.load(Ordering::SeqCst)
     }
 
-    /// Notes that a loop has a job that is over, before it is counted.
+    /// Counts a finished job that its worker thread has not submitted yet. Called before the pool
+    /// counts the job as finished.
     pub(crate) fn note_finished(&self) {
         self.unsubmitted.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Notes that the job that was gathered last had been gathered before.
+    /// Reverts one [`note_finished`](Self::note_finished), for a job that was counted twice.
     pub(crate) fn forget_finished(&self) {
         self.unsubmitted.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Gives the stage to a job, if nobody has it and nobody waits.
+    /// Makes a job live, if no other job is live and no output waits.
     pub(crate) fn try_claim(&self, job: u64) -> bool {
         let state = self.lock();
         self.order == ShowOrder::Ended
@@ -181,34 +209,34 @@ impl OutputSequencer {
             && self.live_job.compare_exchange(0, job, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
-    /// Whether jobs are shown as they end, and nobody has the stage.
+    /// Returns `true` if jobs are written as they finish and no job is live.
     pub(crate) fn is_free(&self) -> bool {
         self.order == ShowOrder::Ended && self.is_live(0)
     }
 
-    /// Whether jobs wait that ended while another's long line had the stage, which was given back
-    /// since.
+    /// Returns `true` if jobs wait although none is live: they finished during a long line, whose
+    /// job was released since.
     pub(crate) fn is_due(&self) -> bool {
         self.is_free() && !self.lock().waiting.is_empty()
     }
 
-    /// Whether so many finished jobs wait that no more should start.
+    /// Returns `true` if so much output waits that no further job should start.
     pub(crate) fn is_backlogged(&self) -> bool {
         self.backlogged.load(Ordering::SeqCst)
     }
 
-    /// Where the bytes of the job that has the stage may go without us.
+    /// Returns the file to which the kernel may forward the output of the live job.
     pub(crate) fn open_to_forward(&self) -> Option<Arc<File>> {
         let state = self.lock();
         self.stdio.may_forward(&state.streams).then(|| Arc::clone(state.streams.out()))
     }
 
-    /// Shows bytes of a running job at once.
+    /// Writes bytes of a running job at once.
     pub(crate) fn show(&self, stream: Stream, bytes: &[u8], mut decoration: Option<LineDecoration<'_>>) {
         self.write(&mut self.lock(), stream, bytes, &mut decoration);
     }
 
-    /// Writes bytes, with the marks around their lines if there are any.
+    /// Writes bytes, decorated if there is a decoration.
     fn write(
         &self,
         state: &mut State,
@@ -224,7 +252,7 @@ impl OutputSequencer {
         self.stdio.write(&state.streams, stream, &state.decorated);
     }
 
-    /// Ends a coloured line of a job that was shown as it came and is over.
+    /// Ends an open colored line of a finished job whose output was shown live.
     pub(crate) fn end_line(&self, stream: Stream, decoration: LineDecoration<'_>) {
         self.finish(&mut self.lock(), stream, decoration);
     }
@@ -237,8 +265,8 @@ impl OutputSequencer {
         }
     }
 
-    /// Shows lines of a running job; says whether it may: another may have the stage. With `keep`
-    /// it has the stage from here on.
+    /// Writes lines of a running job. Returns `false` if another job is live. With `keep`, the job
+    /// is live from here on.
     pub(crate) fn show_lines(
         &self,
         job: u64,
@@ -261,12 +289,12 @@ impl OutputSequencer {
         true
     }
 
-    /// Gives the stage back.
+    /// Makes the job no longer live, if it is.
     pub(crate) fn release(&self, job: u64) {
         let _ = self.live_job.compare_exchange(job, 0, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// Shows a file of a running job at once.
+    /// Writes a file with output of a running job at once.
     pub(crate) fn show_file(
         &self,
         stream: Stream,
@@ -281,12 +309,12 @@ impl OutputSequencer {
         JobFile::from(spilled).remove();
     }
 
-    /// Shows what may be shown of a loop's batch and of what waits; the rest of the batch waits
-    /// from here on. Of what the record has to note it shows `most` at once: after a kill no
-    /// more than these are shown again.
+    /// Writes what may be written of a batch and of what waits. The rest of the batch waits from
+    /// here on. At most `max_jobs` jobs that need a journal event are written at once: after a
+    /// kill, no more than these are written twice.
     ///
     /// # Errors
-    /// The batch had to be written to its file, which failed.
+    /// Output that has to wait could not be saved.
     pub(crate) fn submit(&self, batch: &mut OutputBatch, max_jobs: usize) -> io::Result<ShowResult> {
         let state = &mut *self.lock();
         let mut shown = ShowResult::default();
@@ -311,25 +339,26 @@ impl OutputSequencer {
         Ok(shown)
     }
 
-    /// Notes who has the stage now, and what the record does not say yet.
+    /// Determines whether other threads have to be woken, and counts the jobs that need a journal
+    /// event.
     fn update_after_show(&self, state: &mut State, shown: &mut ShowResult, before: u64) {
         self.update_backlog(state, shown);
         let now = self.live_job.load(Ordering::SeqCst);
         shown.wake |= now != before && now != 0 && now <= self.last_started.load(Ordering::SeqCst);
-        // Its job ended within a line: others' lines may go on.
+        // The live job ended a line: other jobs may write theirs.
         shown.wake |= now != before && now == 0 && self.lines_waiting.swap(false, Ordering::SeqCst);
         state.unrecorded += shown.jobs.len();
     }
 
-    /// The record says now that so many jobs were shown. Says whether no output waits in any loop's
-    /// file.
+    /// Records that the journal has the event for this many jobs. Returns `true` if no output waits
+    /// in the file of any worker thread.
     pub(crate) fn mark_recorded(&self, jobs: usize) -> bool {
         let state = &mut *self.lock();
         state.unrecorded -= jobs;
         state.unrecorded == 0 && state.waiting.is_empty()
     }
 
-    /// Shows what waits, as far as it may be shown, or all of it; `most` as in
+    /// Writes what waits, as far as its order allows, or all of it. `max_jobs` is as in
     /// [`submit`](Self::submit).
     pub(crate) fn show_more(&self, all: bool, max_jobs: usize) -> ShowResult {
         let state = &mut *self.lock();
@@ -350,7 +379,7 @@ impl OutputSequencer {
         shown
     }
 
-    /// Whether nothing waits, and all that was shown could be.
+    /// Returns `true` if nothing waits and everything that was due could be written.
     pub(crate) fn is_done(&self) -> bool {
         self.lock().waiting.is_empty() && !self.stdio.is_broken()
     }
@@ -370,7 +399,7 @@ impl OutputSequencer {
         }
     }
 
-    /// The job was shown: the stage is the next one's.
+    /// Makes the next job live after this one was written.
     fn advance(&self, state: &State, job: u64) {
         let next = match self.order {
             ShowOrder::Ended if self.is_live(job) => 0,
@@ -395,7 +424,8 @@ impl OutputSequencer {
         }
     }
 
-    /// Shows all that a job wrote. What lies side by side in the batch is written at once, later.
+    /// Writes all output of a job. Adjacent ranges of the batch are collected in `run` and written
+    /// together later.
     fn show_finished(
         &self,
         state: &mut State,
@@ -436,7 +466,9 @@ impl OutputSequencer {
                     shown.files.push(own);
                 }
             }
-            if let Some(style) = style.filter(|_| last[stream as usize] == Some(at)) {
+            if last[stream as usize] == Some(at)
+                && let Some(style) = style
+            {
                 self.finish(state, stream, (style, &mut decorators[stream as usize]));
             }
         }
@@ -486,7 +518,7 @@ impl OutputSequencer {
     }
 }
 
-/// Bytes of a batch that lie side by side, for one stream.
+/// Adjacent bytes of a batch, for one stream.
 #[derive(Debug, Default)]
 struct PendingWrite {
     stream: Option<Stream>,
@@ -494,7 +526,7 @@ struct PendingWrite {
 }
 
 impl PendingWrite {
-    /// Takes what follows; says whether it does.
+    /// Adds a range if it is adjacent. Returns `true` if it is.
     fn extend(&mut self, stream: Stream, range: &Range<usize>) -> bool {
         let follows = self.stream == Some(stream) && self.range.end == range.start;
         if follows {
@@ -511,9 +543,10 @@ impl State {
         self.waiting.insert(key, finished);
     }
 
-    /// The first job from this number on that is not passed over.
+    /// Returns the first job, from this number on, that is not skipped.
     fn next_from(&self, job: u64) -> u64 {
-        let (last, mut job) = (self.resume.last(), job);
+        let last = self.resume.last();
+        let mut job = job;
         while job <= last && self.resume.skips(job) && !self.waiting.contains_key(&job) {
             job += 1;
         }

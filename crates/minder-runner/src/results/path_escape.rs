@@ -215,7 +215,8 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder");
         let rules = PathRules::of_system();
         let make = |value: &str| create_output_dir(root.path(), OsStr::new(value), rules).expect("a folder");
-        let (one, other) = (make("readme"), make("README"));
+        let one = make("readme");
+        let other = make("README");
         assert_eq!((make("readme"), make("README")), (one.clone(), other.clone()));
         fs::write(one.join("f"), "1").expect("a file");
         fs::write(other.join("f"), "2").expect("a file");

@@ -45,7 +45,8 @@ impl ResultsTable {
     pub(crate) fn open(plan: &RunConfig) -> Result<Option<(Self, Option<File>)>> {
         let Some((form, path, names)) = plan.files.table() else { return Ok(None) };
         let goes_on = plan.record.mode.is_some();
-        let (mut file, mut headed) = (None, goes_on);
+        let mut file = None;
+        let mut headed = goes_on;
         if let Some(path) = path {
             let (opened, len) = open(path, goes_on, form)
                 .with_context(|| format!("cannot write results in `{}`", path.display()))?;
@@ -167,13 +168,12 @@ fn needs_quotes(field: &[u8], between: u8) -> bool {
 }
 
 fn quote(field: &[u8], between: u8, out: &mut Vec<u8>) {
-    match needs_quotes(field, between) {
-        false => out.extend_from_slice(field),
-        true => {
-            out.push(b'"');
-            double(field, out);
-            out.push(b'"');
-        }
+    if needs_quotes(field, between) {
+        out.push(b'"');
+        double(field, out);
+        out.push(b'"');
+    } else {
+        out.extend_from_slice(field)
     }
 }
 
@@ -250,10 +250,7 @@ impl JsonStringWriter {
     }
 
     fn end(&mut self, to: &mut dyn Write) -> io::Result<()> {
-        match std::mem::take(&mut self.begun).is_empty() {
-            true => Ok(()),
-            false => escaped("\u{fffd}", to),
-        }
+        if std::mem::take(&mut self.begun).is_empty() { Ok(()) } else { escaped("\u{fffd}", to) }
     }
 }
 
@@ -306,7 +303,9 @@ fn open(path: &Path, goes_on: bool, form: TableForm) -> io::Result<(File, u64)> 
 
 /// How many bytes of a table are whole rows.
 fn whole_rows(mut from: impl BufRead, form: TableForm) -> io::Result<u64> {
-    let (mut at, mut whole, mut within) = (0, 0, false);
+    let mut at = 0;
+    let mut whole = 0;
+    let mut within = false;
     loop {
         let bytes = from.fill_buf()?;
         if bytes.is_empty() {

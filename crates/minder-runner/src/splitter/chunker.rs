@@ -61,7 +61,8 @@ impl Chunker {
     }
 
     fn cut_records(&mut self, bytes: &[u8], count: u64, extent: BlockEnd) -> (Vec<Range<usize>>, usize) {
-        let (mut chunks, mut begin) = (Vec::new(), 0);
+        let mut chunks = Vec::new();
+        let mut begin = 0;
         // What is looked for in all that came each time is not looked for at each read.
         let is_cheap = matches!(self.splitter, RecordBounds::Anywhere | RecordBounds::Fixed(_));
         if is_cheap || extent != BlockEnd::Open {

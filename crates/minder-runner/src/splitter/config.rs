@@ -136,7 +136,8 @@ impl Default for SplitterConfig {
 /// Resolves what a separator is written with: `\n`, `\t`, `\r`, `\0`, `\\`, and `\x` with two
 /// digits. All else stays.
 pub fn unescape(text: &[u8]) -> Vec<u8> {
-    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text);
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
     while let Some(&first) = rest.first() {
         let (byte, len) = match rest {
             [b'\\', b'n', ..] => (b'\n', 2),

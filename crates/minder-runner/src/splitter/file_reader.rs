@@ -47,9 +47,10 @@ impl InputSplitter {
         };
         while start < size {
             let least = start.saturating_add(block);
-            let end = match least < size {
-                true => cut(&file, cutter.splitter(), start, least)?.unwrap_or(size).min(size),
-                false => size,
+            let end = if least < size {
+                cut(&file, cutter.splitter(), start, least)?.unwrap_or(size).min(size)
+            } else {
+                size
             };
             let span = FileRange {
                 file: Arc::clone(&file),
@@ -92,7 +93,8 @@ impl InputSplitter {
 
 /// How long the first line is, with its end.
 fn first_line(file: &SharedFile) -> Result<u64, String> {
-    let (mut piece, mut at) = (vec![0; PIECE], 0);
+    let mut piece = vec![0; PIECE];
+    let mut at = 0;
     loop {
         let count = file.read_at(at, &mut piece)?;
         match memchr::memchr(b'\n', &piece[..count]) {

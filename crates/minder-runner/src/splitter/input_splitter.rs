@@ -417,9 +417,10 @@ impl InputSplitter {
                 let start = config.start.as_deref().unwrap_or_default();
                 let default: &[u8] = if config.start.is_some() { b"" } else { b"\n" };
                 let end = config.end.as_deref().unwrap_or(default);
-                match config.regexp {
-                    true => RecordBounds::pattern(end, start)?,
-                    false => RecordBounds::fixed(end, start),
+                if config.regexp {
+                    RecordBounds::pattern(end, start)?
+                } else {
+                    RecordBounds::fixed(end, start)
                 }
             }
         };

@@ -45,16 +45,14 @@ impl Pattern {
     pub(crate) fn new(end: &[u8], start: &[u8]) -> Result<Self, String> {
         // Each alone first: the error names the right flag.
         let _ = (compile("--recend", end)?, compile("--recstart", start)?);
-        let (end_text, start_text) = (String::from_utf8_lossy(end), String::from_utf8_lossy(start));
-        let edge = |wanted: bool, text: String| match wanted {
-            true => compile("--regexp", text.as_bytes()).map(Some),
-            false => Ok(None),
+        let end_text = String::from_utf8_lossy(end);
+        let start_text = String::from_utf8_lossy(start);
+        let edge = |wanted: bool, text: String| {
+            if wanted { compile("--regexp", text.as_bytes()).map(Some) } else { Ok(None) }
         };
-        let (has_end, has_start) = (!end.is_empty(), !start.is_empty());
-        let alone = match has_end && has_start {
-            true => Some(Expression::new(&start_text)?),
-            false => None,
-        };
+        let has_end = !end.is_empty();
+        let has_start = !start.is_empty();
+        let alone = if has_end && has_start { Some(Expression::new(&start_text)?) } else { None };
         Ok(Self {
             // A group of either's own does not come before ours, for ours is named.
             both: Expression::new(&format!("(?:{end_text})(?P<minder_start>{start_text})"))?,

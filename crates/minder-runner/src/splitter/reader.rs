@@ -127,7 +127,8 @@ impl InputSplitter {
         }
         let header = self.take_header(feed, &mut filling, limit)?.map(Bytes::from);
         let own = header.as_deref().unwrap_or_default();
-        let (mut cutter, mut key) = (self.cutter()?, self.key()?);
+        let mut cutter = self.cutter()?;
+        let mut key = self.key()?;
         if let RecordBounds::Group(key) = cutter.splitter_mut() {
             key.resolve(own)?;
         }
@@ -216,7 +217,8 @@ impl InputSplitter {
             (BlockSize::Bytes(bytes), false) => usize::try_from(bytes).unwrap_or(usize::MAX),
             _ => filling.limit,
         };
-        let (mut limit, most) = (asked, asked.max(RECORD_MAX));
+        let mut limit = asked;
+        let most = asked.max(RECORD_MAX);
         let mut deadline = self.deadline();
         loop {
             let mut in_time = true;
@@ -277,14 +279,16 @@ impl InputSplitter {
             let bytes = filling.buffer.as_ref();
             chunks.retain(|chunk| !bytes[chunk.clone()].iter().all(u8::is_ascii_whitespace));
         }
-        let (filled, is_last) = (filling.filled, filling.is_last);
+        let filled = filling.filled;
+        let is_last = filling.is_last;
         let buffer = Arc::new(filling.buffer);
         let is_wanted = if self.config.spread == Distribution::Tee {
             chunks.into_iter().all(|chunk| self.push_to_all(&Bytes::new(&buffer, chunk)))
         } else if chunks.is_empty() {
             true
         } else {
-            let (header, chunks) = (header.cloned(), chunks.into_iter());
+            let header = header.cloned();
+            let chunks = chunks.into_iter();
             self.push(ReadyBlock::Held { header, buffer: Arc::clone(&buffer), chunks })
         };
         is_wanted.then_some(SealedBlock { buffer, filled, is_last })

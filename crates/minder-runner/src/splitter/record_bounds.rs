@@ -109,7 +109,8 @@ impl RecordBounds {
             Self::Fixed(fixed) => fixed.separators(chunk),
             Self::Pattern(pattern) => pattern.separators(chunk),
         };
-        let (mut kept, mut at) = (0, 0);
+        let mut kept = 0;
+        let mut at = 0;
         for range in found.into_iter().chain(Some(chunk.len()..chunk.len())) {
             let begin = range.start.max(at);
             chunk.copy_within(at..begin, kept);

@@ -95,7 +95,9 @@ pub(crate) fn run(
     thread::scope(|scope| {
         let reader = Arc::clone(pipe);
         scope.spawn(move || read(reader, told));
-        let (mut all, mut running, mut over) = (Vec::new(), Vec::<JobInput>::new(), false);
+        let mut all = Vec::new();
+        let mut running = Vec::<JobInput>::new();
+        let mut over = false;
         loop {
             let mut moved = false;
             while running.len() < slots && !over {

@@ -16,7 +16,6 @@ use crate::output::store::Location;
 use crate::queue::Task;
 use crate::recorder::command_of;
 use crate::report::EndCause;
-use crate::results::JobResults;
 use crate::results::cannot_write;
 use crate::results::table::Output;
 use crate::results::table::ResultsTable;
@@ -43,40 +42,40 @@ impl RunWorker<'_> {
     ) -> JobResult {
         self.context.observer.notice(&Notice::CannotRun { job: name.to_owned(), reason: why.to_owned() });
         self.stats.add_unstarted(name, why);
-        let mut ended = unstarted_event(task.number, self.args(task), why);
+        let mut event = unstarted_event(task.number, self.args(task), why);
         let mut needs_shown_event = false;
         if let Some(table) = &self.context.table {
             if let Err(error) =
-                self.replace_with_table_row(table, &ended, attempt, task, &mut RunningJob::new(task.number))
+                self.replace_with_table_row(table, &event, attempt, task, &mut RunningJob::new(task.number))
             {
                 self.batch.discard();
                 self.context.fail(error);
                 return JobResult::PermanentFailure;
             }
-            ended.kept = self.kept_segments();
+            event.kept = self.kept_segments();
             needs_shown_event = self.context.recorder.is_kept();
         }
-        self.encode_event(attempt, task, ended);
+        self.encode_event(attempt, task, event);
         self.push_finished(task.number, None, needs_shown_event);
         JobResult::PermanentFailure
     }
 
     pub(crate) fn args(&self, task: &Task) -> Vec<OsBytes> {
-        match self.context.config.record.redact {
-            false => task.columns().iter().map(|value| OsBytes::from(value.as_os_str())).collect(),
-            true => Vec::new(),
+        if self.context.config.record.redact {
+            return Vec::new();
         }
+        task.columns().iter().map(|value| OsBytes::from(value.as_os_str())).collect()
     }
 
-    pub(crate) fn encode_event(&mut self, attempt: Attempt, task: &Task, ended: JobFinished) {
+    pub(crate) fn encode_event(&mut self, attempt: Attempt, task: &Task, event: JobFinished) {
         let context = self.context;
         if context.recorder.has_joblog() {
             let command = command_of(&self.args(task), task.number, attempt.slot, context.config);
-            joblog::encode(&ended, command.as_bytes(), &mut self.events.joblog);
+            joblog::encode(&event, command.as_bytes(), &mut self.events.joblog);
         }
-        context.status.count_recorded(ended.succeeded());
+        context.status.count_recorded(event.succeeded());
         if context.recorder.is_kept() {
-            codec::encode(&JournalEvent::JobFinished(ended), &mut self.events.journal);
+            codec::encode(&JournalEvent::JobFinished(event), &mut self.events.journal);
         }
     }
 
@@ -166,7 +165,7 @@ impl RunWorker<'_> {
     fn replace_with_table_row(
         &mut self,
         table: &ResultsTable,
-        ended: &JobFinished,
+        event: &JobFinished,
         attempt: Attempt,
         task: &Task,
         running: &mut RunningJob,
@@ -182,10 +181,10 @@ impl RunWorker<'_> {
         let written = match &file {
             Some(file) => {
                 let mut file = BufWriter::new(file);
-                let written = table.row(ended, &command, task.columns(), output, &mut file);
+                let written = table.row(event, &command, task.columns(), output, &mut file);
                 written.and_then(|()| file.flush())
             }
-            None => table.row(ended, &command, task.columns(), output, &mut row),
+            None => table.row(event, &command, task.columns(), output, &mut row),
         };
         written.map_err(|error| context.committer.cannot_keep(&error))?;
         self.batch.discard();
@@ -228,7 +227,8 @@ impl RunWorker<'_> {
     pub(crate) fn discard_attempt(&mut self, running: &mut RunningJob, task: &Task) {
         close_styled_lines(self.context, running);
         let RunningJob { number, lines, style, decorators, .. } = &mut *running;
-        let (sequencer, style) = (self.context.sequencer, style.as_ref());
+        let sequencer = self.context.sequencer;
+        let style = style.as_ref();
         if lines.close_open_lines(&mut LineSink {
             sequencer,
             job: *number,
@@ -239,7 +239,9 @@ impl RunWorker<'_> {
             self.context.pool.wake();
         }
         running.spool.drain(..).for_each(JobFile::remove);
-        running.results.take().into_iter().for_each(JobResults::discard);
+        if let Some(results) = running.results.take() {
+            results.discard();
+        }
         if let (Some(pipe), Some(feeder)) = (self.context.queue.splitter(), running.stdin.take()) {
             *task.block() = feeder.again(pipe);
         }
@@ -261,7 +263,9 @@ impl RunWorker<'_> {
         // The user has seen its output already.
         let was_shown = running.is_live_output || context.config.view == OutputView::Lines;
         if running.is_interrupted {
-            running.results.take().into_iter().for_each(JobResults::discard);
+            if let Some(results) = running.results.take() {
+                results.discard();
+            }
             self.batch.discard();
             // If part of a line is on the screen, nothing may follow it: the next output would
             // continue that line.
@@ -291,31 +295,34 @@ impl RunWorker<'_> {
         }
         let mut needs_shown_event = false;
         if !cut && (context.recorder.is_kept() || context.recorder.has_joblog() || context.table.is_some()) {
-            let mut row = running.row(self.args(task), outcome.exit, Vec::new());
-            row.leaked = outcome.leaked;
-            row.timed_out = matches!(cause, EndCause::TimedOut(_)) && !row.succeeded();
-            row.attempts = Some(attempt.attempt).filter(|attempt| *attempt > 1);
-            row.cause = cause.word().filter(|_| !row.succeeded()).map(str::to_owned);
+            let mut event = running.finished_event(self.args(task), outcome.exit, Vec::new());
+            event.leaked = outcome.leaked;
+            event.timed_out = matches!(cause, EndCause::TimedOut(_)) && !event.succeeded();
+            event.attempts = Some(attempt.attempt).filter(|attempt| *attempt > 1);
+            if !event.succeeded() {
+                event.cause = cause.word().map(str::to_owned);
+            }
             // The output may contain arguments.
-            if !row.succeeded() && !context.config.record.redact {
-                row.tail = self.tail(running, Stream::Stderr);
-                row.out_tail = self.tail(running, Stream::Stdout);
+            if !event.succeeded() && !context.config.record.redact {
+                event.tail = self.tail(running, Stream::Stderr);
+                event.out_tail = self.tail(running, Stream::Stdout);
             }
             if let Some(table) = &context.table
-                && let Err(error) = self.replace_with_table_row(table, &row, attempt, task, running)
+                && let Err(error) = self.replace_with_table_row(table, &event, attempt, task, running)
             {
                 self.batch.discard();
                 context.fail(error);
                 return true;
             }
-            row.kept = self.kept_segments();
-            needs_shown_event = context.recorder.is_kept() && !row.kept.is_empty();
-            self.encode_event(attempt, task, row);
+            event.kept = self.kept_segments();
+            needs_shown_event = context.recorder.is_kept() && !event.kept.is_empty();
+            self.encode_event(attempt, task, event);
         }
         let style = running.style.take();
-        let style = match context.config.color_failed && looks_failed(outcome, cause) {
-            true => LineStyle::failed(style),
-            false => style,
+        let style = if context.config.color_failed && looks_failed(outcome, cause) {
+            LineStyle::failed(style)
+        } else {
+            style
         };
         self.push_finished(task.number, style, needs_shown_event);
         cut

@@ -19,7 +19,6 @@ use crate::output::store::JobFile;
 use crate::queue::Task;
 use crate::report::EndCause;
 use crate::report::RunStats;
-use crate::results::JobResults;
 use crate::results::Refusal;
 use crate::spawn_command::spawn_command;
 use crate::splitter::StdinFeeder;
@@ -62,9 +61,10 @@ impl RunWorker<'_> {
     ) {
         let cut = self.record_and_show(attempt, task, running, outcome, cause);
         let mut stats = std::mem::take(&mut self.stats);
-        match cut {
-            true => stats.add_cancelled(cause, outcome.exit, running.wall(), || self.name(attempt, task)),
-            false => stats.add(cause, outcome, running.wall(), || self.name(attempt, task)),
+        if cut {
+            stats.add_cancelled(cause, outcome.exit, running.wall(), || self.name(attempt, task));
+        } else {
+            stats.add(cause, outcome, running.wall(), || self.name(attempt, task));
         }
         self.stats = stats;
     }
@@ -184,9 +184,9 @@ impl JobHandler for RunWorker<'_> {
             Event::Output(token, stream, chunk) => {
                 self.receive_chunk(attempt, stream, chunk);
                 let context = self.context;
-                self.running_mut(attempt)
-                    .into_iter()
-                    .for_each(|running| forward(context, running, token, outputs));
+                if let Some(running) = self.running_mut(attempt) {
+                    forward(context, running, token, outputs);
+                }
             }
             Event::Spilled(_, stream, spilled) => self.receive_file(attempt, stream, spilled),
             Event::Forwarded(_, stream, bytes) => {
@@ -200,7 +200,9 @@ impl JobHandler for RunWorker<'_> {
             Event::Exited(_, exit)
                 if minder::os::looks_killed(exit.status) && self.context.status.has_failed() =>
             {
-                self.running_mut(attempt).into_iter().for_each(|running| running.is_interrupted = true);
+                if let Some(running) = self.running_mut(attempt) {
+                    running.is_interrupted = true;
+                }
             }
             Event::Stopped(_, signal) if minder::os::wants_terminal(signal) => {
                 let name = self.name(attempt, task);
@@ -220,7 +222,8 @@ impl JobHandler for RunWorker<'_> {
         // The token of the jobserver is returned before output is written: a slow reader must not
         // keep it.
         drop(running.permit.take());
-        let (wall, status) = (running.wall(), outcome.exit.status);
+        let wall = running.wall();
+        let status = outcome.exit.status;
         running.wall_time = Some(wall);
         let is_halted = context.pool.is_cancelled() && context.pool.halted_by().is_some_and(|by| by.now);
         let cause = running.cause(&outcome, is_halted);
@@ -270,7 +273,9 @@ impl JobHandler for RunWorker<'_> {
     fn spawn_failed(&mut self, attempt: Attempt, task: &Task, error: Error) -> JobResult {
         if let Some(mut running) = self.take_running(attempt) {
             running.spool.drain(..).for_each(JobFile::remove);
-            running.results.take().into_iter().for_each(JobResults::discard);
+            if let Some(results) = running.results.take() {
+                results.discard();
+            }
             if let (Some(pipe), Some(mut feeder)) = (self.context.queue.splitter(), running.stdin.take()) {
                 feeder.end(pipe);
             }
@@ -308,12 +313,15 @@ impl JobHandler for RunWorker<'_> {
     fn worker_failed(&mut self, error: &Error) {
         self.context.fail(match error.kind() {
             ErrorKind::Exhausted => {
-                format!("{error}, and no job runs whose end could free some (`minder doctor` shows the limits)")
+                format!(
+                    "{error}, and no job runs whose end could free some \
+                     (`minder doctor` shows the limits)"
+                )
             }
             _ if error.operation() == Operation::Spill => {
                 format!(
-                    "{error} (--tmpdir or {TEMP_DIR_VARIABLE} name another folder for output that does not fit \
-                     into memory)"
+                    "{error} (--tmpdir or {TEMP_DIR_VARIABLE} name another folder for output \
+                     that does not fit into memory)"
                 )
             }
             _ => error.to_string(),

@@ -40,10 +40,11 @@ impl RunWorker<'_> {
         // With one slot the job before this one may have been held back when this one started. Then
         // this one could not claim live output in `configure`.
         let alone = sole.is_some() || (context.slots == 1 && sequencer.is_free());
-        let slot = match alone {
+        let slot = if alone {
             // If the only job runs on this worker thread, it is the only entry.
-            true => self.slot_of_job.values().next().copied(),
-            false => self.slot_of_job.get(&sequencer.live_job()).copied(),
+            self.slot_of_job.values().next().copied()
+        } else {
+            self.slot_of_job.get(&sequencer.live_job()).copied()
         };
         let waiting = slot
             .and_then(|slot| self.running.get_mut(slot)?.as_mut())
@@ -61,7 +62,8 @@ impl RunWorker<'_> {
         }
         // The only job runs on the other worker thread, which may be asleep. It is woken once for
         // each count of submitted jobs: it may also be blocked in a write.
-        if let Some(counts) = sole.filter(|_| !is_here)
+        if !is_here
+            && let Some(counts) = sole
             && std::mem::replace(&mut self.woken_for, counts.submitted) != counts.submitted
         {
             context.pool.wake();
@@ -75,7 +77,8 @@ impl RunWorker<'_> {
         for slot in std::mem::take(&mut self.blocked_lines) {
             let Some(running) = self.running.get_mut(slot).and_then(Option::as_mut) else { continue };
             let RunningJob { number, lines, style, decorators, .. } = running;
-            let (sequencer, style) = (context.sequencer, style.as_ref());
+            let sequencer = context.sequencer;
+            let style = style.as_ref();
             released |= lines.retry(&mut LineSink {
                 sequencer,
                 job: *number,
@@ -103,7 +106,8 @@ impl RunWorker<'_> {
         let head = std::mem::take(&mut running.header);
         if self.context.config.view == OutputView::Lines {
             let RunningJob { number, lines, style, decorators, .. } = running;
-            let (sequencer, style) = (&self.context.sequencer, style.as_ref());
+            let sequencer = &self.context.sequencer;
+            let style = style.as_ref();
             lines.begin(
                 head,
                 &mut LineSink { sequencer, job: *number, line_max: self.line_max, style, decorators },
@@ -115,7 +119,8 @@ impl RunWorker<'_> {
 
     /// Handles bytes that a running job wrote.
     pub(crate) fn receive_chunk(&mut self, attempt: Attempt, stream: Stream, chunk: minder::Chunk) {
-        let (context, line_max) = (self.context, self.line_max);
+        let context = self.context;
+        let line_max = self.line_max;
         let Some(running) = self.running.get_mut(attempt.slot as usize).and_then(Option::as_mut) else {
             return;
         };
@@ -143,7 +148,8 @@ impl RunWorker<'_> {
         }
         if lines {
             let RunningJob { number, lines: buffer, style, decorators, .. } = running;
-            let (sequencer, style) = (context.sequencer, style.as_ref());
+            let sequencer = context.sequencer;
+            let style = style.as_ref();
             let sink = &mut LineSink { sequencer, job: *number, line_max, style, decorators };
             if buffer.push(stream, chunk, sink) {
                 context.pool.wake();

@@ -92,11 +92,10 @@ impl RunWorker<'_> {
             }
             OutputView::Lines | OutputView::Straight => false,
         };
-        Ok(match running.is_live_output || config.view == OutputView::Lines {
-            true => options.output_mode(OutputMode::Stream).overflow(OverflowPolicy::Block),
-            false => {
-                options.output_mode(OutputMode::AtExit).overflow(OverflowPolicy::Spill).spill_as_file(true)
-            }
+        Ok(if running.is_live_output || config.view == OutputView::Lines {
+            options.output_mode(OutputMode::Stream).overflow(OverflowPolicy::Block)
+        } else {
+            options.output_mode(OutputMode::AtExit).overflow(OverflowPolicy::Spill).spill_as_file(true)
         })
     }
 
@@ -182,7 +181,8 @@ impl RunWorker<'_> {
                 dir.argv(&job_values(self.context, task, attempt)).map_err(|error| error.to_string())?;
             let mut path = PathBuf::from(args.into_iter().next().unwrap_or_default());
             if path.as_os_str() == "..." {
-                let (recorder, token) = (self.context.recorder, &self.context.config.files.token);
+                let recorder = self.context.recorder;
+                let token = &self.context.config.files.token;
                 // Without a record other runs share the directory.
                 let whose = if recorder.is_kept() { String::new() } else { format!("minder-{token}-") };
                 path = recorder.dir().join(format!("{whose}work-{}", task.number));

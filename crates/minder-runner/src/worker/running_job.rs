@@ -46,8 +46,8 @@ pub(crate) struct RunningJob {
     pub(crate) lines: LineBuffer,
     /// Whether a failure of this attempt is final.
     pub(crate) is_last_attempt: bool,
-    /// Whether its output may be shown live. It may not if the job may be requeued, since its
-    /// output would then appear twice.
+    /// Whether its output may be shown live: not if the job may run again, and not if its color
+    /// depends on how it ends.
     pub(crate) may_show_live: bool,
     /// How long it may run.
     pub(crate) timeout: Option<Duration>,
@@ -126,7 +126,12 @@ impl RunningJob {
     }
 
     /// Returns its journal event.
-    pub(crate) fn row(&self, args: Vec<OsBytes>, exit: ExitInfo, kept: Vec<OutputSegment>) -> JobFinished {
+    pub(crate) fn finished_event(
+        &self,
+        args: Vec<OsBytes>,
+        exit: ExitInfo,
+        kept: Vec<OutputSegment>,
+    ) -> JobFinished {
         let (code, signal) = match exit.status {
             ExitStatus::Exited(code) => (Some(code), None),
             ExitStatus::Signaled { signal, .. } => (None, Some(signal)),

@@ -71,7 +71,8 @@ proptest! {
 
     #[test]
     fn reads_do_not_matter(config in any_plan(), input in input(), sizes in prop::collection::vec(1..50_usize, 0..5)) {
-        let (whole, pieces) = (spread(&config, 1, &input, &[]), spread(&config, 1, &input, &sizes));
+        let whole = spread(&config, 1, &input, &[]);
+        let pieces = spread(&config, 1, &input, &sizes);
         prop_assert_eq!(whole, pieces);
     }
 

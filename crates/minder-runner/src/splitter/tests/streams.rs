@@ -91,7 +91,8 @@ fn with_quitters(spread: Distribution) {
     let input = seq(400_000);
     let (told, news) = mpsc::channel::<()>();
     thread::scope(|scope| {
-        let (reader, bytes) = (Arc::clone(&pipe), input.as_bytes());
+        let reader = Arc::clone(&pipe);
+        let bytes = input.as_bytes();
         scope.spawn(move || {
             reader.lock().wake = Some(Arc::new(move || told.send(()).unwrap_or_default()));
             let result = reader.take_in(&mut Script::new(bytes, &[]), true);
@@ -145,7 +146,8 @@ fn reading_ends_when_all_gave_up() {
             let pipe = InputSplitter::open(by(spread.clone(), block(1 << 12)), nothing(), 2).unwrap();
             let input = seq(400_000);
             thread::scope(|scope| {
-                let (reader, bytes) = (Arc::clone(&pipe), input.as_bytes());
+                let reader = Arc::clone(&pipe);
+                let bytes = input.as_bytes();
                 scope.spawn(move || reader.take_in(&mut Script::new(bytes, &[]), true).unwrap());
                 let mut begun = 0;
                 // With one that never began, too.
