@@ -1,5 +1,10 @@
-//! Who runs, since when, and how long those that ended took: for whoever looks on, and for limits
-//! that depend on others.
+//! The running jobs and the wall times of finished ones: for progress displays, for time-outs that
+//! depend on the median, and for requests to running jobs.
+//!
+//! `state` protects everything. `has_requests` repeats, without the lock, whether `requests` is not
+//! empty, so that worker threads without requests do not lock. It is written only under the lock. A
+//! worker thread that reads `false` too early is woken after the request was made, and reads it
+//! again.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,32 +16,32 @@ use minder::jobs::Attempt;
 
 use crate::queue::Task;
 
-/// Of how many jobs the times are remembered, the last ones.
+/// How many of the last wall times are kept.
 const TIMES_MAX: usize = 1000;
-/// How many must have ended before their median says something.
+/// How many jobs must have finished before there is a median.
 const TIMES_MIN: usize = 3;
 
-/// See the module. It costs nothing where nobody wants it.
+/// The table of running jobs. It costs nothing if nothing needs it.
 #[derive(Debug, Default)]
 pub(crate) struct JobTable {
-    /// Whether jobs are entered.
+    /// Whether jobs are recorded.
     wanted: bool,
     state: Mutex<State>,
-    /// Whether there are orders.
+    /// Whether `requests` is not empty. See the module.
     has_requests: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     running: BTreeMap<u64, JobEntry>,
-    /// What the last jobs took, and the place of the next.
+    /// The wall times of the last jobs, as a ring buffer, and the index of the next one.
     durations: Vec<Duration>,
     next: usize,
     median: Option<Duration>,
     requests: Vec<(u64, JobRequest)>,
 }
 
-/// A job that runs.
+/// A running job.
 #[derive(Clone, Debug)]
 pub(crate) struct JobEntry {
     pub(crate) started_at: Instant,
@@ -45,7 +50,7 @@ pub(crate) struct JobEntry {
     pub(crate) suspended: bool,
 }
 
-/// What a loop is to do to one of its jobs.
+/// What a worker thread is to do to one of its jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JobRequest {
     /// Kill it; it runs again later.
@@ -59,7 +64,7 @@ impl JobTable {
         Self { wanted, ..Self::default() }
     }
 
-    /// A job starts.
+    /// Adds a job that starts.
     pub(crate) fn insert(&self, task: &Task, start: Attempt) {
         if self.wanted {
             let entry = JobEntry {
@@ -72,14 +77,14 @@ impl JobTable {
         }
     }
 
-    /// A job is over. `took`: how long it did, if it succeeded.
+    /// Removes a finished job. `took` is its wall time, if it succeeded.
     pub(crate) fn remove(&self, job: u64, took: Option<Duration>) {
         if !self.wanted {
             return;
         }
         let mut state = self.lock();
         state.running.remove(&job);
-        // Its next attempt is not meant: nobody would let it go on again.
+        // A request is for this attempt only: a suspended next attempt would never be resumed.
         state.requests.retain(|(its, _)| *its != job);
         if let Some(took) = took {
             match state.durations.len() {
@@ -94,7 +99,7 @@ impl JobTable {
         }
     }
 
-    /// The median of what the last jobs took, once enough of them ended.
+    /// Returns the median wall time of the last jobs that succeeded, once there are enough.
     pub(crate) fn median(&self) -> Option<Duration> {
         let mut state = self.lock();
         if state.median.is_none() && state.durations.len() >= TIMES_MIN {
@@ -105,7 +110,7 @@ impl JobTable {
         state.median
     }
 
-    /// The jobs that run, the oldest first, at most so many.
+    /// Returns the running jobs, oldest first, at most `most`.
     pub(crate) fn oldest(&self, most: usize) -> Vec<(u64, JobEntry)> {
         let state = self.lock();
         let mut found: Vec<(u64, &JobEntry)> =
@@ -114,21 +119,22 @@ impl JobTable {
         found.into_iter().take(most).map(|(job, entry)| (job, entry.clone())).collect()
     }
 
-    /// All jobs stood still for this long: that does not make them slow.
+    /// Adds to the start times the time in which all jobs were suspended, since that does not make
+    /// a job slow.
     pub(crate) fn add_suspended_time(&self, time: Duration) {
         for entry in self.lock().running.values_mut() {
             entry.started_at = entry.started_at.checked_add(time).unwrap_or(entry.started_at);
         }
     }
 
-    /// How many run, and how many of these are suspended.
+    /// Returns how many jobs run, and how many of these are suspended.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let state = self.lock();
         (state.running.len(), state.running.values().filter(|entry| entry.suspended).count())
     }
 
-    /// Orders something for the youngest job that is not suspended, or for the oldest that is. Says
-    /// whether there is one.
+    /// Makes a request to the youngest job that is not suspended, or, to resume, to the oldest that
+    /// is. Returns `false` if there is no such job.
     pub(crate) fn request(&self, order: JobRequest) -> bool {
         let mut state = self.lock();
         let suspended = order == JobRequest::Resume;
@@ -146,13 +152,13 @@ impl JobTable {
         true
     }
 
-    /// Takes the orders for the jobs of which `is_here` says that they are the caller's.
+    /// Takes the requests for jobs for which `is_here` returns `true`.
     pub(crate) fn take_requests(&self, is_here: impl Fn(u64) -> bool) -> Vec<(u64, JobRequest)> {
         if !self.has_requests.load(Ordering::SeqCst) {
             return Vec::new();
         }
         let mut state = self.lock();
-        // What is not here and runs nowhere is over.
+        // A job that is not in `running` has finished, and its request with it.
         let State { running, requests: orders, .. } = &mut *state;
         let (here, there): (Vec<_>, Vec<_>) =
             orders.drain(..).filter(|(job, _)| running.contains_key(job)).partition(|(job, _)| is_here(*job));

@@ -1,8 +1,22 @@
-//! The jobs of a run, as the input yields them. They are numbered here; those that do not run this
-//! time are counted and passed over.
+//! The jobs of a run, in the order of the input. Jobs are numbered here. Those that do not run in
+//! this attempt are counted and skipped.
 //!
-//! Where a read may block, a thread of its own reads, since no loop must wait for it. It stops when
-//! `AHEAD_MAX` bytes wait, and goes on when half of them are taken.
+//! Where a read may block, a separate thread reads, so that no worker thread waits for it. It stops
+//! when `AHEAD_MAX` bytes wait, and continues when half of them are taken.
+//!
+//! # Locking
+//!
+//! `state` protects everything that changes while jobs are taken. `room` belongs to it: the reader
+//! waits there. A taker that finds nothing sets `is_starved` under the lock. The reader clears it
+//! under the same lock when it adds a job, and then wakes the pool, so no wake-up is lost. The pool
+//! is woken after the lock is released, since its worker threads take the lock at once.
+//!
+//! `total` is read without the lock. It changes once, from [`UNKNOWN`] to a number, by whichever
+//! thread finds the number first; all of them find the same. Nothing else depends on it, so relaxed
+//! ordering is enough.
+//!
+//! The other mutexes are only locked to take their content, before any job runs, and never
+//! together.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -26,9 +40,9 @@ use crate::splitter::InputSplitter;
 use crate::splitter::JobInput;
 use crate::text::format_error;
 
-/// How many bytes are read ahead of the jobs at most.
+/// The most bytes of jobs that are read ahead.
 const AHEAD_MAX: usize = 64 << 10;
-/// A total that is not known.
+/// The value of `total` while it is not known.
 const UNKNOWN: u64 = u64::MAX;
 
 /// A job: its number, from 1, in the order of the input, and its arguments.
@@ -36,7 +50,8 @@ const UNKNOWN: u64 = u64::MAX;
 pub(crate) struct Task {
     pub(crate) number: u64,
     pub(crate) item: JobArgs,
-    /// What it reads, until it is started.
+    /// Its block of input, until it is started. A mutex, because a job is shared with the pool;
+    /// only the worker thread that runs the job locks it.
     pub(crate) block: Mutex<Option<Box<JobInput>>>,
 }
 
@@ -45,12 +60,12 @@ impl Task {
         Self { number, item, block: Mutex::new(None) }
     }
 
-    /// Takes what it reads, or puts it back.
+    /// Locks the block, to take it or to put it back.
     pub(crate) fn block(&self) -> MutexGuard<'_, Option<Box<JobInput>>> {
         self.block.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its arguments; none if they cannot be arguments.
+    /// Returns its arguments, or none if it cannot be run.
     pub(crate) fn columns(&self) -> &[OsString] {
         match &self.item {
             JobArgs::Columns(columns) => columns,
@@ -59,21 +74,21 @@ impl Task {
     }
 }
 
-/// Where jobs come from.
+/// The source of jobs.
 #[derive(Debug)]
 pub(crate) enum JobSource {
-    /// As they are read.
+    /// Arguments, read when they are needed.
     Lazy(Box<ArgumentReader>),
-    /// From what is to be read to its end first, in this order.
+    /// Arguments that have to be read completely first, to run in this order.
     Unread(Box<ArgumentReader>, Order),
-    /// From what was read to its end.
+    /// Arguments that were read completely.
     Ordered(Box<Ordered>),
-    /// Parts of the input.
+    /// Blocks of the input.
     Parts(Box<BlockSource>),
 }
 
 impl JobSource {
-    /// Reads what has to be read first. Returns how many jobs there are, if that is known by it.
+    /// Reads what has to be read first. Returns the number of jobs, if that reveals it.
     fn prepare(&mut self) -> Result<Option<u64>> {
         if let Self::Unread(reader, order) = self {
             let ordered = Ordered::read(reader, order)?;
@@ -96,47 +111,48 @@ impl JobSource {
     }
 }
 
-/// The jobs of a run.
+/// The queue of a run's jobs. See the module for its locking.
 #[derive(Debug)]
 pub(crate) struct JobQueue {
     state: Mutex<State>,
-    /// Told when room was made for the reader.
+    /// Notified when there is room for the reader.
     room: Condvar,
     total: AtomicU64,
-    /// How many there are, if that was known before anything was read.
+    /// The number of jobs, if it was known before anything was read.
     early_total: Option<u64>,
-    /// Which jobs do not run.
+    /// Decides which jobs are skipped.
     resume: Arc<ResumeFilter>,
-    /// What a thread is to read, and a file whose records are to be counted.
+    /// The source for the reader thread, and a file whose records are to be counted. Each is taken
+    /// once.
     source: Mutex<Option<JobSource>>,
     countable: Mutex<Option<(File, u8)>>,
-    /// What gives parts out.
+    /// Cuts the input into blocks, if jobs read blocks.
     splitter: Option<Arc<InputSplitter>>,
-    /// Who is asked before each job.
+    /// Confirms each job; the reader thread takes it.
     confirm: Mutex<Option<ConfirmPrompt>>,
 }
 
 #[derive(Debug)]
 struct State {
     ready: VecDeque<Task>,
-    /// Where jobs come from that are made when they are asked for.
+    /// The source, if jobs are created when they are taken.
     inline_source: Option<JobSource>,
     created: u64,
     /// How many jobs were taken.
     taken: u64,
-    /// Bytes in `ready`.
+    /// The size of the jobs in `ready`.
     bytes: usize,
     ended: bool,
-    /// Whether somebody asked while there was nothing.
+    /// Whether a taker found no job since the last one was added.
     is_starved: bool,
-    /// What kept the input from being read on.
+    /// Why the input could not be read to its end.
     error: Option<String>,
-    /// Whether nothing more is taken, whatever is read.
+    /// Whether no more jobs are given out, whatever is read.
     stopped: bool,
 }
 
 impl JobQueue {
-    /// Takes the jobs from where they come. `told`: how many there are, if somebody says so.
+    /// Creates the queue. `known_total` is the number of jobs, if the user states it.
     pub(crate) fn open(
         mut source: JobSource,
         resume: Arc<ResumeFilter>,
@@ -145,10 +161,10 @@ impl JobQueue {
     ) -> Arc<Self> {
         let (total, blocks, countable) = match &mut source {
             JobSource::Lazy(reader) => (reader.total(), reader.blocks, reader.take_countable()),
-            // A thread reads, so that signals are taken meanwhile.
+            // A separate thread reads, so that signals are handled meanwhile.
             JobSource::Unread(reader, _) => (reader.total(), true, None),
             JobSource::Ordered(ordered) => (Some(ordered.total()), false, None),
-            // With --tee each set of values is a job; otherwise each part is one.
+            // With `--tee`, each set of values is a job. Otherwise each block is one.
             JobSource::Parts(parts) => {
                 (parts.values.total().filter(|_| parts.splitter.is_tee()), false, None)
             }
@@ -184,12 +200,12 @@ impl JobQueue {
         })
     }
 
-    /// How many jobs there are to run, where that is known.
+    /// Returns how many jobs there are to run, if that is known.
     pub(crate) fn total(&self) -> Option<u64> {
         Some(self.total.load(Ordering::Relaxed)).filter(|total| *total != UNKNOWN)
     }
 
-    /// So many jobs are in the input, those too that do not run this time.
+    /// Sets the number of jobs from the number in the input, which includes skipped jobs.
     fn set_total(&self, total: Option<u64>) {
         if let Some(total) = total {
             let total = total - self.resume.skipped(total);
@@ -197,13 +213,13 @@ impl JobQueue {
         }
     }
 
-    /// How many jobs there are to run, where that was known before anything was read.
+    /// Returns how many jobs there are to run, if that was known before anything was read.
     pub(crate) fn early_total(&self) -> Option<u64> {
         self.early_total
     }
 
-    /// Starts to read, if the input is read by a thread. The thread is left to itself: it may block
-    /// for ever, and ends with the process.
+    /// Starts the reader threads that the input needs. They are never joined: a read may block for
+    /// ever, and the threads end with the process.
     pub(crate) fn start_reading(self: &Arc<Self>, pool: &Arc<JobPool<Task>>) -> Result<()> {
         if let Some(splitter) = &self.splitter {
             let splitter = Arc::clone(splitter);
@@ -219,7 +235,7 @@ impl JobQueue {
         detach("minder-input", move || input.read(&mut source, &pool))
     }
 
-    /// The same for the values beside parts.
+    /// Starts a reader thread for the values that jobs have beside their blocks.
     fn start_reading_values(self: &Arc<Self>, pool: &Arc<JobPool<Task>>) -> Result<()> {
         let ahead = match &mut self.lock().inline_source {
             Some(JobSource::Parts(parts)) => parts.values.read_ahead(),
@@ -246,12 +262,12 @@ impl JobQueue {
         })
     }
 
-    /// Counts the jobs of a regular file beforehand, on a thread of its own: for the bar.
+    /// Starts a thread that counts the jobs of a regular file, for the progress display.
     pub(crate) fn start_counting(self: &Arc<Self>) {
         let countable = self.countable.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some((file, end)) = countable.filter(|_| self.total().is_none()) else { return };
         let input = Arc::clone(self);
-        // Without it the bar has no total before the end of the input.
+        // If it cannot be started, the progress display has no total before the end of the input.
         let _ = detach("minder-count", move || {
             if let Some(total) = count(&file, end) {
                 let total = total - input.resume.skipped(total);
@@ -260,12 +276,12 @@ impl JobQueue {
         });
     }
 
-    /// Whether nothing more is read.
+    /// Returns `true` if the input was read to its end.
     pub(crate) fn has_ended(&self) -> bool {
         self.lock().ended
     }
 
-    /// Whether all was taken, and nothing more comes.
+    /// Returns `true` if all jobs were taken and no more will come.
     pub(crate) fn is_drained(&self) -> bool {
         let mut state = self.lock();
         if state.ready.is_empty() && !state.stopped {
@@ -274,7 +290,10 @@ impl JobQueue {
         state.ended && state.ready.is_empty()
     }
 
-    /// Takes all jobs that are to run, one after the other.
+    /// Passes all jobs that are to run to `take`.
+    ///
+    /// # Errors
+    /// The input cannot be read, or `take` fails.
     pub(crate) fn for_each_job(&self, mut take: impl FnMut(Task) -> Result<()>) -> Result<()> {
         if let Some(mut source) = self.source.lock().unwrap_or_else(PoisonError::into_inner).take() {
             self.set_total(source.prepare()?);
@@ -289,7 +308,7 @@ impl JobQueue {
         self.error().map_or(Ok(()), |error| Err(anyhow::anyhow!(error)))
     }
 
-    /// The same for parts of the input, which are read meanwhile.
+    /// Does the same for blocks of the input, which a separate thread reads meanwhile.
     fn for_each_block(
         &self,
         splitter: &Arc<InputSplitter>,
@@ -297,11 +316,11 @@ impl JobQueue {
     ) -> Result<()> {
         let (news, woken) = std::sync::mpsc::sync_channel(1);
         let its = Arc::clone(splitter);
-        // Left to itself, as in a run: when nothing more is taken it may wait for room, or for input, for
-        // ever.
+        // Never joined, as in a run: when no more is taken, the thread may wait for room or for
+        // input for ever.
         detach("minder-input", move || {
             its.read(move || {
-                // A ring that finds one before it says the same.
+                // A full channel holds a wake-up already.
                 let _ = news.try_send(());
             });
         })?;
@@ -314,7 +333,7 @@ impl JobQueue {
                     take(task)?;
                 }
                 NextJob::Pending => {
-                    // It fails when the reader is gone, which has read all then.
+                    // It fails when the reader is gone, and then everything was read.
                     let _ = woken.recv();
                 }
                 NextJob::Exhausted => break,
@@ -323,7 +342,8 @@ impl JobQueue {
         self.error().map_or(Ok(()), |error| Err(anyhow::anyhow!(error)))
     }
 
-    /// The next job, if one is there. Never blocks, but where it reads itself.
+    /// Returns the next job, if one is ready. It never blocks, except on a read that cannot block
+    /// for long.
     pub(crate) fn next_job(&self) -> NextJob<Task> {
         let mut state = self.lock();
         loop {
@@ -365,19 +385,20 @@ impl JobQueue {
     fn make_room(&self, state: &mut State, task: &Task) {
         let before = state.bytes;
         state.bytes = before.saturating_sub(len(task));
-        // A long line may need all of the room, so an empty queue is told, too.
+        // A long line may need all of the room, so the reader is also notified when the queue is
+        // empty.
         if state.ready.is_empty() || (before > AHEAD_MAX / 2 && state.bytes <= AHEAD_MAX / 2) {
             self.room.notify_one();
         }
     }
 
-    /// What kept the input from being read to its end.
+    /// Returns why the input could not be read to its end, once.
     pub(crate) fn error(&self) -> Option<String> {
         let error = self.lock().error.take();
         error.or_else(|| self.splitter.as_ref().and_then(|splitter| splitter.error()))
     }
 
-    /// What gives parts of the input out.
+    /// Returns what cuts the input into blocks.
     pub(crate) fn splitter(&self) -> Option<&Arc<InputSplitter>> {
         self.splitter.as_ref()
     }
@@ -403,7 +424,7 @@ impl JobQueue {
                     if let Some(confirm) = &mut confirm {
                         self.wait_until_starved();
                         if !self.resume.skips(task.number) && !confirm.confirm(task.number, task.columns()) {
-                            // It is part of the input all the same.
+                            // It counts as part of the input.
                             self.lock().taken += 1;
                             continue;
                         }
@@ -415,7 +436,7 @@ impl JobQueue {
                     let _ = self.total.compare_exchange(UNKNOWN, total, Ordering::Relaxed, Ordering::Relaxed);
                     break;
                 }
-                // A line that the error cut is no argument.
+                // A line that a read error cut off is not an argument.
                 Err(error) => {
                     self.lock().error = Some(format_error(&error));
                     break;
@@ -426,7 +447,7 @@ impl JobQueue {
         pool.wake();
     }
 
-    /// Waits until a loop has nothing to start: nobody is asked for more than one job ahead.
+    /// Waits until a worker thread has no job to start: the user is asked for one job at a time.
     fn wait_until_starved(&self) {
         let mut state = self.lock();
         while !(state.is_starved && state.ready.is_empty()) {
@@ -434,7 +455,7 @@ impl JobQueue {
         }
     }
 
-    /// Adds one job, when there is room.
+    /// Adds a job when there is room, and wakes the pool if it waits for one.
     fn add(&self, task: Task, pool: &JobPool<Task>) {
         let mut state = self.lock();
         while state.bytes + len(&task) > AHEAD_MAX && !state.ready.is_empty() {
@@ -455,7 +476,7 @@ impl JobQueue {
 }
 
 impl State {
-    /// Makes the next job, if jobs are made here.
+    /// Creates the next job, if jobs are created when they are taken.
     fn fill(&mut self) {
         let Some(source) = self.inline_source.as_mut().filter(|_| !self.ended) else { return };
         if let JobSource::Parts(parts) = source {
@@ -488,13 +509,14 @@ fn detach(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     thread.spawn(work).map(drop).context("cannot start a thread for the input")
 }
 
-/// What a job takes while it waits: its bytes, and what stands around them in memory.
+/// Returns the memory that a waiting job takes: its bytes, and an estimate of the rest.
 fn len(task: &Task) -> usize {
     const AROUND: usize = 64;
     AROUND + task.columns().iter().map(|column| column.len() + 1).sum::<usize>()
 }
 
-/// How many records a file has from its present place on. The last one may lack its end.
+/// Returns how many records a file has from its current offset on. The last one may lack its
+/// separator.
 fn count(file: &File, end: u8) -> Option<u64> {
     let mut buffer = vec![0; AHEAD_MAX];
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! The record of a run while it is written: the journal, and a joblog beside it.
+//! Writes the record of a run: the journal, and a joblog beside it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,25 +28,26 @@ use minder_record::writer::{JournalWriter, remove_outputs};
 use minder_record::{codec, retention, store};
 use minder_template::Job;
 
-/// Why an attempt was cut short by an error of ours.
+/// The reason in the last event of an attempt that ended because minder itself failed.
 pub(crate) const FAILED: &str = "it failed";
 
-/// Where rows go.
+/// Writes the events of a run. All worker threads share it; the journal and the joblog append each
+/// call in one piece.
 #[derive(Debug, Default)]
 pub(crate) struct RunRecorder {
     record: Option<JournalWriter>,
     joblog: Option<Joblog>,
     sync: bool,
-    /// Where output waits: the run's folder, or one of this run's own in a folder of the user's
-    /// choice.
+    /// The directory for waiting output: that of the run, or one of this run in a directory that
+    /// the user chose.
     dir: PathBuf,
-    /// Whether output of an earlier attempt is still to be shown or made again.
+    /// Whether output of an earlier attempt still has to be written or produced again.
     output_owed: bool,
-    /// All folders outside of the run's own in which output of this run lies or lay.
+    /// All directories outside of the run's own that contain, or contained, its output.
     output_dirs: Vec<PathBuf>,
 }
 
-/// How many attempts that are missing are named.
+/// How many missing attempts are reported.
 const MISSING_NAMED_MAX: usize = 3;
 
 /// What earlier attempts left.
@@ -56,16 +57,16 @@ pub(crate) struct ResumeState {
     pub(crate) unshown: Vec<FinishedJob>,
     /// The jobs of `unshown`.
     waiting: JobSet,
-    /// Jobs whose output was kept and cannot be read.
+    /// Jobs whose saved output cannot be read.
     lost: JobSet,
     /// Whether some of those do not run in this attempt.
     owes: bool,
-    /// Folders outside of the run's own where output was left.
+    /// Directories outside of the run's own that contain output.
     elsewhere: Vec<PathBuf>,
 }
 
 impl ResumeState {
-    /// Reads the record of the run that is taken up, or a joblog.
+    /// Reads the record of the run that is resumed, or a joblog.
     pub(crate) fn read(config: &RunConfig, observer: &dyn Observer) -> Result<Self> {
         let Some(mode) = config.record.mode else { return Ok(Self::default()) };
         match (&config.record.run, &config.record.joblog) {
@@ -85,7 +86,8 @@ impl ResumeState {
                 let mut waiting = JobSet::default();
                 unshown.iter().for_each(|finished| _ = waiting.insert(finished.job));
                 if let Some(path) = joblog.as_ref().filter(|_| config.record.by_joblog) {
-                    // The joblog says what is done; what ended and was never shown is done in any case.
+                    // The joblog decides which jobs are done. A finished job whose output was not
+                    // written is done in any case.
                     let logged = read_joblog(path, observer)?;
                     let failed: Vec<u64> =
                         waiting.jobs().filter(|job| progress.failed.contains(*job)).collect();
@@ -110,7 +112,8 @@ impl ResumeState {
     }
 }
 
-/// Attempts without a journal, though later ones have one, or though they left output.
+/// Returns the attempts without a journal, although later ones have one, or although they left
+/// output.
 fn missing(dir: &Path) -> Result<Vec<u32>> {
     let of = || format!("cannot read the record in `{}`", dir.display());
     let (found, last) =
@@ -119,7 +122,7 @@ fn missing(dir: &Path) -> Result<Vec<u32>> {
 }
 
 impl RunRecorder {
-    /// Opens the record of this run, and reads what earlier attempts left.
+    /// Opens the record of this run and reads what earlier attempts left.
     pub(crate) fn open(
         config: &RunConfig,
         jobs: Option<u64>,
@@ -128,7 +131,7 @@ impl RunRecorder {
         let mut recorder = Self::default();
         recorder.sync = config.record.sync;
         if let Some(dir) = &config.record.run {
-            // Locked first, so that nobody writes to what is read.
+            // It is locked before it is read, so that no other process writes to it meanwhile.
             recorder.record = Some(JournalWriter::resume(dir, config.record.sync)?);
         }
         let resume_state = ResumeState::read(config, observer)?;
@@ -149,7 +152,8 @@ impl RunRecorder {
             recorder.output_dirs.push(recorder.dir.clone());
         }
         if let Some(path) = &config.record.joblog {
-            // A kill between a row of the record and its row here left the latter out.
+            // After a kill between the journal event and the joblog line of a job, the line is
+            // missing.
             let missing = match &config.record.run {
                 Some(dir) => missing_events(dir, path, &resume_state, config)?,
                 None => Vec::new(),
@@ -167,8 +171,8 @@ impl RunRecorder {
         Ok((recorder, resume_state))
     }
 
-    /// The folder for output that waits. In one of the user's choice a run with a record has a
-    /// folder of its own, which the record names.
+    /// Creates the directory for waiting output. In a directory that the user chose, a run with a
+    /// record has a directory of its name, which the record names.
     fn create_output_dir(&self, config: &RunConfig) -> Result<PathBuf> {
         let (tmpdir, record) = match (&config.tmpdir, &self.record) {
             (Some(tmpdir), Some(record)) => (tmpdir, record),
@@ -194,12 +198,12 @@ impl RunRecorder {
         self.joblog.is_some()
     }
 
-    /// The run's id.
+    /// Returns the id of the run.
     pub(crate) fn run(&self) -> Option<&str> {
         self.record.as_ref().map(JournalWriter::run)
     }
 
-    /// What stands behind `--resume` when the run is taken up again.
+    /// Returns the arguments of `--resume` that continue the run.
     pub(crate) fn resume(&self, config: &RunConfig) -> Option<String> {
         match &config.record.joblog {
             _ if config
@@ -216,19 +220,19 @@ impl RunRecorder {
         }
     }
 
-    /// The folder for output that waits.
+    /// Returns the directory for waiting output.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// What names of files with output begin with, where they have names: those of `kind`, of one
-    /// loop.
+    /// Returns the start of the names of output files: those of `kind`, of one worker thread.
+    /// `None` if output files have no names.
     pub(crate) fn name(&self, kind: &str, worker: usize) -> Option<String> {
         let record = self.record.as_ref()?;
         Some(format!("{kind}-{}-{worker}", record.attempt()))
     }
 
-    /// A loop's file for small outputs.
+    /// Returns the file of a worker thread for small outputs.
     pub(crate) fn store(&self, worker: usize) -> AppendFile {
         AppendFile::new(&self.dir, self.name("out", worker))
     }
@@ -237,7 +241,7 @@ impl RunRecorder {
         self.sync
     }
 
-    /// Writes rows of the journal.
+    /// Appends encoded events to the journal.
     pub(crate) fn append(&self, events: &[u8]) -> Result<(), String> {
         let Some(record) = self.record.as_ref().filter(|_| !events.is_empty()) else { return Ok(()) };
         record.append(events).map_err(|error| {
@@ -245,13 +249,13 @@ impl RunRecorder {
         })
     }
 
-    /// Writes rows of the joblog.
+    /// Appends encoded lines to the joblog.
     pub(crate) fn append_joblog(&self, events: &[u8]) -> Result<(), String> {
         let Some(joblog) = self.joblog.as_ref().filter(|_| !events.is_empty()) else { return Ok(()) };
         joblog.append(events).map_err(|error| format!("cannot write the joblog: {}", os_error_text(&error)))
     }
 
-    /// Notes what was shown.
+    /// Records that the saved output of these jobs was written.
     pub(crate) fn shown(&self, jobs: Vec<u64>) -> Result<(), String> {
         if self.record.is_none() || jobs.is_empty() {
             return Ok(());
@@ -261,7 +265,7 @@ impl RunRecorder {
         self.append(&events)
     }
 
-    /// Notes whose output was lost.
+    /// Records that the saved output of these jobs is lost.
     pub(crate) fn lost(&self, jobs: Vec<u64>) -> Result<(), String> {
         if self.record.is_none() || jobs.is_empty() {
             return Ok(());
@@ -271,12 +275,12 @@ impl RunRecorder {
         self.append(&events)
     }
 
-    /// The run is over. `shown` says that all that its record keeps was shown. What fails here
-    /// costs no output and no row of a job.
+    /// Ends the attempt. `shown` is `true` if all output that the record refers to was written. A
+    /// failure here loses neither output nor the event of a job.
     pub(crate) fn close(&self, finished: AttemptFinished, shown: bool, observer: &dyn Observer) {
         if let Some(record) = &self.record {
             if finished.why.as_deref() == Some(FAILED) && record.is_unused() {
-                // It was refused: the run is as it was.
+                // The attempt did not start a job: the run is as it was before.
                 return;
             }
             if !record.exists() {
@@ -288,7 +292,7 @@ impl RunRecorder {
             remove_outputs(record.dir());
             for dir in &self.output_dirs {
                 remove_outputs(dir);
-                // Only if it is empty, as it should be.
+                // This fails if the directory is not empty, as intended.
                 let _ = std::fs::remove_dir(dir);
             }
         }
@@ -296,11 +300,11 @@ impl RunRecorder {
         codec::encode(&JournalEvent::AttemptFinished(finished), &mut events);
         let closed = self.append(&events);
         if let (Some(record), Ok(root), Ok(())) = (&self.record, store::state_root(), closed) {
-            // Old runs are of no concern to this one.
+            // A failure to prune old runs does not concern this run.
             let pruned = retention::prune_daily(&root, record.dir()).ok().flatten().unwrap_or_default();
             let unfinished: Vec<String> =
                 pruned.removed.into_iter().filter(|run| run.unfinished).map(|run| run.id).collect();
-            // A finished run is not missed.
+            // Only runs that could have been resumed are reported.
             if !unfinished.is_empty() {
                 observer.notice(&Notice::Pruned { runs: unfinished });
             }
@@ -309,7 +313,7 @@ impl RunRecorder {
 }
 
 impl Drop for RunRecorder {
-    /// An attempt that was refused leaves no folder either.
+    /// Removes the output directory of an attempt that was refused.
     fn drop(&mut self) {
         if let Some(record) = self.record.as_ref().filter(|record| record.is_unused())
             && self.dir != record.dir()
@@ -321,7 +325,7 @@ impl Drop for RunRecorder {
     }
 }
 
-/// Begins a new record. `jobs`: how many there will be, if that is known.
+/// Creates a new record. `jobs` is the number of jobs, if it is known.
 fn create(
     root: &Path,
     config: &RunConfig,
@@ -356,7 +360,7 @@ fn create(
     Ok(JournalWriter::create(root, manifest, arguments, config.record.sync)?)
 }
 
-/// Standard input, if it can be had again.
+/// Returns how a resumed run can read standard input again.
 fn of_stdin() -> InputSource {
     let lost = |why: &str| InputSource::Lost { why: why.to_owned() };
     match minder_os::stdio::stdin_path() {
@@ -365,7 +369,7 @@ fn of_stdin() -> InputSource {
     }
 }
 
-/// What a joblog says. One that is not there yet says nothing, as for GNU parallel.
+/// Reads a joblog. As in GNU parallel, one that does not exist yet is empty.
 fn read_joblog(path: &Path, observer: &dyn Observer) -> Result<RunState> {
     if !path.exists() {
         return Ok(RunState::default());
@@ -376,7 +380,7 @@ fn read_joblog(path: &Path, observer: &dyn Observer) -> Result<RunState> {
     Ok(progress)
 }
 
-/// Rows of the record that the joblog lacks.
+/// Returns the joblog lines of jobs that are in the journal but not in the joblog.
 fn missing_events(
     dir: &Path,
     path: &Path,
@@ -399,7 +403,7 @@ fn missing_events(
     Ok(events)
 }
 
-/// A job's command for the joblog; the command alone where arguments are kept out.
+/// Returns a job's command for the joblog: the command without arguments, if those are redacted.
 pub(crate) fn command_of(args: &[OsBytes], number: u64, slot: u32, config: &RunConfig) -> String {
     if config.record.redact || args.is_empty() {
         return config.record.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");

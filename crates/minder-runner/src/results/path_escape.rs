@@ -1,25 +1,25 @@
-//! A value as the name of one folder.
+//! Turns a value into the name of one directory.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The longest name of a folder: what file systems take.
+/// The longest name that file systems accept.
 const NAME_MAX: usize = 255;
 
-/// By which rules folders are named.
+/// The rules for names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathRules {
-    /// Any byte but the slash, written as GNU parallel writes it.
+    /// Any byte except the slash, written as GNU parallel writes it.
     Unix,
-    /// What Windows takes: without `<>:"/\|?*` and control characters, no dot or blank at the end,
+    /// What Windows accepts: no `<>:"/\|?*`, no control character, no dot or space at the end, and
     /// no name of a device ("Naming Files, Paths, and Namespaces").
     Windows,
 }
 
 impl PathRules {
-    /// Those of this system.
+    /// Returns the rules of this operating system.
     pub(crate) fn of_system() -> Self {
         if std::env::consts::FAMILY == "windows" { Self::Windows } else { Self::Unix }
     }
@@ -42,22 +42,22 @@ impl PathRules {
         name
     }
 
-    /// Another name for a value whose name leads to the folder of another one.
+    /// Returns another name for a value whose name is that of another value's directory.
     fn escape_apart(self, value: &[u8]) -> Vec<u8> {
         let mut name = self.escape(value);
         self.cut(&mut name, value);
         name
     }
 
-    /// Ends a name, which may be too long, by the value's checksum, in a way that no name ends
-    /// otherwise.
+    /// Ends a name, which may be too long, with the checksum of the value. No other name ends like
+    /// this.
     fn cut(self, name: &mut Vec<u8>, value: &[u8]) {
         let (escape, sum) = match self {
             Self::Unix => (b'\\', format!("\\~{:08x}", crc32fast::hash(value))),
             Self::Windows => (b'%', format!("%~{:08x}", crc32fast::hash(value))),
         };
         let mut cut = name.len().min(NAME_MAX - sum.len());
-        // Not within a character, which some file systems refuse, nor within what was escaped.
+        // Not within a character, which some file systems refuse, and not within an escape.
         while cut > 0 && name.get(cut).is_some_and(|byte| byte & 0xc0 == 0x80) {
             cut -= 1;
         }
@@ -110,7 +110,7 @@ fn hex(byte: u8, name: &mut Vec<u8>) {
     name.extend_from_slice(format!("%{byte:02X}").as_bytes());
 }
 
-/// Whether a file of this name is a device in every folder, whatever extension follows.
+/// Returns `true` if a file of this name is a device in every directory, whatever its extension.
 fn is_device(value: &[u8]) -> bool {
     let end = value.iter().position(|byte| matches!(byte, b'.' | b':')).unwrap_or(value.len());
     let stem = value[..end].trim_ascii_end().to_ascii_uppercase();
@@ -124,15 +124,15 @@ fn is_device(value: &[u8]) -> bool {
     }
 }
 
-/// Makes the folder of a value in another one, if it is not there.
+/// Creates the directory of a value in another one, if it does not exist.
 ///
-/// Where names that differ in case only are one name, the value that comes first has it; the other
-/// one's ends in a checksum.
+/// Where names that differ only in case are the same, the first value gets the name. The name of
+/// the other one ends with a checksum.
 pub(crate) fn create_output_dir(parent: &Path, value: &OsStr, rules: PathRules) -> io::Result<PathBuf> {
     let value = value.as_encoded_bytes();
     let dir = parent.join(minder_os::encoding::os_str_from_encoded(&rules.escape(value)));
     match fs::create_dir(&dir) {
-        // A link may lead nowhere.
+        // The name may be that of a dangling link.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && fs::exists(&dir).unwrap_or(true) => {}
         made => return made.map(|()| dir),
     }
@@ -146,7 +146,7 @@ pub(crate) fn create_output_dir(parent: &Path, value: &OsStr, rules: PathRules) 
     }
 }
 
-/// Whether a folder that is there bears this very name, and not one that differs in case.
+/// Returns `true` if an existing directory has exactly this name, not one that differs in case.
 fn is_named_so(dir: &Path) -> bool {
     let lower = |path: &Path| path.file_name().map(|name| name.to_string_lossy().to_lowercase());
     match fs::canonicalize(dir) {

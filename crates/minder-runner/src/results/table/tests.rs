@@ -1,4 +1,4 @@
-//! What a table says of a job.
+//! The rows of a table.
 
 use crate::results::table::*;
 
@@ -7,7 +7,8 @@ fn table(form: TableForm, names: &[&str]) -> ResultsTable {
     ResultsTable { form, names, header: Once::new(), columns: std::sync::OnceLock::new() }
 }
 
-/// The table of one job with these arguments and outputs, which come in pieces of `step` bytes.
+/// Returns the table of one job with these arguments and outputs, which arrive in chunks of `step`
+/// bytes.
 fn written(table: &ResultsTable, args: &[&str], outputs: [&[u8]; 2], step: usize) -> Vec<u8> {
     let ended = JobFinished { job: 7, at: 1.5, wall: 0.25, exit: Some(3), out: 9, ..JobFinished::default() };
     let columns: Vec<OsString> = args.iter().map(OsString::from).collect();
