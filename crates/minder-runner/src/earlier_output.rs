@@ -1,9 +1,9 @@
-//! Output that earlier attempts kept and did not show: found again, and looked at before anything
-//! is read.
+//! Output that earlier attempts saved and did not write: finds it, and checks it before anything is
+//! read.
 //!
-//! Files may be gone, too short, or not ours: the machine went down before their data were on the
-//! disk, a cleaner emptied the folder of `--tmpdir`, or another user made something of that name
-//! there. That costs the jobs that wrote them and no others.
+//! A file may be gone, too short, or not ours. The machine may have lost power before the data was
+//! on disk, a cleaner may have emptied the directory of `--tmpdir`, or another user may have
+//! created a file of that name there. This affects the jobs that wrote the files, and no others.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -32,19 +32,19 @@ use minder_template::Job;
 
 /// How many reasons, and how many ranges of jobs, a message names.
 const NAMED_MAX: usize = 8;
-/// How many names are tried for a folder.
+/// How many names are tried for a directory.
 const FOLDERS_MAX: u32 = 100;
 
-/// What earlier attempts kept.
+/// The saved output of earlier attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     pub(crate) unshown: Vec<FinishedJob>,
-    /// Jobs of which something cannot be read.
+    /// Jobs with output that cannot be read.
     pub(crate) lost: JobSet,
 }
 
-/// Finds the output that was recorded and not shown. Jobs of which some cannot be read are named on
-/// stderr. They are taken out of `progress`, so that they run again, unless `plan` or `mode` say
+/// Finds output that was recorded and not written. Reports the jobs with output that cannot be
+/// read, and removes them from `progress`, so that they run again, unless `config` or `mode` say
 /// otherwise.
 pub(crate) fn read(
     dir: &Path,
@@ -103,8 +103,8 @@ pub(crate) fn read(
     Kept { unshown: found, lost: lost.jobs }
 }
 
-/// Folders outside of the run's own in which its output lies: those that have a name that a run
-/// gives, and are ours.
+/// Returns the directories outside of the run's own that contain its output: those that have a name
+/// that a run chooses, and belong to this user.
 pub(crate) fn elsewhere(dir: &Path, progress: &RunState) -> Vec<PathBuf> {
     let run = dir.file_name().unwrap_or_default();
     let dirs = progress.outputs.iter().map(|(attempt, dir)| (attempt, PathBuf::from(dir.to_os())));
@@ -116,12 +116,12 @@ pub(crate) fn elsewhere(dir: &Path, progress: &RunState) -> Vec<PathBuf> {
     ours.map(|(_, dir)| dir).collect()
 }
 
-/// Makes the folder for output of an attempt in a folder that others may use, too.
+/// Creates the directory for the output of an attempt, in a directory that other users may share.
 pub(crate) fn create_output_dir(tmpdir: &Path, run: &str, attempt: u32) -> io::Result<PathBuf> {
     let mut dir = tmpdir.join(format!("minder-{run}-{attempt}"));
     for number in 1..FOLDERS_MAX {
         match create_private_dir(&dir) {
-            // The name can be foreseen: what another user put there is left alone.
+            // The name is predictable: a file of another user is left alone.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 dir.set_file_name(format!("minder-{run}-{attempt}-{number}"));
             }
@@ -131,7 +131,7 @@ pub(crate) fn create_output_dir(tmpdir: &Path, run: &str, attempt: u32) -> io::R
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Refuses what is no folder of this user.
+/// Refuses everything that is not a directory of this user.
 fn check_dir(dir: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(dir)?;
     match (metadata.is_dir(), is_owned_by_user(&metadata)) {
@@ -144,7 +144,7 @@ fn check_dir(dir: &Path) -> io::Result<()> {
 /// The files with output of earlier attempts.
 struct Files<'a> {
     dir: &'a Path,
-    /// Folders of attempts that have one of their own, or why that cannot be used.
+    /// The directories of attempts that chose one, or why one cannot be used.
     dirs: BTreeMap<u32, Result<PathBuf, String>>,
     /// Files that several jobs share, with their lengths.
     shared: HashMap<PathBuf, (Arc<File>, u64)>,
@@ -160,10 +160,10 @@ impl<'a> Files<'a> {
         Self { dir, dirs: dirs.collect(), shared: HashMap::new() }
     }
 
-    /// Finds a piece of a job's output.
+    /// Finds a segment of a job's output.
     ///
     /// # Errors
-    /// Its file is not there, is too short, or is not ours.
+    /// Its file does not exist, is too short, or belongs to another user.
     fn find(&mut self, segment: &event::OutputSegment) -> io::Result<Segment> {
         let path = output_path(self.dir_of_file(&segment.file)?, &segment.file)?;
         let end =
@@ -187,7 +187,6 @@ impl<'a> Files<'a> {
         let stream = if segment.stream == 2 { Stream::Stderr } else { Stream::Stdout };
         let location = match is_shared {
             true => Location::Shared(file, range),
-            // Not one descriptor for each job.
             false => {
                 Location::Own(JobFile { file: None, path: Some(path), range, charge: Charge::default() })
             }
@@ -195,7 +194,7 @@ impl<'a> Files<'a> {
         Ok(Segment { stream, location })
     }
 
-    /// The folder of a file with output, by the attempt in its name.
+    /// Returns the directory of an output file, by the attempt in its name.
     fn dir_of_file(&self, file: &str) -> io::Result<&Path> {
         match store::attempt_of(file).and_then(|attempt| self.dirs.get(&attempt)) {
             Some(Ok(dir)) => Ok(dir),
@@ -205,7 +204,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Opens a file of this user, and nothing else; with its length.
+/// Opens a file of this user, and nothing else. Returns its length as well.
 fn open(path: &Path) -> io::Result<(File, u64)> {
     let file = open_no_follow(path)?;
     let metadata = file.metadata()?;
@@ -226,7 +225,7 @@ struct Losses {
 
 impl Losses {
     fn add(&mut self, job: u64, file: &str, why: &str) {
-        // A job is named once.
+        // Only the first reason of a job counts.
         if self.jobs.insert(job) {
             let of =
                 self.reasons.entry(why.to_owned()).or_insert_with(|| (file.to_owned(), JobSet::default()));
@@ -234,7 +233,7 @@ impl Losses {
         }
     }
 
-    /// Reports the jobs, and what happens to them.
+    /// Reports the jobs and what happens to them.
     fn report(&self, observer: &dyn Observer, consequence: &'static str) {
         for (why, (file, jobs)) in self.reasons.iter().take(NAMED_MAX) {
             let plural = if jobs.len() == 1 { "" } else { "s" };
@@ -254,7 +253,7 @@ impl Losses {
     }
 }
 
-/// Numbers of jobs for people.
+/// Formats job numbers for people.
 fn ranges(jobs: &JobSet) -> String {
     let range = |(first, last)| if first == last { format!("{first}") } else { format!("{first}-{last}") };
     let mut named: Vec<String> = jobs.ranges().take(NAMED_MAX).map(range).collect();

@@ -27,14 +27,14 @@ use crate::text::os_error_text;
 /// The jobserver of a surrounding make: none, one, or why it cannot be reached.
 pub(crate) type JobserverLookup = Result<Option<minder::os::Jobserver>, String>;
 
-/// Where a build speaks of its jobserver; cargo's own first.
+/// Variables in which a build names its jobserver; cargo's own comes first.
 const VARIABLES: [&str; 3] = ["CARGO_MAKEFLAGS", "MAKEFLAGS", "MFLAGS"];
-/// The words that name it, the newer first.
+/// Flags that name it, the newer one first.
 const WORDS: [&str; 2] = ["--jobserver-auth=", "--jobserver-fds="];
-/// How often is looked for a free token where it cannot be waited for.
+/// How often to try for a token if waiting for one is not possible.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Tokens of the build that we are a part of.
+/// A client of the surrounding build's jobserver.
 pub(crate) struct JobserverClient {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -46,12 +46,12 @@ impl fmt::Debug for JobserverClient {
     }
 }
 
-/// What allows a job to run. Dropped at the job's end.
+/// The permission for a job to run. It is dropped when the job ends.
 #[derive(Debug)]
 pub(crate) struct JobPermit(Option<Arc<Shared>>);
 
 impl JobPermit {
-    /// One that nobody has to be asked for.
+    /// Returns a permit that needs no token.
     pub(crate) fn free() -> Self {
         Self(None)
     }
@@ -74,20 +74,20 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Jobs that have a permit. The first has no token.
+    /// The number of jobs with a permit. The first one has no token.
     running: usize,
     held: Vec<JobToken>,
     /// Whether a start waits for a token.
     wanted: bool,
-    /// Nothing is asked for any more: the run is over, or the jobserver is gone.
+    /// Whether no more tokens are requested: the run has finished, or the jobserver is gone.
     over: bool,
 }
 
-/// Connects to the jobserver that the environment speaks of. To be called before anything is
+/// Connects to the jobserver that the environment names. It has to be called before anything is
 /// opened.
 ///
 /// # Errors
-/// One line to tell the person when there is one that cannot be reached: the run goes on without
+/// One line for the user, if there is a jobserver that cannot be reached. The run continues without
 /// it.
 pub(crate) fn find() -> Result<Option<Jobserver>, String> {
     let Some(auth) = offered(|name| std::env::var_os(name)).filter(|auth| !is_refusal(auth)) else {
@@ -103,17 +103,17 @@ pub(crate) fn find() -> Result<Option<Jobserver>, String> {
 }
 
 impl JobserverClient {
-    /// Takes part, and begins to wait for tokens that are wanted; `wake` is called when one may be
-    /// free.
+    /// Creates a client, and starts the thread that waits for tokens when one is wanted. `wake` is
+    /// called when a token may be free.
     ///
     /// # Errors
-    /// No thread can be started, or no descriptor is free.
+    /// The thread cannot be started, or no descriptor is free.
     pub(crate) fn start(server: Jobserver, wake: impl Fn() + Send + 'static) -> anyhow::Result<Self> {
         let mut tokens = Self::of(server)?;
         let shared = Arc::clone(&tokens.shared);
         let waiting = move || {
             if shared.wait(&wake).is_err() {
-                // Nobody would wake the run any more: it goes on by -j alone.
+                // Without this thread nothing would wake the run: it continues with `-j` alone.
                 shared.lock().over = true;
                 wake();
             }
@@ -128,8 +128,8 @@ impl JobserverClient {
         Ok(Self { shared: shared.into(), thread: None })
     }
 
-    /// What allows one more job, if that may be now. Never blocks; after a `None` the loops are
-    /// woken when it may.
+    /// Returns the permission for one more job, if there is one now. It never blocks. After `None`,
+    /// the worker threads are woken when that may have changed.
     pub(crate) fn take(&self) -> Option<JobPermit> {
         let shared = &self.shared;
         let mut state = shared.lock();
@@ -138,12 +138,12 @@ impl JobserverClient {
                 Ok(Some(token)) => state.held.push(token),
                 Ok(None) => {
                     if !std::mem::replace(&mut state.wanted, true) {
-                        // It fails only for a descriptor that is not ours.
+                        // It fails only for an invalid descriptor.
                         let _ = shared.poller.notify();
                     }
                     return None;
                 }
-                // The build is gone. So are those who would want our tokens.
+                // The build has exited, and with it all other users of the tokens.
                 Err(_) => state.over = true,
             }
         }
@@ -151,7 +151,7 @@ impl JobserverClient {
         Some(JobPermit(Some(Arc::clone(shared))))
     }
 
-    /// Gives all tokens back, while jobs may still run: for an end that drops nothing.
+    /// Releases all tokens while jobs may still run: for an exit that drops nothing.
     pub(crate) fn give_back(&self) {
         self.shared.give_back();
     }
@@ -162,7 +162,7 @@ impl Drop for JobserverClient {
         self.shared.lock().over = true;
         let _ = self.shared.poller.notify();
         if let Some(thread) = self.thread.take() {
-            // A panic there was told by the panic itself.
+            // A panic of the thread was reported by the panic hook.
             let _ = thread.join();
         }
     }
@@ -173,12 +173,12 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A job is over. The slot that came without a token is the last to be free.
+    /// Ends a job. The slot without a token is the last one to be free.
     fn ended(&self) {
         let mut state = self.lock();
         state.running -= 1;
         if let Some(token) = state.held.pop() {
-            // Whoever made it is gone, or it takes it.
+            // It fails only if the jobserver is gone.
             let _ = self.server.release(token);
         }
     }
@@ -191,8 +191,8 @@ impl Shared {
         }
     }
 
-    /// Wakes the loops whenever a token may be free that is wanted, until all is over. It takes
-    /// none itself: one that were taken when the run ends could be lost.
+    /// Wakes the worker threads whenever a wanted token may be free, until the run has finished.
+    /// This thread never takes a token: a token that it took while the run ends could be lost.
     fn wait(&self, wake: &impl Fn()) -> minder::Result<()> {
         let mut events = Events::new();
         let mut watched = false;
@@ -221,7 +221,8 @@ impl Shared {
             self.poller.wait(&mut events, deadline)?;
             let passed = deadline.is_some_and(|at| Instant::now() >= at);
             if passed || events.iter().next().is_some() {
-                // First the word, then the call: whoever is woken may want another one.
+                // The flag is cleared before the call: a worker thread that is woken may want
+                // another token.
                 self.lock().wanted = false;
                 wake();
             }
@@ -235,35 +236,35 @@ impl Drop for Shared {
     }
 }
 
-/// What stands behind the word that names the jobserver, in the first variable that has one.
+/// Returns the name of the jobserver, from the first variable that has one.
 fn offered(variable: impl Fn(&str) -> Option<OsString>) -> Option<String> {
     VARIABLES.iter().find_map(|name| auth(&variable(name)?))
 }
 
-/// The last word counts, as with make.
+/// The last flag counts, as in make.
 fn auth(flags: &OsStr) -> Option<String> {
     let bytes = flags.as_encoded_bytes();
     let words: Vec<&[u8]> = words(bytes).into_iter().map(|place| &bytes[place]).collect();
     WORDS.iter().find_map(|name| {
         let value = words.iter().rev().find_map(|word| word.strip_prefix(name.as_bytes()))?;
-        // A path that is no text is nothing that can be connected to by name.
+        // A path that is not UTF-8 fails later, when the jobserver is opened by name.
         Some(String::from_utf8_lossy(value).into_owned())
     })
 }
 
-/// Make names impossible descriptors to those whom it does not let take part.
+/// Make passes invalid descriptors to commands that may not use the jobserver.
 fn is_refusal(auth: &str) -> bool {
     auth.is_empty() || auth.starts_with('-')
 }
 
-/// Whether it is a pipe of numbers.
+/// Returns `true` if the jobserver is a pipe that is named by descriptor numbers.
 fn is_by_number(auth: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     auth.split_once(',').is_some_and(|(reads, writes)| number(reads) && number(writes))
 }
 
-/// The variables that jobs get otherwise than we got them. `jobserver`: what [`find`] found;
-/// `descriptors`: what jobs have.
+/// Returns the variables whose value for the jobs differs from ours. `jobserver` is the result of
+/// [`find`]; `descriptors` are those that jobs inherit.
 pub(crate) fn job_environment(
     jobserver: &JobserverLookup,
     descriptors: &Descriptors,
@@ -277,7 +278,7 @@ pub(crate) fn job_environment(
     changed(variable, reached.as_deref())
 }
 
-/// `reached`: what names the pipe of numbers that jobs can reach.
+/// `reached` names the pipe that jobs can use.
 fn changed(
     variable: impl Fn(&str) -> Option<OsString>,
     reached: Option<&str>,
@@ -290,8 +291,7 @@ fn changed(
     VARIABLES.iter().filter_map(other).collect()
 }
 
-/// The flags without the words about a jobserver and about how many jobs. All else stays byte for
-/// byte.
+/// Returns the flags without those about a jobserver and a number of jobs. All other bytes stay.
 fn without_jobserver(flags: &OsStr) -> OsString {
     let bytes = flags.as_encoded_bytes();
     let mut rest = Vec::with_capacity(bytes.len());
@@ -304,7 +304,7 @@ fn without_jobserver(flags: &OsStr) -> OsString {
             || word.strip_prefix(b"--jobs=").is_some_and(count)
             || word.strip_prefix(b"-j").is_some_and(count);
         if jobserver || jobs {
-            // With the blank before it, or, at the beginning, behind it.
+            // Removes the space before the flag too, or, at the beginning, the one after it.
             rest.extend_from_slice(&bytes[from..place.start.saturating_sub(1).max(from)]);
             from = place.end;
         }
@@ -313,8 +313,8 @@ fn without_jobserver(flags: &OsStr) -> OsString {
     os_str_from_encoded(&rest).into_owned()
 }
 
-/// Where the words are, before those that name variables: behind `--` stands what the user likes. A
-/// blank within a word is escaped.
+/// Returns where the flags are, up to those that set variables: after `--` any text may follow. A
+/// space within a flag is escaped.
 fn words(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = None;
@@ -415,8 +415,7 @@ mod tests {
         }
     }
 
-    /// A jobserver with a name: the only kind that a test can make without leaving descriptors to
-    /// others.
+    /// Tests with a named jobserver, the only kind that does not pass descriptors to other tests.
     #[cfg(target_os = "linux")]
     mod live {
         use super::*;
@@ -436,7 +435,7 @@ mod tests {
             (pipe, server, dir)
         }
 
-        /// What lies in the pipe.
+        /// Returns the rest of the pipe's content.
         fn rest(pipe: &mut std::fs::File) -> Vec<u8> {
             pipe.write_all(b"|").expect("room");
             let mut all = Vec::new();
@@ -456,7 +455,7 @@ mod tests {
             let third = tokens.take().expect("a token");
             assert!(tokens.take().is_none());
             drop(first);
-            // What is free now is a token, not the slot: the build may use it.
+            // The free one is a token, not the slot: the build may use it.
             let again = tokens.take().expect("a token");
             assert!(tokens.take().is_none());
             drop((second, third, again));
@@ -476,7 +475,8 @@ mod tests {
                 pipe.write_all(b"+").expect("room");
                 receiver.recv_timeout(PATIENCE).expect("a call");
                 drop(tokens.take().expect("the token"));
-                // It was given back. It is taken out once more, so that the next one has to be waited for.
+                // The token was released. It is taken once more, so that the next job has to wait
+                // for it.
                 assert!(tokens.shared.server.try_acquire().expect("a pipe").is_some());
             }
             drop(first);

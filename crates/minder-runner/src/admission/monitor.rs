@@ -1,4 +1,16 @@
-//! The thread that looks, and the door that it opens and closes.
+//! The admission monitor: a thread that evaluates the policy, and the state through which worker
+//! threads ask it.
+//!
+//! # Locking
+//!
+//! `AdmissionState::state` protects the quota, the request flag and the reason. Both sides hold the
+//! lock only for a few assignments: measurements, `--limit` commands and calls of [`JobControl`]
+//! happen without it, so `admit` never waits for them. `changed` belongs to the lock. A worker
+//! thread that is refused sets `wanted` under it before it notifies, and the monitor checks
+//! `wanted` under it before it waits, so no request is lost.
+//!
+//! `stop` is read without the lock, in the middle of a `--limit` command. It is only ever set.
+//! `stopped` repeats it under the lock, for the wait on `changed`.
 
 use std::fmt;
 use std::io;
@@ -15,23 +27,23 @@ use crate::admission::JobserverClient;
 use crate::admission::PERIOD;
 use crate::admission::Quota;
 
-/// The crew, as far as gates are concerned. None of these may block.
+/// The job pool, as the monitor controls it. No method may block.
 pub(crate) trait JobControl: Send + Sync {
-    /// How many jobs run, and how many of them are suspended; `wanted` is not looked at.
+    /// Returns how many jobs run, and how many of them are suspended; `wanted` is ignored.
     fn jobs(&self) -> Jobs;
-    /// Starts nothing while `held`; wakes the loops when it is not.
+    /// Lets no job start while `held`; wakes the worker threads when it is not.
     fn set_paused(&self, held: bool);
-    /// Kills the job that was started last, and puts it back to run again later.
+    /// Kills the job that was started last, to run again later.
     fn kill_youngest(&self);
     /// Suspends the job that was started last among those that are not suspended.
     fn suspend_youngest(&self);
-    /// Lets the job that was started first among those that are suspended go on.
+    /// Resumes the job that was started first among those that are suspended.
     fn resume_oldest(&self);
-    /// Tells the person a line.
+    /// Reports a line to the user.
     fn warn(&self, line: &str);
 }
 
-/// Gates that are being watched, until this is dropped.
+/// The running monitor. Dropping it stops the thread.
 pub(crate) struct AdmissionMonitor {
     shared: Arc<AdmissionState>,
     stop: Arc<AtomicBool>,
@@ -44,7 +56,7 @@ impl fmt::Debug for AdmissionMonitor {
     }
 }
 
-/// What stands between the loops and the thread.
+/// The state that the worker threads and the monitor thread share.
 #[derive(Debug)]
 struct AdmissionState {
     state: Mutex<State>,
@@ -54,21 +66,21 @@ struct AdmissionState {
 
 #[derive(Debug)]
 struct State {
-    /// How many may start; `None` while closed.
+    /// How many jobs may start; `None` while none may.
     quota: Option<Quota>,
-    /// Whether a start was refused since the last look.
+    /// Whether a start was refused since the last evaluation.
     wanted: bool,
     stopped: bool,
     why: Option<String>,
 }
 
 impl AdmissionMonitor {
-    /// Begins to look. Nothing is admitted before the first look. `over` ends a question of
-    /// `--limit` that is being asked: the same that [`Machine::new`](super::HostMetrics::new) was
-    /// given.
+    /// Starts the thread. No job is admitted before the first evaluation. `stop` ends a `--limit`
+    /// command that is running: it is the flag that [`HostMetrics::new`](super::HostMetrics::new)
+    /// was given.
     ///
     /// # Errors
-    /// No thread can be started.
+    /// The thread cannot be started.
     pub(crate) fn start(
         policy: AdmissionPolicy,
         control: Arc<dyn JobControl>,
@@ -87,12 +99,13 @@ impl AdmissionMonitor {
         Ok(Self { shared, stop, thread: Some(thread) })
     }
 
-    /// Whether one more job may start now, when so many others run. Never blocks for long.
+    /// Returns `true` if one more job may start now, beside `running` others. Never blocks for
+    /// long.
     pub(crate) fn admit(&self, running: usize) -> bool {
         self.shared.admit(running)
     }
 
-    /// Why nothing starts, if nothing does.
+    /// Returns why no job starts, if none does.
     pub(crate) fn why(&self) -> Option<String> {
         self.shared.lock().why.clone()
     }
@@ -104,7 +117,7 @@ impl Drop for AdmissionMonitor {
         self.shared.lock().stopped = true;
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {
-            // A panic there was told by the panic itself.
+            // A panic of the thread was reported by the panic hook.
             let _ = thread.join();
         }
     }
@@ -121,7 +134,7 @@ impl AdmissionState {
             && running < quota.most
             && quota.starts > 0
         {
-            // Without a bound there is nothing to count.
+            // An unlimited quota is not counted down.
             quota.starts -= usize::from(quota.starts < usize::MAX);
             return true;
         }
@@ -134,8 +147,7 @@ impl AdmissionState {
     fn watch(&self, mut policy: AdmissionPolicy, control: &dyn JobControl) {
         struct ReopenOnDrop<'a>(&'a dyn JobControl, &'a AdmissionState);
         impl Drop for ReopenOnDrop<'_> {
-            /// Whatever ends the looking, even a panic, must not leave a run that starts nothing
-            /// for ever.
+            /// However the thread ends, even by a panic, the run must be able to start jobs.
             fn drop(&mut self) {
                 self.1.lock().quota = Some(Quota::ALL);
                 self.0.set_paused(false);
@@ -159,7 +171,8 @@ impl AdmissionState {
                 Decision::Resume => control.resume_oldest(),
             }
             let until = if let Decision::Wait(until) = decision { until } else { Instant::now() + PERIOD };
-            // A start that waited and was not even asked for waits for the other conditions.
+            // If the last request was not answered by the command, it waits for the other
+            // conditions, and so for the next period.
             let sooner = self.asks_each_time && quota.is_some_and(|quota| quota.starts > 0 || !wanted);
             if !self.sleep(until, sooner) {
                 return;
@@ -167,8 +180,8 @@ impl AdmissionState {
         }
     }
 
-    /// Sleeps until then, or, if that is allowed, until a start waits for an answer. Whether to
-    /// look again.
+    /// Sleeps until then, or, with `sooner`, until a start is requested. Returns `false` if the
+    /// monitor was stopped.
     fn sleep(&self, until: Instant, sooner: bool) -> bool {
         let mut state = self.lock();
         loop {
@@ -184,20 +197,21 @@ impl AdmissionState {
     }
 }
 
-/// All that is asked before a start: the build's jobserver, then the gates.
+/// Everything that is checked before a start: the jobserver, then the conditions.
 #[derive(Debug, Default)]
 pub(crate) struct AdmissionController {
-    /// The tokens, where there is a jobserver.
+    /// The client of the jobserver, if there is one.
     pub(crate) jobserver: Option<JobserverClient>,
-    /// The gates, where something was asked for.
+    /// The monitor, if there are conditions.
     pub(crate) monitor: Option<AdmissionMonitor>,
 }
 
 impl AdmissionController {
-    /// Whether one more job may start now, when so many others run. Never blocks for long; after a
-    /// `None` the loops are woken when it may be otherwise.
+    /// Returns the permission for one more job, beside `running` others. Never blocks for long.
+    /// After `None`, the worker threads are woken when that may have changed.
     pub(crate) fn admit(&self, running: usize) -> Option<JobPermit> {
-        // A token can be given back, an answer of `--limit` cannot be asked for again without asking.
+        // A token can be released again, but a decision of `--limit` is valid for one start. So the
+        // token comes first.
         let permit = match &self.jobserver {
             Some(tokens) => tokens.take()?,
             None => JobPermit::free(),

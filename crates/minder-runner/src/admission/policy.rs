@@ -1,4 +1,4 @@
-//! Decides whether one more job may start, from what the host measures.
+//! Decides whether one more job may start, from measurements.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,45 +13,45 @@ use crate::conditions::Conditions;
 use crate::conditions::Limit;
 use crate::text::os_error_text;
 
-/// How often is looked.
+/// The time between two evaluations.
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
-/// How long no job runs, for the sake of a load that is not ours, before one starts nevertheless.
+/// How long a load that is not ours may keep all jobs from running, before one starts anyway.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-/// The least time between two readings of counters whose difference says something.
+/// The least time between two readings of counters that are compared.
 const SPAN_MIN: Duration = Duration::from_millis(500);
 
-/// The jobs, as far as gates are concerned.
+/// The jobs, as far as the policy needs them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Jobs {
-    /// How many run, those that are suspended included.
+    /// How many run, including suspended ones.
     pub(crate) running: usize,
     /// How many are suspended.
     pub(crate) suspended: usize,
-    /// Whether a start waits for the gate.
+    /// Whether a start waits for admission.
     pub(crate) wanted: bool,
 }
 
-/// What a look says.
+/// The result of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// Jobs may start.
     Start(Quota),
-    /// Nothing starts until then.
+    /// No job starts until then.
     Wait(Instant),
-    /// Nothing starts, and the youngest job is killed and put back.
+    /// No job starts, and the youngest job is killed and requeued.
     Kill,
-    /// Nothing starts, and so many jobs are suspended, the youngest first.
+    /// No job starts, and this many jobs are suspended, the youngest first.
     Suspend(usize),
-    /// Nothing starts, and the oldest job that is suspended goes on.
+    /// No job starts, and the oldest suspended job is resumed.
     Resume,
 }
 
-/// How many jobs may start until the next look.
+/// How many jobs may start until the next evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quota {
-    /// The most that run at once.
+    /// The most jobs that run at once.
     pub(crate) most: usize,
-    /// The most that start.
+    /// The most jobs that start.
     pub(crate) starts: usize,
 }
 
@@ -63,22 +63,23 @@ impl Quota {
     }
 }
 
-/// Decides by readings. It has no thread, no clock and no children.
+/// Decides from measurements. It has no thread, no clock and no children.
 #[derive(Debug)]
 pub(crate) struct AdmissionPolicy {
     conditions: Conditions,
     readings: Box<dyn Metrics>,
     swaps: RateSample<minder_os::host_stats::SwapCounters, bool>,
     disks: RateSample<HashMap<String, Duration>, f64>,
-    /// Since when nothing of ours runs, because of something that is not ours.
+    /// Since when no job runs because of something that is not ours.
     idle_since: Option<Instant>,
     why: Option<String>,
-    /// What is to be told; each text once.
+    /// What was reported; each text is reported once.
     told: Vec<String>,
     fresh: Vec<String>,
 }
 
-/// Counters of the last look that counted, and what they said against those before them.
+/// The counters of the last useful reading, and what they showed in comparison with the ones
+/// before.
 #[derive(Debug)]
 struct RateSample<T, V> {
     from: Option<(Instant, T)>,
@@ -92,7 +93,7 @@ impl<T, V> Default for RateSample<T, V> {
 }
 
 impl<T, V> RateSample<T, V> {
-    /// Takes new counters, and judges by those before them if they are old enough.
+    /// Takes new counters, and compares them with the old ones if those are old enough.
     fn take(&mut self, now: Instant, counters: T, judge: impl FnOnce(&T, &T, Duration) -> V) {
         match &self.from {
             None => self.from = Some((now, counters)),
@@ -105,10 +106,10 @@ impl<T, V> RateSample<T, V> {
     }
 }
 
-/// What one condition says to a start.
+/// What one condition allows.
 enum Constraint {
     Open(Quota),
-    /// Closed, for this reason; `ours` if it is waited for without end.
+    /// No start, for this reason. With `ours`, the policy waits without end.
     Closed {
         why: String,
         ours: bool,
@@ -117,11 +118,11 @@ enum Constraint {
 }
 
 impl AdmissionPolicy {
-    /// Makes it, and reads once all that will be needed.
+    /// Creates a policy and reads everything once that it will need.
     ///
     /// # Errors
-    /// This system does not tell what a condition is about, or this machine has less memory than is
-    /// asked for.
+    /// The operating system does not provide a measurement, or the machine has less memory than is
+    /// required.
     pub(crate) fn new(conditions: Conditions, readings: Box<dyn Metrics>) -> Result<Self> {
         let swaps = RateSample::default();
         let disks = RateSample::default();
@@ -161,22 +162,23 @@ impl AdmissionPolicy {
         Ok(())
     }
 
-    /// Whether each start is asked for: then a look is due as soon as a start waits.
+    /// Returns `true` if each start is decided separately: then the policy is evaluated as soon as
+    /// a start waits.
     pub(crate) fn asks_each_time(&self) -> bool {
         matches!(self.conditions.limit, Some(Limit::Command(_)))
     }
 
-    /// Why nothing starts, if nothing does: `load 9 of 8`.
+    /// Returns why no job starts, if none does: `load 9 of 8`.
     pub(crate) fn why(&self) -> Option<&str> {
         self.why.as_deref()
     }
 
-    /// What is to be told since the last call; no text comes twice.
+    /// Takes what is to be reported since the last call. No text comes twice.
     pub(crate) fn complaints(&mut self) -> Vec<String> {
         std::mem::take(&mut self.fresh)
     }
 
-    /// Looks, and decides.
+    /// Measures and decides.
     pub(crate) fn evaluate(&mut self, now: Instant, jobs: Jobs) -> Decision {
         self.why = None;
         if let Some(decision) = self.look_at_suspension(now, jobs) {
@@ -228,7 +230,7 @@ impl AdmissionPolicy {
         Decision::Kill
     }
 
-    /// `--memsuspend`. At least one job always goes on; while one is suspended nothing starts.
+    /// `--memsuspend`: at least one job always runs. While one is suspended, none starts.
     fn look_at_suspension(&mut self, now: Instant, jobs: Jobs) -> Option<Decision> {
         let size = self.conditions.memsuspend?;
         let free = self.free_memory("--memsuspend")?;
@@ -248,13 +250,14 @@ impl AdmissionPolicy {
         Some(Decision::Suspend(if free < size { active - 1 } else { 1 }))
     }
 
-    /// `--memsuspend` to a start: one job may always run, others only when none would be suspended.
+    /// `--memsuspend` for starts: one job may always run, others only if none would be suspended.
     fn one_alone(&mut self, size: u64) -> Option<Constraint> {
         let short = self.free_memory("--memsuspend")? < size.saturating_mul(2);
         short.then_some(Constraint::Open(Quota::ALL.up_to(1)))
     }
 
-    /// What all say but a command of `--limit`, which is only asked when they allow a start.
+    /// Evaluates all conditions except a `--limit` command, which is only run when they allow a
+    /// start.
     fn conditions_but_command(&mut self, now: Instant, jobs: Jobs) -> Vec<Constraint> {
         let Conditions { load, memfree, memsuspend, noswap, limit } = self.conditions.clone();
         let mut says = Vec::new();
@@ -279,7 +282,8 @@ impl AdmissionPolicy {
         says
     }
 
-    /// Each job that starts may take as much as is asked for: so many more may start as have room.
+    /// Each job may take as much memory as is required to be free: as many may start as there is
+    /// room for.
     fn memory(&mut self, flag: &str, size: u64, jobs: Jobs) -> Option<Constraint> {
         let free = self.free_memory(flag)?;
         if free < size / 2 && jobs.running > 1 {
@@ -292,7 +296,7 @@ impl AdmissionPolicy {
         Some(Constraint::Open(Quota::ALL.up_to(jobs.running.saturating_add(more))))
     }
 
-    /// A job that has just started does not show yet: so many more may start as are missing.
+    /// A job that has just started does not show in the load yet: as many may start as are missing.
     fn load(&mut self, flag: &str, most: f64, jobs: Jobs) -> Option<Constraint> {
         let load = self.readings.load();
         let load = self.read(flag, load)?;
@@ -302,7 +306,7 @@ impl AdmissionPolicy {
                 ours: false,
             });
         }
-        // A cast of a float stays within the bounds of the integer.
+        // Casting a float saturates at the bounds of the integer.
         let more = ((most - load).ceil() as usize).max(1);
         Some(Constraint::Open(Quota::ALL.up_to(jobs.running.saturating_add(more))))
     }
@@ -339,7 +343,7 @@ impl AdmissionPolicy {
         Some(Constraint::Closed { why, ours: false })
     }
 
-    /// Asked only when a start waits, and for that start alone.
+    /// The command runs only when a start waits, and decides about that start alone.
     fn command(&mut self, room: Quota, jobs: Jobs) -> Constraint {
         let Some(Limit::Command(command)) = &self.conditions.limit else { return Constraint::Open(room) };
         if !jobs.wanted || jobs.running >= room.most {
@@ -359,7 +363,8 @@ impl AdmissionPolicy {
         self.read(flag, memory).map(|memory| memory.available)
     }
 
-    /// A reading; one that fails while the run goes on is told once, and holds back nothing.
+    /// Returns a measurement. One that fails during the run is reported once and holds nothing
+    /// back.
     fn read<T>(&mut self, flag: &str, reading: io::Result<T>) -> Option<T> {
         reading.map_err(|error| self.tell(format!("{flag} is not looked at: {}", os_error_text(&error)))).ok()
     }
@@ -372,7 +377,7 @@ impl AdmissionPolicy {
     }
 }
 
-/// A first reading, or one clear line.
+/// Returns a first measurement, or one clear line.
 fn known<T>(flag: &str, reading: io::Result<T>) -> Result<T> {
     match reading {
         Ok(reading) => Ok(reading),
@@ -383,12 +388,12 @@ fn known<T>(flag: &str, reading: io::Result<T>) -> Result<T> {
     }
 }
 
-/// A figure without a needless fraction.
+/// Formats a number without a needless fraction.
 fn plain(figure: f64) -> String {
     if figure.fract() == 0.0 { format!("{figure:.0}") } else { format!("{figure:.2}") }
 }
 
-/// Bytes as people write them.
+/// Formats a number of bytes.
 fn bytes(count: u64) -> String {
     let units = [("TB", 40), ("GB", 30), ("MB", 20), ("kB", 10)];
     match units.iter().find(|(_, shift)| count >> shift > 0) {

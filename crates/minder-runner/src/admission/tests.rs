@@ -1,4 +1,4 @@
-//! Gates with figures of a test, and their thread with a crew of no one.
+//! The policy with measurements of a test, and the monitor with a pool of the test.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -15,7 +15,7 @@ use super::policy::{PATIENCE, PERIOD};
 use super::*;
 use crate::conditions::{Conditions, Limit};
 
-/// Figures that a test gives.
+/// Measurements that a test sets.
 #[derive(Clone, Debug, Default)]
 struct Figures(Arc<Mutex<Given>>);
 
@@ -32,7 +32,7 @@ struct Given {
     restless: bool,
 }
 
-/// All memory of the machine of a test.
+/// The memory of the test's machine.
 const TOTAL: u64 = 1 << 40;
 
 impl Figures {
@@ -128,7 +128,7 @@ fn a_load_that_is_not_ours_does_not_hold_for_ever() {
     assert!(matches!(gate.evaluate(late - PERIOD, running(0)), Decision::Wait(_)));
     assert_eq!(gate.evaluate(late, running(0)), Decision::Start(Quota { most: 1, starts: 1 }));
     assert!(matches!(gate.evaluate(late + PERIOD, running(1)), Decision::Wait(_)));
-    // From here on anew.
+    // The wait starts again here.
     assert!(matches!(gate.evaluate(late + PERIOD * 2, running(0)), Decision::Wait(_)));
     assert!(matches!(gate.evaluate(late + PATIENCE, running(0)), Decision::Wait(_)));
     assert!(matches!(gate.evaluate(late + PERIOD * 2 + PATIENCE, running(0)), Decision::Start(_)));
@@ -151,7 +151,7 @@ fn too_little_memory_holds_and_much_too_little_kills() {
         figures.set(|given| given.free = free);
         assert_eq!(gate.evaluate(now, running(jobs)), expected, "{free} {jobs}");
     }
-    // Who asks for memory waits for it.
+    // A condition on memory has no patience limit.
     assert!(matches!(gate.evaluate(now + PATIENCE * 10, running(0)), Decision::Wait(_)));
 }
 
@@ -281,8 +281,7 @@ fn what_can_no_longer_be_read_is_told_once_and_holds_nothing() {
     assert_eq!(gate.complaints().len(), 2);
 }
 
-/// Jobs as a run would have them, driven by decisions: what starts, is killed and is suspended is
-/// seen at once.
+/// Applies a decision to the jobs: starts, kills and suspensions take effect at once.
 fn obey(decision: Decision, jobs: &mut Jobs, slots: usize) -> usize {
     match decision {
         Decision::Start(room) => {
@@ -299,8 +298,8 @@ fn obey(decision: Decision, jobs: &mut Jobs, slots: usize) -> usize {
 }
 
 proptest! {
-    /// With figures that do not change, decisions turn from one side to the other at most once, but
-    /// for the patience with a load that is not ours; and at least one job gets on.
+    /// With constant measurements, decisions change direction at most once, apart from the patience
+    /// with a foreign load; and at least one job progresses.
     #[test]
     fn decisions_do_not_swing(
         load in proptest::option::of(0.01_f64..20.0),
@@ -332,8 +331,8 @@ proptest! {
         prop_assert!(kinds.len() <= 4, "{:?}", kinds);
     }
 
-    /// However many slots there are: a load that shows jobs a second late grows past the limit by
-    /// no more than one look.
+    /// For any number of slots: a load that shows jobs a second late exceeds the limit by at most
+    /// one evaluation's starts.
     #[test]
     fn a_late_load_is_not_overrun(limit in 1_usize..50, slots in 1_usize..1000) {
         let (mut gate, given) = gate(Conditions { load: Some(limit as f64), ..Conditions::default() });
@@ -349,7 +348,7 @@ proptest! {
     }
 }
 
-/// A crew of no one.
+/// A job pool that records calls.
 #[derive(Debug)]
 struct Crew {
     calls: Mutex<mpsc::Sender<&'static str>>,
@@ -363,7 +362,7 @@ impl Crew {
     }
 
     fn call(&self, what: &'static str) {
-        // Nobody listens any more at the end.
+        // The receiver is gone at the end of a test.
         let _ = self.calls.lock().expect("nobody panicked").send(what);
     }
 }
