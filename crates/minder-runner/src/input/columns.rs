@@ -1,4 +1,4 @@
-//! Cuts a record into columns.
+//! Splits a record into columns.
 
 use std::ffi::OsString;
 
@@ -27,7 +27,7 @@ impl Columns {
         let bytes = record.as_encoded_bytes();
         match self {
             Self::Regexp(regexp) => {
-                // A match of nothing at the start cuts nothing off, as in GNU parallel.
+                // As in GNU parallel, an empty match at the start does not split.
                 let begins = || !bytes.is_empty() && regexp.find(bytes).is_some_and(|found| found.end() == 0);
                 let mut parts = regexp.split(bytes).peekable();
                 if parts.peek().is_some_and(|first| first.is_empty()) && begins() {
@@ -67,7 +67,7 @@ fn fields(bytes: &[u8], between: u8) -> Vec<OsString> {
                 }
                 return fields;
             }
-            // With no input left, the reader is told of the end by an empty one.
+            // The CSV reader expects an empty buffer at the end of the input.
             csv_core::ReadFieldResult::InputEmpty | csv_core::ReadFieldResult::OutputFull => (),
         }
     }

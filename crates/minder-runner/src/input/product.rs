@@ -1,4 +1,4 @@
-//! Several sources as one: all combinations, or side by side.
+//! Combines several sources: all combinations, or side by side.
 
 use anyhow::Result;
 
@@ -11,7 +11,7 @@ use crate::input::replay_buffer::ReplayCursor;
 #[derive(Debug)]
 pub(crate) struct Combined {
     groups: Vec<Group>,
-    /// The record of each group that stands now. Empty before the first.
+    /// The current record of each group. Empty before the first combination.
     now: Vec<Record>,
     over: bool,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Combined {
 #[derive(Debug)]
 struct Group {
     lanes: Vec<SourceReader>,
-    /// Whether the shorter ones begin anew, so that the longest decides.
+    /// Whether shorter sources start again, so that the longest one decides.
     wraps: bool,
 }
 
@@ -28,20 +28,21 @@ struct Group {
 #[derive(Debug)]
 struct SourceReader {
     records: Records,
-    /// What was read, if it is to be read again.
+    /// The records that were read, if they have to be read again.
     tape: Option<ReplayBuffer>,
     cursor: ReplayCursor,
-    /// Whether the source came to its end once.
+    /// Whether the end of the source was reached once.
     ended: bool,
-    /// Whether one empty value is made if it has nothing.
+    /// Whether a source without records yields one empty value.
     fills: bool,
-    /// Whether that was made.
+    /// Whether that value was yielded.
     filled: bool,
 }
 
 impl Combined {
-    /// `sources`: with each, whether it is linked to the one before it. `link`: all are.
-    /// `empty_counts`: a source without records beside others is one empty value.
+    /// Combines `sources`; each has a flag for whether it is linked to the one before it. With
+    /// `link`, all are linked. With `empty_counts`, a source without records beside others counts
+    /// as one empty value.
     pub(crate) fn new(sources: Vec<(Records, bool)>, link: bool, empty_counts: bool) -> Self {
         let fills = empty_counts && sources.len() > 1;
         let mut groups: Vec<Group> = Vec::new();
@@ -60,7 +61,7 @@ impl Combined {
         Self { groups, now: Vec::new(), over: false }
     }
 
-    /// The next combination.
+    /// Returns the next combination.
     pub(crate) fn next(&mut self) -> Result<Option<Record>> {
         if !self.over && !self.step()? {
             self.over = true;
@@ -68,7 +69,7 @@ impl Combined {
         Ok((!self.over).then(|| self.joined()))
     }
 
-    /// Goes to the next combination; says whether there is one.
+    /// Advances to the next combination. Returns `false` at the end.
     fn step(&mut self) -> Result<bool> {
         if self.now.is_empty() {
             for group in &mut self.groups {
@@ -77,7 +78,7 @@ impl Combined {
                     None => return Ok(false),
                 }
             }
-            // Where no source has anything, there is nothing to run.
+            // If no source has a record, there is nothing to run.
             return Ok(self.groups.iter().flat_map(|group| &group.lanes).any(|lane| !lane.filled));
         }
         for place in (0..self.groups.len()).rev() {
@@ -133,14 +134,14 @@ impl Group {
     fn rewind(&mut self) {
         for lane in &mut self.lanes {
             lane.cursor.rewind();
-            // From here on it is read from its tape alone.
+            // From now on it is read from the buffer.
             lane.ended = true;
         }
     }
 }
 
 impl SourceReader {
-    /// The next record, and whether the lane got further by it instead of beginning anew.
+    /// Returns the next record, and whether the source advanced instead of starting again.
     fn next(&mut self, wraps: bool) -> Result<(Option<Record>, bool)> {
         let Some(tape) = &mut self.tape else {
             let record = match self.records.next()? {

@@ -17,14 +17,14 @@ use crate::input::Source;
 use crate::input::Trim;
 use crate::input::columns::Columns;
 
-/// Bytes that are read at once.
+/// The most bytes that are read at once.
 const READ: usize = 16 << 10;
-/// The longest record that is one value. A longer one cannot be an argument on Linux (128 KiB with
-/// its end mark, execve(2)).
+/// The longest record that is one value. Linux accepts no longer argument (128 KiB with the
+/// terminating zero byte, execve(2)).
 const VALUE_MAX: usize = 128 << 10;
-/// The longest record that is cut into columns.
+/// The longest record that is split into columns.
 const ROW_MAX: usize = 16 << 20;
-/// The byte order marks: what a text may begin with that is none of its own.
+/// The byte order marks, which may precede a text and are not part of it.
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
@@ -68,7 +68,7 @@ impl Records {
         })
     }
 
-    /// The next record, its columns trimmed.
+    /// Returns the next record, its columns trimmed.
     pub(crate) fn next(&mut self) -> Result<Option<Record>> {
         while !self.over {
             let item = match &mut self.from {
@@ -112,7 +112,7 @@ fn trim(value: &mut OsString, trim: Trim) {
     }
 }
 
-/// One record as it stands, or why it is no argument.
+/// A record before it is split, or why it cannot be an argument.
 #[derive(Debug)]
 enum Item {
     Value(OsString),
@@ -128,18 +128,18 @@ struct RecordSplitter {
     most: usize,
     /// See [`InputPlan::windows_text`].
     windows_text: bool,
-    /// Whether no record was made yet.
+    /// Whether no record was returned yet.
     first: bool,
     buffer: Vec<u8>,
-    /// What of the buffer was not looked at yet.
+    /// Up to where the buffer was searched.
     at: usize,
     filled: usize,
-    /// The beginning of a record whose end has not come, and how many bytes of it were passed over.
+    /// The beginning of an incomplete record, and how many more bytes of it were skipped.
     begun: Vec<u8>,
     dropped: usize,
     /// Whether a double quote is open at the end of it.
     quoting: bool,
-    /// Whether anything of the record was seen.
+    /// Whether any byte of the record was read.
     open: bool,
     over: bool,
 }
@@ -164,7 +164,7 @@ impl RecordSplitter {
         }
     }
 
-    /// The next record; `quoted`: a record goes on while a double quote is open.
+    /// Returns the next record. With `quoted`, a record continues while a double quote is open.
     fn next(&mut self, quoted: bool) -> Result<Option<Item>> {
         while !self.over {
             if self.at == self.filled {
@@ -182,7 +182,7 @@ impl RecordSplitter {
         std::mem::take(&mut self.open).then(|| self.item()).transpose()
     }
 
-    /// Moves bytes of the buffer to the record. Says whether its end came.
+    /// Moves bytes from the buffer to the record. Returns `true` at the end of the record.
     fn take(&mut self, quoted: bool) -> bool {
         let last = self.separator.last().copied().unwrap_or(b'\n');
         let rest = &self.buffer[self.at..self.filled];
@@ -209,7 +209,8 @@ impl RecordSplitter {
         let fits = count.min((self.most + self.separator.len()).saturating_sub(self.begun.len()));
         let bytes = &self.buffer[self.at..self.at + fits];
         self.begun.extend_from_slice(bytes);
-        // Counted as they come: a quote that nobody closes keeps all lines behind it in one record.
+        // Quotes are counted as bytes arrive: after a quote that is never closed, all following
+        // lines are one record.
         self.quoting ^= memchr::memchr_iter(b'"', bytes).count() % 2 == 1;
         self.dropped += count - fits;
         self.at += count;
@@ -242,12 +243,12 @@ impl RecordSplitter {
     }
 }
 
-/// Opens a source to be read.
+/// Opens a source for reading.
 fn open_file(path: &Path) -> Result<File> {
     File::open(path).with_context(|| format!("cannot read `{}`", path.display()))
 }
 
-/// StdStream input as a source.
+/// Opens standard input as a source.
 fn open_stdin() -> Result<File> {
     std_file(StdStream::Input).context("cannot read standard input")
 }
@@ -326,7 +327,7 @@ mod tests {
         file.write_all(&text).expect("room");
         file.rewind().expect("a file");
         let mut cutter = RecordSplitter::new(file, "a test".to_owned(), b"\n".to_vec(), ROW_MAX);
-        // Looking at all of it again at each line would take hours.
+        // Searching all of the record again for each line would take hours.
         let Some(Item::Value(value)) = cutter.next(true).expect("a readable file") else {
             panic!("one record")
         };

@@ -1,4 +1,4 @@
-//! Records that are read more than once: a little in memory, the rest in a nameless file.
+//! Records that are read more than once: a little in memory, the rest in a file without a name.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,17 +12,17 @@ use minder_os::system_paths::TEMP_DIR_VARIABLE;
 use crate::input::InvalidArgument;
 use crate::input::Record;
 
-/// How much of a tape is in memory at most.
+/// The most bytes of a buffer in memory.
 const MEMORY: usize = 1 << 20;
-/// Bytes that are read at once.
+/// How many bytes are read at once.
 const READ: usize = 64 << 10;
-/// Bytes that are read at once where one record alone is wanted.
+/// How many bytes are read at once for a single record.
 const READ_ONE: usize = 1 << 10;
-/// The marks of records that cannot be arguments.
+/// The lengths that mark records that cannot be arguments.
 const TOO_LONG: u32 = u32::MAX;
 const NO_TEXT: u32 = u32::MAX - 1;
 
-/// Records, one behind the other.
+/// Records, one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct ReplayBuffer {
     /// The last bytes, or all of them while there is no file.
@@ -33,14 +33,14 @@ pub(crate) struct ReplayBuffer {
     records: u64,
 }
 
-/// A place on a tape.
+/// A position in a buffer.
 #[derive(Debug, Default)]
 pub(crate) struct ReplayCursor {
     at: u64,
-    /// What was read ahead, and where in it the cursor stands.
+    /// Bytes that were read ahead, and the position in them.
     ahead: Vec<u8>,
     within: usize,
-    /// Whether it is there for one record, and reads little ahead.
+    /// Whether the cursor is for one record, and reads little ahead.
     for_one: bool,
 }
 
@@ -49,7 +49,7 @@ impl ReplayBuffer {
         self.records
     }
 
-    /// Where the next record will stand.
+    /// Returns the offset of the next record to be added.
     pub(crate) fn end(&self) -> u64 {
         self.filed + self.tail.len() as u64
     }
@@ -96,7 +96,7 @@ impl ReplayBuffer {
         Ok(())
     }
 
-    /// Fills `into` from a place on.
+    /// Fills `into` from an offset on.
     fn read(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
         if let (Some(file), true) = (&self.file, at < self.filed) {
             let most = usize::try_from(self.filed - at).unwrap_or(into.len()).min(into.len());
@@ -113,7 +113,7 @@ impl ReplayBuffer {
 }
 
 impl ReplayCursor {
-    /// A cursor for the record at this place of a tape.
+    /// Returns a cursor for the record at this offset.
     pub(crate) fn at(at: u64) -> Self {
         Self { at, for_one: true, ..Self::default() }
     }
@@ -122,7 +122,7 @@ impl ReplayCursor {
         *self = Self::default();
     }
 
-    /// The next record.
+    /// Returns the next record.
     pub(crate) fn next(&mut self, tape: &ReplayBuffer) -> Result<Option<Record>> {
         let start = self.at - (self.ahead.len() - self.within) as u64;
         if start >= tape.end() {
@@ -196,7 +196,7 @@ mod tests {
             places.push(tape.end());
             tape.push(&record(number)).expect("room");
             if number % 1000 == 999 {
-                // Some are read again while others come.
+                // Some are read again while others are added.
                 let mut cursor = ReplayCursor::at(places[number / 2]);
                 assert_eq!(cursor.next(&tape).expect("a tape"), Some(record(number / 2)));
             }

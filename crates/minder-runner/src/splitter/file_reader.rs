@@ -1,4 +1,4 @@
-//! Cuts regular files into ranges, without reading more of them than their record bounds.
+//! Cuts regular files into ranges. It reads them only around the bounds.
 
 use crate::splitter::buffer::Bytes;
 use crate::splitter::config::BlockSize;
@@ -17,10 +17,10 @@ use std::sync::{Arc, Mutex};
 use super::file_range::{FileRange, LINE_MAX, SharedFile, unreadable};
 
 impl InputSplitter {
-    /// Cuts one file into parts of about a block each.
+    /// Cuts one file into ranges of about one block.
     pub(crate) fn take_parts(&self, path: &Path, is_first: bool) -> Result<(), String> {
         let mut file = File::open(path).map_err(|error| unreadable(path, &error))?;
-        // The size of a device is where its end is.
+        // `metadata` reports no size for a device, but its end can be sought.
         let size = file.seek(SeekFrom::End(0)).map_err(|error| match error.kind() {
             io::ErrorKind::NotSeekable => {
                 format!(
@@ -66,7 +66,7 @@ impl InputSplitter {
         Ok(())
     }
 
-    /// The header, which begins at `base`.
+    /// Returns the header, which starts at `base`.
     fn header_of(&self, file: &SharedFile, base: u64) -> Result<Option<Bytes>, String> {
         let Some(finder) = self.finder()? else { return Ok(None) };
         let mut bytes = Vec::new();
@@ -91,7 +91,7 @@ impl InputSplitter {
     }
 }
 
-/// How long the first line is, with its end.
+/// Returns the length of the first line, with its line break.
 fn first_line(file: &SharedFile) -> Result<u64, String> {
     let mut piece = vec![0; PIECE];
     let mut at = 0;
@@ -105,15 +105,15 @@ fn first_line(file: &SharedFile) -> Result<u64, String> {
     }
 }
 
-/// The first split whose separator begins at `least` or behind; the part begins at `start`.
+/// Returns the first split whose separator starts at `least` or later. The range starts at `start`.
 fn cut(file: &SharedFile, splitter: &RecordBounds, start: u64, least: u64) -> Result<Option<u64>, String> {
     if let RecordBounds::Anywhere = splitter {
         return Ok(Some(least));
     }
     let (mut base, mut from) = match splitter {
         RecordBounds::Group(_) => (line_start(file, start, least)?, 0),
-        // Within a line the leftmost matches count, and of a match that crosses `least` no part does. Whether
-        // a line begins here is seen at the byte before.
+        // A pattern matches from the beginning of a line: of a match that crosses `least`, no part
+        // counts. Whether a line starts here is visible only in the byte before.
         RecordBounds::Pattern(_) => match line_start(file, start.max(least.saturating_sub(LINE_MAX)), least)?
         {
             base if base > start => (base - 1, (least - base + 1) as usize),
@@ -141,7 +141,7 @@ fn cut(file: &SharedFile, splitter: &RecordBounds, start: u64, least: u64) -> Re
     }
 }
 
-/// Where the line begins whose end is at `least` or behind.
+/// Returns the beginning of the line that ends at `least` or later.
 fn line_start(file: &SharedFile, start: u64, least: u64) -> Result<u64, String> {
     let mut end = least;
     while end > start {

@@ -1,4 +1,4 @@
-//! The reader: blocks out of a feed, chunks out of blocks; or lines, each to its stream.
+//! The reader: reads blocks, and cuts them into chunks, or into lines for one stream each.
 
 use std::fs::File;
 use std::io;
@@ -27,17 +27,17 @@ use crate::splitter::timed_read::FileFeed;
 use crate::splitter::timed_read::TimedRead;
 use crate::text::os_error_text;
 
-/// A block while it is read into.
+/// A block that is being filled.
 struct OpenBlock {
     buffer: Buffer,
-    /// How much of it was read.
+    /// How many bytes were read into it.
     filled: usize,
-    /// How much of it is to be read.
+    /// How many bytes are to be read into it.
     limit: usize,
     is_last: bool,
 }
 
-/// A block that was given out, and is not written to any more.
+/// A block that was distributed and is not written to any more.
 struct SealedBlock {
     buffer: Arc<Buffer>,
     filled: usize,
@@ -53,7 +53,7 @@ impl OpenBlock {
         self.filled == self.limit
     }
 
-    /// Reads once, if there is room; says whether it did before the deadline.
+    /// Reads once, if there is room. Returns `false` if the deadline passed first.
     fn read(&mut self, feed: &mut impl TimedRead, deadline: Option<Instant>) -> Result<bool, String> {
         if self.is_last || self.is_full() {
             return Ok(true);
@@ -67,11 +67,11 @@ impl OpenBlock {
         Ok(true)
     }
 
-    /// Lets go of the first bytes.
+    /// Drops the first bytes.
     fn pass(&mut self, count: usize, limit: usize) {
         self.buffer.as_mut().copy_within(count..self.filled, 0);
         self.filled -= count;
-        // What was read beyond a block for the header's sake is not read again.
+        // Bytes that were read beyond the block, to find the header, are not read again.
         self.limit = self.filled.max(limit.min(self.buffer.len()));
     }
 
@@ -91,14 +91,14 @@ fn no_memory(len: usize) -> String {
     format!("no memory for a block of {len} bytes (`--block` and the length of records decide)")
 }
 
-/// The next size of a block that has no whole record, as GNU parallel has it.
+/// Returns the next size for a block without a complete record, as in GNU parallel.
 fn larger(limit: usize, most: usize) -> Option<usize> {
     let next = (limit.saturating_mul(13).div_ceil(10).saturating_add(1)).min(most);
     (next > limit).then_some(next)
 }
 
 impl InputSplitter {
-    /// One file after the other.
+    /// Reads one file after the other.
     pub(crate) fn take_files(&self, paths: &[PathBuf]) -> Result<(), String> {
         for (at, path) in paths.iter().enumerate() {
             if self.config.spread == Distribution::Blocks {
@@ -112,13 +112,14 @@ impl InputSplitter {
         Ok(())
     }
 
-    /// Reads all of a feed. Who gets something of several has the header of the first only.
+    /// Reads all of a source. If a job gets input from several sources, it gets the header of the
+    /// first one only.
     pub(crate) fn take_in(&self, feed: &mut impl TimedRead, is_first: bool) -> Result<(), String> {
         let limit = match (self.config.block, &self.config.spread) {
             (_, Distribution::Tee) if !self.config.remove_separator => READ,
             (_, Distribution::Shard(_) | Distribution::Bin(_)) => READ,
             (BlockSize::Bytes(bytes), _) => usize::try_from(bytes).unwrap_or(usize::MAX),
-            // Parts of files are not read here.
+            // Ranges of files are not read here.
             (BlockSize::Shares(_), _) => BLOCK as usize,
         };
         let Some(mut filling) = self.fresh(limit, &[])? else { return Ok(()) };
@@ -147,10 +148,10 @@ impl InputSplitter {
         self.cut_all(feed, filling, header, &mut cutter)
     }
 
-    /// A block that begins with `rest`; `None` when no more is wanted.
+    /// Returns a block that starts with `rest`; `None` if no more input is needed.
     fn fresh(&self, limit: usize, rest: &[u8]) -> Result<Option<OpenBlock>, String> {
         let limit = limit.max(rest.len());
-        // A block of gigabytes grows with what comes.
+        // A block of gigabytes grows with the input.
         let first = limit.min(rest.len().max(READ.max(BLOCK as usize)));
         let Some(buffer) = self.pool.take(first) else { return Ok(None) };
         let mut buffer = buffer.map_err(|TooLarge| no_memory(first))?;
@@ -158,7 +159,7 @@ impl InputSplitter {
         Ok(Some(OpenBlock { buffer, filled: rest.len(), limit: first, is_last: false }))
     }
 
-    /// Passes over the first line, however long it is.
+    /// Skips the first line, however long it is.
     fn skip_line(
         &self,
         feed: &mut impl TimedRead,
@@ -176,7 +177,7 @@ impl InputSplitter {
         }
     }
 
-    /// Takes the header off the front.
+    /// Takes the header from the beginning.
     fn take_header(
         &self,
         feed: &mut impl TimedRead,
@@ -228,7 +229,7 @@ impl InputSplitter {
                 }
                 in_time = filling.read(feed, deadline)?;
             }
-            // For the header's sake more may have been read than a block.
+            // To find the header, more than a block may have been read.
             let extent = if filling.filled >= limit || !in_time {
                 BlockEnd::Full
             } else if filling.is_last {
@@ -259,7 +260,7 @@ impl InputSplitter {
         }
     }
 
-    /// Gives the chunks of a block out; `None` when no more is wanted.
+    /// Distributes the chunks of a block. Returns `None` if no more input is needed.
     fn hand_out(
         &self,
         mut filling: OpenBlock,
@@ -272,7 +273,7 @@ impl InputSplitter {
                 let kept = cutter.splitter().remove(&mut filling.buffer.as_mut()[chunk.clone()]);
                 chunk.end = chunk.start + kept;
             }
-            // No job for nothing, as GNU parallel.
+            // As in GNU parallel, an empty chunk starts no job.
             chunks.retain(|chunk| !chunk.is_empty());
         }
         if self.config.skip_blank && self.config.spread == Distribution::Blocks {
@@ -295,7 +296,7 @@ impl InputSplitter {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        // As good as never, if it is beyond what the clock has.
+        // A time beyond the range of the clock means no deadline.
         self.config.block_timeout.and_then(|timeout| Instant::now().checked_add(timeout))
     }
 
@@ -320,7 +321,7 @@ impl InputSplitter {
             return Ok(());
         }
         let mut shares = vec![Vec::new(); self.slots];
-        // Up to here no line ends.
+        // Up to here, no line ends.
         let mut known = 0;
         loop {
             let mut begin = 0;
@@ -353,7 +354,7 @@ impl InputSplitter {
         }
     }
 
-    /// Which stream a value belongs to.
+    /// Returns the stream of a value.
     fn stream_of(&self, value: &[u8]) -> usize {
         match self.config.spread {
             Distribution::Bin(_) => {
@@ -365,7 +366,7 @@ impl InputSplitter {
     }
 }
 
-/// The number that a value begins with; 0 if with none.
+/// Returns the number that a value starts with, or 0.
 fn leading_number(value: &[u8]) -> i64 {
     let value = value.trim_ascii_start();
     let (is_negative, digits) = match value {

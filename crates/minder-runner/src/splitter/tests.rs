@@ -1,5 +1,5 @@
-//! What gets into which job. The results of the small cases are those of GNU parallel 20221122, or
-//! it is said why not.
+//! Which job gets which input. The results of the small cases are those of GNU parallel 20221122,
+//! except where a comment gives a reason.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,11 +27,11 @@ mod streams;
 #[cfg(unix)]
 mod unix;
 
-/// Input that comes in reads of certain sizes, and lets wait in between where the size is 0.
+/// Input that arrives in reads of certain sizes. A size of 0 is a pause.
 pub(crate) struct Script {
     pub(crate) bytes: Vec<u8>,
     pub(crate) at: usize,
-    /// The most of each read, over and over.
+    /// The most bytes of each read, repeated.
     pub(crate) sizes: Vec<usize>,
     pub(crate) turn: usize,
     waited: bool,
@@ -70,12 +70,12 @@ pub(crate) fn records(count: u64) -> SplitterConfig {
     SplitterConfig { records: NonZeroU64::new(count), ..config() }
 }
 
-/// A source that is not read: the script is.
+/// A source that is not read: the script is read instead.
 pub(crate) fn nothing() -> SplitterSource {
     SplitterSource::Reader(tempfile::tempfile().unwrap())
 }
 
-/// All that is left of a part.
+/// Reads the rest of a job's input.
 pub(crate) fn drain(pipe: &InputSplitter, part: &mut JobInput) -> Vec<u8> {
     let mut all = Vec::new();
     while let ReadResult::Bytes(piece) = pipe.more(part) {
@@ -85,7 +85,7 @@ pub(crate) fn drain(pipe: &InputSplitter, part: &mut JobInput) -> Vec<u8> {
     all
 }
 
-/// Runs jobs until the end: each of `slots` reads a piece in its turn.
+/// Runs jobs until the end: each of `slots` reads a chunk in its turn.
 pub(crate) fn run(
     pipe: &Arc<InputSplitter>,
     slots: usize,
@@ -134,7 +134,7 @@ pub(crate) fn run(
     })
 }
 
-/// What each job gets of an input that comes in reads of these sizes.
+/// Returns what each job gets of an input that arrives in reads of these sizes.
 pub(crate) fn spread(
     config: &SplitterConfig,
     slots: usize,
@@ -161,7 +161,7 @@ pub(crate) fn texts(all: Vec<Vec<u8>>) -> Vec<String> {
     all.into_iter().map(|bytes| String::from_utf8(bytes).unwrap()).collect()
 }
 
-/// What each job gets, with a job at a time.
+/// Returns what each job gets, with one job at a time.
 pub(crate) fn jobs(config: &SplitterConfig, input: &str) -> Vec<String> {
     texts(spread(config, 1, input.as_bytes(), &[]).unwrap())
 }

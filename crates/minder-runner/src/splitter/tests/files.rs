@@ -1,4 +1,4 @@
-//! Parts of files.
+//! Ranges of files.
 
 use std::path::PathBuf;
 
@@ -56,7 +56,7 @@ fn separators_of_files() {
     assert_eq!(parts(&with(None, Some("\nb"), 9), LINES), ["a 1\na 2\nb 3\nb", " 4\nb 5\nc 6\n"]);
     let regexp = SplitterConfig { regexp: true, ..with(None, Some("3\n|5\n"), 9) };
     assert_eq!(parts(&regexp, LINES), ["a 1\na 2\nb 3\n", "b 4\nb 5\nc 6\n"]);
-    // A line does not begin where a block ends.
+    // A line does not start where a block ends.
     let regexp = SplitterConfig { regexp: true, ..with(Some("^."), None, 2) };
     assert_eq!(parts(&regexp, "abcd\nef\n"), ["abcd\n", "ef\n"]);
 }

@@ -1,4 +1,4 @@
-//! What is bounded, and what is refused.
+//! What is limited, and what is rejected.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn little_is_read_ahead() {
         let reader = Arc::clone(&pipe);
         let input = vec![b'\n'; 1 << 20];
         scope.spawn(move || reader.take_in(&mut Script::new(&input, &[1000]), true).unwrap());
-        // Reads that bring many records each, and nobody who takes them.
+        // The reads bring many records each, and no job takes them.
         while pipe.lock().ready.len() < READY_MAX {
             thread::yield_now();
         }

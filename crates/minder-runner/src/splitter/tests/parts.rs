@@ -1,4 +1,4 @@
-//! A job for each chunk of a stream of bytes.
+//! One job for each chunk of a stream of bytes.
 
 use super::*;
 
@@ -26,7 +26,8 @@ fn records_are_counted() {
     assert_eq!(jobs(&records(2), "a\nb\nc\nd"), ["a\nb\n", "c\nd"]);
     assert_eq!(jobs(&records(3), "a\nb\nc\nd"), ["a\nb\nc\n", "d"]);
     assert_eq!(jobs(&records(4), &seq(6)), ["1\n2\n3\n4\n", "5\n6\n"]);
-    // An empty line is a record, too; GNU parallel does not count it where it begins a chunk.
+    // An empty line is a record as well; GNU parallel does not count it at the beginning of a
+    // chunk.
     assert_eq!(jobs(&records(1), "a\n\n\nb\n"), ["a\n", "\n", "\n", "b\n"]);
     let small = SplitterConfig { block: BlockSize::Bytes(3), ..records(4) };
     assert_eq!(jobs(&small, &seq(7)), ["1\n2\n3\n4\n", "5\n6\n7\n"]);
@@ -83,7 +84,7 @@ fn separators_are_taken_out() {
     assert_eq!(jobs(&both, "+a--+b--c--"), ["ab--c"]);
     assert_eq!(jobs(&rrs(SplitterConfig { end: some(">>"), ..config() }), "a>>b>>>c"), ["ab>c"]);
     assert_eq!(jobs(&rrs(SplitterConfig { start: some(">>"), ..config() }), ">>a>>b>>>c"), ["ab>c"]);
-    // No job for nothing.
+    // An empty chunk starts no job.
     assert_eq!(jobs(&rrs(records(1)), "\n\na\n\n"), ["a"]);
 }
 
@@ -109,7 +110,7 @@ fn regular_expressions() {
         ("aa", "aaaaa", vec!["aa", "aaa"]),
     ] {
         assert_eq!(jobs(&starts(text, records(1)), input), expected, "{text}");
-        // Blocks begin where records do.
+        // Blocks start where records do.
         let mut ends = vec![0];
         ends.extend(expected.iter().map(|record| record.len()));
         (1..ends.len()).for_each(|at| ends[at] += ends[at - 1]);
@@ -202,7 +203,7 @@ fn what_came_in_time_is_given_out() {
     let mut sizes = vec![3, 0];
     sizes.extend([1000; 9]);
     assert_eq!(texts(spread(&config, 1, b"a\nbc\nd\n", &sizes).unwrap()), ["a\n", "bc\nd\n"]);
-    // Nothing whole came.
+    // No complete record arrived.
     sizes[0] = 1;
     assert_eq!(texts(spread(&config, 1, b"bc\nd\n", &sizes).unwrap()), ["bc\nd\n"]);
 }

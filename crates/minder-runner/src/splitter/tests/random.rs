@@ -1,9 +1,10 @@
-//! Whatever the input and the reads: nothing is lost, doubled or cut within a record.
+//! Whatever the input and the reads are: nothing is lost, repeated or cut within a record.
 
 use super::files::of_files;
 use super::*;
 
-/// Bytes of a small alphabet, so that separators are frequent and overlap; some long runs.
+/// Bytes of a small alphabet, so that separators are frequent and overlap; and some long
+/// repetitions.
 fn input() -> impl Strategy<Value = Vec<u8>> {
     let short = prop::collection::vec(prop::sample::select(b"ab\n\n:>\0\xff".to_vec()), 0..300);
     let long = (0..2000_usize).prop_map(|len| vec![b'r'; len]);
@@ -35,14 +36,14 @@ fn header_len(config: &SplitterConfig, input: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', input).nth(count as usize - 1).map_or(0, |at| at + 1)
 }
 
-/// Whether a split is allowed between these two chunks.
+/// Returns `true` if a split is allowed between these two chunks.
 fn is_bound(config: &SplitterConfig, before: &[u8], after: &[u8]) -> bool {
     let start = config.start.clone().unwrap_or_default();
     let end = config.end.clone().unwrap_or(if config.start.is_some() { Vec::new() } else { b"\n".to_vec() });
     before.ends_with(&end) && after.starts_with(&start)
 }
 
-/// The chunks without their header; together they are the input.
+/// Returns the chunks without their header, after a check that together they are the input.
 fn check(config: &SplitterConfig, input: &[u8], all: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, TestCaseError> {
     let (header, body) = input.split_at(header_len(config, input));
     let chunks: Vec<_> = all.into_iter().map(|job| job.strip_prefix(header).unwrap().to_vec()).collect();

@@ -84,8 +84,8 @@ fn columns_are_separated_by_an_expression() {
     assert_eq!(texts(spread(&config, 2, b"a\t1\nb\t2\n", &[]).unwrap()), ["a\t1\n", "b\t2\n"]);
 }
 
-/// Starts three streams; the first gives up after its first piece, and the last never takes
-/// anything and gives up then.
+/// Starts three streams. The first gives up after its first chunk; the last never takes anything
+/// and then gives up.
 fn with_quitters(spread: Distribution) {
     let pipe = InputSplitter::open(by(spread, block(1 << 12)), nothing(), 3).unwrap();
     let input = seq(400_000);
@@ -150,7 +150,7 @@ fn reading_ends_when_all_gave_up() {
                 let bytes = input.as_bytes();
                 scope.spawn(move || reader.take_in(&mut Script::new(bytes, &[]), true).unwrap());
                 let mut begun = 0;
-                // With one that never began, too.
+                // With and without a stream that never started.
                 while begun < 2 - usize::from(close) {
                     begun += usize::from(matches!(pipe.next(), NextJob::Ready(_)));
                     thread::yield_now();
