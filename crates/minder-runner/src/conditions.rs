@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loads_are_read() {
+    fn load_parses_numbers_and_percentages() {
         let known = [
             ("8", 8.0),
             ("0", 0.01),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_read() {
+    fn size_parses_units() {
         let known = [
             ("1", 1),
             ("1000", 1000),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_read() {
+    fn limit_parses_commands_and_figures() {
         assert_eq!(limit("io 80").expect("a share"), Limit::Io(80.0));
         assert_eq!(limit(" mem  1G ").expect("a size"), Limit::Memory(1 << 30));
         assert_eq!(limit("load 2").expect("a load"), Limit::Load(2.0));

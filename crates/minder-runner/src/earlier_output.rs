@@ -185,11 +185,11 @@ impl<'a> Files<'a> {
             return Err(io::Error::other("the file is too short"));
         }
         let stream = if segment.stream == 2 { Stream::Stderr } else { Stream::Stdout };
-        let location = match is_shared {
-            true => Location::Shared(file, range),
-            false => {
-                Location::Own(JobFile { file: None, path: Some(path), range, charge: Charge::default() })
-            }
+        let location = if is_shared {
+            Location::Shared(file, range)
+        } else {
+            // The file is opened again when it is written: one descriptor for each job is too many.
+            Location::Own(JobFile { file: None, path: Some(path), range, charge: Charge::default() })
         };
         Ok(Segment { stream, location })
     }
@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_are_named_by_ranges_and_not_without_end() {
+    fn ranges_abbreviate_many_jobs() {
         let named = |jobs: &[u64]| {
             let mut set = JobSet::default();
             jobs.iter().for_each(|job| _ = set.insert(*job));
@@ -282,9 +282,9 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_gets_another_name_where_its_own_is_taken() {
-        let tmpdir = tempfile::tempdir().expect("a folder");
-        let created = || create_output_dir(tmpdir.path(), "61c0aa00", 2).expect("a folder");
+    fn create_output_dir_picks_another_name_when_taken() {
+        let tmpdir = tempfile::tempdir().expect("create temp dir");
+        let created = || create_output_dir(tmpdir.path(), "61c0aa00", 2).expect("create output directory");
         let names = [created(), created()].map(|dir| dir.file_name().expect("a name").to_owned());
         assert_eq!(names, ["minder-61c0aa00-2", "minder-61c0aa00-2-1"]);
     }

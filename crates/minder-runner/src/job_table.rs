@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_go_to_the_youngest_and_to_the_oldest() {
+    fn requests_select_youngest_or_oldest_job() {
         let table = table();
         assert!(table.request(JobRequest::Suspend) && table.request(JobRequest::Suspend));
         assert_eq!(table.counts(), (3, 2));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_for_one_attempt() {
+    fn request_applies_to_one_attempt() {
         let table = table();
         assert!(table.request(JobRequest::Suspend));
         table.remove(3, None);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_is_of_the_last_jobs() {
+    fn median_covers_last_jobs() {
         let table = table();
         for seconds in 1..=2 {
             table.remove(seconds, Some(Duration::from_secs(seconds)));

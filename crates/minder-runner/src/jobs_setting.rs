@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_read() {
+    fn jobs_spec_parses_numbers_and_percentages() {
         let known = [
             ("8", 8),
             ("0", 0),
@@ -225,13 +225,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_neither_number_nor_file_is_one_line() {
+    fn parse_reports_one_line_for_invalid_argument() {
         let error = JobsSetting::parse(OsStr::new("procs")).expect_err("no such file");
         assert_eq!(
             error.to_string(),
             "-j: `procs` is no number (8, 150%, +2, -1 or 0) and no file that holds one"
         );
-        let dir = tempfile::tempdir().expect("a folder");
+        let dir = tempfile::tempdir().expect("create temp dir");
         assert!(JobsSetting::parse(dir.path().as_os_str()).is_err());
         let path = dir.path().join("procs");
         std::fs::write(&path, "many\n").expect("a file");
@@ -240,8 +240,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_again_once_a_second() {
-        let dir = tempfile::tempdir().expect("a folder");
+    fn jobs_file_is_read_at_most_once_a_second() {
+        let dir = tempfile::tempdir().expect("create temp dir");
         let path = dir.path().join("procs");
         let write = |text: &str| std::fs::write(&path, text).expect("a file");
         write(" 3\n");
@@ -259,8 +259,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_went_odd_is_told_once() {
-        let dir = tempfile::tempdir().expect("a folder");
+    fn invalid_jobs_file_is_reported_once() {
+        let dir = tempfile::tempdir().expect("create temp dir");
         let path = dir.path().join("procs");
         std::fs::write(&path, "3").expect("a file");
         let start = Instant::now();

@@ -12,8 +12,8 @@
 //! is woken after the lock is released, since its worker threads take the lock at once.
 //!
 //! `total` is read without the lock. It changes once, from [`UNKNOWN`] to a number, by whichever
-//! thread finds the number first; all of them find the same. Nothing else depends on it, so relaxed
-//! ordering is enough.
+//! thread counts the jobs first. No other memory is published with it, so relaxed ordering is
+//! enough.
 //!
 //! The other mutexes are only locked to take their content, before any job runs, and never
 //! together.
@@ -166,7 +166,8 @@ impl JobQueue {
             JobSource::Ordered(ordered) => (Some(ordered.total()), false, None),
             // With `--tee`, each set of values is a job. Otherwise each block is one.
             JobSource::Parts(parts) => {
-                (parts.values.total().filter(|_| parts.splitter.is_tee()), false, None)
+                let total = if parts.splitter.is_tee() { parts.values.total() } else { None };
+                (total, false, None)
             }
         };
         let splitter = match &source {
@@ -265,7 +266,10 @@ impl JobQueue {
     /// Starts a thread that counts the jobs of a regular file, for the progress display.
     pub(crate) fn start_counting(self: &Arc<Self>) {
         let countable = self.countable.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some((file, end)) = countable.filter(|_| self.total().is_none()) else { return };
+        if self.total().is_some() {
+            return;
+        }
+        let Some((file, end)) = countable else { return };
         let input = Arc::clone(self);
         // If it cannot be started, the progress display has no total before the end of the input.
         let _ = detach("minder-count", move || {
@@ -478,7 +482,10 @@ impl JobQueue {
 impl State {
     /// Creates the next job, if jobs are created when they are taken.
     fn fill(&mut self) {
-        let Some(source) = self.inline_source.as_mut().filter(|_| !self.ended) else { return };
+        if self.ended {
+            return;
+        }
+        let Some(source) = &mut self.inline_source else { return };
         if let JobSource::Parts(parts) = source {
             return match parts.next(self.created + 1) {
                 Ok(NextJob::Ready((part, arguments))) => {

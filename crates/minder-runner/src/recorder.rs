@@ -85,23 +85,28 @@ impl ResumeState {
                 let Kept { unshown, lost } = earlier_output::read(dir, &mut progress, mode, config, observer);
                 let mut waiting = JobSet::default();
                 unshown.iter().for_each(|finished| _ = waiting.insert(finished.job));
-                if let Some(path) = joblog.as_ref().filter(|_| config.record.by_joblog) {
+                if config.record.by_joblog
+                    && let Some(path) = joblog
+                {
                     // The joblog decides which jobs are done. A finished job whose output was not
                     // written is done in any case.
                     let logged = read_joblog(path, observer)?;
                     let failed: Vec<u64> =
                         waiting.jobs().filter(|job| progress.failed.contains(*job)).collect();
-                    (progress.done, progress.failed) = (logged.done, logged.failed);
+                    progress.done = logged.done;
+                    progress.failed = logged.failed;
                     if mode != ResumeMode::Failed {
                         lost.jobs().for_each(|job| progress.forget(job));
                     }
                     waiting.jobs().for_each(|job| _ = progress.done.insert(job));
-                    failed.into_iter().for_each(|job| _ = progress.failed.insert(job));
+                    for job in failed {
+                        progress.failed.insert(job);
+                    }
                 }
                 let elsewhere = earlier_output::elsewhere(dir, &progress);
                 let filter = Arc::new(ResumeFilter::new(mode, progress));
                 let owes = lost.jobs().any(|job| filter.skips(job));
-                Ok(Self { filter: filter, unshown, waiting, lost, owes, elsewhere })
+                Ok(Self { filter, unshown, waiting, lost, owes, elsewhere })
             }
             (None, Some(path)) => Ok(Self {
                 filter: Arc::new(ResumeFilter::new(mode, read_joblog(path, observer)?)),
@@ -243,7 +248,10 @@ impl RunRecorder {
 
     /// Appends encoded events to the journal.
     pub(crate) fn append(&self, events: &[u8]) -> Result<(), String> {
-        let Some(record) = self.record.as_ref().filter(|_| !events.is_empty()) else { return Ok(()) };
+        if events.is_empty() {
+            return Ok(());
+        }
+        let Some(record) = &self.record else { return Ok(()) };
         record.append(events).map_err(|error| {
             format!("cannot write the record in `{}`: {}", record.dir().display(), os_error_text(&error))
         })
@@ -251,7 +259,10 @@ impl RunRecorder {
 
     /// Appends encoded lines to the joblog.
     pub(crate) fn append_joblog(&self, events: &[u8]) -> Result<(), String> {
-        let Some(joblog) = self.joblog.as_ref().filter(|_| !events.is_empty()) else { return Ok(()) };
+        if events.is_empty() {
+            return Ok(());
+        }
+        let Some(joblog) = &self.joblog else { return Ok(()) };
         joblog.append(events).map_err(|error| format!("cannot write the joblog: {}", os_error_text(&error)))
     }
 
@@ -288,7 +299,10 @@ impl RunRecorder {
                 return;
             }
         }
-        if let Some(record) = self.record.as_ref().filter(|_| shown && !self.output_owed) {
+        if shown
+            && !self.output_owed
+            && let Some(record) = &self.record
+        {
             remove_outputs(record.dir());
             for dir in &self.output_dirs {
                 remove_outputs(dir);

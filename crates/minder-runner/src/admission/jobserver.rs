@@ -1,15 +1,22 @@
-//! Make's jobserver: a run inside of a build takes part in it.
+//! Make's jobserver: a run inside a build takes part in it.
 //!
-//! `-j` stays the bound of our own jobs; on top of it every job beyond the first needs a token,
-//! since the build gave us one slot by starting us. A token is taken right before a start, and goes
-//! back when the job has ended, so that others of the build get their turn. It is never taken in
-//! advance.
+//! `-j` remains the limit of our own jobs. In addition, every job beyond the first needs a token:
+//! the build gave this process one slot by starting it. A token is taken right before a start and
+//! released when the job has finished, so that other parts of the build get their turn. It is never
+//! taken in advance.
 //!
-//! A jobserver with a name (`fifo:PATH`, a semaphore on Windows) is there for a make within a job
-//! as well, and so is one that is a pipe of numbers (`--jobserver-auth=3,4`; make before 4.4),
-//! since jobs inherit the descriptors that make left open. Where they do not (--close-fds, or make
-//! kept them to itself), that make would complain; so the jobs' environment does not speak of the
-//! jobserver, nor of `-j`, and that make runs one job at a time: the one that we have a token for.
+//! A make inside a job can use a named jobserver (`fifo:PATH`, a semaphore on Windows). It can also
+//! use one that is a pipe with descriptor numbers (`--jobserver-auth=3,4`; make before 4.4), since
+//! jobs inherit the descriptors that make left open. If they do not inherit them (`--close-fds`, or
+//! make closed them), that make would complain. Then the jobs' environment names neither the
+//! jobserver nor `-j`, and that make runs one job at a time: the one that has our token.
+//!
+//! # Locking
+//!
+//! `State` is protected by one lock, which is never held while `wake` is called. A job that finds no
+//! token sets `wanted` under the lock and notifies the poller. The waiting thread clears `wanted`
+//! under the lock before it calls `wake`, so a worker thread that is woken and fails again sets it
+//! once more.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -199,7 +206,7 @@ impl Shared {
         loop {
             let State { wanted, over, .. } = *self.lock();
             if over {
-                if let Some(source) = self.server.source().filter(|_| watched) {
+                if watched && let Some(source) = self.server.source() {
                     self.poller.delete(source)?;
                 }
                 return Ok(());
@@ -351,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn the_jobserver_is_found_in_the_flags() {
+    fn offered_finds_jobserver_in_flags() {
         assert_eq!(of(""), None);
         assert_eq!(of(" -j3"), None);
         assert_eq!(of(" -j3 --jobserver-auth=3,4").as_deref(), Some("3,4"));
@@ -364,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn cargo_is_asked_first_and_refusals_are_none() {
+    fn offered_prefers_cargo_and_ignores_refusals() {
         let environment = |name: &str| match name {
             "CARGO_MAKEFLAGS" => Some("-j --jobserver-auth=8,9".into()),
             "MAKEFLAGS" => Some(" -j3 --jobserver-auth=3,4".into()),
@@ -386,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_are_not_told_of_descriptors_that_they_do_not_have() {
+    fn job_environment_omits_descriptors_that_jobs_lack() {
         assert_eq!(without(" -j3 --jobserver-auth=3,4"), "");
         assert_eq!(without("ks -j3 --jobserver-auth=3,4 -- X=a\\ b"), "ks -- X=a\\ b");
         assert_eq!(without("-j --jobserver-fds=3,4 --jobserver-auth=3,4 -k"), " -k");
@@ -425,7 +432,7 @@ mod tests {
         const PATIENCE: Duration = Duration::from_secs(20);
 
         fn server(tokens: &[u8]) -> (std::fs::File, Jobserver, tempfile::TempDir) {
-            let dir = tempfile::tempdir().expect("a folder");
+            let dir = tempfile::tempdir().expect("create temp dir");
             let path = dir.path().join("tokens");
             let made = minder::Command::new("mkfifo").arg(&path).spawn().and_then(|mut child| child.wait());
             assert!(made.expect("mkfifo").status.success());
@@ -447,7 +454,7 @@ mod tests {
         }
 
         #[test]
-        fn the_first_job_needs_none_and_others_one_each() {
+        fn first_job_needs_no_token_and_others_one_each() {
             let (mut pipe, server, _folder) = server(b"ab");
             let tokens = JobserverClient::of(server).expect("a poller");
             let first = tokens.take().expect("the slot that we were started in");
@@ -465,7 +472,7 @@ mod tests {
         }
 
         #[test]
-        fn whoever_wants_one_is_woken_when_one_is_free() {
+        fn waiting_client_is_woken_when_token_is_free() {
             let (mut pipe, server, _folder) = server(b"");
             let (sender, receiver) = mpsc::channel();
             let tokens = JobserverClient::start(server, move || _ = sender.send(())).expect("a thread");
@@ -483,7 +490,7 @@ mod tests {
         }
 
         #[test]
-        fn an_end_without_drops_gives_back_what_is_held() {
+        fn give_back_releases_held_tokens() {
             let (mut pipe, server, _folder) = server(b"abc");
             let tokens = JobserverClient::of(server).expect("a poller");
             let held: Vec<JobPermit> = (0..3).filter_map(|_| tokens.take()).collect();

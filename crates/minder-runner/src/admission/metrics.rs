@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_answers_by_its_status() {
+    fn limit_command_decides_by_status() {
         let mut machine = machine();
         assert_eq!(machine.ask("exit 0"), (LimitDecision::Start, None));
         assert_eq!(machine.ask("echo no; exit 1"), (LimitDecision::Wait, None));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_over_waits_for_no_answer() {
+    fn finished_run_waits_for_no_limit_command() {
         let begun = Instant::now();
         let over = Arc::new(AtomicBool::new(true));
         assert_eq!(

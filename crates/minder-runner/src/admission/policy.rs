@@ -350,7 +350,9 @@ impl AdmissionPolicy {
             return Constraint::Open(Quota { starts: 0, ..room });
         }
         let (answer, complaint) = self.readings.ask(command);
-        complaint.into_iter().for_each(|line| self.tell(line));
+        if let Some(line) = complaint {
+            self.tell(line);
+        }
         match answer {
             LimitDecision::Start => Constraint::Open(Quota { starts: 1, ..room }),
             LimitDecision::Wait => Constraint::Closed { why: "--limit says so".to_owned(), ours: true },

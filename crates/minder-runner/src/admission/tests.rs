@@ -37,11 +37,11 @@ const TOTAL: u64 = 1 << 40;
 
 impl Figures {
     fn set(&self, change: impl FnOnce(&mut Given)) {
-        change(&mut self.0.lock().expect("nobody panicked"));
+        change(&mut self.0.lock().expect("lock test state"));
     }
 
     fn get<T>(&self, value: impl FnOnce(&mut Given) -> T) -> io::Result<T> {
-        let mut given = self.0.lock().expect("nobody panicked");
+        let mut given = self.0.lock().expect("lock test state");
         match (given.unknown, given.fails) {
             (true, _) => Err(io::ErrorKind::Unsupported.into()),
             (_, true) => Err(io::ErrorKind::PermissionDenied.into()),
@@ -68,11 +68,11 @@ impl Metrics for Figures {
     }
 
     fn suspends(&self) -> bool {
-        !self.0.lock().expect("nobody panicked").restless
+        !self.0.lock().expect("lock test state").restless
     }
 
     fn ask(&mut self, command: &str) -> (LimitDecision, Option<String>) {
-        let mut given = self.0.lock().expect("nobody panicked");
+        let mut given = self.0.lock().expect("lock test state");
         given.asked += 1;
         match given.answer {
             Some(answer) => (answer, None),
@@ -103,7 +103,7 @@ fn most(decision: Decision) -> usize {
 }
 
 #[test]
-fn a_load_leaves_room_for_what_is_missing() {
+fn load_allows_as_many_starts_as_missing() {
     let (mut gate, figures) = gate(Conditions { load: Some(8.0), ..Conditions::default() });
     let now = Instant::now();
     figures.set(|given| given.load = 3.0);
@@ -119,7 +119,7 @@ fn a_load_leaves_room_for_what_is_missing() {
 }
 
 #[test]
-fn a_load_that_is_not_ours_does_not_hold_for_ever() {
+fn foreign_load_does_not_hold_forever() {
     let (mut gate, figures) = gate(Conditions { load: Some(1.0), ..Conditions::default() });
     let now = Instant::now();
     figures.set(|given| given.load = 99.0);
@@ -135,7 +135,7 @@ fn a_load_that_is_not_ours_does_not_hold_for_ever() {
 }
 
 #[test]
-fn too_little_memory_holds_and_much_too_little_kills() {
+fn memfree_holds_and_kills_below_half() {
     let (mut gate, figures) = gate(Conditions { memfree: Some(1000), ..Conditions::default() });
     let now = Instant::now();
     for (free, jobs, expected) in [
@@ -156,7 +156,7 @@ fn too_little_memory_holds_and_much_too_little_kills() {
 }
 
 #[test]
-fn little_memory_suspends_all_but_one() {
+fn memsuspend_suspends_all_but_one() {
     let (mut gate, figures) = gate(Conditions { memsuspend: Some(1000), ..Conditions::default() });
     let now = Instant::now();
     let wait = Decision::Wait(now + PERIOD);
@@ -179,7 +179,7 @@ fn little_memory_suspends_all_but_one() {
 }
 
 #[test]
-fn swapping_is_both_ways() {
+fn noswap_requires_swapping_both_ways() {
     let (mut gate, figures) = gate(Conditions { noswap: true, ..Conditions::default() });
     let now = Instant::now();
     let mut at = (0..).map(|seconds| now + PERIOD * seconds);
@@ -197,7 +197,7 @@ fn swapping_is_both_ways() {
 }
 
 #[test]
-fn busy_disks_hold() {
+fn busy_disks_hold_starts() {
     let (mut gate, figures) = gate(Conditions { limit: Some(Limit::Io(50.0)), ..Conditions::default() });
     let now = Instant::now();
     let mut look = |ms: u64, busy: u64| {
@@ -212,7 +212,7 @@ fn busy_disks_hold() {
 }
 
 #[test]
-fn a_command_is_asked_for_each_start() {
+fn limit_command_runs_for_each_start() {
     let limit = Some(Limit::Command("ask".into()));
     let (mut gate, figures) = gate(Conditions { limit, ..Conditions::default() });
     let now = Instant::now();
@@ -235,7 +235,7 @@ fn a_command_is_asked_for_each_start() {
 }
 
 #[test]
-fn what_cannot_be_is_said_at_the_start() {
+fn impossible_condition_is_an_error_at_start() {
     let error = |conditions: Conditions, change: fn(&mut Given)| {
         let figures = Figures::default();
         figures.set(change);
@@ -273,7 +273,7 @@ fn what_cannot_be_is_said_at_the_start() {
 }
 
 #[test]
-fn what_can_no_longer_be_read_is_told_once_and_holds_nothing() {
+fn failed_measurement_is_reported_once_and_holds_nothing() {
     let (mut gate, figures) = gate(Conditions { load: Some(1.0), memfree: Some(1), ..Conditions::default() });
     figures.set(|given| given.fails = true);
     assert_eq!(gate.evaluate(Instant::now(), running(3)), Decision::Start(Quota::ALL));
@@ -301,7 +301,7 @@ proptest! {
     /// With constant measurements, decisions change direction at most once, apart from the patience
     /// with a foreign load; and at least one job progresses.
     #[test]
-    fn decisions_do_not_swing(
+    fn constant_measurements_do_not_alternate_decisions(
         load in proptest::option::of(0.01_f64..20.0),
         memfree in proptest::option::of(1_u64..1000),
         memsuspend in proptest::option::of(1_u64..1000),
@@ -334,7 +334,7 @@ proptest! {
     /// For any number of slots: a load that shows jobs a second late exceeds the limit by at most
     /// one evaluation's starts.
     #[test]
-    fn a_late_load_is_not_overrun(limit in 1_usize..50, slots in 1_usize..1000) {
+    fn late_load_is_exceeded_by_one_evaluation_at_most(limit in 1_usize..50, slots in 1_usize..1000) {
         let (mut gate, given) = gate(Conditions { load: Some(limit as f64), ..Conditions::default() });
         let now = Instant::now();
         let mut jobs = running(0);
@@ -363,7 +363,7 @@ impl Crew {
 
     fn call(&self, what: &'static str) {
         // The receiver is gone at the end of a test.
-        let _ = self.calls.lock().expect("nobody panicked").send(what);
+        let _ = self.calls.lock().expect("lock test state").send(what);
     }
 }
 
@@ -406,7 +406,7 @@ fn wait_for(receiver: &mpsc::Receiver<&'static str>, call: &str) {
 }
 
 #[test]
-fn a_thread_asks_for_each_start_without_waiting_for_the_next_second() {
+fn monitor_decides_each_start_without_waiting_for_period() {
     let limit = Some(Limit::Command("ask".into()));
     let (gate, figures) = gate(Conditions { limit, ..Conditions::default() });
     figures.set(|given| given.answer = Some(LimitDecision::Start));
@@ -425,7 +425,7 @@ fn a_thread_asks_for_each_start_without_waiting_for_the_next_second() {
 }
 
 #[test]
-fn a_thread_holds_kills_and_lets_go() {
+fn monitor_pauses_kills_and_resumes() {
     let (gate, figures) = gate(Conditions { memfree: Some(1000), ..Conditions::default() });
     figures.set(|given| given.free = 100);
     let (crew, calls) = Crew::new(2);
@@ -443,7 +443,7 @@ fn a_thread_holds_kills_and_lets_go() {
 }
 
 #[test]
-fn without_gates_and_jobserver_all_is_admitted() {
+fn admit_allows_all_without_conditions_and_jobserver() {
     let admission = AdmissionController::default();
     assert!(admission.admit(0).is_some() && admission.admit(usize::MAX).is_some());
 }

@@ -87,7 +87,7 @@ impl ArgBatcher {
         self.arity.bytes_max = self.arity.bytes_max.min(bytes_max.unwrap_or(usize::MAX));
     }
 
-    /// Returns `true` if jobs may have so many arguments that their cost matters.
+    /// Returns `true` if the cost of arguments limits how many a job gets.
     pub(crate) fn counts(&self) -> bool {
         self.arity.limit() > 1 || self.arity.bounded
     }
@@ -147,7 +147,10 @@ impl ArgBatcher {
     /// Puts back the records that do not fit into one line for the operating system. Returns `true`
     /// if there were any. One record always stays: if it is too long, it fails alone.
     fn cut_line(&mut self, taken: &mut Vec<Record>) -> Result<bool> {
-        let Some(line) = self.line.as_ref().filter(|_| taken.len() > 1) else { return Ok(false) };
+        if taken.len() <= 1 {
+            return Ok(false);
+        }
+        let Some(line) = &self.line else { return Ok(false) };
         let mut all = Vec::new();
         let mut ends = Vec::new();
         for record in &*taken {

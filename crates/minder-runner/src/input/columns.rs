@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_cut_as_asked() {
+    fn columns_split_by_each_rule() {
         let blanks = Columns::Regexp(Regex::new(r"\s+").expect("an expression"));
         assert_eq!(cut(&blanks, "a  b\tc"), ["a", "b", "c"]);
         assert_eq!(cut(&blanks, ""), [""]);

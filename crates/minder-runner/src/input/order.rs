@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_are_sorted_by_what_they_took() {
+    fn sorted_orders_by_cost_and_puts_unknown_at_median() {
         let places: Vec<(u64, u32)> = (1..=5).map(|number| (0, number)).collect();
         let costs = [Some(5.0), None, Some(1.0), Some(3.0), Some(1.0)];
         let numbers = |longest| {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shuffle_loses_nothing_and_repeats_itself() {
+    fn shuffle_is_a_reproducible_permutation() {
         let shuffled = |seed| {
             let mut items: Vec<u32> = (0..1000).collect();
             shuffle(&mut items, seed);

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_combined_as_parallel_does() {
+    fn sources_are_combined_like_gnu_parallel() {
         assert_eq!(all(&[("a b c", false)], false), ["a", "b", "c"]);
         assert_eq!(all(&[("a b", false), ("1 2 3", false)], false), ["a1", "a2", "a3", "b1", "b2", "b3"]);
         assert_eq!(all(&[("a b", false), ("", false)], false), [""; 0]);

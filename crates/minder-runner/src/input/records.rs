@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_windows_loses_its_marks_only() {
+    fn windows_text_drops_only_its_marks() {
         let lines = |bytes: &[u8]| cut_as(bytes, b"\n", true).expect("text");
         assert_eq!(
             lines(b"\xef\xbb\xbfa\r\nb\n\r\nc\rd\r\r\n\xef\xbb\xbfe\r"),
@@ -293,7 +293,7 @@ mod tests {
 
     #[cfg(windows)]
     #[test]
-    fn what_is_no_text_is_refused() {
+    fn record_with_zero_byte_is_unfit() {
         assert_eq!(cut(b"caf\xe9\ncaf\xc3\xa9\n\xff\xfe\n", b"\n"), ["<e9>", "café", "<ff>"]);
         let error = cut_as(b"\xff\xfea\0\r\0\n\0b\0", b"\n", true).expect_err("UTF-16");
         assert_eq!(
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_record_may_lack_its_end() {
+    fn last_record_may_lack_separator() {
         assert_eq!(cut(b"a\nbc\n\nd", b"\n"), ["a", "bc", "", "d"]);
         assert_eq!(cut(b"a\n", b"\n"), ["a"]);
         assert_eq!(cut(b"", b"\n"), [""; 0]);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_too_long_takes_no_memory() {
+    fn too_long_record_takes_no_memory() {
         let mut long = vec![b'x'; VALUE_MAX];
         long.extend_from_slice(b"yz\nnext\n");
         assert_eq!(cut(&long, b"\n"), [format!("<{}>", VALUE_MAX + 2), "next".to_owned()]);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_that_is_never_closed_takes_no_time() {
+    fn unclosed_quote_takes_linear_time() {
         let mut file = tempfile::tempfile().expect("a file");
         let text = [&b"\"a\n"[..], &b"1\n".repeat(4 << 20)].concat();
         file.write_all(&text).expect("room");
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_cut_wherever_the_reads_fall() {
+    fn records_do_not_depend_on_reads() {
         let lines: Vec<String> = (0..5000).map(|number| "y".repeat(number % 97)).collect();
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         assert_eq!(cut(text.as_bytes(), b"\n"), lines);

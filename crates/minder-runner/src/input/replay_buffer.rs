@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_put_on_comes_back_from_any_place() {
+    fn replay_returns_records_from_any_offset() {
         let mut tape = ReplayBuffer::default();
         let mut places = Vec::new();
         let record = |number: usize| match number % 100 {

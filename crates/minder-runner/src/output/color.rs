@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_have_the_colours_of_gnu_parallel() {
+    fn job_style_matches_gnu_parallel() {
         let of = |number| String::from_utf8(job_style(number).0).expect("text");
         assert_eq!(of(1), "\x1b[48;5;134;38;5;231m\x1b[K");
         assert_eq!(of(2), "\x1b[48;5;021;38;5;231m\x1b[K");
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(of(307), "\x1b[48;5;185;38;5;000m\x1b[K");
         assert_eq!((of(308), of(700), of(0)), (of(1), of(86), of(1)));
         let all: std::collections::BTreeSet<String> = (1..=307).map(of).collect();
-        assert_eq!(all.len(), 307, "two jobs in a row of so many look the same");
+        assert_eq!(all.len(), 307, "two of these jobs look the same");
         assert_eq!(of(u64::MAX), of((u64::MAX - 1) % 307 + 1));
     }
 
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_painted_as_gnu_parallel_does() {
+    fn colorizer_matches_gnu_parallel() {
         assert_eq!(painted(&["a\n\nb1"], ""), "<a>\n<>\n<b1>\n");
         assert_eq!(painted(&["0\nsecond\n"], "0\t"), "<0\t0>\n<0\tsecond>\n");
         assert_eq!(painted(&["a\r\nb\rc\n"], "1\t"), "<1\ta>\r<1\t>\n<1\tb>\r<1\tc>\n");

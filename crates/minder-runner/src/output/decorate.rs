@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_line_has_one_tag_wherever_the_pieces_fall() {
+    fn tag_writer_tags_each_line_once_for_any_chunks() {
         let mut tagger = TagWriter::default();
         let mut text = Vec::new();
         for chunk in ["a\nb", "", "c\n", "\n", "d"] {
@@ -191,24 +191,25 @@ mod tests {
 
     fn style(tag: Option<&str>, bare_end: bool) -> LineStyle {
         let style: Style = (b"<".to_vec(), b">");
-        LineStyle::new(tag.map(|tag| tag.as_bytes().to_vec()), Some(style), bare_end).expect("marks")
+        LineStyle::new(tag.map(|tag| tag.as_bytes().to_vec()), Some(style), bare_end)
+            .expect("create line style")
     }
 
     #[test]
-    fn a_colour_stands_around_the_tag_and_the_line() {
+    fn color_encloses_tag_and_line() {
         let chunks = ["a\n", "b", "c\nd"];
         assert_eq!(shown(&style(None, false), LineDecorator::default(), &chunks), "<a>\n<bc>\n<d>\n");
         assert_eq!(
             shown(&style(Some("t\t"), false), LineDecorator::default(), &chunks),
             "<t\ta>\n<t\tbc>\n<t\td>\n"
         );
-        let failed = LineStyle::failed(Some(style(Some("t\t"), true))).expect("marks");
+        let failed = LineStyle::failed(Some(style(Some("t\t"), true))).expect("create line style");
         assert_eq!(failed.apply(b"a\n"), b"\x1b[48;5;196;38;5;231m\x1b[Kt\ta\x1b[m\n");
         assert!(LineStyle::new(None, None, true).is_none());
     }
 
     #[test]
-    fn with_line_buffer_the_last_line_has_a_colour_only_if_it_is_whole() {
+    fn bare_end_leaves_incomplete_last_line_uncolored() {
         let style = style(Some("t\t"), true);
         let rest = || LineDecorator::new(Some(&style));
         assert_eq!(shown(&style, rest(), &["a", "b\nc", "", "d"]), "<t\tab>\nt\tcd");

@@ -50,7 +50,7 @@ use crate::output::store::Location;
 use crate::output::store::Segment;
 use crate::resume::ResumeFilter;
 
-/// The most finished jobs that wait. When there are so many, no further job starts until half are
+/// The most finished jobs that wait. At this number, no further job starts until half are
 /// written.
 const WAITING_MAX: usize = 10_000;
 /// From this length on, the kernel moves the bytes of a file without a copy.

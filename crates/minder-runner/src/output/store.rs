@@ -162,24 +162,24 @@ mod tests {
 
     /// Any worker thread may read output that waits, while the owner of the file appends to it.
     #[test]
-    fn what_is_read_meanwhile_does_not_move_what_is_appended() {
+    fn concurrent_reads_do_not_disturb_appends() {
         const BYTES: &[u8] = b"four";
         let mut store = AppendFile::new(&std::env::temp_dir(), None);
-        let file = Arc::clone(store.append(BYTES, false).expect("a file"));
+        let file = Arc::clone(store.append(BYTES, false).expect("append to a new file"));
         let over = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !over.load(std::sync::atomic::Ordering::Relaxed) {
-                    read_at(&file, &mut [0; 1], 0).expect("a byte");
+                    read_at(&file, &mut [0; 1], 0).expect("read one byte");
                 }
             });
             for _ in 1..2000 {
-                store.append(BYTES, false).expect("room");
+                store.append(BYTES, false).expect("append to the file");
             }
             over.store(true, std::sync::atomic::Ordering::Relaxed);
         });
         let mut all = vec![0; 2000 * BYTES.len() + 1];
-        assert_eq!(read_at(&file, &mut all, 0).expect("all"), 2000 * BYTES.len());
+        assert_eq!(read_at(&file, &mut all, 0).expect("read the whole file"), 2000 * BYTES.len());
         assert_eq!(all[..2000 * BYTES.len()], BYTES.repeat(2000));
     }
 }

@@ -110,18 +110,20 @@ impl JobResults {
 
     /// Returns the file for a stream that is not shown, so that the job writes to it directly.
     pub(crate) fn hand_over(&mut self, stream: Stream) -> io::Result<Option<File>> {
-        let file = self.files[stream as usize].as_ref().filter(|_| !self.shown[stream as usize]);
-        let file = file.map(File::try_clone).transpose()?;
+        let file = match &self.files[stream as usize] {
+            Some(file) if !self.shown[stream as usize] => Some(file.try_clone()?),
+            _ => None,
+        };
         self.straight[stream as usize] = file.is_some();
         Ok(file)
     }
 
     /// Returns the file that the job wrote to directly, and how many bytes are the job's.
     pub(crate) fn handed_over(&self, stream: Stream) -> io::Result<Option<(&File, u64)>> {
-        let Some(file) = self.files[stream as usize].as_ref().filter(|_| self.straight[stream as usize])
-        else {
+        if !self.straight[stream as usize] {
             return Ok(None);
-        };
+        }
+        let Some(file) = &self.files[stream as usize] else { return Ok(None) };
         let head = if stream == Stream::Stdout { self.head } else { 0 };
         Ok(Some((file, file.metadata()?.len().saturating_sub(head))))
     }

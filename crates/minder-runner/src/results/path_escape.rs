@@ -24,13 +24,13 @@ impl PathRules {
         if std::env::consts::FAMILY == "windows" { Self::Windows } else { Self::Unix }
     }
 
-    /// A value as the name of one folder, different for each value; too long ones are cut, with a
-    /// checksum.
+    /// Returns a value as the name of one directory, different for each value. A name that is too
+    /// long is cut and gets a checksum.
     ///
-    /// - Unix: `/` is `\_`, `\` is `\\`, a tab `\t`. Names that would lead elsewhere (`.`, `..`,
-    ///   none at all) get a backslash before them.
-    /// - Windows: what no name may have is `%` and two hexadecimal digits, and so is `%` itself; an
-    ///   empty value is `%`.
+    /// - Unix: `/` becomes `\_`, `\` becomes `\\`, a tab `\t`. Names that would lead elsewhere (`.`,
+    ///   `..`, the empty name) get a backslash before them.
+    /// - Windows: bytes that no name may contain, and `%` itself, become `%` and two hexadecimal
+    ///   digits. The empty value becomes `%`.
     pub(crate) fn escape(self, value: &[u8]) -> Vec<u8> {
         let mut name = match self {
             Self::Unix => like_gnu(value),
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_one_folder() {
+    fn unix_value_is_one_directory() {
         let names =
             [&b"a b"[..], b"a/b\\c\td", b"..", b"", b"../../etc"].map(|value| PathRules::Unix.escape(value));
         let texts = names.map(|name| String::from_utf8_lossy(&name).into_owned());
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_one_folder_of_windows() {
+    fn windows_value_is_one_directory() {
         for (value, name) in [
             ("a b", "a b"),
             ("", "%"),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_value_is_cut_and_stays_different() {
+    fn long_values_are_cut_and_stay_distinct() {
         for rules in [PathRules::Unix, PathRules::Windows] {
             for letter in ["ä", "/", "x"] {
                 let long = rules.escape(letter.repeat(400).as_bytes());
@@ -211,10 +211,11 @@ mod tests {
     }
 
     #[test]
-    fn names_that_differ_in_case_are_two_folders() {
-        let root = tempfile::tempdir().expect("a folder");
+    fn names_that_differ_in_case_get_two_directories() {
+        let root = tempfile::tempdir().expect("create temp dir");
         let rules = PathRules::of_system();
-        let make = |value: &str| create_output_dir(root.path(), OsStr::new(value), rules).expect("a folder");
+        let make =
+            |value: &str| create_output_dir(root.path(), OsStr::new(value), rules).expect("create directory");
         let one = make("readme");
         let other = make("README");
         assert_eq!((make("readme"), make("README")), (one.clone(), other.clone()));

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_stops_all_and_a_bad_name_its_own_job() {
+    fn full_disk_refuses_all_jobs_and_bad_name_only_its_own() {
         let of = |kind: io::ErrorKind, varies| Refusal::of("cannot make `x`", &kind.into(), varies);
         assert!(matches!(of(io::ErrorKind::NotADirectory, true), Refusal::Own(_)));
         assert!(matches!(of(io::ErrorKind::NotADirectory, false), Refusal::All(_)));

@@ -200,7 +200,8 @@ fn json(
     let [job, host, at, wall, sent, received, exit, signal] = facts(ended);
     write!(
         to,
-        "{{ \"Seq\": {job}, \"Host\": \"{host}\", \"Starttime\": {at}, \"JobRuntime\": {wall}, \"Send\": {sent}, \
+        "{{ \"Seq\": {job}, \"Host\": \"{host}\", \"Starttime\": {at}, \"JobRuntime\": {wall}, \
+         \"Send\": {sent}, \
          \"Receive\": {received}, \"Exitval\": {exit}, \"Signal\": {signal}, \"Command\": \""
     )?;
     let mut text = JsonStringWriter::default();

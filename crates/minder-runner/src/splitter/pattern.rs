@@ -197,7 +197,10 @@ fn run(dfa: &DFA, cache: &mut Cache, bytes: &[u8], begin: usize, end: usize) -> 
         if end < bytes.len() && !next.is_dead() || end == bytes.len() && !next.is_match() {
             return Some(false);
         }
-        for &byte in classes.iter().filter(|_| next.is_match()) {
+        if !next.is_match() {
+            continue;
+        }
+        for &byte in &classes {
             if !step(dfa, cache, next, byte)?.is_dead() {
                 return Some(false);
             }
@@ -225,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_match_that_may_change_is_waited_for() {
+    fn match_is_final_only_if_no_input_can_change_it() {
         let is_final = |text: &str, bytes: &str| {
             let expression = Expression::new(text).expect("a pattern");
             assert!(expression.automaton.is_some());
@@ -244,11 +247,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_of_the_input_is_there_splits_are_those_of_all_of_it(
+        fn splits_do_not_depend_on_how_much_input_is_there(
             bytes in proptest::collection::vec(proptest::sample::select(b"ab1;\n".to_vec()), 0..40),
             (start, end) in proptest::sample::select(vec![
                 ("[0-9]+a", ""), ("a+b", ""), (".*;", ""), ("a.*b|b", ""), ("^.", ""), ("aa", ""), ("a*", ""),
-                ("", ";+"), ("", "a.*b|b"), ("", "\n\n+"), ("a+", ";+"), ("[ab]*1", "\n"), ("a$", ""), (r"\bb", ""),
+                ("", ";+"), ("", "a.*b|b"), ("", "\n\n+"), ("a+", ";+"), ("[ab]*1", "\n"), ("a$", ""),
+                (r"\bb", ""),
             ]),
             there in 0..40_usize,
         ) {

@@ -136,7 +136,8 @@ impl InputSplitter {
         if let Some(key) = &mut key {
             key.resolve(own)?;
         }
-        let header = header.filter(|_| is_first || self.config.spread == Distribution::RoundRobin);
+        let keeps_header = is_first || self.config.spread == Distribution::RoundRobin;
+        let header = if keeps_header { header } else { None };
         if let Some(key) = key {
             return self.shard(feed, filling, header, &key);
         }
@@ -251,7 +252,10 @@ impl InputSplitter {
             }
             let is_over = extent == BlockEnd::Last;
             let next = self.hand_out(filling, header.as_ref(), chunks, cutter);
-            let Some(block) = next.filter(|_| !is_over) else { return Ok(()) };
+            if is_over {
+                return Ok(());
+            }
+            let Some(block) = next else { return Ok(()) };
             match self.fresh(limit, &block.buffer[rest..block.filled])? {
                 Some(next) => filling = OpenBlock { is_last: block.is_last, ..next },
                 None => return Ok(()),

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tail_keeps_the_last_bytes() {
+    fn tail_keeps_last_bytes() {
         let mut tail = StderrTail::default();
         tail.push(&[1; TAIL_MAX - 1]);
         tail.push(&[2; 3]);

@@ -26,7 +26,7 @@ fn text(bytes: Vec<u8>) -> String {
 }
 
 #[test]
-fn rows_have_the_columns_of_gnu_parallel() {
+fn table_has_columns_of_gnu_parallel() {
     let comma = TableForm::Separated(b',');
     let head = "Seq,Host,Starttime,JobRuntime,Send,Receive,Exitval,Signal,Command,";
     for step in 1..6 {
@@ -46,12 +46,13 @@ fn rows_have_the_columns_of_gnu_parallel() {
 }
 
 #[test]
-fn rows_of_json_are_json() {
+fn json_rows_are_valid_json() {
     for step in 1..9 {
         let out = "a\"b\tc\n\\ä€𝄞\u{7f}".as_bytes();
         let row = text(written(&table(TableForm::Json, &[]), &["x", "ä"], [out, b"\xff\xc3"], step));
-        let wanted = "{ \"Seq\": 7, \"Host\": \":\", \"Starttime\": 1.500, \"JobRuntime\": 0.250, \"Send\": 0, \
-                      \"Receive\": 9, \"Exitval\": 3, \"Signal\": 0, \"Command\": \"echo a\", \"V\": [ \"x\",\"ä\" ], \
+        let wanted = "{ \"Seq\": 7, \"Host\": \":\", \"Starttime\": 1.500, \"JobRuntime\": 0.250, \
+                      \"Send\": 0, \"Receive\": 9, \"Exitval\": 3, \"Signal\": 0, \
+                      \"Command\": \"echo a\", \"V\": [ \"x\",\"ä\" ], \
                       \"Stdout\": \"a\\\"b\\u0009c\\u000a\\\\ä€𝄞\u{7f}\", \"Stderr\": \"\u{fffd}\u{fffd}\" }\n";
         assert_eq!(row, wanted, "{step}");
         assert!(serde_json::from_str::<serde_json::Value>(&row).is_ok());
@@ -59,7 +60,7 @@ fn rows_of_json_are_json() {
 }
 
 #[test]
-fn a_torn_row_is_found() {
+fn whole_rows_excludes_incomplete_row() {
     let comma = TableForm::Separated(b',');
     let whole = |text: &str, form| whole_rows(text.as_bytes(), form).expect("memory");
     for (text, rows) in [

@@ -30,7 +30,7 @@ fn parts(config: &SplitterConfig, input: &str) -> Vec<String> {
 const LINES: &str = "a 1\na 2\nb 3\nb 4\nb 5\nc 6\n";
 
 #[test]
-fn a_part_ends_with_the_record_at_the_end_of_the_block() {
+fn file_range_ends_with_record_at_end_of_block() {
     assert_eq!(parts(&block(9), LINES), ["a 1\na 2\nb 3\n", "b 4\nb 5\nc 6\n"]);
     assert_eq!(parts(&block(3), LINES), ["a 1\n", "a 2\n", "b 3\n", "b 4\n", "b 5\n", "c 6\n"]);
     assert_eq!(parts(&block(4), LINES), ["a 1\na 2\n", "b 3\nb 4\n", "b 5\nc 6\n"]);
@@ -43,7 +43,7 @@ fn a_part_ends_with_the_record_at_the_end_of_the_block() {
 }
 
 #[test]
-fn separators_of_files() {
+fn file_ranges_respect_separators() {
     let with = |start: Option<&str>, end: Option<&str>, bytes| SplitterConfig {
         start: start.and_then(some),
         end: end.and_then(some),
@@ -62,7 +62,7 @@ fn separators_of_files() {
 }
 
 #[test]
-fn shares_of_files() {
+fn file_is_cut_into_shares_per_slot() {
     let shares =
         |count| SplitterConfig { block: BlockSize::Shares(NonZeroU64::new(count).unwrap()), ..config() };
     assert_eq!(parts(&shares(1), LINES), ["a 1\na 2\nb 3\nb 4\n", "b 5\nc 6\n"]);
@@ -71,7 +71,7 @@ fn shares_of_files() {
 }
 
 #[test]
-fn headers_of_files() {
+fn file_header_is_repeated_for_each_range() {
     let config = SplitterConfig { header: Some(Header::Lines(1)), ..block(9) };
     assert_eq!(parts(&config, LINES), ["a 1\na 2\nb 3\nb 4\n", "a 1\nb 5\nc 6\n"]);
     let two = of_files(&config, 2, &[b"h\n1\n", b"k\n2\n"]).unwrap();
@@ -79,7 +79,7 @@ fn headers_of_files() {
 }
 
 #[test]
-fn groups_of_files() {
+fn file_ranges_keep_groups_together() {
     let group =
         |column, bytes| SplitterConfig { group_by: Some(column), colsep: Some(" ".into()), ..block(bytes) };
     let first = || Column::Number(1);
@@ -91,7 +91,7 @@ fn groups_of_files() {
 }
 
 #[test]
-fn long_records_of_files() {
+fn file_range_grows_for_long_record() {
     let long = "x".repeat(300_000);
     let input = format!("{long}\na\n{long}\nb\n");
     assert_eq!(parts(&block(10), &input), [format!("{long}\n"), format!("a\n{long}\n"), "b\n".to_owned()]);
@@ -103,7 +103,7 @@ fn long_records_of_files() {
 }
 
 #[test]
-fn streams_of_files() {
+fn files_are_distributed_to_streams() {
     let config = SplitterConfig { spread: Distribution::Tee, ..config() };
     assert_eq!(texts(of_files(&config, 2, &[b"1\n", b"2\n"]).unwrap()), ["1\n2\n", "1\n2\n"]);
     let robin =
@@ -113,7 +113,7 @@ fn streams_of_files() {
 }
 
 #[test]
-fn what_is_no_file_is_refused() {
+fn open_rejects_missing_and_unseekable_files() {
     let open =
         |path: PathBuf| InputSplitter::open(config(), SplitterSource::Files(vec![path]), 1).unwrap_err();
     let dir = tempfile::tempdir().unwrap();
@@ -124,7 +124,7 @@ fn what_is_no_file_is_refused() {
 }
 
 #[test]
-fn a_file_that_shrinks_is_an_error() {
+fn shrinking_file_is_an_error() {
     let file = file(seq(100).as_bytes());
     let pipe = InputSplitter::open(config(), SplitterSource::Files(vec![file.path().to_owned()]), 1).unwrap();
     pipe.read(|| ());

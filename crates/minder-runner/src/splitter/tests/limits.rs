@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn little_is_read_ahead() {
+fn reader_stays_little_ahead() {
     let pipe = InputSplitter::open(records(1), nothing(), 2).unwrap();
     thread::scope(|scope| {
         let reader = Arc::clone(&pipe);
@@ -31,7 +31,7 @@ fn little_is_read_ahead() {
 }
 
 #[test]
-fn retries_hold_their_blocks_and_the_reader_waits() {
+fn reader_waits_while_retries_hold_blocks() {
     let pipe = InputSplitter::open(block(2), nothing(), 1).unwrap();
     thread::scope(|scope| {
         let reader = Arc::clone(&pipe);
@@ -62,7 +62,7 @@ fn retries_hold_their_blocks_and_the_reader_waits() {
 }
 
 #[test]
-fn a_failed_read_is_told_and_what_was_whole_is_given_out() {
+fn failed_read_is_reported_after_complete_records() {
     struct Fails(bool);
     impl TimedRead for Fails {
         fn read(&mut self, buffer: &mut [u8], _: Option<Instant>) -> io::Result<Option<usize>> {
@@ -83,7 +83,7 @@ fn a_failed_read_is_told_and_what_was_whole_is_given_out() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused() {
+fn contradicting_options_are_rejected() {
     let why = |config: SplitterConfig| InputSplitter::open(config, nothing(), 1).unwrap_err().to_string();
     let shard = SplitterConfig { spread: Distribution::Shard(Column::Number(1)), ..records(1) };
     assert_eq!(why(shard), "`--shard` goes by lines, and does not go with `-N`");

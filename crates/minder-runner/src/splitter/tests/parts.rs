@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_block_ends_with_its_last_whole_record() {
+fn block_ends_with_last_complete_record() {
     let twelve = seq(12);
     assert_eq!(jobs(&block(10), &twelve), ["1\n2\n3\n4\n5\n", "6\n7\n8\n9\n", "10\n11\n12\n"]);
     assert_eq!(
@@ -16,13 +16,13 @@ fn a_block_ends_with_its_last_whole_record() {
 }
 
 #[test]
-fn a_block_grows_until_it_has_a_record() {
+fn block_grows_until_it_contains_a_record() {
     let input = "aaaaaaaaaaaaaaaaaaaaaaaaaaa\nb\nc\nd";
     assert_eq!(jobs(&block(5), input), ["aaaaaaaaaaaaaaaaaaaaaaaaaaa\nb\nc\n", "d"]);
 }
 
 #[test]
-fn records_are_counted() {
+fn blocks_have_requested_number_of_records() {
     assert_eq!(jobs(&records(2), "a\nb\nc\nd"), ["a\nb\n", "c\nd"]);
     assert_eq!(jobs(&records(3), "a\nb\nc\nd"), ["a\nb\nc\n", "d"]);
     assert_eq!(jobs(&records(4), &seq(6)), ["1\n2\n3\n4\n", "5\n6\n"]);
@@ -34,7 +34,7 @@ fn records_are_counted() {
 }
 
 #[test]
-fn without_a_separator_each_byte_is_a_record() {
+fn each_byte_is_a_record_without_separator() {
     let config = SplitterConfig { end: some(""), ..block(5) };
     assert_eq!(jobs(&config, &seq(12)), ["1\n2\n3", "\n4\n5\n", "6\n7\n8", "\n9\n10", "\n11\n1", "2\n"]);
     let config = SplitterConfig { records: NonZeroU64::new(2), ..config };
@@ -42,7 +42,7 @@ fn without_a_separator_each_byte_is_a_record() {
 }
 
 #[test]
-fn a_record_may_have_a_start() {
+fn record_start_splits_before_it() {
     let input = ">a\nx\n>b\ny\nz\n>c\n";
     let config = SplitterConfig { start: some(">"), ..records(1) };
     assert_eq!(jobs(&config, input), [">a\nx\n", ">b\ny\nz\n", ">c\n"]);
@@ -60,7 +60,7 @@ fn a_record_may_have_a_start() {
 }
 
 #[test]
-fn separators_that_overlap() {
+fn overlapping_separators_split_like_gnu_parallel() {
     let input = "aXXXbXXcXX";
     let ends = |config| SplitterConfig { end: some("XX"), ..config };
     assert_eq!(jobs(&ends(records(1)), input), ["aXX", "XbXX", "cXX"]);
@@ -71,7 +71,7 @@ fn separators_that_overlap() {
 }
 
 #[test]
-fn separators_are_taken_out() {
+fn remove_separator_strips_separators() {
     let rrs = |config| SplitterConfig { remove_separator: true, ..config };
     assert_eq!(jobs(&rrs(block(4)), &seq(12)), ["12", "34", "56", "78", "9", "10", "11", "12"]);
     assert_eq!(jobs(&rrs(records(2)), &seq(5)), ["12", "34", "5"]);
@@ -89,7 +89,7 @@ fn separators_are_taken_out() {
 }
 
 #[test]
-fn regular_expressions() {
+fn regexp_separators_split_like_gnu_parallel() {
     let regexp = |config| SplitterConfig { regexp: true, ..config };
     let ends = |text: &str, config| regexp(SplitterConfig { end: some(text), ..config });
     let starts = |text: &str, config| regexp(SplitterConfig { start: some(text), ..config });
@@ -133,7 +133,7 @@ fn regular_expressions() {
 }
 
 #[test]
-fn each_job_has_the_header() {
+fn header_is_repeated_for_each_job() {
     let lines = |count, config| SplitterConfig { header: Some(Header::Lines(count)), ..config };
     let matched =
         |text: &str, config| SplitterConfig { header: Some(Header::Pattern(text.into())), ..config };
@@ -164,7 +164,7 @@ fn each_job_has_the_header() {
 }
 
 #[test]
-fn a_header_of_any_length_is_found_whatever_the_reads() {
+fn header_is_found_for_any_reads() {
     let header = "#c\n".repeat(1000);
     let config = SplitterConfig { header: Some(Header::Pattern(b"(#.*\n)*".to_vec())), ..block(10) };
     let input = format!("{header}a\nb\n");
@@ -176,7 +176,7 @@ fn a_header_of_any_length_is_found_whatever_the_reads() {
 }
 
 #[test]
-fn lines_with_the_same_value_stay_together() {
+fn group_by_keeps_equal_values_together() {
     let input = "a 1\na 2\nb 3\nb 4\nb 5\nc 6\n";
     let group =
         |column, config| SplitterConfig { group_by: Some(column), colsep: Some(" ".into()), ..config };
@@ -198,7 +198,7 @@ fn lines_with_the_same_value_stay_together() {
 }
 
 #[test]
-fn what_came_in_time_is_given_out() {
+fn block_timeout_yields_incomplete_block() {
     let config = SplitterConfig { block_timeout: Some(Duration::from_secs(3600)), ..config() };
     let mut sizes = vec![3, 0];
     sizes.extend([1000; 9]);
@@ -209,7 +209,7 @@ fn what_came_in_time_is_given_out() {
 }
 
 #[test]
-fn a_retry_has_the_same_bytes() {
+fn retry_reads_same_bytes() {
     let pipe =
         InputSplitter::open(SplitterConfig { header: Some(Header::Lines(1)), ..block(4) }, nothing(), 1)
             .unwrap();
@@ -226,6 +226,6 @@ fn a_retry_has_the_same_bytes() {
 }
 
 #[test]
-fn escapes() {
+fn unescape_resolves_escapes() {
     assert_eq!(unescape(br"a\n\t\r\0\\n\x41\xzz\q\"), b"a\n\t\r\0\\nA\\xzz\\q\\");
 }

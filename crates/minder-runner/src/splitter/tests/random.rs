@@ -15,7 +15,7 @@ fn separator() -> impl Strategy<Value = Vec<u8>> {
     prop::sample::select(vec!["\n", ">", ":>", "aa", "", "\n\n", "b\n"]).prop_map(|text| text.into())
 }
 
-fn any_plan() -> impl Strategy<Value = SplitterConfig> {
+fn any_config() -> impl Strategy<Value = SplitterConfig> {
     let records = prop::option::of((1..5_u64).prop_map(|count| NonZeroU64::new(count).unwrap()));
     let ends = (prop::option::of(separator()), prop::option::of(separator()));
     (1..200_u64, records, ends, any::<bool>(), prop::option::of(1..3_u64)).prop_map(
@@ -59,26 +59,41 @@ fn check(config: &SplitterConfig, input: &[u8], all: Vec<Vec<u8>>) -> Result<Vec
 
 proptest! {
     #[test]
-    fn parts_are_the_input(config in any_plan(), input in input(), sizes in prop::collection::vec(0..50_usize, 0..5)) {
+    fn parts_are_the_input(
+        config in any_config(),
+        input in input(),
+        sizes in prop::collection::vec(0..50_usize, 0..5),
+    ) {
         let all = spread(&config, 1, &input, &sizes).unwrap();
         let chunks = check(&config, &input, all)?;
         if let (Some(records), None, None) = (config.records, &config.start, &config.end) {
             let lines = |chunk: &Vec<u8>| chunk.split_inclusive(|&byte| byte == b'\n').count() as u64;
-            let (last, others) = chunks.split_last().map_or((None, &[][..]), |(last, others)| (Some(last), others));
+            let (last, others) = match chunks.split_last() {
+                Some((last, others)) => (Some(last), others),
+                None => (None, &[][..]),
+            };
             prop_assert!(others.iter().all(|chunk| lines(chunk) == records.get()));
             prop_assert!(last.is_none_or(|chunk| lines(chunk) <= records.get()));
         }
     }
 
     #[test]
-    fn reads_do_not_matter(config in any_plan(), input in input(), sizes in prop::collection::vec(1..50_usize, 0..5)) {
+    fn result_does_not_depend_on_reads(
+        config in any_config(),
+        input in input(),
+        sizes in prop::collection::vec(1..50_usize, 0..5),
+    ) {
         let whole = spread(&config, 1, &input, &[]);
         let pieces = spread(&config, 1, &input, &sizes);
         prop_assert_eq!(whole, pieces);
     }
 
     #[test]
-    fn parts_of_files_are_the_file(config in any_plan(), input in input(), shares in prop::option::of(1..9_u64)) {
+    fn parts_of_files_are_the_file(
+        config in any_config(),
+        input in input(),
+        shares in prop::option::of(1..9_u64),
+    ) {
         let shares = shares.map(|count| BlockSize::Shares(NonZeroU64::new(count).unwrap()));
         let block = shares.unwrap_or(config.block);
         let config = SplitterConfig { records: None, block, ..config };
@@ -93,7 +108,8 @@ proptest! {
         records in prop::option::of(1..4_u64),
         sizes in prop::collection::vec(1..50_usize, 0..5),
     ) {
-        let text: String = lines.iter().map(|(value, len)| format!("{value}\t{}\n", "x".repeat(*len))).collect();
+        let line = |(value, len): &(u8, usize)| format!("{value}\t{}\n", "x".repeat(*len));
+        let text: String = lines.iter().map(line).collect();
         let group = SplitterConfig {
             group_by: Some(Column::Number(1)),
             records: records.and_then(NonZeroU64::new),
@@ -114,7 +130,7 @@ proptest! {
 
     #[test]
     fn streams_lose_nothing(
-        config in any_plan(),
+        config in any_config(),
         input in input(),
         slots in 1..4_usize,
         sizes in prop::collection::vec(1..50_usize, 0..5),
@@ -136,7 +152,8 @@ proptest! {
         if which == 1 {
             prop_assert!(all.iter().all(|job| *job == input));
         } else {
-            let mut got: Vec<u8> = all.iter().flat_map(|job| job.strip_prefix(header).unwrap()).copied().collect();
+            let bodies = all.iter().flat_map(|job| job.strip_prefix(header).unwrap());
+            let mut got: Vec<u8> = bodies.copied().collect();
             let mut want = body.to_vec();
             got.sort_unstable();
             want.sort_unstable();

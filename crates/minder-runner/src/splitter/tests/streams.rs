@@ -7,7 +7,7 @@ fn by(spread: Distribution, config: SplitterConfig) -> SplitterConfig {
 }
 
 #[test]
-fn chunks_go_round() {
+fn round_robin_alternates_between_streams() {
     let robin = |config| by(Distribution::RoundRobin, config);
     let three =
         |config: SplitterConfig, input: &str| texts(spread(&config, 3, input.as_bytes(), &[]).unwrap());
@@ -25,7 +25,7 @@ fn chunks_go_round() {
 }
 
 #[test]
-fn all_have_all() {
+fn tee_gives_all_input_to_each_stream() {
     for config in [config(), records(2), SplitterConfig { header: Some(Header::Lines(1)), ..config() }] {
         let all = spread(&by(Distribution::Tee, config), 3, seq(8).as_bytes(), &[3]).unwrap();
         assert_eq!(texts(all), [seq(8), seq(8), seq(8)]);
@@ -34,7 +34,7 @@ fn all_have_all() {
 }
 
 #[test]
-fn a_number_names_the_stream() {
+fn bin_selects_stream_by_number() {
     let bin = |column, config| by(Distribution::Bin(column), config);
     let three =
         |config: &SplitterConfig, input: &str| texts(spread(config, 3, input.as_bytes(), &[2]).unwrap());
@@ -49,7 +49,7 @@ fn a_number_names_the_stream() {
 }
 
 #[test]
-fn the_same_value_goes_to_the_same_stream() {
+fn shard_sends_equal_values_to_same_stream() {
     let config = by(Distribution::Shard(Column::Number(1)), config());
     let input: String = (0..1000).map(|at| format!("{} {at}\n", at % 17)).collect();
     let all = texts(spread(&config, 4, input.as_bytes(), &[100]).unwrap());
@@ -65,7 +65,7 @@ fn the_same_value_goes_to_the_same_stream() {
 }
 
 #[test]
-fn columns_are_separated_by_an_expression() {
+fn shard_splits_columns_by_colsep() {
     let colsep = |text: &str| SplitterConfig {
         colsep: Some(text.into()),
         ..by(Distribution::Bin(Column::Number(2)), config())
@@ -128,7 +128,7 @@ fn with_quitters(spread: Distribution) {
 }
 
 #[test]
-fn nobody_waits_for_who_gave_up() {
+fn streams_that_gave_up_block_no_other() {
     for spread in [
         Distribution::RoundRobin,
         Distribution::Tee,
@@ -140,7 +140,7 @@ fn nobody_waits_for_who_gave_up() {
 }
 
 #[test]
-fn reading_ends_when_all_gave_up() {
+fn reading_ends_when_all_streams_gave_up() {
     for spread in [Distribution::RoundRobin, Distribution::Tee, Distribution::Shard(Column::Number(1))] {
         for close in [false, true] {
             let pipe = InputSplitter::open(by(spread.clone(), block(1 << 12)), nothing(), 2).unwrap();
@@ -164,7 +164,7 @@ fn reading_ends_when_all_gave_up() {
 }
 
 #[test]
-fn what_waits_goes_to_those_that_run() {
+fn close_gives_waiting_chunks_to_running_streams() {
     let pipe = InputSplitter::open(by(Distribution::RoundRobin, records(1)), nothing(), 4).unwrap();
     pipe.take_in(&mut Script::new(b"1\n2\n3\n", &[]), true).unwrap();
     let NextJob::Ready(mut part) = pipe.next() else { panic!("there is one") };

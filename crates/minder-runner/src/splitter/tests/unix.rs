@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use super::*;
 
 #[test]
-fn a_pipe_that_is_slow_does_not_keep_records_back() {
+fn slow_pipe_yields_complete_records_early() {
     let (reader, mut writer) = io::pipe().unwrap();
     let config = SplitterConfig { block_timeout: Some(Duration::from_millis(1)), ..config() };
     let file = File::from(OwnedFd::from(reader));
@@ -20,7 +20,7 @@ fn a_pipe_that_is_slow_does_not_keep_records_back() {
                 match pipe.next() {
                     NextJob::Ready(part) => break part,
                     NextJob::Pending => news.recv().unwrap(),
-                    NextJob::Exhausted => panic!("it goes on"),
+                    NextJob::Exhausted => panic!("the input ended early"),
                 }
             };
             assert!(drain(&pipe, &mut part).ends_with(b"whole\n"));
