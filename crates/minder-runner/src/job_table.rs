@@ -65,12 +65,12 @@ impl JobTable {
     }
 
     /// Adds a job that starts.
-    pub(crate) fn insert(&self, task: &Task, start: Attempt) {
+    pub(crate) fn insert(&self, task: &Task, attempt: Attempt) {
         if self.wanted {
             let entry = JobEntry {
                 started_at: Instant::now(),
                 columns: task.columns().to_vec(),
-                slot: start.slot,
+                slot: attempt.slot,
                 suspended: false,
             };
             self.lock().running.insert(task.number, entry);
@@ -85,7 +85,7 @@ impl JobTable {
         let mut state = self.lock();
         state.running.remove(&job);
         // A request is for this attempt only: a suspended next attempt would never be resumed.
-        state.requests.retain(|(its, _)| *its != job);
+        state.requests.retain(|(job_entries, _)| *job_entries != job);
         if let Some(took) = took {
             match state.durations.len() {
                 TIMES_MAX => {
@@ -138,10 +138,10 @@ impl JobTable {
     pub(crate) fn request(&self, order: JobRequest) -> bool {
         let mut state = self.lock();
         let suspended = order == JobRequest::Resume;
-        let its = state.running.iter().filter(|(_, entry)| entry.suspended == suspended);
+        let job_entries = state.running.iter().filter(|(_, entry)| entry.suspended == suspended);
         let chosen = match order {
-            JobRequest::Resume => its.min_by_key(|(_, entry)| entry.started_at),
-            _ => its.max_by_key(|(_, entry)| entry.started_at),
+            JobRequest::Resume => job_entries.min_by_key(|(_, entry)| entry.started_at),
+            _ => job_entries.max_by_key(|(_, entry)| entry.started_at),
         };
         let Some(job) = chosen.map(|(job, _)| *job) else { return false };
         if let Some(entry) = state.running.get_mut(&job) {
@@ -160,11 +160,11 @@ impl JobTable {
         let mut state = self.lock();
         // A job that is not in `running` has finished, and its request with it.
         let State { running, requests: orders, .. } = &mut *state;
-        let (here, there): (Vec<_>, Vec<_>) =
+        let (requests_here, requests_elsewhere): (Vec<_>, Vec<_>) =
             orders.drain(..).filter(|(job, _)| running.contains_key(job)).partition(|(job, _)| is_here(*job));
-        *orders = there;
+        *orders = requests_elsewhere;
         self.has_requests.store(!orders.is_empty(), Ordering::SeqCst);
-        here
+        requests_here
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -186,10 +186,10 @@ mod tests {
         });
         for number in 1..=3 {
             schedule.submit(number, &[], 0);
-            let minder::jobs::NextAction::Start(start, number) = schedule.next(Instant::now()) else {
+            let minder::jobs::NextAction::Start(attempt, number) = schedule.next(Instant::now()) else {
                 panic!()
             };
-            table.insert(&Task::new(number, JobArgs::Columns(Vec::new())), start);
+            table.insert(&Task::new(number, JobArgs::Columns(Vec::new())), attempt);
         }
         table
     }

@@ -82,7 +82,7 @@ pub struct JobsSetting {
 struct File {
     path: PathBuf,
     /// Whether the file can be read again. A pipe (`-j <(…)`) cannot: its content is gone.
-    again: bool,
+    rereads: bool,
 }
 
 #[derive(Debug)]
@@ -90,7 +90,7 @@ struct State {
     amount: JobsSpec,
     looked: Instant,
     /// Whether the file could not be used, and that was reported.
-    odd: bool,
+    was_reported: bool,
 }
 
 impl JobsSetting {
@@ -108,7 +108,7 @@ impl JobsSetting {
             return Ok(Self {
                 processors,
                 file: None,
-                state: State { amount, looked: now, odd: false }.into(),
+                state: State { amount, looked: now, was_reported: false }.into(),
             });
         }
         let path = PathBuf::from(text);
@@ -122,8 +122,12 @@ impl JobsSetting {
             }
             Err(error) => bail!("-j: cannot read `{}`: {}", path.display(), os_error_text(&error)),
         };
-        let file = File { again: path.is_file(), path };
-        Ok(Self { processors, file: Some(file), state: State { amount, looked: now, odd: false }.into() })
+        let file = File { rereads: path.is_file(), path };
+        Ok(Self {
+            processors,
+            file: Some(file),
+            state: State { amount, looked: now, was_reported: false }.into(),
+        })
     }
 
     /// Returns how many jobs may run at once; `None` for as many as possible. Reads the file, if
@@ -138,12 +142,12 @@ impl JobsSetting {
 
     /// Returns `true` if the number may change.
     pub fn may_change(&self) -> bool {
-        self.file.as_ref().is_some_and(|file| file.again)
+        self.file.as_ref().is_some_and(|file| file.rereads)
     }
 
     fn at(&self, now: Instant) -> Result<Option<usize>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(File { path, again: true }) = &self.file
+        if let Some(File { path, rereads: true }) = &self.file
             && now.saturating_duration_since(state.looked) >= PERIOD
         {
             state.looked = now;
@@ -151,15 +155,15 @@ impl JobsSetting {
                 anyhow!("-j: cannot read `{}` any more: {}", path.display(), os_error_text(&error))
             });
             match content.and_then(|content| amount_in(path, &content)) {
-                Ok(amount) => (state.amount, state.odd) = (amount, false),
-                Err(error) if !std::mem::replace(&mut state.odd, true) => {
+                Ok(amount) => (state.amount, state.was_reported) = (amount, false),
+                Err(error) if !std::mem::replace(&mut state.was_reported, true) => {
                     let last = state.amount.of(self.processors);
                     return Err(error.context(format!("still {} at once", count(last as u64, "job"))));
                 }
                 Err(_) => (),
             }
         }
-        Ok(Some(state.amount.of(self.processors)).filter(|degree| *degree > 0))
+        Ok(Some(state.amount.of(self.processors)).filter(|count| *count > 0))
     }
 }
 
@@ -205,7 +209,7 @@ mod tests {
         for (text, count) in known {
             assert_eq!(on_four(text), Some(count), "{text}");
         }
-        for odd in [
+        for was_reported in [
             "",
             "x",
             "3.5",
@@ -220,7 +224,7 @@ mod tests {
             "99999999999999999999999",
             "٣",
         ] {
-            assert_eq!(on_four(odd), None, "{odd}");
+            assert_eq!(on_four(was_reported), None, "{was_reported}");
         }
     }
 

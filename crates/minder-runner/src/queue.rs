@@ -318,14 +318,14 @@ impl JobQueue {
         splitter: &Arc<InputSplitter>,
         mut take: impl FnMut(Task) -> Result<()>,
     ) -> Result<()> {
-        let (news, woken) = std::sync::mpsc::sync_channel(1);
-        let its = Arc::clone(splitter);
+        let (wake_sender, wakeups) = std::sync::mpsc::sync_channel(1);
+        let reader_splitter = Arc::clone(splitter);
         // Never joined, as in a run: when no more is taken, the thread may wait for room or for
         // input for ever.
         detach("minder-input", move || {
-            its.read(move || {
+            reader_splitter.read(move || {
                 // A full channel holds a wake-up already.
-                let _ = news.try_send(());
+                let _ = wake_sender.try_send(());
             });
         })?;
         loop {
@@ -338,7 +338,7 @@ impl JobQueue {
                 }
                 NextJob::Pending => {
                     // It fails when the reader is gone, and then everything was read.
-                    let _ = woken.recv();
+                    let _ = wakeups.recv();
                 }
                 NextJob::Exhausted => break,
             }
@@ -360,12 +360,12 @@ impl JobQueue {
             let Some(task) = state.ready.pop_front() else {
                 state.is_starved = true;
                 self.room.notify_one();
-                let had = state.taken;
-                let least = self.resume.last();
-                if state.ended && had < least && state.error.is_none() {
+                let taken = state.taken;
+                let expected = self.resume.last();
+                if state.ended && taken < expected && state.error.is_none() {
                     let why = format!(
-                        "the input is not what it was: it has {}, and had {least} at least",
-                        crate::text::count(had, "line")
+                        "the input is not what it was: it has {}, and had {expected} at least",
+                        crate::text::count(taken, "line")
                     );
                     (state.error, state.stopped) = (Some(why), true);
                 }

@@ -79,7 +79,7 @@ impl ResumeState {
                         observer,
                     );
                 }
-                for attempt in missing(dir)? {
+                for attempt in missing_attempts(dir)? {
                     observer.notice(&Notice::AttemptMissing { attempt, dir: dir.clone() });
                 }
                 let Kept { unshown, lost } = earlier_output::read(dir, &mut progress, mode, config, observer);
@@ -119,7 +119,7 @@ impl ResumeState {
 
 /// Returns the attempts without a journal, although later ones have one, or although they left
 /// output.
-fn missing(dir: &Path) -> Result<Vec<u32>> {
+fn missing_attempts(dir: &Path) -> Result<Vec<u32>> {
     let of = || format!("cannot read the record in `{}`", dir.display());
     let (found, last) =
         store::attempts(dir).and_then(|found| Ok((found, store::last_attempt(dir)?))).with_context(of)?;
@@ -159,7 +159,7 @@ impl RunRecorder {
         if let Some(path) = &config.record.joblog {
             // After a kill between the journal event and the joblog line of a job, the line is
             // missing.
-            let missing = match &config.record.run {
+            let missing_attempts = match &config.record.run {
                 Some(dir) => missing_events(dir, path, &resume_state, config)?,
                 None => Vec::new(),
             };
@@ -169,7 +169,7 @@ impl RunRecorder {
                 observer.notice(&Notice::JoblogTruncated { path: path.clone() });
             }
             joblog
-                .append(&missing)
+                .append(&missing_attempts)
                 .with_context(|| format!("cannot write the joblog `{}`", path.display()))?;
             recorder.joblog = Some(joblog);
         }
@@ -404,8 +404,8 @@ fn missing_events(
     let logged = if path.is_file() { joblog::read(path)?.0.done } else { JobSet::default() };
     let mut events = Vec::new();
     for number in store::attempts(dir)? {
-        read_journal(&dir.join(store::attempt_name(number)), |row| {
-            if let JournalEvent::JobFinished(ended) = row
+        read_journal(&dir.join(store::attempt_name(number)), |event| {
+            if let JournalEvent::JobFinished(ended) = event
                 && !logged.contains(ended.job)
                 && !resume_state.lost.contains(ended.job)
                 && (!config.record.by_joblog || resume_state.waiting.contains(ended.job))

@@ -84,8 +84,8 @@ pub(crate) fn costs(config: &RunConfig) -> HashMap<u64, f32> {
     // The newest runs come first, and their times are kept.
     for run in same.take(RUNS_MAX) {
         for number in store::attempts(&run.dir).unwrap_or_default() {
-            let _ = read_journal(&run.dir.join(store::attempt_name(number)), |row| {
-                if let JournalEvent::JobFinished(ended) = row
+            let _ = read_journal(&run.dir.join(store::attempt_name(number)), |event| {
+                if let JournalEvent::JobFinished(ended) = event
                     && costs.len() < TIMES_MAX
                 {
                     let columns = ended.args.iter().map(OsBytes::to_os).collect();

@@ -87,7 +87,7 @@ struct State {
     /// Whether a start waits for a token.
     wanted: bool,
     /// Whether no more tokens are requested: the run has finished, or the jobserver is gone.
-    over: bool,
+    stopped: bool,
 }
 
 /// Connects to the jobserver that the environment names. It has to be called before anything is
@@ -121,7 +121,7 @@ impl JobserverClient {
         let waiting = move || {
             if shared.wait(&wake).is_err() {
                 // Without this thread nothing would wake the run: it continues with `-j` alone.
-                shared.lock().over = true;
+                shared.lock().stopped = true;
                 wake();
             }
         };
@@ -140,7 +140,7 @@ impl JobserverClient {
     pub(crate) fn take(&self) -> Option<JobPermit> {
         let shared = &self.shared;
         let mut state = shared.lock();
-        if state.running > 0 && !state.over {
+        if state.running > 0 && !state.stopped {
             match shared.server.try_acquire() {
                 Ok(Some(token)) => state.held.push(token),
                 Ok(None) => {
@@ -151,7 +151,7 @@ impl JobserverClient {
                     return None;
                 }
                 // The build has exited, and with it all other users of the tokens.
-                Err(_) => state.over = true,
+                Err(_) => state.stopped = true,
             }
         }
         state.running += 1;
@@ -166,7 +166,7 @@ impl JobserverClient {
 
 impl Drop for JobserverClient {
     fn drop(&mut self) {
-        self.shared.lock().over = true;
+        self.shared.lock().stopped = true;
         let _ = self.shared.poller.notify();
         if let Some(thread) = self.thread.take() {
             // A panic of the thread was reported by the panic hook.
@@ -192,7 +192,7 @@ impl Shared {
 
     fn give_back(&self) {
         let mut state = self.lock();
-        state.over = true;
+        state.stopped = true;
         for token in std::mem::take(&mut state.held) {
             let _ = self.server.release(token);
         }
@@ -204,8 +204,8 @@ impl Shared {
         let mut events = Events::new();
         let mut watched = false;
         loop {
-            let State { wanted, over, .. } = *self.lock();
-            if over {
+            let State { wanted, stopped, .. } = *self.lock();
+            if stopped {
                 if watched && let Some(source) = self.server.source() {
                     self.poller.delete(source)?;
                 }
@@ -251,9 +251,9 @@ fn offered(variable: impl Fn(&str) -> Option<OsString>) -> Option<String> {
 /// The last flag counts, as in make.
 fn auth(flags: &OsStr) -> Option<String> {
     let bytes = flags.as_encoded_bytes();
-    let words: Vec<&[u8]> = words(bytes).into_iter().map(|place| &bytes[place]).collect();
+    let flags: Vec<&[u8]> = flag_ranges(bytes).into_iter().map(|place| &bytes[place]).collect();
     WORDS.iter().find_map(|name| {
-        let value = words.iter().rev().find_map(|word| word.strip_prefix(name.as_bytes()))?;
+        let value = flags.iter().rev().find_map(|flag| flag.strip_prefix(name.as_bytes()))?;
         // A path that is not UTF-8 fails later, when the jobserver is opened by name.
         Some(String::from_utf8_lossy(value).into_owned())
     })
@@ -303,13 +303,13 @@ fn without_jobserver(flags: &OsStr) -> OsString {
     let bytes = flags.as_encoded_bytes();
     let mut rest = Vec::with_capacity(bytes.len());
     let mut from = 0;
-    for place in words(bytes) {
-        let word = &bytes[place.clone()];
-        let jobserver = WORDS.iter().any(|name| word.starts_with(name.as_bytes()));
+    for place in flag_ranges(bytes) {
+        let flag = &bytes[place.clone()];
+        let jobserver = WORDS.iter().any(|name| flag.starts_with(name.as_bytes()));
         let count = |digits: &[u8]| digits.iter().all(u8::is_ascii_digit);
-        let jobs = word == b"--jobs"
-            || word.strip_prefix(b"--jobs=").is_some_and(count)
-            || word.strip_prefix(b"-j").is_some_and(count);
+        let jobs = flag == b"--jobs"
+            || flag.strip_prefix(b"--jobs=").is_some_and(count)
+            || flag.strip_prefix(b"-j").is_some_and(count);
         if jobserver || jobs {
             // Removes the space before the flag too, or, at the beginning, the one after it.
             rest.extend_from_slice(&bytes[from..place.start.saturating_sub(1).max(from)]);
@@ -322,7 +322,7 @@ fn without_jobserver(flags: &OsStr) -> OsString {
 
 /// Returns where the flags are, up to those that set variables: after `--` any text may follow. A
 /// space within a flag is escaped.
-fn words(bytes: &[u8]) -> Vec<Range<usize>> {
+fn flag_ranges(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = None;
     let mut escaped = false;

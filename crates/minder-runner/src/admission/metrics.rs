@@ -55,14 +55,14 @@ pub(crate) enum LimitDecision {
 pub(crate) struct HostMetrics {
     shell: Option<OsString>,
     descriptors: Descriptors,
-    over: Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
 }
 
 impl HostMetrics {
     /// Creates it. `shell` runs the command of `--limit`, instead of the default shell. Once `over`
     /// is set, no command is waited for.
-    pub(crate) fn new(shell: Option<OsString>, descriptors: Descriptors, over: Arc<AtomicBool>) -> Self {
-        Self { shell, descriptors, over }
+    pub(crate) fn new(shell: Option<OsString>, descriptors: Descriptors, stop: Arc<AtomicBool>) -> Self {
+        Self { shell, descriptors, stop }
     }
 
     /// Returns the exit status of a command, or why there is none.
@@ -78,7 +78,7 @@ impl HostMetrics {
             let slice = deadline.min(Instant::now() + SLICE);
             match child.wait_deadline(slice) {
                 Ok(Some(exit)) => return exit.status.code().ok_or_else(|| exit.status.to_string()),
-                Ok(None) if self.over.load(Ordering::SeqCst) => {
+                Ok(None) if self.stop.load(Ordering::SeqCst) => {
                     end(&mut child);
                     return Ok(1);
                 }
@@ -157,12 +157,12 @@ mod tests {
 
     #[test]
     fn finished_run_waits_for_no_limit_command() {
-        let begun = Instant::now();
-        let over = Arc::new(AtomicBool::new(true));
+        let started_at = Instant::now();
+        let stop = Arc::new(AtomicBool::new(true));
         assert_eq!(
-            HostMetrics::new(None, Descriptors::default(), over).ask("sleep 9").0,
+            HostMetrics::new(None, Descriptors::default(), stop).ask("sleep 9").0,
             LimitDecision::Wait
         );
-        assert!(begun.elapsed() < ANSWER_MAX);
+        assert!(started_at.elapsed() < ANSWER_MAX);
     }
 }

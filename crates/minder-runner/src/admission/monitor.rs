@@ -52,7 +52,7 @@ pub(crate) struct AdmissionMonitor {
 
 impl fmt::Debug for AdmissionMonitor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gates").field("door", &self.shared).finish_non_exhaustive()
+        f.debug_struct("AdmissionMonitor").field("shared", &self.shared).finish_non_exhaustive()
     }
 }
 
@@ -216,6 +216,6 @@ impl AdmissionController {
             Some(tokens) => tokens.take()?,
             None => JobPermit::free(),
         };
-        self.monitor.as_ref().is_none_or(|gates| gates.admit(running)).then_some(permit)
+        self.monitor.as_ref().is_none_or(|monitor| monitor.admit(running)).then_some(permit)
     }
 }

@@ -74,7 +74,7 @@ pub(crate) struct AdmissionPolicy {
     idle_since: Option<Instant>,
     why: Option<String>,
     /// What was reported; each text is reported once.
-    told: Vec<String>,
+    reported: Vec<String>,
     fresh: Vec<String>,
 }
 
@@ -83,12 +83,12 @@ pub(crate) struct AdmissionPolicy {
 #[derive(Debug)]
 struct RateSample<T, V> {
     from: Option<(Instant, T)>,
-    verdict: Option<V>,
+    result: Option<V>,
 }
 
 impl<T, V> Default for RateSample<T, V> {
     fn default() -> Self {
-        Self { from: None, verdict: None }
+        Self { from: None, result: None }
     }
 }
 
@@ -98,7 +98,7 @@ impl<T, V> RateSample<T, V> {
         match &self.from {
             None => self.from = Some((now, counters)),
             Some((then, before)) if now.saturating_duration_since(*then) >= SPAN_MIN => {
-                self.verdict = Some(judge(before, &counters, now.saturating_duration_since(*then)));
+                self.result = Some(judge(before, &counters, now.saturating_duration_since(*then)));
                 self.from = Some((now, counters));
             }
             Some(_) => (),
@@ -126,11 +126,12 @@ impl AdmissionPolicy {
     pub(crate) fn new(conditions: Conditions, readings: Box<dyn Metrics>) -> Result<Self> {
         let swaps = RateSample::default();
         let disks = RateSample::default();
-        let told = Vec::new();
+        let reported = Vec::new();
         let fresh = Vec::new();
-        let mut gate = Self { conditions, readings, swaps, disks, idle_since: None, why: None, told, fresh };
-        gate.check()?;
-        Ok(gate)
+        let mut policy =
+            Self { conditions, readings, swaps, disks, idle_since: None, why: None, reported, fresh };
+        policy.check()?;
+        Ok(policy)
     }
 
     fn check(&mut self) -> Result<()> {
@@ -317,7 +318,7 @@ impl AdmissionPolicy {
         self.swaps.take(now, swaps, |before, after, _| {
             after.pages_in > before.pages_in && after.pages_out > before.pages_out
         });
-        let why = match self.swaps.verdict {
+        let why = match self.swaps.result {
             Some(false) => return None,
             Some(true) => "the machine swaps",
             None => "a look at swapping",
@@ -333,7 +334,7 @@ impl AdmissionPolicy {
                 after.iter().map(|(name, time)| time.saturating_sub(*before.get(name).unwrap_or(time)));
             (busy.max().unwrap_or_default().as_secs_f64() / span.as_secs_f64() * 100.0).min(100.0)
         });
-        let why = match self.disks.verdict {
+        let why = match self.disks.result {
             Some(busy) if busy < most => {
                 return Some(Constraint::Open(Quota::ALL.up_to(jobs.running.saturating_add(1))));
             }
@@ -351,7 +352,7 @@ impl AdmissionPolicy {
         }
         let (answer, complaint) = self.readings.ask(command);
         if let Some(line) = complaint {
-            self.tell(line);
+            self.report(line);
         }
         match answer {
             LimitDecision::Start => Constraint::Open(Quota { starts: 1, ..room }),
@@ -368,12 +369,14 @@ impl AdmissionPolicy {
     /// Returns a measurement. One that fails during the run is reported once and holds nothing
     /// back.
     fn read<T>(&mut self, flag: &str, reading: io::Result<T>) -> Option<T> {
-        reading.map_err(|error| self.tell(format!("{flag} is not looked at: {}", os_error_text(&error)))).ok()
+        reading
+            .map_err(|error| self.report(format!("{flag} is not looked at: {}", os_error_text(&error))))
+            .ok()
     }
 
-    fn tell(&mut self, line: String) {
-        if !self.told.contains(&line) {
-            self.told.push(line.clone());
+    fn report(&mut self, line: String) {
+        if !self.reported.contains(&line) {
+            self.reported.push(line.clone());
             self.fresh.push(line);
         }
     }

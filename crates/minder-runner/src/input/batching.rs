@@ -205,14 +205,14 @@ impl ArgBatcher {
         if !self.arity.lines {
             return self.from.next();
         }
-        let mut begun: Option<Vec<OsString>> = None;
+        let mut started: Option<Vec<OsString>> = None;
         loop {
             let columns = match self.from.next()? {
                 Some(Record::Columns(columns)) => columns,
                 Some(unfit) => return Ok(Some(unfit)),
-                None => return Ok(begun.map(Record::Columns)),
+                None => return Ok(started.map(Record::Columns)),
             };
-            let columns = match begun.take() {
+            let columns = match started.take() {
                 Some(mut before) => {
                     let mut columns = columns.into_iter();
                     if let (Some(last), Some(first)) = (before.last_mut(), columns.next()) {
@@ -226,7 +226,7 @@ impl ArgBatcher {
             };
             let goes_on = |value: &OsString| matches!(value.as_encoded_bytes().last(), Some(b' ' | b'\t'));
             if columns.last().is_some_and(goes_on) {
-                begun = Some(columns)
+                started = Some(columns)
             } else {
                 return Ok(Some(Record::Columns(columns)));
             }

@@ -25,7 +25,7 @@ pub(crate) enum Order {
 /// An input that was read to its end.
 #[derive(Debug)]
 pub(crate) struct Ordered {
-    tape: ReplayBuffer,
+    buffer: ReplayBuffer,
     /// The offset and number of each job, in reverse order. `None` for the order of the buffer.
     index: Option<Vec<(u64, u32)>>,
     cursor: ReplayCursor,
@@ -38,17 +38,17 @@ impl Ordered {
     /// # Errors
     /// The input cannot be read, or there is no space to keep it.
     pub(crate) fn read(opened: &mut ArgumentReader, order: &Order) -> Result<Self> {
-        let mut tape = ReplayBuffer::default();
+        let mut buffer = ReplayBuffer::default();
         let mut places = Vec::new();
         let mut costs = Vec::new();
         while let Some(arguments) = opened.next()? {
             if !matches!(order, Order::Given) {
-                places.push((tape.end(), tape.records() as u32 + 1));
+                places.push((buffer.end(), buffer.records() as u32 + 1));
             }
             if let Order::Shortest(known) | Order::Longest(known) = order {
                 costs.push(known.get(&fingerprint(&arguments)).copied());
             }
-            tape.push(&arguments)?;
+            buffer.push(&arguments)?;
         }
         let index = match order {
             Order::Given => None,
@@ -59,12 +59,12 @@ impl Ordered {
             Order::Shortest(_) => Some(sorted(places, &costs, false)),
             Order::Longest(_) => Some(sorted(places, &costs, true)),
         };
-        Ok(Self { tape, index, cursor: ReplayCursor::default(), taken: 0 })
+        Ok(Self { buffer, index, cursor: ReplayCursor::default(), taken: 0 })
     }
 
     /// Returns the number of jobs.
     pub(crate) fn total(&self) -> u64 {
-        self.tape.records()
+        self.buffer.records()
     }
 
     /// Returns the next job: its number in the input, and its arguments.
@@ -74,10 +74,10 @@ impl Ordered {
     pub(crate) fn next(&mut self) -> Result<Option<(u64, JobArgs)>> {
         let Some(index) = &mut self.index else {
             self.taken += 1;
-            return Ok(self.cursor.next(&self.tape)?.map(|arguments| (self.taken, arguments)));
+            return Ok(self.cursor.next(&self.buffer)?.map(|arguments| (self.taken, arguments)));
         };
         let Some((place, number)) = index.pop() else { return Ok(None) };
-        let arguments = ReplayCursor::at(place).next(&self.tape)?;
+        let arguments = ReplayCursor::at(place).next(&self.buffer)?;
         Ok(arguments.map(|arguments| (u64::from(number), arguments)))
     }
 }

@@ -13,13 +13,13 @@ pub(crate) struct Combined {
     groups: Vec<Group>,
     /// The current record of each group. Empty before the first combination.
     now: Vec<Record>,
-    over: bool,
+    finished: bool,
 }
 
 /// Sources that are read side by side.
 #[derive(Debug)]
 struct Group {
-    lanes: Vec<SourceReader>,
+    sources: Vec<SourceReader>,
     /// Whether shorter sources start again, so that the longest one decides.
     wraps: bool,
 }
@@ -29,7 +29,7 @@ struct Group {
 struct SourceReader {
     records: Records,
     /// The records that were read, if they have to be read again.
-    tape: Option<ReplayBuffer>,
+    buffer: Option<ReplayBuffer>,
     cursor: ReplayCursor,
     /// Whether the end of the source was reached once.
     ended: bool,
@@ -48,25 +48,25 @@ impl Combined {
         let mut groups: Vec<Group> = Vec::new();
         for (records, linked) in sources {
             let cursor = ReplayCursor::default();
-            let lane = SourceReader { records, tape: None, cursor, ended: false, fills, filled: false };
+            let source = SourceReader { records, buffer: None, cursor, ended: false, fills, filled: false };
             match groups.last_mut() {
-                Some(group) if linked || link => group.lanes.push(lane),
-                _ => groups.push(Group { lanes: vec![lane], wraps: link }),
+                Some(group) if linked || link => group.sources.push(source),
+                _ => groups.push(Group { sources: vec![source], wraps: link }),
             }
         }
         for (place, group) in groups.iter_mut().enumerate() {
-            let again = place > 0 || (group.wraps && group.lanes.len() > 1);
-            group.lanes.iter_mut().for_each(|lane| lane.tape = again.then(ReplayBuffer::default));
+            let again = place > 0 || (group.wraps && group.sources.len() > 1);
+            group.sources.iter_mut().for_each(|source| source.buffer = again.then(ReplayBuffer::default));
         }
-        Self { groups, now: Vec::new(), over: false }
+        Self { groups, now: Vec::new(), finished: false }
     }
 
     /// Returns the next combination.
     pub(crate) fn next(&mut self) -> Result<Option<Record>> {
-        if !self.over && !self.step()? {
-            self.over = true;
+        if !self.finished && !self.step()? {
+            self.finished = true;
         }
-        Ok((!self.over).then(|| self.joined()))
+        Ok((!self.finished).then(|| self.joined()))
     }
 
     /// Advances to the next combination. Returns `false` at the end.
@@ -79,7 +79,7 @@ impl Combined {
                 }
             }
             // If no source has a record, there is nothing to run.
-            return Ok(self.groups.iter().flat_map(|group| &group.lanes).any(|lane| !lane.filled));
+            return Ok(self.groups.iter().flat_map(|group| &group.sources).any(|source| !source.filled));
         }
         for place in (0..self.groups.len()).rev() {
             if let Some(record) = self.groups[place].next()? {
@@ -117,8 +117,8 @@ impl Group {
         let mut all = Vec::new();
         let mut fresh = false;
         let mut unfit = None;
-        for lane in &mut self.lanes {
-            let (record, is_new) = lane.next(self.wraps)?;
+        for source in &mut self.sources {
+            let (record, is_new) = source.next(self.wraps)?;
             fresh |= is_new;
             match record {
                 Some(Record::Columns(columns)) if all.is_empty() => all = columns,
@@ -132,10 +132,10 @@ impl Group {
     }
 
     fn rewind(&mut self) {
-        for lane in &mut self.lanes {
-            lane.cursor.rewind();
+        for source in &mut self.sources {
+            source.cursor.rewind();
             // From now on it is read from the buffer.
-            lane.ended = true;
+            source.ended = true;
         }
     }
 }
@@ -143,7 +143,7 @@ impl Group {
 impl SourceReader {
     /// Returns the next record, and whether the source advanced instead of starting again.
     fn next(&mut self, wraps: bool) -> Result<(Option<Record>, bool)> {
-        let Some(tape) = &mut self.tape else {
+        let Some(buffer) = &mut self.buffer else {
             let record = match self.records.next()? {
                 None if std::mem::take(&mut self.fills) => {
                     self.filled = true;
@@ -165,7 +165,7 @@ impl SourceReader {
                 record => record,
             };
             if let Some(record) = record {
-                tape.push(&record)?;
+                buffer.push(&record)?;
                 return Ok((Some(record), true));
             }
             self.ended = true;
@@ -173,12 +173,12 @@ impl SourceReader {
                 return Ok((None, false));
             }
             self.cursor.rewind();
-            return Ok((self.cursor.next(tape)?, false));
+            return Ok((self.cursor.next(buffer)?, false));
         }
-        match self.cursor.next(tape)? {
+        match self.cursor.next(buffer)? {
             None if wraps => {
                 self.cursor.rewind();
-                Ok((self.cursor.next(tape)?, false))
+                Ok((self.cursor.next(buffer)?, false))
             }
             record => {
                 let fresh = record.is_some() && !wraps;

@@ -66,6 +66,7 @@ impl ArgumentReader {
     ///
     /// # Errors
     /// A source cannot be read any more.
+    #[expect(clippy::should_implement_trait, reason = "a read may fail, and its error ends the input")]
     pub fn next(&mut self) -> Result<Option<JobArgs>> {
         self.gathered.next()
     }

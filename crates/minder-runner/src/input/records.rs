@@ -36,7 +36,7 @@ pub(crate) struct Records {
     trim: Trim,
     eof: Option<Vec<u8>>,
     skip_blank: bool,
-    over: bool,
+    finished: bool,
 }
 
 #[derive(Debug)]
@@ -64,13 +64,13 @@ impl Records {
             trim: plan.trim,
             eof: plan.eof.clone(),
             skip_blank: plan.skip_blank,
-            over: false,
+            finished: false,
         })
     }
 
     /// Returns the next record, its columns trimmed.
     pub(crate) fn next(&mut self) -> Result<Option<Record>> {
-        while !self.over {
+        while !self.finished {
             let item = match &mut self.from {
                 From::Words(words) => words.pop_front().map(Item::Value),
                 From::Bytes(cutter) => {
@@ -98,7 +98,7 @@ impl Records {
             }
             return Ok(Some(Record::Columns(columns)));
         }
-        self.over = true;
+        self.finished = true;
         Ok(None)
     }
 }
@@ -135,13 +135,13 @@ struct RecordSplitter {
     at: usize,
     filled: usize,
     /// The beginning of an incomplete record, and how many more bytes of it were skipped.
-    begun: Vec<u8>,
+    partial: Vec<u8>,
     dropped: usize,
     /// Whether a double quote is open at the end of it.
     quoting: bool,
     /// Whether any byte of the record was read.
     open: bool,
-    over: bool,
+    finished: bool,
 }
 
 impl RecordSplitter {
@@ -156,22 +156,22 @@ impl RecordSplitter {
             buffer: vec![0; READ],
             at: 0,
             filled: 0,
-            begun: Vec::new(),
+            partial: Vec::new(),
             dropped: 0,
             quoting: false,
             open: false,
-            over: false,
+            finished: false,
         }
     }
 
     /// Returns the next record. With `quoted`, a record continues while a double quote is open.
     fn next(&mut self, quoted: bool) -> Result<Option<Item>> {
-        while !self.over {
+        while !self.finished {
             if self.at == self.filled {
                 let read = blocking_io::read(&mut self.file, &mut self.buffer);
                 (self.at, self.filled) = (0, read.with_context(|| format!("cannot read {}", self.name))?);
                 if self.filled == 0 {
-                    self.over = true;
+                    self.finished = true;
                     break;
                 }
             }
@@ -193,12 +193,12 @@ impl RecordSplitter {
             return false;
         };
         self.keep(end + 1);
-        let whole = self.dropped > 0 || self.begun.ends_with(&self.separator);
+        let whole = self.dropped > 0 || self.partial.ends_with(&self.separator);
         if !whole || (quoted && self.dropped == 0 && self.quoting) {
             return false;
         }
         match self.dropped {
-            0 => self.begun.truncate(self.begun.len() - self.separator.len()),
+            0 => self.partial.truncate(self.partial.len() - self.separator.len()),
             _ => self.dropped -= 1,
         }
         self.open = false;
@@ -206,9 +206,9 @@ impl RecordSplitter {
     }
 
     fn keep(&mut self, count: usize) {
-        let fits = count.min((self.most + self.separator.len()).saturating_sub(self.begun.len()));
+        let fits = count.min((self.most + self.separator.len()).saturating_sub(self.partial.len()));
         let bytes = &self.buffer[self.at..self.at + fits];
-        self.begun.extend_from_slice(bytes);
+        self.partial.extend_from_slice(bytes);
         // Quotes are counted as bytes arrive: after a quote that is never closed, all following
         // lines are one record.
         self.quoting ^= memchr::memchr_iter(b'"', bytes).count() % 2 == 1;
@@ -217,7 +217,7 @@ impl RecordSplitter {
     }
 
     fn item(&mut self) -> Result<Item> {
-        let mut bytes = std::mem::take(&mut self.begun);
+        let mut bytes = std::mem::take(&mut self.partial);
         let first = std::mem::take(&mut self.first);
         self.quoting = false;
         let dropped = std::mem::take(&mut self.dropped);
@@ -293,7 +293,7 @@ mod tests {
 
     #[cfg(windows)]
     #[test]
-    fn record_with_zero_byte_is_unfit() {
+    fn text_that_is_not_utf8_is_unfit() {
         assert_eq!(cut(b"caf\xe9\ncaf\xc3\xa9\n\xff\xfe\n", b"\n"), ["<e9>", "café", "<ff>"]);
         let error = cut_as(b"\xff\xfea\0\r\0\n\0b\0", b"\n", true).expect_err("UTF-16");
         assert_eq!(

@@ -26,7 +26,7 @@ pub(crate) fn failed_style() -> (Vec<u8>, &'static [u8]) {
 #[derive(Debug, Default)]
 pub(crate) struct LineColorizer {
     /// Whether the next byte continues a line.
-    within: bool,
+    in_line: bool,
 }
 
 impl LineColorizer {
@@ -34,17 +34,17 @@ impl LineColorizer {
     pub(crate) fn push(&mut self, (prefix, suffix): (&[u8], &[u8]), bytes: &[u8], into: &mut Vec<u8>) {
         let mut rest = bytes;
         while !rest.is_empty() {
-            if !self.within {
+            if !self.in_line {
                 into.extend_from_slice(prefix);
             }
             let end = memchr2(b'\n', b'\r', rest);
             into.extend_from_slice(&rest[..end.unwrap_or(rest.len())]);
-            self.within = true;
+            self.in_line = true;
             let Some(end) = end else { break };
             into.extend_from_slice(suffix);
             into.push(rest[end]);
-            self.within = rest[end] == b'\r';
-            if self.within {
+            self.in_line = rest[end] == b'\r';
+            if self.in_line {
                 into.extend_from_slice(prefix);
             }
             rest = &rest[end + 1..];
@@ -53,12 +53,12 @@ impl LineColorizer {
 
     /// Returns `true` if the last line has no end yet.
     pub(crate) fn is_within(&self) -> bool {
-        self.within
+        self.in_line
     }
 
     /// Ends an open line at the end of the stream.
     pub(crate) fn finish(&mut self, suffix: &[u8], into: &mut Vec<u8>) {
-        if std::mem::take(&mut self.within) {
+        if std::mem::take(&mut self.in_line) {
             into.extend_from_slice(suffix);
             into.push(b'\n');
         }
@@ -105,12 +105,14 @@ mod tests {
     }
 
     /// Returns the styled form of output that arrives in these chunks.
-    fn painted(pieces: &[&str], tag: &str) -> String {
-        let mut painter = LineColorizer::default();
+    fn painted(chunks: &[&str], tag: &str) -> String {
+        let mut colorizer = LineColorizer::default();
         let mut into = Vec::new();
         let prefix = format!("<{tag}");
-        pieces.iter().for_each(|piece| painter.push((prefix.as_bytes(), b">"), piece.as_bytes(), &mut into));
-        painter.finish(b">", &mut into);
+        chunks
+            .iter()
+            .for_each(|chunk| colorizer.push((prefix.as_bytes(), b">"), chunk.as_bytes(), &mut into));
+        colorizer.finish(b">", &mut into);
         String::from_utf8(into).expect("text")
     }
 

@@ -52,7 +52,7 @@ impl JobResults {
         let (paths, place) = match &beside.results {
             Some(config::Results::Tree { root, keys }) => {
                 let dir = below(root, &keys.of(job.columns)).map_err(|error| cannot(root, &error))?;
-                let paths = create_output_dir(&dir).map_err(|error| cannot(root, &error))?;
+                let paths = create_job_dir(&dir).map_err(|error| cannot(root, &error))?;
                 (paths, dir)
             }
             Some(config::Results::Named(name)) => {
@@ -195,14 +195,14 @@ fn below(root: &Path, keys: &[(OsString, &OsStr)]) -> io::Result<PathBuf> {
     let mut dir = root.to_owned();
     for (key, value) in keys {
         for name in [key.as_os_str(), value] {
-            dir = crate::results::path_escape::create_output_dir(&dir, name, PathRules::of_system())?;
+            dir = crate::results::path_escape::create_value_dir(&dir, name, PathRules::of_system())?;
         }
     }
     Ok(dir)
 }
 
 /// Creates a directory, and returns the paths of the files for both streams and the number.
-fn create_output_dir(dir: &Path) -> io::Result<[PathBuf; 3]> {
+fn create_job_dir(dir: &Path) -> io::Result<[PathBuf; 3]> {
     fs::create_dir_all(dir)?;
     if fs::symlink_metadata(dir)?.is_symlink() {
         return Err(io::Error::other(format!("`{}` is a link", dir.display())));
@@ -216,7 +216,7 @@ fn named(name: &OsStr) -> io::Result<[PathBuf; 3]> {
     is_no_stream(Path::new(name))?;
     let bytes = name.as_encoded_bytes();
     if bytes.last().is_some_and(|last| is_separator(char::from(*last))) {
-        return create_output_dir(Path::new(name).components().as_path());
+        return create_job_dir(Path::new(name).components().as_path());
     }
     if let Some(dir) = Path::new(name).parent().filter(|dir| !dir.as_os_str().is_empty()) {
         fs::create_dir_all(dir)?;

@@ -128,7 +128,7 @@ fn is_device(value: &[u8]) -> bool {
 ///
 /// Where names that differ only in case are the same, the first value gets the name. The name of
 /// the other one ends with a checksum.
-pub(crate) fn create_output_dir(parent: &Path, value: &OsStr, rules: PathRules) -> io::Result<PathBuf> {
+pub(crate) fn create_value_dir(parent: &Path, value: &OsStr, rules: PathRules) -> io::Result<PathBuf> {
     let value = value.as_encoded_bytes();
     let dir = parent.join(minder_os::encoding::os_str_from_encoded(&rules.escape(value)));
     match fs::create_dir(&dir) {
@@ -215,7 +215,7 @@ mod tests {
         let root = tempfile::tempdir().expect("create temp dir");
         let rules = PathRules::of_system();
         let make =
-            |value: &str| create_output_dir(root.path(), OsStr::new(value), rules).expect("create directory");
+            |value: &str| create_value_dir(root.path(), OsStr::new(value), rules).expect("create directory");
         let one = make("readme");
         let other = make("README");
         assert_eq!((make("readme"), make("README")), (one.clone(), other.clone()));

@@ -42,9 +42,9 @@ pub(crate) type Output<'a> = &'a dyn Fn(Stream, &mut dyn FnMut(&[u8]) -> io::Res
 impl ResultsTable {
     /// Opens the table of a run, and its file if it has one. A resumed run appends after the last
     /// complete row.
-    pub(crate) fn open(plan: &RunConfig) -> Result<Option<(Self, Option<File>)>> {
-        let Some((form, path, names)) = plan.files.table() else { return Ok(None) };
-        let goes_on = plan.record.mode.is_some();
+    pub(crate) fn open(config: &RunConfig) -> Result<Option<(Self, Option<File>)>> {
+        let Some((form, path, names)) = config.files.table() else { return Ok(None) };
+        let goes_on = config.record.mode.is_some();
         let mut file = None;
         let mut headed = goes_on;
         if let Some(path) = path {
@@ -227,12 +227,12 @@ fn json(
 #[derive(Debug, Default)]
 struct JsonStringWriter {
     /// The first bytes of an incomplete character.
-    begun: Vec<u8>,
+    partial: Vec<u8>,
 }
 
 impl JsonStringWriter {
     fn push(&mut self, bytes: &[u8], to: &mut dyn Write) -> io::Result<()> {
-        let mut all = std::mem::take(&mut self.begun);
+        let mut all = std::mem::take(&mut self.partial);
         all.extend_from_slice(bytes);
         let mut chunks = all.utf8_chunks().peekable();
         while let Some(chunk) = chunks.next() {
@@ -242,7 +242,7 @@ impl JsonStringWriter {
             if chunks.peek().is_none()
                 && std::str::from_utf8(broken).is_err_and(|it| it.error_len().is_none())
             {
-                self.begun = broken.to_vec();
+                self.partial = broken.to_vec();
             } else if !broken.is_empty() {
                 escaped("\u{fffd}", to)?;
             }
@@ -251,7 +251,7 @@ impl JsonStringWriter {
     }
 
     fn end(&mut self, to: &mut dyn Write) -> io::Result<()> {
-        if std::mem::take(&mut self.begun).is_empty() { Ok(()) } else { escaped("\u{fffd}", to) }
+        if std::mem::take(&mut self.partial).is_empty() { Ok(()) } else { escaped("\u{fffd}", to) }
     }
 }
 

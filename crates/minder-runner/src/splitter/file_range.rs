@@ -35,10 +35,10 @@ impl FileRange {
     /// the bytes before the range.
     pub(crate) fn as_shell(&self) -> Option<String> {
         let path = format!("'{}'", self.file.path.to_str()?.replace('\'', r"'\''"));
-        let piece = |at: u64, len: u64| format!("tail -c +{} <{path} | head -c {len}", at + 1);
-        let part = piece(self.range.start, self.range.end - self.range.start);
+        let segment = |at: u64, len: u64| format!("tail -c +{} <{path} | head -c {len}", at + 1);
+        let part = segment(self.range.start, self.range.end - self.range.start);
         Some(match &self.header {
-            Some(header) => format!("{{ {}; {part}; }}", piece(self.header_at, header.len() as u64)),
+            Some(header) => format!("{{ {}; {part}; }}", segment(self.header_at, header.len() as u64)),
             None => part,
         })
     }

@@ -93,11 +93,11 @@ impl InputSplitter {
 
 /// Returns the length of the first line, with its line break.
 fn first_line(file: &SharedFile) -> Result<u64, String> {
-    let mut piece = vec![0; PIECE];
+    let mut segment = vec![0; PIECE];
     let mut at = 0;
     loop {
-        let count = file.read_at(at, &mut piece)?;
-        match memchr::memchr(b'\n', &piece[..count]) {
+        let count = file.read_at(at, &mut segment)?;
+        match memchr::memchr(b'\n', &segment[..count]) {
             Some(end) => return Ok(at + end as u64 + 1),
             None if count == 0 => return Ok(at),
             None => at += count as u64,

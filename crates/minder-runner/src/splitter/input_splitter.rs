@@ -61,7 +61,7 @@ pub(super) struct State {
     /// Whether no more jobs start.
     pub(super) closed: bool,
     /// Whether a job found nothing since `wake` was last called.
-    pub(super) asked: bool,
+    pub(super) is_starved: bool,
     pub(super) error: Option<String>,
     /// Whether an error kept the input from being read to its end.
     pub(super) failed: bool,
@@ -82,7 +82,7 @@ pub(super) struct Stream {
     bytes: usize,
     started: bool,
     /// Whether the job takes no more.
-    over: bool,
+    finished: bool,
 }
 
 /// The input of one job. Dropping it releases what it holds.
@@ -179,8 +179,8 @@ impl InputSplitter {
             state.error.get_or_insert(why);
             state.failed = true;
         }
-        state.asked = true;
-        call(state.news(), state);
+        state.is_starved = true;
+        call(state.take_wake(), state);
     }
 
     /// Returns the input of the next job. Never blocks, and wakes no thread.
@@ -207,7 +207,7 @@ impl InputSplitter {
                 }
                 None if state.ended || state.stopped => return NextJob::Exhausted,
                 None => {
-                    state.asked = true;
+                    state.is_starved = true;
                     return NextJob::Pending;
                 }
             },
@@ -236,10 +236,10 @@ impl InputSplitter {
         if part.given_up {
             return ReadResult::Eof;
         }
-        let piece = match &part.content {
+        let segment = match &part.content {
             Content::Held { header, chunk } => held(header.as_ref(), chunk, part.at),
             Content::Span(span) => match span.read(part.at) {
-                Ok(piece) => piece,
+                Ok(segment) => segment,
                 Err(why) => {
                     self.lock().error.get_or_insert(why);
                     part.torn = true;
@@ -248,8 +248,8 @@ impl InputSplitter {
             },
             Content::Stream => return self.more_of_stream(part),
         };
-        part.at += piece.len() as u64;
-        if piece.is_empty() { ReadResult::Eof } else { ReadResult::Bytes(piece) }
+        part.at += segment.len() as u64;
+        if segment.is_empty() { ReadResult::Eof } else { ReadResult::Bytes(segment) }
     }
 
     /// Ends the input of a job that takes no more: it closed its input or has exited. Other jobs
@@ -258,10 +258,10 @@ impl InputSplitter {
         if !std::mem::replace(&mut part.given_up, true) && matches!(part.content, Content::Stream) {
             let mut state = self.lock();
             let stream = &mut state.streams[part.place];
-            stream.over = true;
+            stream.finished = true;
             let dropped = std::mem::take(&mut stream.queue);
             self.check_wanted(&mut state);
-            call(state.news(), state);
+            call(state.take_wake(), state);
             drop(dropped);
         }
     }
@@ -282,14 +282,14 @@ impl InputSplitter {
         state.closed = true;
         let mut dropped = Vec::new();
         for stream in state.streams.iter_mut().filter(|stream| !stream.started) {
-            stream.over = true;
+            stream.finished = true;
             dropped.push(std::mem::take(&mut stream.queue));
         }
         if state.streams.is_empty() {
             state.stopped = true;
         }
         self.check_wanted(&mut state);
-        call(state.news(), state);
+        call(state.take_wake(), state);
     }
 
     /// Records why a job could not get all of its input.
@@ -305,22 +305,22 @@ impl InputSplitter {
     fn more_of_stream(&self, part: &mut JobInput) -> ReadResult {
         let place = part.place;
         let mut state = self.lock();
-        let all_begun = state.closed || state.given == state.streams.len();
+        let all_started = state.closed || state.given == state.streams.len();
         let stream = &mut state.streams[place];
-        if stream.over {
+        if stream.finished {
             return ReadResult::Eof;
         }
-        if let Some(piece) = stream.pop() {
+        if let Some(segment) = stream.pop() {
             if stream.bytes <= STREAM_MAX {
                 self.room.notify_all();
             }
             // Before the last stream started, no thread was woken for the chunks that were left.
-            let news = (all_begun && !state.ready.is_empty()).then(|| state.news()).flatten();
-            call(news, state);
-            return ReadResult::Bytes(piece);
+            let take_wake = (all_started && !state.ready.is_empty()).then(|| state.take_wake()).flatten();
+            call(take_wake, state);
+            return ReadResult::Bytes(segment);
         }
         // While there are jobs to start, a chunk starts one.
-        if all_begun
+        if all_started
             && self.config.spread == Distribution::RoundRobin
             && let Some(Content::Held { chunk, .. }) = self.pop(&mut state)
         {
@@ -332,7 +332,7 @@ impl InputSplitter {
             part.torn = state.failed;
             return ReadResult::Eof;
         }
-        state.asked = true;
+        state.is_starved = true;
         ReadResult::Pending
     }
 
@@ -359,7 +359,7 @@ impl InputSplitter {
 
     /// Stops the reader if no job takes more.
     fn check_wanted(&self, state: &mut State) {
-        if !state.streams.is_empty() && state.streams.iter().all(|stream| stream.over) {
+        if !state.streams.is_empty() && state.streams.iter().all(|stream| stream.finished) {
             state.stopped = true;
         }
         if state.stopped {
@@ -381,36 +381,36 @@ impl InputSplitter {
             return false;
         }
         state.ready.push_back(portion);
-        call(state.news(), state);
+        call(state.take_wake(), state);
         true
     }
 
     /// Gives the same chunk to all streams. Returns `false` if no more input is needed.
-    pub(super) fn push_to_all(&self, piece: &Bytes) -> bool {
+    pub(super) fn push_to_all(&self, segment: &Bytes) -> bool {
         let mut state = self.lock();
-        if !piece.is_empty() {
+        if !segment.is_empty() {
             state
                 .streams
                 .iter_mut()
-                .filter(|stream| !stream.over)
-                .for_each(|stream| stream.push(piece.clone()));
+                .filter(|stream| !stream.finished)
+                .for_each(|stream| stream.push(segment.clone()));
         }
         let is_wanted = !state.stopped;
-        call(state.news(), state);
+        call(state.take_wake(), state);
         is_wanted
     }
 
     /// Gives bytes to one stream when there is room. Returns `false` if no stream takes more.
     pub(super) fn push_to(&self, place: usize, bytes: Vec<u8>) -> bool {
         let mut state = self.lock();
-        while state.streams[place].bytes > STREAM_MAX && !state.streams[place].over && !state.stopped {
+        while state.streams[place].bytes > STREAM_MAX && !state.streams[place].finished && !state.stopped {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        if !state.streams[place].over {
+        if !state.streams[place].finished {
             state.streams[place].push(Bytes::from(bytes));
         }
         let is_wanted = !state.stopped;
-        call(state.news(), state);
+        call(state.take_wake(), state);
         is_wanted
     }
 
@@ -460,8 +460,8 @@ impl InputSplitter {
 
 impl State {
     /// Takes the callback to be called, if a job waits.
-    pub(super) fn news(&mut self) -> Option<Wake> {
-        if std::mem::take(&mut self.asked) { self.wake.clone() } else { None }
+    pub(super) fn take_wake(&mut self) -> Option<Wake> {
+        if std::mem::take(&mut self.is_starved) { self.wake.clone() } else { None }
     }
 
     /// Starts a stream with its first content.
@@ -469,27 +469,27 @@ impl State {
         let stream = &mut self.streams[place];
         stream.started = true;
         if let Content::Held { header, chunk } = content {
-            header.into_iter().chain([chunk]).for_each(|piece| stream.push(piece));
+            header.into_iter().chain([chunk]).for_each(|segment| stream.push(segment));
         }
         Content::Stream
     }
 }
 
 impl Stream {
-    pub(super) fn push(&mut self, piece: Bytes) {
-        self.bytes += piece.len();
-        self.queue.push_back(piece);
+    pub(super) fn push(&mut self, segment: Bytes) {
+        self.bytes += segment.len();
+        self.queue.push_back(segment);
     }
 
     fn pop(&mut self) -> Option<Bytes> {
         let first = self.queue.front_mut()?;
-        let piece = first.slice(0, PIECE);
-        self.bytes -= piece.len();
-        *first = first.slice(piece.len(), usize::MAX);
+        let segment = first.slice(0, PIECE);
+        self.bytes -= segment.len();
+        *first = first.slice(segment.len(), usize::MAX);
         if first.is_empty() {
             self.queue.pop_front();
         }
-        Some(piece)
+        Some(segment)
     }
 }
 

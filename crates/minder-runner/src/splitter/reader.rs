@@ -215,12 +215,12 @@ impl InputSplitter {
         header: Option<Bytes>,
         cutter: &mut Chunker,
     ) -> Result<(), String> {
-        let asked = match (self.config.block, cutter.is_raw()) {
+        let is_starved = match (self.config.block, cutter.is_raw()) {
             (BlockSize::Bytes(bytes), false) => usize::try_from(bytes).unwrap_or(usize::MAX),
             _ => filling.limit,
         };
-        let mut limit = asked;
-        let most = asked.max(RECORD_MAX);
+        let mut limit = is_starved;
+        let most = is_starved.max(RECORD_MAX);
         let mut deadline = self.deadline();
         loop {
             let mut in_time = true;

@@ -29,14 +29,14 @@ pub(crate) struct StdinFeeder {
     pub(crate) waiting: bool,
     /// How many bytes the job accepted.
     pub(crate) sent: u64,
-    over: bool,
+    finished: bool,
     /// Whether its input could not be written to its end.
     is_broken: bool,
 }
 
 impl StdinFeeder {
     pub(crate) fn new(part: Box<JobInput>) -> Self {
-        Self { part, left: None, waiting: false, sent: 0, over: false, is_broken: false }
+        Self { part, left: None, waiting: false, sent: 0, finished: false, is_broken: false }
     }
 
     /// Writes as much as the job accepts. Returns `true` if it stopped so that other jobs have
@@ -49,7 +49,7 @@ impl StdinFeeder {
     ) -> bool {
         self.waiting = false;
         for _ in 0..PIECES {
-            if self.over {
+            if self.finished {
                 return false;
             }
             let (bytes, from) = match self.left.take() {
@@ -95,7 +95,7 @@ impl StdinFeeder {
 
     /// Ends the input: the job takes no more.
     pub(crate) fn end(&mut self, pipe: &InputSplitter) {
-        self.over = true;
+        self.finished = true;
         self.left = None;
         pipe.give_up(&mut self.part);
     }
@@ -120,7 +120,7 @@ impl StdinFeeder {
             take(&bytes)?;
             self.sent += bytes.len() as u64;
         }
-        self.over = true;
+        self.finished = true;
         Ok(())
     }
 }

@@ -78,9 +78,9 @@ pub(crate) fn nothing() -> SplitterSource {
 /// Reads the rest of a job's input.
 pub(crate) fn drain(pipe: &InputSplitter, part: &mut JobInput) -> Vec<u8> {
     let mut all = Vec::new();
-    while let ReadResult::Bytes(piece) = pipe.more(part) {
-        assert!(!piece.is_empty() && piece.len() <= PIECE);
-        all.extend_from_slice(&piece);
+    while let ReadResult::Bytes(segment) = pipe.more(part) {
+        assert!(!segment.is_empty() && segment.len() <= PIECE);
+        all.extend_from_slice(&segment);
     }
     all
 }
@@ -91,16 +91,16 @@ pub(crate) fn run(
     slots: usize,
     read: impl FnOnce(Arc<InputSplitter>, mpsc::Sender<()>) + Send,
 ) -> Vec<Vec<u8>> {
-    let (told, news) = mpsc::channel();
+    let (notify, take_wake) = mpsc::channel();
     thread::scope(|scope| {
         let reader = Arc::clone(pipe);
-        scope.spawn(move || read(reader, told));
+        scope.spawn(move || read(reader, notify));
         let mut all = Vec::new();
         let mut running = Vec::<JobInput>::new();
-        let mut over = false;
+        let mut finished = false;
         loop {
             let mut moved = false;
-            while running.len() < slots && !over {
+            while running.len() < slots && !finished {
                 match pipe.next() {
                     NextJob::Ready(part) => {
                         all.push(Vec::new());
@@ -109,12 +109,12 @@ pub(crate) fn run(
                         moved = true;
                     }
                     NextJob::Pending => break,
-                    NextJob::Exhausted => over = true,
+                    NextJob::Exhausted => finished = true,
                 }
             }
             running.retain_mut(|part| match pipe.more(part) {
-                ReadResult::Bytes(piece) => {
-                    all[part.place].extend_from_slice(&piece);
+                ReadResult::Bytes(segment) => {
+                    all[part.place].extend_from_slice(&segment);
                     moved = true;
                     true
                 }
@@ -124,11 +124,11 @@ pub(crate) fn run(
                     false
                 }
             });
-            if over && running.is_empty() {
+            if finished && running.is_empty() {
                 return all;
             }
             if !moved {
-                news.recv().expect("the reader wakes before it ends");
+                take_wake.recv().expect("the reader wakes before it ends");
             }
         }
     })
@@ -143,8 +143,8 @@ pub(crate) fn spread(
 ) -> Result<Vec<Vec<u8>>, String> {
     let pipe = InputSplitter::open(config.clone(), nothing(), slots).map_err(|error| error.to_string())?;
     let mut script = Script::new(input, sizes);
-    let all = run(&pipe, slots, |pipe, told| {
-        pipe.lock().wake = Some(Arc::new(move || told.send(()).unwrap_or_default()));
+    let all = run(&pipe, slots, |pipe, notify| {
+        pipe.lock().wake = Some(Arc::new(move || notify.send(()).unwrap_or_default()));
         let result = pipe.take_in(&mut script, true);
         pipe.finish(result);
     });

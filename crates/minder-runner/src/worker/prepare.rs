@@ -184,8 +184,8 @@ impl RunWorker<'_> {
                 let recorder = self.context.recorder;
                 let token = &self.context.config.files.token;
                 // Without a record other runs share the directory.
-                let whose = if recorder.is_kept() { String::new() } else { format!("minder-{token}-") };
-                path = recorder.dir().join(format!("{whose}work-{}", task.number));
+                let prefix = if recorder.is_kept() { String::new() } else { format!("minder-{token}-") };
+                path = recorder.dir().join(format!("{prefix}work-{}", task.number));
                 if self.context.config.files.cleanup {
                     running.copies.own(path.clone());
                 }

@@ -19,7 +19,7 @@ pub(crate) fn of_files(
     let paths = files.iter().map(|file| file.path().to_owned()).collect();
     let pipe = InputSplitter::open(config.clone(), SplitterSource::Files(paths), slots)
         .map_err(|error| error.to_string())?;
-    let all = run(&pipe, slots, |pipe, told| pipe.read(move || told.send(()).unwrap_or_default()));
+    let all = run(&pipe, slots, |pipe, notify| pipe.read(move || notify.send(()).unwrap_or_default()));
     pipe.error().map_or(Ok(all), Err)
 }
 
@@ -113,7 +113,7 @@ fn files_are_distributed_to_streams() {
 }
 
 #[test]
-fn open_rejects_missing_and_unseekable_files() {
+fn open_rejects_directories_and_missing_files() {
     let open =
         |path: PathBuf| InputSplitter::open(config(), SplitterSource::Files(vec![path]), 1).unwrap_err();
     let dir = tempfile::tempdir().unwrap();

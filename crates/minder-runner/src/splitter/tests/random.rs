@@ -84,8 +84,8 @@ proptest! {
         sizes in prop::collection::vec(1..50_usize, 0..5),
     ) {
         let whole = spread(&config, 1, &input, &[]);
-        let pieces = spread(&config, 1, &input, &sizes);
-        prop_assert_eq!(whole, pieces);
+        let segments = spread(&config, 1, &input, &sizes);
+        prop_assert_eq!(whole, segments);
     }
 
     #[test]

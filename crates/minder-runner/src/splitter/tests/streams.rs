@@ -89,12 +89,12 @@ fn shard_splits_columns_by_colsep() {
 fn with_quitters(spread: Distribution) {
     let pipe = InputSplitter::open(by(spread, block(1 << 12)), nothing(), 3).unwrap();
     let input = seq(400_000);
-    let (told, news) = mpsc::channel::<()>();
+    let (notify, take_wake) = mpsc::channel::<()>();
     thread::scope(|scope| {
         let reader = Arc::clone(&pipe);
         let bytes = input.as_bytes();
         scope.spawn(move || {
-            reader.lock().wake = Some(Arc::new(move || told.send(()).unwrap_or_default()));
+            reader.lock().wake = Some(Arc::new(move || notify.send(()).unwrap_or_default()));
             let result = reader.take_in(&mut Script::new(bytes, &[]), true);
             reader.finish(result);
         });
@@ -102,7 +102,7 @@ fn with_quitters(spread: Distribution) {
         while parts.len() < 3 {
             match pipe.next() {
                 NextJob::Ready(part) => parts.push(part),
-                NextJob::Pending => news.recv().unwrap(),
+                NextJob::Pending => take_wake.recv().unwrap(),
                 NextJob::Exhausted => panic!("three begin"),
             }
         }
@@ -113,8 +113,8 @@ fn with_quitters(spread: Distribution) {
         let mut got = 0;
         loop {
             match pipe.more(&mut parts[1]) {
-                ReadResult::Bytes(piece) => got += piece.len(),
-                ReadResult::Pending => news.recv().unwrap(),
+                ReadResult::Bytes(segment) => got += segment.len(),
+                ReadResult::Pending => take_wake.recv().unwrap(),
                 ReadResult::Eof => break,
             }
         }
@@ -149,10 +149,10 @@ fn reading_ends_when_all_streams_gave_up() {
                 let reader = Arc::clone(&pipe);
                 let bytes = input.as_bytes();
                 scope.spawn(move || reader.take_in(&mut Script::new(bytes, &[]), true).unwrap());
-                let mut begun = 0;
+                let mut started = 0;
                 // With and without a stream that never started.
-                while begun < 2 - usize::from(close) {
-                    begun += usize::from(matches!(pipe.next(), NextJob::Ready(_)));
+                while started < 2 - usize::from(close) {
+                    started += usize::from(matches!(pipe.next(), NextJob::Ready(_)));
                     thread::yield_now();
                 }
                 if close {
