@@ -53,7 +53,8 @@ fn json_rows_are_valid_json() {
         let wanted = "{ \"Seq\": 7, \"Host\": \":\", \"Starttime\": 1.500, \"JobRuntime\": 0.250, \
                       \"Send\": 0, \"Receive\": 9, \"Exitval\": 3, \"Signal\": 0, \
                       \"Command\": \"echo a\", \"V\": [ \"x\",\"ä\" ], \
-                      \"Stdout\": \"a\\\"b\\u0009c\\u000a\\\\ä€𝄞\u{7f}\", \"Stderr\": \"\u{fffd}\u{fffd}\" }\n";
+                      \"Stdout\": \"a\\\"b\\u0009c\\u000a\\\\ä€𝄞\u{7f}\", \
+                      \"Stderr\": \"\u{fffd}\u{fffd}\" }\n";
         assert_eq!(row, wanted, "{step}");
         assert!(serde_json::from_str::<serde_json::Value>(&row).is_ok());
     }
