@@ -1,4 +1,4 @@
-//! Parts of the input, and the values that jobs get beside them.
+//! Blocks of the input, and the values that jobs get beside them.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,35 +13,35 @@ use crate::input::JobArgs;
 use crate::splitter::InputSplitter;
 use crate::splitter::JobInput;
 
-/// How many values are read ahead at most.
+/// The most values that are read ahead.
 const AHEAD_MAX: usize = 64;
 
-/// Where jobs of `--pipe` come from.
+/// The source of jobs with `--pipe`.
 #[derive(Debug)]
 pub(crate) struct BlockSource {
-    pub(crate) pipe: Arc<InputSplitter>,
-    /// The first job gets the first of them, and so on.
+    pub(crate) splitter: Arc<InputSplitter>,
+    /// Values for the jobs, in their order.
     pub(crate) values: Values,
-    /// Whether a value is the command, so that a job without one cannot be.
+    /// Whether a value is the command, so that a job without one cannot run.
     pub(crate) runs_values: bool,
-    /// For a file with the part: this path with the job's number behind it. It takes the place of
-    /// the first value.
+    /// For blocks as files: the path, to which the job's number is appended. It is the first
+    /// argument.
     pub(crate) name: Option<PathBuf>,
-    /// The part whose values are not there yet.
+    /// The block whose values are not read yet.
     pub(crate) held: Option<JobInput>,
 }
 
-/// Values beside parts.
+/// Values beside blocks.
 #[derive(Debug)]
 pub(crate) enum Values {
     None,
     Here(Box<ArgumentReader>),
-    /// A thread reads them: the loops wait for no file.
+    /// Read ahead by a thread, so that no worker thread waits for a file.
     Ahead(Receiver<Result<JobArgs>>),
 }
 
 impl Values {
-    /// How many there are, where that is known without reading.
+    /// Returns how many there are, if that is known without reading.
     pub(crate) fn total(&self) -> Option<u64> {
         match self {
             Self::Here(opened) => opened.total(),
@@ -49,8 +49,8 @@ impl Values {
         }
     }
 
-    /// Has them read ahead, if reading may block. Returns what a thread is to read, and where it
-    /// puts that.
+    /// Switches to reading ahead, if a read may block. Returns what the thread reads, and where it
+    /// sends the values.
     pub(crate) fn read_ahead(&mut self) -> Option<(Box<ArgumentReader>, SyncSender<Result<JobArgs>>)> {
         match std::mem::replace(self, Self::None) {
             Self::Here(opened) if opened.blocks => {
@@ -79,11 +79,11 @@ impl Values {
 }
 
 impl BlockSource {
-    /// The next part, with the arguments of job `number`.
+    /// Returns the next block, with the arguments of job `number`.
     pub(crate) fn next(&mut self, number: u64) -> Result<NextJob<(JobInput, JobArgs)>> {
         let part = match self.held.take() {
             Some(part) => part,
-            None => match self.pipe.next() {
+            None => match self.splitter.next() {
                 NextJob::Ready(part) => part,
                 NextJob::Pending => return Ok(NextJob::Pending),
                 NextJob::Exhausted => return Ok(NextJob::Exhausted),
@@ -98,17 +98,17 @@ impl BlockSource {
             NextJob::Exhausted if self.runs_values => bail!(
                 "the input has a part for job {number}, and no command for it: `:::` names fewer of them"
             ),
-            // As with GNU parallel, the placeholders of the others stand for nothing.
+            // As with GNU parallel, the placeholders of the remaining jobs are empty.
             NextJob::Exhausted => JobArgs::Columns(vec![OsString::new()]),
         };
         Ok(NextJob::Ready((part, self.named(number, values))))
     }
 
-    /// With the name of the part's file before the values.
+    /// Puts the name of the block's file before the values.
     fn named(&self, number: u64, values: JobArgs) -> JobArgs {
         match (&self.name, values) {
             (Some(name), JobArgs::Columns(mut columns)) => {
-                // What has this name is made anew, and goes with the job.
+                // The file is created for this job and removed with it.
                 let mut name = name.clone().into_os_string();
                 name.push(number.to_string());
                 columns.splice(..columns.len().min(1), [name]);

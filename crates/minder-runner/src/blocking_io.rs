@@ -1,5 +1,5 @@
-//! Standard streams that do not block: whoever shares them with us may have set them so, for all
-//! that share them.
+//! Reads and writes that wait, on standard streams that may be non-blocking. Another process that
+//! shares such a stream may have set it so, which changes it for all of them.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use minder::Interest;
 use minder::os::wait_ready;
 
-/// One read, waited for.
+/// Reads once, and waits until there is something to read.
 pub(crate) fn read(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match file.read(buffer) {
@@ -17,7 +17,7 @@ pub(crate) fn read(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// Writes all of it, waiting as often as it takes.
+/// Writes all of `bytes`, and waits as often as needed.
 pub(crate) fn write_all(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -30,7 +30,7 @@ pub(crate) fn write_all(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Tries until `file` takes something.
+/// Repeats `write` until `file` accepts something.
 pub(crate) fn write_with(file: &File, mut write: impl FnMut() -> io::Result<u64>) -> io::Result<u64> {
     loop {
         match write() {
@@ -40,7 +40,7 @@ pub(crate) fn write_with(file: &File, mut write: impl FnMut() -> io::Result<u64>
     }
 }
 
-/// Waits if waiting helps; gives the error back if not.
+/// Waits if the error means that waiting helps; returns the error otherwise.
 fn patient(file: &File, interest: Interest, error: io::Error) -> io::Result<()> {
     match error.kind() {
         io::ErrorKind::Interrupted => Ok(()),

@@ -168,7 +168,7 @@ impl<'a> Committer<'a> {
 
     /// Returns the message for output that cannot be saved.
     pub(crate) fn cannot_keep(&self, error: &io::Error) -> String {
-        let dir = self.recorder.folder();
+        let dir = self.recorder.dir();
         let why = os_error_text(error);
         format!(
             "cannot keep output in `{}`: {why} (--tmpdir or {TEMP_DIR_VARIABLE} name another folder)",

@@ -1,55 +1,55 @@
-//! What has to hold before a job starts, as it was asked for: `--load`, `--memfree`,
+//! The conditions for starting a job, as the user states them: `--load`, `--memfree`,
 //! `--memsuspend`, `--noswap`, `--limit`.
 //!
-//! Plain data, and how it is read; the looking is done by the run's gates.
+//! This is plain data and its parser. The admission policy evaluates it.
 
 use anyhow::{Result, bail};
 
 use crate::jobs_setting::JobsSpec;
 use crate::jobs_setting::processors;
 
-/// Stands for a load of 0: a machine on which nothing runs is below it.
+/// Stands for a load of 0, which only an idle machine is below.
 const NEXT_TO_NONE: f64 = 0.01;
 
-/// What was asked for.
+/// The conditions for starting a job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conditions {
     /// Fewer processes than this run on the machine.
     pub load: Option<f64>,
-    /// At least so many bytes of memory are free; below half of it the youngest job is killed.
+    /// At least this many bytes of memory are free. Below half of it, the youngest job is killed.
     pub memfree: Option<u64>,
-    /// Below twice so many bytes of free memory jobs are suspended.
+    /// While less than twice this many bytes of memory are free, jobs are suspended.
     pub memsuspend: Option<u64>,
     /// The machine does not swap in and out.
     pub noswap: bool,
-    /// What else is asked before each start.
+    /// Another condition, checked before each start.
     pub limit: Option<Limit>,
 }
 
-/// What `--limit` names.
+/// The argument of `--limit`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Limit {
-    /// A shell line: exit 0 starts a job, 1 starts none, 2 kills the youngest.
+    /// A shell command: exit status 0 starts a job, 1 starts none, 2 kills the youngest one.
     Command(String),
-    /// The busiest disk is busy for less than so many hundredths of the time.
+    /// The busiest disk is busy for less than this percentage of the time.
     Io(f64),
-    /// As `--load`.
+    /// The same as `--load`.
     Load(f64),
-    /// As `--memfree`.
+    /// The same as `--memfree`.
     Memory(u64),
 }
 
 impl Conditions {
-    /// Whether anything was asked for.
+    /// Returns `true` if there is any condition.
     pub fn any(&self) -> bool {
         *self != Self::default()
     }
 }
 
-/// Reads what stands behind `--load`: as `-j`, or a number with a fraction.
+/// Parses the argument of `--load`: as for `-j`, or a number with a fraction.
 ///
 /// # Errors
-/// It is none of these.
+/// The text is neither.
 pub fn load(text: &str) -> Result<f64> {
     load_on(text, processors())
 }
@@ -59,7 +59,7 @@ fn load_on(text: &str, processors: usize) -> Result<f64> {
         let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         plain.then(|| text.parse::<f64>().ok()).flatten()
     };
-    // Counts of processes are small enough to be exact.
+    // Numbers of processes are small enough to be exact.
     let load = match JobsSpec::parse(text) {
         Some(JobsSpec::Percent(percent)) => Some(processors as f64 * percent as f64 / 100.0),
         Some(amount) => Some(amount.of(processors) as f64),
@@ -73,11 +73,11 @@ fn load_on(text: &str, processors: usize) -> Result<f64> {
     }
 }
 
-/// Reads what stands behind `--memfree` and `--memsuspend`: bytes, or with a unit behind a number
-/// that may have a fraction: K, M, G, T, P by 1024, k, m, g, t, p by 1000.
+/// Parses the argument of `--memfree` and `--memsuspend`: a number, which may have a fraction, and
+/// a unit. K, M, G, T, P are powers of 1024, and k, m, g, t, p are powers of 1000.
 ///
 /// # Errors
-/// It is none of these, or 0.
+/// The text is not a size, or is 0.
 pub fn size(text: &str) -> Result<u64> {
     const UNITS: &str = "KMGTPkmgtp";
     let unit = text.chars().last().and_then(|last| UNITS.find(last));
@@ -88,17 +88,17 @@ pub fn size(text: &str) -> Result<u64> {
         Some(place) => 1000_u64.pow(place as u32 - 4),
     };
     let plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    // A float has room for 2^53 exactly: more memory than there is.
+    // A float is exact up to 2^53: more memory than any machine has.
     match number.parse::<f64>() {
         Ok(count) if plain && count * factor as f64 >= 1.0 => Ok((count * factor as f64) as u64),
         _ => bail!("`{text}` is no size: bytes, or a number with K, M, G, T or P behind it (512M, 1.5G)"),
     }
 }
 
-/// Reads what stands behind `--limit`.
+/// Parses the argument of `--limit`.
 ///
 /// # Errors
-/// `io`, `load` or `mem` has a figure behind it that is none, or the line is empty.
+/// The number after `io`, `load` or `mem` is invalid, or the line is empty.
 pub fn limit(text: &str) -> Result<Limit> {
     let words: Vec<&str> = text.split_whitespace().collect();
     Ok(match words[..] {
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loads_are_read() {
+    fn load_parses_numbers_and_percentages() {
         let known = [
             ("8", 8.0),
             ("0", 0.01),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_read() {
+    fn size_parses_units() {
         let known = [
             ("1", 1),
             ("1000", 1000),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_read() {
+    fn limit_parses_commands_and_figures() {
         assert_eq!(limit("io 80").expect("a share"), Limit::Io(80.0));
         assert_eq!(limit(" mem  1G ").expect("a size"), Limit::Memory(1 << 30));
         assert_eq!(limit("load 2").expect("a load"), Limit::Load(2.0));

@@ -52,11 +52,11 @@ pub struct RunConfig {
     pub backend: Option<&'static str>,
     /// Whether guardian processes kill what is left after a SIGKILL.
     pub guardians: bool,
-    /// Whether each job's output has a colour.
+    /// Whether each job's output has a color.
     pub color_jobs: bool,
-    /// Whether only whole lines are coloured.
+    /// Whether only whole lines are colored.
     pub color_lines: bool,
-    /// Whether the output of failed jobs is coloured. Output that is written while the job runs is
+    /// Whether the output of failed jobs is colored. Output that is written while the job runs is
     /// not: its result is not known yet.
     pub color_failed: bool,
     /// Whether the command line of each job is reported before it starts.
@@ -325,7 +325,7 @@ impl RunConfig {
         if is_directory {
             return !directory_varies;
         }
-        // `./a` in another folder is another program.
+        // `./a` in another directory is another program.
         let is_relative = |program: OsString| {
             let path = Path::new(&program);
             path.is_relative() && path.components().count() > 1
@@ -361,7 +361,7 @@ impl OutputFiles {
     }
 
     /// Returns `true` if names of files or rows of a table are written in place of output. These
-    /// are never coloured.
+    /// are never colored.
     pub fn replaces_output(&self) -> bool {
         self.names || self.table().is_some()
     }

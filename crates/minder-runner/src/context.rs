@@ -1,4 +1,8 @@
-//! What the worker threads and the main thread share: handles and flags.
+//! The state that the worker threads and the main thread share: references and flags.
+//!
+//! A thread that needs more than one of the locks behind [`RunContext`] takes them one after the
+//! other. The exception is the output sequencer: under its lock, the observer may lock the progress
+//! display.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
@@ -43,7 +47,11 @@ pub(crate) struct RunContext<'a> {
     pub(crate) status: RunStatus,
 }
 
-/// How the run is going: flags that every thread may set.
+/// The state of a run: values that every thread may set.
+///
+/// The counters and `first_failure` are independent of each other and of all other memory, so
+/// relaxed ordering is enough. The main thread reads their final values after it has joined the
+/// worker threads.
 #[derive(Debug, Default)]
 pub(crate) struct RunStatus {
     fatal_error: Mutex<Option<String>>,

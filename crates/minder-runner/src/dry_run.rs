@@ -33,7 +33,7 @@ pub fn list_commands(
     let source = job_source(&config, arguments, slots, None, observer)?;
     let queue = JobQueue::open(source, resumed.filter, config.total, None);
     let mut refused = 0;
-    queue.each(|task| {
+    queue.for_each_job(|task| {
         let runs = list_command(&config, &queue, &task, observer, out)?;
         refused += u64::from(!runs);
         Ok(())
@@ -65,7 +65,7 @@ fn list_command(
             }
             line.push('\n');
             match LineStyle::of(config, &job) {
-                Some(style) => out.write_all(&style.around(line.as_bytes()))?,
+                Some(style) => out.write_all(&style.apply(line.as_bytes()))?,
                 None => out.write_all(line.as_bytes())?,
             }
             Ok(true)

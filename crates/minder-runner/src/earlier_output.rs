@@ -1,9 +1,9 @@
-//! Output that earlier attempts kept and did not show: found again, and looked at before anything
-//! is read.
+//! Output that earlier attempts saved and did not write: finds it, and checks it before anything is
+//! read.
 //!
-//! Files may be gone, too short, or not ours: the machine went down before their data were on the
-//! disk, a cleaner emptied the folder of `--tmpdir`, or another user made something of that name
-//! there. That costs the jobs that wrote them and no others.
+//! A file may be gone, too short, or not ours. The machine may have lost power before the data was
+//! on disk, a cleaner may have emptied the directory of `--tmpdir`, or another user may have
+//! created a file of that name there. This affects the jobs that wrote the files, and no others.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -32,52 +32,54 @@ use minder_template::Job;
 
 /// How many reasons, and how many ranges of jobs, a message names.
 const NAMED_MAX: usize = 8;
-/// How many names are tried for a folder.
+/// How many names are tried for a directory.
 const FOLDERS_MAX: u32 = 100;
 
-/// What earlier attempts kept.
+/// The saved output of earlier attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     pub(crate) unshown: Vec<FinishedJob>,
-    /// Jobs of which something cannot be read.
+    /// Jobs with output that cannot be read.
     pub(crate) lost: JobSet,
 }
 
-/// Finds the output that was recorded and not shown. Jobs of which some cannot be read are named on
-/// stderr. They are taken out of `progress`, so that they run again, unless `plan` or `mode` say
+/// Finds output that was recorded and not written. Reports the jobs with output that cannot be
+/// read, and removes them from `progress`, so that they run again, unless `config` or `mode` say
 /// otherwise.
 pub(crate) fn read(
-    folder: &Path,
+    dir: &Path,
     progress: &mut RunState,
     mode: ResumeMode,
-    plan: &RunConfig,
+    config: &RunConfig,
     observer: &dyn Observer,
 ) -> Kept {
     let mut all_args = std::mem::take(&mut progress.unshown_args);
     let unshown = std::mem::take(&mut progress.unshown);
-    let mut files = Files::new(folder, progress);
-    let (mut found, mut lost) = (Vec::new(), Losses::default());
-    for (job, pieces) in unshown {
+    let mut files = Files::new(dir, progress);
+    let mut found = Vec::new();
+    let mut lost = Losses::default();
+    for (job, segments) in unshown {
         let columns: Vec<_> = all_args.remove(&job).unwrap_or_default().iter().map(OsBytes::to_os).collect();
-        let marks = LineStyle::of(plan, &Job { columns: &columns, number: job, slot: 1, ..Job::default() });
-        let marks = match plan.color_failed && progress.failed.contains(job) {
-            true => LineStyle::failed(marks),
-            false => marks,
+        let style = LineStyle::of(config, &Job { columns: &columns, number: job, slot: 1, ..Job::default() });
+        let style = if config.color_failed && progress.failed.contains(job) {
+            LineStyle::failed(style)
+        } else {
+            style
         };
         let mut finished = FinishedJob {
             job,
-            style: marks,
+            style,
             segments: Vec::new(),
             needs_shown_event: true,
             from_earlier_attempt: true,
         };
-        for piece in &pieces {
-            match files.find(piece) {
-                Ok(piece) => finished.segments.push(piece),
-                Err(error) => lost.add(job, &piece.file, &os_error_text(&error)),
+        for segment in &segments {
+            match files.find(segment) {
+                Ok(segment) => finished.segments.push(segment),
+                Err(error) => lost.add(job, &segment.file, &os_error_text(&error)),
             }
         }
-        if plan.record.skip_lost || !lost.jobs.contains(job) {
+        if config.record.skip_lost || !lost.jobs.contains(job) {
             found.push(finished);
         }
     }
@@ -85,14 +87,14 @@ pub(crate) fn read(
         lost.report(
             observer,
             match mode {
-                _ if plan.record.skip_lost => "; counted as done (--skip-lost)",
+                _ if config.record.skip_lost => "; counted as done (--skip-lost)",
                 ResumeMode::Failed => "; --resume would run what is lost again",
                 ResumeMode::Rest | ResumeMode::RestAndFailed => {
                     "; what is lost will run again (--skip-lost counts it as done)"
                 }
             },
         );
-        if plan.record.skip_lost {
+        if config.record.skip_lost {
             lost.jobs = JobSet::default();
         } else if mode != ResumeMode::Failed {
             lost.jobs.jobs().for_each(|job| progress.forget(job));
@@ -101,38 +103,38 @@ pub(crate) fn read(
     Kept { unshown: found, lost: lost.jobs }
 }
 
-/// Folders outside of the run's own in which its output lies: those that have a name that a run
-/// gives, and are ours.
-pub(crate) fn elsewhere(folder: &Path, progress: &RunState) -> Vec<PathBuf> {
-    let run = folder.file_name().unwrap_or_default();
-    let folders = progress.outputs.iter().map(|(attempt, folder)| (attempt, PathBuf::from(folder.to_os())));
-    let ours = folders.filter(|(attempt, folder)| {
+/// Returns the directories outside of the run's own that contain its output: those that have a name
+/// that a run chooses, and belong to this user.
+pub(crate) fn elsewhere(dir: &Path, progress: &RunState) -> Vec<PathBuf> {
+    let run = dir.file_name().unwrap_or_default();
+    let dirs = progress.outputs.iter().map(|(attempt, dir)| (attempt, PathBuf::from(dir.to_os())));
+    let ours = dirs.filter(|(attempt, dir)| {
         let begins = format!("minder-{}-{attempt}", run.display());
-        folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&begins))
-            && check_folder(folder).is_ok()
+        dir.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&begins))
+            && check_dir(dir).is_ok()
     });
-    ours.map(|(_, folder)| folder).collect()
+    ours.map(|(_, dir)| dir).collect()
 }
 
-/// Makes the folder for output of an attempt in a folder that others may use, too.
-pub(crate) fn make_folder(tmpdir: &Path, run: &str, attempt: u32) -> io::Result<PathBuf> {
-    let mut folder = tmpdir.join(format!("minder-{run}-{attempt}"));
+/// Creates the directory for the output of an attempt, in a directory that other users may share.
+pub(crate) fn create_output_dir(tmpdir: &Path, run: &str, attempt: u32) -> io::Result<PathBuf> {
+    let mut dir = tmpdir.join(format!("minder-{run}-{attempt}"));
     for number in 1..FOLDERS_MAX {
-        match create_private_dir(&folder) {
-            // The name can be foreseen: what another user put there is left alone.
+        match create_private_dir(&dir) {
+            // The name is predictable: a file of another user is left alone.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                folder.set_file_name(format!("minder-{run}-{attempt}-{number}"));
+                dir.set_file_name(format!("minder-{run}-{attempt}-{number}"));
             }
-            made => return made.map(|()| folder),
+            created => return created.map(|()| dir),
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Refuses what is no folder of this user.
-fn check_folder(folder: &Path) -> io::Result<()> {
-    let about = fs::symlink_metadata(folder)?;
-    match (about.is_dir(), is_owned_by_user(&about)) {
+/// Refuses everything that is not a directory of this user.
+fn check_dir(dir: &Path) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(dir)?;
+    match (metadata.is_dir(), is_owned_by_user(&metadata)) {
         (false, _) => Err(io::Error::other("not a folder")),
         (true, false) => Err(io::Error::other("its folder belongs to another user")),
         (true, true) => Ok(()),
@@ -141,31 +143,33 @@ fn check_folder(folder: &Path) -> io::Result<()> {
 
 /// The files with output of earlier attempts.
 struct Files<'a> {
-    folder: &'a Path,
-    /// Folders of attempts that have one of their own, or why that cannot be used.
-    folders: BTreeMap<u32, Result<PathBuf, String>>,
+    dir: &'a Path,
+    /// The directories of attempts that chose one, or why one cannot be used.
+    dirs: BTreeMap<u32, Result<PathBuf, String>>,
     /// Files that several jobs share, with their lengths.
     shared: HashMap<PathBuf, (Arc<File>, u64)>,
 }
 
 impl<'a> Files<'a> {
-    fn new(folder: &'a Path, progress: &RunState) -> Self {
-        let folders = progress.outputs.iter().map(|(attempt, folder)| {
-            let folder = PathBuf::from(folder.to_os());
-            let checked = check_folder(&folder).map_err(|error| os_error_text(&error));
-            (*attempt, checked.map(|()| folder))
+    fn new(dir: &'a Path, progress: &RunState) -> Self {
+        let dirs = progress.outputs.iter().map(|(attempt, dir)| {
+            let dir = PathBuf::from(dir.to_os());
+            let checked = check_dir(&dir).map_err(|error| os_error_text(&error));
+            (*attempt, checked.map(|()| dir))
         });
-        Self { folder, folders: folders.collect(), shared: HashMap::new() }
+        Self { dir, dirs: dirs.collect(), shared: HashMap::new() }
     }
 
-    /// Finds a piece of a job's output.
+    /// Finds a segment of a job's output.
     ///
     /// # Errors
-    /// Its file is not there, is too short, or is not ours.
-    fn find(&mut self, piece: &event::OutputSegment) -> io::Result<Segment> {
-        let path = output_path(self.folder_of(&piece.file)?, &piece.file)?;
-        let end = piece.at.checked_add(piece.len).ok_or_else(|| io::Error::other("its row is damaged"))?;
-        let (range, is_shared) = (piece.at..end, piece.file.starts_with("out-"));
+    /// Its file does not exist, is too short, or belongs to another user.
+    fn find(&mut self, segment: &event::OutputSegment) -> io::Result<Segment> {
+        let path = output_path(self.dir_of_file(&segment.file)?, &segment.file)?;
+        let end =
+            segment.at.checked_add(segment.len).ok_or_else(|| io::Error::other("its row is damaged"))?;
+        let range = segment.at..end;
+        let is_shared = segment.file.starts_with("out-");
         let (file, len) = match self.shared.get(&path) {
             Some((file, len)) => (Arc::clone(file), *len),
             None => {
@@ -180,34 +184,34 @@ impl<'a> Files<'a> {
         if len < end {
             return Err(io::Error::other("the file is too short"));
         }
-        let stream = if piece.stream == 2 { Stream::Stderr } else { Stream::Stdout };
-        let place = match is_shared {
-            true => Location::Shared(file, range),
-            // Not one descriptor for each job.
-            false => {
-                Location::Own(JobFile { file: None, path: Some(path), range, charge: Charge::default() })
-            }
+        let stream = if segment.stream == 2 { Stream::Stderr } else { Stream::Stdout };
+        let location = if is_shared {
+            Location::Shared(file, range)
+        } else {
+            // The file is opened again when it is written: one descriptor for each job is too many.
+            Location::Own(JobFile { file: None, path: Some(path), range, charge: Charge::default() })
         };
-        Ok(Segment { stream, location: place })
+        Ok(Segment { stream, location })
     }
 
-    /// The folder of a file with output, by the attempt in its name.
-    fn folder_of(&self, file: &str) -> io::Result<&Path> {
-        match store::attempt_of(file).and_then(|attempt| self.folders.get(&attempt)) {
-            Some(Ok(folder)) => Ok(folder),
+    /// Returns the directory of an output file, by the attempt in its name.
+    fn dir_of_file(&self, file: &str) -> io::Result<&Path> {
+        match store::attempt_of(file).and_then(|attempt| self.dirs.get(&attempt)) {
+            Some(Ok(dir)) => Ok(dir),
             Some(Err(why)) => Err(io::Error::other(why.clone())),
-            None => Ok(self.folder),
+            None => Ok(self.dir),
         }
     }
 }
 
-/// Opens a file of this user, and nothing else; with its length.
+/// Opens a file of this user, and nothing else. Returns its length as well.
 fn open(path: &Path) -> io::Result<(File, u64)> {
     let file = open_no_follow(path)?;
-    let about = file.metadata()?;
-    match is_owned_by_user(&about) {
-        true => Ok((file, about.len())),
-        false => Err(io::Error::other("the file belongs to another user")),
+    let metadata = file.metadata()?;
+    if is_owned_by_user(&metadata) {
+        Ok((file, metadata.len()))
+    } else {
+        Err(io::Error::other("the file belongs to another user"))
     }
 }
 
@@ -221,7 +225,7 @@ struct Losses {
 
 impl Losses {
     fn add(&mut self, job: u64, file: &str, why: &str) {
-        // A job is named once.
+        // Only the first reason of a job counts.
         if self.jobs.insert(job) {
             let of =
                 self.reasons.entry(why.to_owned()).or_insert_with(|| (file.to_owned(), JobSet::default()));
@@ -229,7 +233,7 @@ impl Losses {
         }
     }
 
-    /// Reports the jobs, and what happens to them.
+    /// Reports the jobs and what happens to them.
     fn report(&self, observer: &dyn Observer, consequence: &'static str) {
         for (why, (file, jobs)) in self.reasons.iter().take(NAMED_MAX) {
             let plural = if jobs.len() == 1 { "" } else { "s" };
@@ -249,7 +253,7 @@ impl Losses {
     }
 }
 
-/// Numbers of jobs for people.
+/// Formats job numbers for people.
 fn ranges(jobs: &JobSet) -> String {
     let range = |(first, last)| if first == last { format!("{first}") } else { format!("{first}-{last}") };
     let mut named: Vec<String> = jobs.ranges().take(NAMED_MAX).map(range).collect();
@@ -265,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_are_named_by_ranges_and_not_without_end() {
+    fn ranges_abbreviate_many_jobs() {
         let named = |jobs: &[u64]| {
             let mut set = JobSet::default();
             jobs.iter().for_each(|job| _ = set.insert(*job));
@@ -278,10 +282,10 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_gets_another_name_where_its_own_is_taken() {
-        let tmpdir = tempfile::tempdir().expect("a folder");
-        let made = || make_folder(tmpdir.path(), "61c0aa00", 2).expect("a folder");
-        let names = [made(), made()].map(|folder| folder.file_name().expect("a name").to_owned());
+    fn create_output_dir_picks_another_name_when_taken() {
+        let tmpdir = tempfile::tempdir().expect("create temp dir");
+        let created = || create_output_dir(tmpdir.path(), "61c0aa00", 2).expect("create output directory");
+        let names = [created(), created()].map(|dir| dir.file_name().expect("a name").to_owned());
         assert_eq!(names, ["minder-61c0aa00-2", "minder-61c0aa00-2-1"]);
     }
 }

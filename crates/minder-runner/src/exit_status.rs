@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failed_jobs_are_counted_to_a_hundred() {
+    fn exit_status_counts_failed_jobs_up_to_100() {
         let statuses = [0, 1, 100, 101, 255, 256, 1_000_000].map(of_failed);
         assert_eq!(statuses, [0, 1, 100, 101, 101, 101, 101]);
     }

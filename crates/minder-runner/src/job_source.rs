@@ -22,8 +22,8 @@ pub(crate) fn job_source(
     recorder: Option<&RunRecorder>,
     observer: &dyn Observer,
 ) -> Result<JobSource> {
-    if let Some(pipe) = &config.pipe {
-        return block_source(pipe, arguments, slots, recorder);
+    if let Some(splitter) = &config.pipe {
+        return block_source(splitter, arguments, slots, recorder);
     }
     let order = match config.order {
         OrderConfig::Given if config.template.needs_total() && arguments.total().is_none() => Order::Given,
@@ -39,32 +39,32 @@ pub(crate) fn job_source(
 }
 
 fn block_source(
-    pipe: &PipeConfig,
+    splitter: &PipeConfig,
     arguments: ArgumentReader,
     slots: usize,
     recorder: Option<&RunRecorder>,
 ) -> Result<JobSource> {
     // With --tee, each set of values is a job that reads all of the input, and all run at once. The
     // values are arguments, so that they can be counted.
-    let jobs = arguments.total().filter(|jobs| pipe.is_tee() && *jobs > 0);
+    let jobs = arguments.total().filter(|jobs| splitter.is_tee() && *jobs > 0);
     let slots = jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(slots);
-    let name = match (pipe.delivery, recorder) {
+    let name = match (splitter.delivery, recorder) {
         (InputDelivery::Stdin, _) => None,
         // After the id of the run, so that no two runs share a file.
         (_, Some(recorder)) => {
             let name = recorder.name("part", 0).unwrap_or_else(unrecorded_name);
-            Some(recorder.folder().join(format!("{name}-")))
+            Some(recorder.dir().join(format!("{name}-")))
         }
         (_, None) => Some("part-".into()),
     };
-    let source = match pipe.files.as_slice() {
+    let source = match splitter.files.as_slice() {
         [] => SplitterSource::Reader(std_file(StdStream::Input).context("cannot read standard input")?),
         files => SplitterSource::Files(files.to_vec()),
     };
     Ok(JobSource::Parts(Box::new(BlockSource {
-        pipe: InputSplitter::open(pipe.splitter.clone(), source, slots)?,
-        values: if pipe.has_values { Values::Here(Box::new(arguments)) } else { Values::None },
-        runs_values: pipe.runs_values,
+        splitter: InputSplitter::open(splitter.splitter.clone(), source, slots)?,
+        values: if splitter.has_values { Values::Here(Box::new(arguments)) } else { Values::None },
+        runs_values: splitter.runs_values,
         name,
         held: None,
     })))

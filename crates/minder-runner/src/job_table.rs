@@ -1,5 +1,10 @@
-//! Who runs, since when, and how long those that ended took: for whoever looks on, and for limits
-//! that depend on others.
+//! The running jobs and the wall times of finished ones: for progress displays, for time-outs that
+//! depend on the median, and for requests to running jobs.
+//!
+//! `state` protects everything. `has_requests` repeats, without the lock, whether `requests` is not
+//! empty, so that worker threads without requests do not lock. It is written only under the lock. A
+//! worker thread that reads `false` too early is woken after the request was made, and reads it
+//! again.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,41 +16,41 @@ use minder::jobs::Attempt;
 
 use crate::queue::Task;
 
-/// Of how many jobs the times are remembered, the last ones.
+/// How many of the last wall times are kept.
 const TIMES_MAX: usize = 1000;
-/// How many must have ended before their median says something.
+/// How many jobs must have finished before there is a median.
 const TIMES_MIN: usize = 3;
 
-/// See the module. It costs nothing where nobody wants it.
+/// The table of running jobs. It costs nothing if nothing needs it.
 #[derive(Debug, Default)]
 pub(crate) struct JobTable {
-    /// Whether jobs are entered.
+    /// Whether jobs are recorded.
     wanted: bool,
     state: Mutex<State>,
-    /// Whether there are orders.
+    /// Whether `requests` is not empty. See the module.
     has_requests: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     running: BTreeMap<u64, JobEntry>,
-    /// What the last jobs took, and the place of the next.
-    times: Vec<Duration>,
+    /// The wall times of the last jobs, as a ring buffer, and the index of the next one.
+    durations: Vec<Duration>,
     next: usize,
     median: Option<Duration>,
     requests: Vec<(u64, JobRequest)>,
 }
 
-/// A job that runs.
+/// A running job.
 #[derive(Clone, Debug)]
 pub(crate) struct JobEntry {
-    pub(crate) begun: Instant,
+    pub(crate) started_at: Instant,
     pub(crate) columns: Vec<OsString>,
     pub(crate) slot: u32,
     pub(crate) suspended: bool,
 }
 
-/// What a loop is to do to one of its jobs.
+/// What a worker thread is to do to one of its jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JobRequest {
     /// Kill it; it runs again later.
@@ -59,83 +64,84 @@ impl JobTable {
         Self { wanted, ..Self::default() }
     }
 
-    /// A job starts.
-    pub(crate) fn insert(&self, task: &Task, start: Attempt) {
+    /// Adds a job that starts.
+    pub(crate) fn insert(&self, task: &Task, attempt: Attempt) {
         if self.wanted {
             let entry = JobEntry {
-                begun: Instant::now(),
+                started_at: Instant::now(),
                 columns: task.columns().to_vec(),
-                slot: start.slot,
+                slot: attempt.slot,
                 suspended: false,
             };
             self.lock().running.insert(task.number, entry);
         }
     }
 
-    /// A job is over. `took`: how long it did, if it succeeded.
+    /// Removes a finished job. `took` is its wall time, if it succeeded.
     pub(crate) fn remove(&self, job: u64, took: Option<Duration>) {
         if !self.wanted {
             return;
         }
         let mut state = self.lock();
         state.running.remove(&job);
-        // Its next attempt is not meant: nobody would let it go on again.
-        state.requests.retain(|(its, _)| *its != job);
+        // A request is for this attempt only: a suspended next attempt would never be resumed.
+        state.requests.retain(|(job_entries, _)| *job_entries != job);
         if let Some(took) = took {
-            match state.times.len() {
+            match state.durations.len() {
                 TIMES_MAX => {
                     let next = state.next;
-                    state.times[next] = took;
+                    state.durations[next] = took;
                 }
-                _ => state.times.push(took),
+                _ => state.durations.push(took),
             }
             state.next = (state.next + 1) % TIMES_MAX;
             state.median = None;
         }
     }
 
-    /// The median of what the last jobs took, once enough of them ended.
+    /// Returns the median wall time of the last jobs that succeeded, once there are enough.
     pub(crate) fn median(&self) -> Option<Duration> {
         let mut state = self.lock();
-        if state.median.is_none() && state.times.len() >= TIMES_MIN {
-            let mut times = state.times.clone();
-            let middle = times.len() / 2;
-            state.median = Some(*times.select_nth_unstable(middle).1);
+        if state.median.is_none() && state.durations.len() >= TIMES_MIN {
+            let mut durations = state.durations.clone();
+            let middle = durations.len() / 2;
+            state.median = Some(*durations.select_nth_unstable(middle).1);
         }
         state.median
     }
 
-    /// The jobs that run, the oldest first, at most so many.
+    /// Returns the running jobs, oldest first, at most `most`.
     pub(crate) fn oldest(&self, most: usize) -> Vec<(u64, JobEntry)> {
         let state = self.lock();
         let mut found: Vec<(u64, &JobEntry)> =
             state.running.iter().map(|(job, entry)| (*job, entry)).collect();
-        found.sort_by_key(|(_, entry)| entry.begun);
+        found.sort_by_key(|(_, entry)| entry.started_at);
         found.into_iter().take(most).map(|(job, entry)| (job, entry.clone())).collect()
     }
 
-    /// All jobs stood still for this long: that does not make them slow.
+    /// Adds to the start times the time in which all jobs were suspended, since that does not make
+    /// a job slow.
     pub(crate) fn add_suspended_time(&self, time: Duration) {
         for entry in self.lock().running.values_mut() {
-            entry.begun = entry.begun.checked_add(time).unwrap_or(entry.begun);
+            entry.started_at = entry.started_at.checked_add(time).unwrap_or(entry.started_at);
         }
     }
 
-    /// How many run, and how many of these are suspended.
+    /// Returns how many jobs run, and how many of these are suspended.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let state = self.lock();
         (state.running.len(), state.running.values().filter(|entry| entry.suspended).count())
     }
 
-    /// Orders something for the youngest job that is not suspended, or for the oldest that is. Says
-    /// whether there is one.
+    /// Makes a request to the youngest job that is not suspended, or, to resume, to the oldest that
+    /// is. Returns `false` if there is no such job.
     pub(crate) fn request(&self, order: JobRequest) -> bool {
         let mut state = self.lock();
         let suspended = order == JobRequest::Resume;
-        let its = state.running.iter().filter(|(_, entry)| entry.suspended == suspended);
+        let job_entries = state.running.iter().filter(|(_, entry)| entry.suspended == suspended);
         let chosen = match order {
-            JobRequest::Resume => its.min_by_key(|(_, entry)| entry.begun),
-            _ => its.max_by_key(|(_, entry)| entry.begun),
+            JobRequest::Resume => job_entries.min_by_key(|(_, entry)| entry.started_at),
+            _ => job_entries.max_by_key(|(_, entry)| entry.started_at),
         };
         let Some(job) = chosen.map(|(job, _)| *job) else { return false };
         if let Some(entry) = state.running.get_mut(&job) {
@@ -146,19 +152,19 @@ impl JobTable {
         true
     }
 
-    /// Takes the orders for the jobs of which `is_here` says that they are the caller's.
+    /// Takes the requests for jobs for which `is_here` returns `true`.
     pub(crate) fn take_requests(&self, is_here: impl Fn(u64) -> bool) -> Vec<(u64, JobRequest)> {
         if !self.has_requests.load(Ordering::SeqCst) {
             return Vec::new();
         }
         let mut state = self.lock();
-        // What is not here and runs nowhere is over.
+        // A job that is not in `running` has finished, and its request with it.
         let State { running, requests: orders, .. } = &mut *state;
-        let (here, there): (Vec<_>, Vec<_>) =
+        let (requests_here, requests_elsewhere): (Vec<_>, Vec<_>) =
             orders.drain(..).filter(|(job, _)| running.contains_key(job)).partition(|(job, _)| is_here(*job));
-        *orders = there;
+        *orders = requests_elsewhere;
         self.has_requests.store(!orders.is_empty(), Ordering::SeqCst);
-        here
+        requests_here
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -171,8 +177,8 @@ mod tests {
     use super::*;
     use crate::input::JobArgs;
 
-    fn roster() -> JobTable {
-        let roster = JobTable::new(true);
+    fn table() -> JobTable {
+        let table = JobTable::new(true);
         let mut schedule = minder::jobs::Scheduler::new({
             let mut rules = minder::jobs::SchedulerConfig::default();
             rules.max_running = 3;
@@ -180,51 +186,51 @@ mod tests {
         });
         for number in 1..=3 {
             schedule.submit(number, &[], 0);
-            let minder::jobs::NextAction::Start(start, number) = schedule.next(Instant::now()) else {
+            let minder::jobs::NextAction::Start(attempt, number) = schedule.next(Instant::now()) else {
                 panic!()
             };
-            roster.insert(&Task::new(number, JobArgs::Columns(Vec::new())), start);
+            table.insert(&Task::new(number, JobArgs::Columns(Vec::new())), attempt);
         }
-        roster
+        table
     }
 
     #[test]
-    fn orders_go_to_the_youngest_and_to_the_oldest() {
-        let roster = roster();
-        assert!(roster.request(JobRequest::Suspend) && roster.request(JobRequest::Suspend));
-        assert_eq!(roster.counts(), (3, 2));
-        assert_eq!(roster.take_requests(|job| job == 3), [(3, JobRequest::Suspend)]);
-        assert!(roster.request(JobRequest::Resume));
-        assert_eq!(roster.take_requests(|_| true), [(2, JobRequest::Suspend), (2, JobRequest::Resume)]);
-        roster.remove(2, None);
-        assert!(roster.request(JobRequest::Requeue));
-        assert_eq!(roster.take_requests(|_| true), [(1, JobRequest::Requeue)]);
-        assert_eq!(roster.take_requests(|_| true), []);
+    fn requests_select_youngest_or_oldest_job() {
+        let table = table();
+        assert!(table.request(JobRequest::Suspend) && table.request(JobRequest::Suspend));
+        assert_eq!(table.counts(), (3, 2));
+        assert_eq!(table.take_requests(|job| job == 3), [(3, JobRequest::Suspend)]);
+        assert!(table.request(JobRequest::Resume));
+        assert_eq!(table.take_requests(|_| true), [(2, JobRequest::Suspend), (2, JobRequest::Resume)]);
+        table.remove(2, None);
+        assert!(table.request(JobRequest::Requeue));
+        assert_eq!(table.take_requests(|_| true), [(1, JobRequest::Requeue)]);
+        assert_eq!(table.take_requests(|_| true), []);
     }
 
     #[test]
-    fn an_order_is_for_one_attempt() {
-        let roster = roster();
-        assert!(roster.request(JobRequest::Suspend));
-        roster.remove(3, None);
-        roster
-            .lock()
-            .running
-            .insert(3, JobEntry { begun: Instant::now(), columns: Vec::new(), slot: 3, suspended: false });
-        assert_eq!(roster.take_requests(|_| true), []);
+    fn request_applies_to_one_attempt() {
+        let table = table();
+        assert!(table.request(JobRequest::Suspend));
+        table.remove(3, None);
+        table.lock().running.insert(
+            3,
+            JobEntry { started_at: Instant::now(), columns: Vec::new(), slot: 3, suspended: false },
+        );
+        assert_eq!(table.take_requests(|_| true), []);
     }
 
     #[test]
-    fn the_median_is_of_the_last_jobs() {
-        let roster = roster();
+    fn median_covers_last_jobs() {
+        let table = table();
         for seconds in 1..=2 {
-            roster.remove(seconds, Some(Duration::from_secs(seconds)));
+            table.remove(seconds, Some(Duration::from_secs(seconds)));
         }
-        assert_eq!(roster.median(), None);
+        assert_eq!(table.median(), None);
         for _ in 0..TIMES_MAX {
-            roster.remove(3, Some(Duration::from_secs(7)));
+            table.remove(3, Some(Duration::from_secs(7)));
         }
-        assert_eq!(roster.median(), Some(Duration::from_secs(7)));
-        assert_eq!(roster.oldest(8).len(), 0);
+        assert_eq!(table.median(), Some(Duration::from_secs(7)));
+        assert_eq!(table.oldest(8).len(), 0);
     }
 }

@@ -1,11 +1,11 @@
-//! How many jobs at once: what stands behind `-j`.
+//! The argument of `-j`: how many jobs run at once.
 //!
-//! `8`, `150%` (of the processors), `+2` and `-1` (more and fewer than there are processors), `0`
-//! (as many as possible), or the path of a file that holds one of these and may change while the
-//! run goes on.
+//! It is `8`, `150%` (of the processors), `+2` and `-1` (more and fewer than there are processors),
+//! `0` (as many as possible), or the path of a file that contains one of these. The file may change
+//! during the run.
 //!
-//! A run asks [`JobsSetting::now`] at its start, and again when a job has ended. The file is read
-//! at most once a second.
+//! A run calls [`JobsSetting::now`] at its start, and again when a job has finished. The file is
+//! read at most once a second.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -18,29 +18,29 @@ use anyhow::{Result, anyhow, bail};
 use crate::text::count;
 use crate::text::os_error_text;
 
-/// How often the file is read at most.
+/// The least time between two reads of the file.
 const PERIOD: Duration = Duration::from_secs(1);
-/// The most bytes of the file that are read: a number and some blanks.
+/// The most bytes of the file that are read: a number and some spaces.
 const FILE_BYTES_MAX: u64 = 4096;
 
-/// A number, by itself or by the processors.
+/// A number of jobs, absolute or relative to the processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobsSpec {
     /// This many; 0 for as many as possible.
     Count(usize),
-    /// Hundredths of the processors.
+    /// A percentage of the processors.
     Percent(usize),
-    /// More than there are processors.
+    /// This many more than there are processors.
     More(usize),
-    /// Fewer than there are processors.
+    /// This many fewer than there are processors.
     Fewer(usize),
 }
 
 impl JobsSpec {
-    /// Reads it; `None` for what is none.
+    /// Parses the text. Returns `None` if it is invalid.
     pub fn parse(text: &str) -> Option<Self> {
         let number = |digits: &str| {
-            // `parse` alone takes a second sign.
+            // `str::parse` would accept a second sign.
             digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
         };
         if let Some(digits) = text.strip_suffix('%') {
@@ -53,7 +53,8 @@ impl JobsSpec {
         }
     }
 
-    /// What it is on a machine with so many processors: at least 1, but for a count of 0.
+    /// Returns the number of jobs on a machine with this many processors: at least 1, except for a
+    /// count of 0.
     pub fn of(self, processors: usize) -> usize {
         match self {
             Self::Count(count) => count,
@@ -64,12 +65,12 @@ impl JobsSpec {
     }
 }
 
-/// How many processors this process may use.
+/// Returns how many processors this process may use.
 pub fn processors() -> usize {
     minder_os::host_stats::processors()
 }
 
-/// What `-j` asks for.
+/// The parsed argument of `-j`.
 #[derive(Debug)]
 pub struct JobsSetting {
     processors: usize,
@@ -80,34 +81,34 @@ pub struct JobsSetting {
 #[derive(Debug)]
 struct File {
     path: PathBuf,
-    /// A pipe (`-j <(…)`) is read once: what it held is gone.
-    again: bool,
+    /// Whether the file can be read again. A pipe (`-j <(…)`) cannot: its content is gone.
+    rereads: bool,
 }
 
 #[derive(Debug)]
 struct State {
     amount: JobsSpec,
     looked: Instant,
-    /// Whether the file could not be used, and somebody was told.
-    odd: bool,
+    /// Whether the file could not be used, and that was reported.
+    was_reported: bool,
 }
 
 impl JobsSetting {
-    /// Reads what stands behind `-j`, and the file that it may name.
+    /// Parses the argument of `-j`, and reads the file that it may name.
     ///
     /// # Errors
-    /// It is no number, and there is no such file, or none that holds a number.
+    /// The text is neither a number nor the name of a file that contains one.
     pub fn parse(text: &OsStr) -> Result<Self> {
         Self::parse_on(text, processors(), Instant::now())
     }
 
     fn parse_on(text: &OsStr, processors: usize, now: Instant) -> Result<Self> {
-        // What a command wrote may end with a newline.
+        // The output of a command may end with a line break.
         if let Some(amount) = text.to_str().and_then(|text| JobsSpec::parse(text.trim_ascii())) {
             return Ok(Self {
                 processors,
                 file: None,
-                state: State { amount, looked: now, odd: false }.into(),
+                state: State { amount, looked: now, was_reported: false }.into(),
             });
         }
         let path = PathBuf::from(text);
@@ -121,28 +122,32 @@ impl JobsSetting {
             }
             Err(error) => bail!("-j: cannot read `{}`: {}", path.display(), os_error_text(&error)),
         };
-        let file = File { again: path.is_file(), path };
-        Ok(Self { processors, file: Some(file), state: State { amount, looked: now, odd: false }.into() })
+        let file = File { rereads: path.is_file(), path };
+        Ok(Self {
+            processors,
+            file: Some(file),
+            state: State { amount, looked: now, was_reported: false }.into(),
+        })
     }
 
-    /// How many jobs at once; `None` for as many as possible. Reads the file, if there is one and
-    /// the last look is a second ago.
+    /// Returns how many jobs may run at once; `None` for as many as possible. Reads the file, if
+    /// there is one and the last read was at least a second ago.
     ///
     /// # Errors
-    /// The file cannot be read, or holds no number any more: told once, and until it does again the
-    /// last number holds.
+    /// The file cannot be read, or contains no valid number any more. This is reported once; until
+    /// the file is valid again, the last number stays.
     pub fn now(&self) -> Result<Option<usize>> {
         self.at(Instant::now())
     }
 
-    /// Whether it may change.
+    /// Returns `true` if the number may change.
     pub fn may_change(&self) -> bool {
-        self.file.as_ref().is_some_and(|file| file.again)
+        self.file.as_ref().is_some_and(|file| file.rereads)
     }
 
     fn at(&self, now: Instant) -> Result<Option<usize>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(File { path, again: true }) = &self.file
+        if let Some(File { path, rereads: true }) = &self.file
             && now.saturating_duration_since(state.looked) >= PERIOD
         {
             state.looked = now;
@@ -150,15 +155,15 @@ impl JobsSetting {
                 anyhow!("-j: cannot read `{}` any more: {}", path.display(), os_error_text(&error))
             });
             match content.and_then(|content| amount_in(path, &content)) {
-                Ok(amount) => (state.amount, state.odd) = (amount, false),
-                Err(error) if !std::mem::replace(&mut state.odd, true) => {
+                Ok(amount) => (state.amount, state.was_reported) = (amount, false),
+                Err(error) if !std::mem::replace(&mut state.was_reported, true) => {
                     let last = state.amount.of(self.processors);
                     return Err(error.context(format!("still {} at once", count(last as u64, "job"))));
                 }
                 Err(_) => (),
             }
         }
-        Ok(Some(state.amount.of(self.processors)).filter(|degree| *degree > 0))
+        Ok(Some(state.amount.of(self.processors)).filter(|count| *count > 0))
     }
 }
 
@@ -186,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_read() {
+    fn jobs_spec_parses_numbers_and_percentages() {
         let known = [
             ("8", 8),
             ("0", 0),
@@ -204,7 +209,7 @@ mod tests {
         for (text, count) in known {
             assert_eq!(on_four(text), Some(count), "{text}");
         }
-        for odd in [
+        for was_reported in [
             "",
             "x",
             "3.5",
@@ -219,29 +224,29 @@ mod tests {
             "99999999999999999999999",
             "٣",
         ] {
-            assert_eq!(on_four(odd), None, "{odd}");
+            assert_eq!(on_four(was_reported), None, "{was_reported}");
         }
     }
 
     #[test]
-    fn what_is_neither_number_nor_file_is_one_line() {
+    fn parse_reports_one_line_for_invalid_argument() {
         let error = JobsSetting::parse(OsStr::new("procs")).expect_err("no such file");
         assert_eq!(
             error.to_string(),
             "-j: `procs` is no number (8, 150%, +2, -1 or 0) and no file that holds one"
         );
-        let folder = tempfile::tempdir().expect("a folder");
-        assert!(JobsSetting::parse(folder.path().as_os_str()).is_err());
-        let path = folder.path().join("procs");
+        let dir = tempfile::tempdir().expect("create temp dir");
+        assert!(JobsSetting::parse(dir.path().as_os_str()).is_err());
+        let path = dir.path().join("procs");
         std::fs::write(&path, "many\n").expect("a file");
         let error = JobsSetting::parse(path.as_os_str()).expect_err("no number").to_string();
         assert!(error.contains("holds `many`"), "{error}");
     }
 
     #[test]
-    fn a_file_is_read_again_once_a_second() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("procs");
+    fn jobs_file_is_read_at_most_once_a_second() {
+        let dir = tempfile::tempdir().expect("create temp dir");
+        let path = dir.path().join("procs");
         let write = |text: &str| std::fs::write(&path, text).expect("a file");
         write(" 3\n");
         let start = Instant::now();
@@ -258,9 +263,9 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_went_odd_is_told_once() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("procs");
+    fn invalid_jobs_file_is_reported_once() {
+        let dir = tempfile::tempdir().expect("create temp dir");
+        let path = dir.path().join("procs");
         std::fs::write(&path, "3").expect("a file");
         let start = Instant::now();
         let slots = JobsSetting::parse_on(path.as_os_str(), 4, start).expect("a number");

@@ -13,22 +13,26 @@ use crate::exit_status;
 use crate::notice::Notice;
 use crate::observer::{RunningSnapshot, Snapshot};
 
-/// How often signals are looked for where the poller cannot wait for them.
+/// How often the main thread checks for signals if the poller cannot wait for them.
 const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How long the worker threads may take once all jobs should be dead: longer than a set waits for a
-/// child that cannot be killed.
+/// How long the worker threads may take once all jobs should be dead: longer than a child set waits
+/// for a child that cannot be killed.
 const WORKER_EXIT_TIMEOUT: Duration = Duration::from_secs(7);
-/// How long a suspended run waits for its jobs to stop. A worker thread may hang in a write, and the
-/// shell of the user does not wait for that.
+/// How long a suspended run waits for its jobs to stop. A worker thread may be blocked in a write,
+/// and the user's shell does not wait for that.
 const SUSPEND_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What the main thread waits on.
+/// The state of the main loop.
+///
+/// The counters are atomics without a lock: a worker thread decrements `workers` as its last action
+/// and then notifies the poller, so the main thread sees every change after it wakes. `draining` is
+/// set before the last worker thread starts to write, and is only a hint for the deadline.
 #[derive(Debug)]
 pub(crate) struct MainLoop {
     poller: Poller,
-    /// Worker threads that have not ended.
+    /// The number of worker threads that have not ended.
     workers: AtomicUsize,
-    /// Worker threads whose jobs have not all finished.
+    /// The number of worker threads whose jobs have not all finished.
     busy_workers: AtomicUsize,
     /// Set when only waiting output is left to write. That may take as long as its reader takes.
     draining: AtomicBool,
@@ -45,7 +49,7 @@ impl MainLoop {
     }
 
     /// Runs a worker thread and notifies the main thread when it ends, even by a panic. The last
-    /// worker thread also runs `write_rest`, since the main thread handles signals meanwhile.
+    /// worker thread also runs `write_rest`, so that the main thread keeps handling signals.
     pub(crate) fn run_worker<T>(&self, work: impl FnOnce() -> T, write_rest: impl FnOnce()) -> T {
         let _notifier = ExitNotifier(self);
         let done = work();
@@ -103,13 +107,13 @@ impl MainLoop {
     }
 }
 
-/// Counts a worker thread out when it ends.
+/// Decrements the number of worker threads when one ends.
 struct ExitNotifier<'a>(&'a MainLoop);
 
 impl Drop for ExitNotifier<'_> {
     fn drop(&mut self) {
         self.0.workers.fetch_sub(1, Ordering::SeqCst);
-        // It fails only for a descriptor that is not ours.
+        // It fails only for an invalid descriptor.
         let _ = self.0.poller.notify();
     }
 }
@@ -126,7 +130,7 @@ fn snapshot(context: &RunContext<'_>, elapsed: Duration, names_max: usize) -> Sn
             .map(|(job, entry)| RunningSnapshot {
                 job,
                 name: context.job_name(job, &entry),
-                age: entry.begun.elapsed(),
+                age: entry.started_at.elapsed(),
             })
             .collect(),
         median: context.job_table.median(),
@@ -134,15 +138,15 @@ fn snapshot(context: &RunContext<'_>, elapsed: Duration, names_max: usize) -> Sn
     }
 }
 
-/// How far the run is on its way to end early.
+/// How far the run is with ending early.
 #[derive(Debug, Default)]
 struct ShutdownState {
     /// The first signal that asked the run to end.
     signal: Option<Signal>,
     /// Whether the jobs are being killed.
     killed: bool,
-    /// When the worker threads are no longer waited for: one may hang in a write that its reader
-    /// does not take.
+    /// When the main thread stops waiting for worker threads: one may be blocked in a write that
+    /// its reader does not accept.
     deadline: Option<Instant>,
 }
 

@@ -145,10 +145,12 @@ impl fmt::Display for Notice {
                  or the answer as an argument"
             ),
             Self::Interrupted { signal, running, asked } => {
-                let (name, jobs) = (signal_text(*signal), count(*running, "running job"));
-                match asked {
-                    true => write!(f, "{name}: asked {jobs} to end; once more kills"),
-                    false => write!(f, "{name}: ended {jobs}"),
+                let name = signal_text(*signal);
+                let jobs = count(*running, "running job");
+                if *asked {
+                    write!(f, "{name}: asked {jobs} to end; once more kills")
+                } else {
+                    write!(f, "{name}: ended {jobs}")
                 }
             }
             Self::NoGuardians { reason } => write!(

@@ -1,4 +1,4 @@
-//! What the engine reports while it runs, and to whom.
+//! The interface through which the engine reports what happens during a run.
 
 use std::fmt;
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub trait Observer: fmt::Debug + Send + Sync {
     /// are wanted. `elapsed` is the age of the run.
     fn next_snapshot(&self, elapsed: Duration) -> Option<Duration>;
 
-    /// Offers a snapshot of the run. `take` makes one that names at most so many running jobs; it
+    /// Offers a snapshot of the run. `take` makes one that names at most the given number of running jobs; it
     /// costs a lock and a few allocations, so the observer calls it only when it draws.
     fn snapshot(&self, elapsed: Duration, take: &dyn Fn(usize) -> Snapshot);
 

@@ -1,8 +1,22 @@
-//! The jobs of a run, as the input yields them. They are numbered here; those that do not run this
-//! time are counted and passed over.
+//! The jobs of a run, in the order of the input. Jobs are numbered here. Those that do not run in
+//! this attempt are counted and skipped.
 //!
-//! Where a read may block, a thread of its own reads, since no loop must wait for it. It stops when
-//! `AHEAD_MAX` bytes wait, and goes on when half of them are taken.
+//! Where a read may block, a separate thread reads, so that no worker thread waits for it. It stops
+//! when `AHEAD_MAX` bytes wait, and continues when half of them are taken.
+//!
+//! # Locking
+//!
+//! `state` protects everything that changes while jobs are taken. `room` belongs to it: the reader
+//! waits there. A taker that finds nothing sets `is_starved` under the lock. The reader clears it
+//! under the same lock when it adds a job, and then wakes the pool, so no wake-up is lost. The pool
+//! is woken after the lock is released, since its worker threads take the lock at once.
+//!
+//! `total` is read without the lock. It changes once, from [`UNKNOWN`] to a number, by whichever
+//! thread counts the jobs first. No other memory is published with it, so relaxed ordering is
+//! enough.
+//!
+//! The other mutexes are only locked to take their content, before any job runs, and never
+//! together.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -26,9 +40,9 @@ use crate::splitter::InputSplitter;
 use crate::splitter::JobInput;
 use crate::text::format_error;
 
-/// How many bytes are read ahead of the jobs at most.
+/// The most bytes of jobs that are read ahead.
 const AHEAD_MAX: usize = 64 << 10;
-/// A total that is not known.
+/// The value of `total` while it is not known.
 const UNKNOWN: u64 = u64::MAX;
 
 /// A job: its number, from 1, in the order of the input, and its arguments.
@@ -36,7 +50,8 @@ const UNKNOWN: u64 = u64::MAX;
 pub(crate) struct Task {
     pub(crate) number: u64,
     pub(crate) item: JobArgs,
-    /// What it reads, until it is started.
+    /// Its block of input, until it is started. A mutex, because a job is shared with the pool;
+    /// only the worker thread that runs the job locks it.
     pub(crate) block: Mutex<Option<Box<JobInput>>>,
 }
 
@@ -45,12 +60,12 @@ impl Task {
         Self { number, item, block: Mutex::new(None) }
     }
 
-    /// Takes what it reads, or puts it back.
+    /// Locks the block, to take it or to put it back.
     pub(crate) fn block(&self) -> MutexGuard<'_, Option<Box<JobInput>>> {
         self.block.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its arguments; none if they cannot be arguments.
+    /// Returns its arguments, or none if it cannot be run.
     pub(crate) fn columns(&self) -> &[OsString] {
         match &self.item {
             JobArgs::Columns(columns) => columns,
@@ -59,24 +74,24 @@ impl Task {
     }
 }
 
-/// Where jobs come from.
+/// The source of jobs.
 #[derive(Debug)]
 pub(crate) enum JobSource {
-    /// As they are read.
+    /// Arguments, read when they are needed.
     Lazy(Box<ArgumentReader>),
-    /// From what is to be read to its end first, in this order.
+    /// Arguments that have to be read completely first, to run in this order.
     Unread(Box<ArgumentReader>, Order),
-    /// From what was read to its end.
+    /// Arguments that were read completely.
     Ordered(Box<Ordered>),
-    /// Parts of the input.
+    /// Blocks of the input.
     Parts(Box<BlockSource>),
 }
 
 impl JobSource {
-    /// Reads what has to be read first. Returns how many jobs there are, if that is known by it.
+    /// Reads what has to be read first. Returns the number of jobs, if that reveals it.
     fn prepare(&mut self) -> Result<Option<u64>> {
-        if let Self::Unread(opened, order) = self {
-            let ordered = Ordered::read(opened, order)?;
+        if let Self::Unread(reader, order) = self {
+            let ordered = Ordered::read(reader, order)?;
             let total = ordered.total();
             *self = Self::Ordered(Box::new(ordered));
             return Ok(Some(total));
@@ -84,11 +99,11 @@ impl JobSource {
         Ok(None)
     }
 
-    fn next(&mut self, made: &mut u64) -> Result<Option<Task>> {
+    fn next(&mut self, created: &mut u64) -> Result<Option<Task>> {
         match self {
-            Self::Lazy(opened) => Ok(opened.next_arguments()?.map(|item| {
-                *made += 1;
-                Task::new(*made, item)
+            Self::Lazy(reader) => Ok(reader.next_arguments()?.map(|item| {
+                *created += 1;
+                Task::new(*created, item)
             })),
             Self::Parts(..) | Self::Unread(..) => Ok(None),
             Self::Ordered(ordered) => Ok(ordered.next()?.map(|(number, item)| Task::new(number, item))),
@@ -96,75 +111,80 @@ impl JobSource {
     }
 }
 
-/// The jobs of a run.
+/// The queue of a run's jobs. See the module for its locking.
 #[derive(Debug)]
 pub(crate) struct JobQueue {
     state: Mutex<State>,
-    /// Told when room was made for the reader.
+    /// Notified when there is room for the reader.
     room: Condvar,
     total: AtomicU64,
-    /// How many there are, if that was known before anything was read.
-    early: Option<u64>,
-    /// Which jobs do not run.
+    /// The number of jobs, if it was known before anything was read.
+    early_total: Option<u64>,
+    /// Decides which jobs are skipped.
     resume: Arc<ResumeFilter>,
-    /// What a thread is to read, and a file whose records are to be counted.
+    /// The source for the reader thread, and a file whose records are to be counted. Each is taken
+    /// once.
     source: Mutex<Option<JobSource>>,
     countable: Mutex<Option<(File, u8)>>,
-    /// What gives parts out.
+    /// Cuts the input into blocks, if jobs read blocks.
     splitter: Option<Arc<InputSplitter>>,
-    /// Who is asked before each job.
+    /// Confirms each job; the reader thread takes it.
     confirm: Mutex<Option<ConfirmPrompt>>,
 }
 
 #[derive(Debug)]
 struct State {
     ready: VecDeque<Task>,
-    /// Where jobs come from that are made when they are asked for.
+    /// The source, if jobs are created when they are taken.
     inline_source: Option<JobSource>,
-    made: u64,
+    created: u64,
     /// How many jobs were taken.
     taken: u64,
-    /// Bytes in `ready`.
+    /// The size of the jobs in `ready`.
     bytes: usize,
     ended: bool,
-    /// Whether somebody asked while there was nothing.
-    asked: bool,
-    /// What kept the input from being read on.
+    /// Whether a taker found no job since the last one was added.
+    is_starved: bool,
+    /// Why the input could not be read to its end.
     error: Option<String>,
-    /// Whether nothing more is taken, whatever is read.
+    /// Whether no more jobs are given out, whatever is read.
     stopped: bool,
 }
 
 impl JobQueue {
-    /// Takes the jobs from where they come. `told`: how many there are, if somebody says so.
+    /// Creates the queue. `known_total` is the number of jobs, if the user states it.
     pub(crate) fn open(
         mut source: JobSource,
-        again: Arc<ResumeFilter>,
-        told: Option<u64>,
-        ask: Option<ConfirmPrompt>,
+        resume: Arc<ResumeFilter>,
+        known_total: Option<u64>,
+        confirm: Option<ConfirmPrompt>,
     ) -> Arc<Self> {
         let (total, blocks, countable) = match &mut source {
-            JobSource::Lazy(opened) => (opened.total(), opened.blocks, opened.take_countable()),
-            // A thread reads, so that signals are taken meanwhile.
-            JobSource::Unread(opened, _) => (opened.total(), true, None),
+            JobSource::Lazy(reader) => (reader.total(), reader.blocks, reader.take_countable()),
+            // A separate thread reads, so that signals are handled meanwhile.
+            JobSource::Unread(reader, _) => (reader.total(), true, None),
             JobSource::Ordered(ordered) => (Some(ordered.total()), false, None),
-            // With --tee each set of values is a job; otherwise each part is one.
-            JobSource::Parts(parts) => (parts.values.total().filter(|_| parts.pipe.is_tee()), false, None),
+            // With `--tee`, each set of values is a job. Otherwise each block is one.
+            JobSource::Parts(parts) => {
+                let total = if parts.splitter.is_tee() { parts.values.total() } else { None };
+                (total, false, None)
+            }
         };
-        let pipe = match &source {
-            JobSource::Parts(parts) => Some(Arc::clone(&parts.pipe)),
+        let splitter = match &source {
+            JobSource::Parts(parts) => Some(Arc::clone(&parts.splitter)),
             _ => None,
         };
-        let total = told.or(total.map(|total| total - again.skipped(total)));
-        let (here, there) = if blocks || ask.is_some() { (None, Some(source)) } else { (Some(source), None) };
+        let total = known_total.or(total.map(|total| total - resume.skipped(total)));
+        let (inline_source, thread_source) =
+            if blocks || confirm.is_some() { (None, Some(source)) } else { (Some(source), None) };
         let state = State {
             ready: VecDeque::new(),
-            inline_source: here,
-            made: 0,
+            inline_source,
+            created: 0,
             taken: 0,
             bytes: 0,
             ended: false,
-            asked: false,
+            is_starved: false,
             error: None,
             stopped: false,
         };
@@ -172,63 +192,66 @@ impl JobQueue {
             state: Mutex::new(state),
             room: Condvar::new(),
             total: AtomicU64::new(total.unwrap_or(UNKNOWN)),
-            early: total,
-            resume: again,
-            source: Mutex::new(there),
+            early_total: total,
+            resume,
+            source: Mutex::new(thread_source),
             countable: Mutex::new(countable),
-            splitter: pipe,
-            confirm: Mutex::new(ask),
+            splitter,
+            confirm: Mutex::new(confirm),
         })
     }
 
-    /// How many jobs there are to run, where that is known.
+    /// Returns how many jobs there are to run, if that is known.
     pub(crate) fn total(&self) -> Option<u64> {
         Some(self.total.load(Ordering::Relaxed)).filter(|total| *total != UNKNOWN)
     }
 
-    /// So many jobs are in the input, those too that do not run this time.
-    fn know_total(&self, total: Option<u64>) {
+    /// Sets the number of jobs from the number in the input, which includes skipped jobs.
+    fn set_total(&self, total: Option<u64>) {
         if let Some(total) = total {
             let total = total - self.resume.skipped(total);
             let _ = self.total.compare_exchange(UNKNOWN, total, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 
-    /// How many jobs there are to run, where that was known before anything was read.
+    /// Returns how many jobs there are to run, if that was known before anything was read.
     pub(crate) fn early_total(&self) -> Option<u64> {
-        self.early
+        self.early_total
     }
 
-    /// Starts to read, if the input is read by a thread. The thread is left to itself: it may block
-    /// for ever, and ends with the process.
-    pub(crate) fn read_on(self: &Arc<Self>, crew: &Arc<JobPool<Task>>) -> Result<()> {
-        if let Some(pipe) = &self.splitter {
-            let (pipe, crew) = (Arc::clone(pipe), Arc::clone(crew));
-            detach("minder-input", move || pipe.read(move || crew.wake()))?;
+    /// Starts the reader threads that the input needs. They are never joined: a read may block for
+    /// ever, and the threads end with the process.
+    pub(crate) fn start_reading(self: &Arc<Self>, pool: &Arc<JobPool<Task>>) -> Result<()> {
+        if let Some(splitter) = &self.splitter {
+            let splitter = Arc::clone(splitter);
+            let pool = Arc::clone(pool);
+            detach("minder-input", move || splitter.read(move || pool.wake()))?;
         }
-        self.read_values_on(crew)?;
+        self.start_reading_values(pool)?;
         let Some(mut source) = self.source.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return Ok(());
         };
-        let (input, crew) = (Arc::clone(self), Arc::clone(crew));
-        detach("minder-input", move || input.read(&mut source, &crew))
+        let input = Arc::clone(self);
+        let pool = Arc::clone(pool);
+        detach("minder-input", move || input.read(&mut source, &pool))
     }
 
-    /// The same for the values beside parts.
-    fn read_values_on(self: &Arc<Self>, crew: &Arc<JobPool<Task>>) -> Result<()> {
+    /// Starts a reader thread for the values that jobs have beside their blocks.
+    fn start_reading_values(self: &Arc<Self>, pool: &Arc<JobPool<Task>>) -> Result<()> {
         let ahead = match &mut self.lock().inline_source {
             Some(JobSource::Parts(parts)) => parts.values.read_ahead(),
             _ => None,
         };
-        let Some((mut opened, sender)) = ahead else { return Ok(()) };
-        let (input, crew) = (Arc::clone(self), Arc::clone(crew));
+        let Some((mut reader, sender)) = ahead else { return Ok(()) };
+        let input = Arc::clone(self);
+        let pool = Arc::clone(pool);
         let wake = move || {
-            if std::mem::take(&mut input.lock().asked) {
-                crew.wake();
+            if std::mem::take(&mut input.lock().is_starved) {
+                pool.wake();
             }
         };
         detach("minder-values", move || {
-            while let Some(next) = opened.next_arguments().transpose() {
+            while let Some(next) = reader.next_arguments().transpose() {
                 let failed = next.is_err();
                 if sender.send(next).is_err() || failed {
                     break;
@@ -240,12 +263,15 @@ impl JobQueue {
         })
     }
 
-    /// Counts the jobs of a regular file beforehand, on a thread of its own: for the bar.
-    pub(crate) fn count_on(self: &Arc<Self>) {
+    /// Starts a thread that counts the jobs of a regular file, for the progress display.
+    pub(crate) fn start_counting(self: &Arc<Self>) {
         let countable = self.countable.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some((file, end)) = countable.filter(|_| self.total().is_none()) else { return };
+        if self.total().is_some() {
+            return;
+        }
+        let Some((file, end)) = countable else { return };
         let input = Arc::clone(self);
-        // Without it the bar has no total before the end of the input.
+        // If it cannot be started, the progress display has no total before the end of the input.
         let _ = detach("minder-count", move || {
             if let Some(total) = count(&file, end) {
                 let total = total - input.resume.skipped(total);
@@ -254,28 +280,31 @@ impl JobQueue {
         });
     }
 
-    /// Whether nothing more is read.
+    /// Returns `true` if the input was read to its end.
     pub(crate) fn has_ended(&self) -> bool {
         self.lock().ended
     }
 
-    /// Whether all was taken, and nothing more comes.
-    pub(crate) fn is_over(&self) -> bool {
+    /// Returns `true` if all jobs were taken and no more will come.
+    pub(crate) fn is_drained(&self) -> bool {
         let mut state = self.lock();
         if state.ready.is_empty() && !state.stopped {
-            state.make();
+            state.fill();
         }
         state.ended && state.ready.is_empty()
     }
 
-    /// Takes all jobs that are to run, one after the other.
-    pub(crate) fn each(&self, mut take: impl FnMut(Task) -> Result<()>) -> Result<()> {
+    /// Passes all jobs that are to run to `take`.
+    ///
+    /// # Errors
+    /// The input cannot be read, or `take` fails.
+    pub(crate) fn for_each_job(&self, mut take: impl FnMut(Task) -> Result<()>) -> Result<()> {
         if let Some(mut source) = self.source.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            self.know_total(source.prepare()?);
+            self.set_total(source.prepare()?);
             self.lock().inline_source = Some(source);
         }
-        if let Some(pipe) = &self.splitter {
-            return self.each_part(pipe, take);
+        if let Some(splitter) = &self.splitter {
+            return self.for_each_block(splitter, take);
         }
         while let NextJob::Ready(task) = self.next_job() {
             take(task)?;
@@ -283,29 +312,33 @@ impl JobQueue {
         self.error().map_or(Ok(()), |error| Err(anyhow::anyhow!(error)))
     }
 
-    /// The same for parts of the input, which are read meanwhile.
-    fn each_part(&self, pipe: &Arc<InputSplitter>, mut take: impl FnMut(Task) -> Result<()>) -> Result<()> {
-        let (news, woken) = std::sync::mpsc::sync_channel(1);
-        let its = Arc::clone(pipe);
-        // Left to itself, as in a run: when nothing more is taken it may wait for room, or for input, for
-        // ever.
+    /// Does the same for blocks of the input, which a separate thread reads meanwhile.
+    fn for_each_block(
+        &self,
+        splitter: &Arc<InputSplitter>,
+        mut take: impl FnMut(Task) -> Result<()>,
+    ) -> Result<()> {
+        let (wake_sender, wakeups) = std::sync::mpsc::sync_channel(1);
+        let reader_splitter = Arc::clone(splitter);
+        // Never joined, as in a run: when no more is taken, the thread may wait for room or for
+        // input for ever.
         detach("minder-input", move || {
-            its.read(move || {
-                // A ring that finds one before it says the same.
-                let _ = news.try_send(());
+            reader_splitter.read(move || {
+                // A full channel holds a wake-up already.
+                let _ = wake_sender.try_send(());
             });
         })?;
         loop {
             match self.next_job() {
                 NextJob::Ready(task) => {
                     if let Some(part) = task.block().as_mut() {
-                        pipe.give_up(part);
+                        splitter.give_up(part);
                     }
                     take(task)?;
                 }
                 NextJob::Pending => {
-                    // It fails when the reader is gone, which has read all then.
-                    let _ = woken.recv();
+                    // It fails when the reader is gone, and then everything was read.
+                    let _ = wakeups.recv();
                 }
                 NextJob::Exhausted => break,
             }
@@ -313,7 +346,8 @@ impl JobQueue {
         self.error().map_or(Ok(()), |error| Err(anyhow::anyhow!(error)))
     }
 
-    /// The next job, if one is there. Never blocks, but where it reads itself.
+    /// Returns the next job, if one is ready. It never blocks, except on a read that cannot block
+    /// for long.
     pub(crate) fn next_job(&self) -> NextJob<Task> {
         let mut state = self.lock();
         loop {
@@ -321,16 +355,17 @@ impl JobQueue {
                 return NextJob::Exhausted;
             }
             if state.ready.is_empty() {
-                state.make();
+                state.fill();
             }
             let Some(task) = state.ready.pop_front() else {
-                state.asked = true;
+                state.is_starved = true;
                 self.room.notify_one();
-                let (had, least) = (state.taken, self.resume.last());
-                if state.ended && had < least && state.error.is_none() {
+                let taken = state.taken;
+                let expected = self.resume.last();
+                if state.ended && taken < expected && state.error.is_none() {
                     let why = format!(
-                        "the input is not what it was: it has {}, and had {least} at least",
-                        crate::text::count(had, "line")
+                        "the input is not what it was: it has {}, and had {expected} at least",
+                        crate::text::count(taken, "line")
                     );
                     (state.error, state.stopped) = (Some(why), true);
                 }
@@ -354,57 +389,58 @@ impl JobQueue {
     fn make_room(&self, state: &mut State, task: &Task) {
         let before = state.bytes;
         state.bytes = before.saturating_sub(len(task));
-        // A long line may need all of the room, so an empty queue is told, too.
+        // A long line may need all of the room, so the reader is also notified when the queue is
+        // empty.
         if state.ready.is_empty() || (before > AHEAD_MAX / 2 && state.bytes <= AHEAD_MAX / 2) {
             self.room.notify_one();
         }
     }
 
-    /// What kept the input from being read to its end.
+    /// Returns why the input could not be read to its end, once.
     pub(crate) fn error(&self) -> Option<String> {
         let error = self.lock().error.take();
-        error.or_else(|| self.splitter.as_ref().and_then(|pipe| pipe.error()))
+        error.or_else(|| self.splitter.as_ref().and_then(|splitter| splitter.error()))
     }
 
-    /// What gives parts of the input out.
+    /// Returns what cuts the input into blocks.
     pub(crate) fn splitter(&self) -> Option<&Arc<InputSplitter>> {
         self.splitter.as_ref()
     }
 
-    fn read(&self, source: &mut JobSource, crew: &JobPool<Task>) {
+    fn read(&self, source: &mut JobSource, pool: &JobPool<Task>) {
         match source.prepare() {
             Ok(total) => {
-                self.know_total(total);
-                crew.set_total(self.total());
+                self.set_total(total);
+                pool.set_total(self.total());
             }
             Err(error) => {
                 let mut state = self.lock();
                 (state.error, state.ended) = (Some(format_error(&error)), true);
                 drop(state);
-                return crew.wake();
+                return pool.wake();
             }
         }
-        let mut made = 0;
-        let mut ask = self.confirm.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut created = 0;
+        let mut confirm = self.confirm.lock().unwrap_or_else(PoisonError::into_inner).take();
         loop {
-            match source.next(&mut made) {
+            match source.next(&mut created) {
                 Ok(Some(task)) => {
-                    if let Some(ask) = &mut ask {
-                        self.wait_until_asked();
-                        if !self.resume.skips(task.number) && !ask.confirm(task.number, task.columns()) {
-                            // It is part of the input all the same.
+                    if let Some(confirm) = &mut confirm {
+                        self.wait_until_starved();
+                        if !self.resume.skips(task.number) && !confirm.confirm(task.number, task.columns()) {
+                            // It counts as part of the input.
                             self.lock().taken += 1;
                             continue;
                         }
                     }
-                    self.add(task, crew);
+                    self.add(task, pool);
                 }
                 Ok(None) => {
-                    let total = made - self.resume.skipped(made);
+                    let total = created - self.resume.skipped(created);
                     let _ = self.total.compare_exchange(UNKNOWN, total, Ordering::Relaxed, Ordering::Relaxed);
                     break;
                 }
-                // A line that the error cut is no argument.
+                // A line that a read error cut off is not an argument.
                 Err(error) => {
                     self.lock().error = Some(format_error(&error));
                     break;
@@ -412,29 +448,29 @@ impl JobQueue {
             }
         }
         self.lock().ended = true;
-        crew.wake();
+        pool.wake();
     }
 
-    /// Waits until a loop has nothing to start: nobody is asked for more than one job ahead.
-    fn wait_until_asked(&self) {
+    /// Waits until a worker thread has no job to start: the user is asked for one job at a time.
+    fn wait_until_starved(&self) {
         let mut state = self.lock();
-        while !(state.asked && state.ready.is_empty()) {
+        while !(state.is_starved && state.ready.is_empty()) {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// Adds one job, when there is room.
-    fn add(&self, task: Task, crew: &JobPool<Task>) {
+    /// Adds a job when there is room, and wakes the pool if it waits for one.
+    fn add(&self, task: Task, pool: &JobPool<Task>) {
         let mut state = self.lock();
         while state.bytes + len(&task) > AHEAD_MAX && !state.ready.is_empty() {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.bytes += len(&task);
         state.ready.push_back(task);
-        let asked = std::mem::take(&mut state.asked);
+        let is_starved = std::mem::take(&mut state.is_starved);
         drop(state);
-        if asked {
-            crew.wake();
+        if is_starved {
+            pool.wake();
         }
     }
 
@@ -444,14 +480,17 @@ impl JobQueue {
 }
 
 impl State {
-    /// Makes the next job, if jobs are made here.
-    fn make(&mut self) {
-        let Some(source) = self.inline_source.as_mut().filter(|_| !self.ended) else { return };
+    /// Creates the next job, if jobs are created when they are taken.
+    fn fill(&mut self) {
+        if self.ended {
+            return;
+        }
+        let Some(source) = &mut self.inline_source else { return };
         if let JobSource::Parts(parts) = source {
-            return match parts.next(self.made + 1) {
+            return match parts.next(self.created + 1) {
                 Ok(NextJob::Ready((part, arguments))) => {
-                    self.made += 1;
-                    let task = Task::new(self.made, arguments);
+                    self.created += 1;
+                    let task = Task::new(self.created, arguments);
                     *task.block() = Some(Box::new(part));
                     self.ready.push_back(task);
                 }
@@ -460,7 +499,7 @@ impl State {
                 Err(error) => (self.error, self.ended) = (Some(format_error(&error)), true),
             };
         }
-        match source.next(&mut self.made) {
+        match source.next(&mut self.created) {
             Ok(Some(task)) => self.ready.push_back(task),
             Ok(None) => self.ended = true,
             Err(error) => {
@@ -477,15 +516,19 @@ fn detach(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     thread.spawn(work).map(drop).context("cannot start a thread for the input")
 }
 
-/// What a job takes while it waits: its bytes, and what stands around them in memory.
+/// Returns the memory that a waiting job takes: its bytes, and an estimate of the rest.
 fn len(task: &Task) -> usize {
     const AROUND: usize = 64;
     AROUND + task.columns().iter().map(|column| column.len() + 1).sum::<usize>()
 }
 
-/// How many records a file has from its present place on. The last one may lack its end.
+/// Returns how many records a file has from its current offset on. The last one may lack its
+/// separator.
 fn count(file: &File, end: u8) -> Option<u64> {
-    let (mut buffer, mut at, mut records, mut open) = (vec![0; AHEAD_MAX], 0, 0, false);
+    let mut buffer = vec![0; AHEAD_MAX];
+    let mut at = 0;
+    let mut records = 0;
+    let mut open = false;
     loop {
         let read = read_at(file, &mut buffer, at).ok()?;
         let bytes = &buffer[..read];

@@ -1,4 +1,4 @@
-//! The record of a run while it is written: the journal, and a joblog beside it.
+//! Writes the record of a run: the journal, and a joblog beside it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,25 +28,26 @@ use minder_record::writer::{JournalWriter, remove_outputs};
 use minder_record::{codec, retention, store};
 use minder_template::Job;
 
-/// Why an attempt was cut short by an error of ours.
+/// The reason in the last event of an attempt that ended because minder itself failed.
 pub(crate) const FAILED: &str = "it failed";
 
-/// Where rows go.
+/// Writes the events of a run. All worker threads share it; the journal and the joblog append each
+/// call in one piece.
 #[derive(Debug, Default)]
 pub(crate) struct RunRecorder {
     record: Option<JournalWriter>,
     joblog: Option<Joblog>,
     sync: bool,
-    /// Where output waits: the run's folder, or one of this run's own in a folder of the user's
-    /// choice.
-    folder: PathBuf,
-    /// Whether output of an earlier attempt is still to be shown or made again.
+    /// The directory for waiting output: that of the run, or one of this run in a directory that
+    /// the user chose.
+    dir: PathBuf,
+    /// Whether output of an earlier attempt still has to be written or produced again.
     output_owed: bool,
-    /// All folders outside of the run's own in which output of this run lies or lay.
+    /// All directories outside of the run's own that contain, or contained, its output.
     output_dirs: Vec<PathBuf>,
 }
 
-/// How many attempts that are missing are named.
+/// How many missing attempts are reported.
 const MISSING_NAMED_MAX: usize = 3;
 
 /// What earlier attempts left.
@@ -56,51 +57,56 @@ pub(crate) struct ResumeState {
     pub(crate) unshown: Vec<FinishedJob>,
     /// The jobs of `unshown`.
     waiting: JobSet,
-    /// Jobs whose output was kept and cannot be read.
+    /// Jobs whose saved output cannot be read.
     lost: JobSet,
     /// Whether some of those do not run in this attempt.
     owes: bool,
-    /// Folders outside of the run's own where output was left.
+    /// Directories outside of the run's own that contain output.
     elsewhere: Vec<PathBuf>,
 }
 
 impl ResumeState {
-    /// Reads the record of the run that is taken up, or a joblog.
-    pub(crate) fn read(plan: &RunConfig, observer: &dyn Observer) -> Result<Self> {
-        let Some(mode) = plan.record.mode else { return Ok(Self::default()) };
-        match (&plan.record.run, &plan.record.joblog) {
-            (Some(folder), joblog) => {
-                let (mut progress, damaged) = RunState::of_run(folder, !plan.record.redact)?;
+    /// Reads the record of the run that is resumed, or a joblog.
+    pub(crate) fn read(config: &RunConfig, observer: &dyn Observer) -> Result<Self> {
+        let Some(mode) = config.record.mode else { return Ok(Self::default()) };
+        match (&config.record.run, &config.record.joblog) {
+            (Some(dir), joblog) => {
+                let (mut progress, damaged) = RunState::of_run(dir, !config.record.redact)?;
                 for (attempt, damage) in &damaged {
                     report_damage(
-                        &format!("attempt {attempt} of the record in `{}`", folder.display()),
+                        &format!("attempt {attempt} of the record in `{}`", dir.display()),
                         damage,
                         observer,
                     );
                 }
-                for attempt in missing(folder)? {
-                    observer.notice(&Notice::AttemptMissing { attempt, dir: folder.clone() });
+                for attempt in missing_attempts(dir)? {
+                    observer.notice(&Notice::AttemptMissing { attempt, dir: dir.clone() });
                 }
-                let Kept { unshown, lost } =
-                    earlier_output::read(folder, &mut progress, mode, plan, observer);
+                let Kept { unshown, lost } = earlier_output::read(dir, &mut progress, mode, config, observer);
                 let mut waiting = JobSet::default();
                 unshown.iter().for_each(|finished| _ = waiting.insert(finished.job));
-                if let Some(path) = joblog.as_ref().filter(|_| plan.record.by_joblog) {
-                    // The joblog says what is done; what ended and was never shown is done in any case.
+                if config.record.by_joblog
+                    && let Some(path) = joblog
+                {
+                    // The joblog decides which jobs are done. A finished job whose output was not
+                    // written is done in any case.
                     let logged = read_joblog(path, observer)?;
                     let failed: Vec<u64> =
                         waiting.jobs().filter(|job| progress.failed.contains(*job)).collect();
-                    (progress.done, progress.failed) = (logged.done, logged.failed);
+                    progress.done = logged.done;
+                    progress.failed = logged.failed;
                     if mode != ResumeMode::Failed {
                         lost.jobs().for_each(|job| progress.forget(job));
                     }
                     waiting.jobs().for_each(|job| _ = progress.done.insert(job));
-                    failed.into_iter().for_each(|job| _ = progress.failed.insert(job));
+                    for job in failed {
+                        progress.failed.insert(job);
+                    }
                 }
-                let elsewhere = earlier_output::elsewhere(folder, &progress);
-                let again = Arc::new(ResumeFilter::new(mode, progress));
-                let owes = lost.jobs().any(|job| again.skips(job));
-                Ok(Self { filter: again, unshown, waiting, lost, owes, elsewhere })
+                let elsewhere = earlier_output::elsewhere(dir, &progress);
+                let filter = Arc::new(ResumeFilter::new(mode, progress));
+                let owes = lost.jobs().any(|job| filter.skips(job));
+                Ok(Self { filter, unshown, waiting, lost, owes, elsewhere })
             }
             (None, Some(path)) => Ok(Self {
                 filter: Arc::new(ResumeFilter::new(mode, read_joblog(path, observer)?)),
@@ -111,79 +117,82 @@ impl ResumeState {
     }
 }
 
-/// Attempts without a journal, though later ones have one, or though they left output.
-fn missing(folder: &Path) -> Result<Vec<u32>> {
-    let of = || format!("cannot read the record in `{}`", folder.display());
-    let (found, last) = store::attempts(folder)
-        .and_then(|found| Ok((found, store::last_attempt(folder)?)))
-        .with_context(of)?;
+/// Returns the attempts without a journal, although later ones have one, or although they left
+/// output.
+fn missing_attempts(dir: &Path) -> Result<Vec<u32>> {
+    let of = || format!("cannot read the record in `{}`", dir.display());
+    let (found, last) =
+        store::attempts(dir).and_then(|found| Ok((found, store::last_attempt(dir)?))).with_context(of)?;
     Ok((1..=last).filter(|attempt| !found.contains(attempt)).take(MISSING_NAMED_MAX).collect())
 }
 
 impl RunRecorder {
-    /// Opens the record of this run, and reads what earlier attempts left.
+    /// Opens the record of this run and reads what earlier attempts left.
     pub(crate) fn open(
-        plan: &RunConfig,
+        config: &RunConfig,
         jobs: Option<u64>,
         observer: &dyn Observer,
     ) -> Result<(Self, ResumeState)> {
-        let mut book = Self::default();
-        book.sync = plan.record.sync;
-        if let Some(folder) = &plan.record.run {
-            // Locked first, so that nobody writes to what is read.
-            book.record = Some(JournalWriter::resume(folder, plan.record.sync)?);
+        let mut recorder = Self::default();
+        recorder.sync = config.record.sync;
+        if let Some(dir) = &config.record.run {
+            // It is locked before it is read, so that no other process writes to it meanwhile.
+            recorder.record = Some(JournalWriter::resume(dir, config.record.sync)?);
         }
-        let left = ResumeState::read(plan, observer)?;
-        if plan.record.keep && book.record.is_none() {
-            match store::state_root().map_err(Into::into).and_then(|root| create(&root, plan, jobs, observer))
+        let resume_state = ResumeState::read(config, observer)?;
+        if config.record.keep && recorder.record.is_none() {
+            match store::state_root()
+                .map_err(Into::into)
+                .and_then(|root| create(&root, config, jobs, observer))
             {
-                Ok(record) => book.record = Some(record),
-                Err(error) if plan.record.sync => return Err(error),
+                Ok(record) => recorder.record = Some(record),
+                Err(error) if config.record.sync => return Err(error),
                 Err(error) => observer.notice(&Notice::NoRecord { reason: format_error(&error) }),
             }
         }
-        book.folder = book.make_folder(plan)?;
-        book.output_dirs.clone_from(&left.elsewhere);
-        book.output_owed = left.owes;
-        if plan.tmpdir.is_some() && book.record.is_some() {
-            book.output_dirs.push(book.folder.clone());
+        recorder.dir = recorder.create_output_dir(config)?;
+        recorder.output_dirs.clone_from(&resume_state.elsewhere);
+        recorder.output_owed = resume_state.owes;
+        if config.tmpdir.is_some() && recorder.record.is_some() {
+            recorder.output_dirs.push(recorder.dir.clone());
         }
-        if let Some(path) = &plan.record.joblog {
-            // A kill between a row of the record and its row here left the latter out.
-            let missing = match &plan.record.run {
-                Some(folder) => missing_rows(folder, path, &left, plan)?,
+        if let Some(path) = &config.record.joblog {
+            // After a kill between the journal event and the joblog line of a job, the line is
+            // missing.
+            let missing_attempts = match &config.record.run {
+                Some(dir) => missing_events(dir, path, &resume_state, config)?,
                 None => Vec::new(),
             };
-            let opened = Joblog::open(path, plan.record.mode.is_some() || plan.record.joblog_append);
+            let opened = Joblog::open(path, config.record.mode.is_some() || config.record.joblog_append);
             let joblog = opened.with_context(|| format!("cannot write the joblog `{}`", path.display()))?;
             if joblog.was_cut() {
                 observer.notice(&Notice::JoblogTruncated { path: path.clone() });
             }
             joblog
-                .append(&missing)
+                .append(&missing_attempts)
                 .with_context(|| format!("cannot write the joblog `{}`", path.display()))?;
-            book.joblog = Some(joblog);
+            recorder.joblog = Some(joblog);
         }
-        Ok((book, left))
+        Ok((recorder, resume_state))
     }
 
-    /// The folder for output that waits. In one of the user's choice a run with a record has a
-    /// folder of its own, which the record names.
-    fn make_folder(&self, plan: &RunConfig) -> Result<PathBuf> {
-        let (tmpdir, record) = match (&plan.tmpdir, &self.record) {
+    /// Creates the directory for waiting output. In a directory that the user chose, a run with a
+    /// record has a directory of its name, which the record names.
+    fn create_output_dir(&self, config: &RunConfig) -> Result<PathBuf> {
+        let (tmpdir, record) = match (&config.tmpdir, &self.record) {
             (Some(tmpdir), Some(record)) => (tmpdir, record),
             (Some(tmpdir), None) => return Ok(tmpdir.clone()),
             (None, Some(record)) => return Ok(record.dir().to_owned()),
             (None, None) => return Ok(std::env::temp_dir()),
         };
-        let folder = earlier_output::make_folder(tmpdir, record.run(), record.attempt())
+        let dir = earlier_output::create_output_dir(tmpdir, record.run(), record.attempt())
             .with_context(|| format!("cannot make a folder in `{}`", tmpdir.display()))?;
-        let outputs = OutputDir { attempt: record.attempt(), dir: OsBytes::from(folder.as_os_str()) };
-        let mut rows = Vec::new();
-        codec::encode(&JournalEvent::OutputDir(outputs), &mut rows);
+        let outputs = OutputDir { attempt: record.attempt(), dir: OsBytes::from(dir.as_os_str()) };
+        let mut events = Vec::new();
+        codec::encode(&JournalEvent::OutputDir(outputs), &mut events);
         let cannot = || format!("cannot write the record in `{}`", record.dir().display());
-        record.append_metadata(&rows).with_context(cannot)?;
-        Ok(folder)
+        record.append_metadata(&events).with_context(cannot)?;
+        Ok(dir)
     }
 
     pub(crate) fn is_kept(&self) -> bool {
@@ -194,83 +203,95 @@ impl RunRecorder {
         self.joblog.is_some()
     }
 
-    /// The run's id.
+    /// Returns the id of the run.
     pub(crate) fn run(&self) -> Option<&str> {
         self.record.as_ref().map(JournalWriter::run)
     }
 
-    /// What stands behind `--resume` when the run is taken up again.
-    pub(crate) fn resume(&self, plan: &RunConfig) -> Option<String> {
-        match &plan.record.joblog {
-            _ if plan.pipe.as_ref().is_some_and(|pipe| pipe.splitter.spread == Distribution::RoundRobin) => {
+    /// Returns the arguments of `--resume` that continue the run.
+    pub(crate) fn resume(&self, config: &RunConfig) -> Option<String> {
+        match &config.record.joblog {
+            _ if config
+                .pipe
+                .as_ref()
+                .is_some_and(|pipe| pipe.splitter.spread == Distribution::RoundRobin) =>
+            {
                 None
             }
-            Some(joblog) if plan.record.by_joblog => Some(format!("--joblog {} COMMAND…", joblog.display())),
+            Some(joblog) if config.record.by_joblog => {
+                Some(format!("--joblog {} COMMAND…", joblog.display()))
+            }
             _ => self.run().map(str::to_owned),
         }
     }
 
-    /// The folder for output that waits.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+    /// Returns the directory for waiting output.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
     }
 
-    /// What names of files with output begin with, where they have names: those of `kind`, of one
-    /// loop.
-    pub(crate) fn name(&self, kind: &str, place: usize) -> Option<String> {
+    /// Returns the start of the names of output files: those of `kind`, of one worker thread.
+    /// `None` if output files have no names.
+    pub(crate) fn name(&self, kind: &str, worker: usize) -> Option<String> {
         let record = self.record.as_ref()?;
-        Some(format!("{kind}-{}-{place}", record.attempt()))
+        Some(format!("{kind}-{}-{worker}", record.attempt()))
     }
 
-    /// A loop's file for small outputs.
-    pub(crate) fn store(&self, place: usize) -> AppendFile {
-        AppendFile::new(&self.folder, self.name("out", place))
+    /// Returns the file of a worker thread for small outputs.
+    pub(crate) fn store(&self, worker: usize) -> AppendFile {
+        AppendFile::new(&self.dir, self.name("out", worker))
     }
 
     pub(crate) fn syncs(&self) -> bool {
         self.sync
     }
 
-    /// Writes rows of the journal.
-    pub(crate) fn append(&self, rows: &[u8]) -> Result<(), String> {
-        let Some(record) = self.record.as_ref().filter(|_| !rows.is_empty()) else { return Ok(()) };
-        record.append(rows).map_err(|error| {
+    /// Appends encoded events to the journal.
+    pub(crate) fn append(&self, events: &[u8]) -> Result<(), String> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let Some(record) = &self.record else { return Ok(()) };
+        record.append(events).map_err(|error| {
             format!("cannot write the record in `{}`: {}", record.dir().display(), os_error_text(&error))
         })
     }
 
-    /// Writes rows of the joblog.
-    pub(crate) fn append_joblog(&self, rows: &[u8]) -> Result<(), String> {
-        let Some(joblog) = self.joblog.as_ref().filter(|_| !rows.is_empty()) else { return Ok(()) };
-        joblog.append(rows).map_err(|error| format!("cannot write the joblog: {}", os_error_text(&error)))
+    /// Appends encoded lines to the joblog.
+    pub(crate) fn append_joblog(&self, events: &[u8]) -> Result<(), String> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let Some(joblog) = &self.joblog else { return Ok(()) };
+        joblog.append(events).map_err(|error| format!("cannot write the joblog: {}", os_error_text(&error)))
     }
 
-    /// Notes what was shown.
+    /// Records that the saved output of these jobs was written.
     pub(crate) fn shown(&self, jobs: Vec<u64>) -> Result<(), String> {
         if self.record.is_none() || jobs.is_empty() {
             return Ok(());
         }
-        let mut rows = Vec::new();
-        codec::encode(&JournalEvent::OutputShown(JobList { jobs }), &mut rows);
-        self.append(&rows)
+        let mut events = Vec::new();
+        codec::encode(&JournalEvent::OutputShown(JobList { jobs }), &mut events);
+        self.append(&events)
     }
 
-    /// Notes whose output was lost.
+    /// Records that the saved output of these jobs is lost.
     pub(crate) fn lost(&self, jobs: Vec<u64>) -> Result<(), String> {
         if self.record.is_none() || jobs.is_empty() {
             return Ok(());
         }
-        let mut rows = Vec::new();
-        codec::encode(&JournalEvent::OutputLost(JobList { jobs }), &mut rows);
-        self.append(&rows)
+        let mut events = Vec::new();
+        codec::encode(&JournalEvent::OutputLost(JobList { jobs }), &mut events);
+        self.append(&events)
     }
 
-    /// The run is over. `shown` says that all that its record keeps was shown. What fails here
-    /// costs no output and no row of a job.
-    pub(crate) fn close(&self, over: AttemptFinished, shown: bool, observer: &dyn Observer) {
+    /// Ends the attempt. `shown` is `true` if all output that the record refers to was written. A
+    /// failure here loses neither output nor the event of a job.
+    pub(crate) fn close(&self, finished: AttemptFinished, shown: bool, observer: &dyn Observer) {
         if let Some(record) = &self.record {
-            if over.why.as_deref() == Some(FAILED) && record.is_unused() {
-                // It was refused: the run is as it was.
+            if finished.why.as_deref() == Some(FAILED) && record.is_unused() {
+                // The attempt did not start a job: the run is as it was before.
                 return;
             }
             if !record.exists() {
@@ -278,23 +299,26 @@ impl RunRecorder {
                 return;
             }
         }
-        if let Some(record) = self.record.as_ref().filter(|_| shown && !self.output_owed) {
+        if shown
+            && !self.output_owed
+            && let Some(record) = &self.record
+        {
             remove_outputs(record.dir());
-            for folder in &self.output_dirs {
-                remove_outputs(folder);
-                // Only if it is empty, as it should be.
-                let _ = std::fs::remove_dir(folder);
+            for dir in &self.output_dirs {
+                remove_outputs(dir);
+                // This fails if the directory is not empty, as intended.
+                let _ = std::fs::remove_dir(dir);
             }
         }
-        let mut rows = Vec::new();
-        codec::encode(&JournalEvent::AttemptFinished(over), &mut rows);
-        let closed = self.append(&rows);
+        let mut events = Vec::new();
+        codec::encode(&JournalEvent::AttemptFinished(finished), &mut events);
+        let closed = self.append(&events);
         if let (Some(record), Ok(root), Ok(())) = (&self.record, store::state_root(), closed) {
-            // Old runs are of no concern to this one.
+            // A failure to prune old runs does not concern this run.
             let pruned = retention::prune_daily(&root, record.dir()).ok().flatten().unwrap_or_default();
             let unfinished: Vec<String> =
                 pruned.removed.into_iter().filter(|run| run.unfinished).map(|run| run.id).collect();
-            // A finished run is not missed.
+            // Only runs that could have been resumed are reported.
             if !unfinished.is_empty() {
                 observer.notice(&Notice::Pruned { runs: unfinished });
             }
@@ -303,22 +327,22 @@ impl RunRecorder {
 }
 
 impl Drop for RunRecorder {
-    /// An attempt that was refused leaves no folder either.
+    /// Removes the output directory of an attempt that was refused.
     fn drop(&mut self) {
         if let Some(record) = self.record.as_ref().filter(|record| record.is_unused())
-            && self.folder != record.dir()
-            && !self.folder.as_os_str().is_empty()
+            && self.dir != record.dir()
+            && !self.dir.as_os_str().is_empty()
         {
-            remove_outputs(&self.folder);
-            let _ = std::fs::remove_dir(&self.folder);
+            remove_outputs(&self.dir);
+            let _ = std::fs::remove_dir(&self.dir);
         }
     }
 }
 
-/// Begins a new record. `jobs`: how many there will be, if that is known.
+/// Creates a new record. `jobs` is the number of jobs, if it is known.
 fn create(
     root: &Path,
-    plan: &RunConfig,
+    config: &RunConfig,
     jobs: Option<u64>,
     observer: &dyn Observer,
 ) -> Result<JournalWriter> {
@@ -326,31 +350,31 @@ fn create(
         let runs = store::runs_dir(root);
         observer.notice(&Notice::ModeCorrected { dir: runs });
     }
-    let RecordConfig { files, stdin, trailing: behind, .. } = &plan.record;
+    let RecordConfig { files, stdin, trailing: behind, .. } = &config.record;
     let (input, arguments) = match (files.is_empty() && behind.is_empty(), stdin) {
-        _ if plan.record.redact => {
+        _ if config.record.redact => {
             (InputSource::Lost { why: "arguments were to be kept out of its record".to_owned() }, &[][..])
         }
         (true, _) => (of_stdin(), &[][..]),
         (false, stdin) => {
-            let marks = files.iter().filter_map(|path| InputSource::fingerprint(path)).collect();
+            let fingerprints = files.iter().filter_map(|path| InputSource::fingerprint(path)).collect();
             let stdin = stdin.then(|| Box::new(of_stdin()));
-            (InputSource::arguments(jobs, marks, stdin), behind.as_slice())
+            (InputSource::arguments(jobs, fingerprints, stdin), behind.as_slice())
         }
     };
-    let mut manifest = Manifest::new(&plan.record.cwd, &plan.record.words, input);
-    let typed: Vec<_> = plan.record.typed.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
+    let mut manifest = Manifest::new(&config.record.cwd, &config.record.words, input);
+    let typed: Vec<_> = config.record.typed.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
     manifest.flags.insert("typed".to_owned(), serde_json::to_value(typed)?);
-    if plan.record.mode.is_some() {
+    if config.record.mode.is_some() {
         manifest.flags.insert(BY_JOBLOG.to_owned(), true.into());
     }
-    if let Some(joblog) = &plan.record.joblog {
+    if let Some(joblog) = &config.record.joblog {
         manifest.flags.insert("joblog".to_owned(), serde_json::to_value(OsBytes::from(joblog.as_os_str()))?);
     }
-    Ok(JournalWriter::create(root, manifest, arguments, plan.record.sync)?)
+    Ok(JournalWriter::create(root, manifest, arguments, config.record.sync)?)
 }
 
-/// Standard input, if it can be had again.
+/// Returns how a resumed run can read standard input again.
 fn of_stdin() -> InputSource {
     let lost = |why: &str| InputSource::Lost { why: why.to_owned() };
     match minder_os::stdio::stdin_path() {
@@ -359,7 +383,7 @@ fn of_stdin() -> InputSource {
     }
 }
 
-/// What a joblog says. One that is not there yet says nothing, as for GNU parallel.
+/// Reads a joblog. As in GNU parallel, one that does not exist yet is empty.
 fn read_joblog(path: &Path, observer: &dyn Observer) -> Result<RunState> {
     if !path.exists() {
         return Ok(RunState::default());
@@ -370,31 +394,36 @@ fn read_joblog(path: &Path, observer: &dyn Observer) -> Result<RunState> {
     Ok(progress)
 }
 
-/// Rows of the record that the joblog lacks.
-fn missing_rows(folder: &Path, path: &Path, left: &ResumeState, plan: &RunConfig) -> Result<Vec<u8>> {
+/// Returns the joblog lines of jobs that are in the journal but not in the joblog.
+fn missing_events(
+    dir: &Path,
+    path: &Path,
+    resume_state: &ResumeState,
+    config: &RunConfig,
+) -> Result<Vec<u8>> {
     let logged = if path.is_file() { joblog::read(path)?.0.done } else { JobSet::default() };
-    let mut rows = Vec::new();
-    for number in store::attempts(folder)? {
-        read_journal(&folder.join(store::attempt_name(number)), |row| {
-            if let JournalEvent::JobFinished(ended) = row
+    let mut events = Vec::new();
+    for number in store::attempts(dir)? {
+        read_journal(&dir.join(store::attempt_name(number)), |event| {
+            if let JournalEvent::JobFinished(ended) = event
                 && !logged.contains(ended.job)
-                && !left.lost.contains(ended.job)
-                && (!plan.record.by_joblog || left.waiting.contains(ended.job))
+                && !resume_state.lost.contains(ended.job)
+                && (!config.record.by_joblog || resume_state.waiting.contains(ended.job))
             {
-                joblog::encode(&ended, command_of(&ended.args, ended.job, 1, plan).as_bytes(), &mut rows);
+                joblog::encode(&ended, command_of(&ended.args, ended.job, 1, config).as_bytes(), &mut events);
             }
         })?;
     }
-    Ok(rows)
+    Ok(events)
 }
 
-/// A job's command for the joblog; the command alone where arguments are kept out.
-pub(crate) fn command_of(args: &[OsBytes], number: u64, slot: u32, plan: &RunConfig) -> String {
-    if plan.record.redact || args.is_empty() {
-        return plan.record.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+/// Returns a job's command for the joblog: the command without arguments, if those are redacted.
+pub(crate) fn command_of(args: &[OsBytes], number: u64, slot: u32, config: &RunConfig) -> String {
+    if config.record.redact || args.is_empty() {
+        return config.record.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
     }
     let columns: Vec<_> = args.iter().map(OsBytes::to_os).collect();
-    plan.template.display(&Job { columns: &columns, number, slot, ..Job::default() })
+    config.template.display(&Job { columns: &columns, number, slot, ..Job::default() })
 }
 
 fn report_damage(what: &str, damage: &Corruption, observer: &dyn Observer) {

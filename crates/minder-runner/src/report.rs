@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_counted_apart() {
+    fn causes_are_counted_separately() {
         let limit = EndCause::TimedOut(Duration::from_secs(10));
         let mut stats = RunStats::default();
         stats.add_exit(limit, exit(KILLED), WALL, &|| "slow".to_owned());
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_jobs_are_named_and_all_are_counted() {
+    fn stats_name_first_jobs_and_count_all() {
         let mut stats = RunStats::default();
         let mut other = RunStats::default();
         for job in 0..25 {

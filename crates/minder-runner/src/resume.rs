@@ -1,4 +1,4 @@
-//! Which jobs run when a run is taken up again.
+//! Decides which jobs run when a run is resumed.
 
 use std::ffi::OsString;
 
@@ -13,12 +13,12 @@ use minder_record::reader::read_journal;
 use minder_record::run_state::{JobSet, RunState};
 use minder_record::store;
 
-/// From how many earlier runs of a command the times are taken.
+/// How many earlier runs of a command are read for the wall times of jobs.
 const RUNS_MAX: usize = 20;
-/// How many times are remembered at most.
+/// The most wall times that are kept.
 const TIMES_MAX: usize = 4_000_000;
 
-/// What is known of earlier attempts.
+/// The jobs of earlier attempts.
 #[derive(Debug, Default)]
 pub(crate) struct ResumeFilter {
     mode: Option<ResumeMode>,
@@ -30,9 +30,10 @@ impl ResumeFilter {
         Self { mode: Some(mode), progress }
     }
 
-    /// Whether the job does not run this time.
+    /// Returns `true` if the job does not run in this attempt.
     pub(crate) fn skips(&self, job: u64) -> bool {
-        let (done, failed) = (&self.progress.done, &self.progress.failed);
+        let done = &self.progress.done;
+        let failed = &self.progress.failed;
         match self.mode {
             None => false,
             Some(ResumeMode::Rest) => done.contains(job),
@@ -41,17 +42,17 @@ impl ResumeFilter {
         }
     }
 
-    /// The last job that may be passed over; those behind it are passed over one by one, as they
-    /// come.
+    /// Returns the last job that may be skipped by its recorded state. With `ResumeMode::Failed`,
+    /// later jobs are skipped as well, one by one.
     pub(crate) fn last(&self) -> u64 {
         self.done().last().unwrap_or(0)
     }
 
-    /// How many of the first `total` jobs do not run.
+    /// Returns how many of the first `total` jobs do not run.
     pub(crate) fn skipped(&self, total: u64) -> u64 {
         match self.mode {
             None => 0,
-            // By ranges: there may be billions of jobs.
+            // Counted by ranges: there may be billions of jobs.
             Some(ResumeMode::Rest) => self.done().len_up_to(total),
             Some(ResumeMode::RestAndFailed) => {
                 self.done().len_up_to(total).saturating_sub(self.progress.failed.len_up_to(total))
@@ -60,7 +61,7 @@ impl ResumeFilter {
         }
     }
 
-    /// Whether the arguments of a job that ended are others now than they were.
+    /// Returns `true` if the arguments of a finished job differ from the recorded ones.
     pub(crate) fn differs(&self, job: u64, columns: &[OsString]) -> bool {
         let texts = || columns.iter().map(|value| OsBytes::from(value.as_os_str())).collect::<Vec<_>>();
         self.mode.is_some() && self.done().contains(job) && self.progress.differs(job, &texts())
@@ -71,19 +72,20 @@ impl ResumeFilter {
     }
 }
 
-/// What jobs of this command took in earlier runs, in seconds, by the marks of their arguments.
-/// What cannot be read is not known.
-pub(crate) fn costs(plan: &RunConfig) -> HashMap<u64, f32> {
-    let words: Vec<OsBytes> = plan.record.words.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
+/// Returns the wall times of jobs in earlier runs of this command, in seconds, by the fingerprint
+/// of their arguments. Records that cannot be read are ignored.
+pub(crate) fn costs(config: &RunConfig) -> HashMap<u64, f32> {
+    let words: Vec<OsBytes> =
+        config.record.words.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
     let runs = store::state_root().and_then(|root| store::list(&root)).unwrap_or_default();
     let same =
         runs.into_iter().filter(|run| run.manifest.as_ref().is_ok_and(|manifest| manifest.words == words));
     let mut costs = HashMap::new();
-    // The newest come first, and what they say stays.
+    // The newest runs come first, and their times are kept.
     for run in same.take(RUNS_MAX) {
         for number in store::attempts(&run.dir).unwrap_or_default() {
-            let _ = read_journal(&run.dir.join(store::attempt_name(number)), |row| {
-                if let JournalEvent::JobFinished(ended) = row
+            let _ = read_journal(&run.dir.join(store::attempt_name(number)), |event| {
+                if let JournalEvent::JobFinished(ended) = event
                     && costs.len() < TIMES_MAX
                 {
                     let columns = ended.args.iter().map(OsBytes::to_os).collect();

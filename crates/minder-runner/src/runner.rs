@@ -132,13 +132,14 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let order = if config.view == OutputView::Ordered { ShowOrder::Input } else { ShowOrder::Ended };
     let sequencer = OutputSequencer::new((stdio, streams), order, resumed.filter, resumed.unshown);
     // In another order than that of the input, the job that all wait for may be the last to start.
-    let sequencer = if config.order == OrderConfig::Given { sequencer } else { sequencer.unbounded() };
+    let sequencer =
+        if config.order == OrderConfig::Given { sequencer } else { sequencer.without_backlog_limit() };
     let main_loop = MainLoop::new(workers)?;
     // No job starts before the guardians are ready.
     guard.wait_ready()?;
-    queue.read_on(&pool)?;
+    queue.start_reading(&pool)?;
     if observer.wants_total() {
-        queue.count_on();
+        queue.start_counting();
     }
     pool.set_total(queue.total());
     let keeps_table = observer.wants_snapshots() || setup::needs_job_table(&config.control);
@@ -188,7 +189,7 @@ fn run_threads(
             };
             match thread::Builder::new().spawn_scoped(scope, work) {
                 Ok(handle) => handles.push(handle),
-                // One worker does all of the work as well.
+                // The other worker thread does all of the work.
                 Err(error) => {
                     workers = workers.saturating_sub(1).max(1);
                     main_loop.drop_worker();
@@ -230,7 +231,7 @@ fn run_worker(context: &RunContext<'_>, set: &mut ChildSet, index: usize, worker
     let batch = OutputBatch::new(store, recorder.syncs());
     let mut worker = RunWorker::new(context, batch, index, workers);
     let _panic_guard = PanicGuard(context);
-    // The worker was told of its error.
+    // The worker has handled the error in `worker_failed`.
     let _ = context.pool.run_worker(set, index, workers, &mut worker);
     worker.finish()
 }
@@ -246,7 +247,7 @@ fn write_rest(context: &RunContext<'_>) {
     }
 }
 
-/// How many jobs run at once.
+/// The number of jobs that run at once.
 struct Slots {
     slots: usize,
     /// The most that there are descriptors for.
@@ -261,13 +262,14 @@ impl Slots {
         guard: &ProcessGuard,
     ) -> Result<Self> {
         let (_, descriptors) = guard.raise_fd_limit()?;
-        // Those for the jobs stay open here for the whole run.
+        // Descriptors for the jobs stay open in this process for the whole run.
         let own = DESCRIPTORS_OWN + environment.descriptors.numbers().len() as u64;
         let max_slots = descriptors.saturating_sub(own) / descriptors_per_job(config);
         let max_slots = usize::try_from(max_slots).unwrap_or(usize::MAX);
         let slots = config.slots.now()?.unwrap_or(max_slots).min(max_slots).max(1);
         match (&config.pipe, arguments.total()) {
-            // All of these jobs read all of the input, side by side.
+            // All of these jobs read all of the input at the same time, so they all have to run at
+            // once.
             (Some(pipe), Some(jobs)) if pipe.is_tee() => match usize::try_from(jobs) {
                 Ok(jobs) if jobs <= max_slots => Ok(Self { slots: slots.max(jobs), max_slots }),
                 _ => bail!(
@@ -280,8 +282,8 @@ impl Slots {
     }
 }
 
-/// Returns how many descriptors a job may need at once. Files are made for it only when it has
-/// already written: too late to find that no descriptor is free.
+/// Returns how many descriptors a job may need at once. Files for its output are counted too: they
+/// are created only after it has written, which is too late to find that no descriptor is free.
 fn descriptors_per_job(config: &RunConfig) -> u64 {
     match config.view {
         OutputView::Straight => 1,
@@ -289,7 +291,7 @@ fn descriptors_per_job(config: &RunConfig) -> u64 {
     }
 }
 
-/// Opens the standard streams, or a table in place of the first.
+/// Opens the standard streams, or a table in place of standard output.
 fn open_stdio(
     config: &RunConfig,
     observer: &Arc<dyn Observer>,
@@ -325,11 +327,11 @@ fn set_config(
 ) -> ChildSetConfig {
     let mut set = ChildSetConfig::default();
     set.max_children = usize::MAX;
-    // Incomplete lines have the other half.
+    // Incomplete lines use the other half.
     let share = if config.view == OutputView::Lines { 2 } else { 1 };
     set.max_buffered_bytes = config.buffer / workers / share;
     set.max_child_bytes = JOB_BYTES_MAX.min(set.max_buffered_bytes);
-    set.spill_dir = Some(recorder.folder().to_owned());
+    set.spill_dir = Some(recorder.dir().to_owned());
     set.spill_prefix = recorder.name("spill", index).map(|name| format!("{name}-"));
     let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     set.backlog = Some(Arc::clone(backlog));

@@ -5,7 +5,7 @@ use std::io;
 
 pub use minder_os::error_text as os_error_text;
 
-/// An error with what was tried, as one line. Errors of the library name their cause themselves.
+/// Formats an error and its context as one line. Errors of the library include their cause.
 pub fn format_error(error: &anyhow::Error) -> String {
     let mut parts = Vec::new();
     for cause in error.chain() {
@@ -19,7 +19,7 @@ pub fn format_error(error: &anyhow::Error) -> String {
     parts.join(": ")
 }
 
-/// A duration as people write it: `42 ms`, `1.42 s`, `18.2 s`, `4 min 7 s`, `2 h 5 min`.
+/// Formats a duration for people: `42 ms`, `1.42 s`, `18.2 s`, `4 min 7 s`, `2 h 5 min`.
 pub fn time(time: std::time::Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
@@ -31,7 +31,7 @@ pub fn time(time: std::time::Duration) -> String {
     }
 }
 
-/// `1 job`, `2 jobs`.
+/// Formats a number of things: `1 job`, `2 jobs`.
 pub fn count(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
@@ -47,8 +47,8 @@ pub fn shorten(line: &str) -> String {
     }
 }
 
-/// What a terminal shows as it is: control characters, and those that turn the direction of text,
-/// become `\n`, `\x1b`, `\u{202e}`; bytes that are no UTF-8 become `\xff`.
+/// Escapes everything that a terminal would interpret: control characters and characters that change
+/// the direction of text become `\n`, `\x1b`, `\u{202e}`; bytes that are not UTF-8 become `\xff`.
 pub fn escape(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -56,7 +56,7 @@ pub fn escape(bytes: &[u8]) -> String {
             match c {
                 '\n' | '\r' | '\t' => text.extend(c.escape_default()),
                 '\0'..' ' | '\x7f' => text += &format!("\\x{:02x}", u32::from(c)),
-                c if c.is_control() || turns(c) => text.extend(c.escape_unicode()),
+                c if c.is_control() || changes_display(c) => text.extend(c.escape_unicode()),
                 c => text.push(c),
             }
         }
@@ -65,10 +65,14 @@ pub fn escape(bytes: &[u8]) -> String {
     text
 }
 
-/// Characters without a shape of their own that change how others are shown, and line ends beyond
-/// `\n`.
-fn turns(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+/// Returns `true` for invisible characters that change how others are shown, and for line ends other
+/// than `\n`.
+fn changes_display(c: char) -> bool {
+    matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' | '\u{feff}'
+    )
 }
 
 #[cfg(test)]
@@ -76,7 +80,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn durations_are_written_as_people_do() {
+    fn time_formats_durations_for_people() {
         let texts =
             [42, 1_420, 18_240, 247_000, 7_500_000].map(|millis| super::time(Duration::from_millis(millis)));
         assert_eq!(texts, ["42 ms", "1.42 s", "18.2 s", "4 min 7 s", "2 h 5 min"]);

@@ -1,15 +1,22 @@
-//! Make's jobserver: a run inside of a build takes part in it.
+//! Make's jobserver: a run inside a build takes part in it.
 //!
-//! `-j` stays the bound of our own jobs; on top of it every job beyond the first needs a token,
-//! since the build gave us one slot by starting us. A token is taken right before a start, and goes
-//! back when the job has ended, so that others of the build get their turn. It is never taken in
-//! advance.
+//! `-j` remains the limit of our own jobs. In addition, every job beyond the first needs a token:
+//! the build gave this process one slot by starting it. A token is taken right before a start and
+//! released when the job has finished, so that other parts of the build get their turn. It is never
+//! taken in advance.
 //!
-//! A jobserver with a name (`fifo:PATH`, a semaphore on Windows) is there for a make within a job
-//! as well, and so is one that is a pipe of numbers (`--jobserver-auth=3,4`; make before 4.4),
-//! since jobs inherit the descriptors that make left open. Where they do not (--close-fds, or make
-//! kept them to itself), that make would complain; so the jobs' environment does not speak of the
-//! jobserver, nor of `-j`, and that make runs one job at a time: the one that we have a token for.
+//! A make inside a job can use a named jobserver (`fifo:PATH`, a semaphore on Windows). It can also
+//! use one that is a pipe with descriptor numbers (`--jobserver-auth=3,4`; make before 4.4), since
+//! jobs inherit the descriptors that make left open. If they do not inherit them (`--close-fds`, or
+//! make closed them), that make would complain. Then the jobs' environment names neither the
+//! jobserver nor `-j`, and that make runs one job at a time: the one that has our token.
+//!
+//! # Locking
+//!
+//! `State` is protected by one lock, which is never held while `wake` is called. A job that finds no
+//! token sets `wanted` under the lock and notifies the poller. The waiting thread clears `wanted`
+//! under the lock before it calls `wake`, so a worker thread that is woken and fails again sets it
+//! once more.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -27,14 +34,14 @@ use crate::text::os_error_text;
 /// The jobserver of a surrounding make: none, one, or why it cannot be reached.
 pub(crate) type JobserverLookup = Result<Option<minder::os::Jobserver>, String>;
 
-/// Where a build speaks of its jobserver; cargo's own first.
+/// Variables in which a build names its jobserver; cargo's own comes first.
 const VARIABLES: [&str; 3] = ["CARGO_MAKEFLAGS", "MAKEFLAGS", "MFLAGS"];
-/// The words that name it, the newer first.
+/// Flags that name it, the newer one first.
 const WORDS: [&str; 2] = ["--jobserver-auth=", "--jobserver-fds="];
-/// How often is looked for a free token where it cannot be waited for.
+/// How often to try for a token if waiting for one is not possible.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Tokens of the build that we are a part of.
+/// A client of the surrounding build's jobserver.
 pub(crate) struct JobserverClient {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -46,12 +53,12 @@ impl fmt::Debug for JobserverClient {
     }
 }
 
-/// What allows a job to run. Dropped at the job's end.
+/// The permission for a job to run. It is dropped when the job ends.
 #[derive(Debug)]
 pub(crate) struct JobPermit(Option<Arc<Shared>>);
 
 impl JobPermit {
-    /// One that nobody has to be asked for.
+    /// Returns a permit that needs no token.
     pub(crate) fn free() -> Self {
         Self(None)
     }
@@ -74,20 +81,20 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Jobs that have a permit. The first has no token.
+    /// The number of jobs with a permit. The first one has no token.
     running: usize,
     held: Vec<JobToken>,
     /// Whether a start waits for a token.
     wanted: bool,
-    /// Nothing is asked for any more: the run is over, or the jobserver is gone.
-    over: bool,
+    /// Whether no more tokens are requested: the run has finished, or the jobserver is gone.
+    stopped: bool,
 }
 
-/// Connects to the jobserver that the environment speaks of. To be called before anything is
+/// Connects to the jobserver that the environment names. It has to be called before anything is
 /// opened.
 ///
 /// # Errors
-/// One line to tell the person when there is one that cannot be reached: the run goes on without
+/// One line for the user, if there is a jobserver that cannot be reached. The run continues without
 /// it.
 pub(crate) fn find() -> Result<Option<Jobserver>, String> {
     let Some(auth) = offered(|name| std::env::var_os(name)).filter(|auth| !is_refusal(auth)) else {
@@ -103,18 +110,18 @@ pub(crate) fn find() -> Result<Option<Jobserver>, String> {
 }
 
 impl JobserverClient {
-    /// Takes part, and begins to wait for tokens that are wanted; `wake` is called when one may be
-    /// free.
+    /// Creates a client, and starts the thread that waits for tokens when one is wanted. `wake` is
+    /// called when a token may be free.
     ///
     /// # Errors
-    /// No thread can be started, or no descriptor is free.
+    /// The thread cannot be started, or no descriptor is free.
     pub(crate) fn start(server: Jobserver, wake: impl Fn() + Send + 'static) -> anyhow::Result<Self> {
         let mut tokens = Self::of(server)?;
         let shared = Arc::clone(&tokens.shared);
         let waiting = move || {
             if shared.wait(&wake).is_err() {
-                // Nobody would wake the run any more: it goes on by -j alone.
-                shared.lock().over = true;
+                // Without this thread nothing would wake the run: it continues with `-j` alone.
+                shared.lock().stopped = true;
                 wake();
             }
         };
@@ -128,30 +135,30 @@ impl JobserverClient {
         Ok(Self { shared: shared.into(), thread: None })
     }
 
-    /// What allows one more job, if that may be now. Never blocks; after a `None` the loops are
-    /// woken when it may.
+    /// Returns the permission for one more job, if there is one now. It never blocks. After `None`,
+    /// the worker threads are woken when that may have changed.
     pub(crate) fn take(&self) -> Option<JobPermit> {
         let shared = &self.shared;
         let mut state = shared.lock();
-        if state.running > 0 && !state.over {
+        if state.running > 0 && !state.stopped {
             match shared.server.try_acquire() {
                 Ok(Some(token)) => state.held.push(token),
                 Ok(None) => {
                     if !std::mem::replace(&mut state.wanted, true) {
-                        // It fails only for a descriptor that is not ours.
+                        // It fails only for an invalid descriptor.
                         let _ = shared.poller.notify();
                     }
                     return None;
                 }
-                // The build is gone. So are those who would want our tokens.
-                Err(_) => state.over = true,
+                // The build has exited, and with it all other users of the tokens.
+                Err(_) => state.stopped = true,
             }
         }
         state.running += 1;
         Some(JobPermit(Some(Arc::clone(shared))))
     }
 
-    /// Gives all tokens back, while jobs may still run: for an end that drops nothing.
+    /// Releases all tokens while jobs may still run: for an exit that drops nothing.
     pub(crate) fn give_back(&self) {
         self.shared.give_back();
     }
@@ -159,10 +166,10 @@ impl JobserverClient {
 
 impl Drop for JobserverClient {
     fn drop(&mut self) {
-        self.shared.lock().over = true;
+        self.shared.lock().stopped = true;
         let _ = self.shared.poller.notify();
         if let Some(thread) = self.thread.take() {
-            // A panic there was told by the panic itself.
+            // A panic of the thread was reported by the panic hook.
             let _ = thread.join();
         }
     }
@@ -173,33 +180,33 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A job is over. The slot that came without a token is the last to be free.
+    /// Ends a job. The slot without a token is the last one to be free.
     fn ended(&self) {
         let mut state = self.lock();
         state.running -= 1;
         if let Some(token) = state.held.pop() {
-            // Whoever made it is gone, or it takes it.
+            // It fails only if the jobserver is gone.
             let _ = self.server.release(token);
         }
     }
 
     fn give_back(&self) {
         let mut state = self.lock();
-        state.over = true;
+        state.stopped = true;
         for token in std::mem::take(&mut state.held) {
             let _ = self.server.release(token);
         }
     }
 
-    /// Wakes the loops whenever a token may be free that is wanted, until all is over. It takes
-    /// none itself: one that were taken when the run ends could be lost.
+    /// Wakes the worker threads whenever a wanted token may be free, until the run has finished.
+    /// This thread never takes a token: a token that it took while the run ends could be lost.
     fn wait(&self, wake: &impl Fn()) -> minder::Result<()> {
         let mut events = Events::new();
         let mut watched = false;
         loop {
-            let State { wanted, over, .. } = *self.lock();
-            if over {
-                if let Some(source) = self.server.source().filter(|_| watched) {
+            let State { wanted, stopped, .. } = *self.lock();
+            if stopped {
+                if watched && let Some(source) = self.server.source() {
                     self.poller.delete(source)?;
                 }
                 return Ok(());
@@ -221,7 +228,8 @@ impl Shared {
             self.poller.wait(&mut events, deadline)?;
             let passed = deadline.is_some_and(|at| Instant::now() >= at);
             if passed || events.iter().next().is_some() {
-                // First the word, then the call: whoever is woken may want another one.
+                // The flag is cleared before the call: a worker thread that is woken may want
+                // another token.
                 self.lock().wanted = false;
                 wake();
             }
@@ -235,35 +243,35 @@ impl Drop for Shared {
     }
 }
 
-/// What stands behind the word that names the jobserver, in the first variable that has one.
+/// Returns the name of the jobserver, from the first variable that has one.
 fn offered(variable: impl Fn(&str) -> Option<OsString>) -> Option<String> {
     VARIABLES.iter().find_map(|name| auth(&variable(name)?))
 }
 
-/// The last word counts, as with make.
+/// The last flag counts, as in make.
 fn auth(flags: &OsStr) -> Option<String> {
     let bytes = flags.as_encoded_bytes();
-    let words: Vec<&[u8]> = words(bytes).into_iter().map(|place| &bytes[place]).collect();
+    let flags: Vec<&[u8]> = flag_ranges(bytes).into_iter().map(|place| &bytes[place]).collect();
     WORDS.iter().find_map(|name| {
-        let value = words.iter().rev().find_map(|word| word.strip_prefix(name.as_bytes()))?;
-        // A path that is no text is nothing that can be connected to by name.
+        let value = flags.iter().rev().find_map(|flag| flag.strip_prefix(name.as_bytes()))?;
+        // A path that is not UTF-8 fails later, when the jobserver is opened by name.
         Some(String::from_utf8_lossy(value).into_owned())
     })
 }
 
-/// Make names impossible descriptors to those whom it does not let take part.
+/// Make passes invalid descriptors to commands that may not use the jobserver.
 fn is_refusal(auth: &str) -> bool {
     auth.is_empty() || auth.starts_with('-')
 }
 
-/// Whether it is a pipe of numbers.
+/// Returns `true` if the jobserver is a pipe that is named by descriptor numbers.
 fn is_by_number(auth: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     auth.split_once(',').is_some_and(|(reads, writes)| number(reads) && number(writes))
 }
 
-/// The variables that jobs get otherwise than we got them. `jobserver`: what [`find`] found;
-/// `descriptors`: what jobs have.
+/// Returns the variables whose value for the jobs differs from ours. `jobserver` is the result of
+/// [`find`]; `descriptors` are those that jobs inherit.
 pub(crate) fn job_environment(
     jobserver: &JobserverLookup,
     descriptors: &Descriptors,
@@ -277,7 +285,7 @@ pub(crate) fn job_environment(
     changed(variable, reached.as_deref())
 }
 
-/// `reached`: what names the pipe of numbers that jobs can reach.
+/// `reached` names the pipe that jobs can use.
 fn changed(
     variable: impl Fn(&str) -> Option<OsString>,
     reached: Option<&str>,
@@ -290,20 +298,20 @@ fn changed(
     VARIABLES.iter().filter_map(other).collect()
 }
 
-/// The flags without the words about a jobserver and about how many jobs. All else stays byte for
-/// byte.
+/// Returns the flags without those about a jobserver and a number of jobs. All other bytes stay.
 fn without_jobserver(flags: &OsStr) -> OsString {
     let bytes = flags.as_encoded_bytes();
-    let (mut rest, mut from) = (Vec::with_capacity(bytes.len()), 0);
-    for place in words(bytes) {
-        let word = &bytes[place.clone()];
-        let jobserver = WORDS.iter().any(|name| word.starts_with(name.as_bytes()));
+    let mut rest = Vec::with_capacity(bytes.len());
+    let mut from = 0;
+    for place in flag_ranges(bytes) {
+        let flag = &bytes[place.clone()];
+        let jobserver = WORDS.iter().any(|name| flag.starts_with(name.as_bytes()));
         let count = |digits: &[u8]| digits.iter().all(u8::is_ascii_digit);
-        let jobs = word == b"--jobs"
-            || word.strip_prefix(b"--jobs=").is_some_and(count)
-            || word.strip_prefix(b"-j").is_some_and(count);
+        let jobs = flag == b"--jobs"
+            || flag.strip_prefix(b"--jobs=").is_some_and(count)
+            || flag.strip_prefix(b"-j").is_some_and(count);
         if jobserver || jobs {
-            // With the blank before it, or, at the beginning, behind it.
+            // Removes the space before the flag too, or, at the beginning, the one after it.
             rest.extend_from_slice(&bytes[from..place.start.saturating_sub(1).max(from)]);
             from = place.end;
         }
@@ -312,10 +320,12 @@ fn without_jobserver(flags: &OsStr) -> OsString {
     os_str_from_encoded(&rest).into_owned()
 }
 
-/// Where the words are, before those that name variables: behind `--` stands what the user likes. A
-/// blank within a word is escaped.
-fn words(bytes: &[u8]) -> Vec<Range<usize>> {
-    let (mut found, mut start, mut escaped) = (Vec::new(), None, false);
+/// Returns where the flags are, up to those that set variables: after `--` any text may follow. A
+/// space within a flag is escaped.
+fn flag_ranges(bytes: &[u8]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut start = None;
+    let mut escaped = false;
     for (at, byte) in bytes.iter().chain(b" ").enumerate() {
         let blank = byte.is_ascii_whitespace() && !escaped;
         escaped = *byte == b'\\' && !escaped;
@@ -348,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn the_jobserver_is_found_in_the_flags() {
+    fn offered_finds_jobserver_in_flags() {
         assert_eq!(of(""), None);
         assert_eq!(of(" -j3"), None);
         assert_eq!(of(" -j3 --jobserver-auth=3,4").as_deref(), Some("3,4"));
@@ -361,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn cargo_is_asked_first_and_refusals_are_none() {
+    fn offered_prefers_cargo_and_ignores_refusals() {
         let environment = |name: &str| match name {
             "CARGO_MAKEFLAGS" => Some("-j --jobserver-auth=8,9".into()),
             "MAKEFLAGS" => Some(" -j3 --jobserver-auth=3,4".into()),
@@ -383,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_are_not_told_of_descriptors_that_they_do_not_have() {
+    fn job_environment_omits_descriptors_that_jobs_lack() {
         assert_eq!(without(" -j3 --jobserver-auth=3,4"), "");
         assert_eq!(without("ks -j3 --jobserver-auth=3,4 -- X=a\\ b"), "ks -- X=a\\ b");
         assert_eq!(without("-j --jobserver-fds=3,4 --jobserver-auth=3,4 -k"), " -k");
@@ -412,8 +422,7 @@ mod tests {
         }
     }
 
-    /// A jobserver with a name: the only kind that a test can make without leaving descriptors to
-    /// others.
+    /// Tests with a named jobserver, the only kind that does not pass descriptors to other tests.
     #[cfg(target_os = "linux")]
     mod live {
         use super::*;
@@ -423,20 +432,21 @@ mod tests {
         const PATIENCE: Duration = Duration::from_secs(20);
 
         fn server(tokens: &[u8]) -> (std::fs::File, Jobserver, tempfile::TempDir) {
-            let folder = tempfile::tempdir().expect("a folder");
-            let path = folder.path().join("tokens");
+            let dir = tempfile::tempdir().expect("create temp dir");
+            let path = dir.path().join("tokens");
             let made = minder::Command::new("mkfifo").arg(&path).spawn().and_then(|mut child| child.wait());
             assert!(made.expect("mkfifo").status.success());
             let mut pipe = std::fs::OpenOptions::new().read(true).write(true).open(&path).expect("a pipe");
             pipe.write_all(tokens).expect("room");
             let server = Jobserver::connect(&format!("fifo:{}", path.display())).expect("a jobserver");
-            (pipe, server, folder)
+            (pipe, server, dir)
         }
 
-        /// What lies in the pipe.
+        /// Returns the rest of the pipe's content.
         fn rest(pipe: &mut std::fs::File) -> Vec<u8> {
             pipe.write_all(b"|").expect("room");
-            let (mut all, mut byte) = (Vec::new(), [0]);
+            let mut all = Vec::new();
+            let mut byte = [0];
             while pipe.read_exact(&mut byte).is_ok() && byte != *b"|" {
                 all.push(byte[0]);
             }
@@ -444,7 +454,7 @@ mod tests {
         }
 
         #[test]
-        fn the_first_job_needs_none_and_others_one_each() {
+        fn first_job_needs_no_token_and_others_one_each() {
             let (mut pipe, server, _folder) = server(b"ab");
             let tokens = JobserverClient::of(server).expect("a poller");
             let first = tokens.take().expect("the slot that we were started in");
@@ -452,7 +462,7 @@ mod tests {
             let third = tokens.take().expect("a token");
             assert!(tokens.take().is_none());
             drop(first);
-            // What is free now is a token, not the slot: the build may use it.
+            // The free one is a token, not the slot: the build may use it.
             let again = tokens.take().expect("a token");
             assert!(tokens.take().is_none());
             drop((second, third, again));
@@ -462,7 +472,7 @@ mod tests {
         }
 
         #[test]
-        fn whoever_wants_one_is_woken_when_one_is_free() {
+        fn waiting_client_is_woken_when_token_is_free() {
             let (mut pipe, server, _folder) = server(b"");
             let (sender, receiver) = mpsc::channel();
             let tokens = JobserverClient::start(server, move || _ = sender.send(())).expect("a thread");
@@ -472,14 +482,15 @@ mod tests {
                 pipe.write_all(b"+").expect("room");
                 receiver.recv_timeout(PATIENCE).expect("a call");
                 drop(tokens.take().expect("the token"));
-                // It was given back. It is taken out once more, so that the next one has to be waited for.
+                // The token was released. It is taken once more, so that the next job has to wait
+                // for it.
                 assert!(tokens.shared.server.try_acquire().expect("a pipe").is_some());
             }
             drop(first);
         }
 
         #[test]
-        fn an_end_without_drops_gives_back_what_is_held() {
+        fn give_back_releases_held_tokens() {
             let (mut pipe, server, _folder) = server(b"abc");
             let tokens = JobserverClient::of(server).expect("a poller");
             let held: Vec<JobPermit> = (0..3).filter_map(|_| tokens.take()).collect();

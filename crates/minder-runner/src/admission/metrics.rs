@@ -1,4 +1,4 @@
-//! What gates look at: the machine, or figures of a test.
+//! What the admission policy measures: the host, or values of a test.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -20,52 +20,52 @@ use crate::spawn_command::spawn_command;
 
 /// How long a command of `--limit` may take.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// How often it is seen, while such a command runs, that the run is over.
+/// How often to check, while such a command runs, whether the run has finished.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// Figures of this moment.
+/// Measurements of the current moment.
 pub(crate) trait Metrics: fmt::Debug + Send {
-    /// Processes that run or could run.
+    /// Returns how many processes run or could run.
     fn load(&mut self) -> io::Result<f64>;
-    /// Memory.
+    /// Returns how much memory there is and how much is free.
     fn memory(&mut self) -> io::Result<Memory>;
-    /// Pages swapped so far.
+    /// Returns how many pages were swapped so far.
     fn swaps(&mut self) -> io::Result<SwapCounters>;
-    /// How long each disk has been busy so far.
+    /// Returns how long each disk has been busy so far.
     fn disks(&mut self) -> io::Result<HashMap<String, Duration>>;
-    /// Whether jobs can be suspended.
+    /// Returns `true` if jobs can be suspended.
     fn suspends(&self) -> bool;
-    /// What a command of `--limit` says; the text is to be told, once.
+    /// Runs a command of `--limit`. Returns its decision, and a message to report once.
     fn ask(&mut self, command: &str) -> (LimitDecision, Option<String>);
 }
 
-/// What a command of `--limit` says.
+/// The decision of a `--limit` command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LimitDecision {
-    /// Exit 0.
+    /// Exit status 0.
     Start,
-    /// Exit 1, and whatever is none of the three.
+    /// Exit status 1, and everything else.
     Wait,
-    /// Exit 2.
+    /// Exit status 2.
     Kill,
 }
 
-/// This machine.
+/// Measures this host.
 #[derive(Debug)]
 pub(crate) struct HostMetrics {
     shell: Option<OsString>,
     descriptors: Descriptors,
-    over: Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
 }
 
 impl HostMetrics {
-    /// `shell`, or else the system's, runs the command of `--limit`; nothing is waited for once
-    /// `over` is set.
-    pub(crate) fn new(shell: Option<OsString>, descriptors: Descriptors, over: Arc<AtomicBool>) -> Self {
-        Self { shell, descriptors, over }
+    /// Creates it. `shell` runs the command of `--limit`, instead of the default shell. Once `over`
+    /// is set, no command is waited for.
+    pub(crate) fn new(shell: Option<OsString>, descriptors: Descriptors, stop: Arc<AtomicBool>) -> Self {
+        Self { shell, descriptors, stop }
     }
 
-    /// The exit code, or why there is none.
+    /// Returns the exit status of a command, or why there is none.
     fn run(&self, line: &str) -> Result<i32, String> {
         let call =
             Invocation::of_line(self.shell.as_deref(), line.as_ref()).map_err(|error| error.to_string())?;
@@ -78,7 +78,7 @@ impl HostMetrics {
             let slice = deadline.min(Instant::now() + SLICE);
             match child.wait_deadline(slice) {
                 Ok(Some(exit)) => return exit.status.code().ok_or_else(|| exit.status.to_string()),
-                Ok(None) if self.over.load(Ordering::SeqCst) => {
+                Ok(None) if self.stop.load(Ordering::SeqCst) => {
                     end(&mut child);
                     return Ok(1);
                 }
@@ -94,7 +94,7 @@ impl HostMetrics {
 }
 
 fn end(child: &mut Child) {
-    // One that became another user's is not ours to end; it is not waited for either.
+    // A command that changed its user id cannot be killed, and is not waited for.
     if child.kill(Termination::IMMEDIATE).is_ok() {
         let _ = child.wait_timeout(Duration::from_secs(1));
     }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_answers_by_its_status() {
+    fn limit_command_decides_by_status() {
         let mut machine = machine();
         assert_eq!(machine.ask("exit 0"), (LimitDecision::Start, None));
         assert_eq!(machine.ask("echo no; exit 1"), (LimitDecision::Wait, None));
@@ -156,13 +156,13 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_over_waits_for_no_answer() {
-        let begun = Instant::now();
-        let over = Arc::new(AtomicBool::new(true));
+    fn finished_run_waits_for_no_limit_command() {
+        let started_at = Instant::now();
+        let stop = Arc::new(AtomicBool::new(true));
         assert_eq!(
-            HostMetrics::new(None, Descriptors::default(), over).ask("sleep 9").0,
+            HostMetrics::new(None, Descriptors::default(), stop).ask("sleep 9").0,
             LimitDecision::Wait
         );
-        assert!(begun.elapsed() < ANSWER_MAX);
+        assert!(started_at.elapsed() < ANSWER_MAX);
     }
 }

@@ -1,39 +1,43 @@
-//! Gates: what may hold back the next start, and what may end or suspend a job, by how busy the
-//! machine is.
+//! Admission: decides whether the next job may start, and whether running jobs have to be killed or
+//! suspended, by how busy the machine is.
 //!
-//! How a run uses them:
+//! A run uses it in these steps:
 //!
-//! 1. [`jobserver::find`] before anything else is opened and before the guard is entered: the build
-//!    that we are a part of may have left us descriptors, and their numbers must not be taken by
-//!    others. [`jobserver::job_environment`] says what the jobs' environment must not promise.
-//! 2. [`AdmissionPolicy::new`] with the [`Conditions`] of the plan: what this machine cannot tell,
-//!    or can never fulfil, is an error here, before any job.
-//! 3. [`AdmissionMonitor::start`] with a [`JobControl`] over the crew, when threads may run. Its
-//!    thread looks once a second, and sooner when a start waits for an answer that is asked for
-//!    each start. [`JobserverClient::start`] likewise, with what was found.
-//! 4. Right before each start, [`AdmissionController::admit`]. `None`: put the job back, and wait
-//!    to be woken. A [`JobPermit`] is kept as long as the job runs, and dropped at its end.
-//! 5. Dropped, both stop; tokens go back with their permits. [`JobserverClient::give_back`] is for
-//!    an end that drops nothing (`process::exit`). Only SIGKILL of the runner loses tokens: nobody
-//!    else knows of them.
+//! 1. [`jobserver::find`], before anything else is opened and before the guard is installed: a
+//!    surrounding build may have left descriptors open in this process, and their numbers must not
+//!    be reused. [`jobserver::job_environment`] then returns the variables that jobs need so that
+//!    they do not rely on descriptors that they do not inherit.
+//! 2. [`AdmissionPolicy::new`] with the [`Conditions`] of the run. A condition that this machine
+//!    cannot measure, or can never meet, is an error here, before any job starts.
+//! 3. [`AdmissionMonitor::start`] with a [`JobControl`] for the pool, once threads may run. Its
+//!    thread evaluates the policy once a second, and sooner when a start waits for a decision that
+//!    is made for each start. [`JobserverClient::start`] starts the jobserver's thread.
+//! 4. Right before each start, [`AdmissionController::admit`]. After `None`, the job is put back,
+//!    and the worker thread waits to be woken. A [`JobPermit`] is kept while the job runs.
+//! 5. Dropping the controller stops both threads. Tokens are released with their permits.
+//!    [`JobserverClient::give_back`] is for an exit that drops nothing (`process::exit`). Only a
+//!    SIGKILL of the runner loses tokens: no other process knows which ones it held.
 //!
-//! What holds a start back, and what does not:
+//! The conditions:
 //!
-//! | asked for | nothing starts | besides |
-//! | --- | --- | --- |
-//! | `--load N` | while N processes or more run | at most as many more jobs a second as are missing to N |
-//! | `--memfree S` | while less than S is free | below S/2 the youngest job is killed, to run again later; never the only one |
-//! | `--memsuspend S` | while less than 2 S is free and a job runs | jobs are suspended, youngest first: one a second, below S all but one |
-//! | `--noswap` | while pages are swapped in and out | |
-//! | `--limit COMMAND` | unless it exits with 0 | asked before each start; exit 2 kills the youngest job |
-//! | `--limit 'io N'` | while a disk is busy for N % of the time | at most one job more a second |
+//! - `--load N`: no job starts while N processes or more run. Otherwise at most as many jobs start
+//!   in a second as are missing to N.
+//! - `--memfree S`: no job starts while less than S is free. Below S/2 the youngest job is killed
+//!   and requeued, except for the only one.
+//! - `--memsuspend S`: while less than 2 S is free, no job starts beside another one, and jobs are
+//!   suspended, youngest first: one a second, and below S all but one.
+//! - `--noswap`: no job starts while pages are swapped in and out.
+//! - `--limit COMMAND`: a job starts only if the command exits with 0. It is run before each start;
+//!   exit status 2 kills the youngest job.
+//! - `--limit 'io N'`: no job starts while a disk is busy for N % of the time. Otherwise at most one
+//!   more job starts in a second.
 //!
-//! Load, swapping and disks are not ours alone: when no job of ours has run for [`PATIENCE`]
-//! because of them, one may start. Memory and `--limit` are waited for without end: who asks for
-//! them wants nothing started before they allow it.
+//! Load, swapping and disks also depend on other programs. When they have kept all jobs from
+//! running for [`PATIENCE`], one job starts anyway. Memory and `--limit` are waited for without
+//! end: their user wants no job to start before they allow it.
 //!
-//! Jobs that end are replaced without a wait while the gate is open, so that short jobs are not
-//! slowed down to one look's worth a second; only growth is bounded.
+//! While jobs may start, a finished job is replaced at once, so that short jobs are not limited to
+//! one evaluation's starts per second. Only growth is limited.
 
 pub(crate) mod jobserver;
 mod metrics;

@@ -1,4 +1,16 @@
-//! The thread that looks, and the door that it opens and closes.
+//! The admission monitor: a thread that evaluates the policy, and the state through which worker
+//! threads ask it.
+//!
+//! # Locking
+//!
+//! `AdmissionState::state` protects the quota, the request flag and the reason. Both sides hold the
+//! lock only for a few assignments: measurements, `--limit` commands and calls of [`JobControl`]
+//! happen without it, so `admit` never waits for them. `changed` belongs to the lock. A worker
+//! thread that is refused sets `wanted` under it before it notifies, and the monitor checks
+//! `wanted` under it before it waits, so no request is lost.
+//!
+//! `stop` is read without the lock, in the middle of a `--limit` command. It is only ever set.
+//! `stopped` repeats it under the lock, for the wait on `changed`.
 
 use std::fmt;
 use std::io;
@@ -15,95 +27,97 @@ use crate::admission::JobserverClient;
 use crate::admission::PERIOD;
 use crate::admission::Quota;
 
-/// The crew, as far as gates are concerned. None of these may block.
+/// The job pool, as the monitor controls it. No method may block.
 pub(crate) trait JobControl: Send + Sync {
-    /// How many jobs run, and how many of them are suspended; `wanted` is not looked at.
+    /// Returns how many jobs run, and how many of them are suspended; `wanted` is ignored.
     fn jobs(&self) -> Jobs;
-    /// Starts nothing while `held`; wakes the loops when it is not.
+    /// Lets no job start while `held`; wakes the worker threads when it is not.
     fn set_paused(&self, held: bool);
-    /// Kills the job that was started last, and puts it back to run again later.
+    /// Kills the job that was started last, to run again later.
     fn kill_youngest(&self);
     /// Suspends the job that was started last among those that are not suspended.
     fn suspend_youngest(&self);
-    /// Lets the job that was started first among those that are suspended go on.
+    /// Resumes the job that was started first among those that are suspended.
     fn resume_oldest(&self);
-    /// Tells the person a line.
+    /// Reports a line to the user.
     fn warn(&self, line: &str);
 }
 
-/// Gates that are being watched, until this is dropped.
+/// The running monitor. Dropping it stops the thread.
 pub(crate) struct AdmissionMonitor {
-    door: Arc<AdmissionState>,
-    over: Arc<AtomicBool>,
+    shared: Arc<AdmissionState>,
+    stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl fmt::Debug for AdmissionMonitor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gates").field("door", &self.door).finish_non_exhaustive()
+        f.debug_struct("AdmissionMonitor").field("shared", &self.shared).finish_non_exhaustive()
     }
 }
 
-/// What stands between the loops and the thread.
+/// The state that the worker threads and the monitor thread share.
 #[derive(Debug)]
 struct AdmissionState {
     state: Mutex<State>,
-    news: Condvar,
+    changed: Condvar,
     asks_each_time: bool,
 }
 
 #[derive(Debug)]
 struct State {
-    /// How many may start; `None` while closed.
+    /// How many jobs may start; `None` while none may.
     quota: Option<Quota>,
-    /// Whether a start was refused since the last look.
+    /// Whether a start was refused since the last evaluation.
     wanted: bool,
     stopped: bool,
     why: Option<String>,
 }
 
 impl AdmissionMonitor {
-    /// Begins to look. Nothing is admitted before the first look. `over` ends a question of
-    /// `--limit` that is being asked: the same that [`Machine::new`](super::HostMetrics::new) was
-    /// given.
+    /// Starts the thread. No job is admitted before the first evaluation. `stop` ends a `--limit`
+    /// command that is running: it is the flag that [`HostMetrics::new`](super::HostMetrics::new)
+    /// was given.
     ///
     /// # Errors
-    /// No thread can be started.
+    /// The thread cannot be started.
     pub(crate) fn start(
-        gate: AdmissionPolicy,
+        policy: AdmissionPolicy,
         control: Arc<dyn JobControl>,
-        over: Arc<AtomicBool>,
+        stop: Arc<AtomicBool>,
     ) -> io::Result<Self> {
         let state = State { quota: None, wanted: false, stopped: false, why: None };
-        let door = AdmissionState {
+        let shared = AdmissionState {
             state: state.into(),
-            news: Condvar::new(),
-            asks_each_time: gate.asks_each_time(),
+            changed: Condvar::new(),
+            asks_each_time: policy.asks_each_time(),
         };
-        let door = Arc::new(door);
-        let its = Arc::clone(&door);
-        let thread = thread::Builder::new().name("gates".into()).spawn(move || its.watch(gate, &*control))?;
-        Ok(Self { door, over, thread: Some(thread) })
+        let shared = Arc::new(shared);
+        let watched = Arc::clone(&shared);
+        let thread =
+            thread::Builder::new().name("gates".into()).spawn(move || watched.watch(policy, &*control))?;
+        Ok(Self { shared, stop, thread: Some(thread) })
     }
 
-    /// Whether one more job may start now, when so many others run. Never blocks for long.
+    /// Returns `true` if one more job may start now, beside `running` others. Never blocks for
+    /// long.
     pub(crate) fn admit(&self, running: usize) -> bool {
-        self.door.admit(running)
+        self.shared.admit(running)
     }
 
-    /// Why nothing starts, if nothing does.
+    /// Returns why no job starts, if none does.
     pub(crate) fn why(&self) -> Option<String> {
-        self.door.lock().why.clone()
+        self.shared.lock().why.clone()
     }
 }
 
 impl Drop for AdmissionMonitor {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::SeqCst);
-        self.door.lock().stopped = true;
-        self.door.news.notify_all();
+        self.stop.store(true, Ordering::SeqCst);
+        self.shared.lock().stopped = true;
+        self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {
-            // A panic there was told by the panic itself.
+            // A panic of the thread was reported by the panic hook.
             let _ = thread.join();
         }
     }
@@ -116,25 +130,24 @@ impl AdmissionState {
 
     fn admit(&self, running: usize) -> bool {
         let mut state = self.lock();
-        if let Some(room) = &mut state.quota
-            && running < room.most
-            && room.starts > 0
+        if let Some(quota) = &mut state.quota
+            && running < quota.most
+            && quota.starts > 0
         {
-            // Without a bound there is nothing to count.
-            room.starts -= usize::from(room.starts < usize::MAX);
+            // An unlimited quota is not counted down.
+            quota.starts -= usize::from(quota.starts < usize::MAX);
             return true;
         }
         if !std::mem::replace(&mut state.wanted, true) {
-            self.news.notify_all();
+            self.changed.notify_all();
         }
         false
     }
 
-    fn watch(&self, mut gate: AdmissionPolicy, control: &dyn JobControl) {
+    fn watch(&self, mut policy: AdmissionPolicy, control: &dyn JobControl) {
         struct ReopenOnDrop<'a>(&'a dyn JobControl, &'a AdmissionState);
         impl Drop for ReopenOnDrop<'_> {
-            /// Whatever ends the looking, even a panic, must not leave a run that starts nothing
-            /// for ever.
+            /// However the thread ends, even by a panic, the run must be able to start jobs.
             fn drop(&mut self) {
                 self.1.lock().quota = Some(Quota::ALL);
                 self.0.set_paused(false);
@@ -143,14 +156,14 @@ impl AdmissionState {
         let _open = ReopenOnDrop(control, self);
         loop {
             let wanted = std::mem::take(&mut self.lock().wanted);
-            let decision = gate.evaluate(Instant::now(), Jobs { wanted, ..control.jobs() });
-            gate.complaints().iter().for_each(|line| control.warn(line));
-            let room = if let Decision::Start(room) = decision { Some(room) } else { None };
+            let decision = policy.evaluate(Instant::now(), Jobs { wanted, ..control.jobs() });
+            policy.complaints().iter().for_each(|line| control.warn(line));
+            let quota = if let Decision::Start(quota) = decision { Some(quota) } else { None };
             let mut state = self.lock();
-            state.quota = room;
-            state.why = gate.why().map(str::to_owned);
+            state.quota = quota;
+            state.why = policy.why().map(str::to_owned);
             drop(state);
-            control.set_paused(room.is_none());
+            control.set_paused(quota.is_none());
             match decision {
                 Decision::Start(_) | Decision::Wait(_) => (),
                 Decision::Kill => control.kill_youngest(),
@@ -158,49 +171,51 @@ impl AdmissionState {
                 Decision::Resume => control.resume_oldest(),
             }
             let until = if let Decision::Wait(until) = decision { until } else { Instant::now() + PERIOD };
-            // A start that waited and was not even asked for waits for the other conditions.
-            let sooner = self.asks_each_time && room.is_some_and(|room| room.starts > 0 || !wanted);
+            // If the last request was not answered by the command, it waits for the other
+            // conditions, and so for the next period.
+            let sooner = self.asks_each_time && quota.is_some_and(|quota| quota.starts > 0 || !wanted);
             if !self.sleep(until, sooner) {
                 return;
             }
         }
     }
 
-    /// Sleeps until then, or, if that is allowed, until a start waits for an answer. Whether to
-    /// look again.
+    /// Sleeps until then, or, with `sooner`, until a start is requested. Returns `false` if the
+    /// monitor was stopped.
     fn sleep(&self, until: Instant, sooner: bool) -> bool {
         let mut state = self.lock();
         loop {
-            let rest = until.saturating_duration_since(Instant::now());
+            let remaining = until.saturating_duration_since(Instant::now());
             if state.stopped {
                 return false;
             }
-            if rest.is_zero() || (sooner && state.wanted) {
+            if remaining.is_zero() || (sooner && state.wanted) {
                 return true;
             }
-            state = self.news.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.changed.wait_timeout(state, remaining).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
 
-/// All that is asked before a start: the build's jobserver, then the gates.
+/// Everything that is checked before a start: the jobserver, then the conditions.
 #[derive(Debug, Default)]
 pub(crate) struct AdmissionController {
-    /// The tokens, where there is a jobserver.
+    /// The client of the jobserver, if there is one.
     pub(crate) jobserver: Option<JobserverClient>,
-    /// The gates, where something was asked for.
+    /// The monitor, if there are conditions.
     pub(crate) monitor: Option<AdmissionMonitor>,
 }
 
 impl AdmissionController {
-    /// Whether one more job may start now, when so many others run. Never blocks for long; after a
-    /// `None` the loops are woken when it may be otherwise.
+    /// Returns the permission for one more job, beside `running` others. Never blocks for long.
+    /// After `None`, the worker threads are woken when that may have changed.
     pub(crate) fn admit(&self, running: usize) -> Option<JobPermit> {
-        // A token can be given back, an answer of `--limit` cannot be asked for again without asking.
+        // A token can be released again, but a decision of `--limit` is valid for one start. So the
+        // token comes first.
         let permit = match &self.jobserver {
             Some(tokens) => tokens.take()?,
             None => JobPermit::free(),
         };
-        self.monitor.as_ref().is_none_or(|gates| gates.admit(running)).then_some(permit)
+        self.monitor.as_ref().is_none_or(|monitor| monitor.admit(running)).then_some(permit)
     }
 }

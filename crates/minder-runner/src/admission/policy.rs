@@ -1,4 +1,4 @@
-//! Decides whether one more job may start, from what the host measures.
+//! Decides whether one more job may start, from measurements.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,45 +13,45 @@ use crate::conditions::Conditions;
 use crate::conditions::Limit;
 use crate::text::os_error_text;
 
-/// How often is looked.
+/// The time between two evaluations.
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
-/// How long no job runs, for the sake of a load that is not ours, before one starts nevertheless.
+/// How long a load that is not ours may keep all jobs from running, before one starts anyway.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-/// The least time between two readings of counters whose difference says something.
+/// The least time between two readings of counters that are compared.
 const SPAN_MIN: Duration = Duration::from_millis(500);
 
-/// The jobs, as far as gates are concerned.
+/// The jobs, as far as the policy needs them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Jobs {
-    /// How many run, those that are suspended included.
+    /// How many run, including suspended ones.
     pub(crate) running: usize,
     /// How many are suspended.
     pub(crate) suspended: usize,
-    /// Whether a start waits for the gate.
+    /// Whether a start waits for admission.
     pub(crate) wanted: bool,
 }
 
-/// What a look says.
+/// The result of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// Jobs may start.
     Start(Quota),
-    /// Nothing starts until then.
+    /// No job starts until then.
     Wait(Instant),
-    /// Nothing starts, and the youngest job is killed and put back.
+    /// No job starts, and the youngest job is killed and requeued.
     Kill,
-    /// Nothing starts, and so many jobs are suspended, the youngest first.
+    /// No job starts, and this many jobs are suspended, the youngest first.
     Suspend(usize),
-    /// Nothing starts, and the oldest job that is suspended goes on.
+    /// No job starts, and the oldest suspended job is resumed.
     Resume,
 }
 
-/// How many jobs may start until the next look.
+/// How many jobs may start until the next evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quota {
-    /// The most that run at once.
+    /// The most jobs that run at once.
     pub(crate) most: usize,
-    /// The most that start.
+    /// The most jobs that start.
     pub(crate) starts: usize,
 }
 
@@ -63,41 +63,42 @@ impl Quota {
     }
 }
 
-/// Decides by readings. It has no thread, no clock and no children.
+/// Decides from measurements. It has no thread, no clock and no children.
 #[derive(Debug)]
 pub(crate) struct AdmissionPolicy {
     conditions: Conditions,
     readings: Box<dyn Metrics>,
     swaps: RateSample<minder_os::host_stats::SwapCounters, bool>,
     disks: RateSample<HashMap<String, Duration>, f64>,
-    /// Since when nothing of ours runs, because of something that is not ours.
+    /// Since when no job runs because of something that is not ours.
     idle_since: Option<Instant>,
     why: Option<String>,
-    /// What is to be told; each text once.
-    told: Vec<String>,
+    /// What was reported; each text is reported once.
+    reported: Vec<String>,
     fresh: Vec<String>,
 }
 
-/// Counters of the last look that counted, and what they said against those before them.
+/// The counters of the last useful reading, and what they showed in comparison with the ones
+/// before.
 #[derive(Debug)]
 struct RateSample<T, V> {
     from: Option<(Instant, T)>,
-    verdict: Option<V>,
+    result: Option<V>,
 }
 
 impl<T, V> Default for RateSample<T, V> {
     fn default() -> Self {
-        Self { from: None, verdict: None }
+        Self { from: None, result: None }
     }
 }
 
 impl<T, V> RateSample<T, V> {
-    /// Takes new counters, and judges by those before them if they are old enough.
+    /// Takes new counters, and compares them with the old ones if those are old enough.
     fn take(&mut self, now: Instant, counters: T, judge: impl FnOnce(&T, &T, Duration) -> V) {
         match &self.from {
             None => self.from = Some((now, counters)),
             Some((then, before)) if now.saturating_duration_since(*then) >= SPAN_MIN => {
-                self.verdict = Some(judge(before, &counters, now.saturating_duration_since(*then)));
+                self.result = Some(judge(before, &counters, now.saturating_duration_since(*then)));
                 self.from = Some((now, counters));
             }
             Some(_) => (),
@@ -105,10 +106,10 @@ impl<T, V> RateSample<T, V> {
     }
 }
 
-/// What one condition says to a start.
+/// What one condition allows.
 enum Constraint {
     Open(Quota),
-    /// Closed, for this reason; `ours` if it is waited for without end.
+    /// No start, for this reason. With `ours`, the policy waits without end.
     Closed {
         why: String,
         ours: bool,
@@ -117,17 +118,20 @@ enum Constraint {
 }
 
 impl AdmissionPolicy {
-    /// Makes it, and reads once all that will be needed.
+    /// Creates a policy and reads everything once that it will need.
     ///
     /// # Errors
-    /// This system does not tell what a condition is about, or this machine has less memory than is
-    /// asked for.
+    /// The operating system does not provide a measurement, or the machine has less memory than is
+    /// required.
     pub(crate) fn new(conditions: Conditions, readings: Box<dyn Metrics>) -> Result<Self> {
-        let (swaps, disks) = (RateSample::default(), RateSample::default());
-        let (told, fresh) = (Vec::new(), Vec::new());
-        let mut gate = Self { conditions, readings, swaps, disks, idle_since: None, why: None, told, fresh };
-        gate.check()?;
-        Ok(gate)
+        let swaps = RateSample::default();
+        let disks = RateSample::default();
+        let reported = Vec::new();
+        let fresh = Vec::new();
+        let mut policy =
+            Self { conditions, readings, swaps, disks, idle_since: None, why: None, reported, fresh };
+        policy.check()?;
+        Ok(policy)
     }
 
     fn check(&mut self) -> Result<()> {
@@ -159,28 +163,31 @@ impl AdmissionPolicy {
         Ok(())
     }
 
-    /// Whether each start is asked for: then a look is due as soon as a start waits.
+    /// Returns `true` if each start is decided separately: then the policy is evaluated as soon as
+    /// a start waits.
     pub(crate) fn asks_each_time(&self) -> bool {
         matches!(self.conditions.limit, Some(Limit::Command(_)))
     }
 
-    /// Why nothing starts, if nothing does: `load 9 of 8`.
+    /// Returns why no job starts, if none does: `load 9 of 8`.
     pub(crate) fn why(&self) -> Option<&str> {
         self.why.as_deref()
     }
 
-    /// What is to be told since the last call; no text comes twice.
+    /// Takes what is to be reported since the last call. No text comes twice.
     pub(crate) fn complaints(&mut self) -> Vec<String> {
         std::mem::take(&mut self.fresh)
     }
 
-    /// Looks, and decides.
+    /// Measures and decides.
     pub(crate) fn evaluate(&mut self, now: Instant, jobs: Jobs) -> Decision {
         self.why = None;
         if let Some(decision) = self.look_at_suspension(now, jobs) {
             return decision;
         }
-        let (mut room, mut closed, mut endless) = (Quota::ALL, None, false);
+        let mut room = Quota::ALL;
+        let mut closed = None;
+        let mut endless = false;
         for say in self.conditions_but_command(now, jobs) {
             match say {
                 Constraint::Open(narrower) => room = room.up_to(narrower.most),
@@ -224,7 +231,7 @@ impl AdmissionPolicy {
         Decision::Kill
     }
 
-    /// `--memsuspend`. At least one job always goes on; while one is suspended nothing starts.
+    /// `--memsuspend`: at least one job always runs. While one is suspended, none starts.
     fn look_at_suspension(&mut self, now: Instant, jobs: Jobs) -> Option<Decision> {
         let size = self.conditions.memsuspend?;
         let free = self.free_memory("--memsuspend")?;
@@ -244,13 +251,14 @@ impl AdmissionPolicy {
         Some(Decision::Suspend(if free < size { active - 1 } else { 1 }))
     }
 
-    /// `--memsuspend` to a start: one job may always run, others only when none would be suspended.
+    /// `--memsuspend` for starts: one job may always run, others only if none would be suspended.
     fn one_alone(&mut self, size: u64) -> Option<Constraint> {
         let short = self.free_memory("--memsuspend")? < size.saturating_mul(2);
         short.then_some(Constraint::Open(Quota::ALL.up_to(1)))
     }
 
-    /// What all say but a command of `--limit`, which is only asked when they allow a start.
+    /// Evaluates all conditions except a `--limit` command, which is only run when they allow a
+    /// start.
     fn conditions_but_command(&mut self, now: Instant, jobs: Jobs) -> Vec<Constraint> {
         let Conditions { load, memfree, memsuspend, noswap, limit } = self.conditions.clone();
         let mut says = Vec::new();
@@ -275,7 +283,8 @@ impl AdmissionPolicy {
         says
     }
 
-    /// Each job that starts may take as much as is asked for: so many more may start as have room.
+    /// Each job may take as much memory as is required to be free: as many may start as there is
+    /// room for.
     fn memory(&mut self, flag: &str, size: u64, jobs: Jobs) -> Option<Constraint> {
         let free = self.free_memory(flag)?;
         if free < size / 2 && jobs.running > 1 {
@@ -288,7 +297,7 @@ impl AdmissionPolicy {
         Some(Constraint::Open(Quota::ALL.up_to(jobs.running.saturating_add(more))))
     }
 
-    /// A job that has just started does not show yet: so many more may start as are missing.
+    /// A job that has just started does not show in the load yet: as many may start as are missing.
     fn load(&mut self, flag: &str, most: f64, jobs: Jobs) -> Option<Constraint> {
         let load = self.readings.load();
         let load = self.read(flag, load)?;
@@ -298,7 +307,7 @@ impl AdmissionPolicy {
                 ours: false,
             });
         }
-        // A cast of a float stays within the bounds of the integer.
+        // Casting a float saturates at the bounds of the integer.
         let more = ((most - load).ceil() as usize).max(1);
         Some(Constraint::Open(Quota::ALL.up_to(jobs.running.saturating_add(more))))
     }
@@ -309,7 +318,7 @@ impl AdmissionPolicy {
         self.swaps.take(now, swaps, |before, after, _| {
             after.pages_in > before.pages_in && after.pages_out > before.pages_out
         });
-        let why = match self.swaps.verdict {
+        let why = match self.swaps.result {
             Some(false) => return None,
             Some(true) => "the machine swaps",
             None => "a look at swapping",
@@ -325,7 +334,7 @@ impl AdmissionPolicy {
                 after.iter().map(|(name, time)| time.saturating_sub(*before.get(name).unwrap_or(time)));
             (busy.max().unwrap_or_default().as_secs_f64() / span.as_secs_f64() * 100.0).min(100.0)
         });
-        let why = match self.disks.verdict {
+        let why = match self.disks.result {
             Some(busy) if busy < most => {
                 return Some(Constraint::Open(Quota::ALL.up_to(jobs.running.saturating_add(1))));
             }
@@ -335,14 +344,16 @@ impl AdmissionPolicy {
         Some(Constraint::Closed { why, ours: false })
     }
 
-    /// Asked only when a start waits, and for that start alone.
+    /// The command runs only when a start waits, and decides about that start alone.
     fn command(&mut self, room: Quota, jobs: Jobs) -> Constraint {
         let Some(Limit::Command(command)) = &self.conditions.limit else { return Constraint::Open(room) };
         if !jobs.wanted || jobs.running >= room.most {
             return Constraint::Open(Quota { starts: 0, ..room });
         }
         let (answer, complaint) = self.readings.ask(command);
-        complaint.into_iter().for_each(|line| self.tell(line));
+        if let Some(line) = complaint {
+            self.report(line);
+        }
         match answer {
             LimitDecision::Start => Constraint::Open(Quota { starts: 1, ..room }),
             LimitDecision::Wait => Constraint::Closed { why: "--limit says so".to_owned(), ours: true },
@@ -355,20 +366,23 @@ impl AdmissionPolicy {
         self.read(flag, memory).map(|memory| memory.available)
     }
 
-    /// A reading; one that fails while the run goes on is told once, and holds back nothing.
+    /// Returns a measurement. One that fails during the run is reported once and holds nothing
+    /// back.
     fn read<T>(&mut self, flag: &str, reading: io::Result<T>) -> Option<T> {
-        reading.map_err(|error| self.tell(format!("{flag} is not looked at: {}", os_error_text(&error)))).ok()
+        reading
+            .map_err(|error| self.report(format!("{flag} is not looked at: {}", os_error_text(&error))))
+            .ok()
     }
 
-    fn tell(&mut self, line: String) {
-        if !self.told.contains(&line) {
-            self.told.push(line.clone());
+    fn report(&mut self, line: String) {
+        if !self.reported.contains(&line) {
+            self.reported.push(line.clone());
             self.fresh.push(line);
         }
     }
 }
 
-/// A first reading, or one clear line.
+/// Returns a first measurement, or one clear line.
 fn known<T>(flag: &str, reading: io::Result<T>) -> Result<T> {
     match reading {
         Ok(reading) => Ok(reading),
@@ -379,12 +393,12 @@ fn known<T>(flag: &str, reading: io::Result<T>) -> Result<T> {
     }
 }
 
-/// A figure without a needless fraction.
+/// Formats a number without a needless fraction.
 fn plain(figure: f64) -> String {
     if figure.fract() == 0.0 { format!("{figure:.0}") } else { format!("{figure:.2}") }
 }
 
-/// Bytes as people write them.
+/// Formats a number of bytes.
 fn bytes(count: u64) -> String {
     let units = [("TB", 40), ("GB", 30), ("MB", 20), ("kB", 10)];
     match units.iter().find(|(_, shift)| count >> shift > 0) {

@@ -17,12 +17,12 @@ use crate::notice::Notice;
 use crate::observer::Observer;
 use crate::queue::Task;
 
-/// Returns `true` if the table of running jobs is needed for more than display.
+/// Returns `true` if requests or time-outs need the table of running jobs.
 pub(crate) fn needs_job_table(control: &Control) -> bool {
     control.conditions.any() || matches!(control.timeout, Some(Timeout::Median(_)))
 }
 
-/// Builds what decides before each start.
+/// Builds the admission controller.
 pub(crate) fn admission(
     config: &RunConfig,
     environment: &JobEnvironment,
@@ -51,7 +51,7 @@ pub(crate) fn admission(
     }
     match (jobserver, config.pipe.as_ref().and_then(|pipe| pipe.stream())) {
         (Ok(None), _) => (),
-        // With fewer tokens than jobs, those that run would wait for the others for ever.
+        // With fewer tokens than jobs, the running ones would wait for the others for ever.
         (Ok(Some(_)), Some(flag)) => observer.notice(&Notice::JobserverIgnored { flag }),
         (Ok(Some(server)), None) => {
             let pool = Arc::clone(pool);

@@ -1,4 +1,4 @@
-//! Gates with figures of a test, and their thread with a crew of no one.
+//! The policy with measurements of a test, and the monitor with a pool of the test.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -15,7 +15,7 @@ use super::policy::{PATIENCE, PERIOD};
 use super::*;
 use crate::conditions::{Conditions, Limit};
 
-/// Figures that a test gives.
+/// Measurements that a test sets.
 #[derive(Clone, Debug, Default)]
 struct Figures(Arc<Mutex<Given>>);
 
@@ -32,16 +32,16 @@ struct Given {
     restless: bool,
 }
 
-/// All memory of the machine of a test.
+/// The memory of the test's machine.
 const TOTAL: u64 = 1 << 40;
 
 impl Figures {
     fn set(&self, change: impl FnOnce(&mut Given)) {
-        change(&mut self.0.lock().expect("nobody panicked"));
+        change(&mut self.0.lock().expect("lock test state"));
     }
 
     fn get<T>(&self, value: impl FnOnce(&mut Given) -> T) -> io::Result<T> {
-        let mut given = self.0.lock().expect("nobody panicked");
+        let mut given = self.0.lock().expect("lock test state");
         match (given.unknown, given.fails) {
             (true, _) => Err(io::ErrorKind::Unsupported.into()),
             (_, true) => Err(io::ErrorKind::PermissionDenied.into()),
@@ -68,11 +68,11 @@ impl Metrics for Figures {
     }
 
     fn suspends(&self) -> bool {
-        !self.0.lock().expect("nobody panicked").restless
+        !self.0.lock().expect("lock test state").restless
     }
 
     fn ask(&mut self, command: &str) -> (LimitDecision, Option<String>) {
-        let mut given = self.0.lock().expect("nobody panicked");
+        let mut given = self.0.lock().expect("lock test state");
         given.asked += 1;
         match given.answer {
             Some(answer) => (answer, None),
@@ -81,7 +81,7 @@ impl Metrics for Figures {
     }
 }
 
-fn gate(conditions: Conditions) -> (AdmissionPolicy, Figures) {
+fn policy(conditions: Conditions) -> (AdmissionPolicy, Figures) {
     let figures = Figures::default();
     figures.set(|given| given.free = TOTAL);
     (AdmissionPolicy::new(conditions, Box::new(figures.clone())).expect("a machine that tells all"), figures)
@@ -103,40 +103,40 @@ fn most(decision: Decision) -> usize {
 }
 
 #[test]
-fn a_load_leaves_room_for_what_is_missing() {
-    let (mut gate, figures) = gate(Conditions { load: Some(8.0), ..Conditions::default() });
+fn load_allows_as_many_starts_as_missing() {
+    let (mut policy, figures) = policy(Conditions { load: Some(8.0), ..Conditions::default() });
     let now = Instant::now();
     figures.set(|given| given.load = 3.0);
-    assert_eq!(most(gate.evaluate(now, running(2))), 7);
+    assert_eq!(most(policy.evaluate(now, running(2))), 7);
     figures.set(|given| given.load = 7.0);
-    assert_eq!(most(gate.evaluate(now, running(6))), 7);
+    assert_eq!(most(policy.evaluate(now, running(6))), 7);
     figures.set(|given| given.load = 8.0);
-    assert_eq!(gate.evaluate(now, running(7)), Decision::Wait(now + PERIOD));
-    assert_eq!(gate.why(), Some("load 8 of 8"));
+    assert_eq!(policy.evaluate(now, running(7)), Decision::Wait(now + PERIOD));
+    assert_eq!(policy.why(), Some("load 8 of 8"));
     figures.set(|given| given.load = 7.9);
-    assert_eq!(most(gate.evaluate(now, running(7))), 8);
-    assert_eq!(gate.why(), None);
+    assert_eq!(most(policy.evaluate(now, running(7))), 8);
+    assert_eq!(policy.why(), None);
 }
 
 #[test]
-fn a_load_that_is_not_ours_does_not_hold_for_ever() {
-    let (mut gate, figures) = gate(Conditions { load: Some(1.0), ..Conditions::default() });
+fn foreign_load_does_not_hold_forever() {
+    let (mut policy, figures) = policy(Conditions { load: Some(1.0), ..Conditions::default() });
     let now = Instant::now();
     figures.set(|given| given.load = 99.0);
-    assert_eq!(gate.evaluate(now, running(0)), Decision::Wait(now + PERIOD));
+    assert_eq!(policy.evaluate(now, running(0)), Decision::Wait(now + PERIOD));
     let late = now + PATIENCE;
-    assert!(matches!(gate.evaluate(late - PERIOD, running(0)), Decision::Wait(_)));
-    assert_eq!(gate.evaluate(late, running(0)), Decision::Start(Quota { most: 1, starts: 1 }));
-    assert!(matches!(gate.evaluate(late + PERIOD, running(1)), Decision::Wait(_)));
-    // From here on anew.
-    assert!(matches!(gate.evaluate(late + PERIOD * 2, running(0)), Decision::Wait(_)));
-    assert!(matches!(gate.evaluate(late + PATIENCE, running(0)), Decision::Wait(_)));
-    assert!(matches!(gate.evaluate(late + PERIOD * 2 + PATIENCE, running(0)), Decision::Start(_)));
+    assert!(matches!(policy.evaluate(late - PERIOD, running(0)), Decision::Wait(_)));
+    assert_eq!(policy.evaluate(late, running(0)), Decision::Start(Quota { most: 1, starts: 1 }));
+    assert!(matches!(policy.evaluate(late + PERIOD, running(1)), Decision::Wait(_)));
+    // The wait starts again here.
+    assert!(matches!(policy.evaluate(late + PERIOD * 2, running(0)), Decision::Wait(_)));
+    assert!(matches!(policy.evaluate(late + PATIENCE, running(0)), Decision::Wait(_)));
+    assert!(matches!(policy.evaluate(late + PERIOD * 2 + PATIENCE, running(0)), Decision::Start(_)));
 }
 
 #[test]
-fn too_little_memory_holds_and_much_too_little_kills() {
-    let (mut gate, figures) = gate(Conditions { memfree: Some(1000), ..Conditions::default() });
+fn memfree_holds_and_kills_below_half() {
+    let (mut policy, figures) = policy(Conditions { memfree: Some(1000), ..Conditions::default() });
     let now = Instant::now();
     for (free, jobs, expected) in [
         (10_999, 3, Decision::Start(Quota { most: 13, starts: usize::MAX })),
@@ -149,15 +149,15 @@ fn too_little_memory_holds_and_much_too_little_kills() {
         (0, 0, Decision::Wait(now + PERIOD)),
     ] {
         figures.set(|given| given.free = free);
-        assert_eq!(gate.evaluate(now, running(jobs)), expected, "{free} {jobs}");
+        assert_eq!(policy.evaluate(now, running(jobs)), expected, "{free} {jobs}");
     }
-    // Who asks for memory waits for it.
-    assert!(matches!(gate.evaluate(now + PATIENCE * 10, running(0)), Decision::Wait(_)));
+    // A condition on memory has no patience limit.
+    assert!(matches!(policy.evaluate(now + PATIENCE * 10, running(0)), Decision::Wait(_)));
 }
 
 #[test]
-fn little_memory_suspends_all_but_one() {
-    let (mut gate, figures) = gate(Conditions { memsuspend: Some(1000), ..Conditions::default() });
+fn memsuspend_suspends_all_but_one() {
+    let (mut policy, figures) = policy(Conditions { memsuspend: Some(1000), ..Conditions::default() });
     let now = Instant::now();
     let wait = Decision::Wait(now + PERIOD);
     for (free, jobs, expected) in [
@@ -174,20 +174,20 @@ fn little_memory_suspends_all_but_one() {
         (0, suspended(0, 0), Decision::Start(Quota { most: 1, starts: usize::MAX })),
     ] {
         figures.set(|given| given.free = free);
-        assert_eq!(gate.evaluate(now, jobs), expected, "{free} {jobs:?}");
+        assert_eq!(policy.evaluate(now, jobs), expected, "{free} {jobs:?}");
     }
 }
 
 #[test]
-fn swapping_is_both_ways() {
-    let (mut gate, figures) = gate(Conditions { noswap: true, ..Conditions::default() });
+fn noswap_requires_swapping_both_ways() {
+    let (mut policy, figures) = policy(Conditions { noswap: true, ..Conditions::default() });
     let now = Instant::now();
     let mut at = (0..).map(|seconds| now + PERIOD * seconds);
     let mut look = |ins, outs| {
         figures.set(|given| {
             given.swaps = minder_os::host_stats::SwapCounters { pages_in: ins, pages_out: outs }
         });
-        gate.evaluate(at.next().expect("time"), running(1))
+        policy.evaluate(at.next().expect("time"), running(1))
     };
     assert!(matches!(look(5, 5), Decision::Wait(_)), "nothing to compare with");
     assert_eq!(look(9, 5), Decision::Start(Quota::ALL));
@@ -197,12 +197,12 @@ fn swapping_is_both_ways() {
 }
 
 #[test]
-fn busy_disks_hold() {
-    let (mut gate, figures) = gate(Conditions { limit: Some(Limit::Io(50.0)), ..Conditions::default() });
+fn busy_disks_hold_starts() {
+    let (mut policy, figures) = policy(Conditions { limit: Some(Limit::Io(50.0)), ..Conditions::default() });
     let now = Instant::now();
     let mut look = |ms: u64, busy: u64| {
         figures.set(|given| given.disk = Duration::from_millis(busy));
-        gate.evaluate(now + Duration::from_millis(ms), running(3))
+        policy.evaluate(now + Duration::from_millis(ms), running(3))
     };
     assert!(matches!(look(0, 1000), Decision::Wait(_)));
     assert!(matches!(look(100, 1001), Decision::Wait(_)), "too short to say anything");
@@ -212,12 +212,12 @@ fn busy_disks_hold() {
 }
 
 #[test]
-fn a_command_is_asked_for_each_start() {
+fn limit_command_runs_for_each_start() {
     let limit = Some(Limit::Command("ask".into()));
-    let (mut gate, figures) = gate(Conditions { limit, ..Conditions::default() });
+    let (mut policy, figures) = policy(Conditions { limit, ..Conditions::default() });
     let now = Instant::now();
     let idle = Jobs { running: 1, suspended: 0, wanted: false };
-    assert_eq!(gate.evaluate(now, idle), Decision::Start(Quota { most: usize::MAX, starts: 0 }));
+    assert_eq!(policy.evaluate(now, idle), Decision::Start(Quota { most: usize::MAX, starts: 0 }));
     figures.set(|given| assert_eq!(given.asked, 0));
     for (answer, jobs, expected) in [
         (Some(LimitDecision::Start), 1, Decision::Start(Quota { most: usize::MAX, starts: 1 })),
@@ -227,15 +227,15 @@ fn a_command_is_asked_for_each_start() {
         (None, 0, Decision::Wait(now + PERIOD)),
     ] {
         figures.set(|given| given.answer = answer);
-        assert_eq!(gate.evaluate(now, running(jobs)), expected, "{answer:?}");
+        assert_eq!(policy.evaluate(now, running(jobs)), expected, "{answer:?}");
     }
-    assert_eq!(gate.complaints(), ["ask is odd"]);
-    gate.evaluate(now, running(0));
-    assert!(gate.complaints().is_empty(), "told before");
+    assert_eq!(policy.complaints(), ["ask is odd"]);
+    policy.evaluate(now, running(0));
+    assert!(policy.complaints().is_empty(), "told before");
 }
 
 #[test]
-fn what_cannot_be_is_said_at_the_start() {
+fn impossible_condition_is_an_error_at_start() {
     let error = |conditions: Conditions, change: fn(&mut Given)| {
         let figures = Figures::default();
         figures.set(change);
@@ -273,16 +273,16 @@ fn what_cannot_be_is_said_at_the_start() {
 }
 
 #[test]
-fn what_can_no_longer_be_read_is_told_once_and_holds_nothing() {
-    let (mut gate, figures) = gate(Conditions { load: Some(1.0), memfree: Some(1), ..Conditions::default() });
+fn failed_measurement_is_reported_once_and_holds_nothing() {
+    let (mut policy, figures) =
+        policy(Conditions { load: Some(1.0), memfree: Some(1), ..Conditions::default() });
     figures.set(|given| given.fails = true);
-    assert_eq!(gate.evaluate(Instant::now(), running(3)), Decision::Start(Quota::ALL));
-    assert_eq!(gate.evaluate(Instant::now(), running(3)), Decision::Start(Quota::ALL));
-    assert_eq!(gate.complaints().len(), 2);
+    assert_eq!(policy.evaluate(Instant::now(), running(3)), Decision::Start(Quota::ALL));
+    assert_eq!(policy.evaluate(Instant::now(), running(3)), Decision::Start(Quota::ALL));
+    assert_eq!(policy.complaints().len(), 2);
 }
 
-/// Jobs as a run would have them, driven by decisions: what starts, is killed and is suspended is
-/// seen at once.
+/// Applies a decision to the jobs: starts, kills and suspensions take effect at once.
 fn obey(decision: Decision, jobs: &mut Jobs, slots: usize) -> usize {
     match decision {
         Decision::Start(room) => {
@@ -299,29 +299,30 @@ fn obey(decision: Decision, jobs: &mut Jobs, slots: usize) -> usize {
 }
 
 proptest! {
-    /// With figures that do not change, decisions turn from one side to the other at most once, but
-    /// for the patience with a load that is not ours; and at least one job gets on.
+    /// With constant measurements, decisions change direction at most once, apart from the patience
+    /// with a foreign load; and at least one job progresses.
     #[test]
-    fn decisions_do_not_swing(
+    fn constant_measurements_do_not_alternate_decisions(
         load in proptest::option::of(0.01_f64..20.0),
         memfree in proptest::option::of(1_u64..1000),
         memsuspend in proptest::option::of(1_u64..1000),
         figures in (0.0_f64..20.0, 0_u64..3000),
         jobs in 0_usize..12,
     ) {
-        let (mut gate, given) = gate(Conditions { load, memfree, memsuspend, ..Conditions::default() });
+        let (mut policy, given) = policy(Conditions { load, memfree, memsuspend, ..Conditions::default() });
         given.set(|it| (it.load, it.free) = figures);
-        let (now, mut jobs) = (Instant::now(), running(jobs));
+        let now = Instant::now();
+        let mut jobs = running(jobs);
         let mut kinds = Vec::new();
         for second in 0..60 {
             let at = now + PERIOD * second;
-            let decision = gate.evaluate(at, jobs);
+            let decision = policy.evaluate(at, jobs);
             match decision {
                 Decision::Kill => prop_assert!(jobs.running > 1),
                 Decision::Suspend(count) => prop_assert!(count > 0 && jobs.running - jobs.suspended > count),
                 Decision::Resume => prop_assert!(jobs.suspended > 0),
-                Decision::Wait(until) => prop_assert!(until > at && gate.why().is_some()),
-                Decision::Start(_) => prop_assert!(gate.why().is_none()),
+                Decision::Wait(until) => prop_assert!(until > at && policy.why().is_some()),
+                Decision::Start(_) => prop_assert!(policy.why().is_none()),
             }
             obey(decision, &mut jobs, 20);
             prop_assert!(jobs.suspended == 0 || jobs.suspended < jobs.running);
@@ -331,15 +332,16 @@ proptest! {
         prop_assert!(kinds.len() <= 4, "{:?}", kinds);
     }
 
-    /// However many slots there are: a load that shows jobs a second late grows past the limit by
-    /// no more than one look.
+    /// For any number of slots: a load that shows jobs a second late exceeds the limit by at most
+    /// one evaluation's starts.
     #[test]
-    fn a_late_load_is_not_overrun(limit in 1_usize..50, slots in 1_usize..1000) {
-        let (mut gate, given) = gate(Conditions { load: Some(limit as f64), ..Conditions::default() });
-        let (now, mut jobs) = (Instant::now(), running(0));
+    fn late_load_is_exceeded_by_one_evaluation_at_most(limit in 1_usize..50, slots in 1_usize..1000) {
+        let (mut policy, given) = policy(Conditions { load: Some(limit as f64), ..Conditions::default() });
+        let now = Instant::now();
+        let mut jobs = running(0);
         for second in 0..10 {
             given.set(|it| it.load = jobs.running as f64);
-            let decision = gate.evaluate(now + PERIOD * second, jobs);
+            let decision = policy.evaluate(now + PERIOD * second, jobs);
             obey(decision, &mut jobs, slots);
             prop_assert!(jobs.running <= limit);
         }
@@ -347,7 +349,7 @@ proptest! {
     }
 }
 
-/// A crew of no one.
+/// A job pool that records calls.
 #[derive(Debug)]
 struct Crew {
     calls: Mutex<mpsc::Sender<&'static str>>,
@@ -360,9 +362,9 @@ impl Crew {
         (Arc::new(Self { calls: sender.into(), running: running.into() }), receiver)
     }
 
-    fn call(&self, what: &'static str) {
-        // Nobody listens any more at the end.
-        let _ = self.calls.lock().expect("nobody panicked").send(what);
+    fn record_call(&self, what: &'static str) {
+        // The receiver is gone at the end of a test.
+        let _ = self.calls.lock().expect("lock test state").send(what);
     }
 }
 
@@ -372,49 +374,49 @@ impl JobControl for Crew {
     }
 
     fn set_paused(&self, held: bool) {
-        self.call(if held { "hold" } else { "go" });
+        self.record_call(if held { "hold" } else { "go" });
     }
 
     fn kill_youngest(&self) {
-        self.call("kill");
+        self.record_call("kill");
     }
 
     fn suspend_youngest(&self) {
-        self.call("suspend");
+        self.record_call("suspend");
     }
 
     fn resume_oldest(&self) {
-        self.call("resume");
+        self.record_call("resume");
     }
 
     fn warn(&self, _line: &str) {
-        self.call("tell");
+        self.record_call("tell");
     }
 }
 
-fn wait_for(receiver: &mpsc::Receiver<&'static str>, call: &str) {
+fn wait_for(receiver: &mpsc::Receiver<&'static str>, invocation: &str) {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         let rest = deadline.saturating_duration_since(Instant::now());
         match receiver.recv_timeout(rest) {
-            Ok(heard) if heard == call => return,
+            Ok(heard) if heard == invocation => return,
             Ok(_) => (),
-            Err(_) => panic!("no {call}"),
+            Err(_) => panic!("no {invocation}"),
         }
     }
 }
 
 #[test]
-fn a_thread_asks_for_each_start_without_waiting_for_the_next_second() {
+fn monitor_decides_each_start_without_waiting_for_period() {
     let limit = Some(Limit::Command("ask".into()));
-    let (gate, figures) = gate(Conditions { limit, ..Conditions::default() });
+    let (policy, figures) = policy(Conditions { limit, ..Conditions::default() });
     figures.set(|given| given.answer = Some(LimitDecision::Start));
-    let (crew, calls) = Crew::new(0);
+    let (pool, calls) = Crew::new(0);
     let begun = Instant::now();
-    let gates = AdmissionMonitor::start(gate, crew, Arc::default()).expect("a thread");
+    let policies = AdmissionMonitor::start(policy, pool, Arc::default()).expect("a thread");
     let mut started = 0;
     while started < 100 {
-        while !gates.admit(started) {
+        while !policies.admit(started) {
             wait_for(&calls, "go");
         }
         started += 1;
@@ -424,25 +426,25 @@ fn a_thread_asks_for_each_start_without_waiting_for_the_next_second() {
 }
 
 #[test]
-fn a_thread_holds_kills_and_lets_go() {
-    let (gate, figures) = gate(Conditions { memfree: Some(1000), ..Conditions::default() });
+fn monitor_pauses_kills_and_resumes() {
+    let (policy, figures) = policy(Conditions { memfree: Some(1000), ..Conditions::default() });
     figures.set(|given| given.free = 100);
-    let (crew, calls) = Crew::new(2);
-    let gates = AdmissionMonitor::start(gate, crew, Arc::default()).expect("a thread");
+    let (pool, calls) = Crew::new(2);
+    let policies = AdmissionMonitor::start(policy, pool, Arc::default()).expect("a thread");
     wait_for(&calls, "hold");
     wait_for(&calls, "kill");
-    assert!(!gates.admit(2));
-    assert_eq!(gates.why().as_deref(), Some("too little memory is free"));
+    assert!(!policies.admit(2));
+    assert_eq!(policies.why().as_deref(), Some("too little memory is free"));
     figures.set(|given| given.free = 5000);
     wait_for(&calls, "go");
-    assert!(gates.admit(2) && gates.admit(6) && !gates.admit(7));
-    assert_eq!(gates.why(), None);
-    drop(gates);
+    assert!(policies.admit(2) && policies.admit(6) && !policies.admit(7));
+    assert_eq!(policies.why(), None);
+    drop(policies);
     wait_for(&calls, "go");
 }
 
 #[test]
-fn without_gates_and_jobserver_all_is_admitted() {
+fn admit_allows_all_without_conditions_and_jobserver() {
     let admission = AdmissionController::default();
     assert!(admission.admit(0).is_some() && admission.admit(usize::MAX).is_some());
 }

@@ -31,22 +31,22 @@ impl fmt::Debug for LineLimit {
     }
 }
 
-/// Records, gathered into the arguments of jobs.
+/// Gathers records into the arguments of jobs.
 pub(crate) struct ArgBatcher {
     from: Combined,
     arity: ArgsPerJob,
     slots: usize,
-    /// The command without arguments.
+    /// The size of the command without arguments.
     base: usize,
     cost: CostFn,
     line: Option<LineLimit>,
     /// How many records went into the last line that was cut.
     cut: usize,
-    /// How many arguments a command may have.
+    /// The most arguments of a command.
     most: usize,
-    /// What did not fit into the job before, or is to be shared out.
+    /// Records that did not fit into the last job, or are to be distributed.
     left: VecDeque<Record>,
-    /// How many records a job gets, once the end is in sight and they are shared out.
+    /// How many records each of the last jobs gets, once the end of the input is known.
     share: Option<usize>,
 }
 
@@ -73,7 +73,7 @@ impl ArgBatcher {
         }
     }
 
-    /// Says what a command costs, how many bytes its shell takes, and how many arguments it may
+    /// Sets the cost of a command, how many bytes its shell accepts, and how many arguments it may
     /// have.
     pub(crate) fn costs(
         &mut self,
@@ -87,12 +87,12 @@ impl ArgBatcher {
         self.arity.bytes_max = self.arity.bytes_max.min(bytes_max.unwrap_or(usize::MAX));
     }
 
-    /// Whether jobs may have so many arguments that what they cost matters.
+    /// Returns `true` if the cost of arguments limits how many a job gets.
     pub(crate) fn counts(&self) -> bool {
         self.arity.limit() > 1 || self.arity.bounded
     }
 
-    /// The arguments of the next job.
+    /// Returns the arguments of the next job.
     pub(crate) fn next(&mut self) -> Result<Option<JobArgs>> {
         if let Some(share) = self.share {
             return Ok(self.some_of_left(share));
@@ -104,7 +104,9 @@ impl ArgBatcher {
         if limit == 1 && !self.arity.lines && !self.arity.strict && !self.arity.bounded {
             return self.from.next();
         }
-        let (mut taken, mut bytes, mut over) = (Vec::new(), self.base, false);
+        let mut taken = Vec::new();
+        let mut bytes = self.base;
+        let mut over = false;
         while (taken.len() as u64) < limit {
             let Some(record) = self.record()? else {
                 over = true;
@@ -112,8 +114,8 @@ impl ArgBatcher {
             };
             bytes += self.cost_of(&record);
             if bytes > self.arity.bytes_max {
-                // A line that is full is not too long, unless a number of arguments was asked for that does
-                // not fit.
+                // A full line is not too long, unless the user requires a number of arguments that
+                // does not fit.
                 let alone = taken.is_empty() && (self.arity.strict || self.arity.bounded);
                 if alone || self.arity.strict && self.arity.most.is_some() {
                     bail!("a command would have {bytes} bytes, and may have {} (-s)", self.arity.bytes_max);
@@ -142,11 +144,15 @@ impl ArgBatcher {
         Ok(joined(taken))
     }
 
-    /// Puts back what does not fit into one line for the system; says whether that was any. One
-    /// record stays: what is too long alone fails alone.
+    /// Puts back the records that do not fit into one line for the operating system. Returns `true`
+    /// if there were any. One record always stays: if it is too long, it fails alone.
     fn cut_line(&mut self, taken: &mut Vec<Record>) -> Result<bool> {
-        let Some(line) = self.line.as_ref().filter(|_| taken.len() > 1) else { return Ok(false) };
-        let (mut all, mut ends) = (Vec::new(), Vec::new());
+        if taken.len() <= 1 {
+            return Ok(false);
+        }
+        let Some(line) = &self.line else { return Ok(false) };
+        let mut all = Vec::new();
+        let mut ends = Vec::new();
         for record in &*taken {
             if let Record::Columns(columns) = record {
                 all.extend_from_slice(columns);
@@ -163,10 +169,12 @@ impl ArgBatcher {
                 line.units_max
             );
         }
-        // A line holds about as many as the last one, so the end is looked for from there, in growing
-        // steps.
-        let (mut least, mut over) = (1, taken.len());
-        let (mut guess, mut step) = (self.cut, self.cut / 16 + 1);
+        // A line holds about as many records as the last one, so the search starts there, in
+        // growing steps.
+        let mut least = 1;
+        let mut over = taken.len();
+        let mut guess = self.cut;
+        let mut step = self.cut / 16 + 1;
         while over - least > 1 {
             let count = guess.clamp(least + 1, over - 1);
             *if takes(count) { &mut least } else { &mut over } = count;
@@ -189,7 +197,7 @@ impl ArgBatcher {
         joined(self.left.drain(..count).collect())
     }
 
-    /// The next record, of lines that go on in the next all of them.
+    /// Returns the next record. Lines that continue in the next line are joined.
     fn record(&mut self) -> Result<Option<Record>> {
         if let Some(record) = self.left.pop_front() {
             return Ok(Some(record));
@@ -197,14 +205,14 @@ impl ArgBatcher {
         if !self.arity.lines {
             return self.from.next();
         }
-        let mut begun: Option<Vec<OsString>> = None;
+        let mut started: Option<Vec<OsString>> = None;
         loop {
             let columns = match self.from.next()? {
                 Some(Record::Columns(columns)) => columns,
                 Some(unfit) => return Ok(Some(unfit)),
-                None => return Ok(begun.map(Record::Columns)),
+                None => return Ok(started.map(Record::Columns)),
             };
-            let columns = match begun.take() {
+            let columns = match started.take() {
                 Some(mut before) => {
                     let mut columns = columns.into_iter();
                     if let (Some(last), Some(first)) = (before.last_mut(), columns.next()) {
@@ -217,9 +225,10 @@ impl ArgBatcher {
                 None => columns,
             };
             let goes_on = |value: &OsString| matches!(value.as_encoded_bytes().last(), Some(b' ' | b'\t'));
-            match columns.last().is_some_and(goes_on) {
-                true => begun = Some(columns),
-                false => return Ok(Some(Record::Columns(columns))),
+            if columns.last().is_some_and(goes_on) {
+                started = Some(columns)
+            } else {
+                return Ok(Some(Record::Columns(columns)));
             }
         }
     }

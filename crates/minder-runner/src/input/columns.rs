@@ -1,4 +1,4 @@
-//! Cuts a record into columns.
+//! Splits a record into columns.
 
 use std::ffi::OsString;
 
@@ -27,7 +27,7 @@ impl Columns {
         let bytes = record.as_encoded_bytes();
         match self {
             Self::Regexp(regexp) => {
-                // A match of nothing at the start cuts nothing off, as in GNU parallel.
+                // As in GNU parallel, an empty match at the start does not split.
                 let begins = || !bytes.is_empty() && regexp.find(bytes).is_some_and(|found| found.end() == 0);
                 let mut parts = regexp.split(bytes).peekable();
                 if parts.peek().is_some_and(|first| first.is_empty()) && begins() {
@@ -46,8 +46,10 @@ impl Columns {
 
 fn fields(bytes: &[u8], between: u8) -> Vec<OsString> {
     let mut reader = csv_core::ReaderBuilder::new().delimiter(between).build();
-    let (mut input, mut fields) = (bytes, Vec::new());
-    let (mut field, mut buffer) = (Vec::new(), vec![0; bytes.len() + 1]);
+    let mut input = bytes;
+    let mut fields = Vec::new();
+    let mut field = Vec::new();
+    let mut buffer = vec![0; bytes.len() + 1];
     loop {
         let (result, read, wrote) = reader.read_field(input, &mut buffer);
         input = &input[read..];
@@ -65,7 +67,7 @@ fn fields(bytes: &[u8], between: u8) -> Vec<OsString> {
                 }
                 return fields;
             }
-            // With no input left, the reader is told of the end by an empty one.
+            // The CSV reader expects an empty buffer at the end of the input.
             csv_core::ReadFieldResult::InputEmpty | csv_core::ReadFieldResult::OutputFull => (),
         }
     }
@@ -80,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_cut_as_asked() {
+    fn columns_split_by_each_rule() {
         let blanks = Columns::Regexp(Regex::new(r"\s+").expect("an expression"));
         assert_eq!(cut(&blanks, "a  b\tc"), ["a", "b", "c"]);
         assert_eq!(cut(&blanks, ""), [""]);

@@ -1,4 +1,5 @@
-//! Jobs in another order than that of the input: all of it is read first, and waits on a tape.
+//! Jobs in another order than that of the input: the input is read completely into a replay buffer
+//! first.
 
 use std::collections::HashMap;
 
@@ -10,14 +11,13 @@ use crate::input::Record;
 use crate::input::replay_buffer::ReplayBuffer;
 use crate::input::replay_buffer::ReplayCursor;
 
-/// Which job runs first.
+/// The order of jobs.
 #[derive(Clone, Debug)]
 pub(crate) enum Order {
     Given,
-    /// By chance, the same for the same number.
+    /// A random order, the same for the same seed.
     Random(u64),
-    /// By what a job with these arguments took before, in seconds, by the checksum of its
-    /// arguments.
+    /// By the wall time of earlier jobs with the same arguments, in seconds, by fingerprint.
     Shortest(HashMap<u64, f32>),
     Longest(HashMap<u64, f32>),
 }
@@ -25,9 +25,8 @@ pub(crate) enum Order {
 /// An input that was read to its end.
 #[derive(Debug)]
 pub(crate) struct Ordered {
-    tape: ReplayBuffer,
-    /// Where each job is, and its number, those that run first at the end. None: as they are on the
-    /// tape.
+    buffer: ReplayBuffer,
+    /// The offset and number of each job, in reverse order. `None` for the order of the buffer.
     index: Option<Vec<(u64, u32)>>,
     cursor: ReplayCursor,
     taken: u64,
@@ -37,17 +36,19 @@ impl Ordered {
     /// Reads all of `opened`.
     ///
     /// # Errors
-    /// When it cannot be read, or there is no room to keep it.
+    /// The input cannot be read, or there is no space to keep it.
     pub(crate) fn read(opened: &mut ArgumentReader, order: &Order) -> Result<Self> {
-        let (mut tape, mut places, mut costs) = (ReplayBuffer::default(), Vec::new(), Vec::new());
+        let mut buffer = ReplayBuffer::default();
+        let mut places = Vec::new();
+        let mut costs = Vec::new();
         while let Some(arguments) = opened.next_arguments()? {
             if !matches!(order, Order::Given) {
-                places.push((tape.end(), tape.records() as u32 + 1));
+                places.push((buffer.end(), buffer.records() as u32 + 1));
             }
             if let Order::Shortest(known) | Order::Longest(known) = order {
                 costs.push(known.get(&fingerprint(&arguments)).copied());
             }
-            tape.push(&arguments)?;
+            buffer.push(&arguments)?;
         }
         let index = match order {
             Order::Given => None,
@@ -58,30 +59,30 @@ impl Ordered {
             Order::Shortest(_) => Some(sorted(places, &costs, false)),
             Order::Longest(_) => Some(sorted(places, &costs, true)),
         };
-        Ok(Self { tape, index, cursor: ReplayCursor::default(), taken: 0 })
+        Ok(Self { buffer, index, cursor: ReplayCursor::default(), taken: 0 })
     }
 
-    /// How many jobs there are.
+    /// Returns the number of jobs.
     pub(crate) fn total(&self) -> u64 {
-        self.tape.records()
+        self.buffer.records()
     }
 
-    /// The next job: its number in the input, and its arguments.
+    /// Returns the next job: its number in the input, and its arguments.
     ///
     /// # Errors
-    /// When what was kept cannot be read again.
+    /// The kept input cannot be read.
     pub(crate) fn next(&mut self) -> Result<Option<(u64, JobArgs)>> {
         let Some(index) = &mut self.index else {
             self.taken += 1;
-            return Ok(self.cursor.next(&self.tape)?.map(|arguments| (self.taken, arguments)));
+            return Ok(self.cursor.next(&self.buffer)?.map(|arguments| (self.taken, arguments)));
         };
         let Some((place, number)) = index.pop() else { return Ok(None) };
-        let arguments = ReplayCursor::at(place).next(&self.tape)?;
+        let arguments = ReplayCursor::at(place).next(&self.buffer)?;
         Ok(arguments.map(|arguments| (u64::from(number), arguments)))
     }
 }
 
-/// What a job's arguments are known by.
+/// Returns a checksum of a job's arguments.
 pub(crate) fn fingerprint(arguments: &Record) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
@@ -94,8 +95,8 @@ pub(crate) fn fingerprint(arguments: &Record) -> u64 {
     hasher.finish()
 }
 
-/// Those that run first come last. What is not known counts as the median of what is; ties stay in
-/// the input's order.
+/// Sorts in reverse: the first jobs to run come last. Jobs without a known time count as the
+/// median; equal ones stay in the order of the input.
 fn sorted(mut places: Vec<(u64, u32)>, costs: &[Option<f32>], longest: bool) -> Vec<(u64, u32)> {
     let mut known: Vec<f32> = costs.iter().copied().flatten().collect();
     known.sort_by(f32::total_cmp);
@@ -109,7 +110,7 @@ fn sorted(mut places: Vec<(u64, u32)>, costs: &[Option<f32>], longest: bool) -> 
     places
 }
 
-/// The shuffle of Fisher and Yates, with the generator SplitMix64 (Steele, Lea, Flood 2014).
+/// Shuffles (Fisher and Yates) with the generator SplitMix64 (Steele, Lea, Flood 2014).
 fn shuffle<T>(items: &mut [T], seed: u64) {
     let mut state = seed;
     let mut next = || {
@@ -120,7 +121,7 @@ fn shuffle<T>(items: &mut [T], seed: u64) {
         z ^ (z >> 31)
     };
     for last in (1..items.len()).rev() {
-        // The bias of the remainder is below one in 2^40 for any input that fits into a machine.
+        // The bias of the remainder is below 2^-40 for any input that fits into a machine.
         let other = next() % (last as u64 + 1);
         items.swap(last, other as usize);
     }
@@ -131,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_are_sorted_by_what_they_took() {
+    fn sorted_orders_by_cost_and_puts_unknown_at_median() {
         let places: Vec<(u64, u32)> = (1..=5).map(|number| (0, number)).collect();
         let costs = [Some(5.0), None, Some(1.0), Some(3.0), Some(1.0)];
         let numbers = |longest| {
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shuffle_loses_nothing_and_repeats_itself() {
+    fn shuffle_is_a_reproducible_permutation() {
         let shuffled = |seed| {
             let mut items: Vec<u32> = (0..1000).collect();
             shuffle(&mut items, seed);

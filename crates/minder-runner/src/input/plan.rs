@@ -1,4 +1,4 @@
-//! What the input is asked for, and what it yields.
+//! The configuration of the input, and what it yields.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -14,8 +14,8 @@ pub struct InputPlan {
     pub sources: Vec<Source>,
     /// The bytes that end a record.
     pub separator: Vec<u8>,
-    /// Whether files are Windows text: a carriage return before the separator, and a byte order mark
-    /// at the beginning, do not belong to a record.
+    /// Whether files are Windows text: a carriage return before the separator, and a byte order
+    /// mark at the beginning, are not part of a record.
     pub windows_text: bool,
     /// How a record is split into columns, if it is.
     pub columns: Option<Columns>,

@@ -1,4 +1,4 @@
-//! Several sources as one: all combinations, or side by side.
+//! Combines several sources: all combinations, or side by side.
 
 use anyhow::Result;
 
@@ -11,16 +11,16 @@ use crate::input::replay_buffer::ReplayCursor;
 #[derive(Debug)]
 pub(crate) struct Combined {
     groups: Vec<Group>,
-    /// The record of each group that stands now. Empty before the first.
+    /// The current record of each group. Empty before the first combination.
     now: Vec<Record>,
-    over: bool,
+    finished: bool,
 }
 
 /// Sources that are read side by side.
 #[derive(Debug)]
 struct Group {
-    lanes: Vec<SourceReader>,
-    /// Whether the shorter ones begin anew, so that the longest decides.
+    sources: Vec<SourceReader>,
+    /// Whether shorter sources start again, so that the longest one decides.
     wraps: bool,
 }
 
@@ -28,47 +28,48 @@ struct Group {
 #[derive(Debug)]
 struct SourceReader {
     records: Records,
-    /// What was read, if it is to be read again.
-    tape: Option<ReplayBuffer>,
+    /// The records that were read, if they have to be read again.
+    buffer: Option<ReplayBuffer>,
     cursor: ReplayCursor,
-    /// Whether the source came to its end once.
+    /// Whether the end of the source was reached once.
     ended: bool,
-    /// Whether one empty value is made if it has nothing.
+    /// Whether a source without records yields one empty value.
     fills: bool,
-    /// Whether that was made.
+    /// Whether that value was yielded.
     filled: bool,
 }
 
 impl Combined {
-    /// `sources`: with each, whether it is linked to the one before it. `link`: all are.
-    /// `empty_counts`: a source without records beside others is one empty value.
+    /// Combines `sources`; each has a flag for whether it is linked to the one before it. With
+    /// `link`, all are linked. With `empty_counts`, a source without records beside others counts
+    /// as one empty value.
     pub(crate) fn new(sources: Vec<(Records, bool)>, link: bool, empty_counts: bool) -> Self {
         let fills = empty_counts && sources.len() > 1;
         let mut groups: Vec<Group> = Vec::new();
         for (records, linked) in sources {
             let cursor = ReplayCursor::default();
-            let lane = SourceReader { records, tape: None, cursor, ended: false, fills, filled: false };
+            let source = SourceReader { records, buffer: None, cursor, ended: false, fills, filled: false };
             match groups.last_mut() {
-                Some(group) if linked || link => group.lanes.push(lane),
-                _ => groups.push(Group { lanes: vec![lane], wraps: link }),
+                Some(group) if linked || link => group.sources.push(source),
+                _ => groups.push(Group { sources: vec![source], wraps: link }),
             }
         }
         for (place, group) in groups.iter_mut().enumerate() {
-            let again = place > 0 || (group.wraps && group.lanes.len() > 1);
-            group.lanes.iter_mut().for_each(|lane| lane.tape = again.then(ReplayBuffer::default));
+            let again = place > 0 || (group.wraps && group.sources.len() > 1);
+            group.sources.iter_mut().for_each(|source| source.buffer = again.then(ReplayBuffer::default));
         }
-        Self { groups, now: Vec::new(), over: false }
+        Self { groups, now: Vec::new(), finished: false }
     }
 
-    /// The next combination.
+    /// Returns the next combination.
     pub(crate) fn next(&mut self) -> Result<Option<Record>> {
-        if !self.over && !self.step()? {
-            self.over = true;
+        if !self.finished && !self.step()? {
+            self.finished = true;
         }
-        Ok((!self.over).then(|| self.joined()))
+        Ok((!self.finished).then(|| self.joined()))
     }
 
-    /// Goes to the next combination; says whether there is one.
+    /// Advances to the next combination. Returns `false` at the end.
     fn step(&mut self) -> Result<bool> {
         if self.now.is_empty() {
             for group in &mut self.groups {
@@ -77,8 +78,8 @@ impl Combined {
                     None => return Ok(false),
                 }
             }
-            // Where no source has anything, there is nothing to run.
-            return Ok(self.groups.iter().flat_map(|group| &group.lanes).any(|lane| !lane.filled));
+            // If no source has a record, there is nothing to run.
+            return Ok(self.groups.iter().flat_map(|group| &group.sources).any(|source| !source.filled));
         }
         for place in (0..self.groups.len()).rev() {
             if let Some(record) = self.groups[place].next()? {
@@ -113,9 +114,11 @@ impl Combined {
 
 impl Group {
     fn next(&mut self) -> Result<Option<Record>> {
-        let (mut all, mut fresh, mut unfit) = (Vec::new(), false, None);
-        for lane in &mut self.lanes {
-            let (record, is_new) = lane.next(self.wraps)?;
+        let mut all = Vec::new();
+        let mut fresh = false;
+        let mut unfit = None;
+        for source in &mut self.sources {
+            let (record, is_new) = source.next(self.wraps)?;
             fresh |= is_new;
             match record {
                 Some(Record::Columns(columns)) if all.is_empty() => all = columns,
@@ -129,18 +132,18 @@ impl Group {
     }
 
     fn rewind(&mut self) {
-        for lane in &mut self.lanes {
-            lane.cursor.rewind();
-            // From here on it is read from its tape alone.
-            lane.ended = true;
+        for source in &mut self.sources {
+            source.cursor.rewind();
+            // From now on it is read from the buffer.
+            source.ended = true;
         }
     }
 }
 
 impl SourceReader {
-    /// The next record, and whether the lane got further by it instead of beginning anew.
+    /// Returns the next record, and whether the source advanced instead of starting again.
     fn next(&mut self, wraps: bool) -> Result<(Option<Record>, bool)> {
-        let Some(tape) = &mut self.tape else {
+        let Some(buffer) = &mut self.buffer else {
             let record = match self.records.next()? {
                 None if std::mem::take(&mut self.fills) => {
                     self.filled = true;
@@ -162,7 +165,7 @@ impl SourceReader {
                 record => record,
             };
             if let Some(record) = record {
-                tape.push(&record)?;
+                buffer.push(&record)?;
                 return Ok((Some(record), true));
             }
             self.ended = true;
@@ -170,12 +173,12 @@ impl SourceReader {
                 return Ok((None, false));
             }
             self.cursor.rewind();
-            return Ok((self.cursor.next(tape)?, false));
+            return Ok((self.cursor.next(buffer)?, false));
         }
-        match self.cursor.next(tape)? {
+        match self.cursor.next(buffer)? {
             None if wraps => {
                 self.cursor.rewind();
-                Ok((self.cursor.next(tape)?, false))
+                Ok((self.cursor.next(buffer)?, false))
             }
             record => {
                 let fresh = record.is_some() && !wraps;
@@ -225,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_combined_as_parallel_does() {
+    fn sources_are_combined_like_gnu_parallel() {
         assert_eq!(all(&[("a b c", false)], false), ["a", "b", "c"]);
         assert_eq!(all(&[("a b", false), ("1 2 3", false)], false), ["a1", "a2", "a3", "b1", "b2", "b3"]);
         assert_eq!(all(&[("a b", false), ("", false)], false), [""; 0]);

@@ -11,26 +11,28 @@ use crate::input::plan::{Header, InputPlan, JobArgs, Kind, Record, Source};
 use crate::input::product::Combined;
 use crate::input::records::Records;
 
-/// An input that was opened: its headers are read, and nothing else.
+/// An opened input, of which only the headers were read.
 #[derive(Debug)]
 pub struct ArgumentReader {
-    /// The names of the columns, if the input has such.
+    /// The names of the columns, if they have names.
     pub names: Vec<OsString>,
-    /// Whether reading may block.
+    /// Whether a read may block.
     pub blocks: bool,
     gathered: ArgBatcher,
     total: Option<u64>,
-    /// A regular file of which one record makes a job: its jobs can be counted beforehand.
+    /// A regular file with one record per job: its records can be counted beforehand.
     countable: Option<(File, u8)>,
 }
 
 impl ArgumentReader {
-    /// Opens the sources and reads their headers. `slots` share what is shared out among them.
+    /// Opens the sources and reads their headers. `slots` is the number of slots over which the
+    /// last records may be distributed.
     ///
     /// # Errors
-    /// When a file cannot be read.
+    /// A file cannot be read.
     pub fn open(plan: InputPlan, slots: usize) -> Result<Self> {
-        let (mut names, mut readers) = (Vec::new(), Vec::new());
+        let mut names = Vec::new();
+        let mut readers = Vec::new();
         let countable = countable(&plan);
         let blocks = plan.sources.iter().any(|source| !matches!(source.kind, Kind::Words(_)));
         let lone = (plan.arity.is_plain() && !plan.skip_blank && plan.eof.is_none()).then(|| count(&plan));
@@ -60,17 +62,18 @@ impl ArgumentReader {
         Ok(Self { names, blocks, gathered, total: lone.flatten(), countable })
     }
 
-    /// The next job's arguments.
+    /// Returns the next job's arguments, or `None` at the end.
     ///
     /// # Errors
-    /// When a source cannot be read any more.
+    /// A source cannot be read any more.
     pub fn next_arguments(&mut self) -> Result<Option<JobArgs>> {
         self.gathered.next()
     }
 
-    /// Says what a command costs, for inputs that put as many arguments into one as fit: without
-    /// arguments, and with one more; how many bytes it may have, if its shell takes less than
-    /// the system; how many arguments there may be; and what the system takes beside that.
+    /// Sets the limits of a command line, for inputs that put as many arguments into a command as
+    /// fit: what a command costs without arguments and with one more, how many bytes it may have if
+    /// its shell accepts fewer than the operating system, how many arguments it may have, and what
+    /// else the operating system limits.
     pub fn costs(
         &mut self,
         base: usize,
@@ -84,24 +87,24 @@ impl ArgumentReader {
         }
     }
 
-    /// Whether jobs have several records each.
+    /// Returns `true` if jobs have several records each.
     pub fn gathers(&self) -> bool {
         self.gathered.counts()
     }
 
-    /// How many jobs there will be, where that is known without reading.
+    /// Returns the number of jobs, if it is known without reading.
     pub fn total(&self) -> Option<u64> {
         self.total
     }
 
-    /// The file whose records are the jobs, and what ends them, where they can be counted
+    /// Takes the file whose records are the jobs, and its separator, if they can be counted
     /// beforehand.
     pub fn take_countable(&mut self) -> Option<(File, u8)> {
         self.countable.take()
     }
 }
 
-/// How many jobs these sources make, if all of them are words.
+/// Returns how many jobs these sources make, if all of them are on the command line.
 fn count(plan: &InputPlan) -> Option<u64> {
     let mut groups: Vec<Vec<u64>> = Vec::new();
     if plan.sources.is_empty() {
@@ -130,7 +133,7 @@ fn count(plan: &InputPlan) -> Option<u64> {
     Some(records.div_ceil(plan.arity.records().max(1)))
 }
 
-/// The one file or redirected input of which each record is a job.
+/// Returns the only file, or redirected standard input, if each of its records is a job.
 fn countable(plan: &InputPlan) -> Option<(File, u8)> {
     let plain = plan.arity.is_plain() && plan.arity.records() == 1 && plan.eof.is_none() && !plan.skip_blank;
     let ([Source { kind, .. }], [separator], true, false) =
@@ -146,7 +149,7 @@ fn countable(plan: &InputPlan) -> Option<(File, u8)> {
         Kind::Stdin => minder_os::stdio::stdin_path()?,
         Kind::Words(_) => return None,
     };
-    // Looked at before it is opened: opening a named pipe waits for whoever writes.
+    // Checked before it is opened: opening a named pipe waits for a writer.
     if !std::fs::metadata(&path).is_ok_and(|about| about.is_file()) {
         return None;
     }

@@ -17,14 +17,14 @@ use crate::input::Source;
 use crate::input::Trim;
 use crate::input::columns::Columns;
 
-/// Bytes that are read at once.
+/// The most bytes that are read at once.
 const READ: usize = 16 << 10;
-/// The longest record that is one value. A longer one cannot be an argument on Linux (128 KiB with
-/// its end mark, execve(2)).
+/// The longest record that is one value. Linux accepts no longer argument (128 KiB with the
+/// terminating zero byte, execve(2)).
 const VALUE_MAX: usize = 128 << 10;
-/// The longest record that is cut into columns.
+/// The longest record that is split into columns.
 const ROW_MAX: usize = 16 << 20;
-/// The byte order marks: what a text may begin with that is none of its own.
+/// The byte order marks, which may precede a text and are not part of it.
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
@@ -36,7 +36,7 @@ pub(crate) struct Records {
     trim: Trim,
     eof: Option<Vec<u8>>,
     skip_blank: bool,
-    over: bool,
+    finished: bool,
 }
 
 #[derive(Debug)]
@@ -64,13 +64,13 @@ impl Records {
             trim: plan.trim,
             eof: plan.eof.clone(),
             skip_blank: plan.skip_blank,
-            over: false,
+            finished: false,
         })
     }
 
-    /// The next record, its columns trimmed.
+    /// Returns the next record, its columns trimmed.
     pub(crate) fn next(&mut self) -> Result<Option<Record>> {
-        while !self.over {
+        while !self.finished {
             let item = match &mut self.from {
                 From::Words(words) => words.pop_front().map(Item::Value),
                 From::Bytes(cutter) => {
@@ -98,7 +98,7 @@ impl Records {
             }
             return Ok(Some(Record::Columns(columns)));
         }
-        self.over = true;
+        self.finished = true;
         Ok(None)
     }
 }
@@ -112,7 +112,7 @@ fn trim(value: &mut OsString, trim: Trim) {
     }
 }
 
-/// One record as it stands, or why it is no argument.
+/// A record before it is split, or why it cannot be an argument.
 #[derive(Debug)]
 enum Item {
     Value(OsString),
@@ -128,20 +128,20 @@ struct RecordSplitter {
     most: usize,
     /// See [`InputPlan::windows_text`].
     windows_text: bool,
-    /// Whether no record was made yet.
+    /// Whether no record was returned yet.
     first: bool,
     buffer: Vec<u8>,
-    /// What of the buffer was not looked at yet.
+    /// Up to where the buffer was searched.
     at: usize,
     filled: usize,
-    /// The beginning of a record whose end has not come, and how many bytes of it were passed over.
-    begun: Vec<u8>,
+    /// The beginning of an incomplete record, and how many more bytes of it were skipped.
+    partial: Vec<u8>,
     dropped: usize,
     /// Whether a double quote is open at the end of it.
     quoting: bool,
-    /// Whether anything of the record was seen.
+    /// Whether any byte of the record was read.
     open: bool,
-    over: bool,
+    finished: bool,
 }
 
 impl RecordSplitter {
@@ -156,22 +156,22 @@ impl RecordSplitter {
             buffer: vec![0; READ],
             at: 0,
             filled: 0,
-            begun: Vec::new(),
+            partial: Vec::new(),
             dropped: 0,
             quoting: false,
             open: false,
-            over: false,
+            finished: false,
         }
     }
 
-    /// The next record; `quoted`: a record goes on while a double quote is open.
+    /// Returns the next record. With `quoted`, a record continues while a double quote is open.
     fn next(&mut self, quoted: bool) -> Result<Option<Item>> {
-        while !self.over {
+        while !self.finished {
             if self.at == self.filled {
                 let read = blocking_io::read(&mut self.file, &mut self.buffer);
                 (self.at, self.filled) = (0, read.with_context(|| format!("cannot read {}", self.name))?);
                 if self.filled == 0 {
-                    self.over = true;
+                    self.finished = true;
                     break;
                 }
             }
@@ -182,7 +182,7 @@ impl RecordSplitter {
         std::mem::take(&mut self.open).then(|| self.item()).transpose()
     }
 
-    /// Moves bytes of the buffer to the record. Says whether its end came.
+    /// Moves bytes from the buffer to the record. Returns `true` at the end of the record.
     fn take(&mut self, quoted: bool) -> bool {
         let last = self.separator.last().copied().unwrap_or(b'\n');
         let rest = &self.buffer[self.at..self.filled];
@@ -193,12 +193,12 @@ impl RecordSplitter {
             return false;
         };
         self.keep(end + 1);
-        let whole = self.dropped > 0 || self.begun.ends_with(&self.separator);
+        let whole = self.dropped > 0 || self.partial.ends_with(&self.separator);
         if !whole || (quoted && self.dropped == 0 && self.quoting) {
             return false;
         }
         match self.dropped {
-            0 => self.begun.truncate(self.begun.len() - self.separator.len()),
+            0 => self.partial.truncate(self.partial.len() - self.separator.len()),
             _ => self.dropped -= 1,
         }
         self.open = false;
@@ -206,17 +206,18 @@ impl RecordSplitter {
     }
 
     fn keep(&mut self, count: usize) {
-        let fits = count.min((self.most + self.separator.len()).saturating_sub(self.begun.len()));
+        let fits = count.min((self.most + self.separator.len()).saturating_sub(self.partial.len()));
         let bytes = &self.buffer[self.at..self.at + fits];
-        self.begun.extend_from_slice(bytes);
-        // Counted as they come: a quote that nobody closes keeps all lines behind it in one record.
+        self.partial.extend_from_slice(bytes);
+        // Quotes are counted as bytes arrive: after a quote that is never closed, all following
+        // lines are one record.
         self.quoting ^= memchr::memchr_iter(b'"', bytes).count() % 2 == 1;
         self.dropped += count - fits;
         self.at += count;
     }
 
     fn item(&mut self) -> Result<Item> {
-        let mut bytes = std::mem::take(&mut self.begun);
+        let mut bytes = std::mem::take(&mut self.partial);
         let first = std::mem::take(&mut self.first);
         self.quoting = false;
         let dropped = std::mem::take(&mut self.dropped);
@@ -242,12 +243,12 @@ impl RecordSplitter {
     }
 }
 
-/// Opens a source to be read.
+/// Opens a source for reading.
 fn open_file(path: &Path) -> Result<File> {
     File::open(path).with_context(|| format!("cannot read `{}`", path.display()))
 }
 
-/// StdStream input as a source.
+/// Opens standard input as a source.
 fn open_stdin() -> Result<File> {
     std_file(StdStream::Input).context("cannot read standard input")
 }
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_windows_loses_its_marks_only() {
+    fn windows_text_drops_only_its_marks() {
         let lines = |bytes: &[u8]| cut_as(bytes, b"\n", true).expect("text");
         assert_eq!(
             lines(b"\xef\xbb\xbfa\r\nb\n\r\nc\rd\r\r\n\xef\xbb\xbfe\r"),
@@ -292,7 +293,7 @@ mod tests {
 
     #[cfg(windows)]
     #[test]
-    fn what_is_no_text_is_refused() {
+    fn text_that_is_not_utf8_is_unfit() {
         assert_eq!(cut(b"caf\xe9\ncaf\xc3\xa9\n\xff\xfe\n", b"\n"), ["<e9>", "café", "<ff>"]);
         let error = cut_as(b"\xff\xfea\0\r\0\n\0b\0", b"\n", true).expect_err("UTF-16");
         assert_eq!(
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_record_may_lack_its_end() {
+    fn last_record_may_lack_separator() {
         assert_eq!(cut(b"a\nbc\n\nd", b"\n"), ["a", "bc", "", "d"]);
         assert_eq!(cut(b"a\n", b"\n"), ["a"]);
         assert_eq!(cut(b"", b"\n"), [""; 0]);
@@ -311,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_too_long_takes_no_memory() {
+    fn too_long_record_takes_no_memory() {
         let mut long = vec![b'x'; VALUE_MAX];
         long.extend_from_slice(b"yz\nnext\n");
         assert_eq!(cut(&long, b"\n"), [format!("<{}>", VALUE_MAX + 2), "next".to_owned()]);
@@ -320,13 +321,13 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_that_is_never_closed_takes_no_time() {
+    fn unclosed_quote_takes_linear_time() {
         let mut file = tempfile::tempfile().expect("a file");
         let text = [&b"\"a\n"[..], &b"1\n".repeat(4 << 20)].concat();
         file.write_all(&text).expect("room");
         file.rewind().expect("a file");
         let mut cutter = RecordSplitter::new(file, "a test".to_owned(), b"\n".to_vec(), ROW_MAX);
-        // Looking at all of it again at each line would take hours.
+        // Searching all of the record again for each line would take hours.
         let Some(Item::Value(value)) = cutter.next(true).expect("a readable file") else {
             panic!("one record")
         };
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_cut_wherever_the_reads_fall() {
+    fn records_do_not_depend_on_reads() {
         let lines: Vec<String> = (0..5000).map(|number| "y".repeat(number % 97)).collect();
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         assert_eq!(cut(text.as_bytes(), b"\n"), lines);

@@ -1,4 +1,4 @@
-//! Records that are read more than once: a little in memory, the rest in a nameless file.
+//! Records that are read more than once: a little in memory, the rest in a file without a name.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,35 +12,35 @@ use minder_os::system_paths::TEMP_DIR_VARIABLE;
 use crate::input::InvalidArgument;
 use crate::input::Record;
 
-/// How much of a tape is in memory at most.
+/// The most bytes of a buffer in memory.
 const MEMORY: usize = 1 << 20;
-/// Bytes that are read at once.
+/// How many bytes are read at once.
 const READ: usize = 64 << 10;
-/// Bytes that are read at once where one record alone is wanted.
+/// How many bytes are read at once for a single record.
 const READ_ONE: usize = 1 << 10;
-/// The marks of records that cannot be arguments.
+/// The lengths that mark records that cannot be arguments.
 const TOO_LONG: u32 = u32::MAX;
 const NO_TEXT: u32 = u32::MAX - 1;
 
-/// Records, one behind the other.
+/// Records, one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct ReplayBuffer {
     /// The last bytes, or all of them while there is no file.
     tail: Vec<u8>,
     file: Option<File>,
     /// How many bytes are in the file.
-    filed: u64,
+    file_len: u64,
     records: u64,
 }
 
-/// A place on a tape.
+/// A position in a buffer.
 #[derive(Debug, Default)]
 pub(crate) struct ReplayCursor {
     at: u64,
-    /// What was read ahead, and where in it the cursor stands.
+    /// Bytes that were read ahead, and the position in them.
     ahead: Vec<u8>,
     within: usize,
-    /// Whether it is there for one record, and reads little ahead.
+    /// Whether the cursor is for one record, and reads little ahead.
     for_one: bool,
 }
 
@@ -49,9 +49,9 @@ impl ReplayBuffer {
         self.records
     }
 
-    /// Where the next record will stand.
+    /// Returns the offset of the next record to be added.
     pub(crate) fn end(&self) -> u64 {
-        self.filed + self.tail.len() as u64
+        self.file_len + self.tail.len() as u64
     }
 
     pub(crate) fn push(&mut self, record: &Record) -> Result<()> {
@@ -90,22 +90,22 @@ impl ReplayBuffer {
             Some(file) => file,
             None => self.file.insert(create_unnamed_file(&std::env::temp_dir())?),
         };
-        write_all_at(file, &self.tail, self.filed)?;
-        self.filed += self.tail.len() as u64;
+        write_all_at(file, &self.tail, self.file_len)?;
+        self.file_len += self.tail.len() as u64;
         self.tail.clear();
         Ok(())
     }
 
-    /// Fills `into` from a place on.
+    /// Fills `into` from an offset on.
     fn read(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
-        if let (Some(file), true) = (&self.file, at < self.filed) {
-            let most = usize::try_from(self.filed - at).unwrap_or(into.len()).min(into.len());
+        if let (Some(file), true) = (&self.file, at < self.file_len) {
+            let most = usize::try_from(self.file_len - at).unwrap_or(into.len()).min(into.len());
             return match read_at(file, &mut into[..most], at)? {
                 0 => Err(io::ErrorKind::UnexpectedEof.into()),
                 read => Ok(read),
             };
         }
-        let from = self.tail.get((at - self.filed) as usize..).unwrap_or_default();
+        let from = self.tail.get((at - self.file_len) as usize..).unwrap_or_default();
         let read = from.len().min(into.len());
         into[..read].copy_from_slice(&from[..read]);
         Ok(read)
@@ -113,7 +113,7 @@ impl ReplayBuffer {
 }
 
 impl ReplayCursor {
-    /// A cursor for the record at this place of a tape.
+    /// Returns a cursor for the record at this offset.
     pub(crate) fn at(at: u64) -> Self {
         Self { at, for_one: true, ..Self::default() }
     }
@@ -122,19 +122,19 @@ impl ReplayCursor {
         *self = Self::default();
     }
 
-    /// The next record.
-    pub(crate) fn next(&mut self, tape: &ReplayBuffer) -> Result<Option<Record>> {
+    /// Returns the next record.
+    pub(crate) fn next(&mut self, buffer: &ReplayBuffer) -> Result<Option<Record>> {
         let start = self.at - (self.ahead.len() - self.within) as u64;
-        if start >= tape.end() {
+        if start >= buffer.end() {
             return Ok(None);
         }
-        self.record(tape).map(Some).context("cannot read the input again that was kept in a file")
+        self.record(buffer).map(Some).context("cannot read the input again that was kept in a file")
     }
 
-    fn record(&mut self, tape: &ReplayBuffer) -> io::Result<Record> {
-        let count = self.number(tape)?;
+    fn record(&mut self, buffer: &ReplayBuffer) -> io::Result<Record> {
+        let count = self.number(buffer)?;
         if matches!(count, TOO_LONG | NO_TEXT) {
-            let figure = u64::from(self.number(tape)?) | u64::from(self.number(tape)?) << 32;
+            let figure = u64::from(self.number(buffer)?) | u64::from(self.number(buffer)?) << 32;
             let too_long = InvalidArgument::TooLong(figure as usize);
             return Ok(Record::Unfit(if count == TOO_LONG {
                 too_long
@@ -144,24 +144,24 @@ impl ReplayCursor {
         }
         let mut columns: Vec<OsString> = Vec::with_capacity(count as usize);
         for _ in 0..count {
-            let mut bytes = vec![0; self.number(tape)? as usize];
-            self.fill(tape, &mut bytes)?;
+            let mut bytes = vec![0; self.number(buffer)? as usize];
+            self.fill(buffer, &mut bytes)?;
             columns.push(os_string_from_encoded(bytes));
         }
         Ok(Record::Columns(columns))
     }
 
-    fn number(&mut self, tape: &ReplayBuffer) -> io::Result<u32> {
+    fn number(&mut self, buffer: &ReplayBuffer) -> io::Result<u32> {
         let mut bytes = [0; 4];
-        self.fill(tape, &mut bytes)?;
+        self.fill(buffer, &mut bytes)?;
         Ok(u32::from_le_bytes(bytes))
     }
 
-    fn fill(&mut self, tape: &ReplayBuffer, mut into: &mut [u8]) -> io::Result<()> {
+    fn fill(&mut self, buffer: &ReplayBuffer, mut into: &mut [u8]) -> io::Result<()> {
         while !into.is_empty() {
             if self.within == self.ahead.len() {
                 self.ahead.resize(if self.for_one { READ_ONE } else { READ }, 0);
-                let read = tape.read(self.at, &mut self.ahead)?;
+                let read = buffer.read(self.at, &mut self.ahead)?;
                 self.ahead.truncate(read);
                 self.within = 0;
                 self.at += read as u64;
@@ -184,33 +184,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_put_on_comes_back_from_any_place() {
-        let (mut tape, mut places) = (ReplayBuffer::default(), Vec::new());
+    fn replay_returns_records_from_any_offset() {
+        let mut buffer = ReplayBuffer::default();
+        let mut places = Vec::new();
         let record = |number: usize| match number % 100 {
             99 => Record::Unfit(InvalidArgument::TooLong(number << 20)),
             98 => Record::Unfit(InvalidArgument::NoText(number as u8)),
             _ => Record::Columns(vec![format!("{number}").into(), "x".repeat(number % 300).into()]),
         };
         for number in 0..20_000 {
-            places.push(tape.end());
-            tape.push(&record(number)).expect("room");
+            places.push(buffer.end());
+            buffer.push(&record(number)).expect("room");
             if number % 1000 == 999 {
-                // Some are read again while others come.
+                // Some are read again while others are added.
                 let mut cursor = ReplayCursor::at(places[number / 2]);
-                assert_eq!(cursor.next(&tape).expect("a tape"), Some(record(number / 2)));
+                assert_eq!(cursor.next(&buffer).expect("a tape"), Some(record(number / 2)));
             }
         }
-        assert!(tape.file.is_some() && tape.tail.len() < MEMORY && tape.records() == 20_000);
+        assert!(buffer.file.is_some() && buffer.tail.len() < MEMORY && buffer.records() == 20_000);
         let mut cursor = ReplayCursor::default();
         for number in 0..20_000 {
-            assert_eq!(cursor.next(&tape).expect("a tape"), Some(record(number)));
+            assert_eq!(cursor.next(&buffer).expect("a tape"), Some(record(number)));
         }
-        assert_eq!(cursor.next(&tape).expect("a tape"), None);
+        assert_eq!(cursor.next(&buffer).expect("a tape"), None);
         cursor.rewind();
-        assert_eq!(cursor.next(&tape).expect("a tape"), Some(record(0)));
+        assert_eq!(cursor.next(&buffer).expect("a tape"), Some(record(0)));
         for number in [19_999, 7, 12_345] {
             let mut cursor = ReplayCursor::at(places[number]);
-            assert_eq!(cursor.next(&tape).expect("a tape"), Some(record(number)));
+            assert_eq!(cursor.next(&buffer).expect("a tape"), Some(record(number)));
         }
     }
 }

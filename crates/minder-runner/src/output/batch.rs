@@ -1,7 +1,7 @@
-//! One loop's jobs that just ended: gathered, so that many small ones cost few calls.
+//! The finished jobs of one worker thread, gathered so that many small jobs cost few system calls.
 //!
-//! What they wrote is safe in the loop's file, and their rows are in the record, before any of it
-//! is shown.
+//! Their output is saved in the worker thread's file, and their events are in the journal, before
+//! any of the output is written.
 
 use std::fs::File;
 use std::io;
@@ -18,52 +18,53 @@ use crate::output::store::JobFile;
 use crate::output::store::Location;
 use crate::output::store::Segment;
 
-/// How many bytes are gathered before they are written. A job of one line costs no call of its own
-/// then.
+/// A batch with this many bytes is written at once. A job with one line of output then costs no
+/// system call.
 const FULL: usize = 32 << 10;
 
-/// See the module.
+/// The finished jobs of one worker thread, and the current job: the one whose output is being
+/// gathered.
 #[derive(Debug)]
 pub(crate) struct OutputBatch {
     bytes: Vec<u8>,
-    /// Where the job that is being gathered begins in `bytes`.
+    /// Where the output of the current job begins in `bytes`.
     start: usize,
     jobs: Vec<FinishedJob>,
-    /// Pieces of the job that is being gathered.
-    pieces: Vec<Segment>,
+    /// The segments of the current job.
+    segments: Vec<Segment>,
     store: AppendFile,
-    /// Where the bytes lie in the loop's file, if they were written to it.
+    /// The worker thread's file and the offset of `bytes` in it, once they are saved.
     saved: Option<(Arc<File>, u64)>,
     sync: bool,
 }
 
-/// What a job wrote that is over and not in the batch.
+/// The output of a finished job that was taken out of the batch.
 #[derive(Debug, Default)]
 pub(crate) struct UnfinishedOutput {
     bytes: Vec<u8>,
-    pieces: Vec<Segment>,
+    segments: Vec<Segment>,
 }
 
 impl UnfinishedOutput {
-    /// How many bytes it has in memory.
+    /// Returns how many bytes it has in memory.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// How many files it keeps open.
-    pub(crate) fn files(&self) -> usize {
+    /// Returns how many files it keeps open.
+    pub(crate) fn open_files(&self) -> usize {
         let is_open =
-            |piece: &&Segment| matches!(&piece.location, Location::Own(JobFile { file: Some(_), .. }));
-        self.pieces.iter().filter(is_open).count()
+            |segment: &&Segment| matches!(&segment.location, Location::Own(JobFile { file: Some(_), .. }));
+        self.segments.iter().filter(is_open).count()
     }
 }
 
 impl OutputBatch {
     pub(crate) fn new(store: AppendFile, sync: bool) -> Self {
-        Self { bytes: Vec::new(), start: 0, jobs: Vec::new(), pieces: Vec::new(), store, saved: None, sync }
+        Self { bytes: Vec::new(), start: 0, jobs: Vec::new(), segments: Vec::new(), store, saved: None, sync }
     }
 
-    /// Takes bytes of the job that is being gathered.
+    /// Adds bytes to the current job.
     pub(crate) fn push(&mut self, stream: Stream, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
@@ -71,41 +72,45 @@ impl OutputBatch {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
         let end = self.bytes.len();
-        match self.pieces.last_mut() {
+        match self.segments.last_mut() {
             Some(Segment { stream: last, location: Location::Batch(range) })
                 if *last == stream && range.end == start =>
             {
                 range.end = end;
             }
-            _ => self.pieces.push(Segment { stream, location: Location::Batch(start..end) }),
+            _ => self.segments.push(Segment { stream, location: Location::Batch(start..end) }),
         }
     }
 
-    /// Takes a file of the job that is being gathered.
-    pub(crate) fn push_file(&mut self, stream: Stream, own: JobFile) {
-        self.pieces.push(Segment { stream, location: Location::Own(own) });
+    /// Adds a file to the current job.
+    pub(crate) fn push_file(&mut self, stream: Stream, job_file: JobFile) {
+        self.segments.push(Segment { stream, location: Location::Own(job_file) });
     }
 
-    /// The pieces of the job that is being gathered.
-    pub(crate) fn pieces(&self) -> &[Segment] {
-        &self.pieces
+    /// Returns the segments of the current job.
+    pub(crate) fn segments(&self) -> &[Segment] {
+        &self.segments
     }
 
-    /// Hands on one output of the job that is being gathered.
+    /// Passes one stream of the current job to `take`, chunk by chunk.
+    ///
+    /// # Errors
+    /// A file cannot be read or is too short, or `take` fails.
     pub(crate) fn each(
         &self,
         stream: Stream,
         take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
-        for piece in self.pieces.iter().filter(|piece| piece.stream == stream) {
-            match &piece.location {
+        for segment in self.segments.iter().filter(|segment| segment.stream == stream) {
+            match &segment.location {
                 Location::Batch(range) => take(&self.bytes[range.clone()])?,
-                Location::Own(own) => {
-                    let (file, mut at) = (own.open()?, own.range.start);
+                Location::Own(job_file) => {
+                    let file = job_file.open()?;
+                    let mut at = job_file.range.start;
                     let mut buffer = vec![0; FULL];
-                    while at < own.range.end {
-                        let most = usize::try_from(own.range.end - at).unwrap_or(FULL).min(FULL);
-                        let read = read_at(&file, &mut buffer[..most], at)?;
+                    while at < job_file.range.end {
+                        let want = usize::try_from(job_file.range.end - at).unwrap_or(FULL).min(FULL);
+                        let read = read_at(&file, &mut buffer[..want], at)?;
                         if read == 0 {
                             return Err(io::ErrorKind::UnexpectedEof.into());
                         }
@@ -119,90 +124,85 @@ impl OutputBatch {
         Ok(())
     }
 
-    /// Takes out what the job that is being gathered wrote.
-    pub(crate) fn take_open(&mut self) -> UnfinishedOutput {
+    /// Takes the output of the current job out of the batch.
+    pub(crate) fn take_unfinished(&mut self) -> UnfinishedOutput {
         let bytes = self.bytes.split_off(self.start);
-        let mut pieces = std::mem::take(&mut self.pieces);
-        for piece in &mut pieces {
-            match &mut piece.location {
+        let mut segments = std::mem::take(&mut self.segments);
+        for segment in &mut segments {
+            match &mut segment.location {
                 Location::Batch(range) => *range = range.start - self.start..range.end - self.start,
-                // A named file is opened again: no descriptor is kept for a job that only waits.
-                Location::Own(own) if own.path.is_some() => own.file = None,
+                // A named file is opened again later: a job that only waits keeps no descriptor.
+                Location::Own(job_file) if job_file.path.is_some() => job_file.file = None,
                 _ => (),
             }
         }
-        UnfinishedOutput { bytes, pieces }
+        UnfinishedOutput { bytes, segments }
     }
 
-    /// Puts it back: that job is being gathered. No other is.
-    pub(crate) fn put_open(&mut self, open: UnfinishedOutput) {
-        let UnfinishedOutput { bytes, mut pieces } = open;
-        for piece in &mut pieces {
-            match &mut piece.location {
+    /// Makes this output that of the current job, which has none yet.
+    pub(crate) fn restore_unfinished(&mut self, output: UnfinishedOutput) {
+        let UnfinishedOutput { bytes, mut segments } = output;
+        for segment in &mut segments {
+            match &mut segment.location {
                 Location::Batch(range) => *range = range.start + self.start..range.end + self.start,
-                // What cannot be opened again is said where it is read.
-                Location::Own(own) if own.file.is_none() => own.file = own.open().ok(),
+                // If the file cannot be opened here, the error is reported when it is read.
+                Location::Own(job_file) if job_file.file.is_none() => job_file.file = job_file.open().ok(),
                 _ => (),
             }
         }
         self.bytes.truncate(self.start);
         self.bytes.extend_from_slice(&bytes);
-        self.pieces = pieces;
+        self.segments = segments;
     }
 
-    /// How many bytes the job that is being gathered has.
+    /// Returns how many bytes of output the current job has.
     pub(crate) fn len(&self) -> u64 {
-        let of = |piece: &Segment| match &piece.location {
+        let of = |segment: &Segment| match &segment.location {
             Location::Batch(range) => range.len() as u64,
             Location::Own(JobFile { range, .. }) | Location::Shared(_, range) => range.end - range.start,
         };
-        self.pieces.iter().map(of).sum()
+        self.segments.iter().map(of).sum()
     }
 
-    /// Forgets them.
+    /// Drops the output of the current job and removes its files.
     pub(crate) fn discard(&mut self) {
         self.bytes.truncate(self.start);
-        for piece in self.pieces.drain(..) {
-            if let Location::Own(own) = piece.location {
-                own.remove();
+        for segment in self.segments.drain(..) {
+            if let Location::Own(job_file) = segment.location {
+                job_file.remove();
             }
         }
     }
 
-    /// The job is over.
-    pub(crate) fn end_job(&mut self, job: u64, marks: Option<LineStyle>, owed: bool) {
-        let pieces = std::mem::take(&mut self.pieces);
+    /// Adds the current job to the finished jobs.
+    pub(crate) fn finish_job(&mut self, job: u64, style: Option<LineStyle>, needs_shown_event: bool) {
+        let segments = std::mem::take(&mut self.segments);
         self.start = self.bytes.len();
-        self.jobs.push(FinishedJob {
-            job,
-            style: marks,
-            segments: pieces,
-            needs_shown_event: owed,
-            from_earlier_attempt: false,
-        });
+        self.jobs.push(FinishedJob { job, style, segments, needs_shown_event, from_earlier_attempt: false });
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }
 
-    /// Whether it is time to write it out: many bytes, or as many jobs as run at once, so that no
-    /// more than these are ever seen twice.
+    /// Returns `true` if the batch should be committed: it has many bytes, or as many jobs as run
+    /// at once. After a kill, at most these jobs are written twice.
     pub(crate) fn is_full(&self, jobs: usize) -> bool {
         self.bytes.len() >= FULL || self.jobs.len() >= jobs
     }
 
-    /// The bytes of a range.
+    /// Returns the bytes of a range.
     pub(crate) fn slice(&self, range: Range<usize>) -> &[u8] {
         &self.bytes[range]
     }
 
-    /// The name of the loop's file and the place in it where bytes of this range are to be.
+    /// Returns the name of the worker thread's file and the offset at which this range will be
+    /// saved, or `None` if the file has no name.
     pub(crate) fn place(&self, range: &Range<usize>) -> Option<(&str, u64)> {
         Some((self.store.name()?, self.store.len() + range.start as u64))
     }
 
-    /// Writes the bytes to the loop's file.
+    /// Appends the bytes to the worker thread's file.
     pub(crate) fn save(&mut self) -> io::Result<()> {
         if self.sync {
             self.sync_files()?;
@@ -215,25 +215,25 @@ impl OutputBatch {
         Ok(())
     }
 
-    /// Waits for the disk, for what lies in files of the jobs' own.
+    /// Syncs the jobs' own files to disk.
     fn sync_files(&self) -> io::Result<()> {
         let mut named = false;
-        for piece in self.jobs.iter().flat_map(|finished| &finished.segments) {
-            if let Location::Own(JobFile { file: Some(file), path, .. }) = &piece.location {
+        for segment in self.jobs.iter().flat_map(|finished| &finished.segments) {
+            if let Location::Own(JobFile { file: Some(file), path, .. }) = &segment.location {
                 file.sync_data()?;
                 named |= path.is_some();
             }
         }
-        if named { self.store.sync_folder() } else { Ok(()) }
+        if named { self.store.sync_dir() } else { Ok(()) }
     }
 
-    /// Forgets the jobs that are over: they could not be recorded.
+    /// Drops the finished jobs, which could not be recorded.
     pub(crate) fn forget(&mut self) {
         self.jobs.clear();
         self.clear();
     }
 
-    /// The bytes of the jobs that are over.
+    /// Returns the bytes of the finished jobs.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.start]
     }
@@ -242,24 +242,25 @@ impl OutputBatch {
         std::mem::take(&mut self.jobs)
     }
 
-    /// Puts what a job wrote where it can wait: in files, of which none is open for it alone.
+    /// Moves the output of a job that has to wait into files, none of which stays open for this job
+    /// alone.
     pub(crate) fn keep(&mut self, finished: &mut FinishedJob) -> io::Result<()> {
-        for piece in &mut finished.segments {
-            match &mut piece.location {
+        for segment in &mut finished.segments {
+            match &mut segment.location {
                 Location::Batch(range) => {
                     self.save()?;
                     if let Some((file, base)) = &self.saved {
                         let range = base + range.start as u64..base + range.end as u64;
-                        piece.location = Location::Shared(Arc::clone(file), range);
+                        segment.location = Location::Shared(Arc::clone(file), range);
                     }
                 }
-                Location::Own(own) if own.path.is_some() => own.file = None,
-                Location::Own(own) => {
+                Location::Own(job_file) if job_file.path.is_some() => job_file.file = None,
+                Location::Own(job_file) => {
                     self.save()?;
-                    let range = std::mem::take(&mut own.range);
-                    if let Some(file) = own.file.take() {
-                        let (file, range) = self.take_in(&file, range)?;
-                        piece.location = Location::Shared(file, range);
+                    let range = std::mem::take(&mut job_file.range);
+                    if let Some(file) = job_file.file.take() {
+                        let (file, range) = self.copy_to_store(&file, range)?;
+                        segment.location = Location::Shared(file, range);
                     }
                 }
                 Location::Shared(..) => (),
@@ -268,14 +269,15 @@ impl OutputBatch {
         Ok(())
     }
 
-    /// Copies a part of a nameless file to the loop's file, behind what was saved.
-    fn take_in(&mut self, file: &File, part: Range<u64>) -> io::Result<(Arc<File>, Range<u64>)> {
-        let (base, mut at) = (self.store.len(), part.start);
+    /// Copies a part of a nameless file to the end of the worker thread's file.
+    fn copy_to_store(&mut self, file: &File, range: Range<u64>) -> io::Result<(Arc<File>, Range<u64>)> {
+        let base = self.store.len();
+        let mut at = range.start;
         let mut buffer = vec![0; FULL];
         let mut store = Arc::clone(self.store.append(&[], false)?);
-        while at < part.end {
-            let most = usize::try_from(part.end - at).unwrap_or(FULL).min(FULL);
-            let read = read_at(file, &mut buffer[..most], at)?;
+        while at < range.end {
+            let want = usize::try_from(range.end - at).unwrap_or(FULL).min(FULL);
+            let read = read_at(file, &mut buffer[..want], at)?;
             if read == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -285,14 +287,14 @@ impl OutputBatch {
         Ok((store, base..self.store.len()))
     }
 
-    /// What was gathered is on the screen or waits elsewhere.
+    /// Removes the bytes of the finished jobs, which were written or saved elsewhere.
     pub(crate) fn clear(&mut self) {
         self.bytes.drain(..self.start);
         self.start = 0;
         self.saved = None;
     }
 
-    /// The loop's file.
+    /// Returns the worker thread's file.
     pub(crate) fn store(&mut self) -> &mut AppendFile {
         &mut self.store
     }

@@ -1,13 +1,13 @@
-//! The colours of `--color` and `--color-failed`, as GNU parallel writes them.
+//! The colors of `--color` and `--color-failed`, as GNU parallel writes them.
 
 use memchr::memchr2;
 
-/// Begins a line of a job that failed.
+/// Starts a line of a failed job.
 const FAILED: &[u8] = b"\x1b[48;5;196;38;5;231m\x1b[K";
 /// Ends a line of a job.
 const END: &[u8] = b"\x1b[m";
 
-/// What each line of a job begins and ends with under `--color`. They go round.
+/// Returns what each line of a job starts and ends with under `--color`. The colors repeat.
 pub(crate) fn job_style(number: u64) -> (Vec<u8>, &'static [u8]) {
     let place = number.saturating_sub(1) % PALETTE.len() as u64;
     let colour = PALETTE[usize::try_from(place).unwrap_or(0)];
@@ -15,60 +15,58 @@ pub(crate) fn job_style(number: u64) -> (Vec<u8>, &'static [u8]) {
     (format!("\x1b[48;5;{:03};38;5;{text}m\x1b[K", colour.unsigned_abs()).into_bytes(), END)
 }
 
-/// What each line of a failed job begins and ends with under `--color-failed`. One that was ended
-/// by a signal is not coloured by GNU parallel.
+/// Returns what each line of a failed job starts and ends with under `--color-failed`. GNU parallel
+/// does not color a job that was killed by a signal.
 pub(crate) fn failed_style() -> (Vec<u8>, &'static [u8]) {
     (FAILED.to_vec(), END)
 }
 
-/// Puts a style around each line of one stream, as GNU parallel does: a carriage return parts lines
-/// as well, the style is there again behind it, and so is the tag; a last line without an end gets
-/// one.
+/// Puts a style around each line of one stream, as GNU parallel does. A carriage return also ends a
+/// line: the style and the tag are repeated after it. A last line without a line break gets one.
 #[derive(Debug, Default)]
 pub(crate) struct LineColorizer {
-    /// Whether the next byte belongs to a line that was begun.
-    within: bool,
+    /// Whether the next byte continues a line.
+    in_line: bool,
 }
 
 impl LineColorizer {
-    /// Appends `bytes` to `into`. `prefix` is the style's beginning with the tag behind it.
+    /// Appends `bytes` to `into`. `prefix` is the start of the style, followed by the tag.
     pub(crate) fn push(&mut self, (prefix, suffix): (&[u8], &[u8]), bytes: &[u8], into: &mut Vec<u8>) {
         let mut rest = bytes;
         while !rest.is_empty() {
-            if !self.within {
+            if !self.in_line {
                 into.extend_from_slice(prefix);
             }
             let end = memchr2(b'\n', b'\r', rest);
             into.extend_from_slice(&rest[..end.unwrap_or(rest.len())]);
-            self.within = true;
+            self.in_line = true;
             let Some(end) = end else { break };
             into.extend_from_slice(suffix);
             into.push(rest[end]);
-            self.within = rest[end] == b'\r';
-            if self.within {
+            self.in_line = rest[end] == b'\r';
+            if self.in_line {
                 into.extend_from_slice(prefix);
             }
             rest = &rest[end + 1..];
         }
     }
 
-    /// Whether a line was begun that has no end yet.
+    /// Returns `true` if the last line has no end yet.
     pub(crate) fn is_within(&self) -> bool {
-        self.within
+        self.in_line
     }
 
-    /// Ends a line that was begun: the stream is over.
+    /// Ends an open line at the end of the stream.
     pub(crate) fn finish(&mut self, suffix: &[u8], into: &mut Vec<u8>) {
-        if std::mem::take(&mut self.within) {
+        if std::mem::take(&mut self.in_line) {
             into.extend_from_slice(suffix);
             into.push(b'\n');
         }
     }
 }
 
-/// The colours of jobs 1, 2, …, as GNU parallel 20221122 was seen to give them: numbers of the 256
-/// colours for what is behind the text, which is black where the number is negative and white
-/// elsewhere.
+/// The colors of jobs 1, 2, …, as observed from GNU parallel 20221122: the background as an index
+/// into the 256 colors. The text is black where the number is negative, and white elsewhere.
 #[rustfmt::skip]
 const PALETTE: [i16; 307] = [
     134, 21, 243, -149, 102, -231, 203, -78, 73, -208, 167, -6, 44, 22, 244, -150, 103, -249, 204, -79,
@@ -94,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_have_the_colours_of_gnu_parallel() {
+    fn job_style_matches_gnu_parallel() {
         let of = |number| String::from_utf8(job_style(number).0).expect("text");
         assert_eq!(of(1), "\x1b[48;5;134;38;5;231m\x1b[K");
         assert_eq!(of(2), "\x1b[48;5;021;38;5;231m\x1b[K");
@@ -102,21 +100,24 @@ mod tests {
         assert_eq!(of(307), "\x1b[48;5;185;38;5;000m\x1b[K");
         assert_eq!((of(308), of(700), of(0)), (of(1), of(86), of(1)));
         let all: std::collections::BTreeSet<String> = (1..=307).map(of).collect();
-        assert_eq!(all.len(), 307, "two jobs in a row of so many look the same");
+        assert_eq!(all.len(), 307, "two of these jobs look the same");
         assert_eq!(of(u64::MAX), of((u64::MAX - 1) % 307 + 1));
     }
 
-    /// What comes of an output that arrives in such pieces.
-    fn painted(pieces: &[&str], tag: &str) -> String {
-        let (mut painter, mut into) = (LineColorizer::default(), Vec::new());
+    /// Returns the styled form of output that arrives in these chunks.
+    fn painted(chunks: &[&str], tag: &str) -> String {
+        let mut colorizer = LineColorizer::default();
+        let mut into = Vec::new();
         let prefix = format!("<{tag}");
-        pieces.iter().for_each(|piece| painter.push((prefix.as_bytes(), b">"), piece.as_bytes(), &mut into));
-        painter.finish(b">", &mut into);
+        chunks
+            .iter()
+            .for_each(|chunk| colorizer.push((prefix.as_bytes(), b">"), chunk.as_bytes(), &mut into));
+        colorizer.finish(b">", &mut into);
         String::from_utf8(into).expect("text")
     }
 
     #[test]
-    fn lines_are_painted_as_gnu_parallel_does() {
+    fn colorizer_matches_gnu_parallel() {
         assert_eq!(painted(&["a\n\nb1"], ""), "<a>\n<>\n<b1>\n");
         assert_eq!(painted(&["0\nsecond\n"], "0\t"), "<0\t0>\n<0\tsecond>\n");
         assert_eq!(painted(&["a\r\nb\rc\n"], "1\t"), "<1\ta>\r<1\t>\n<1\tb>\r<1\tc>\n");

@@ -1,4 +1,4 @@
-//! What stands around the lines of a job: a tag, a colour.
+//! The decoration of a job's lines: a tag and a color.
 
 use std::ffi::{OsStr, OsString};
 
@@ -12,33 +12,33 @@ use crate::output::color::job_style;
 use crate::text::escape;
 use minder_template::{Job, Template};
 
-/// How a colour begins and ends.
+/// The bytes that start and end a color.
 type Style = (Vec<u8>, &'static [u8]);
 
-/// What stands around each line of a job.
+/// The decoration of each line of a job.
 #[derive(Debug)]
 pub(crate) struct LineStyle {
     tag: Vec<u8>,
-    /// With the tag behind its beginning.
+    /// The tag is part of its start.
     colour: Option<Style>,
-    /// Whether a last line without an end has no colour, as with `--line-buffer`: it is not known
-    /// to be whole.
+    /// Whether a last line without a line break gets no color, as with `--line-buffer`: it may be
+    /// incomplete.
     bare_end: bool,
 }
 
 impl LineStyle {
-    /// The marks of a job, if it has any.
-    pub(crate) fn of(plan: &RunConfig, job: &Job<'_>) -> Option<Self> {
-        if plan.view == OutputView::Straight {
+    /// Returns the decoration of a job, or `None` if it has none.
+    pub(crate) fn of(config: &RunConfig, job: &Job<'_>) -> Option<Self> {
+        if config.view == OutputView::Straight {
             return None;
         }
-        let tag = plan.tag.as_ref().map(|tag| text_of(tag, job));
-        Self::new(tag, plan.color_jobs.then(|| job_style(job.number)), plan.color_lines)
+        let tag = config.tag.as_ref().map(|tag| render_tag(tag, job));
+        Self::new(tag, config.color_jobs.then(|| job_style(job.number)), config.color_lines)
     }
 
-    /// In the colour of jobs that failed.
-    pub(crate) fn failed(marks: Option<Self>) -> Option<Self> {
-        Self::new(marks.map(|marks| marks.tag), Some(failed_style()), false)
+    /// Returns the same decoration in the color of failed jobs.
+    pub(crate) fn failed(style: Option<Self>) -> Option<Self> {
+        Self::new(style.map(|style| style.tag), Some(failed_style()), false)
     }
 
     fn new(tag: Option<Vec<u8>>, style: Option<Style>, bare_end: bool) -> Option<Self> {
@@ -53,29 +53,30 @@ impl LineStyle {
         Some(Self { tag, colour, bare_end })
     }
 
-    /// A text of whole lines with the marks around each.
-    pub(crate) fn around(&self, text: &[u8]) -> Vec<u8> {
-        let (mut marker, mut into) = (LineDecorator::default(), Vec::new());
-        marker.push(self, text, &mut into);
-        marker.finish(self, &mut into);
-        into
+    /// Returns a text of whole lines with the decoration around each.
+    pub(crate) fn apply(&self, text: &[u8]) -> Vec<u8> {
+        let mut decorator = LineDecorator::default();
+        let mut out = Vec::new();
+        decorator.push(self, text, &mut out);
+        decorator.finish(self, &mut out);
+        out
     }
 }
 
-fn text_of(tag: &Template, job: &Job<'_>) -> Vec<u8> {
-    // One line of the job stays one line, whatever a value holds.
-    let columns: Vec<OsString> = job.columns.iter().map(|column| tame(column)).collect();
+fn render_tag(tag: &Template, job: &Job<'_>) -> Vec<u8> {
+    // A line of the job stays one line, whatever its arguments contain.
+    let columns: Vec<OsString> = job.columns.iter().map(|column| escape_value(column)).collect();
     let job = &Job { columns: &columns, ..*job };
-    // A column that is not there is told when the command asks for it.
-    let words = tag.argv(job).unwrap_or_default();
-    let mut text = words.first().map(|word| word.as_encoded_bytes().to_vec()).unwrap_or_default();
+    // A missing column is reported when the command is built.
+    let values = tag.argv(job).unwrap_or_default();
+    let mut text = values.first().map(|value| value.as_encoded_bytes().to_vec()).unwrap_or_default();
     text.push(b'\t');
     text
 }
 
-/// A value with control characters, and those that turn the direction of text, escaped. Bytes that
-/// are no text stay.
-fn tame(value: &OsStr) -> OsString {
+/// Escapes control characters and characters that change the direction of text. Bytes that are not
+/// UTF-8 stay.
+fn escape_value(value: &OsStr) -> OsString {
     let mut bytes = Vec::with_capacity(value.len());
     for chunk in value.as_encoded_bytes().utf8_chunks() {
         bytes.extend_from_slice(escape(chunk.valid().as_bytes()).as_bytes());
@@ -84,59 +85,59 @@ fn tame(value: &OsStr) -> OsString {
     minder_os::encoding::os_string_from_encoded(bytes)
 }
 
-/// The most that is held of a line whose end decides about its colour.
+/// The most bytes of a line that are held until its end decides its color.
 const HELD_MAX: usize = 1 << 20;
 
-/// Puts marks around the lines of one stream.
+/// Decorates the lines of one stream.
 #[derive(Debug, Default)]
 pub(crate) struct LineDecorator {
     tagger: TagWriter,
-    painter: LineColorizer,
-    /// A line whose end is not known yet, where that decides about its colour.
+    colorizer: LineColorizer,
+    /// An incomplete line, if its end decides its color.
     held: Option<Vec<u8>>,
 }
 
 impl LineDecorator {
-    /// For all that a job writes, or what it left when it ended.
-    pub(crate) fn new(marks: Option<&LineStyle>) -> Self {
-        let held = marks.is_some_and(|marks| marks.bare_end && marks.colour.is_some()).then(Vec::new);
+    /// Creates a decorator for one stream of a job.
+    pub(crate) fn new(style: Option<&LineStyle>) -> Self {
+        let held = style.is_some_and(|style| style.bare_end && style.colour.is_some()).then(Vec::new);
         Self { held, ..Self::default() }
     }
 
-    /// Appends `bytes` to `into`, with the marks.
-    pub(crate) fn push(&mut self, marks: &LineStyle, bytes: &[u8], into: &mut Vec<u8>) {
-        let Some((before, after)) = &marks.colour else {
-            return self.tagger.push(&marks.tag, bytes, into);
+    /// Appends the decorated `bytes` to `out`.
+    pub(crate) fn push(&mut self, style: &LineStyle, bytes: &[u8], out: &mut Vec<u8>) {
+        let Some((before, after)) = &style.colour else {
+            return self.tagger.push(&style.tag, bytes, out);
         };
         let Some(held) = &mut self.held else {
-            return self.painter.push((before, after), bytes, into);
+            return self.colorizer.push((before, after), bytes, out);
         };
         let end = memrchr(b'\n', bytes).map_or(0, |at| at + 1);
         if end > 0 {
-            self.painter.push((before, after), held, into);
-            self.painter.push((before, after), &bytes[..end], into);
+            self.colorizer.push((before, after), held, out);
+            self.colorizer.push((before, after), &bytes[..end], out);
             held.clear();
         }
         held.extend_from_slice(&bytes[end..]);
         if held.len() > HELD_MAX {
-            self.painter.push((before, after), held, into);
+            self.colorizer.push((before, after), held, out);
             self.held = None;
         }
     }
 
-    /// Whether [`finish`](Self::finish) has something to do.
+    /// Returns `true` if [`finish`](Self::finish) has something to write.
     pub(crate) fn is_open(&self) -> bool {
-        self.painter.is_within() || self.held.as_ref().is_some_and(|held| !held.is_empty())
+        self.colorizer.is_within() || self.held.as_ref().is_some_and(|held| !held.is_empty())
     }
 
-    /// Ends a coloured line: the stream is over.
-    pub(crate) fn finish(&mut self, marks: &LineStyle, into: &mut Vec<u8>) {
+    /// Ends an open line at the end of the stream.
+    pub(crate) fn finish(&mut self, style: &LineStyle, out: &mut Vec<u8>) {
         if let Some(held) = self.held.take().filter(|held| !held.is_empty()) {
-            into.extend_from_slice(&marks.tag);
-            into.extend_from_slice(&held);
+            out.extend_from_slice(&style.tag);
+            out.extend_from_slice(&held);
         }
-        if let Some((_, after)) = &marks.colour {
-            self.painter.finish(after, into);
+        if let Some((_, after)) = &style.colour {
+            self.colorizer.finish(after, out);
         }
     }
 }
@@ -144,21 +145,21 @@ impl LineDecorator {
 /// Puts a tag before each line of one stream.
 #[derive(Debug, Default)]
 struct TagWriter {
-    /// Whether the next byte belongs to a line that was begun.
-    within: bool,
+    /// Whether the next byte continues a line.
+    in_line: bool,
 }
 
 impl TagWriter {
-    /// Appends `bytes` to `into`, with `tag` before each line that begins in them.
-    fn push(&mut self, tag: &[u8], bytes: &[u8], into: &mut Vec<u8>) {
+    /// Appends `bytes` to `out`, with `tag` before each line that starts in them.
+    fn push(&mut self, tag: &[u8], bytes: &[u8], out: &mut Vec<u8>) {
         let mut rest = bytes;
         while !rest.is_empty() {
-            if !self.within {
-                into.extend_from_slice(tag);
+            if !self.in_line {
+                out.extend_from_slice(tag);
             }
             let end = memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
-            into.extend_from_slice(&rest[..end]);
-            self.within = rest[end - 1] != b'\n';
+            out.extend_from_slice(&rest[..end]);
+            self.in_line = rest[end - 1] != b'\n';
             rest = &rest[end..];
         }
     }
@@ -169,52 +170,54 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_line_has_one_tag_wherever_the_pieces_fall() {
-        let (mut tagger, mut text) = (TagWriter::default(), Vec::new());
-        for piece in ["a\nb", "", "c\n", "\n", "d"] {
-            tagger.push(b"t\t", piece.as_bytes(), &mut text);
+    fn tag_writer_tags_each_line_once_for_any_chunks() {
+        let mut tagger = TagWriter::default();
+        let mut text = Vec::new();
+        for chunk in ["a\nb", "", "c\n", "\n", "d"] {
+            tagger.push(b"t\t", chunk.as_bytes(), &mut text);
         }
         assert_eq!(String::from_utf8_lossy(&text), "t\ta\nt\tbc\nt\t\nt\td");
     }
 
-    /// What is shown of an output that comes in such pieces.
-    fn shown(marks: &LineStyle, mut marker: LineDecorator, pieces: &[&str]) -> String {
-        let mut into = Vec::new();
-        pieces.iter().for_each(|piece| marker.push(marks, piece.as_bytes(), &mut into));
-        assert_eq!(marker.is_open(), !pieces.concat().is_empty() && !pieces.concat().ends_with('\n'));
-        marker.finish(marks, &mut into);
-        assert!(!marker.is_open());
-        String::from_utf8(into).expect("text")
+    /// Returns the decorated form of output that arrives in these chunks.
+    fn shown(style: &LineStyle, mut decorator: LineDecorator, chunks: &[&str]) -> String {
+        let mut out = Vec::new();
+        chunks.iter().for_each(|chunk| decorator.push(style, chunk.as_bytes(), &mut out));
+        assert_eq!(decorator.is_open(), !chunks.concat().is_empty() && !chunks.concat().ends_with('\n'));
+        decorator.finish(style, &mut out);
+        assert!(!decorator.is_open());
+        String::from_utf8(out).expect("text")
     }
 
-    fn marks(tag: Option<&str>, bare_end: bool) -> LineStyle {
+    fn style(tag: Option<&str>, bare_end: bool) -> LineStyle {
         let style: Style = (b"<".to_vec(), b">");
-        LineStyle::new(tag.map(|tag| tag.as_bytes().to_vec()), Some(style), bare_end).expect("marks")
+        LineStyle::new(tag.map(|tag| tag.as_bytes().to_vec()), Some(style), bare_end)
+            .expect("create line style")
     }
 
     #[test]
-    fn a_colour_stands_around_the_tag_and_the_line() {
-        let pieces = ["a\n", "b", "c\nd"];
-        assert_eq!(shown(&marks(None, false), LineDecorator::default(), &pieces), "<a>\n<bc>\n<d>\n");
+    fn color_encloses_tag_and_line() {
+        let chunks = ["a\n", "b", "c\nd"];
+        assert_eq!(shown(&style(None, false), LineDecorator::default(), &chunks), "<a>\n<bc>\n<d>\n");
         assert_eq!(
-            shown(&marks(Some("t\t"), false), LineDecorator::default(), &pieces),
+            shown(&style(Some("t\t"), false), LineDecorator::default(), &chunks),
             "<t\ta>\n<t\tbc>\n<t\td>\n"
         );
-        let failed = LineStyle::failed(Some(marks(Some("t\t"), true))).expect("marks");
-        assert_eq!(failed.around(b"a\n"), b"\x1b[48;5;196;38;5;231m\x1b[Kt\ta\x1b[m\n");
+        let failed = LineStyle::failed(Some(style(Some("t\t"), true))).expect("create line style");
+        assert_eq!(failed.apply(b"a\n"), b"\x1b[48;5;196;38;5;231m\x1b[Kt\ta\x1b[m\n");
         assert!(LineStyle::new(None, None, true).is_none());
     }
 
     #[test]
-    fn with_line_buffer_the_last_line_has_a_colour_only_if_it_is_whole() {
-        let marks = marks(Some("t\t"), true);
-        let rest = || LineDecorator::new(Some(&marks));
-        assert_eq!(shown(&marks, rest(), &["a", "b\nc", "", "d"]), "<t\tab>\nt\tcd");
-        assert_eq!(shown(&marks, rest(), &["a\n"]), "<t\ta>\n");
-        assert_eq!(shown(&marks, rest(), &["a"]), "t\ta");
-        // A line that is too long to wait for its end.
+    fn bare_end_leaves_incomplete_last_line_uncolored() {
+        let style = style(Some("t\t"), true);
+        let rest = || LineDecorator::new(Some(&style));
+        assert_eq!(shown(&style, rest(), &["a", "b\nc", "", "d"]), "<t\tab>\nt\tcd");
+        assert_eq!(shown(&style, rest(), &["a\n"]), "<t\ta>\n");
+        assert_eq!(shown(&style, rest(), &["a"]), "t\ta");
+        // A line that is longer than what is held.
         let long = "x".repeat(HELD_MAX + 1);
-        assert_eq!(shown(&marks, rest(), &["a\n", &long, "b"]), format!("<t\ta>\n<t\t{long}b>\n"));
-        assert_eq!(shown(&marks, LineDecorator::default(), &["a", "b"]), "<t\tab>\n");
+        assert_eq!(shown(&style, rest(), &["a\n", &long, "b"]), format!("<t\ta>\n<t\t{long}b>\n"));
+        assert_eq!(shown(&style, LineDecorator::default(), &["a", "b"]), "<t\tab>\n");
     }
 }

@@ -1,5 +1,5 @@
-//! Where the output of jobs goes: decorated, in order, to standard output and standard error, and
-//! meanwhile to files.
+//! Where the output of jobs goes: decorated and in order to standard output and standard error, and
+//! until then to files.
 
 mod color;
 pub(crate) mod decorate;

@@ -1,8 +1,34 @@
-//! Who is shown now: jobs that are over, in their order, and the one whose output is shown as it
-//! comes.
+//! The order in which the output of jobs is written.
 //!
-//! One job at a time has the stage: in the order of the input the first that is not shown yet; else
-//! whichever claimed it, since it ran alone. What is over meanwhile waits, in files.
+//! At most one job is *live*: its output is written while it runs. In the order of the input, that
+//! is the first job whose output is not complete yet. Otherwise it is a job that claimed it,
+//! because it ran alone or because it is in the middle of a line. Jobs that finish meanwhile wait,
+//! with their output in files.
+//!
+//! # Locking
+//!
+//! `state` protects the standard streams and the waiting jobs. Everything that writes holds it.
+//!
+//! The atomics are read without the lock, by every worker thread, and all operations on them are
+//! sequentially consistent:
+//!
+//! - `live_job` changes from 0 to a job, or from one job to the next, only under the lock. A job
+//!   that is live stays live until its own worker thread submits or releases it. So if a worker
+//!   thread reads the number of one of its jobs, that remains true until it acts itself. `release`
+//!   runs without the lock: it can only change the caller's own job to 0. A thread that reads an
+//!   old value waits once more, and `ShowResult::wake` wakes it.
+//! - `last_started` only grows. It is read under the lock to decide whether the job that has become
+//!   live was started, and its worker thread has to be woken. A job that starts later reads
+//!   `live_job` in `start`, after the store, so one of the two sees the other.
+//! - `backlogged` is written under the lock. An old value delays a start, until `ShowResult::wake`,
+//!   or lets one more job start.
+//! - `lines_waiting` is set under the lock by a job that could not write, and is taken under the
+//!   lock by the thread that finds nothing live any more.
+//! - `unsubmitted` is incremented without the lock, before the worker thread's job counts as
+//!   finished, and is decremented under it when the batch is submitted. `forget_finished`
+//!   decrements it without the lock, but only after the job was counted a second time. `try_claim`
+//!   reads it under the lock: if it is 0 and nothing waits, no output of an earlier job is still to
+//!   be written.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,75 +50,75 @@ use crate::output::store::Location;
 use crate::output::store::Segment;
 use crate::resume::ResumeFilter;
 
-/// How many finished jobs wait at most. When so many do, no further job starts.
+/// The most finished jobs that wait. At this number, no further job starts until half are
+/// written.
 const WAITING_MAX: usize = 10_000;
-/// From this length on, bytes of a file are moved without a copy.
+/// From this length on, the kernel moves the bytes of a file without a copy.
 const SENT_FROM: u64 = 32 << 10;
 
-/// In which order jobs are shown.
+/// The order in which the output of jobs is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShowOrder {
-    /// As they end.
+    /// As the jobs finish.
     Ended,
-    /// As they stand in the input.
+    /// As the jobs are in the input.
     Input,
 }
 
-/// The place where all loops show what they have.
+/// Writes the output of all worker threads. See the module for its locking.
 #[derive(Debug)]
 pub(crate) struct OutputSequencer {
     pub(crate) stdio: StdioWriter,
     order: ShowOrder,
     state: Mutex<State>,
-    /// The job that has the stage. 0: nobody.
+    /// The live job, or 0.
     live_job: AtomicU64,
-    /// The last job that was started.
+    /// The largest number of a job that has started.
     last_started: AtomicU64,
     backlogged: AtomicBool,
-    /// Whether no further job starts when many wait. Where jobs run in another order than that of
-    /// the input the one that all wait for may be the last to start.
+    /// Whether no further job starts when many wait. In another order than that of the input, the
+    /// job for which all others wait may be the last to start.
     bounded: bool,
-    /// Whether lines of a running job had to wait since the stage was last given back.
+    /// Whether a running job could not write lines since a job was last released.
     lines_waiting: AtomicBool,
-    /// How many jobs are over that their loops still have.
+    /// How many finished jobs are still in the batches of worker threads, or held back.
     unsubmitted: AtomicUsize,
 }
 
 #[derive(Debug)]
 struct State {
     streams: StdStreams,
-    /// By number, or by order of arrival.
+    /// By job number, or by order of arrival.
     waiting: BTreeMap<u64, FinishedJob>,
     arrivals: u64,
-    /// Jobs that are passed over in the order of the input, since they do not run this time.
+    /// Jobs that are skipped in the order of the input, since they do not run in this attempt.
     resume: Arc<ResumeFilter>,
-    /// Jobs that an earlier attempt did not show, and that run once more: what they wrote then
-    /// comes first.
+    /// Jobs with output from an earlier attempt that run again: that output is written first.
     repeated: Vec<FinishedJob>,
-    /// How many jobs were shown of which the record does not say so yet.
+    /// How many jobs were written whose journal event for that is not appended yet.
     unrecorded: usize,
-    marked: Vec<u8>,
+    decorated: Vec<u8>,
 }
 
-/// What stands around each line of a stream, and where in its line the stream is.
+/// The decoration of a stream's lines, and the state of the stream in its current line.
 pub(crate) type LineDecoration<'a> = (&'a LineStyle, &'a mut LineDecorator);
 
-/// What came of showing.
+/// What was written, and what the caller has to do for it without the lock.
 #[derive(Debug, Default)]
 pub(crate) struct ShowResult {
-    /// Jobs whose output had waited, and is on the screen now.
+    /// Jobs whose saved output was written.
     pub(crate) jobs: Vec<u64>,
-    /// Their files, which are to be removed once the record says so.
+    /// Their files, to be removed after the journal event.
     pub(crate) files: Vec<JobFile>,
     /// Jobs of earlier attempts whose output could not be read.
     pub(crate) lost: Vec<LostOutput>,
-    /// Whether other loops have something to do: the stage is another's, or no longer crowded.
+    /// Whether other worker threads have to be woken: another job is live, or the backlog is gone.
     pub(crate) wake: bool,
-    /// Whether more may be shown, once the record says that these were.
+    /// Whether more can be written, after the journal event for these jobs.
     pub(crate) more: bool,
 }
 
-/// A job of an earlier attempt whose output could not be read when it was to be shown.
+/// A job of an earlier attempt whose saved output could not be read.
 #[derive(Debug)]
 pub(crate) struct LostOutput {
     pub(crate) job: u64,
@@ -102,12 +128,12 @@ pub(crate) struct LostOutput {
 }
 
 impl OutputSequencer {
-    /// `unshown` are jobs that an earlier attempt recorded and did not show. They wait for their
-    /// turn.
+    /// Creates a sequencer. `unshown` are jobs that an earlier attempt recorded and did not write.
+    /// They wait for their turn.
     pub(crate) fn new(
         (stdio, streams): (StdioWriter, StdStreams),
         order: ShowOrder,
-        again: Arc<ResumeFilter>,
+        resume: Arc<ResumeFilter>,
         unshown: Vec<FinishedJob>,
     ) -> Self {
         let waiting = BTreeMap::new();
@@ -115,15 +141,16 @@ impl OutputSequencer {
             streams,
             waiting,
             arrivals: 0,
-            resume: again,
+            resume,
             repeated: Vec::new(),
             unrecorded: 0,
-            marked: Vec::new(),
+            decorated: Vec::new(),
         };
         for finished in unshown {
-            match state.resume.skips(finished.job) {
-                true => state.wait(order, finished),
-                false => state.repeated.push(finished),
+            if state.resume.skips(finished.job) {
+                state.wait(order, finished);
+            } else {
+                state.repeated.push(finished);
             }
         }
         let first = if order == ShowOrder::Input { state.next_from(1) } else { 0 };
@@ -141,38 +168,39 @@ impl OutputSequencer {
     }
 
     /// Lets any number of finished jobs wait.
-    pub(crate) fn unbounded(mut self) -> Self {
+    pub(crate) fn without_backlog_limit(mut self) -> Self {
         self.bounded = false;
         self
     }
 
-    /// Notes that a job starts; says whether it has the stage.
+    /// Records that a job starts. Returns `true` if it is live.
     pub(crate) fn start(&self, job: u64) -> bool {
         self.last_started.fetch_max(job, Ordering::SeqCst);
         self.is_live(job)
     }
 
-    /// Whether the job has the stage.
+    /// Returns `true` if the job is live.
     pub(crate) fn is_live(&self, job: u64) -> bool {
         self.live_job.load(Ordering::SeqCst) == job
     }
 
-    /// The job that has the stage; 0 where none has.
+    /// Returns the live job, or 0.
     pub(crate) fn live_job(&self) -> u64 {
         self.live_job.load(Ordering::SeqCst)
     }
 
-    /// Notes that a loop has a job that is over, before it is counted.
+    /// Counts a finished job that its worker thread has not submitted yet. Called before the pool
+    /// counts the job as finished.
     pub(crate) fn note_finished(&self) {
         self.unsubmitted.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Notes that the job that was gathered last had been gathered before.
+    /// Reverts one [`note_finished`](Self::note_finished), for a job that was counted twice.
     pub(crate) fn forget_finished(&self) {
         self.unsubmitted.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Gives the stage to a job, if nobody has it and nobody waits.
+    /// Makes a job live, if no other job is live and no output waits.
     pub(crate) fn try_claim(&self, job: u64) -> bool {
         let state = self.lock();
         self.order == ShowOrder::Ended
@@ -181,70 +209,70 @@ impl OutputSequencer {
             && self.live_job.compare_exchange(0, job, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
-    /// Whether jobs are shown as they end, and nobody has the stage.
+    /// Returns `true` if jobs are written as they finish and no job is live.
     pub(crate) fn is_free(&self) -> bool {
         self.order == ShowOrder::Ended && self.is_live(0)
     }
 
-    /// Whether jobs wait that ended while another's long line had the stage, which was given back
-    /// since.
+    /// Returns `true` if jobs wait although none is live: they finished during a long line, whose
+    /// job was released since.
     pub(crate) fn is_due(&self) -> bool {
         self.is_free() && !self.lock().waiting.is_empty()
     }
 
-    /// Whether so many finished jobs wait that no more should start.
+    /// Returns `true` if so much output waits that no further job should start.
     pub(crate) fn is_backlogged(&self) -> bool {
         self.backlogged.load(Ordering::SeqCst)
     }
 
-    /// Where the bytes of the job that has the stage may go without us.
+    /// Returns the file to which the kernel may forward the output of the live job.
     pub(crate) fn open_to_forward(&self) -> Option<Arc<File>> {
         let state = self.lock();
         self.stdio.may_forward(&state.streams).then(|| Arc::clone(state.streams.out()))
     }
 
-    /// Shows bytes of a running job at once.
-    pub(crate) fn show(&self, stream: Stream, bytes: &[u8], mut marking: Option<LineDecoration<'_>>) {
-        self.write(&mut self.lock(), stream, bytes, &mut marking);
+    /// Writes bytes of a running job at once.
+    pub(crate) fn show(&self, stream: Stream, bytes: &[u8], mut decoration: Option<LineDecoration<'_>>) {
+        self.write(&mut self.lock(), stream, bytes, &mut decoration);
     }
 
-    /// Writes bytes, with the marks around their lines if there are any.
+    /// Writes bytes, decorated if there is a decoration.
     fn write(
         &self,
         state: &mut State,
         stream: Stream,
         bytes: &[u8],
-        marking: &mut Option<LineDecoration<'_>>,
+        decoration: &mut Option<LineDecoration<'_>>,
     ) {
-        let Some((marks, marker)) = marking else {
+        let Some((style, decorator)) = decoration else {
             return self.stdio.write(&state.streams, stream, bytes);
         };
-        state.marked.clear();
-        marker.push(marks, bytes, &mut state.marked);
-        self.stdio.write(&state.streams, stream, &state.marked);
+        state.decorated.clear();
+        decorator.push(style, bytes, &mut state.decorated);
+        self.stdio.write(&state.streams, stream, &state.decorated);
     }
 
-    /// Ends a coloured line of a job that was shown as it came and is over.
-    pub(crate) fn end_line(&self, stream: Stream, marking: LineDecoration<'_>) {
-        self.finish(&mut self.lock(), stream, marking);
+    /// Ends an open colored line of a finished job whose output was shown live.
+    pub(crate) fn end_line(&self, stream: Stream, decoration: LineDecoration<'_>) {
+        self.finish(&mut self.lock(), stream, decoration);
     }
 
-    fn finish(&self, state: &mut State, stream: Stream, (marks, marker): LineDecoration<'_>) {
-        if marker.is_open() {
-            state.marked.clear();
-            marker.finish(marks, &mut state.marked);
-            self.stdio.write(&state.streams, stream, &state.marked);
+    fn finish(&self, state: &mut State, stream: Stream, (style, decorator): LineDecoration<'_>) {
+        if decorator.is_open() {
+            state.decorated.clear();
+            decorator.finish(style, &mut state.decorated);
+            self.stdio.write(&state.streams, stream, &state.decorated);
         }
     }
 
-    /// Shows lines of a running job; says whether it may: another may have the stage. With `keep`
-    /// it has the stage from here on.
+    /// Writes lines of a running job. Returns `false` if another job is live. With `keep`, the job
+    /// is live from here on.
     pub(crate) fn show_lines(
         &self,
         job: u64,
         stream: Stream,
         parts: [&[u8]; 2],
-        mut marking: Option<LineDecoration<'_>>,
+        mut decoration: Option<LineDecoration<'_>>,
         keep: bool,
     ) -> bool {
         let state = &mut *self.lock();
@@ -256,39 +284,44 @@ impl OutputSequencer {
             self.live_job.store(job, Ordering::SeqCst);
         }
         for bytes in parts {
-            self.write(state, stream, bytes, &mut marking);
+            self.write(state, stream, bytes, &mut decoration);
         }
         true
     }
 
-    /// Gives the stage back.
+    /// Makes the job no longer live, if it is.
     pub(crate) fn release(&self, job: u64) {
         let _ = self.live_job.compare_exchange(job, 0, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// Shows a file of a running job at once.
-    pub(crate) fn show_file(&self, stream: Stream, spilled: SpillFile, marking: Option<LineDecoration<'_>>) {
+    /// Writes a file with output of a running job at once.
+    pub(crate) fn show_file(
+        &self,
+        stream: Stream,
+        spilled: SpillFile,
+        decoration: Option<LineDecoration<'_>>,
+    ) {
         let state = &mut *self.lock();
         let SpillFile { file, start, len, .. } = &spilled;
-        if let Err(error) = self.show_range(state, stream, (file, *start, start + len), marking) {
+        if let Err(error) = self.show_range(state, stream, (file, *start, start + len), decoration) {
             self.stdio.fail_reading(&error);
         }
         JobFile::from(spilled).remove();
     }
 
-    /// Shows what may be shown of a loop's batch and of what waits; the rest of the batch waits
-    /// from here on. Of what the record has to note it shows `most` at once: after a kill no
-    /// more than these are shown again.
+    /// Writes what may be written of a batch and of what waits. The rest of the batch waits from
+    /// here on. At most `max_jobs` jobs that need a journal event are written at once: after a
+    /// kill, no more than these are written twice.
     ///
     /// # Errors
-    /// The batch had to be written to its file, which failed.
-    pub(crate) fn submit(&self, batch: &mut OutputBatch, most: usize) -> io::Result<ShowResult> {
+    /// Output that has to wait could not be saved.
+    pub(crate) fn submit(&self, batch: &mut OutputBatch, max_jobs: usize) -> io::Result<ShowResult> {
         let state = &mut *self.lock();
         let mut shown = ShowResult::default();
         let before = self.live_job.load(Ordering::SeqCst);
         let mut run = PendingWrite::default();
         let jobs = batch.take_jobs();
-        let gathered = jobs.len();
+        let submitted = jobs.len();
         for mut finished in jobs {
             if self.may_show(finished.job) {
                 self.show_finished(state, &mut finished, batch.bytes(), &mut run, &mut shown);
@@ -298,44 +331,45 @@ impl OutputSequencer {
                 state.wait(self.order, finished);
             }
         }
-        self.write_run(state, batch.bytes(), &mut run);
-        self.unsubmitted.fetch_sub(gathered, Ordering::SeqCst);
-        self.show_waiting(state, &mut shown, most);
+        self.write_pending(state, batch.bytes(), &mut run);
+        self.unsubmitted.fetch_sub(submitted, Ordering::SeqCst);
+        self.show_waiting(state, &mut shown, max_jobs);
         self.update_after_show(state, &mut shown, before);
         batch.clear();
         Ok(shown)
     }
 
-    /// Notes who has the stage now, and what the record does not say yet.
+    /// Determines whether other threads have to be woken, and counts the jobs that need a journal
+    /// event.
     fn update_after_show(&self, state: &mut State, shown: &mut ShowResult, before: u64) {
         self.update_backlog(state, shown);
         let now = self.live_job.load(Ordering::SeqCst);
         shown.wake |= now != before && now != 0 && now <= self.last_started.load(Ordering::SeqCst);
-        // Its job ended within a line: others' lines may go on.
+        // The live job ended a line: other jobs may write theirs.
         shown.wake |= now != before && now == 0 && self.lines_waiting.swap(false, Ordering::SeqCst);
         state.unrecorded += shown.jobs.len();
     }
 
-    /// The record says now that so many jobs were shown. Says whether no output waits in any loop's
-    /// file.
+    /// Records that the journal has the event for this many jobs. Returns `true` if no output waits
+    /// in the file of any worker thread.
     pub(crate) fn mark_recorded(&self, jobs: usize) -> bool {
         let state = &mut *self.lock();
         state.unrecorded -= jobs;
         state.unrecorded == 0 && state.waiting.is_empty()
     }
 
-    /// Shows what waits, as far as it may be shown, or all of it; `most` as in
+    /// Writes what waits, as far as its order allows, or all of it. `max_jobs` is as in
     /// [`submit`](Self::submit).
-    pub(crate) fn show_more(&self, all: bool, most: usize) -> ShowResult {
+    pub(crate) fn show_more(&self, all: bool, max_jobs: usize) -> ShowResult {
         let state = &mut *self.lock();
         let mut shown = ShowResult::default();
         let before = self.live_job.load(Ordering::SeqCst);
         for mut finished in std::mem::take(&mut state.repeated) {
             self.show_finished(state, &mut finished, &[], &mut PendingWrite::default(), &mut shown);
         }
-        self.show_waiting(state, &mut shown, most);
+        self.show_waiting(state, &mut shown, max_jobs);
         while all
-            && shown.jobs.len() < most
+            && shown.jobs.len() < max_jobs
             && let Some((_, mut finished)) = state.waiting.pop_first()
         {
             self.show_finished(state, &mut finished, &[], &mut PendingWrite::default(), &mut shown);
@@ -345,7 +379,7 @@ impl OutputSequencer {
         shown
     }
 
-    /// Whether nothing waits, and all that was shown could be.
+    /// Returns `true` if nothing waits and everything that was due could be written.
     pub(crate) fn is_done(&self) -> bool {
         self.lock().waiting.is_empty() && !self.stdio.is_broken()
     }
@@ -365,7 +399,7 @@ impl OutputSequencer {
         }
     }
 
-    /// The job was shown: the stage is the next one's.
+    /// Makes the next job live after this one was written.
     fn advance(&self, state: &State, job: u64) {
         let next = match self.order {
             ShowOrder::Ended if self.is_live(job) => 0,
@@ -375,12 +409,12 @@ impl OutputSequencer {
         self.live_job.store(next, Ordering::SeqCst);
     }
 
-    fn show_waiting(&self, state: &mut State, shown: &mut ShowResult, most: usize) {
+    fn show_waiting(&self, state: &mut State, shown: &mut ShowResult, max_jobs: usize) {
         while let Some(entry) = state.waiting.first_entry() {
             if !self.may_show(entry.get().job) {
                 break;
             }
-            if shown.jobs.len() >= most {
+            if shown.jobs.len() >= max_jobs {
                 shown.more = true;
                 break;
             }
@@ -390,7 +424,8 @@ impl OutputSequencer {
         }
     }
 
-    /// Shows all that a job wrote. What lies side by side in the batch is written at once, later.
+    /// Writes all output of a job. Adjacent ranges of the batch are collected in `run` and written
+    /// together later.
     fn show_finished(
         &self,
         state: &mut State,
@@ -399,39 +434,42 @@ impl OutputSequencer {
         run: &mut PendingWrite,
         shown: &mut ShowResult,
     ) {
-        let marks = finished.style.as_ref();
-        let mut markers = [LineDecorator::new(marks), LineDecorator::new(marks)];
+        let style = finished.style.as_ref();
+        let mut decorators = [LineDecorator::new(style), LineDecorator::new(style)];
         let last = [Stream::Stdout, Stream::Stderr]
             .map(|of| finished.segments.iter().rposition(|it| it.stream == of));
         let mut read = Ok(());
-        for (at, Segment { stream, location: place }) in finished.segments.drain(..).enumerate() {
-            let mut marking = marks.map(|marks| (marks, &mut markers[stream as usize]));
-            match (place, &mut marking) {
+        for (at, Segment { stream, location }) in finished.segments.drain(..).enumerate() {
+            let mut decoration = style.map(|style| (style, &mut decorators[stream as usize]));
+            match (location, &mut decoration) {
                 (Location::Batch(range), None) => {
                     if !run.extend(stream, &range) {
-                        self.write_run(state, batch, run);
+                        self.write_pending(state, batch, run);
                         *run = PendingWrite { stream: Some(stream), range };
                     }
                 }
                 (Location::Batch(range), Some(_)) => {
-                    self.write_run(state, batch, run);
-                    self.write(state, stream, &batch[range], &mut marking);
+                    self.write_pending(state, batch, run);
+                    self.write(state, stream, &batch[range], &mut decoration);
                 }
                 (Location::Shared(file, range), _) => {
-                    self.write_run(state, batch, run);
-                    read = read.and(self.show_range(state, stream, (&file, range.start, range.end), marking));
+                    self.write_pending(state, batch, run);
+                    read =
+                        read.and(self.show_range(state, stream, (&file, range.start, range.end), decoration));
                 }
                 (Location::Own(own), _) => {
-                    self.write_run(state, batch, run);
+                    self.write_pending(state, batch, run);
                     let shows = own.open().and_then(|file| {
-                        self.show_range(state, stream, (&file, own.range.start, own.range.end), marking)
+                        self.show_range(state, stream, (&file, own.range.start, own.range.end), decoration)
                     });
                     read = read.and(shows);
                     shown.files.push(own);
                 }
             }
-            if let Some(marks) = marks.filter(|_| last[stream as usize] == Some(at)) {
-                self.finish(state, stream, (marks, &mut markers[stream as usize]));
+            if last[stream as usize] == Some(at)
+                && let Some(style) = style
+            {
+                self.finish(state, stream, (style, &mut decorators[stream as usize]));
             }
         }
         match read {
@@ -445,7 +483,7 @@ impl OutputSequencer {
         }
     }
 
-    fn write_run(&self, state: &State, batch: &[u8], run: &mut PendingWrite) {
+    fn write_pending(&self, state: &State, batch: &[u8], run: &mut PendingWrite) {
         let PendingWrite { stream, range } = std::mem::take(run);
         if let Some(stream) = stream {
             self.stdio.write(&state.streams, stream, &batch[range]);
@@ -457,19 +495,19 @@ impl OutputSequencer {
         state: &mut State,
         stream: Stream,
         (file, at, end): (&File, u64, u64),
-        marking: Option<LineDecoration<'_>>,
+        decoration: Option<LineDecoration<'_>>,
     ) -> io::Result<()> {
-        let State { streams, marked, .. } = state;
-        match marking {
+        let State { streams, decorated, .. } = state;
+        match decoration {
             None if end - at >= SENT_FROM => self.stdio.copy(streams, stream, file, at, end - at),
-            None => self.stdio.each_part(streams, file, at, end, |screen, streams, bytes| {
-                screen.write(streams, stream, bytes);
+            None => self.stdio.each_part(streams, file, at, end, |writer, streams, bytes| {
+                writer.write(streams, stream, bytes);
             }),
-            Some((marks, marker)) => {
-                self.stdio.each_part(streams, file, at, end, |screen, streams, bytes| {
-                    marked.clear();
-                    marker.push(marks, bytes, marked);
-                    screen.write(streams, stream, marked);
+            Some((style, decorator)) => {
+                self.stdio.each_part(streams, file, at, end, |writer, streams, bytes| {
+                    decorated.clear();
+                    decorator.push(style, bytes, decorated);
+                    writer.write(streams, stream, decorated);
                 })
             }
         }
@@ -480,7 +518,7 @@ impl OutputSequencer {
     }
 }
 
-/// Bytes of a batch that lie side by side, for one stream.
+/// Adjacent bytes of a batch, for one stream.
 #[derive(Debug, Default)]
 struct PendingWrite {
     stream: Option<Stream>,
@@ -488,7 +526,7 @@ struct PendingWrite {
 }
 
 impl PendingWrite {
-    /// Takes what follows; says whether it does.
+    /// Adds a range if it is adjacent. Returns `true` if it is.
     fn extend(&mut self, stream: Stream, range: &Range<usize>) -> bool {
         let follows = self.stream == Some(stream) && self.range.end == range.start;
         if follows {
@@ -505,9 +543,10 @@ impl State {
         self.waiting.insert(key, finished);
     }
 
-    /// The first job from this number on that is not passed over.
+    /// Returns the first job, from this number on, that is not skipped.
     fn next_from(&self, job: u64) -> u64 {
-        let (last, mut job) = (self.resume.last(), job);
+        let last = self.resume.last();
+        let mut job = job;
         while job <= last && self.resume.skips(job) && !self.waiting.contains_key(&job) {
             job += 1;
         }

@@ -1,4 +1,4 @@
-//! The standard streams: written byte for byte, and what went wrong with them.
+//! The standard streams: writes bytes to them, and remembers whether that failed.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -16,94 +16,102 @@ use crate::observer::Observer;
 use crate::report::TerminalState;
 use crate::text::os_error_text;
 
-/// Bytes of a file that are shown at once.
-const AT_ONCE: usize = 128 << 10;
-/// Bytes that are moved at once without a copy.
-const SENT_AT_ONCE: u64 = 1 << 20;
+/// The most bytes of a file that are read at once.
+const READ_SIZE: usize = 128 << 10;
+/// The most bytes that one sendfile(2) moves.
+const SEND_MAX: u64 = 1 << 20;
 
-/// StdStream output and standard error, without buffers. Whoever has them writes alone.
+/// Standard output and standard error, without buffers. They are part of the state that the lock of
+/// the sequencer protects, so one thread at a time writes.
 #[derive(Debug)]
 pub(crate) struct StdStreams {
     out: Arc<File>,
     err: Arc<File>,
-    /// For bytes of files on their way.
+    /// For reading files; kept to save allocations.
     buffer: Vec<u8>,
 }
 
-/// What is known of the standard streams by all.
+/// The state of the standard streams. Every thread may read it at any time; only the thread that
+/// holds the lock of the sequencer writes bytes.
+///
+/// `closed` and `failure` only ever change once, from good to bad. A thread that reads an old value
+/// tries one more write, which fails in the same way.
 #[derive(Debug)]
 pub(crate) struct StdioWriter {
     observer: Arc<dyn Observer>,
-    /// Whether nobody reads standard output any more.
+    /// Whether standard output has no reader any more.
     closed: AtomicBool,
     failure: Mutex<Option<String>>,
-    /// What messages call the standard output.
+    /// What messages call standard output.
     out: String,
-    /// Whether standard output was closed before we began, and jobs have nowhere to write.
+    /// Whether standard output was closed before this process started.
     is_shut: bool,
-    /// Whether the last line on a terminal lacks its end, and whether something there may have left
-    /// a colour on.
-    is_open: AtomicBool,
-    is_coloured: AtomicBool,
+    /// Whether the last line on a terminal lacks its end, and whether output there may have left a
+    /// color on.
+    line_is_open: AtomicBool,
+    may_be_colored: AtomicBool,
 }
 
 impl StdioWriter {
-    /// `instead`: a file that takes the place of the standard output, and its name.
+    /// Opens the standard streams. `replacement` is a file that takes the place of standard output,
+    /// and its name.
     pub(crate) fn open(
         observer: Arc<dyn Observer>,
-        instead: Option<(File, String)>,
+        replacement: Option<(File, String)>,
     ) -> io::Result<(Self, StdStreams)> {
-        // Rust's runtime has opened the null device in its place, which would take everything.
-        let is_shut = instead.is_none() && std_was_closed(StdStream::Output);
-        let (out, name) = match instead {
-            Some(instead) => instead,
+        // Rust's runtime opens the null device in place of a closed standard output, and that would
+        // accept everything.
+        let is_shut = replacement.is_none() && std_was_closed(StdStream::Output);
+        let (out, name) = match replacement {
+            Some(replacement) => replacement,
             None => (std_file(StdStream::Output)?, "standard output".to_owned()),
         };
         let out = Arc::new(out);
         grow_pipe(&out);
         let streams = StdStreams { out, err: Arc::new(std_file(StdStream::Error)?), buffer: Vec::new() };
-        let screen = Self {
+        let writer = Self {
             observer,
             closed: AtomicBool::new(false),
             failure: Mutex::new(None),
             out: name,
             is_shut,
-            is_open: AtomicBool::new(false),
-            is_coloured: AtomicBool::new(false),
+            line_is_open: AtomicBool::new(false),
+            may_be_colored: AtomicBool::new(false),
         };
-        Ok((screen, streams))
+        Ok((writer, streams))
     }
 
-    /// Returns what the output of jobs left on the terminal. Output that jobs wrote themselves is not
-    /// known.
+    /// Returns what the output of jobs left on the terminal. Output that jobs wrote to it directly
+    /// is not known.
     pub(crate) fn terminal_state(&self) -> TerminalState {
         TerminalState {
-            open_line: self.is_open.load(Ordering::SeqCst),
-            colored: self.is_coloured.load(Ordering::SeqCst),
+            open_line: self.line_is_open.load(Ordering::SeqCst),
+            colored: self.may_be_colored.load(Ordering::SeqCst),
         }
     }
 
-    /// Whether nobody reads standard output any more.
+    /// Returns `true` if standard output has no reader any more.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// Whether output can no longer be written, for whatever reason.
+    /// Returns `true` if output can no longer be written, for any reason.
     pub(crate) fn is_broken(&self) -> bool {
         self.is_closed() || self.lock().is_some()
     }
 
-    /// Why output can no longer be written, if it is not simply closed.
+    /// Takes the reason why output can no longer be written, unless standard output was just
+    /// closed.
     pub(crate) fn take_failure(&self) -> Option<String> {
         self.lock().take()
     }
 
-    /// Whether bytes may pass to standard output without us.
+    /// Returns `true` if the kernel may forward bytes to standard output.
     pub(crate) fn may_forward(&self, streams: &StdStreams) -> bool {
         !self.is_shut && !streams.out.is_terminal()
     }
 
-    /// Writes to one of the streams. After a failure nothing is written any more.
+    /// Writes to one of the streams. After a failure it writes nothing.
     pub(crate) fn write(&self, streams: &StdStreams, stream: Stream, bytes: &[u8]) {
         if self.is_broken() || bytes.is_empty() {
             return;
@@ -112,12 +120,12 @@ impl StdioWriter {
             return self.fail_with(format!("cannot write to {}: it is closed", self.out));
         }
         let file = streams.file(stream);
-        // The bar's lock is not held while somebody does not read from a pipe: the main thread takes
-        // signals.
+        // The lock of the progress display is held only for writes to a terminal. A write to a pipe
+        // may block for long, and the main thread needs the lock while it handles signals.
         let result = if file.is_terminal() {
             let whole = bytes.ends_with(b"\n");
-            self.is_open.store(!whole, Ordering::SeqCst);
-            self.is_coloured.fetch_or(memchr::memchr(b'\x1b', bytes).is_some(), Ordering::SeqCst);
+            self.line_is_open.store(!whole, Ordering::SeqCst);
+            self.may_be_colored.fetch_or(memchr::memchr(b'\x1b', bytes).is_some(), Ordering::SeqCst);
             let mut result = Ok(());
             self.observer.suspend_display(whole, &mut || {
                 result = match write_console(file, bytes) {
@@ -137,7 +145,7 @@ impl StdioWriter {
     /// Writes a part of a file.
     ///
     /// # Errors
-    /// The file cannot be read, or is shorter than that.
+    /// The file cannot be read, or is too short.
     pub(crate) fn copy(
         &self,
         streams: &mut StdStreams,
@@ -146,25 +154,27 @@ impl StdioWriter {
         at: u64,
         len: u64,
     ) -> io::Result<()> {
-        let (mut at, end) = (at, at + len);
+        let end = at + len;
+        let mut at = at;
         let shut = stream == Stream::Stdout && self.is_shut;
         while at < end && !shut && !self.is_broken() && !streams.file(stream).is_terminal() {
             match blocking_io::write_with(streams.file(stream), || {
-                send_file(from, at, SENT_AT_ONCE.min(end - at), streams.file(stream))
+                send_file(from, at, SEND_MAX.min(end - at), streams.file(stream))
             }) {
                 Ok(0) => break,
                 Ok(moved) => at += moved,
-                // These two files do not go together; what is left is copied. A true error comes again there.
+                // The kernel cannot move bytes between these two files; the rest is copied. A real
+                // error occurs again there.
                 Err(_) => break,
             }
         }
-        self.each_part(streams, from, at, end, |screen, streams, bytes| screen.write(streams, stream, bytes))
+        self.each_part(streams, from, at, end, |writer, streams, bytes| writer.write(streams, stream, bytes))
     }
 
-    /// Reads a part of a file, piece by piece.
+    /// Reads a part of a file and passes it to `take`, chunk by chunk.
     ///
     /// # Errors
-    /// The file cannot be read, or is shorter than that.
+    /// The file cannot be read, or is too short.
     pub(crate) fn each_part(
         &self,
         streams: &mut StdStreams,
@@ -174,11 +184,11 @@ impl StdioWriter {
         mut take: impl FnMut(&Self, &StdStreams, &[u8]),
     ) -> io::Result<()> {
         let mut buffer = std::mem::take(&mut streams.buffer);
-        buffer.resize(AT_ONCE, 0);
+        buffer.resize(READ_SIZE, 0);
         let mut result = Ok(());
         while at < end && result.is_ok() && !self.is_broken() {
-            let most = usize::try_from(end - at).unwrap_or(AT_ONCE).min(AT_ONCE);
-            match read_at(from, &mut buffer[..most], at) {
+            let want = usize::try_from(end - at).unwrap_or(READ_SIZE).min(READ_SIZE);
+            match read_at(from, &mut buffer[..want], at) {
                 Ok(0) => result = Err(io::Error::other(format!("{} bytes of it are missing", end - at))),
                 Ok(read) => {
                     take(self, streams, &buffer[..read]);
@@ -194,7 +204,7 @@ impl StdioWriter {
 
     fn fail(&self, stream: Stream, error: &io::Error) {
         match stream {
-            // Whoever closed our stderr does not want to know.
+            // A closed standard error is not a failure: no message could be read there.
             Stream::Stderr if error.kind() == io::ErrorKind::BrokenPipe => (),
             Stream::Stdout if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.closed.store(true, Ordering::SeqCst);
@@ -206,7 +216,7 @@ impl StdioWriter {
         }
     }
 
-    /// Notes that output of this attempt that waited in a file cannot be read, which ends the run.
+    /// Records that saved output of this attempt cannot be read, which ends the run.
     pub(crate) fn fail_reading(&self, error: &io::Error) {
         self.fail_with(format!("cannot read output that waited in a file: {}", os_error_text(error)));
     }
@@ -228,7 +238,7 @@ impl StdStreams {
         }
     }
 
-    /// StdStream output, to hand on.
+    /// Returns standard output, for forwarding.
     pub(crate) fn out(&self) -> &Arc<File> {
         &self.out
     }

@@ -1,5 +1,5 @@
-//! What a job wrote, while it waits to be shown: parts of a loop's batch, of its file, or of files
-//! of their own.
+//! The output of a finished job while it waits to be written: in the batch of a worker thread, in
+//! that thread's file, or in files of the job.
 
 use std::fs::File;
 use std::io;
@@ -12,17 +12,19 @@ use minder_os::files::{create_private_file, create_unnamed_file, open_no_follow,
 
 use crate::output::decorate::LineStyle;
 
-/// A job that is over and not shown yet.
+/// A finished job whose output is not written yet.
 #[derive(Debug, Default)]
 pub(crate) struct FinishedJob {
     pub(crate) job: u64,
-    /// What stands around each of its lines.
+    /// The decoration of its lines.
     pub(crate) style: Option<LineStyle>,
-    /// What it wrote, in the order in which it is shown.
+    /// Its output, in the order in which it is written.
     pub(crate) segments: Vec<Segment>,
-    /// Whether the record says that its output waits, so that it has to say when it was shown.
+    /// Whether its journal event refers to saved output, so that another event must state when that
+    /// was written.
     pub(crate) needs_shown_event: bool,
-    /// Whether an earlier attempt kept it: what cannot be read of it costs this job only.
+    /// Whether an earlier attempt saved the output: if it cannot be read, only this job is
+    /// affected.
     pub(crate) from_earlier_attempt: bool,
 }
 
@@ -33,31 +35,31 @@ pub(crate) struct Segment {
     pub(crate) location: Location,
 }
 
-/// Where it is.
+/// Where a segment is.
 #[derive(Debug)]
 pub(crate) enum Location {
-    /// In the memory of the loop that ran the job, and nowhere else.
+    /// In the memory of the worker thread that ran the job, and nowhere else.
     Batch(Range<usize>),
     /// In a file that is shared with other jobs.
     Shared(Arc<File>, Range<u64>),
-    /// In a file of its own, which is removed when it was shown.
+    /// In a file of this job, which is removed once it is written.
     Own(JobFile),
 }
 
 /// A file with the output of one job.
 #[derive(Debug)]
 pub(crate) struct JobFile {
-    /// None: it is opened again by its path.
+    /// `None` if it is closed and has to be opened again by its path.
     pub(crate) file: Option<File>,
-    /// None: it goes with the last handle.
+    /// `None` if it has no name and disappears with its last handle.
     pub(crate) path: Option<PathBuf>,
     pub(crate) range: Range<u64>,
-    /// It counts in what waits in files.
+    /// Counts its bytes in the backlog of all files that wait.
     pub(crate) charge: Charge,
 }
 
 impl JobFile {
-    /// The file, opened again if it was closed meanwhile.
+    /// Returns a handle, and opens the file again if it was closed.
     pub(crate) fn open(&self) -> io::Result<File> {
         match (&self.file, &self.path) {
             (Some(file), _) => file.try_clone(),
@@ -69,7 +71,7 @@ impl JobFile {
     /// Removes the file.
     pub(crate) fn remove(self) {
         let Self { path, charge, .. } = self;
-        // A file that is left is found by whoever prunes the record.
+        // If this fails, the file is removed when the record is pruned.
         let _ = path.map(std::fs::remove_file);
         drop(charge);
     }
@@ -82,31 +84,31 @@ impl From<SpillFile> for JobFile {
     }
 }
 
-/// The file of one loop, in which small outputs wait. It grows at its end; when nothing waits in
-/// it, it begins anew.
+/// The file of one worker thread in which small outputs wait. It only grows; it is emptied when
+/// nothing in it waits.
 #[derive(Debug)]
 pub(crate) struct AppendFile {
-    folder: PathBuf,
-    /// Its name; without one the file has none.
+    dir: PathBuf,
+    /// `None` for a file without a name.
     name: Option<String>,
     file: Option<Arc<File>>,
     len: u64,
 }
 
-/// From this size on a file in which nothing waits is emptied.
+/// A file in which nothing waits is emptied from this size on.
 const EMPTY_FROM: u64 = 1 << 20;
 
 impl AppendFile {
-    /// The store will make its file when it needs one.
-    pub(crate) fn new(folder: &Path, name: Option<String>) -> Self {
-        Self { folder: folder.to_owned(), name, file: None, len: 0 }
+    /// Creates a store. The file itself is created when it is needed.
+    pub(crate) fn new(dir: &Path, name: Option<String>) -> Self {
+        Self { dir: dir.to_owned(), name, file: None, len: 0 }
     }
 
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Where the next byte will be.
+    /// Returns the offset of the next byte.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
@@ -128,7 +130,7 @@ impl AppendFile {
         Ok(file)
     }
 
-    /// Begins anew if the file has grown. Only for a file in which nothing waits.
+    /// Empties the file if it has grown. The caller makes sure that nothing in it waits.
     pub(crate) fn empty(&mut self) {
         if self.len >= EMPTY_FROM && self.file.as_ref().is_some_and(|file| file.set_len(0).is_ok()) {
             self.len = 0;
@@ -136,18 +138,19 @@ impl AppendFile {
     }
 
     fn create(&self, sync: bool) -> io::Result<File> {
-        let Some(name) = &self.name else { return create_unnamed_file(&self.folder) };
-        let file = create_private_file(&self.folder.join(name))?;
+        let Some(name) = &self.name else { return create_unnamed_file(&self.dir) };
+        let file = create_private_file(&self.dir.join(name))?;
         if sync {
-            self.sync_folder()?;
+            self.sync_dir()?;
         }
         Ok(file)
     }
 
-    /// Makes the names of files in its folder survive the machine: fsync(2) of a file does not. Not
-    /// every system lets a folder be opened: then they do so without.
-    pub(crate) fn sync_folder(&self) -> io::Result<()> {
-        File::open(&self.folder).map_or(Ok(()), |folder| folder.sync_all())
+    /// Makes the names of files in its directory durable, which fsync(2) of a file does not. Some
+    /// operating systems do not open directories; there the names are durable without it, or not at
+    /// all.
+    pub(crate) fn sync_dir(&self) -> io::Result<()> {
+        File::open(&self.dir).map_or(Ok(()), |dir| dir.sync_all())
     }
 }
 
@@ -157,27 +160,26 @@ mod tests {
 
     use super::*;
 
-    /// What waits is shown by whichever loop has the screen, while the loop that owns the file goes
-    /// on.
+    /// Any worker thread may read output that waits, while the owner of the file appends to it.
     #[test]
-    fn what_is_read_meanwhile_does_not_move_what_is_appended() {
+    fn concurrent_reads_do_not_disturb_appends() {
         const BYTES: &[u8] = b"four";
         let mut store = AppendFile::new(&std::env::temp_dir(), None);
-        let file = Arc::clone(store.append(BYTES, false).expect("a file"));
+        let file = Arc::clone(store.append(BYTES, false).expect("append to a new file"));
         let over = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !over.load(std::sync::atomic::Ordering::Relaxed) {
-                    read_at(&file, &mut [0; 1], 0).expect("a byte");
+                    read_at(&file, &mut [0; 1], 0).expect("read one byte");
                 }
             });
             for _ in 1..2000 {
-                store.append(BYTES, false).expect("room");
+                store.append(BYTES, false).expect("append to the file");
             }
             over.store(true, std::sync::atomic::Ordering::Relaxed);
         });
         let mut all = vec![0; 2000 * BYTES.len() + 1];
-        assert_eq!(read_at(&file, &mut all, 0).expect("all"), 2000 * BYTES.len());
+        assert_eq!(read_at(&file, &mut all, 0).expect("read the whole file"), 2000 * BYTES.len());
         assert_eq!(all[..2000 * BYTES.len()], BYTES.repeat(2000));
     }
 }

@@ -1,4 +1,4 @@
-//! Files of one job beside the screen: `--results` in GNU parallel's layout
+//! The files of one job beside standard output: `--results` in GNU parallel's layout
 //! (`DIR/1/ARGUMENT/stdout`, `stderr` and `seq`, or files that the user names), and `--files`.
 
 use std::ffi::{OsStr, OsString};
@@ -16,29 +16,30 @@ use crate::results::path_escape::PathRules;
 use crate::text::os_error_text;
 use minder_template::{Job, Template};
 
-/// How many names are tried for a file that nobody may have made before.
+/// How many names are tried for a file that must not exist yet.
 const NAMES_MAX: u32 = 1000;
 
 /// The files of one job.
 #[derive(Debug)]
 pub(crate) struct JobResults {
-    /// What messages name.
+    /// The path that messages name.
     place: PathBuf,
     files: [Option<File>; 2],
-    /// Whether its outputs are shown, too.
+    /// Whether each stream is also written to standard output or standard error.
     shown: [bool; 2],
-    /// What is shown in place of the standard output.
+    /// The name that is written in place of the standard output.
     name: Option<PathBuf>,
-    /// Whether the file is worth nothing before its name is said.
+    /// Whether the file is useless until its name is written.
     nameless: bool,
-    /// Bytes of ours before those of the job, and whether the job writes to the file itself.
+    /// The size of the header before the job's output, and whether the job writes to the file
+    /// itself.
     head: u64,
     straight: [bool; 2],
 }
 
 impl JobResults {
-    /// Makes the files of a job, if it is to have some. What an earlier run left in their place is
-    /// replaced, and no link is followed. `run` is the name of the run.
+    /// Creates the files of a job, if it has any. Files of an earlier run are replaced, and links
+    /// are not followed. `run` is the id of the run.
     pub(crate) fn create(
         beside: &OutputFiles,
         job: &Job<'_>,
@@ -50,9 +51,9 @@ impl JobResults {
         let cannot = |path: &Path, error: &io::Error| cannot_write(path, error);
         let (paths, place) = match &beside.results {
             Some(config::Results::Tree { root, keys }) => {
-                let folder = below(root, &keys.of(job.columns)).map_err(|error| cannot(root, &error))?;
-                let paths = make_folder(&folder).map_err(|error| cannot(root, &error))?;
-                (paths, folder)
+                let dir = below(root, &keys.of(job.columns)).map_err(|error| cannot(root, &error))?;
+                let paths = create_job_dir(&dir).map_err(|error| cannot(root, &error))?;
+                (paths, dir)
             }
             Some(config::Results::Named(name)) => {
                 let name = text(name, job)?;
@@ -77,11 +78,11 @@ impl JobResults {
         }))
     }
 
-    /// A file for the standard output alone, for its owner alone.
+    /// Creates a file for standard output alone, which only its owner can read.
     fn alone(beside: &OutputFiles, job: &Job<'_>, run: Option<&str>) -> Result<Self, String> {
-        let folder = &beside.directory;
+        let dir = &beside.directory;
         let made = (0..NAMES_MAX).find_map(|time| {
-            let path = folder.join(own_name(beside, job.number, run, time));
+            let path = dir.join(own_name(beside, job.number, run, time));
             match create_private_file(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
                 made => Some(made.map(|file| (file, path))),
@@ -89,7 +90,7 @@ impl JobResults {
         });
         let taken = || Err(io::Error::other("all names are taken"));
         let (file, path) = made.unwrap_or_else(taken).map_err(|error| {
-            format!("cannot make a file for output in `{}`: {}", folder.display(), os_error_text(&error))
+            format!("cannot make a file for output in `{}`: {}", dir.display(), os_error_text(&error))
         })?;
         Ok(Self {
             place: path.clone(),
@@ -102,30 +103,32 @@ impl JobResults {
         })
     }
 
-    /// Whether this output is shown.
+    /// Returns `true` if this stream is also written to standard output or standard error.
     pub(crate) fn shows(&self, stream: Stream) -> bool {
         self.shown[stream as usize]
     }
 
-    /// The file for an output that is not shown: the job itself is to write to it.
+    /// Returns the file for a stream that is not shown, so that the job writes to it directly.
     pub(crate) fn hand_over(&mut self, stream: Stream) -> io::Result<Option<File>> {
-        let file = self.files[stream as usize].as_ref().filter(|_| !self.shown[stream as usize]);
-        let file = file.map(File::try_clone).transpose()?;
+        let file = match &self.files[stream as usize] {
+            Some(file) if !self.shown[stream as usize] => Some(file.try_clone()?),
+            _ => None,
+        };
         self.straight[stream as usize] = file.is_some();
         Ok(file)
     }
 
-    /// The file that the job wrote to itself, and how much of it is the job's.
+    /// Returns the file that the job wrote to directly, and how many bytes are the job's.
     pub(crate) fn handed_over(&self, stream: Stream) -> io::Result<Option<(&File, u64)>> {
-        let Some(file) = self.files[stream as usize].as_ref().filter(|_| self.straight[stream as usize])
-        else {
+        if !self.straight[stream as usize] {
             return Ok(None);
-        };
+        }
+        let Some(file) = &self.files[stream as usize] else { return Ok(None) };
         let head = if stream == Stream::Stdout { self.head } else { 0 };
         Ok(Some((file, file.metadata()?.len().saturating_sub(head))))
     }
 
-    /// Writes what stands before the job's output.
+    /// Writes the header before the job's output.
     pub(crate) fn begin(&mut self, head: &[u8]) -> io::Result<()> {
         self.head = head.len() as u64;
         self.push(Stream::Stdout, head)
@@ -138,7 +141,7 @@ impl JobResults {
         }
     }
 
-    /// Takes a part of a file.
+    /// Appends a part of a file.
     pub(crate) fn push_file(&mut self, stream: Stream, from: &File, mut at: u64, end: u64) -> io::Result<()> {
         let mut buffer = vec![0; 64 << 10];
         while at < end && self.files[stream as usize].is_some() {
@@ -153,20 +156,20 @@ impl JobResults {
         Ok(())
     }
 
-    /// The line that is shown in place of the standard output.
+    /// Returns the line that is written in place of the standard output.
     pub(crate) fn line(&self) -> Option<Vec<u8>> {
         let name = self.name.as_ref()?;
         Some([name.as_os_str().as_encoded_bytes(), b"\n"].concat())
     }
 
-    /// The job runs again: nobody will be told the name of its file.
+    /// Drops the files before the job runs again. A file whose name was not written yet is removed.
     pub(crate) fn discard(self) {
         if let (true, Some(name)) = (self.nameless, self.name) {
             let _ = fs::remove_file(name);
         }
     }
 
-    /// What messages name.
+    /// Returns the path that messages name.
     pub(crate) fn place(&self) -> &Path {
         &self.place
     }
@@ -176,53 +179,53 @@ pub(crate) fn cannot_write(results: &Path, error: &io::Error) -> String {
     format!("cannot write results in `{}`: {}", results.display(), os_error_text(error))
 }
 
-/// A text with the values of a job.
+/// Expands a template with the values of a job.
 pub(super) fn text(template: &Template, job: &Job<'_>) -> Result<OsString, String> {
     let words = template.argv(job).map_err(|error| error.to_string())?;
     Ok(words.into_iter().next().unwrap_or_default())
 }
 
-/// Makes the folder of a job, and what is missing above it.
+/// Creates the directory of a job and the missing directories above it.
 fn below(root: &Path, keys: &[(OsString, &OsStr)]) -> io::Result<PathBuf> {
     match fs::create_dir_all(root) {
-        // What stands in its place is told when something is to be made in it.
+        // If it is something else, creating a file in it fails.
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => (),
     }
-    let mut folder = root.to_owned();
+    let mut dir = root.to_owned();
     for (key, value) in keys {
         for name in [key.as_os_str(), value] {
-            folder = crate::results::path_escape::make_folder(&folder, name, PathRules::of_system())?;
+            dir = crate::results::path_escape::create_value_dir(&dir, name, PathRules::of_system())?;
         }
     }
-    Ok(folder)
+    Ok(dir)
 }
 
-/// Makes a folder: its files for both outputs and the number.
-fn make_folder(folder: &Path) -> io::Result<[PathBuf; 3]> {
-    fs::create_dir_all(folder)?;
-    if fs::symlink_metadata(folder)?.is_symlink() {
-        return Err(io::Error::other(format!("`{}` is a link", folder.display())));
+/// Creates a directory, and returns the paths of the files for both streams and the number.
+fn create_job_dir(dir: &Path) -> io::Result<[PathBuf; 3]> {
+    fs::create_dir_all(dir)?;
+    if fs::symlink_metadata(dir)?.is_symlink() {
+        return Err(io::Error::other(format!("`{}` is a link", dir.display())));
     }
-    Ok(["stdout", "stderr", "seq"].map(|name| folder.join(name)))
+    Ok(["stdout", "stderr", "seq"].map(|name| dir.join(name)))
 }
 
-/// The files for both outputs and the number where the user named them, in a folder if the name
-/// ends as one.
+/// Returns the paths of the files for both streams and the number, as the user named them: in a
+/// directory if the name ends with a separator.
 fn named(name: &OsStr) -> io::Result<[PathBuf; 3]> {
     is_no_stream(Path::new(name))?;
     let bytes = name.as_encoded_bytes();
     if bytes.last().is_some_and(|last| is_separator(char::from(*last))) {
-        return make_folder(Path::new(name).components().as_path());
+        return create_job_dir(Path::new(name).components().as_path());
     }
-    if let Some(folder) = Path::new(name).parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::create_dir_all(folder)?;
+    if let Some(dir) = Path::new(name).parent().filter(|dir| !dir.as_os_str().is_empty()) {
+        fs::create_dir_all(dir)?;
     }
     Ok([&b""[..], b".err", b".seq"].map(|end| PathBuf::from(os_string_from_encoded([bytes, end].concat()))))
 }
 
-/// Refuses a name of which Windows would take a part for a stream of a file, where nobody looks for
-/// it ("Naming Files, Paths, and Namespaces").
+/// Refuses a name that Windows would take for an alternate data stream, where the output would not
+/// be found ("Naming Files, Paths, and Namespaces").
 pub(super) fn is_no_stream(name: &Path) -> io::Result<()> {
     let holds = |part: Component<'_>| match part {
         Component::Normal(part) => part.as_encoded_bytes().contains(&b':'),
@@ -235,7 +238,7 @@ pub(super) fn is_no_stream(name: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A new file in the place of what was there.
+/// Creates a file and replaces an existing one.
 fn anew(path: &Path) -> io::Result<File> {
     loop {
         match remove_open_file(path) {
@@ -243,17 +246,18 @@ fn anew(path: &Path) -> io::Result<File> {
             _ => (),
         }
         match OpenOptions::new().read(true).write(true).create_new(true).open(path) {
-            // A job with the same argument, of the other loop, was quicker: the last one stays.
+            // A job with the same argument on the other worker thread was faster: the last one
+            // wins.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
             made => return made,
         }
     }
 }
 
-/// The name of a file with one job's output; another one each `time`.
+/// Returns a name for the file with one job's output. Each `time` gives another one.
 fn own_name(beside: &OutputFiles, number: u64, run: Option<&str>, time: u32) -> String {
     if beside.gnu_names {
-        // Scripts look for GNU parallel's names: `par`, five letters, `.par`.
+        // Scripts expect GNU parallel's names: `par`, five letters, `.par`.
         let mut sum = u64::from(crc32fast::hash(format!("{}-{number}-{time}", beside.token).as_bytes()));
         let letter = |_| {
             let letter = char::from_digit((sum % 36) as u32, 36).unwrap_or('0');

@@ -1,36 +1,36 @@
-//! A value as the name of one folder.
+//! Turns a value into the name of one directory.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The longest name of a folder: what file systems take.
+/// The longest name that file systems accept.
 const NAME_MAX: usize = 255;
 
-/// By which rules folders are named.
+/// The rules for names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathRules {
-    /// Any byte but the slash, written as GNU parallel writes it.
+    /// Any byte except the slash, written as GNU parallel writes it.
     Unix,
-    /// What Windows takes: without `<>:"/\|?*` and control characters, no dot or blank at the end,
+    /// What Windows accepts: no `<>:"/\|?*`, no control character, no dot or space at the end, and
     /// no name of a device ("Naming Files, Paths, and Namespaces").
     Windows,
 }
 
 impl PathRules {
-    /// Those of this system.
+    /// Returns the rules of this operating system.
     pub(crate) fn of_system() -> Self {
         if std::env::consts::FAMILY == "windows" { Self::Windows } else { Self::Unix }
     }
 
-    /// A value as the name of one folder, different for each value; too long ones are cut, with a
-    /// checksum.
+    /// Returns a value as the name of one directory, different for each value. A name that is too
+    /// long is cut and gets a checksum.
     ///
-    /// - Unix: `/` is `\_`, `\` is `\\`, a tab `\t`. Names that would lead elsewhere (`.`, `..`,
-    ///   none at all) get a backslash before them.
-    /// - Windows: what no name may have is `%` and two hexadecimal digits, and so is `%` itself; an
-    ///   empty value is `%`.
+    /// - Unix: `/` becomes `\_`, `\` becomes `\\`, a tab `\t`. Names that would lead elsewhere (`.`,
+    ///   `..`, the empty name) get a backslash before them.
+    /// - Windows: bytes that no name may contain, and `%` itself, become `%` and two hexadecimal
+    ///   digits. The empty value becomes `%`.
     pub(crate) fn escape(self, value: &[u8]) -> Vec<u8> {
         let mut name = match self {
             Self::Unix => like_gnu(value),
@@ -42,22 +42,22 @@ impl PathRules {
         name
     }
 
-    /// Another name for a value whose name leads to the folder of another one.
+    /// Returns another name for a value whose name is that of another value's directory.
     fn escape_apart(self, value: &[u8]) -> Vec<u8> {
         let mut name = self.escape(value);
         self.cut(&mut name, value);
         name
     }
 
-    /// Ends a name, which may be too long, by the value's checksum, in a way that no name ends
-    /// otherwise.
+    /// Ends a name, which may be too long, with the checksum of the value. No other name ends like
+    /// this.
     fn cut(self, name: &mut Vec<u8>, value: &[u8]) {
         let (escape, sum) = match self {
             Self::Unix => (b'\\', format!("\\~{:08x}", crc32fast::hash(value))),
             Self::Windows => (b'%', format!("%~{:08x}", crc32fast::hash(value))),
         };
         let mut cut = name.len().min(NAME_MAX - sum.len());
-        // Not within a character, which some file systems refuse, nor within what was escaped.
+        // Not within a character, which some file systems refuse, and not within an escape.
         while cut > 0 && name.get(cut).is_some_and(|byte| byte & 0xc0 == 0x80) {
             cut -= 1;
         }
@@ -110,7 +110,7 @@ fn hex(byte: u8, name: &mut Vec<u8>) {
     name.extend_from_slice(format!("%{byte:02X}").as_bytes());
 }
 
-/// Whether a file of this name is a device in every folder, whatever extension follows.
+/// Returns `true` if a file of this name is a device in every directory, whatever its extension.
 fn is_device(value: &[u8]) -> bool {
     let end = value.iter().position(|byte| matches!(byte, b'.' | b':')).unwrap_or(value.len());
     let stem = value[..end].trim_ascii_end().to_ascii_uppercase();
@@ -124,21 +124,20 @@ fn is_device(value: &[u8]) -> bool {
     }
 }
 
-/// Makes the folder of a value in another one, if it is not there.
+/// Creates the directory of a value in another one, if it does not exist.
 ///
-/// Where names that differ in case only are one name, the value that comes first has it; the other
-/// one's ends in a checksum.
-pub(crate) fn make_folder(parent: &Path, value: &OsStr, rules: PathRules) -> io::Result<PathBuf> {
+/// Where names that differ only in case are the same, the first value gets the name. The name of
+/// the other one ends with a checksum.
+pub(crate) fn create_value_dir(parent: &Path, value: &OsStr, rules: PathRules) -> io::Result<PathBuf> {
     let value = value.as_encoded_bytes();
-    let folder = parent.join(minder_os::encoding::os_str_from_encoded(&rules.escape(value)));
-    match fs::create_dir(&folder) {
-        // A link may lead nowhere.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && fs::exists(&folder).unwrap_or(true) => {
-        }
-        made => return made.map(|()| folder),
+    let dir = parent.join(minder_os::encoding::os_str_from_encoded(&rules.escape(value)));
+    match fs::create_dir(&dir) {
+        // The name may be that of a dangling link.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && fs::exists(&dir).unwrap_or(true) => {}
+        made => return made.map(|()| dir),
     }
-    if is_named_so(&folder) {
-        return Ok(folder);
+    if is_named_so(&dir) {
+        return Ok(dir);
     }
     let apart = parent.join(minder_os::encoding::os_str_from_encoded(&rules.escape_apart(value)));
     match fs::create_dir(&apart) {
@@ -147,11 +146,11 @@ pub(crate) fn make_folder(parent: &Path, value: &OsStr, rules: PathRules) -> io:
     }
 }
 
-/// Whether a folder that is there bears this very name, and not one that differs in case.
-fn is_named_so(folder: &Path) -> bool {
+/// Returns `true` if an existing directory has exactly this name, not one that differs in case.
+fn is_named_so(dir: &Path) -> bool {
     let lower = |path: &Path| path.file_name().map(|name| name.to_string_lossy().to_lowercase());
-    match fs::canonicalize(folder) {
-        Ok(whole) => whole.file_name() == folder.file_name() || lower(&whole) != lower(folder),
+    match fs::canonicalize(dir) {
+        Ok(whole) => whole.file_name() == dir.file_name() || lower(&whole) != lower(dir),
         Err(_) => true,
     }
 }
@@ -161,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_one_folder() {
+    fn unix_value_is_one_directory() {
         let names =
             [&b"a b"[..], b"a/b\\c\td", b"..", b"", b"../../etc"].map(|value| PathRules::Unix.escape(value));
         let texts = names.map(|name| String::from_utf8_lossy(&name).into_owned());
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_one_folder_of_windows() {
+    fn windows_value_is_one_directory() {
         for (value, name) in [
             ("a b", "a b"),
             ("", "%"),
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_value_is_cut_and_stays_different() {
+    fn long_values_are_cut_and_stay_distinct() {
         for rules in [PathRules::Unix, PathRules::Windows] {
             for letter in ["ä", "/", "x"] {
                 let long = rules.escape(letter.repeat(400).as_bytes());
@@ -212,11 +211,13 @@ mod tests {
     }
 
     #[test]
-    fn names_that_differ_in_case_are_two_folders() {
-        let root = tempfile::tempdir().expect("a folder");
+    fn names_that_differ_in_case_get_two_directories() {
+        let root = tempfile::tempdir().expect("create temp dir");
         let rules = PathRules::of_system();
-        let make = |value: &str| make_folder(root.path(), OsStr::new(value), rules).expect("a folder");
-        let (one, other) = (make("readme"), make("README"));
+        let make =
+            |value: &str| create_value_dir(root.path(), OsStr::new(value), rules).expect("create directory");
+        let one = make("readme");
+        let other = make("README");
         assert_eq!((make("readme"), make("README")), (one.clone(), other.clone()));
         fs::write(one.join("f"), "1").expect("a file");
         fs::write(other.join("f"), "2").expect("a file");

@@ -1,4 +1,4 @@
-//! Why a job is not started: for its own values, or for something that would stop every job.
+//! Why a job is not started: because of its values, or because of something that affects every job.
 
 use std::io;
 
@@ -7,15 +7,15 @@ use crate::text::os_error_text;
 /// Why a job is not started.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// For a name that its values make. Others may start.
+    /// Because of a name that its values produce. Other jobs may start.
     Own(String),
-    /// For something that others meet as well. The run ends.
+    /// Because of something that other jobs would meet as well. The run ends.
     All(String),
 }
 
 impl Refusal {
-    /// A file or folder that cannot be made. `varies`: whether its name has values of the job in
-    /// it.
+    /// Returns the refusal for a file or directory that cannot be created. `varies` is `true` if
+    /// its name depends on the values of the job.
     pub(crate) fn of(what: &str, error: &io::Error, varies: bool) -> Self {
         use io::ErrorKind::{
             AlreadyExists, InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound,
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_stops_all_and_a_bad_name_its_own_job() {
+    fn full_disk_refuses_all_jobs_and_bad_name_only_its_own() {
         let of = |kind: io::ErrorKind, varies| Refusal::of("cannot make `x`", &kind.into(), varies);
         assert!(matches!(of(io::ErrorKind::NotADirectory, true), Refusal::Own(_)));
         assert!(matches!(of(io::ErrorKind::NotADirectory, false), Refusal::All(_)));

@@ -1,7 +1,7 @@
 //! `--results NAME.csv`, `.tsv`, `.json`: one table for all jobs, in GNU parallel's columns.
 //!
-//! A row takes the place of the job's output: it is kept, recorded and shown like any output, so
-//! that it is neither lost nor torn. Where it goes is the file, or the standard output.
+//! A row replaces the job's output. It is saved, recorded and written like any output, so it is
+//! neither lost nor incomplete. It goes to the file, or to standard output.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -20,32 +20,33 @@ use crate::config::TableForm;
 use minder_record::event::JobFinished;
 use minder_record::joblog::exit_of;
 
-/// What comes before the columns of the input, as in a joblog, and behind them.
+/// The columns before those of the input, as in a joblog, and the ones after them.
 const BEFORE: [&str; 9] =
     ["Seq", "Host", "Starttime", "JobRuntime", "Send", "Receive", "Exitval", "Signal", "Command"];
 const BEHIND: [&str; 2] = ["Stdout", "Stderr"];
 
-/// See the module.
+/// The table of a run.
 #[derive(Debug)]
 pub(crate) struct ResultsTable {
     form: TableForm,
     names: Vec<OsString>,
-    /// The first line, where one is still to be written: once the first job says how many columns
+    /// Set once the header line is written, which happens when the first job shows how many columns
     /// there are.
     header: Once,
     columns: std::sync::OnceLock<usize>,
 }
 
-/// Something that hands on an output of a job, piece by piece.
+/// Passes one stream of a job to a function, chunk by chunk.
 pub(crate) type Output<'a> = &'a dyn Fn(Stream, &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()>;
 
 impl ResultsTable {
-    /// The table of a run, and its file if it has one. A run that goes on goes on with it, behind
-    /// its last whole row.
-    pub(crate) fn open(plan: &RunConfig) -> Result<Option<(Self, Option<File>)>> {
-        let Some((form, path, names)) = plan.files.table() else { return Ok(None) };
-        let goes_on = plan.record.mode.is_some();
-        let (mut file, mut headed) = (None, goes_on);
+    /// Opens the table of a run, and its file if it has one. A resumed run appends after the last
+    /// complete row.
+    pub(crate) fn open(config: &RunConfig) -> Result<Option<(Self, Option<File>)>> {
+        let Some((form, path, names)) = config.files.table() else { return Ok(None) };
+        let goes_on = config.record.mode.is_some();
+        let mut file = None;
+        let mut headed = goes_on;
         if let Some(path) = path {
             let (opened, len) = open(path, goes_on, form)
                 .with_context(|| format!("cannot write results in `{}`", path.display()))?;
@@ -59,7 +60,7 @@ impl ResultsTable {
         Ok(Some((table, file)))
     }
 
-    /// Writes the first line before the first row.
+    /// Writes the header line before the first row.
     pub(crate) fn begin(&self, columns: usize, write: impl FnOnce(&[u8])) {
         let columns = *self.columns.get_or_init(|| columns.max(self.names.len()));
         let TableForm::Separated(between) = self.form else { return };
@@ -84,7 +85,7 @@ impl ResultsTable {
     /// Writes the row of a job.
     ///
     /// # Errors
-    /// Those of reading the outputs and of writing.
+    /// The output cannot be read, or the row cannot be written.
     pub(crate) fn row(
         &self,
         ended: &JobFinished,
@@ -114,7 +115,7 @@ impl ResultsTable {
             row.push(between);
         }
         quote(command.as_bytes(), between, &mut row);
-        // Every row has as many as the first line.
+        // Every row has at least as many columns as the header line.
         let most = self.columns.get().copied().unwrap_or_default().max(columns.len());
         for place in 0..most {
             row.push(between);
@@ -145,7 +146,7 @@ impl ResultsTable {
     }
 }
 
-/// What a row begins with: all before the command. `:` is GNU's name for this machine.
+/// Returns the fields before the command. `:` is GNU's name for the local machine.
 fn facts(ended: &JobFinished) -> [String; 8] {
     let JobFinished { job, at, wall, sent, out, .. } = ended;
     [
@@ -160,24 +161,23 @@ fn facts(ended: &JobFinished) -> [String; 8] {
     ]
 }
 
-/// Whether a field has to be in quotes. Blanks need none, but GNU parallel's readers see them so.
+/// Returns `true` if a field must be quoted. Spaces need no quotes, but GNU parallel quotes them.
 fn needs_quotes(field: &[u8], between: u8) -> bool {
     let is_odd = |byte: &u8| *byte == between || matches!(byte, b'"' | 0 | b' ' | b'\t'..=b'\r');
     field.iter().any(is_odd)
 }
 
 fn quote(field: &[u8], between: u8, out: &mut Vec<u8>) {
-    match needs_quotes(field, between) {
-        false => out.extend_from_slice(field),
-        true => {
-            out.push(b'"');
-            double(field, out);
-            out.push(b'"');
-        }
+    if needs_quotes(field, between) {
+        out.push(b'"');
+        double(field, out);
+        out.push(b'"');
+    } else {
+        out.extend_from_slice(field)
     }
 }
 
-/// Appends a field, each quote of it twice.
+/// Appends a field and doubles its quotes.
 fn double(mut field: &[u8], out: &mut Vec<u8>) {
     let mut part = [0; 4 << 10];
     loop {
@@ -200,7 +200,8 @@ fn json(
     let [job, host, at, wall, sent, received, exit, signal] = facts(ended);
     write!(
         to,
-        "{{ \"Seq\": {job}, \"Host\": \"{host}\", \"Starttime\": {at}, \"JobRuntime\": {wall}, \"Send\": {sent}, \
+        "{{ \"Seq\": {job}, \"Host\": \"{host}\", \"Starttime\": {at}, \"JobRuntime\": {wall}, \
+         \"Send\": {sent}, \
          \"Receive\": {received}, \"Exitval\": {exit}, \"Signal\": {signal}, \"Command\": \""
     )?;
     let mut text = JsonStringWriter::default();
@@ -222,26 +223,26 @@ fn json(
     to.write_all(b" }\n")
 }
 
-/// A string of JSON that comes in pieces. What is not UTF-8 becomes U+FFFD.
+/// Writes a JSON string that arrives in chunks. Bytes that are not UTF-8 become U+FFFD.
 #[derive(Debug, Default)]
 struct JsonStringWriter {
-    /// The beginning of a character.
-    begun: Vec<u8>,
+    /// The first bytes of an incomplete character.
+    partial: Vec<u8>,
 }
 
 impl JsonStringWriter {
     fn push(&mut self, bytes: &[u8], to: &mut dyn Write) -> io::Result<()> {
-        let mut all = std::mem::take(&mut self.begun);
+        let mut all = std::mem::take(&mut self.partial);
         all.extend_from_slice(bytes);
         let mut chunks = all.utf8_chunks().peekable();
         while let Some(chunk) = chunks.next() {
             escaped(chunk.valid(), to)?;
             let broken = chunk.invalid();
-            // At the end it may go on in the next piece.
+            // At the end of a chunk, a character may continue in the next one.
             if chunks.peek().is_none()
                 && std::str::from_utf8(broken).is_err_and(|it| it.error_len().is_none())
             {
-                self.begun = broken.to_vec();
+                self.partial = broken.to_vec();
             } else if !broken.is_empty() {
                 escaped("\u{fffd}", to)?;
             }
@@ -250,10 +251,7 @@ impl JsonStringWriter {
     }
 
     fn end(&mut self, to: &mut dyn Write) -> io::Result<()> {
-        match std::mem::take(&mut self.begun).is_empty() {
-            true => Ok(()),
-            false => escaped("\u{fffd}", to),
-        }
+        if std::mem::take(&mut self.partial).is_empty() { Ok(()) } else { escaped("\u{fffd}", to) }
     }
 }
 
@@ -261,8 +259,8 @@ fn escaped(text: &str, to: &mut dyn Write) -> io::Result<()> {
     text.serialize(&mut Serializer::with_formatter(to, BareJsonString)).map_err(io::Error::from)
 }
 
-/// What stands within the quotes of a string; control characters by their numbers, as GNU parallel
-/// has them.
+/// Formats the content of a JSON string. Control characters are written by number, as in GNU
+/// parallel.
 struct BareJsonString;
 
 impl Formatter for BareJsonString {
@@ -290,7 +288,8 @@ impl Formatter for BareJsonString {
     }
 }
 
-/// Opens the file of a table, emptied or behind its last whole row; says how long it is.
+/// Opens the file of a table, emptied or positioned after its last complete row. Returns its length
+/// as well.
 fn open(path: &Path, goes_on: bool, form: TableForm) -> io::Result<(File, u64)> {
     let mut options = OpenOptions::new();
     let is_file = std::fs::metadata(path).map_or(true, |about| about.is_file());
@@ -304,9 +303,11 @@ fn open(path: &Path, goes_on: bool, form: TableForm) -> io::Result<(File, u64)> 
     Ok((file, len))
 }
 
-/// How many bytes of a table are whole rows.
+/// Returns how many bytes of a table are complete rows.
 fn whole_rows(mut from: impl BufRead, form: TableForm) -> io::Result<u64> {
-    let (mut at, mut whole, mut within) = (0, 0, false);
+    let mut at = 0;
+    let mut whole = 0;
+    let mut within = false;
     loop {
         let bytes = from.fill_buf()?;
         if bytes.is_empty() {

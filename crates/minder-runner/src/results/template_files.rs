@@ -1,4 +1,4 @@
-//! `--template FILE=NAME`: copies of files with the values of a job in them.
+//! `--template FILE=NAME`: copies of files, filled in with the values of a job.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
@@ -14,15 +14,15 @@ use crate::config::absolute_path;
 use crate::results::Refusal;
 use minder_template::Job;
 
-/// What was made for a job and goes with it.
+/// The files that were created for a job and are removed with it.
 #[derive(Debug, Default)]
 pub(crate) struct TemplateFiles {
     files: Vec<PathBuf>,
-    folder: Option<PathBuf>,
+    dir: Option<PathBuf>,
 }
 
 impl TemplateFiles {
-    /// Makes the copies of a job.
+    /// Creates the copies of a job.
     pub(crate) fn create(beside: &OutputFiles, job: &Job<'_>) -> Result<Self, Refusal> {
         let mut made = Self::default();
         for copy in &beside.copies {
@@ -39,7 +39,7 @@ impl TemplateFiles {
                 let why = "it is the template (give its copies another name)";
                 return Err(refusal(&io::Error::new(io::ErrorKind::InvalidInput, why)));
             }
-            // What was there before the job is the user's.
+            // A file that existed before the job belongs to the user and is kept.
             let replaces = fs::symlink_metadata(&name).is_ok();
             put(&name, content.as_encoded_bytes(), &copy.permissions, &beside.token)
                 .map_err(|error| refusal(&error))?;
@@ -50,22 +50,23 @@ impl TemplateFiles {
         Ok(made)
     }
 
-    /// This folder goes with the job, too.
-    pub(crate) fn own(&mut self, folder: PathBuf) {
-        self.folder = Some(folder);
+    /// Also removes this directory with the job.
+    pub(crate) fn own(&mut self, dir: PathBuf) {
+        self.dir = Some(dir);
     }
 }
 
 impl Drop for TemplateFiles {
     fn drop(&mut self) {
-        // What cannot be removed was moved away or is another's.
+        // A file that cannot be removed was moved away, or was replaced by another user's.
         self.files.iter().for_each(|file| _ = fs::remove_file(file));
-        let _ = self.folder.as_ref().map(fs::remove_dir_all);
+        let _ = self.dir.as_ref().map(fs::remove_dir_all);
     }
 }
 
-/// Writes a file at once: whoever opens it finds all of it. A file or a link in its place is
-/// replaced; a device is not, which whoever may write beside it would take from the whole machine.
+/// Writes a file atomically: a reader that opens it finds all of it. An existing file or link is
+/// replaced. A device is not: a user who may write to its directory could otherwise remove it for
+/// the whole machine.
 fn put(name: &Path, content: &[u8], permissions: &Permissions, token: &str) -> io::Result<()> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     is_no_stream(name)?;

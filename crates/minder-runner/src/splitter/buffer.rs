@@ -1,18 +1,19 @@
-//! Memory of input: blocks that are read into once, handed out without a copy, and used again when
-//! the last who holds a piece of one lets go of it.
+//! Input memory: blocks that are read into once, shared without a copy, and reused when their last
+//! chunk is dropped.
 
 use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// How many blocks that nobody needs are kept for the next ones.
+/// The most unused blocks that are kept for reuse.
 const SPARE_MAX: usize = 4;
 
-/// The account of all blocks: at most so many at once.
+/// A pool that limits how many blocks exist at once. Its mutex protects the count and the unused
+/// blocks; `room` belongs to it.
 #[derive(Debug)]
 pub(crate) struct Pool {
     state: Mutex<State>,
-    /// Told when a block came back.
+    /// Notified when a block is returned.
     room: Condvar,
     live_max: usize,
 }
@@ -29,8 +30,8 @@ impl Pool {
         Arc::new(Self { state: Mutex::default(), room: Condvar::new(), live_max })
     }
 
-    /// A block of `len` bytes with anything in it, when there is one; `None` when none is wanted
-    /// any more.
+    /// Returns a block of `len` bytes with arbitrary content, and waits until there is one. Returns
+    /// `None` once the pool is closed.
     pub(crate) fn take(self: &Arc<Self>, len: usize) -> Option<Result<Buffer, TooLarge>> {
         let mut state = self.lock();
         while state.live >= self.live_max && !state.closed {
@@ -46,13 +47,13 @@ impl Pool {
         Some(buffer.grow(len).map(|()| buffer))
     }
 
-    /// Ends the wait of who takes.
+    /// Ends all waits in [`take`](Self::take).
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.room.notify_all();
     }
 
-    /// How many blocks are out.
+    /// Returns how many blocks are in use.
     #[cfg(test)]
     pub(crate) fn live(&self) -> usize {
         self.lock().live
@@ -73,11 +74,11 @@ impl Pool {
     }
 }
 
-/// There is not as much memory.
+/// There is not enough memory.
 #[derive(Debug)]
 pub(crate) struct TooLarge;
 
-/// One block. All of it is initialized, whatever was read into it.
+/// One block. All of it is initialized.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     bytes: Vec<u8>,
@@ -85,10 +86,11 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Room for `len` bytes at least.
+    /// Makes room for at least `len` bytes.
     pub(crate) fn grow(&mut self, len: usize) -> Result<(), TooLarge> {
         if self.bytes.is_empty() {
-            // Zeroed by the system as it is touched: a large block costs what is read into it.
+            // The kernel zeroes pages when they are touched, so a large block costs as much as is
+            // read into it.
             self.bytes.try_reserve_exact(len).map_err(|_| TooLarge)?;
             self.bytes = vec![0; len];
         } else if let more @ 1.. = len.saturating_sub(self.bytes.len()) {
@@ -119,7 +121,7 @@ impl Drop for Buffer {
     }
 }
 
-/// A piece of a block; cheap to clone and to cut.
+/// A chunk of a block; cheap to clone and to slice.
 #[derive(Clone)]
 pub(crate) struct Bytes {
     buffer: Arc<Buffer>,
@@ -131,7 +133,7 @@ impl Bytes {
         Self { buffer: Arc::clone(buffer), range }
     }
 
-    /// The piece from `from` on, `most` bytes at most.
+    /// Returns the chunk from `from` on, with at most `most` bytes.
     pub(crate) fn slice(&self, from: usize, most: usize) -> Self {
         let start = self.range.end.min(self.range.start.saturating_add(from));
         let end = self.range.end.min(start.saturating_add(most));

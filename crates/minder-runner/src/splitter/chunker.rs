@@ -1,40 +1,40 @@
-//! Which bytes of a block make a chunk: the records for one job.
+//! Cuts a block into chunks: the records for one job.
 
 use std::ops::Range;
 
 use crate::splitter::record_bounds::RecordBounds;
 
-/// How a block is cut.
+/// What ends a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChunkSize {
-    /// As it was read.
+    /// The end of a read.
     Reads,
-    /// As many whole records as there are.
+    /// The last complete record of a block.
     Blocks,
-    /// So many records each.
+    /// This many records.
     Records(u64),
 }
 
-/// Cuts one block after the other, each of which begins with what was left of the one before.
+/// Cuts blocks one after the other. Each block starts with what was left of the one before.
 #[derive(Debug)]
 pub(crate) struct Chunker {
     splitter: RecordBounds,
     measure: ChunkSize,
-    /// Records of a chunk whose end has not come, where the last of them ends, and how far its end
-    /// was looked for.
+    /// The number of records of the incomplete chunk, where the last of them ends, and up to where
+    /// its end was searched for.
     records: u64,
     split: usize,
     known: usize,
 }
 
-/// What there is of a block.
+/// What follows the bytes of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockEnd {
-    /// More comes, and there is room for it.
+    /// More input, and there is room for it.
     Open,
-    /// More comes, and is not waited for.
+    /// More input, which is not waited for.
     Full,
-    /// Nothing more comes.
+    /// The end of the input.
     Last,
 }
 
@@ -43,7 +43,7 @@ impl Chunker {
         Self { splitter, measure, records: 0, split: 0, known: 0 }
     }
 
-    /// The chunks of `bytes`, and where those bytes begin that the next block is to begin with.
+    /// Returns the chunks of `bytes`, and where the rest starts that belongs to the next block.
     pub(crate) fn cut(&mut self, bytes: &[u8], extent: BlockEnd) -> (Vec<Range<usize>>, usize) {
         let whole = 0..bytes.len();
         match self.measure {
@@ -61,8 +61,9 @@ impl Chunker {
     }
 
     fn cut_records(&mut self, bytes: &[u8], count: u64, extent: BlockEnd) -> (Vec<Range<usize>>, usize) {
-        let (mut chunks, mut begin) = (Vec::new(), 0);
-        // What is looked for in all that came each time is not looked for at each read.
+        let mut chunks = Vec::new();
+        let mut begin = 0;
+        // A search that starts from the beginning of the chunk is not repeated after each read.
         let is_cheap = matches!(self.splitter, RecordBounds::Anywhere | RecordBounds::Fixed(_));
         if is_cheap || extent != BlockEnd::Open {
             let whole = extent == BlockEnd::Last;
@@ -91,7 +92,7 @@ impl Chunker {
         (chunks, begin)
     }
 
-    /// The next split. Where each byte is a record, many are taken at once.
+    /// Returns the next split. If each byte is a record, it skips many at once.
     fn next(&self, bytes: &[u8], count: u64, whole: bool) -> Option<usize> {
         if let RecordBounds::Anywhere = self.splitter {
             let wanted = usize::try_from(count - self.records).unwrap_or(usize::MAX);
@@ -109,12 +110,12 @@ impl Chunker {
         &mut self.splitter
     }
 
-    /// Whether blocks are not cut at all.
+    /// Returns `true` if blocks are not cut.
     pub(crate) fn is_raw(&self) -> bool {
         self.measure == ChunkSize::Reads
     }
 
-    /// Whether chunks may be there before a block is full.
+    /// Returns `true` if chunks may be complete before a block is full.
     pub(crate) fn is_eager(&self) -> bool {
         match self.measure {
             ChunkSize::Reads => true,

@@ -7,25 +7,25 @@ use regex::bytes::Regex;
 
 use crate::splitter::regexp::compile;
 
-/// Which column, as it was asked for.
+/// The column that the user names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// From 1.
+    /// Its number, from 1.
     Number(usize),
-    /// A name in the header.
+    /// Its name in the header.
     Name(String),
 }
 
-/// How the value of a line is found.
+/// Finds the value of a line.
 #[derive(Debug)]
 pub(super) struct Key {
     column: Column,
-    /// From 0; known when the header is.
+    /// From 0; known once the header is.
     index: usize,
     between: ColumnSeparator,
 }
 
-/// What stands between columns.
+/// What is between columns.
 #[derive(Debug)]
 enum ColumnSeparator {
     Byte(u8),
@@ -34,7 +34,7 @@ enum ColumnSeparator {
 }
 
 impl Key {
-    /// `colsep` is a regular expression; tabs without one.
+    /// Creates a key. `colsep` is a regular expression; by default a tab separates columns.
     pub(super) fn new(column: Column, colsep: Option<&str>) -> Result<Self, String> {
         let text = colsep.unwrap_or("\t");
         let is_plain = regex::escape(text) == text;
@@ -52,7 +52,7 @@ impl Key {
         Ok(Self { column, index, between })
     }
 
-    /// Finds a named column.
+    /// Finds the number of a named column.
     pub(super) fn resolve(&mut self, header: &[u8]) -> Result<(), String> {
         let Column::Name(name) = &self.column else { return Ok(()) };
         let line = header.split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -71,7 +71,8 @@ impl Key {
         Err(format!("no column is named `{name}`: the header is `{}`", shown.escape_default()))
     }
 
-    /// The value of a line, without its end; empty where there are fewer columns.
+    /// Returns the value of a line without its line break. It is empty if the line has fewer
+    /// columns.
     pub(super) fn of<'a>(&self, line: &'a [u8]) -> &'a [u8] {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let mut at = 0;
@@ -84,7 +85,7 @@ impl Key {
         &line[self.cut(line, at).0]
     }
 
-    /// The column that begins at `at`, and where the next one begins.
+    /// Returns the column that starts at `at`, and where the next one starts.
     fn cut(&self, line: &[u8], at: usize) -> (Range<usize>, Option<usize>) {
         let found = match &self.between {
             ColumnSeparator::Byte(byte) => memchr::memchr(*byte, &line[at..]).map(|i| (at + i, at + i + 1)),
@@ -93,7 +94,7 @@ impl Key {
             }
             ColumnSeparator::Pattern(regex) => regex
                 .find_at(line, at)
-                // A separator of no bytes separates no columns.
+                // An empty match separates no columns.
                 .filter(|found| !found.is_empty())
                 .map(|found| (found.start(), found.end())),
         };

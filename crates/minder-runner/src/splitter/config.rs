@@ -1,4 +1,4 @@
-//! What the splitter is asked for.
+//! The configuration of the splitter.
 
 use std::fs::File;
 use std::num::NonZeroU64;
@@ -8,28 +8,26 @@ use std::time::Duration;
 use super::column::Column;
 use super::header::Header;
 
-/// The size of a block where none is asked for.
+/// The default size of a block.
 pub const BLOCK: u64 = 1 << 20;
 
-/// The largest record: a block grows until it holds one. GNU parallel takes all the memory there
-/// is.
+/// The largest record: a block grows until it contains one. GNU parallel has no limit.
 pub(crate) const RECORD_MAX: usize = 1 << 30;
 /// The longest header.
 pub(crate) const HEADER_MAX: usize = 16 << 20;
-/// How many blocks wait for a job at most.
+/// The most blocks that wait for a job.
 pub(crate) const READY_MAX: usize = 2;
-/// Parts of files, which hold no memory, that wait for a job at most.
+/// The most file ranges, which take no memory, that wait for a job.
 pub(crate) const SPANS_MAX: usize = 256;
-/// Blocks beside those that jobs hold: those that wait, and the one that is read into.
+/// Blocks in addition to those of running jobs: the waiting ones and the one that is being filled.
 pub(crate) const BLOCKS_OWN: usize = READY_MAX + 1;
-/// How many blocks there are where all jobs get the same: the slowest job decides when one is used
-/// again.
+/// The number of blocks if all jobs get the same input: the slowest job decides when one is reused.
 pub(crate) const TEE_BLOCKS: usize = 4;
-/// How much is read at once where input is not cut into blocks.
+/// How much is read at once if the input is not cut into blocks.
 pub(crate) const READ: usize = 256 << 10;
-/// How much waits for one stream that gets lines of its own. A single line may be longer.
+/// The most bytes that wait for a stream that gets single lines. One line may be longer.
 pub(crate) const STREAM_MAX: usize = 256 << 10;
-/// The longest piece that is given at once.
+/// The longest chunk that is written at once.
 pub(crate) const PIECE: usize = 64 << 10;
 
 /// How the input is cut into blocks, and which job gets which.
@@ -133,10 +131,11 @@ impl Default for SplitterConfig {
     }
 }
 
-/// Resolves what a separator is written with: `\n`, `\t`, `\r`, `\0`, `\\`, and `\x` with two
-/// digits. All else stays.
+/// Resolves the escapes of a separator: `\n`, `\t`, `\r`, `\0`, `\\`, and `\x` with two digits.
+/// Everything else stays.
 pub fn unescape(text: &[u8]) -> Vec<u8> {
-    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text);
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
     while let Some(&first) = rest.first() {
         let (byte, len) = match rest {
             [b'\\', b'n', ..] => (b'\n', 2),

@@ -1,4 +1,4 @@
-//! Parts of files by offset: where they are cut is found by reading a little at each cut.
+//! Ranges of files. Where a file is cut is found by reading a little around each cut.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -10,20 +10,20 @@ use crate::splitter::buffer::Bytes;
 use crate::splitter::config::PIECE;
 use crate::text::os_error_text;
 
-/// How far from a cut the line's beginning is looked for.
+/// How far from a cut the beginning of the line is searched for.
 pub(super) const LINE_MAX: u64 = 1 << 20;
 
-/// A part of a file, behind its header.
+/// A range of a file, after the header.
 #[derive(Clone, Debug)]
 pub(crate) struct FileRange {
     pub(super) file: Arc<SharedFile>,
     pub(super) header: Option<Bytes>,
-    /// Where the header begins.
+    /// Where the header starts.
     pub(super) header_at: u64,
     pub(super) range: Range<u64>,
 }
 
-/// One file for all its parts, however many there are.
+/// One file, shared by all of its ranges.
 #[derive(Debug)]
 pub(super) struct SharedFile {
     pub(super) file: Mutex<File>,
@@ -31,19 +31,19 @@ pub(super) struct SharedFile {
 }
 
 impl FileRange {
-    /// A command for a POSIX shell that writes the same, with `tail`, which passes over the bytes
-    /// before without reading them.
+    /// Returns a POSIX shell command that writes the same bytes. It uses `tail`, which seeks over
+    /// the bytes before the range.
     pub(crate) fn as_shell(&self) -> Option<String> {
         let path = format!("'{}'", self.file.path.to_str()?.replace('\'', r"'\''"));
-        let piece = |at: u64, len: u64| format!("tail -c +{} <{path} | head -c {len}", at + 1);
-        let part = piece(self.range.start, self.range.end - self.range.start);
+        let segment = |at: u64, len: u64| format!("tail -c +{} <{path} | head -c {len}", at + 1);
+        let part = segment(self.range.start, self.range.end - self.range.start);
         Some(match &self.header {
-            Some(header) => format!("{{ {}; {part}; }}", piece(self.header_at, header.len() as u64)),
+            Some(header) => format!("{{ {}; {part}; }}", segment(self.header_at, header.len() as u64)),
             None => part,
         })
     }
 
-    /// The bytes at `at`; none at the end.
+    /// Returns the bytes at `at`; none at the end of the range.
     pub(crate) fn read(&self, at: u64) -> Result<Bytes, String> {
         let header = self.header.as_ref().map_or(0, |header| header.len());
         if let (Some(header), Ok(at)) = (&self.header, usize::try_from(at))
@@ -64,7 +64,7 @@ impl FileRange {
 }
 
 impl SharedFile {
-    /// Fills the buffer, as far as the file goes.
+    /// Fills the buffer as far as the file goes.
     pub(super) fn read_at(&self, at: u64, buffer: &mut [u8]) -> Result<usize, String> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let mut read = || {
@@ -83,8 +83,8 @@ impl SharedFile {
         read().map_err(|error| unreadable(&self.path, &error))
     }
 
-    /// Reads as many bytes again as are known from `base` on, and some at least; says whether there
-    /// were any.
+    /// Reads more bytes after the known ones: as many again, and at least a few. Returns `false` at
+    /// the end of the file.
     pub(super) fn extend(&self, known: &mut Vec<u8>, base: u64) -> Result<bool, String> {
         let len = known.len();
         let more = len.max(PIECE);

@@ -1,4 +1,4 @@
-//! Cuts regular files into ranges, without reading more of them than their record bounds.
+//! Cuts regular files into ranges. It reads them only around the bounds.
 
 use crate::splitter::buffer::Bytes;
 use crate::splitter::config::BlockSize;
@@ -17,10 +17,10 @@ use std::sync::{Arc, Mutex};
 use super::file_range::{FileRange, LINE_MAX, SharedFile, unreadable};
 
 impl InputSplitter {
-    /// Cuts one file into parts of about a block each.
+    /// Cuts one file into ranges of about one block.
     pub(crate) fn take_parts(&self, path: &Path, is_first: bool) -> Result<(), String> {
         let mut file = File::open(path).map_err(|error| unreadable(path, &error))?;
-        // The size of a device is where its end is.
+        // `metadata` reports no size for a device, but its end can be sought.
         let size = file.seek(SeekFrom::End(0)).map_err(|error| match error.kind() {
             io::ErrorKind::NotSeekable => {
                 format!(
@@ -31,14 +31,14 @@ impl InputSplitter {
             _ => unreadable(path, &error),
         })?;
         let file = Arc::new(SharedFile { file: Mutex::new(file), path: path.to_owned() });
-        let skipped = if self.plan.skip_first && is_first { first_line(&file)? } else { 0 };
+        let skipped = if self.config.skip_first && is_first { first_line(&file)? } else { 0 };
         let header = self.header_of(&file, skipped)?;
         let mut cutter = self.cutter()?;
         if let RecordBounds::Group(key) = cutter.splitter_mut() {
             key.resolve(header.as_deref().unwrap_or_default())?;
         }
         let mut start = skipped + header.as_deref().map_or(0, <[u8]>::len) as u64;
-        let block = match self.plan.block {
+        let block = match self.config.block {
             BlockSize::Bytes(bytes) => bytes,
             BlockSize::Shares(count) => {
                 let parts = count.get().saturating_mul(self.slots as u64);
@@ -47,9 +47,10 @@ impl InputSplitter {
         };
         while start < size {
             let least = start.saturating_add(block);
-            let end = match least < size {
-                true => cut(&file, cutter.splitter(), start, least)?.unwrap_or(size).min(size),
-                false => size,
+            let end = if least < size {
+                cut(&file, cutter.splitter(), start, least)?.unwrap_or(size).min(size)
+            } else {
+                size
             };
             let span = FileRange {
                 file: Arc::clone(&file),
@@ -65,7 +66,7 @@ impl InputSplitter {
         Ok(())
     }
 
-    /// The header, which begins at `base`.
+    /// Returns the header, which starts at `base`.
     fn header_of(&self, file: &SharedFile, base: u64) -> Result<Option<Bytes>, String> {
         let Some(finder) = self.finder()? else { return Ok(None) };
         let mut bytes = Vec::new();
@@ -90,12 +91,13 @@ impl InputSplitter {
     }
 }
 
-/// How long the first line is, with its end.
+/// Returns the length of the first line, with its line break.
 fn first_line(file: &SharedFile) -> Result<u64, String> {
-    let (mut piece, mut at) = (vec![0; PIECE], 0);
+    let mut segment = vec![0; PIECE];
+    let mut at = 0;
     loop {
-        let count = file.read_at(at, &mut piece)?;
-        match memchr::memchr(b'\n', &piece[..count]) {
+        let count = file.read_at(at, &mut segment)?;
+        match memchr::memchr(b'\n', &segment[..count]) {
             Some(end) => return Ok(at + end as u64 + 1),
             None if count == 0 => return Ok(at),
             None => at += count as u64,
@@ -103,15 +105,15 @@ fn first_line(file: &SharedFile) -> Result<u64, String> {
     }
 }
 
-/// The first split whose separator begins at `least` or behind; the part begins at `start`.
+/// Returns the first split whose separator starts at `least` or later. The range starts at `start`.
 fn cut(file: &SharedFile, splitter: &RecordBounds, start: u64, least: u64) -> Result<Option<u64>, String> {
     if let RecordBounds::Anywhere = splitter {
         return Ok(Some(least));
     }
     let (mut base, mut from) = match splitter {
         RecordBounds::Group(_) => (line_start(file, start, least)?, 0),
-        // Within a line the leftmost matches count, and of a match that crosses `least` no part does. Whether
-        // a line begins here is seen at the byte before.
+        // A pattern matches from the beginning of a line: of a match that crosses `least`, no part
+        // counts. Whether a line starts here is visible only in the byte before.
         RecordBounds::Pattern(_) => match line_start(file, start.max(least.saturating_sub(LINE_MAX)), least)?
         {
             base if base > start => (base - 1, (least - base + 1) as usize),
@@ -139,7 +141,7 @@ fn cut(file: &SharedFile, splitter: &RecordBounds, start: u64, least: u64) -> Re
     }
 }
 
-/// Where the line begins whose end is at `least` or behind.
+/// Returns the beginning of the line that ends at `least` or later.
 fn line_start(file: &SharedFile, start: u64, least: u64) -> Result<u64, String> {
     let mut end = least;
     while end > start {

@@ -1,4 +1,4 @@
-//! The header: what stands before all records, and is given to each job.
+//! The header: what comes before all records and is repeated for each job.
 
 use regex::bytes::Regex;
 
@@ -13,20 +13,20 @@ pub enum Header {
     Pattern(Vec<u8>),
 }
 
-/// A header to be found.
+/// Finds a header.
 #[derive(Debug)]
 pub(super) enum HeaderParser {
     Lines(u64),
     Pattern(Regex),
 }
 
-/// Where a header ends.
+/// The result of a search for the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HeaderMatch {
     At(usize),
-    /// There is none.
+    /// There is no header.
     Nowhere,
-    /// More has to be read.
+    /// More input is needed.
     Later,
 }
 
@@ -35,7 +35,7 @@ impl HeaderParser {
         Ok(match header {
             Header::Lines(count) => Self::Lines(*count),
             Header::Pattern(text) => {
-                // Alone first, for the error.
+                // Compiled alone first, for a clear error.
                 compile("--header", text)?;
                 let text = format!(r"\A(?:{})", String::from_utf8_lossy(text));
                 Self::Pattern(compile("--header", text.as_bytes())?)
@@ -43,7 +43,7 @@ impl HeaderParser {
         })
     }
 
-    /// Looks at the first bytes, which are all if `whole`.
+    /// Searches the first bytes of the input. `whole` is `true` if there are no more.
     pub(super) fn find(&self, bytes: &[u8], whole: bool) -> HeaderMatch {
         let none = if whole { HeaderMatch::Nowhere } else { HeaderMatch::Later };
         match self {
@@ -53,7 +53,7 @@ impl HeaderParser {
                 memchr::memchr_iter(b'\n', bytes).nth(last).map_or(none, |at| HeaderMatch::At(at + 1))
             }
             Self::Pattern(regex) => match regex.find(bytes) {
-                // With a line behind it, it will not get longer.
+                // A match with a complete line after it does not get longer.
                 Some(found) if whole || memchr::memchr(b'\n', &bytes[found.end()..]).is_some() => {
                     HeaderMatch::At(found.end())
                 }

@@ -1,12 +1,11 @@
-//! Input for the jobs: standard input, or files, given out in parts. A part is never cut within a
-//! record.
+//! Distributes standard input, or files, over the jobs. A record is never cut.
 //!
-//! One thread reads and cuts, and stays little ahead of the jobs. A block of input is read into
-//! once; jobs get pieces of it, and it is used again when none is left. What a job has not read
-//! holds its block, so that a retry can have the same bytes.
+//! One thread reads and cuts, and stays a little ahead of the jobs. A block of input is read into
+//! once. Jobs share chunks of it, and it is reused when no chunk is left. A job keeps the chunks
+//! that it has not read, so that a retry can read the same bytes.
 //!
-//! There are two ways of giving out. By *parts*: each has a job of its own, and is all there when
-//! the job begins. By *streams*: a fixed number of jobs, each of which gets what falls to it while
+//! There are two modes. With *blocks*, each chunk has its own job, and is complete when the job
+//! starts. With *streams*, a fixed number of jobs runs, and each gets its share of the input while
 //! it runs.
 
 use std::collections::VecDeque;
@@ -33,14 +32,17 @@ use crate::splitter::header::{self, Header};
 use crate::splitter::record_bounds::RecordBounds;
 use crate::splitter::timed_read::FileFeed;
 
-/// Input that is given out.
+/// The splitter. `state` protects everything that changes, and `room` belongs to it: the reader
+/// waits there. A job that finds nothing sets `asked` under the lock. The reader takes the flag
+/// under the same lock when it adds input, and calls `wake` after it has released the lock, so no
+/// wake-up is lost.
 pub(crate) struct InputSplitter {
-    pub(super) plan: SplitterConfig,
+    pub(super) config: SplitterConfig,
     pub(super) slots: usize,
     pub(super) source: Mutex<Option<SplitterSource>>,
     pub(super) pool: Arc<Pool>,
     pub(super) state: Mutex<State>,
-    /// Told when the reader may go on.
+    /// Notified when the reader may continue.
     pub(super) room: Condvar,
 }
 
@@ -50,49 +52,49 @@ type Wake = Arc<dyn Fn() + Send + Sync>;
 pub(super) struct State {
     pub(super) ready: VecDeque<ReadyBlock>,
     pub(super) streams: Vec<Stream>,
-    /// How many parts were handed out.
+    /// How many chunks were given to jobs.
     pub(super) given: usize,
-    /// Nothing more is read.
+    /// Whether the input was read to its end.
     pub(super) ended: bool,
-    /// Nothing more is wanted.
+    /// Whether no more input is needed.
     pub(super) stopped: bool,
-    /// No more jobs are started.
+    /// Whether no more jobs start.
     pub(super) closed: bool,
-    /// Whether somebody asked while there was nothing.
-    pub(super) asked: bool,
+    /// Whether a job found nothing since `wake` was last called.
+    pub(super) is_starved: bool,
     pub(super) error: Option<String>,
-    /// Whether there was an error that kept input from being read to its end.
+    /// Whether an error kept the input from being read to its end.
     pub(super) failed: bool,
     pub(super) wake: Option<Wake>,
 }
 
-/// What waits for jobs.
+/// Input that waits for a job.
 pub(super) enum ReadyBlock {
     Held { header: Option<Bytes>, buffer: Arc<Buffer>, chunks: vec::IntoIter<Range<usize>> },
     Span(FileRange),
 }
 
-/// A job that gets what falls to it.
+/// The input of one job of a fixed number.
 #[derive(Default)]
 pub(super) struct Stream {
     queue: VecDeque<Bytes>,
-    /// Bytes in `queue`.
+    /// The size of `queue`.
     bytes: usize,
     started: bool,
-    /// It takes nothing more.
-    over: bool,
+    /// Whether the job takes no more.
+    finished: bool,
 }
 
-/// The input of one job. Whatever it holds is let go when it is dropped.
+/// The input of one job. Dropping it releases what it holds.
 pub(crate) struct JobInput {
     pipe: Arc<InputSplitter>,
-    /// Which one, from 0, in the order of the input; of a stream: which stream.
+    /// Its number, from 0, in the order of the input; or the number of its stream.
     pub(crate) place: usize,
     content: Content,
-    /// How much was taken.
+    /// How many bytes were taken.
     at: u64,
     given_up: bool,
-    /// Whether its end came too early: the input could not be read.
+    /// Whether it is incomplete because the input could not be read.
     torn: bool,
 }
 
@@ -102,32 +104,39 @@ pub(super) enum Content {
     Stream,
 }
 
-/// What [`InputSplitter::more`] says.
+/// The result of [`InputSplitter::more`].
 #[derive(Clone, Debug)]
 pub(crate) enum ReadResult {
     /// The next bytes, at least one.
     Bytes(Bytes),
-    /// Nothing now; the reader wakes when there is something.
+    /// Nothing now; `wake` is called when there is more.
     Pending,
-    /// Nothing more.
+    /// The end.
     Eof,
 }
 
 impl InputSplitter {
-    /// Checks the plan. `slots` is how many jobs run at once, and how many streams there are: they
-    /// have to run all at once, or a `--tee` would wait for those that do not.
-    pub(crate) fn open(mut plan: SplitterConfig, source: SplitterSource, slots: usize) -> Result<Arc<Self>> {
+    /// Checks the configuration. `slots` is how many jobs run at once, and how many streams there
+    /// are. Streams have to run all at once, or `--tee` would wait for those that do not.
+    ///
+    /// # Errors
+    /// The options contradict each other, or a pattern is invalid.
+    pub(crate) fn open(
+        mut config: SplitterConfig,
+        source: SplitterSource,
+        slots: usize,
+    ) -> Result<Arc<Self>> {
         let slots = slots.max(1);
-        check(&plan, &source)?;
-        let names = match &plan.spread {
+        check(&config, &source)?;
+        let names = match &config.spread {
             Distribution::Shard(Column::Name(_)) | Distribution::Bin(Column::Name(_)) => true,
-            _ => matches!(plan.group_by, Some(Column::Name(_))),
+            _ => matches!(config.group_by, Some(Column::Name(_))),
         };
-        // A name is one of the first line.
-        if names && plan.header.is_none() {
-            plan.header = Some(Header::Lines(1));
+        // A named column needs the first line as the header.
+        if names && config.header.is_none() {
+            config.header = Some(Header::Lines(1));
         }
-        let (streams, blocks) = match plan.spread {
+        let (streams, blocks) = match config.spread {
             Distribution::Blocks => (0, slots.saturating_add(BLOCKS_OWN)),
             Distribution::RoundRobin => (slots, slots.saturating_add(BLOCKS_OWN)),
             Distribution::Tee => (slots, TEE_BLOCKS),
@@ -136,22 +145,22 @@ impl InputSplitter {
         let mut state = State::default();
         state.streams.resize_with(streams, Stream::default);
         let pipe = Self {
-            plan,
+            config,
             slots,
             source: Mutex::new(Some(source)),
             pool: Pool::new(blocks),
             state: Mutex::new(state),
             room: Condvar::new(),
         };
-        // What is wrong with a pattern is said before anything is read.
+        // An invalid pattern is reported before anything is read.
         pipe.cutter().and_then(|_| pipe.key()).and_then(|_| pipe.finder()).map_err(|why| anyhow!(why))?;
         Ok(Arc::new(pipe))
     }
 
-    /// Reads all of the source, on the thread of the caller, and returns when it was given out or
-    /// nobody wants more. `wake` is called whenever somebody who was told to come later may
-    /// have something to do; from `more`, `give_up` and `close` too, and never with a lock
-    /// held.
+    /// Reads all of the source on the calling thread. Returns when everything was distributed, or
+    /// when no job takes more. `wake` is called whenever a job that had to wait may continue;
+    /// [`more`](Self::more), [`give_up`](Self::give_up) and [`close`](Self::close) call it too. It
+    /// is never called with a lock held.
     pub(crate) fn read(&self, wake: impl Fn() + Send + Sync + 'static) {
         let source = self.source.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.lock().wake = Some(Arc::new(wake));
@@ -170,15 +179,15 @@ impl InputSplitter {
             state.error.get_or_insert(why);
             state.failed = true;
         }
-        state.asked = true;
-        call(state.news(), state);
+        state.is_starved = true;
+        call(state.take_wake(), state);
     }
 
-    /// The input of the next job. Never blocks, and wakes nobody.
+    /// Returns the input of the next job. Never blocks, and wakes no thread.
     ///
-    /// By parts, one for each chunk. Streams that get chunks begin with one each: where there is
-    /// little, there are fewer jobs, unless all of them are asked for. All others are there at
-    /// once, also if they will get nothing.
+    /// With blocks, there is one for each chunk. Streams of chunks start with one chunk each: with
+    /// little input there are fewer jobs, unless all of them are requested. All other streams exist
+    /// from the start, even if they will get nothing.
     pub(crate) fn next(self: &Arc<Self>) -> NextJob<JobInput> {
         let mut state = self.lock();
         if state.closed {
@@ -189,16 +198,16 @@ impl InputSplitter {
             return NextJob::Exhausted;
         }
         let place = state.given;
-        let content = match self.plan.spread {
+        let content = match self.config.spread {
             Distribution::Tee | Distribution::Shard(_) | Distribution::Bin(_) => Content::Stream,
             Distribution::Blocks | Distribution::RoundRobin => match self.pop(&mut state) {
                 Some(content) => content,
-                None if state.ended && streams > 0 && self.plan.all_streams && !state.failed => {
+                None if state.ended && streams > 0 && self.config.all_streams && !state.failed => {
                     Content::Stream
                 }
                 None if state.ended || state.stopped => return NextJob::Exhausted,
                 None => {
-                    state.asked = true;
+                    state.is_starved = true;
                     return NextJob::Pending;
                 }
             },
@@ -216,21 +225,21 @@ impl InputSplitter {
         })
     }
 
-    /// Whether all jobs read all of the input.
+    /// Returns `true` if all jobs read all of the input.
     pub(crate) fn is_tee(&self) -> bool {
-        self.plan.spread == Distribution::Tee
+        self.config.spread == Distribution::Tee
     }
 
-    /// The next bytes for the standard input of a job, at most 64 KiB. It waits for nothing but a
+    /// Returns the next bytes for the standard input of a job, at most 64 KiB. It waits only for a
     /// disk.
     pub(crate) fn more(&self, part: &mut JobInput) -> ReadResult {
         if part.given_up {
             return ReadResult::Eof;
         }
-        let piece = match &part.content {
+        let segment = match &part.content {
             Content::Held { header, chunk } => held(header.as_ref(), chunk, part.at),
             Content::Span(span) => match span.read(part.at) {
-                Ok(piece) => piece,
+                Ok(segment) => segment,
                 Err(why) => {
                     self.lock().error.get_or_insert(why);
                     part.torn = true;
@@ -239,25 +248,26 @@ impl InputSplitter {
             },
             Content::Stream => return self.more_of_stream(part),
         };
-        part.at += piece.len() as u64;
-        if piece.is_empty() { ReadResult::Eof } else { ReadResult::Bytes(piece) }
+        part.at += segment.len() as u64;
+        if segment.is_empty() { ReadResult::Eof } else { ReadResult::Bytes(segment) }
     }
 
-    /// The job takes nothing more: it closed its input, or ended. Others go on without it.
+    /// Ends the input of a job that takes no more: it closed its input or has exited. Other jobs
+    /// continue.
     pub(crate) fn give_up(&self, part: &mut JobInput) {
         if !std::mem::replace(&mut part.given_up, true) && matches!(part.content, Content::Stream) {
             let mut state = self.lock();
             let stream = &mut state.streams[part.place];
-            stream.over = true;
+            stream.finished = true;
             let dropped = std::mem::take(&mut stream.queue);
             self.check_wanted(&mut state);
-            call(state.news(), state);
+            call(state.take_wake(), state);
             drop(dropped);
         }
     }
 
-    /// Begins the part anew, for a job that is run again. Says whether that is possible: what a
-    /// stream had is gone.
+    /// Rewinds the input of a job that runs again. Returns `false` if that is not possible: the
+    /// bytes of a stream are gone.
     pub(crate) fn again(&self, part: &mut JobInput) -> bool {
         let is_whole = !matches!(part.content, Content::Stream);
         if is_whole {
@@ -266,28 +276,28 @@ impl InputSplitter {
         is_whole
     }
 
-    /// No more jobs are started. What waits goes to the streams that run, or to nobody.
+    /// Starts no more jobs. Waiting chunks go to the streams that run, if there are any.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
         let mut dropped = Vec::new();
         for stream in state.streams.iter_mut().filter(|stream| !stream.started) {
-            stream.over = true;
+            stream.finished = true;
             dropped.push(std::mem::take(&mut stream.queue));
         }
         if state.streams.is_empty() {
             state.stopped = true;
         }
         self.check_wanted(&mut state);
-        call(state.news(), state);
+        call(state.take_wake(), state);
     }
 
-    /// Notes what kept a job from getting all of its part.
+    /// Records why a job could not get all of its input.
     pub(crate) fn fail(&self, why: String) {
         self.lock().error.get_or_insert(why);
     }
 
-    /// What kept input from being read or given out to its end.
+    /// Returns why the input could not be read or distributed completely.
     pub(crate) fn error(&self) -> Option<String> {
         self.lock().error.take()
     }
@@ -295,23 +305,23 @@ impl InputSplitter {
     fn more_of_stream(&self, part: &mut JobInput) -> ReadResult {
         let place = part.place;
         let mut state = self.lock();
-        let all_begun = state.closed || state.given == state.streams.len();
+        let all_started = state.closed || state.given == state.streams.len();
         let stream = &mut state.streams[place];
-        if stream.over {
+        if stream.finished {
             return ReadResult::Eof;
         }
-        if let Some(piece) = stream.pop() {
+        if let Some(segment) = stream.pop() {
             if stream.bytes <= STREAM_MAX {
                 self.room.notify_all();
             }
-            // When the last stream began, nobody was woken for what was left then.
-            let news = (all_begun && !state.ready.is_empty()).then(|| state.news()).flatten();
-            call(news, state);
-            return ReadResult::Bytes(piece);
+            // Before the last stream started, no thread was woken for the chunks that were left.
+            let take_wake = (all_started && !state.ready.is_empty()).then(|| state.take_wake()).flatten();
+            call(take_wake, state);
+            return ReadResult::Bytes(segment);
         }
-        // A chunk begins a job as long as there are jobs to begin.
-        if all_begun
-            && self.plan.spread == Distribution::RoundRobin
+        // While there are jobs to start, a chunk starts one.
+        if all_started
+            && self.config.spread == Distribution::RoundRobin
             && let Some(Content::Held { chunk, .. }) = self.pop(&mut state)
         {
             let stream = &mut state.streams[place];
@@ -322,11 +332,11 @@ impl InputSplitter {
             part.torn = state.failed;
             return ReadResult::Eof;
         }
-        state.asked = true;
+        state.is_starved = true;
         ReadResult::Pending
     }
 
-    /// Takes a chunk from those that wait.
+    /// Takes a waiting chunk.
     fn pop(&self, state: &mut State) -> Option<Content> {
         loop {
             let (content, is_used) = match state.ready.front_mut()? {
@@ -347,20 +357,20 @@ impl InputSplitter {
         }
     }
 
-    /// Stops reading for nobody.
+    /// Stops the reader if no job takes more.
     fn check_wanted(&self, state: &mut State) {
-        if !state.streams.is_empty() && state.streams.iter().all(|stream| stream.over) {
+        if !state.streams.is_empty() && state.streams.iter().all(|stream| stream.finished) {
             state.stopped = true;
         }
         if state.stopped {
             state.ready.clear();
             self.pool.close();
         }
-        // A stream that is over makes room.
+        // The queue of a stream that ended makes room.
         self.room.notify_all();
     }
 
-    /// Adds what was cut, when there is room; says whether more is wanted.
+    /// Adds a chunk when there is room. Returns `false` if no more input is needed.
     pub(super) fn push(&self, portion: ReadyBlock) -> bool {
         let most = if matches!(portion, ReadyBlock::Span(_)) { SPANS_MAX } else { READY_MAX };
         let mut state = self.lock();
@@ -371,75 +381,76 @@ impl InputSplitter {
             return false;
         }
         state.ready.push_back(portion);
-        call(state.news(), state);
+        call(state.take_wake(), state);
         true
     }
 
-    /// Gives all streams the same; says whether more is wanted.
-    pub(super) fn push_to_all(&self, piece: &Bytes) -> bool {
+    /// Gives the same chunk to all streams. Returns `false` if no more input is needed.
+    pub(super) fn push_to_all(&self, segment: &Bytes) -> bool {
         let mut state = self.lock();
-        if !piece.is_empty() {
+        if !segment.is_empty() {
             state
                 .streams
                 .iter_mut()
-                .filter(|stream| !stream.over)
-                .for_each(|stream| stream.push(piece.clone()));
+                .filter(|stream| !stream.finished)
+                .for_each(|stream| stream.push(segment.clone()));
         }
         let is_wanted = !state.stopped;
-        call(state.news(), state);
+        call(state.take_wake(), state);
         is_wanted
     }
 
-    /// Gives one stream its own, when there is room; says whether more is wanted by anybody.
+    /// Gives bytes to one stream when there is room. Returns `false` if no stream takes more.
     pub(super) fn push_to(&self, place: usize, bytes: Vec<u8>) -> bool {
         let mut state = self.lock();
-        while state.streams[place].bytes > STREAM_MAX && !state.streams[place].over && !state.stopped {
+        while state.streams[place].bytes > STREAM_MAX && !state.streams[place].finished && !state.stopped {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        if !state.streams[place].over {
+        if !state.streams[place].finished {
             state.streams[place].push(Bytes::from(bytes));
         }
         let is_wanted = !state.stopped;
-        call(state.news(), state);
+        call(state.take_wake(), state);
         is_wanted
     }
 
-    /// How records are found.
+    /// Returns the chunker for this configuration.
     pub(super) fn cutter(&self) -> Result<Chunker, String> {
-        let plan = &self.plan;
-        let splitter = match &plan.group_by {
-            Some(column) => RecordBounds::Group(Key::new(column.clone(), plan.colsep.as_deref())?),
+        let config = &self.config;
+        let splitter = match &config.group_by {
+            Some(column) => RecordBounds::Group(Key::new(column.clone(), config.colsep.as_deref())?),
             None => {
-                let start = plan.start.as_deref().unwrap_or_default();
-                let default: &[u8] = if plan.start.is_some() { b"" } else { b"\n" };
-                let end = plan.end.as_deref().unwrap_or(default);
-                match plan.regexp {
-                    true => RecordBounds::pattern(end, start)?,
-                    false => RecordBounds::fixed(end, start),
+                let start = config.start.as_deref().unwrap_or_default();
+                let default: &[u8] = if config.start.is_some() { b"" } else { b"\n" };
+                let end = config.end.as_deref().unwrap_or(default);
+                if config.regexp {
+                    RecordBounds::pattern(end, start)?
+                } else {
+                    RecordBounds::fixed(end, start)
                 }
             }
         };
-        let measure = match (plan.records, &plan.spread) {
-            // The same bytes, however they are cut.
-            (_, Distribution::Tee) if !plan.remove_separator => ChunkSize::Reads,
+        let measure = match (config.records, &config.spread) {
+            // Every job gets the same bytes, however they are cut.
+            (_, Distribution::Tee) if !config.remove_separator => ChunkSize::Reads,
             (Some(records), _) => ChunkSize::Records(records.get()),
             (None, _) => ChunkSize::Blocks,
         };
         Ok(Chunker::new(splitter, measure))
     }
 
-    /// How the stream of a line is found.
+    /// Returns how the stream of a line is found.
     pub(super) fn key(&self) -> Result<Option<Key>, String> {
-        match &self.plan.spread {
+        match &self.config.spread {
             Distribution::Shard(column) | Distribution::Bin(column) => {
-                Key::new(column.clone(), self.plan.colsep.as_deref()).map(Some)
+                Key::new(column.clone(), self.config.colsep.as_deref()).map(Some)
             }
             _ => Ok(None),
         }
     }
 
     pub(super) fn finder(&self) -> Result<Option<header::HeaderParser>, String> {
-        self.plan.header.as_ref().map(header::HeaderParser::new).transpose()
+        self.config.header.as_ref().map(header::HeaderParser::new).transpose()
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -448,43 +459,43 @@ impl InputSplitter {
 }
 
 impl State {
-    /// Who is to be woken, if anybody waits.
-    pub(super) fn news(&mut self) -> Option<Wake> {
-        if std::mem::take(&mut self.asked) { self.wake.clone() } else { None }
+    /// Takes the callback to be called, if a job waits.
+    pub(super) fn take_wake(&mut self) -> Option<Wake> {
+        if std::mem::take(&mut self.is_starved) { self.wake.clone() } else { None }
     }
 
-    /// Starts a stream with what it begins with.
+    /// Starts a stream with its first content.
     pub(super) fn begin(&mut self, place: usize, content: Content) -> Content {
         let stream = &mut self.streams[place];
         stream.started = true;
         if let Content::Held { header, chunk } = content {
-            header.into_iter().chain([chunk]).for_each(|piece| stream.push(piece));
+            header.into_iter().chain([chunk]).for_each(|segment| stream.push(segment));
         }
         Content::Stream
     }
 }
 
 impl Stream {
-    pub(super) fn push(&mut self, piece: Bytes) {
-        self.bytes += piece.len();
-        self.queue.push_back(piece);
+    pub(super) fn push(&mut self, segment: Bytes) {
+        self.bytes += segment.len();
+        self.queue.push_back(segment);
     }
 
     fn pop(&mut self) -> Option<Bytes> {
         let first = self.queue.front_mut()?;
-        let piece = first.slice(0, PIECE);
-        self.bytes -= piece.len();
-        *first = first.slice(piece.len(), usize::MAX);
+        let segment = first.slice(0, PIECE);
+        self.bytes -= segment.len();
+        *first = first.slice(segment.len(), usize::MAX);
         if first.is_empty() {
             self.queue.pop_front();
         }
-        Some(piece)
+        Some(segment)
     }
 }
 
 impl JobInput {
-    /// A command for a POSIX shell that writes this part of a file. `None` where it is in no file,
-    /// or the file's name is no text.
+    /// Returns a POSIX shell command that writes this range of a file. `None` if the input is not
+    /// in a file, or the file's name is not UTF-8.
     pub(crate) fn as_shell(&self) -> Option<String> {
         match &self.content {
             Content::Span(span) => span.as_shell(),
@@ -492,7 +503,7 @@ impl JobInput {
         }
     }
 
-    /// Whether its end came too early, since the input could not be read.
+    /// Returns `true` if the input is incomplete because it could not be read.
     pub(crate) fn is_torn(&self) -> bool {
         self.torn
     }
@@ -513,11 +524,11 @@ impl fmt::Debug for JobInput {
 
 impl fmt::Debug for InputSplitter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pipe").field("plan", &self.plan).finish_non_exhaustive()
+        f.debug_struct("Pipe").field("plan", &self.config).finish_non_exhaustive()
     }
 }
 
-/// Wakes, without the lock.
+/// Releases the lock, then calls `wake`.
 fn call(wake: Option<Wake>, state: MutexGuard<'_, State>) {
     drop(state);
     if let Some(wake) = wake {
@@ -525,7 +536,7 @@ fn call(wake: Option<Wake>, state: MutexGuard<'_, State>) {
     }
 }
 
-/// The piece at `at` of a header and what follows it.
+/// Returns the chunk at `at` of a header and what follows it.
 fn held(header: Option<&Bytes>, chunk: &Bytes, at: u64) -> Bytes {
     let at = usize::try_from(at).unwrap_or(usize::MAX);
     match header {
@@ -534,40 +545,40 @@ fn held(header: Option<&Bytes>, chunk: &Bytes, at: u64) -> Bytes {
     }
 }
 
-/// Refuses what does not go together.
-fn check(plan: &SplitterConfig, source: &SplitterSource) -> Result<()> {
-    let by_line = match plan.spread {
+/// Rejects contradicting options.
+fn check(config: &SplitterConfig, source: &SplitterSource) -> Result<()> {
+    let by_line = match config.spread {
         Distribution::Shard(_) => Some("--shard"),
         Distribution::Bin(_) => Some("--bin"),
         _ => None,
     };
     if let Some(flag) = by_line {
         let others = [
-            (plan.group_by.is_some(), "--group-by"),
-            (plan.records.is_some(), "-N"),
-            (plan.start.is_some(), "--recstart"),
-            (plan.end.as_ref().is_some_and(|end| end != b"\n"), "--recend"),
-            (plan.remove_separator, "--remove-rec-sep"),
+            (config.group_by.is_some(), "--group-by"),
+            (config.records.is_some(), "-N"),
+            (config.start.is_some(), "--recstart"),
+            (config.end.as_ref().is_some_and(|end| end != b"\n"), "--recend"),
+            (config.remove_separator, "--remove-rec-sep"),
         ];
         if let Some((_, other)) = others.iter().find(|(is_set, _)| *is_set) {
             bail!("`{flag}` goes by lines, and does not go with `{other}`");
         }
     }
-    if plan.group_by.is_some() && (plan.start.is_some() || plan.end.is_some()) {
+    if config.group_by.is_some() && (config.start.is_some() || config.end.is_some()) {
         bail!("`--group-by` makes records of lines, and does not go with `--recstart` and `--recend`");
     }
-    match (source, plan.block) {
+    match (source, config.block) {
         (_, BlockSize::Bytes(0)) => bail!("a block of 0 bytes holds nothing: `--block` has to be larger"),
         (SplitterSource::Reader(_), BlockSize::Shares(_)) => {
             bail!("a negative `--block` is a share of a file: it goes with `--pipe-part` only")
         }
         _ => {}
     }
-    if matches!((source, &plan.spread), (SplitterSource::Files(_), Distribution::Blocks)) {
-        if plan.records.is_some() {
+    if matches!((source, &config.spread), (SplitterSource::Files(_), Distribution::Blocks)) {
+        if config.records.is_some() {
             bail!("`--pipe-part` counts no records: `-N` and `-L` go with `--pipe`");
         }
-        if plan.remove_separator {
+        if config.remove_separator {
             bail!("`--pipe-part` gives files as they are: `--remove-rec-sep` goes with `--pipe`");
         }
     }

@@ -1,10 +1,10 @@
-//! Records by regular expressions: a split is where the leftmost match says, and the next match is
-//! looked for behind that.
+//! Records by regular expressions: the leftmost match makes a split, and the next match is searched
+//! for after it.
 //!
-//! A match may become longer, or begin earlier, when more input comes: of `[0-9]+`, `12` is a
-//! match, and `123` too. It is taken for one only if no byte that could follow would change it. The
-//! automaton of the pattern says so: it is dead then. The matches themselves come from `regex`,
-//! which finds them faster, but does not tell that.
+//! A match may become longer, or start earlier, when more input arrives: for `[0-9]+`, `12` is a
+//! match, and so is `123`. It counts only if no following byte can change it. The automaton of the
+//! pattern decides that: it is then in its dead state. The matches themselves come from `regex`,
+//! which finds them faster but does not report that state.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -17,12 +17,12 @@ use regex_automata::{Input, nfa::thompson};
 
 use crate::splitter::regexp::compile;
 
-/// What separates records.
+/// The separator of records.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// The end, then the start as group 1 if there is one.
+    /// The end, then the start as a named group, if there is one.
     both: Expression,
-    /// The start alone, if there is one and an end, too.
+    /// The start alone, if there are both a start and an end.
     start: Option<Expression>,
     has_end: bool,
     has_start: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Pattern {
     at_end: Option<Regex>,
 }
 
-/// What matched, and where it splits.
+/// A match, and where it splits.
 #[derive(Debug)]
 struct Match {
     range: Range<usize>,
@@ -38,25 +38,23 @@ struct Match {
 }
 
 impl Pattern {
-    /// `start` or `end` may be empty, but not both.
+    /// Compiles the expressions. `start` or `end` may be empty, but not both.
     ///
     /// # Errors
     /// One line that names the flag.
     pub(crate) fn new(end: &[u8], start: &[u8]) -> Result<Self, String> {
-        // Each alone first: the error names the right flag.
+        // Each expression alone first, so that an error names the right flag.
         let _ = (compile("--recend", end)?, compile("--recstart", start)?);
-        let (end_text, start_text) = (String::from_utf8_lossy(end), String::from_utf8_lossy(start));
-        let edge = |wanted: bool, text: String| match wanted {
-            true => compile("--regexp", text.as_bytes()).map(Some),
-            false => Ok(None),
+        let end_text = String::from_utf8_lossy(end);
+        let start_text = String::from_utf8_lossy(start);
+        let edge = |wanted: bool, text: String| {
+            if wanted { compile("--regexp", text.as_bytes()).map(Some) } else { Ok(None) }
         };
-        let (has_end, has_start) = (!end.is_empty(), !start.is_empty());
-        let alone = match has_end && has_start {
-            true => Some(Expression::new(&start_text)?),
-            false => None,
-        };
+        let has_end = !end.is_empty();
+        let has_start = !start.is_empty();
+        let alone = if has_end && has_start { Some(Expression::new(&start_text)?) } else { None };
         Ok(Self {
-            // A group of either's own does not come before ours, for ours is named.
+            // The group is found by its name, so groups of the user before it do not matter.
             both: Expression::new(&format!("(?:{end_text})(?P<minder_start>{start_text})"))?,
             start: alone,
             has_end,
@@ -66,11 +64,12 @@ impl Pattern {
         })
     }
 
-    /// The first split after `from`, where a record begins. `whole`: nothing more comes.
+    /// Returns the first split after `from`, where a record starts. `whole` is `true` if no more
+    /// input follows.
     pub(crate) fn next(&self, bytes: &[u8], from: usize, whole: bool) -> Option<usize> {
         let mut begin = from;
         if self.has_start {
-            // What the record begins with is no beginning of the next one.
+            // The start of this record is not the start of the next one.
             let start = self.start.as_ref().unwrap_or(&self.both);
             if let Some(own) = start.regex.find_at(bytes, from).filter(|own| own.start() == from) {
                 if !whole && !start.is_final(bytes, from, own.end()) {
@@ -84,14 +83,14 @@ impl Pattern {
             if found.split > from {
                 return Some(found.split);
             }
-            // Of no bytes.
+            // An empty match.
             begin = found.range.end.max(begin + 1);
         }
         None
     }
 
-    /// The split of the first match that begins at `least` or behind, if matches are looked for
-    /// from the beginning.
+    /// Returns the split of the first match that starts at `least` or later, if matches are
+    /// searched for from the beginning.
     pub(crate) fn first(&self, bytes: &[u8], least: usize, whole: bool) -> Option<usize> {
         let mut begin = 0;
         while begin <= bytes.len() {
@@ -104,7 +103,7 @@ impl Pattern {
         None
     }
 
-    /// The last split of bytes that begin with a record. More comes behind them.
+    /// Returns the last split of bytes that start with a record and are followed by more.
     pub(crate) fn last(&self, bytes: &[u8]) -> Option<usize> {
         let mut last = None;
         while let Some(at) = self.next(bytes, last.unwrap_or(0), false) {
@@ -113,7 +112,7 @@ impl Pattern {
         last
     }
 
-    /// The first match that begins at `begin` or behind, if it stays one whatever comes.
+    /// Returns the first match that starts at `begin` or later, if no further input can change it.
     fn find(&self, bytes: &[u8], begin: usize, whole: bool) -> Option<Match> {
         let (range, split) = if self.has_end && self.has_start {
             let found = self.both.regex.captures_at(bytes, begin)?;
@@ -125,7 +124,7 @@ impl Pattern {
         (whole || self.both.is_final(bytes, begin, range.end)).then_some(Match { range, split })
     }
 
-    /// Where separators are in a chunk: between its records, and at its beginning and end.
+    /// Returns the separators in a chunk: between its records, at its beginning and at its end.
     pub(crate) fn separators(&self, chunk: &[u8]) -> Vec<Range<usize>> {
         let edge = |regex: &Option<Regex>| {
             regex.as_ref().and_then(|regex| regex.find(chunk)).map(|found| found.range())
@@ -138,11 +137,12 @@ impl Pattern {
     }
 }
 
-/// A pattern, and its automaton.
+/// A pattern and its automaton.
 #[derive(Debug)]
 struct Expression {
     regex: Regex,
-    /// `None` for a pattern whose automaton would be too large.
+    /// `None` for a pattern whose automaton would be too large. The mutex is for the cache alone:
+    /// matching changes it.
     automaton: Option<(DFA, Mutex<Cache>)>,
 }
 
@@ -155,17 +155,18 @@ impl Expression {
         })
     }
 
-    /// Whether the first match from `begin` on, which ends at `end`, is the same whatever follows
-    /// `bytes`.
+    /// Returns `true` if the first match from `begin` on, which ends at `end`, is the same whatever
+    /// follows `bytes`.
     fn is_final(&self, bytes: &[u8], begin: usize, end: usize) -> bool {
         let Some((dfa, cache)) = &self.automaton else { return end < bytes.len() };
         let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
-        // It gives up where it would need too many states, or meets a byte that it does not decide.
+        // The automaton gives up if it needs too many states, or meets a byte that it does not
+        // support.
         run(dfa, &mut cache, bytes, begin, end).unwrap_or(end < bytes.len())
     }
 }
 
-/// The automaton of a pattern, built as [`pattern`] builds the pattern.
+/// Builds the automaton with the options of [`compile`].
 fn automaton(text: &str) -> Option<DFA> {
     let build = |unicode| {
         DFA::builder()
@@ -178,8 +179,8 @@ fn automaton(text: &str) -> Option<DFA> {
     build(false).or_else(|| build(true))
 }
 
-/// Whether the automaton, started at `begin`, is dead at the end of `bytes`, or as soon as it has
-/// seen that they end there. `None` if it does not say.
+/// Returns `true` if the automaton, started at `begin`, is dead at the end of `bytes`, or as soon
+/// as it reads that they end there. `None` if it gives up.
 fn run(dfa: &DFA, cache: &mut Cache, bytes: &[u8], begin: usize, end: usize) -> Option<bool> {
     let mut state = dfa.start_state_forward(cache, &Input::new(bytes).range(begin..)).ok()?;
     for &byte in &bytes[begin..] {
@@ -188,15 +189,18 @@ fn run(dfa: &DFA, cache: &mut Cache, bytes: &[u8], begin: usize, end: usize) -> 
             return Some(true);
         }
     }
-    // It tells of a match at the byte behind it. All bytes behind have to tell the same, and nothing
-    // more.
+    // The automaton reports a match one byte late. Every possible next byte must report the match,
+    // and nothing more.
     let classes: Vec<u8> = dfa.byte_classes().representatives(..).filter_map(|unit| unit.as_u8()).collect();
     for &byte in &classes {
         let next = step(dfa, cache, state, byte)?;
         if end < bytes.len() && !next.is_dead() || end == bytes.len() && !next.is_match() {
             return Some(false);
         }
-        for &byte in classes.iter().filter(|_| next.is_match()) {
+        if !next.is_match() {
+            continue;
+        }
+        for &byte in &classes {
             if !step(dfa, cache, next, byte)?.is_dead() {
                 return Some(false);
             }
@@ -214,7 +218,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// All splits, as they are found where everything is there.
+    /// Returns all splits of a complete input.
     fn whole(pattern: &Pattern, bytes: &[u8]) -> Vec<usize> {
         let mut splits = vec![0];
         while let Some(at) = pattern.next(bytes, splits[splits.len() - 1], true) {
@@ -224,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_match_that_may_change_is_waited_for() {
+    fn match_is_final_only_if_no_input_can_change_it() {
         let is_final = |text: &str, bytes: &str| {
             let expression = Expression::new(text).expect("a pattern");
             assert!(expression.automaton.is_some());
@@ -233,9 +237,9 @@ mod tests {
         };
         assert!(is_final(";", "a;") && is_final(";", "a;b") && is_final("[0-9]+y", "12y"));
         assert!(!is_final(";+", "a;") && is_final(";+", "a;b"));
-        // Longer if a `b` comes, however far away.
+        // It becomes longer if a `b` follows, however far away.
         assert!(!is_final("a.*b", "xaxbxx") && is_final("a.*b", "xaxbxx\n"));
-        // Another match, which begins earlier.
+        // Another match would start earlier.
         assert!(!is_final("axx|x", "ax") && is_final("axx|x", "axb"));
         assert!(!is_final("x$", "x") && is_final("x$", "x\n"));
         assert!(!is_final(r"x\b", "x") && is_final(r"x\b", "x-"));
@@ -243,11 +247,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_of_the_input_is_there_splits_are_those_of_all_of_it(
+        fn splits_do_not_depend_on_how_much_input_is_there(
             bytes in proptest::collection::vec(proptest::sample::select(b"ab1;\n".to_vec()), 0..40),
             (start, end) in proptest::sample::select(vec![
                 ("[0-9]+a", ""), ("a+b", ""), (".*;", ""), ("a.*b|b", ""), ("^.", ""), ("aa", ""), ("a*", ""),
-                ("", ";+"), ("", "a.*b|b"), ("", "\n\n+"), ("a+", ";+"), ("[ab]*1", "\n"), ("a$", ""), (r"\bb", ""),
+                ("", ";+"), ("", "a.*b|b"), ("", "\n\n+"), ("a+", ";+"), ("[ab]*1", "\n"), ("a$", ""),
+                (r"\bb", ""),
             ]),
             there in 0..40_usize,
         ) {

@@ -1,4 +1,4 @@
-//! The reader: blocks out of a feed, chunks out of blocks; or lines, each to its stream.
+//! The reader: reads blocks, and cuts them into chunks, or into lines for one stream each.
 
 use std::fs::File;
 use std::io;
@@ -27,17 +27,17 @@ use crate::splitter::timed_read::FileFeed;
 use crate::splitter::timed_read::TimedRead;
 use crate::text::os_error_text;
 
-/// A block while it is read into.
+/// A block that is being filled.
 struct OpenBlock {
     buffer: Buffer,
-    /// How much of it was read.
+    /// How many bytes were read into it.
     filled: usize,
-    /// How much of it is to be read.
+    /// How many bytes are to be read into it.
     limit: usize,
     is_last: bool,
 }
 
-/// A block that was given out, and is not written to any more.
+/// A block that was distributed and is not written to any more.
 struct SealedBlock {
     buffer: Arc<Buffer>,
     filled: usize,
@@ -53,7 +53,7 @@ impl OpenBlock {
         self.filled == self.limit
     }
 
-    /// Reads once, if there is room; says whether it did before the deadline.
+    /// Reads once, if there is room. Returns `false` if the deadline passed first.
     fn read(&mut self, feed: &mut impl TimedRead, deadline: Option<Instant>) -> Result<bool, String> {
         if self.is_last || self.is_full() {
             return Ok(true);
@@ -67,11 +67,11 @@ impl OpenBlock {
         Ok(true)
     }
 
-    /// Lets go of the first bytes.
+    /// Drops the first bytes.
     fn pass(&mut self, count: usize, limit: usize) {
         self.buffer.as_mut().copy_within(count..self.filled, 0);
         self.filled -= count;
-        // What was read beyond a block for the header's sake is not read again.
+        // Bytes that were read beyond the block, to find the header, are not read again.
         self.limit = self.filled.max(limit.min(self.buffer.len()));
     }
 
@@ -91,17 +91,17 @@ fn no_memory(len: usize) -> String {
     format!("no memory for a block of {len} bytes (`--block` and the length of records decide)")
 }
 
-/// The next size of a block that has no whole record, as GNU parallel has it.
+/// Returns the next size for a block without a complete record, as in GNU parallel.
 fn larger(limit: usize, most: usize) -> Option<usize> {
     let next = (limit.saturating_mul(13).div_ceil(10).saturating_add(1)).min(most);
     (next > limit).then_some(next)
 }
 
 impl InputSplitter {
-    /// One file after the other.
+    /// Reads one file after the other.
     pub(crate) fn take_files(&self, paths: &[PathBuf]) -> Result<(), String> {
         for (at, path) in paths.iter().enumerate() {
-            if self.plan.spread == Distribution::Blocks {
+            if self.config.spread == Distribution::Blocks {
                 self.take_parts(path, at == 0)?;
                 continue;
             }
@@ -112,33 +112,36 @@ impl InputSplitter {
         Ok(())
     }
 
-    /// Reads all of a feed. Who gets something of several has the header of the first only.
+    /// Reads all of a source. If a job gets input from several sources, it gets the header of the
+    /// first one only.
     pub(crate) fn take_in(&self, feed: &mut impl TimedRead, is_first: bool) -> Result<(), String> {
-        let limit = match (self.plan.block, &self.plan.spread) {
-            (_, Distribution::Tee) if !self.plan.remove_separator => READ,
+        let limit = match (self.config.block, &self.config.spread) {
+            (_, Distribution::Tee) if !self.config.remove_separator => READ,
             (_, Distribution::Shard(_) | Distribution::Bin(_)) => READ,
             (BlockSize::Bytes(bytes), _) => usize::try_from(bytes).unwrap_or(usize::MAX),
-            // Parts of files are not read here.
+            // Ranges of files are not read here.
             (BlockSize::Shares(_), _) => BLOCK as usize,
         };
         let Some(mut filling) = self.fresh(limit, &[])? else { return Ok(()) };
-        if self.plan.skip_first && is_first {
+        if self.config.skip_first && is_first {
             self.skip_line(feed, &mut filling, limit)?;
         }
         let header = self.take_header(feed, &mut filling, limit)?.map(Bytes::from);
         let own = header.as_deref().unwrap_or_default();
-        let (mut cutter, mut key) = (self.cutter()?, self.key()?);
+        let mut cutter = self.cutter()?;
+        let mut key = self.key()?;
         if let RecordBounds::Group(key) = cutter.splitter_mut() {
             key.resolve(own)?;
         }
         if let Some(key) = &mut key {
             key.resolve(own)?;
         }
-        let header = header.filter(|_| is_first || self.plan.spread == Distribution::RoundRobin);
+        let keeps_header = is_first || self.config.spread == Distribution::RoundRobin;
+        let header = if keeps_header { header } else { None };
         if let Some(key) = key {
             return self.shard(feed, filling, header, &key);
         }
-        if let (Distribution::Tee, Some(header)) = (&self.plan.spread, &header)
+        if let (Distribution::Tee, Some(header)) = (&self.config.spread, &header)
             && !self.push_to_all(header)
         {
             return Ok(());
@@ -146,10 +149,10 @@ impl InputSplitter {
         self.cut_all(feed, filling, header, &mut cutter)
     }
 
-    /// A block that begins with `rest`; `None` when no more is wanted.
+    /// Returns a block that starts with `rest`; `None` if no more input is needed.
     fn fresh(&self, limit: usize, rest: &[u8]) -> Result<Option<OpenBlock>, String> {
         let limit = limit.max(rest.len());
-        // A block of gigabytes grows with what comes.
+        // A block of gigabytes grows with the input.
         let first = limit.min(rest.len().max(READ.max(BLOCK as usize)));
         let Some(buffer) = self.pool.take(first) else { return Ok(None) };
         let mut buffer = buffer.map_err(|TooLarge| no_memory(first))?;
@@ -157,7 +160,7 @@ impl InputSplitter {
         Ok(Some(OpenBlock { buffer, filled: rest.len(), limit: first, is_last: false }))
     }
 
-    /// Passes over the first line, however long it is.
+    /// Skips the first line, however long it is.
     fn skip_line(
         &self,
         feed: &mut impl TimedRead,
@@ -175,7 +178,7 @@ impl InputSplitter {
         }
     }
 
-    /// Takes the header off the front.
+    /// Takes the header from the beginning.
     fn take_header(
         &self,
         feed: &mut impl TimedRead,
@@ -212,11 +215,12 @@ impl InputSplitter {
         header: Option<Bytes>,
         cutter: &mut Chunker,
     ) -> Result<(), String> {
-        let asked = match (self.plan.block, cutter.is_raw()) {
+        let is_starved = match (self.config.block, cutter.is_raw()) {
             (BlockSize::Bytes(bytes), false) => usize::try_from(bytes).unwrap_or(usize::MAX),
             _ => filling.limit,
         };
-        let (mut limit, most) = (asked, asked.max(RECORD_MAX));
+        let mut limit = is_starved;
+        let most = is_starved.max(RECORD_MAX);
         let mut deadline = self.deadline();
         loop {
             let mut in_time = true;
@@ -226,7 +230,7 @@ impl InputSplitter {
                 }
                 in_time = filling.read(feed, deadline)?;
             }
-            // For the header's sake more may have been read than a block.
+            // To find the header, more than a block may have been read.
             let extent = if filling.filled >= limit || !in_time {
                 BlockEnd::Full
             } else if filling.is_last {
@@ -248,7 +252,10 @@ impl InputSplitter {
             }
             let is_over = extent == BlockEnd::Last;
             let next = self.hand_out(filling, header.as_ref(), chunks, cutter);
-            let Some(block) = next.filter(|_| !is_over) else { return Ok(()) };
+            if is_over {
+                return Ok(());
+            }
+            let Some(block) = next else { return Ok(()) };
             match self.fresh(limit, &block.buffer[rest..block.filled])? {
                 Some(next) => filling = OpenBlock { is_last: block.is_last, ..next },
                 None => return Ok(()),
@@ -257,7 +264,7 @@ impl InputSplitter {
         }
     }
 
-    /// Gives the chunks of a block out; `None` when no more is wanted.
+    /// Distributes the chunks of a block. Returns `None` if no more input is needed.
     fn hand_out(
         &self,
         mut filling: OpenBlock,
@@ -265,38 +272,40 @@ impl InputSplitter {
         mut chunks: Vec<Range<usize>>,
         cutter: &Chunker,
     ) -> Option<SealedBlock> {
-        if self.plan.remove_separator {
+        if self.config.remove_separator {
             for chunk in &mut chunks {
                 let kept = cutter.splitter().remove(&mut filling.buffer.as_mut()[chunk.clone()]);
                 chunk.end = chunk.start + kept;
             }
-            // No job for nothing, as GNU parallel.
+            // As in GNU parallel, an empty chunk starts no job.
             chunks.retain(|chunk| !chunk.is_empty());
         }
-        if self.plan.skip_blank && self.plan.spread == Distribution::Blocks {
+        if self.config.skip_blank && self.config.spread == Distribution::Blocks {
             let bytes = filling.buffer.as_ref();
             chunks.retain(|chunk| !bytes[chunk.clone()].iter().all(u8::is_ascii_whitespace));
         }
-        let (filled, is_last) = (filling.filled, filling.is_last);
+        let filled = filling.filled;
+        let is_last = filling.is_last;
         let buffer = Arc::new(filling.buffer);
-        let is_wanted = if self.plan.spread == Distribution::Tee {
+        let is_wanted = if self.config.spread == Distribution::Tee {
             chunks.into_iter().all(|chunk| self.push_to_all(&Bytes::new(&buffer, chunk)))
         } else if chunks.is_empty() {
             true
         } else {
-            let (header, chunks) = (header.cloned(), chunks.into_iter());
+            let header = header.cloned();
+            let chunks = chunks.into_iter();
             self.push(ReadyBlock::Held { header, buffer: Arc::clone(&buffer), chunks })
         };
         is_wanted.then_some(SealedBlock { buffer, filled, is_last })
     }
 
     fn deadline(&self) -> Option<Instant> {
-        // As good as never, if it is beyond what the clock has.
-        self.plan.block_timeout.and_then(|timeout| Instant::now().checked_add(timeout))
+        // A time beyond the range of the clock means no deadline.
+        self.config.block_timeout.and_then(|timeout| Instant::now().checked_add(timeout))
     }
 
     fn too_long(&self, most: usize) -> String {
-        let what = match (self.plan.group_by.is_some(), self.plan.records.is_some()) {
+        let what = match (self.config.group_by.is_some(), self.config.records.is_some()) {
             (true, _) => "a group of lines (`--group-by`) is",
             (_, true) => "the records of a job (`-N`) are",
             _ => "a record (`--recstart`, `--recend`) is",
@@ -316,7 +325,7 @@ impl InputSplitter {
             return Ok(());
         }
         let mut shares = vec![Vec::new(); self.slots];
-        // Up to here no line ends.
+        // Up to here, no line ends.
         let mut known = 0;
         loop {
             let mut begin = 0;
@@ -349,9 +358,9 @@ impl InputSplitter {
         }
     }
 
-    /// Which stream a value belongs to.
+    /// Returns the stream of a value.
     fn stream_of(&self, value: &[u8]) -> usize {
-        match self.plan.spread {
+        match self.config.spread {
             Distribution::Bin(_) => {
                 let slots = i64::try_from(self.slots).unwrap_or(i64::MAX);
                 usize::try_from((leading_number(value).saturating_sub(1)).rem_euclid(slots)).unwrap_or(0)
@@ -361,7 +370,7 @@ impl InputSplitter {
     }
 }
 
-/// The number that a value begins with; 0 if with none.
+/// Returns the number that a value starts with, or 0.
 fn leading_number(value: &[u8]) -> i64 {
     let value = value.trim_ascii_start();
     let (is_negative, digits) = match value {

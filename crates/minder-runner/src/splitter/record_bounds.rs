@@ -1,4 +1,4 @@
-//! Where a record ends and the next begins.
+//! Finds where a record ends and the next one starts.
 
 use std::ops::Range;
 
@@ -7,15 +7,15 @@ use memchr::memmem::{Finder, FinderRev};
 use crate::splitter::column::Key;
 use crate::splitter::pattern::Pattern;
 
-/// What separates records.
+/// The separator of records.
 #[derive(Debug)]
 pub(crate) enum RecordBounds {
-    /// Nothing does: each byte is a record.
+    /// None: each byte is a record.
     Anywhere,
     /// A split is after `end` and before `start`.
     Fixed(Box<Fixed>),
     Pattern(Box<Pattern>),
-    /// A split is before a line whose value is another than that of the line before.
+    /// A split is before a line whose value differs from that of the line before.
     Group(Key),
 }
 
@@ -46,7 +46,7 @@ impl RecordBounds {
         Pattern::new(end, start).map(|pattern| Self::Pattern(Box::new(pattern)))
     }
 
-    /// The last split of `bytes`, after its first byte.
+    /// Returns the last split of `bytes`, after its first byte.
     pub(crate) fn last(&self, bytes: &[u8]) -> Option<usize> {
         match self {
             Self::Anywhere => Some(bytes.len()),
@@ -57,8 +57,8 @@ impl RecordBounds {
         .filter(|&at| at > 0)
     }
 
-    /// The first split after `from`, where the split before is; up to `known` none was found
-    /// before. The last line counts as one if `whole`: it may go on otherwise.
+    /// Returns the first split after `from`, which is the split before it. Up to `known`, none was
+    /// found before. The last line counts as complete only if `whole`.
     pub(crate) fn next(&self, bytes: &[u8], from: usize, known: usize, whole: bool) -> Option<usize> {
         match self {
             Self::Anywhere => (from < bytes.len()).then_some(from + 1),
@@ -76,8 +76,8 @@ impl RecordBounds {
         }
     }
 
-    /// The first split whose separator begins at `from` or behind. `whole` as for
-    /// [`next`](Self::next). A pattern is looked for from the beginning of `bytes` on.
+    /// Returns the first split whose separator starts at `from` or later. `whole` is as for
+    /// [`next`](Self::next). A pattern is searched for from the beginning of `bytes`.
     pub(crate) fn first(&self, bytes: &[u8], from: usize, whole: bool) -> Option<usize> {
         match self {
             Self::Fixed(fixed) => fixed.both.find(&bytes[from..]).map(|at| from + at + fixed.end),
@@ -86,14 +86,14 @@ impl RecordBounds {
         }
     }
 
-    /// How many of the first bytes are not needed to find the first split behind `bytes`, in which
-    /// there is none.
+    /// Returns how many of the first bytes are not needed to find the first split after `bytes`,
+    /// which contain none.
     pub(crate) fn passed(&self, bytes: &[u8]) -> usize {
         match self {
             Self::Anywhere => bytes.len(),
             Self::Fixed(fixed) => bytes.len().saturating_sub(fixed.both.needle().len() - 1),
             Self::Pattern(_) => 0,
-            // The last whole line is what the next is compared with.
+            // The next line is compared with the last complete one.
             Self::Group(_) => match memchr::memrchr(b'\n', bytes) {
                 Some(end) => memchr::memrchr(b'\n', &bytes[..end]).map_or(0, |at| at + 1),
                 None => 0,
@@ -101,15 +101,16 @@ impl RecordBounds {
         }
     }
 
-    /// Takes what separates out of a chunk: all between its records, the start at its beginning,
-    /// the end at its end. What is left is at the front, and so long.
+    /// Removes separators from a chunk: all between its records, the start at its beginning, the
+    /// end at its end. Returns the length of the rest, which is at the front.
     pub(crate) fn remove(&self, chunk: &mut [u8]) -> usize {
         let found: Vec<Range<usize>> = match self {
             Self::Anywhere | Self::Group(_) => return chunk.len(),
             Self::Fixed(fixed) => fixed.separators(chunk),
             Self::Pattern(pattern) => pattern.separators(chunk),
         };
-        let (mut kept, mut at) = (0, 0);
+        let mut kept = 0;
+        let mut at = 0;
         for range in found.into_iter().chain(Some(chunk.len()..chunk.len())) {
             let begin = range.start.max(at);
             chunk.copy_within(at..begin, kept);

@@ -1,14 +1,14 @@
-//! Regular expressions of flags.
+//! Regular expressions given as flags.
 
 use regex::bytes::{Regex, RegexBuilder};
 
-/// A regular expression over bytes, where `^` and `$` are the bounds of lines.
+/// Compiles a regular expression over bytes, in which `^` and `$` match at line breaks.
 pub(crate) fn compile(flag: &str, text: &[u8]) -> Result<Regex, String> {
     let Ok(text) = str::from_utf8(text) else {
         return Err(format!("`{flag}` is a regular expression, and has to be UTF-8"));
     };
     let build = |unicode| RegexBuilder::new(text).multi_line(true).unicode(unicode).build();
-    // Input is bytes: what matches any character matches any byte. A class of characters beyond ASCII
+    // Input is bytes: what matches any character matches any byte. A class of non-ASCII characters
     // needs Unicode.
     build(false).or_else(|_| build(true)).map_err(|error| {
         let text = error.to_string();

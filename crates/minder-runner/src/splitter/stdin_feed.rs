@@ -9,38 +9,38 @@ use crate::splitter::input_splitter::JobInput;
 use crate::splitter::input_splitter::ReadResult;
 use crate::text::format_error;
 
-/// Whether a failed write means that the job takes no more: it closed its input, as `head` does, or
-/// is over.
+/// Returns `true` if a failed write means that the job takes no more: it closed its input, as
+/// `head` does, or has exited.
 fn is_closed(error: &minder::Error) -> bool {
     error.kind() == minder::ErrorKind::Unknown || error.io_error().kind() == std::io::ErrorKind::BrokenPipe
 }
 
-/// How many pieces a job gets before others have their turn.
+/// How many chunks a job gets before other jobs have their turn.
 const PIECES: usize = 16;
 
-/// A job's part, on its way into its standard input.
+/// The input of a job, on its way into its standard input.
 #[derive(Debug)]
 pub(crate) struct StdinFeeder {
     part: Box<JobInput>,
-    /// What was taken from the part and not written yet.
+    /// The chunk that is not written completely, and how much of it is.
     left: Option<(Bytes, usize)>,
-    /// Whether there was nothing, or others had their turn: it is to be fed again when the loop is
-    /// woken.
+    /// Whether there was no input, or other jobs had their turn: it is fed again when the worker
+    /// thread is woken.
     pub(crate) waiting: bool,
-    /// How many bytes the job took.
+    /// How many bytes the job accepted.
     pub(crate) sent: u64,
-    over: bool,
+    finished: bool,
     /// Whether its input could not be written to its end.
     is_broken: bool,
 }
 
 impl StdinFeeder {
     pub(crate) fn new(part: Box<JobInput>) -> Self {
-        Self { part, left: None, waiting: false, sent: 0, over: false, is_broken: false }
+        Self { part, left: None, waiting: false, sent: 0, finished: false, is_broken: false }
     }
 
-    /// Writes as much as the job takes. Says whether others had their turn in between, so that the
-    /// loop has to come again.
+    /// Writes as much as the job accepts. Returns `true` if it stopped so that other jobs have
+    /// their turn: the worker thread then has to call it again.
     pub(crate) fn write(
         &mut self,
         pipe: &InputSplitter,
@@ -49,7 +49,7 @@ impl StdinFeeder {
     ) -> bool {
         self.waiting = false;
         for _ in 0..PIECES {
-            if self.over {
+            if self.finished {
                 return false;
             }
             let (bytes, from) = match self.left.take() {
@@ -62,7 +62,7 @@ impl StdinFeeder {
                     }
                     ReadResult::Eof => {
                         self.end(pipe);
-                        // It fails only for a child that is over.
+                        // It fails only for a child that has exited.
                         let _ = outputs.close_stdin(token);
                         return false;
                     }
@@ -72,14 +72,15 @@ impl StdinFeeder {
             self.sent += written.as_ref().map_or(0, |count| *count as u64);
             match written {
                 Ok(count) if from + count == bytes.len() => (),
-                // The job is told of when it takes more.
+                // The child set reports when the job accepts more.
                 Ok(count) => {
                     self.left = Some((bytes, from + count));
                     return false;
                 }
                 Err(error) => {
                     if !is_closed(&error) {
-                        // It has read a part, and takes that for all. `is_torn` keeps it from counting.
+                        // The job takes the part that it has read for the whole input. `is_torn`
+                        // makes sure that its result does not count.
                         self.is_broken = true;
                         pipe.fail(format_error(&error.into()));
                     }
@@ -92,24 +93,24 @@ impl StdinFeeder {
         true
     }
 
-    /// The job takes nothing more.
+    /// Ends the input: the job takes no more.
     pub(crate) fn end(&mut self, pipe: &InputSplitter) {
-        self.over = true;
+        self.finished = true;
         self.left = None;
         pipe.give_up(&mut self.part);
     }
 
-    /// Whether the job got less than its part, since the input could not be read or not be written.
+    /// Returns `true` if the job got less than its input, since reading or writing it failed.
     pub(crate) fn is_torn(&self) -> bool {
         self.is_broken || self.part.is_torn()
     }
 
-    /// The part, for the job to run again, if it can be had from the start.
+    /// Returns the input for the job to run again, if it can be read from the start.
     pub(crate) fn again(mut self, pipe: &InputSplitter) -> Option<Box<JobInput>> {
         pipe.again(&mut self.part).then_some(self.part)
     }
 
-    /// All of the part, piece by piece.
+    /// Passes all of the input to `write`, chunk by chunk.
     pub(crate) fn write_all<E>(
         &mut self,
         pipe: &InputSplitter,
@@ -119,7 +120,7 @@ impl StdinFeeder {
             take(&bytes)?;
             self.sent += bytes.len() as u64;
         }
-        self.over = true;
+        self.finished = true;
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
-//! What gets into which job. The results of the small cases are those of GNU parallel 20221122, or
-//! it is said why not.
+//! Which job gets which input. The results of the small cases are those of GNU parallel 20221122,
+//! except where a comment gives a reason.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,11 +27,11 @@ mod streams;
 #[cfg(unix)]
 mod unix;
 
-/// Input that comes in reads of certain sizes, and lets wait in between where the size is 0.
+/// Input that arrives in reads of certain sizes. A size of 0 is a pause.
 pub(crate) struct Script {
     pub(crate) bytes: Vec<u8>,
     pub(crate) at: usize,
-    /// The most of each read, over and over.
+    /// The most bytes of each read, repeated.
     pub(crate) sizes: Vec<usize>,
     pub(crate) turn: usize,
     waited: bool,
@@ -58,47 +58,49 @@ impl TimedRead for Script {
     }
 }
 
-pub(crate) fn plan() -> SplitterConfig {
+pub(crate) fn config() -> SplitterConfig {
     SplitterConfig::default()
 }
 
 pub(crate) fn block(bytes: u64) -> SplitterConfig {
-    SplitterConfig { block: BlockSize::Bytes(bytes), ..plan() }
+    SplitterConfig { block: BlockSize::Bytes(bytes), ..config() }
 }
 
 pub(crate) fn records(count: u64) -> SplitterConfig {
-    SplitterConfig { records: NonZeroU64::new(count), ..plan() }
+    SplitterConfig { records: NonZeroU64::new(count), ..config() }
 }
 
-/// A source that is not read: the script is.
+/// A source that is not read: the script is read instead.
 pub(crate) fn nothing() -> SplitterSource {
     SplitterSource::Reader(tempfile::tempfile().unwrap())
 }
 
-/// All that is left of a part.
+/// Reads the rest of a job's input.
 pub(crate) fn drain(pipe: &InputSplitter, part: &mut JobInput) -> Vec<u8> {
     let mut all = Vec::new();
-    while let ReadResult::Bytes(piece) = pipe.more(part) {
-        assert!(!piece.is_empty() && piece.len() <= PIECE);
-        all.extend_from_slice(&piece);
+    while let ReadResult::Bytes(segment) = pipe.more(part) {
+        assert!(!segment.is_empty() && segment.len() <= PIECE);
+        all.extend_from_slice(&segment);
     }
     all
 }
 
-/// Runs jobs until the end: each of `slots` reads a piece in its turn.
+/// Runs jobs until the end: each of `slots` reads a chunk in its turn.
 pub(crate) fn run(
     pipe: &Arc<InputSplitter>,
     slots: usize,
     read: impl FnOnce(Arc<InputSplitter>, mpsc::Sender<()>) + Send,
 ) -> Vec<Vec<u8>> {
-    let (told, news) = mpsc::channel();
+    let (notify, take_wake) = mpsc::channel();
     thread::scope(|scope| {
         let reader = Arc::clone(pipe);
-        scope.spawn(move || read(reader, told));
-        let (mut all, mut running, mut over) = (Vec::new(), Vec::<JobInput>::new(), false);
+        scope.spawn(move || read(reader, notify));
+        let mut all = Vec::new();
+        let mut running = Vec::<JobInput>::new();
+        let mut finished = false;
         loop {
             let mut moved = false;
-            while running.len() < slots && !over {
+            while running.len() < slots && !finished {
                 match pipe.next() {
                     NextJob::Ready(part) => {
                         all.push(Vec::new());
@@ -107,12 +109,12 @@ pub(crate) fn run(
                         moved = true;
                     }
                     NextJob::Pending => break,
-                    NextJob::Exhausted => over = true,
+                    NextJob::Exhausted => finished = true,
                 }
             }
             running.retain_mut(|part| match pipe.more(part) {
-                ReadResult::Bytes(piece) => {
-                    all[part.place].extend_from_slice(&piece);
+                ReadResult::Bytes(segment) => {
+                    all[part.place].extend_from_slice(&segment);
                     moved = true;
                     true
                 }
@@ -122,27 +124,27 @@ pub(crate) fn run(
                     false
                 }
             });
-            if over && running.is_empty() {
+            if finished && running.is_empty() {
                 return all;
             }
             if !moved {
-                news.recv().expect("the reader wakes before it ends");
+                take_wake.recv().expect("the reader wakes before it ends");
             }
         }
     })
 }
 
-/// What each job gets of an input that comes in reads of these sizes.
+/// Returns what each job gets of an input that arrives in reads of these sizes.
 pub(crate) fn spread(
-    plan: &SplitterConfig,
+    config: &SplitterConfig,
     slots: usize,
     input: &[u8],
     sizes: &[usize],
 ) -> Result<Vec<Vec<u8>>, String> {
-    let pipe = InputSplitter::open(plan.clone(), nothing(), slots).map_err(|error| error.to_string())?;
+    let pipe = InputSplitter::open(config.clone(), nothing(), slots).map_err(|error| error.to_string())?;
     let mut script = Script::new(input, sizes);
-    let all = run(&pipe, slots, |pipe, told| {
-        pipe.lock().wake = Some(Arc::new(move || told.send(()).unwrap_or_default()));
+    let all = run(&pipe, slots, |pipe, notify| {
+        pipe.lock().wake = Some(Arc::new(move || notify.send(()).unwrap_or_default()));
         let result = pipe.take_in(&mut script, true);
         pipe.finish(result);
     });
@@ -159,9 +161,9 @@ pub(crate) fn texts(all: Vec<Vec<u8>>) -> Vec<String> {
     all.into_iter().map(|bytes| String::from_utf8(bytes).unwrap()).collect()
 }
 
-/// What each job gets, with a job at a time.
-pub(crate) fn jobs(plan: &SplitterConfig, input: &str) -> Vec<String> {
-    texts(spread(plan, 1, input.as_bytes(), &[]).unwrap())
+/// Returns what each job gets, with one job at a time.
+pub(crate) fn jobs(config: &SplitterConfig, input: &str) -> Vec<String> {
+    texts(spread(config, 1, input.as_bytes(), &[]).unwrap())
 }
 
 pub(crate) fn seq(last: usize) -> String {

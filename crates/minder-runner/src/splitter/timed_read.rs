@@ -1,4 +1,4 @@
-//! Reading input, and not for longer than asked.
+//! Reads input with a deadline.
 
 use std::fs::File;
 use std::io;
@@ -8,13 +8,13 @@ use minder::{Events, Interest, Poller, Token};
 
 use crate::blocking_io;
 
-/// What input is read from.
+/// A source of input.
 pub(crate) trait TimedRead {
-    /// Reads; 0 at the end. `None` when nothing came until `deadline`.
+    /// Reads; returns 0 at the end, and `None` if no input arrived before `deadline`.
     fn read(&mut self, buffer: &mut [u8], deadline: Option<Instant>) -> io::Result<Option<usize>>;
 }
 
-/// A file, a pipe, a terminal.
+/// A file, a pipe or a terminal.
 #[derive(Debug)]
 pub(crate) struct FileFeed {
     file: File,
@@ -25,7 +25,7 @@ pub(crate) struct FileFeed {
 enum Watch {
     Unknown,
     With(Box<Poller>),
-    /// A plain file never lets wait, and cannot be watched.
+    /// A regular file never blocks, and cannot be polled.
     Needless,
 }
 
@@ -34,7 +34,7 @@ impl FileFeed {
         Self { file, watch: Watch::Unknown }
     }
 
-    /// Whether a read would not block; waits for that.
+    /// Waits until a read would not block, or until the deadline. Returns `false` at the deadline.
     fn is_ready(&mut self, deadline: Instant) -> io::Result<bool> {
         if matches!(self.watch, Watch::Unknown) {
             let poller = Poller::new()?;

@@ -1,4 +1,5 @@
-//! Orders for running jobs: time-outs by the median of others, and what the gates want.
+//! Control of running jobs: their standard input, requests from other threads, and time-outs that
+//! depend on the median.
 
 use std::time::Duration;
 
@@ -9,42 +10,43 @@ use crate::config::Timeout;
 use crate::job_table::JobRequest;
 
 impl RunWorker<'_> {
-    /// Gives a job more of what it reads.
+    /// Writes more input to the job in a slot, and wakes the worker threads if that unblocks
+    /// another job.
     pub(crate) fn feed_stdin(&mut self, slot: usize, outputs: &mut ChildControl<'_>) {
-        let shared = self.context;
-        let Some(pipe) = shared.queue.splitter() else { return };
+        let context = self.context;
+        let Some(pipe) = context.queue.splitter() else { return };
         let Some(running) = self.slot_mut(slot) else { return };
-        let (Some(meal), Some(token)) = (&mut running.stdin, running.token) else { return };
-        let again = meal.write(pipe, token, outputs);
-        if meal.waiting {
+        let (Some(feeder), Some(token)) = (&mut running.stdin, running.token) else { return };
+        let again = feeder.write(pipe, token, outputs);
+        if feeder.waiting {
             self.starved_stdin.insert(slot);
         }
         if again {
-            shared.pool.wake();
+            context.pool.wake();
         }
     }
 
-    /// Gives more to the jobs for which there was nothing.
+    /// Writes input to the jobs that had to wait for the reader.
     pub(crate) fn feed_starved(&mut self, outputs: &mut ChildControl<'_>) {
         for slot in std::mem::take(&mut self.starved_stdin) {
-            let meal = self.slot_mut(slot).and_then(|running| running.stdin.as_ref());
-            if meal.is_some_and(|meal| meal.waiting) {
+            let feeder = self.slot_mut(slot).and_then(|running| running.stdin.as_ref());
+            if feeder.is_some_and(|feeder| feeder.waiting) {
                 self.feed_stdin(slot, outputs);
             }
         }
     }
 
-    /// Carries out what was ordered for jobs of this loop.
+    /// Carries out the requests for jobs that run on this worker thread.
     pub(crate) fn apply_requests(&mut self, outputs: &mut ChildControl<'_>) {
-        let roster = self.context.job_table;
-        for (job, order) in roster.take_requests(|job| self.slot_of_job.contains_key(&job)) {
+        let job_table = self.context.job_table;
+        for (job, order) in job_table.take_requests(|job| self.slot_of_job.contains_key(&job)) {
             let Some(slot) = self.slot_of_job.get(&job).copied() else { continue };
             let Some(running) = self.slot_mut(slot) else { continue };
             let Some(token) = running.token else { continue };
-            // They fail only for a child that is over.
+            // These calls fail only for a child that has exited.
             let _ = match order {
                 JobRequest::Requeue => {
-                    running.put_back = true;
+                    running.is_requeued = true;
                     outputs.kill(token, self.context.config.kill())
                 }
                 JobRequest::Suspend => outputs.suspend(token),
@@ -53,7 +55,7 @@ impl RunWorker<'_> {
         }
     }
 
-    /// Sets time-outs that depend on how long others took.
+    /// Sets the time-outs that depend on the median wall time of finished jobs.
     pub(crate) fn update_median_timeouts(&mut self, outputs: &mut ChildControl<'_>) {
         let Some(Timeout::Median(times)) = self.context.config.control.timeout else { return };
         let median = self.context.job_table.median();
@@ -68,10 +70,12 @@ impl RunWorker<'_> {
         let slots = if changed { self.slot_of_job.values().copied().collect() } else { new };
         for slot in slots {
             let Some(running) = self.slot_mut(slot) else { continue };
-            // The time in which it stood still does not count.
+            // The time in which the job was suspended does not count.
             let Some(token) = running.token else { continue };
-            let Ok(stood) = outputs.suspended_time(token) else { continue };
-            let Some(at) = running.started_at.checked_add(limit.saturating_add(stood)) else { continue };
+            let Ok(suspended_time) = outputs.suspended_time(token) else { continue };
+            let Some(at) = running.started_at.checked_add(limit.saturating_add(suspended_time)) else {
+                continue;
+            };
             running.timeout = Some(limit);
             let _ = outputs.set_deadline(token, Some((at, self.context.config.kill())));
         }

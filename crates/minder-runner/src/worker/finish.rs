@@ -1,4 +1,4 @@
-//! The end of a job: what it left is made safe, then recorded, then shown.
+//! The end of a job: its output is saved, then recorded, then written.
 
 use std::io::{BufWriter, Write};
 
@@ -16,7 +16,6 @@ use crate::output::store::Location;
 use crate::queue::Task;
 use crate::recorder::command_of;
 use crate::report::EndCause;
-use crate::results::JobResults;
 use crate::results::cannot_write;
 use crate::results::table::Output;
 use crate::results::table::ResultsTable;
@@ -24,57 +23,64 @@ use crate::text::os_error_text;
 use crate::worker::job_values::job_values;
 use crate::worker::output::close_styled_lines;
 use crate::worker::running_job::RunningJob;
-use crate::worker::running_job::unstarted_row;
+use crate::worker::running_job::unstarted_event;
 use crate::worker::running_job::was_cancelled;
 use minder_record::event::{JobFinished, JournalEvent, OsBytes, OutputSegment};
 use minder_record::{codec, joblog};
 
-/// From this size on a row is made in a file.
+/// A table row whose output is larger than this is built in a file, not in memory.
 const ROW_MAX: u64 = 256 << 10;
 
 impl RunWorker<'_> {
-    /// Counts a job that was not started, and says why.
-    pub(crate) fn fail_unstarted(&mut self, start: Attempt, task: &Task, name: &str, why: &str) -> JobResult {
+    /// Counts and reports a job that could not be started.
+    pub(crate) fn fail_unstarted(
+        &mut self,
+        attempt: Attempt,
+        task: &Task,
+        name: &str,
+        why: &str,
+    ) -> JobResult {
         self.context.observer.notice(&Notice::CannotRun { job: name.to_owned(), reason: why.to_owned() });
         self.stats.add_unstarted(name, why);
-        let mut ended = unstarted_row(task.number, self.args(task), why);
-        let mut owed = false;
+        let mut event = unstarted_event(task.number, self.args(task), why);
+        let mut needs_shown_event = false;
         if let Some(table) = &self.context.table {
             if let Err(error) =
-                self.replace_with_table_row(table, &ended, start, task, &mut RunningJob::new(task.number))
+                self.replace_with_table_row(table, &event, attempt, task, &mut RunningJob::new(task.number))
             {
                 self.batch.discard();
                 self.context.fail(error);
                 return JobResult::PermanentFailure;
             }
-            ended.kept = self.kept_segments();
-            owed = self.context.recorder.is_kept();
+            event.kept = self.kept_segments();
+            needs_shown_event = self.context.recorder.is_kept();
         }
-        self.write_row(start, task, ended);
-        self.push_finished(task.number, None, owed);
+        self.encode_event(attempt, task, event);
+        self.push_finished(task.number, None, needs_shown_event);
         JobResult::PermanentFailure
     }
 
     pub(crate) fn args(&self, task: &Task) -> Vec<OsBytes> {
-        match self.context.config.record.redact {
-            false => task.columns().iter().map(|value| OsBytes::from(value.as_os_str())).collect(),
-            true => Vec::new(),
+        if self.context.config.record.redact {
+            return Vec::new();
+        }
+        task.columns().iter().map(|value| OsBytes::from(value.as_os_str())).collect()
+    }
+
+    pub(crate) fn encode_event(&mut self, attempt: Attempt, task: &Task, event: JobFinished) {
+        let context = self.context;
+        if context.recorder.has_joblog() {
+            let command = command_of(&self.args(task), task.number, attempt.slot, context.config);
+            joblog::encode(&event, command.as_bytes(), &mut self.events.joblog);
+        }
+        context.status.count_recorded(event.succeeded());
+        if context.recorder.is_kept() {
+            codec::encode(&JournalEvent::JobFinished(event), &mut self.events.journal);
         }
     }
 
-    pub(crate) fn write_row(&mut self, start: Attempt, task: &Task, ended: JobFinished) {
-        let shared = self.context;
-        if shared.recorder.has_joblog() {
-            let command = command_of(&self.args(task), task.number, start.slot, shared.config);
-            joblog::encode(&ended, command.as_bytes(), &mut self.events.joblog);
-        }
-        shared.status.count_recorded(ended.succeeded());
-        if shared.recorder.is_kept() {
-            codec::encode(&JournalEvent::JobFinished(ended), &mut self.events.journal);
-        }
-    }
-
-    /// Makes safe what the jobs of the batch wrote, then their rows, and shows what may be shown.
+    /// Commits the batch: saves the output of its jobs, appends their events, and writes what may
+    /// be written now.
     pub(crate) fn flush(&mut self) {
         if self.batch.is_empty() {
             return;
@@ -90,31 +96,33 @@ impl RunWorker<'_> {
         }
     }
 
-    /// Gathers what a job left when it ended.
+    /// Moves the rest of a finished job's output into the batch.
     pub(crate) fn collect_output(&mut self, running: &mut RunningJob) -> Result<(), String> {
-        for (stream, mut own) in [Stream::Stdout, Stream::Stderr].into_iter().zip(running.spool.drain(..)) {
-            let len = own.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|about| about.len()));
+        for (stream, mut job_file) in
+            [Stream::Stdout, Stream::Stderr].into_iter().zip(running.spool.drain(..))
+        {
+            let len = job_file.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|about| about.len()));
             let len =
                 len.map_err(|error| format!("cannot read the output of a job: {}", os_error_text(&error)))?;
-            running.wrote[stream as usize] = len;
-            own.range = 0..len;
-            if let (Some(results), Some(file)) = (&mut running.results, &own.file) {
+            running.written[stream as usize] = len;
+            job_file.range = 0..len;
+            if let (Some(results), Some(file)) = (&mut running.results, &job_file.file) {
                 let pushed = results.push_file(stream, file, 0, len);
                 pushed.map_err(|error| cannot_write(results.place(), &error))?;
             }
             match len {
-                0 => own.remove(),
-                _ => self.batch.push_file(stream, own),
+                0 => job_file.remove(),
+                _ => self.batch.push_file(stream, job_file),
             }
         }
         let batch = &mut self.batch;
-        running.lines.rest(|stream, bytes| batch.push(stream, bytes));
+        running.lines.take_rest(|stream, bytes| batch.push(stream, bytes));
         let Some(results) = &running.results else { return Ok(()) };
         for stream in [Stream::Stdout, Stream::Stderr] {
-            let wrote = results.handed_over(stream);
-            let wrote = wrote.map_err(|error| cannot_write(results.place(), &error))?;
-            if let Some((file, len)) = wrote {
-                running.wrote[stream as usize] = len;
+            let written = results.handed_over(stream);
+            let written = written.map_err(|error| cannot_write(results.place(), &error))?;
+            if let Some((file, len)) = written {
+                running.written[stream as usize] = len;
                 let end = file.metadata().map_or(len, |about| about.len());
                 running.tails[stream as usize].push(&last_bytes(file, end));
             }
@@ -125,26 +133,26 @@ impl RunWorker<'_> {
         Ok(())
     }
 
-    /// Where lies what waits of the job that ends.
+    /// Returns where the output of the current job is saved.
     fn kept_segments(&self) -> Vec<OutputSegment> {
         let batch = &self.batch;
         let mut kept = Vec::new();
-        for piece in batch.pieces() {
-            let stream = piece.stream as u8 + 1;
-            match &piece.location {
+        for segment in batch.segments() {
+            let stream = segment.stream as u8 + 1;
+            match &segment.location {
                 Location::Batch(range) => kept.extend(batch.place(range).map(|(file, at)| OutputSegment {
                     stream,
                     file: file.to_owned(),
                     at,
                     len: range.len() as u64,
                 })),
-                Location::Own(own) => {
-                    let name = own.path.as_deref().and_then(|path| path.file_name());
+                Location::Own(job_file) => {
+                    let name = job_file.path.as_deref().and_then(|path| path.file_name());
                     kept.extend(name.map(|name| OutputSegment {
                         stream,
                         file: name.to_string_lossy().into_owned(),
-                        at: own.range.start,
-                        len: own.range.end - own.range.start,
+                        at: job_file.range.start,
+                        len: job_file.range.end - job_file.range.start,
                     }));
                 }
                 Location::Shared(..) => (),
@@ -153,18 +161,18 @@ impl RunWorker<'_> {
         kept
     }
 
-    /// Puts a row in the place of what a job wrote.
+    /// Replaces the output of a job by its row of the table.
     fn replace_with_table_row(
         &mut self,
         table: &ResultsTable,
-        ended: &JobFinished,
-        start: Attempt,
+        event: &JobFinished,
+        attempt: Attempt,
         task: &Task,
         running: &mut RunningJob,
     ) -> Result<(), String> {
-        let shared = self.context;
-        let command = shared.config.template.display(&job_values(shared, task, start));
-        table.begin(task.columns().len(), |line| shared.sequencer.show(Stream::Stdout, line, None));
+        let context = self.context;
+        let command = context.config.template.display(&job_values(context, task, attempt));
+        table.begin(task.columns().len(), |line| context.sequencer.show(Stream::Stdout, line, None));
         let large = self.batch.len() > ROW_MAX;
         let file = if large { Some(self.spool(running)?) } else { None };
         let batch = &self.batch;
@@ -173,29 +181,29 @@ impl RunWorker<'_> {
         let written = match &file {
             Some(file) => {
                 let mut file = BufWriter::new(file);
-                let written = table.row(ended, &command, task.columns(), output, &mut file);
+                let written = table.row(event, &command, task.columns(), output, &mut file);
                 written.and_then(|()| file.flush())
             }
-            None => table.row(ended, &command, task.columns(), output, &mut row),
+            None => table.row(event, &command, task.columns(), output, &mut row),
         };
-        written.map_err(|error| shared.committer.cannot_keep(&error))?;
+        written.map_err(|error| context.committer.cannot_keep(&error))?;
         self.batch.discard();
         self.batch.push(Stream::Stdout, &row);
-        if let Some(mut own) = running.spool.pop() {
-            let len = own.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|about| about.len()));
-            own.range = 0..len.map_err(|error| shared.committer.cannot_keep(&error))?;
-            self.batch.push_file(Stream::Stdout, own);
+        if let Some(mut job_file) = running.spool.pop() {
+            let len = job_file.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|about| about.len()));
+            job_file.range = 0..len.map_err(|error| context.committer.cannot_keep(&error))?;
+            self.batch.push_file(Stream::Stdout, job_file);
         }
         Ok(())
     }
 
-    /// The last of what a failed job wrote to one of its outputs.
+    /// Returns the last bytes that a failed job wrote to one of its streams.
     pub(crate) fn tail(&self, running: &mut RunningJob, stream: Stream) -> Option<OsBytes> {
-        // What is shown in its place is not the job's.
+        // With `--files` the batch holds a file name instead of the job's output.
         let is_own = running.results.as_ref().is_none_or(|results| results.shows(stream));
         let tail = &mut running.tails[stream as usize];
-        for piece in self.batch.pieces().iter().filter(|piece| is_own && piece.stream == stream) {
-            match &piece.location {
+        for segment in self.batch.segments().iter().filter(|segment| is_own && segment.stream == stream) {
+            match &segment.location {
                 Location::Batch(range) => tail.push(self.batch.slice(range.clone())),
                 Location::Own(JobFile { file: Some(file), range, .. }) => {
                     tail.push(&last_bytes(file, range.end))
@@ -204,51 +212,64 @@ impl RunWorker<'_> {
             }
         }
         let tail = tail.take();
-        // What stands before its output is not the job's either.
-        let wrote = usize::try_from(running.wrote[stream as usize]).unwrap_or(usize::MAX);
-        let tail = &tail[tail.len().saturating_sub(wrote)..];
+        // The header before the output is not the job's either.
+        let written = usize::try_from(running.written[stream as usize]).unwrap_or(usize::MAX);
+        let tail = &tail[tail.len().saturating_sub(written)..];
         (!tail.is_empty()).then(|| OsBytes::from(tail))
     }
 
-    fn push_finished(&mut self, job: u64, marks: Option<LineStyle>, owed: bool) {
+    fn push_finished(&mut self, job: u64, style: Option<LineStyle>, needs_shown_event: bool) {
         self.context.sequencer.note_finished();
-        self.batch.end_job(job, marks, owed);
+        self.batch.finish_job(job, style, needs_shown_event);
     }
 
-    /// Drops what an attempt left after which the job runs again.
+    /// Drops what an attempt left behind, before the job runs again.
     pub(crate) fn discard_attempt(&mut self, running: &mut RunningJob, task: &Task) {
         close_styled_lines(self.context, running);
-        let RunningJob { number, lines, style: marks, decorators: markers, .. } = &mut *running;
-        let (stage, marks) = (self.context.sequencer, marks.as_ref());
-        if lines.give_back(&mut LineSink { stage, job: *number, line_max: self.line_max, marks, markers }) {
+        let RunningJob { number, lines, style, decorators, .. } = &mut *running;
+        let sequencer = self.context.sequencer;
+        let style = style.as_ref();
+        if lines.close_open_lines(&mut LineSink {
+            sequencer,
+            job: *number,
+            line_max: self.line_max,
+            style,
+            decorators,
+        }) {
             self.context.pool.wake();
         }
         running.spool.drain(..).for_each(JobFile::remove);
-        running.results.take().into_iter().for_each(JobResults::discard);
-        if let (Some(pipe), Some(meal)) = (self.context.queue.splitter(), running.stdin.take()) {
-            *task.block() = meal.again(pipe);
+        if let Some(results) = running.results.take() {
+            results.discard();
+        }
+        if let (Some(pipe), Some(feeder)) = (self.context.queue.splitter(), running.stdin.take()) {
+            *task.block() = feeder.again(pipe);
         }
         self.batch.discard();
     }
 
-    /// Records and shows a job that is over. Says whether our order cut it off: then it has no row.
+    /// Records a finished job and writes its output. Returns `true` if the run cut the job off:
+    /// such a job has no event and runs again.
     pub(crate) fn record_and_show(
         &mut self,
-        start: Attempt,
+        attempt: Attempt,
         task: &Task,
         running: &mut RunningJob,
         outcome: &Outcome,
         cause: EndCause,
     ) -> bool {
-        let shared = self.context;
-        close_styled_lines(shared, running);
-        // What it wrote was seen as it came.
-        let passed = running.live || shared.config.view == OutputView::Lines;
-        if running.interrupted {
-            running.results.take().into_iter().for_each(JobResults::discard);
+        let context = self.context;
+        close_styled_lines(context, running);
+        // The user has seen its output already.
+        let was_shown = running.is_live_output || context.config.view == OutputView::Lines;
+        if running.is_interrupted {
+            if let Some(results) = running.results.take() {
+                results.discard();
+            }
             self.batch.discard();
-            // Behind a piece that was seen nothing else is: it would go on in the middle of a line.
-            if !(passed && shared.sequencer.is_live(task.number)) {
+            // If part of a line is on the screen, nothing may follow it: the next output would
+            // continue that line.
+            if !(was_shown && context.sequencer.is_live(task.number)) {
                 self.push_finished(task.number, None, false);
             }
             return true;
@@ -256,57 +277,60 @@ impl RunWorker<'_> {
         let head = std::mem::take(&mut running.header);
         self.batch.push(Stream::Stdout, &head);
         if let Err(error) = self.collect_output(running) {
-            // No other job's row may speak of it.
+            // The events of other jobs must not refer to this output.
             self.batch.discard();
-            shared.fail(error);
+            context.fail(error);
             return true;
         }
-        // What was cut off by our order runs again, and has no row. So does what was to be seen as it came
-        // and perhaps was not.
-        let unseen = passed && running.wrote != [0; 2] && shared.sequencer.stdio.is_broken();
-        // One whose end was held back ended before any order to end. A halt that it brought about is none
-        // for itself.
+        // A job that the run cut off has no event and runs again. So does a job whose live output
+        // may have been lost with standard output.
+        let unseen = was_shown && running.written != [0; 2] && context.sequencer.stdio.is_broken();
+        // A job whose event was held back ended before the run was asked to end. A halt that this
+        // job caused does not cut it off.
         let ordered =
-            if running.held { shared.status.is_shutting_down() } else { shared.pool.is_cancelled() };
+            if running.is_held { context.status.is_shutting_down() } else { context.pool.is_cancelled() };
         let cut = unseen || was_cancelled(outcome, ordered);
-        if cut && shared.table.is_some() {
+        if cut && context.table.is_some() {
             self.batch.discard();
         }
-        let mut owed = false;
-        if !cut && (shared.recorder.is_kept() || shared.recorder.has_joblog() || shared.table.is_some()) {
-            let mut row = running.row(self.args(task), outcome.exit, Vec::new());
-            row.leaked = outcome.leaked;
-            row.timed_out = matches!(cause, EndCause::TimedOut(_)) && !row.succeeded();
-            row.attempts = Some(start.attempt).filter(|attempt| *attempt > 1);
-            row.cause = cause.word().filter(|_| !row.succeeded()).map(str::to_owned);
-            // Messages name arguments.
-            if !row.succeeded() && !shared.config.record.redact {
-                row.tail = self.tail(running, Stream::Stderr);
-                row.out_tail = self.tail(running, Stream::Stdout);
+        let mut needs_shown_event = false;
+        if !cut && (context.recorder.is_kept() || context.recorder.has_joblog() || context.table.is_some()) {
+            let mut event = running.finished_event(self.args(task), outcome.exit, Vec::new());
+            event.leaked = outcome.leaked;
+            event.timed_out = matches!(cause, EndCause::TimedOut(_)) && !event.succeeded();
+            event.attempts = Some(attempt.attempt).filter(|attempt| *attempt > 1);
+            if !event.succeeded() {
+                event.cause = cause.word().map(str::to_owned);
             }
-            if let Some(table) = &shared.table
-                && let Err(error) = self.replace_with_table_row(table, &row, start, task, running)
+            // The output may contain arguments.
+            if !event.succeeded() && !context.config.record.redact {
+                event.tail = self.tail(running, Stream::Stderr);
+                event.out_tail = self.tail(running, Stream::Stdout);
+            }
+            if let Some(table) = &context.table
+                && let Err(error) = self.replace_with_table_row(table, &event, attempt, task, running)
             {
                 self.batch.discard();
-                shared.fail(error);
+                context.fail(error);
                 return true;
             }
-            row.kept = self.kept_segments();
-            owed = shared.recorder.is_kept() && !row.kept.is_empty();
-            self.write_row(start, task, row);
+            event.kept = self.kept_segments();
+            needs_shown_event = context.recorder.is_kept() && !event.kept.is_empty();
+            self.encode_event(attempt, task, event);
         }
-        let marks = running.style.take();
-        let marks = match shared.config.color_failed && looks_failed(outcome, cause) {
-            true => LineStyle::failed(marks),
-            false => marks,
+        let style = running.style.take();
+        let style = if context.config.color_failed && looks_failed(outcome, cause) {
+            LineStyle::failed(style)
+        } else {
+            style
         };
-        self.push_finished(task.number, marks, owed);
+        self.push_finished(task.number, style, needs_shown_event);
         cut
     }
 }
 
-/// Whether the output of a job that ended so is coloured as that of one that failed: GNU parallel
-/// leaves out those that others ended by a signal.
+/// Returns `true` if the output of a job is colored as that of a failed job. As in GNU parallel, a
+/// job that was killed by a signal does not count.
 fn looks_failed(outcome: &Outcome, cause: EndCause) -> bool {
     match outcome.exit.status {
         ExitStatus::Exited(code) => code != 0,

@@ -1,5 +1,5 @@
-//! One loop's part: from a job to a command, from an event to the screen and the record, from an
-//! end to the tally.
+//! The callbacks of one worker thread: each job becomes a command, each event becomes output and
+//! journal events, and each end is counted.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,6 @@ use crate::output::store::JobFile;
 use crate::queue::Task;
 use crate::report::EndCause;
 use crate::report::RunStats;
-use crate::results::JobResults;
 use crate::results::Refusal;
 use crate::spawn_command::spawn_command;
 use crate::splitter::StdinFeeder;
@@ -31,11 +30,11 @@ use crate::worker::output::show_header;
 use crate::worker::running_job::RunningJob;
 use minder_template as template;
 
-/// How long a job that wants the terminal has to end.
+/// How long a job that was stopped for using the terminal has to end.
 const TERMINAL_GRACE: Duration = Duration::from_secs(1);
 
 impl RunWorker<'_> {
-    /// Writes out what is left, and says what came of all jobs.
+    /// Records the held jobs, writes the batch, and returns what this worker thread counted.
     pub(crate) fn finish(mut self) -> RunStats {
         self.release_all();
         self.flush();
@@ -51,22 +50,23 @@ impl RunWorker<'_> {
 }
 
 impl RunWorker<'_> {
-    /// Records, shows and counts a job that is over.
+    /// Records, shows and counts a finished job.
     pub(super) fn finish_job(
         &mut self,
-        start: Attempt,
+        attempt: Attempt,
         task: &Task,
         running: &mut RunningJob,
         outcome: &Outcome,
         cause: EndCause,
     ) {
-        let cut = self.record_and_show(start, task, running, outcome, cause);
-        let mut tally = std::mem::take(&mut self.stats);
-        match cut {
-            true => tally.add_cancelled(cause, outcome.exit, running.wall(), || self.name(start, task)),
-            false => tally.add(cause, outcome, running.wall(), || self.name(start, task)),
+        let cut = self.record_and_show(attempt, task, running, outcome, cause);
+        let mut stats = std::mem::take(&mut self.stats);
+        if cut {
+            stats.add_cancelled(cause, outcome.exit, running.wall(), || self.name(attempt, task));
+        } else {
+            stats.add(cause, outcome, running.wall(), || self.name(attempt, task));
         }
-        self.stats = tally;
+        self.stats = stats;
     }
 }
 
@@ -85,119 +85,127 @@ impl JobHandler for RunWorker<'_> {
         self.permit.is_some()
     }
 
-    fn prepare(&mut self, start: Attempt, task: &Task) -> Result<SpawnRequest, JobResult> {
-        let plan = self.context.config;
-        // Dropped wherever the job does not start.
+    fn prepare(&mut self, attempt: Attempt, task: &Task) -> Result<SpawnRequest, JobResult> {
+        let config = self.context.config;
+        // The permit is returned on every path that does not start the job.
         let permit = self.permit.take();
         if let JobArgs::Unfit(why) = &task.item {
-            return Err(self.fail_unstarted(start, task, &format!("job {}", task.number), &why.to_string()));
+            return Err(self.fail_unstarted(
+                attempt,
+                task,
+                &format!("job {}", task.number),
+                &why.to_string(),
+            ));
         }
-        let call = match plan.template.invocation(&job_values(self.context, task, start)) {
+        let call = match config.template.invocation(&job_values(self.context, task, attempt)) {
             Ok(call) => call,
             Err(error) if error.kind() == template::ErrorKind::Column => {
-                // The same for every job: said once, and no other job is tried.
+                // The error is the same for every job: it is reported once, and it ends the run.
                 self.context.fail(error.to_string());
                 return Err(JobResult::PermanentFailure);
             }
             Err(error) => {
-                let name = self.name(start, task);
-                return Err(self.fail_unstarted(start, task, &name, &error.to_string()));
+                let name = self.name(attempt, task);
+                return Err(self.fail_unstarted(attempt, task, &name, &error.to_string()));
             }
         };
         let mut command = spawn_command(&call);
         let mut running = RunningJob::new(task.number);
         running.permit = permit;
-        running.last = self.context.is_last_attempt(start);
-        running.may_live = running.last && !plan.may_put_back() && !plan.color_failed;
-        running.style = LineStyle::of(plan, &job_values(self.context, task, start));
-        if plan.view == OutputView::Ordered {
+        running.is_last_attempt = self.context.is_last_attempt(attempt);
+        running.may_show_live = running.is_last_attempt && !config.may_put_back() && !config.color_failed;
+        running.style = LineStyle::of(config, &job_values(self.context, task, attempt));
+        if config.view == OutputView::Ordered {
             running.decorators = [(); 2].map(|()| LineDecorator::new(running.style.as_ref()));
         }
-        let options = match self.configure(&mut command, &mut running, task, start) {
+        let options = match self.configure(&mut command, &mut running, task, attempt) {
             Ok(options) => options,
             Err(Refusal::All(why)) => {
                 self.context.fail(why);
                 return Err(JobResult::PermanentFailure);
             }
             Err(Refusal::Own(why)) => {
-                if let (Some(pipe), Some(meal)) = (self.context.queue.splitter(), &mut running.stdin) {
-                    meal.end(pipe);
+                if let (Some(pipe), Some(feeder)) = (self.context.queue.splitter(), &mut running.stdin) {
+                    feeder.end(pipe);
                 }
-                let name = self.name(start, task);
-                return Err(self.fail_unstarted(start, task, &name, &why));
+                let name = self.name(attempt, task);
+                return Err(self.fail_unstarted(attempt, task, &name, &why));
             }
         };
-        // It may have become another command.
+        // `configure` may have replaced the command, so the variables are set afterwards.
         for (name, value) in &call.variables {
             command.env(name, value);
         }
-        if plan.verbose {
-            let line = plan.template.display(&job_values(self.context, task, start));
+        if config.verbose {
+            let line = config.template.display(&job_values(self.context, task, attempt));
             self.context.observer.command(&line);
         }
-        let slot = start.slot as usize;
+        let slot = attempt.slot as usize;
         if self.running.len() <= slot {
             self.running.resize_with(slot + 1, || None);
         }
         self.slot_of_job.insert(running.number, slot);
         self.running[slot] = Some(running);
-        self.context.job_table.insert(task, start);
+        self.context.job_table.insert(task, attempt);
         Ok(SpawnRequest { command, options })
     }
 
-    fn deferred(&mut self, start: Attempt, task: &Task) {
-        if let Some(mut running) = self.take_running(start) {
+    fn deferred(&mut self, attempt: Attempt, task: &Task) {
+        if let Some(mut running) = self.take_running(attempt) {
             self.discard_attempt(&mut running, task);
             self.context.job_table.remove(task.number, None);
         }
     }
 
-    fn started(&mut self, start: Attempt, _task: &Task, token: Token, outputs: &mut ChildControl<'_>) {
-        let shared = self.context;
-        let Some(running) = self.running_mut(start) else { return };
+    fn started(&mut self, attempt: Attempt, _task: &Task, token: Token, outputs: &mut ChildControl<'_>) {
+        let context = self.context;
+        let Some(running) = self.running_mut(attempt) else { return };
         running.token = Some(token);
-        if running.live {
-            show_header(shared, running);
-        } else if shared.config.view == OutputView::Lines {
-            self.write_header(start);
+        if running.is_live_output {
+            show_header(context, running);
+        } else if context.config.view == OutputView::Lines {
+            self.write_header(attempt);
         }
-        if matches!(shared.config.control.timeout, Some(Timeout::Median(_))) {
-            self.without_timeout.insert(start.slot as usize);
+        if matches!(context.config.control.timeout, Some(Timeout::Median(_))) {
+            self.without_timeout.insert(attempt.slot as usize);
         }
-        self.feed_stdin(start.slot as usize, outputs);
+        self.feed_stdin(attempt.slot as usize, outputs);
     }
 
     fn event(
         &mut self,
-        start: Attempt,
+        attempt: Attempt,
         task: &Task,
         event: Event,
         outputs: &mut ChildControl<'_>,
     ) -> Option<Termination> {
         match event {
-            Event::Writable(_) => self.feed_stdin(start.slot as usize, outputs),
+            Event::Writable(_) => self.feed_stdin(attempt.slot as usize, outputs),
             Event::Output(token, stream, chunk) => {
-                self.receive_chunk(start, stream, chunk);
-                let shared = self.context;
-                self.running_mut(start)
-                    .into_iter()
-                    .for_each(|running| forward(shared, running, token, outputs));
+                self.receive_chunk(attempt, stream, chunk);
+                let context = self.context;
+                if let Some(running) = self.running_mut(attempt) {
+                    forward(context, running, token, outputs);
+                }
             }
-            Event::Spilled(_, stream, spilled) => self.receive_file(start, stream, spilled),
+            Event::Spilled(_, stream, spilled) => self.receive_file(attempt, stream, spilled),
             Event::Forwarded(_, stream, bytes) => {
-                if let Some(running) = self.running_mut(start) {
+                if let Some(running) = self.running_mut(attempt) {
                     running.count(stream, bytes);
-                    // What came before these bytes is no longer the last.
+                    // These bytes did not pass through minder, so the tail from before them is no
+                    // longer the tail.
                     running.tails[stream as usize].take();
                 }
             }
             Event::Exited(_, exit)
                 if minder::os::looks_killed(exit.status) && self.context.status.has_failed() =>
             {
-                self.running_mut(start).into_iter().for_each(|running| running.interrupted = true);
+                if let Some(running) = self.running_mut(attempt) {
+                    running.is_interrupted = true;
+                }
             }
             Event::Stopped(_, signal) if minder::os::wants_terminal(signal) => {
-                let name = self.name(start, task);
+                let name = self.name(attempt, task);
                 self.context.observer.notice(&Notice::NeedsTerminal { job: name });
                 return Some(Termination::graceful(TERMINAL_GRACE));
             }
@@ -206,43 +214,46 @@ impl JobHandler for RunWorker<'_> {
         None
     }
 
-    fn finished(&mut self, start: Attempt, task: &Task, outcome: Outcome) -> JobResult {
-        let Some(mut running) = self.take_running(start) else {
+    fn finished(&mut self, attempt: Attempt, task: &Task, outcome: Outcome) -> JobResult {
+        let Some(mut running) = self.take_running(attempt) else {
             return JobResult::PermanentFailure;
         };
-        let shared = self.context;
-        // A build's token is not kept while somebody reads slowly.
+        let context = self.context;
+        // The token of the jobserver is returned before output is written: a slow reader must not
+        // keep it.
         drop(running.permit.take());
-        let (wall, status) = (running.wall(), outcome.exit.status);
+        let wall = running.wall();
+        let status = outcome.exit.status;
         running.wall_time = Some(wall);
-        let halted_now = shared.pool.is_cancelled() && shared.pool.halted_by().is_some_and(|by| by.now);
-        let cause = running.cause(&outcome, halted_now);
-        // What it made of half of its input is no result: it has no row, and the error ends the run.
-        running.interrupted |= running.stdin.as_ref().is_some_and(StdinFeeder::is_torn);
-        let took = wall.saturating_sub(outcome.suspended);
-        shared.job_table.remove(task.number, status.success().then_some(took));
-        if shared.config.slots.may_change() {
-            reload_slots(shared);
+        let is_halted = context.pool.is_cancelled() && context.pool.halted_by().is_some_and(|by| by.now);
+        let cause = running.cause(&outcome, is_halted);
+        // A job that read only part of its input has no valid result. It gets no event, and the
+        // read error ends the run.
+        running.is_interrupted |= running.stdin.as_ref().is_some_and(StdinFeeder::is_torn);
+        let run_time = wall.saturating_sub(outcome.suspended);
+        context.job_table.remove(task.number, status.success().then_some(run_time));
+        if context.config.slots.may_change() {
+            reload_slots(context);
         }
-        if !status.success() && !running.interrupted && !shared.pool.is_cancelled() {
+        if !status.success() && !running.is_interrupted && !context.pool.is_cancelled() {
             let again = match cause {
                 EndCause::Memory => Some(JobResult::Requeue),
-                _ if !running.last => Some(JobResult::Failure),
+                _ if !running.is_last_attempt => Some(JobResult::Failure),
                 _ => None,
             };
-            if let Some(verdict) = again {
+            if let Some(result) = again {
                 self.discard_attempt(&mut running, task);
                 self.stats.add_attempt(cause, outcome.exit, wall);
-                return verdict;
+                return result;
             }
         }
-        if let (Some(pipe), Some(meal)) = (shared.queue.splitter(), &mut running.stdin) {
-            meal.end(pipe);
+        if let (Some(pipe), Some(feeder)) = (context.queue.splitter(), &mut running.stdin) {
+            feeder.end(pipe);
         }
         if self.is_to_hold(&running, &outcome) {
-            self.hold(start, task, running, outcome, cause);
+            self.hold(attempt, task, running, outcome, cause);
         } else {
-            self.finish_job(start, task, &mut running, &outcome, cause);
+            self.finish_job(attempt, task, &mut running, &outcome, cause);
         }
         if self.batch.is_full(self.slots) {
             self.flush();
@@ -250,21 +261,23 @@ impl JobHandler for RunWorker<'_> {
         if status.success() {
             return JobResult::Success;
         }
-        shared.status.add_failure(status);
-        if let Some(pipe) = shared.queue.splitter()
-            && shared.pool.is_cancelled()
+        context.status.add_failure(status);
+        if let Some(pipe) = context.queue.splitter()
+            && context.pool.is_cancelled()
         {
             pipe.close();
         }
         JobResult::Failure
     }
 
-    fn spawn_failed(&mut self, start: Attempt, task: &Task, error: Error) -> JobResult {
-        if let Some(mut running) = self.take_running(start) {
+    fn spawn_failed(&mut self, attempt: Attempt, task: &Task, error: Error) -> JobResult {
+        if let Some(mut running) = self.take_running(attempt) {
             running.spool.drain(..).for_each(JobFile::remove);
-            running.results.take().into_iter().for_each(JobResults::discard);
-            if let (Some(pipe), Some(mut meal)) = (self.context.queue.splitter(), running.stdin.take()) {
-                meal.end(pipe);
+            if let Some(results) = running.results.take() {
+                results.discard();
+            }
+            if let (Some(pipe), Some(mut feeder)) = (self.context.queue.splitter(), running.stdin.take()) {
+                feeder.end(pipe);
             }
             self.context.job_table.remove(task.number, None);
         }
@@ -279,7 +292,7 @@ impl JobHandler for RunWorker<'_> {
         };
         let hopeless = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
         if hopeless && self.context.config.is_same_for_all(is_directory) {
-            // The same for every job: it is reported once, and no other job is tried.
+            // The error is the same for every job: it is reported once, and it ends the run.
             let ran = self.context.pool.counts();
             let jobs = match (ran.succeeded + ran.failed, self.context.queue.early_total()) {
                 (0, Some(total)) => format!(" ({}, none started)", count(total, "job")),
@@ -293,19 +306,22 @@ impl JobHandler for RunWorker<'_> {
             self.context.fail(format!("{error}{jobs}"));
             return JobResult::PermanentFailure;
         }
-        let name = self.name(start, task);
-        self.fail_unstarted(start, task, &name, &why)
+        let name = self.name(attempt, task);
+        self.fail_unstarted(attempt, task, &name, &why)
     }
 
     fn worker_failed(&mut self, error: &Error) {
         self.context.fail(match error.kind() {
             ErrorKind::Exhausted => {
-                format!("{error}, and no job runs whose end could free some (`minder doctor` shows the limits)")
+                format!(
+                    "{error}, and no job runs whose end could free some \
+                     (`minder doctor` shows the limits)"
+                )
             }
             _ if error.operation() == Operation::Spill => {
                 format!(
-                    "{error} (--tmpdir or {TEMP_DIR_VARIABLE} name another folder for output that does not fit \
-                     into memory)"
+                    "{error} (--tmpdir or {TEMP_DIR_VARIABLE} name another folder for output \
+                     that does not fit into memory)"
                 )
             }
             _ => error.to_string(),
@@ -335,7 +351,7 @@ impl JobHandler for RunWorker<'_> {
     }
 }
 
-/// Applies the number of jobs that the file of `-j` holds now.
+/// Applies the number of slots that the file of `-j` contains now.
 fn reload_slots(context: &RunContext<'_>) {
     match context.config.slots.now() {
         Ok(slots) => {

@@ -18,7 +18,7 @@ pub(crate) const HELD_FILES_MAX: usize = 16;
 /// A finished job that has no event yet.
 pub(crate) struct HeldFinish {
     pub(super) due: Instant,
-    pub(super) start: Attempt,
+    pub(super) attempt: Attempt,
     pub(super) task: Task,
     pub(super) running: RunningJob,
     pub(super) outcome: Outcome,

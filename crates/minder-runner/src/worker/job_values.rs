@@ -1,4 +1,4 @@
-//! What a job puts into the templates of a run.
+//! The values that a job puts into the templates of a run.
 
 use minder::jobs::Attempt;
 use minder_template::Job;
@@ -6,13 +6,13 @@ use minder_template::Job;
 use crate::context::RunContext;
 use crate::queue::Task;
 
-/// Returns what a job puts into a template.
-pub(crate) fn job_values<'a>(shared: &RunContext<'_>, task: &'a Task, start: Attempt) -> Job<'a> {
+/// Returns the values that a job puts into a template.
+pub(crate) fn job_values<'a>(context: &RunContext<'_>, task: &'a Task, attempt: Attempt) -> Job<'a> {
     Job {
         columns: task.columns(),
         number: task.number,
-        slot: start.slot,
-        total: shared.queue.total(),
-        slots: u32::try_from(shared.slots).ok(),
+        slot: attempt.slot,
+        total: context.queue.total(),
+        slots: u32::try_from(context.slots).ok(),
     }
 }

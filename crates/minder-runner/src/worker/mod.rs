@@ -1,4 +1,4 @@
-//! What one worker thread does with its jobs: prepares, watches, controls, finishes them.
+//! One worker thread: it prepares, watches, controls and finishes its jobs.
 
 mod control;
 mod finish;

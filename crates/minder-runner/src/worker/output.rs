@@ -1,4 +1,5 @@
-//! What running jobs write: to the screen, to files, or into the batch.
+//! Where the output of running jobs goes: to standard output and standard error, to files, or into
+//! the batch.
 
 use minder::jobs::{Attempt, ChildControl};
 use minder::{SpillFile, Stream, Token};
@@ -12,206 +13,228 @@ use crate::results::cannot_write;
 use crate::worker::running_job::RunningJob;
 use crate::worker::running_job::last_bytes;
 
-/// From this size on the output of a job that is seen as it writes passes without us.
+/// After this many bytes, live output is forwarded by the kernel without passing through this
+/// process.
 const FORWARD_FROM: u64 = 1 << 20;
 
 impl RunWorker<'_> {
-    /// Shows as it comes the job that has the stage, if it runs here.
+    /// Shows the output of the live job as it is written, if that job runs on this worker thread.
     pub(crate) fn start_live_output(&mut self, outputs: &mut ChildControl<'_>) {
-        let shared = self.context;
-        if !matches!(shared.config.view, OutputView::Grouped | OutputView::Ordered)
-            || !shared.config.may_be_live()
+        let context = self.context;
+        if !matches!(context.config.view, OutputView::Grouped | OutputView::Ordered)
+            || !context.config.may_be_live()
         {
             return;
         }
-        // Pieces of what is being killed are not shown.
-        if shared.pool.is_cancelled() {
+        // A run that is being cancelled shows no more partial output.
+        if context.pool.is_cancelled() {
             return;
         }
-        let stage = shared.sequencer;
-        let sole =
-            (stage.is_free() && shared.queue.is_over()).then(|| shared.pool.counts()).filter(|counts| {
+        let sequencer = context.sequencer;
+        let sole = (sequencer.is_free() && context.queue.is_drained()).then(|| context.pool.counts()).filter(
+            |counts| {
                 counts.running == 1
                     && counts.submitted == 1 + counts.succeeded + counts.failed + counts.skipped
-            });
-        // The one before it had an end that was held back when this one started.
-        let alone = sole.is_some() || (shared.slots == 1 && stage.is_free());
-        let slot = match alone {
-            // If it runs here it is the only one.
-            true => self.slot_of_job.values().next().copied(),
-            false => self.slot_of_job.get(&stage.live_job()).copied(),
+            },
+        );
+        // With one slot the job before this one may have been held back when this one started. Then
+        // this one could not claim live output in `configure`.
+        let alone = sole.is_some() || (context.slots == 1 && sequencer.is_free());
+        let slot = if alone {
+            // If the only job runs on this worker thread, it is the only entry.
+            self.slot_of_job.values().next().copied()
+        } else {
+            self.slot_of_job.get(&sequencer.live_job()).copied()
         };
         let waiting = slot
             .and_then(|slot| self.running.get_mut(slot)?.as_mut())
-            .filter(|running| !running.live && running.may_live);
-        // Without a token it was put back, and is another loop's by now.
+            .filter(|running| !running.is_live_output && running.may_show_live);
+        // A job without a token was deferred, and may be running on another worker thread by now.
         let waiting = waiting.and_then(|running| running.token.map(|token| (running, token)));
         let is_here = waiting.is_some();
         if let Some((running, token)) = waiting
-            && (stage.is_live(running.number) || (alone && stage.try_claim(running.number)))
+            && (sequencer.is_live(running.number) || (alone && sequencer.try_claim(running.number)))
         {
-            running.live = true;
-            show_header(shared, running);
-            // It fails only for a child that is over, which is shown then anyway.
+            running.is_live_output = true;
+            show_header(context, running);
+            // It fails only for a child that has exited, and the output of that is written anyway.
             let _ = outputs.start_streaming(token);
         }
-        // The other loop has it, and may sleep. Rung once, since it may hang in a write.
-        if let Some(counts) = sole.filter(|_| !is_here)
+        // The only job runs on the other worker thread, which may be asleep. It is woken once for
+        // each count of submitted jobs: it may also be blocked in a write.
+        if !is_here
+            && let Some(counts) = sole
             && std::mem::replace(&mut self.woken_for, counts.submitted) != counts.submitted
         {
-            shared.pool.wake();
+            context.pool.wake();
         }
     }
 
-    /// Goes on with lines that had to wait.
+    /// Writes lines that had to wait for another job's line.
     pub(crate) fn retry_blocked_lines(&mut self) {
-        let shared = self.context;
+        let context = self.context;
         let mut released = false;
         for slot in std::mem::take(&mut self.blocked_lines) {
             let Some(running) = self.running.get_mut(slot).and_then(Option::as_mut) else { continue };
-            let RunningJob { number, lines, style: marks, decorators: markers, .. } = running;
-            let (stage, marks) = (shared.sequencer, marks.as_ref());
-            released |=
-                lines.go_on(&mut LineSink { stage, job: *number, line_max: self.line_max, marks, markers });
-            if lines.waits() {
+            let RunningJob { number, lines, style, decorators, .. } = running;
+            let sequencer = context.sequencer;
+            let style = style.as_ref();
+            released |= lines.retry(&mut LineSink {
+                sequencer,
+                job: *number,
+                line_max: self.line_max,
+                style,
+                decorators,
+            });
+            if lines.is_blocked() {
                 self.blocked_lines.insert(slot);
             }
         }
         if released {
-            shared.pool.wake();
+            context.pool.wake();
         }
     }
 
-    /// Prints what stands before a job's output.
-    pub(crate) fn write_header(&mut self, start: Attempt) {
-        let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
+    /// Writes the header of a job before its output.
+    pub(crate) fn write_header(&mut self, attempt: Attempt) {
+        let Some(running) = self.running.get_mut(attempt.slot as usize).and_then(Option::as_mut) else {
             return;
         };
-        if running.live {
+        if running.is_live_output {
             return show_header(self.context, running);
         }
         let head = std::mem::take(&mut running.header);
         if self.context.config.view == OutputView::Lines {
-            let RunningJob { number, lines, style: marks, decorators: markers, .. } = running;
-            let (stage, marks) = (&self.context.sequencer, marks.as_ref());
-            lines.begin(head, &mut LineSink { stage, job: *number, line_max: self.line_max, marks, markers });
+            let RunningJob { number, lines, style, decorators, .. } = running;
+            let sequencer = &self.context.sequencer;
+            let style = style.as_ref();
+            lines.begin(
+                head,
+                &mut LineSink { sequencer, job: *number, line_max: self.line_max, style, decorators },
+            );
         } else {
             self.batch.push(Stream::Stdout, &head);
         }
     }
 
-    /// Takes bytes of a running job.
-    pub(crate) fn receive_chunk(&mut self, start: Attempt, stream: Stream, chunk: minder::Chunk) {
-        let (shared, line_max) = (self.context, self.line_max);
-        let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
+    /// Handles bytes that a running job wrote.
+    pub(crate) fn receive_chunk(&mut self, attempt: Attempt, stream: Stream, chunk: minder::Chunk) {
+        let context = self.context;
+        let line_max = self.line_max;
+        let Some(running) = self.running.get_mut(attempt.slot as usize).and_then(Option::as_mut) else {
             return;
         };
-        if running.interrupted {
+        if running.is_interrupted {
             return;
         }
         if !running.header.is_empty() {
-            self.write_header(start);
+            self.write_header(attempt);
         }
-        let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
+        let Some(running) = self.running.get_mut(attempt.slot as usize).and_then(Option::as_mut) else {
             return;
         };
         running.count(stream, chunk.len() as u64);
         if let Some(results) = &mut running.results {
             if let Err(error) = results.push(stream, &chunk) {
-                return shared.fail(cannot_write(results.place(), &error));
+                return context.fail(cannot_write(results.place(), &error));
             }
             if !results.shows(stream) {
                 return running.tails[stream as usize].push(&chunk);
             }
         }
-        let lines = shared.config.view == OutputView::Lines;
-        if running.live || lines {
+        let lines = context.config.view == OutputView::Lines;
+        if running.is_live_output || lines {
             running.tails[stream as usize].push(&chunk);
         }
         if lines {
-            let RunningJob { number, lines: pen_lines, style: marks, decorators: markers, .. } = running;
-            let (stage, marks) = (shared.sequencer, marks.as_ref());
-            let pen = &mut LineSink { stage, job: *number, line_max, marks, markers };
-            if pen_lines.push(stream, chunk, pen) {
-                shared.pool.wake();
+            let RunningJob { number, lines: buffer, style, decorators, .. } = running;
+            let sequencer = context.sequencer;
+            let style = style.as_ref();
+            let sink = &mut LineSink { sequencer, job: *number, line_max, style, decorators };
+            if buffer.push(stream, chunk, sink) {
+                context.pool.wake();
             }
-            if pen_lines.waits() {
-                self.blocked_lines.insert(start.slot as usize);
+            if buffer.is_blocked() {
+                self.blocked_lines.insert(attempt.slot as usize);
             }
-        } else if running.live {
-            shared.sequencer.show(stream, &chunk, running.marking(stream));
+        } else if running.is_live_output {
+            context.sequencer.show(stream, &chunk, running.line_decoration(stream));
         } else {
             self.batch.push(stream, &chunk);
         }
     }
 
-    /// Takes a file with output of a running job.
-    pub(crate) fn receive_file(&mut self, start: Attempt, stream: Stream, spilled: SpillFile) {
-        let shared = self.context;
-        let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
+    /// Handles a spill file with output of a running job.
+    pub(crate) fn receive_file(&mut self, attempt: Attempt, stream: Stream, spilled: SpillFile) {
+        let context = self.context;
+        let Some(running) = self.running.get_mut(attempt.slot as usize).and_then(Option::as_mut) else {
             return;
         };
-        if running.interrupted {
+        if running.is_interrupted {
             return JobFile::from(spilled).remove();
         }
         if !running.header.is_empty() {
-            self.write_header(start);
+            self.write_header(attempt);
         }
-        let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
+        let Some(running) = self.running.get_mut(attempt.slot as usize).and_then(Option::as_mut) else {
             return;
         };
         running.count(stream, spilled.len);
         if let Some(results) = &mut running.results {
             let end = spilled.start + spilled.len;
             if let Err(error) = results.push_file(stream, &spilled.file, spilled.start, end) {
-                return shared.fail(cannot_write(results.place(), &error));
+                return context.fail(cannot_write(results.place(), &error));
             }
             if !results.shows(stream) {
                 running.tails[stream as usize].push(&last_bytes(&spilled.file, end));
                 return JobFile::from(spilled).remove();
             }
         }
-        if running.live {
+        if running.is_live_output {
             running.tails[stream as usize].push(&last_bytes(&spilled.file, spilled.start + spilled.len));
-            shared.sequencer.show_file(stream, spilled, running.marking(stream));
+            context.sequencer.show_file(stream, spilled, running.line_decoration(stream));
         } else {
             self.batch.push_file(stream, JobFile::from(spilled));
         }
     }
 }
 
-/// Shows what stands before the output of a job that is seen as it writes.
-pub(crate) fn show_header(shared: &RunContext<'_>, running: &mut RunningJob) {
+/// Writes the header of a job whose output is shown live.
+pub(crate) fn show_header(context: &RunContext<'_>, running: &mut RunningJob) {
     let head = std::mem::take(&mut running.header);
-    shared.sequencer.show(Stream::Stdout, &head, running.marking(Stream::Stdout));
+    context.sequencer.show(Stream::Stdout, &head, running.line_decoration(Stream::Stdout));
 }
 
-/// Ends the coloured lines of such a job, which is over.
-pub(crate) fn close_styled_lines(shared: &RunContext<'_>, running: &mut RunningJob) {
+/// Closes the colored lines of a finished job whose output was shown live.
+pub(crate) fn close_styled_lines(context: &RunContext<'_>, running: &mut RunningJob) {
     for stream in [Stream::Stdout, Stream::Stderr] {
-        if let Some(marking) = running.marking(stream) {
-            shared.sequencer.end_line(stream, marking);
+        if let Some(line_decoration) = running.line_decoration(stream) {
+            context.sequencer.end_line(stream, line_decoration);
         }
     }
 }
 
-/// Lets the bytes of a job that has the stage pass without us, where nothing is to be done to them
-/// and there are many: the last of what a job wrote is known only of bytes that come to us.
+/// Lets the kernel forward the standard output of the live job, if nothing is to be done to the
+/// bytes and there are many of them. Forwarding is not used from the start, because the tail of a
+/// stream is known only for bytes that pass through this process.
 pub(crate) fn forward(
-    shared: &RunContext<'_>,
+    context: &RunContext<'_>,
     running: &mut RunningJob,
     token: Token,
     outputs: &mut ChildControl<'_>,
 ) {
-    if !running.live || running.forwards || running.wrote[Stream::Stdout as usize] < FORWARD_FROM {
+    if !running.is_live_output
+        || running.forward_tried
+        || running.written[Stream::Stdout as usize] < FORWARD_FROM
+    {
         return;
     }
-    running.forwards = true;
-    if running.style.is_some() || running.results.is_some() || shared.config.pty {
+    running.forward_tried = true;
+    if running.style.is_some() || running.results.is_some() || context.config.pty {
         return;
     }
-    if let Some(file) = shared.sequencer.open_to_forward() {
-        // Where it is refused, the bytes come to us.
+    if let Some(file) = context.sequencer.open_to_forward() {
+        // If the child set refuses, the bytes keep passing through this process.
         let _ = outputs.forward(token, Stream::Stdout, &file);
     }
 }

@@ -1,4 +1,4 @@
-//! From the arguments of a job to what is started.
+//! Turns the arguments of a job into a command, its files and its options.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -23,55 +23,58 @@ use crate::splitter::StdinFeeder;
 use crate::text::os_error_text;
 use crate::worker::running_job::RunningJob;
 
-/// Pours its input into the pipe that its name is, beside the command that reads it: only who opens
-/// a named pipe for writing can wait until somebody reads. The words of the command stay words, and
-/// its first a program: `exec` knows nothing else. Descriptor 3 is our input for `cat` alone: the
-/// command has its own, which the user's shell left open, or none.
+/// The shell script for `--fifo`. It copies its standard input into the named pipe `$0`, beside the
+/// command that reads that pipe. Only a process that opens a named pipe for writing can wait for a
+/// reader, so `cat` does.
+///
+/// `exec "$@"` keeps each argument as it is and never runs a builtin of the shell. Descriptor 3 is
+/// the input for `cat` alone: the command keeps its own descriptor 3, if the shell of the user left
+/// one open.
 const FIFO: &str =
     r#"{ cat <&3 3<&- >"$0" & } 3<&0; (exec "$@") </dev/null; s=$?; kill $! 2>/dev/null; exit $s"#;
-/// The size of a job's own terminal where ours has none.
+/// The size of a job's pseudo-terminal if this process has no terminal.
 const TERMINAL: Size = Size { rows: 24, columns: 80 };
 
 impl RunWorker<'_> {
-    /// Prepares what a job needs beside its command.
+    /// Prepares everything that a job needs beside its command line.
     pub(crate) fn configure(
         &mut self,
         command: &mut Command,
         running: &mut RunningJob,
         task: &Task,
-        start: Attempt,
+        attempt: Attempt,
     ) -> Result<SpawnOptions, Refusal> {
-        let plan = self.context.config;
+        let config = self.context.config;
         command.stdin(Stdio::Null).die_with_parent(true);
-        running.copies = TemplateFiles::create(&plan.files, &job_values(self.context, task, start))?;
+        running.copies = TemplateFiles::create(&config.files, &job_values(self.context, task, attempt))?;
         if let Some(part) = task.block().take() {
             self.attach_input(command, running, task, StdinFeeder::new(part))?;
         }
-        self.apply_environment(command, running, task, start)?;
-        if plan.print {
-            running.header = plan.template.display(&job_values(self.context, task, start)).into_bytes();
+        self.apply_environment(command, running, task, attempt)?;
+        if config.print {
+            running.header = config.template.display(&job_values(self.context, task, attempt)).into_bytes();
             running.header.push(b'\n');
         }
         let mut options = SpawnOptions::default().rank(task.number);
-        if let Some(Timeout::After(limit)) = plan.control.timeout
+        if let Some(Timeout::After(limit)) = config.control.timeout
             && let Some(at) = Instant::now().checked_add(limit)
         {
             running.timeout = Some(limit);
-            options = options.deadline(at, plan.kill());
+            options = options.deadline(at, config.kill());
         }
         let run = self.context.recorder.run();
-        running.results = JobResults::create(&plan.files, &job_values(self.context, task, start), run)?;
-        if plan.pty {
+        running.results = JobResults::create(&config.files, &job_values(self.context, task, attempt), run)?;
+        if config.pty {
             let size =
                 terminal_size().map_or(TERMINAL, |size| Size { rows: size.rows, columns: size.columns });
             command.group(Group::Terminal(size));
-        } else if plan.spool {
+        } else if config.spool {
             let files = [self.spool(running)?, self.spool(running)?];
             let [out, err] = files.map(Stdio::from);
             command.stdout(out).stderr(err);
             redirect_to_results(command, running)?;
             return Ok(options);
-        } else if plan.view == OutputView::Straight {
+        } else if config.view == OutputView::Straight {
             self.inherit_stdio(command, running);
             redirect_to_results(command, running)?;
             return Ok(options);
@@ -79,32 +82,31 @@ impl RunWorker<'_> {
             command.stdout(Stdio::Piped).stderr(Stdio::Piped);
             redirect_to_results(command, running)?;
         }
-        running.live = match plan.view {
-            _ if !plan.may_be_live() => false,
-            OutputView::Ordered => self.context.sequencer.start(running.number) && running.may_live,
-            OutputView::Grouped if !running.may_live => false,
+        running.is_live_output = match config.view {
+            _ if !config.may_be_live() => false,
+            OutputView::Ordered => self.context.sequencer.start(running.number) && running.may_show_live,
+            OutputView::Grouped if !running.may_show_live => false,
             OutputView::Grouped => {
                 let alone = self.context.slots == 1 || self.context.queue.total() == Some(1);
                 alone && self.context.sequencer.try_claim(running.number)
             }
             OutputView::Lines | OutputView::Straight => false,
         };
-        Ok(match running.live || plan.view == OutputView::Lines {
-            true => options.output_mode(OutputMode::Stream).overflow(OverflowPolicy::Block),
-            false => {
-                options.output_mode(OutputMode::AtExit).overflow(OverflowPolicy::Spill).spill_as_file(true)
-            }
+        Ok(if running.is_live_output || config.view == OutputView::Lines {
+            options.output_mode(OutputMode::Stream).overflow(OverflowPolicy::Block)
+        } else {
+            options.output_mode(OutputMode::AtExit).overflow(OverflowPolicy::Spill).spill_as_file(true)
         })
     }
 
-    /// Lets the job read its part: as its input, or as a file that is there before it starts, or as
-    /// a named pipe.
+    /// Connects the job to its block of input: as standard input, as a file that is complete before
+    /// the job starts, or as a named pipe.
     fn attach_input(
         &mut self,
         command: &mut Command,
         running: &mut RunningJob,
         task: &Task,
-        mut meal: StdinFeeder,
+        mut feeder: StdinFeeder,
     ) -> Result<(), String> {
         let (Some(pipe), Some(asked)) = (self.context.queue.splitter(), &self.context.config.pipe) else {
             return Ok(());
@@ -117,12 +119,12 @@ impl RunWorker<'_> {
                 command.stdin(Stdio::Piped);
             }
             InputDelivery::File => {
-                // What an attempt before this one left.
+                // An earlier attempt may have left the file.
                 let _ = std::fs::remove_file(&path);
                 let mut file = minder_os::files::create_private_file(&path).map_err(failed)?;
                 running.files.push(path.clone());
-                meal.write_all(pipe, |bytes| file.write_all(bytes)).map_err(failed)?;
-                if meal.is_torn() {
+                feeder.write_all(pipe, |bytes| file.write_all(bytes)).map_err(failed)?;
+                if feeder.is_torn() {
                     return Err(pipe.error().unwrap_or_else(|| format!("cannot fill `{}`", path.display())));
                 }
             }
@@ -134,25 +136,25 @@ impl RunWorker<'_> {
                     }
                     _ => failed(error),
                 })?;
-                let mut words =
+                let mut args =
                     vec![FIFO.into(), path.clone().into_os_string(), command.get_program().to_owned()];
-                words.extend(command.get_args().map(std::ffi::OsStr::to_owned));
+                args.extend(command.get_args().map(std::ffi::OsStr::to_owned));
                 *command = Command::new("/bin/sh");
-                command.arg("-c").args(words).stdin(Stdio::Piped).die_with_parent(true);
+                command.arg("-c").args(args).stdin(Stdio::Piped).die_with_parent(true);
                 running.files.push(path);
             }
         }
-        running.stdin = Some(meal);
+        running.stdin = Some(feeder);
         Ok(())
     }
 
-    /// What a job finds around it: its folder, variables, niceness.
+    /// Sets the working directory, environment variables, descriptors and niceness of a job.
     fn apply_environment(
         &self,
         command: &mut Command,
         running: &mut RunningJob,
         task: &Task,
-        start: Attempt,
+        attempt: Attempt,
     ) -> Result<(), Refusal> {
         let control = &self.context.config.control;
         command.descriptors(&self.context.environment.descriptors);
@@ -164,25 +166,26 @@ impl RunWorker<'_> {
         }
         command.nice(control.nice);
         if let Some(name) = &control.slot_var {
-            // As GNU parallel counts them here, from 0.
-            command.env(name, (start.slot - 1).to_string());
+            // GNU parallel counts from 0 here.
+            command.env(name, (attempt.slot - 1).to_string());
         }
         if self.context.config.parallel_env {
             command.env("PARALLEL_SEQ", task.number.to_string());
-            command.env("PARALLEL_JOBSLOT", start.slot.to_string());
+            command.env("PARALLEL_JOBSLOT", attempt.slot.to_string());
             command.env("PARALLEL_PID", self.context.config.pid.to_string());
-            // This machine.
+            // GNU parallel's names for the local machine.
             command.env("PARALLEL_SSHLOGIN", ":").env("PARALLEL_SSHHOST", ":");
         }
-        if let Some(folder) = &control.directory {
-            let words =
-                folder.argv(&job_values(self.context, task, start)).map_err(|error| error.to_string())?;
-            let mut path = PathBuf::from(words.into_iter().next().unwrap_or_default());
+        if let Some(dir) = &control.directory {
+            let args =
+                dir.argv(&job_values(self.context, task, attempt)).map_err(|error| error.to_string())?;
+            let mut path = PathBuf::from(args.into_iter().next().unwrap_or_default());
             if path.as_os_str() == "..." {
-                let (book, token) = (self.context.recorder, &self.context.config.files.token);
-                // Without a record the folder is not ours alone.
-                let whose = if book.is_kept() { String::new() } else { format!("minder-{token}-") };
-                path = book.folder().join(format!("{whose}work-{}", task.number));
+                let recorder = self.context.recorder;
+                let token = &self.context.config.files.token;
+                // Without a record other runs share the directory.
+                let prefix = if recorder.is_kept() { String::new() } else { format!("minder-{token}-") };
+                path = recorder.dir().join(format!("{prefix}work-{}", task.number));
                 if self.context.config.files.cleanup {
                     running.copies.own(path.clone());
                 }
@@ -196,11 +199,7 @@ impl RunWorker<'_> {
                 }
             } else if !path.as_os_str().is_empty() {
                 std::fs::create_dir_all(&path).map_err(|error| {
-                    Refusal::of(
-                        &format!("cannot make `{}`", path.display()),
-                        &error,
-                        folder.has_placeholders(),
-                    )
+                    Refusal::of(&format!("cannot make `{}`", path.display()), &error, dir.has_placeholders())
                 })?;
             }
             command.current_dir(path);
@@ -208,12 +207,13 @@ impl RunWorker<'_> {
         Ok(())
     }
 
-    /// A job that writes for itself, and perhaps has the terminal.
+    /// Lets a job inherit standard output and standard error, and with `--tty` the terminal.
     fn inherit_stdio(&self, command: &mut Command, running: &mut RunningJob) {
         command.stdout(Stdio::Inherit).stderr(Stdio::Inherit);
         if self.context.config.control.tty {
-            // Of our group, which has the terminal: a group of its own would be stopped when it reads.
-            // Without any terminal its input is empty, as GNU parallel has it.
+            // The job stays in this process group, which owns the terminal: in another one it would
+            // be stopped when it reads. As in GNU parallel, its input is empty if there is no
+            // terminal.
             command
                 .group(Group::Inherit)
                 .stdin(minder_os::terminal::open_terminal().map_or(Stdio::Null, Stdio::from));
@@ -222,15 +222,15 @@ impl RunWorker<'_> {
         self.context.sequencer.show(Stream::Stdout, &head, None);
     }
 
-    /// A file for a job to write to.
+    /// Creates a file that a job writes to.
     pub(crate) fn spool(&mut self, running: &mut RunningJob) -> Result<std::fs::File, String> {
-        let shared = self.context;
-        let folder = shared.recorder.folder();
-        let made = match shared.recorder.name("spill", self.index) {
-            None => minder_os::files::create_unnamed_file(folder).map(|file| (file, None)),
+        let context = self.context;
+        let dir = context.recorder.dir();
+        let made = match context.recorder.name("spill", self.index) {
+            None => minder_os::files::create_unnamed_file(dir).map(|file| (file, None)),
             Some(name) => {
                 self.spool_count += 1;
-                let path = folder.join(format!("{name}-job{}", self.spool_count));
+                let path = dir.join(format!("{name}-job{}", self.spool_count));
                 minder_os::files::create_private_file(&path).map(|file| (file, Some(path)))
             }
         };
@@ -240,15 +240,15 @@ impl RunWorker<'_> {
                 JobFile { file: Some(file), path, range: 0..0, charge: Charge::default() },
             ))
         });
-        let (file, own) = made.map_err(|error| {
-            format!("cannot make a file for output in `{}`: {}", folder.display(), os_error_text(&error))
+        let (file, job_file) = made.map_err(|error| {
+            format!("cannot make a file for output in `{}`: {}", dir.display(), os_error_text(&error))
         })?;
-        running.spool.push(own);
+        running.spool.push(job_file);
         Ok(file)
     }
 }
 
-/// Lets a job write to its files itself, where nothing of it is to be shown.
+/// Lets a job write directly to its result files, for streams that are not shown.
 fn redirect_to_results(command: &mut Command, running: &mut RunningJob) -> Result<(), String> {
     let Some(results) = &mut running.results else { return Ok(()) };
     if !results.shows(Stream::Stdout) {

@@ -1,4 +1,4 @@
-//! One running job, as its loop knows it.
+//! The state of one running job on its worker thread.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
@@ -17,50 +17,51 @@ use crate::results::TemplateFiles;
 use crate::splitter::StdinFeeder;
 use minder_record::event::{JobFinished, OsBytes, OutputSegment, TAIL_MAX, since_1970};
 
-/// See the module.
+/// A job between its start and its event. Streams are indexed by `Stream as usize`.
 #[derive(Debug)]
 pub(crate) struct RunningJob {
     pub(crate) number: u64,
     pub(crate) token: Option<Token>,
     pub(crate) started_at: Instant,
-    /// How long it took, once it is over.
+    /// The wall time, once the job has finished.
     pub(crate) wall_time: Option<Duration>,
     at: SystemTime,
-    /// Whether its output is shown as it comes.
-    pub(crate) live: bool,
-    /// Whether it was killed by a failure of ours: the torn pieces that it wrote are not shown.
-    pub(crate) interrupted: bool,
+    /// Whether its output is written as it arrives.
+    pub(crate) is_live_output: bool,
+    /// Whether minder killed it because minder itself failed. Its incomplete output is not shown.
+    pub(crate) is_interrupted: bool,
     pub(crate) style: Option<LineStyle>,
     pub(crate) decorators: [LineDecorator; 2],
-    /// Bytes that it wrote to its outputs.
-    pub(crate) wrote: [u64; 2],
-    /// The last of its outputs, as far as they are not kept elsewhere.
+    /// Bytes that it wrote to each stream.
+    pub(crate) written: [u64; 2],
+    /// The last bytes of each stream, if they are not kept elsewhere.
     pub(crate) tails: [StderrTail; 2],
-    /// Whether its standard output may pass without us.
-    pub(crate) forwards: bool,
-    /// The files that are its outputs.
+    /// Whether forwarding by the kernel was tried.
+    pub(crate) forward_tried: bool,
+    /// The files that it writes its output to.
     pub(crate) spool: Vec<JobFile>,
     pub(crate) results: Option<JobResults>,
-    /// What was made for it and goes with it.
+    /// Copies of `--template` files, which are removed with the job.
     pub(crate) copies: TemplateFiles,
     pub(crate) lines: LineBuffer,
-    /// Whether a failure of this attempt is the job's last word.
-    pub(crate) last: bool,
-    /// Whether it may be seen as it writes: nobody puts it back.
-    pub(crate) may_live: bool,
-    /// How long it has.
+    /// Whether a failure of this attempt is final.
+    pub(crate) is_last_attempt: bool,
+    /// Whether its output may be shown live: not if the job may run again, and not if its color
+    /// depends on how it ends.
+    pub(crate) may_show_live: bool,
+    /// How long it may run.
     pub(crate) timeout: Option<Duration>,
-    /// Whether its end was held back, in case that the run ends as well.
-    pub(crate) held: bool,
-    /// Whether it was ended to run again later.
-    pub(crate) put_back: bool,
-    /// What is printed before its output.
+    /// Whether its event was held back, in case the run ends as well.
+    pub(crate) is_held: bool,
+    /// Whether it was killed to run again later.
+    pub(crate) is_requeued: bool,
+    /// Bytes that are written before its output.
     pub(crate) header: Vec<u8>,
-    /// What it reads.
+    /// The rest of its standard input.
     pub(crate) stdin: Option<StdinFeeder>,
-    /// Files that go with it.
+    /// Files that are removed with the job.
     pub(crate) files: Vec<PathBuf>,
-    /// Given back at its end.
+    /// The permission to run, which is given back when the job ends.
     pub(crate) permit: Option<JobPermit>,
 }
 
@@ -72,22 +73,22 @@ impl RunningJob {
             started_at: Instant::now(),
             wall_time: None,
             at: SystemTime::now(),
-            live: false,
-            interrupted: false,
+            is_live_output: false,
+            is_interrupted: false,
             style: None,
             decorators: Default::default(),
-            wrote: [0; 2],
+            written: [0; 2],
             tails: Default::default(),
-            forwards: false,
+            forward_tried: false,
             spool: Vec::new(),
             results: None,
             copies: TemplateFiles::default(),
             lines: LineBuffer::default(),
-            last: true,
-            may_live: true,
+            is_last_attempt: true,
+            may_show_live: true,
             timeout: None,
-            held: false,
-            put_back: false,
+            is_held: false,
+            is_requeued: false,
             header: Vec::new(),
             stdin: None,
             files: Vec::new(),
@@ -99,33 +100,38 @@ impl RunningJob {
         self.wall_time.unwrap_or_else(|| self.started_at.elapsed())
     }
 
-    /// How many files are open for it, at most.
+    /// Returns the most files that are open for it.
     pub(crate) fn files_open(&self) -> usize {
         self.spool.len() + if self.results.is_some() { 2 } else { 0 }
     }
 
-    /// How its lines are marked when they are shown as they come.
-    pub(crate) fn marking(&mut self, stream: Stream) -> Option<LineDecoration<'_>> {
-        self.style.as_ref().map(|marks| (marks, &mut self.decorators[stream as usize]))
+    /// Returns the decoration of one stream, if its output is shown live and decorated.
+    pub(crate) fn line_decoration(&mut self, stream: Stream) -> Option<LineDecoration<'_>> {
+        self.style.as_ref().map(|style| (style, &mut self.decorators[stream as usize]))
     }
 
-    /// Bytes that were just heard.
+    /// Counts bytes that the job wrote.
     pub(crate) fn count(&mut self, stream: Stream, bytes: u64) {
-        self.wrote[stream as usize] += bytes;
+        self.written[stream as usize] += bytes;
     }
 
-    /// Why it ended, if not by itself.
-    pub(crate) fn cause(&self, outcome: &Outcome, halted_now: bool) -> EndCause {
+    /// Returns why minder ended the job, or [`EndCause::Own`].
+    pub(crate) fn cause(&self, outcome: &Outcome, is_halted: bool) -> EndCause {
         match self.timeout {
-            _ if self.put_back => EndCause::Memory,
+            _ if self.is_requeued => EndCause::Memory,
             Some(limit) if outcome.timed_out => EndCause::TimedOut(limit),
-            _ if halted_now => EndCause::Halted,
+            _ if is_halted => EndCause::Halted,
             _ => EndCause::Own,
         }
     }
 
-    /// Its row.
-    pub(crate) fn row(&self, args: Vec<OsBytes>, exit: ExitInfo, kept: Vec<OutputSegment>) -> JobFinished {
+    /// Returns its journal event.
+    pub(crate) fn finished_event(
+        &self,
+        args: Vec<OsBytes>,
+        exit: ExitInfo,
+        kept: Vec<OutputSegment>,
+    ) -> JobFinished {
         let (code, signal) = match exit.status {
             ExitStatus::Exited(code) => (Some(code), None),
             ExitStatus::Signaled { signal, .. } => (None, Some(signal)),
@@ -142,9 +148,9 @@ impl RunningJob {
             exit: code,
             signal,
             error: None,
-            out: self.wrote[0],
-            err: self.wrote[1],
-            sent: self.stdin.as_ref().map_or(0, |meal| meal.sent),
+            out: self.written[0],
+            err: self.written[1],
+            sent: self.stdin.as_ref().map_or(0, |feeder| feeder.sent),
             leaked: false,
             timed_out: false,
             kept,
@@ -156,13 +162,13 @@ impl RunningJob {
     }
 }
 
-/// The row of a job that could not be started.
-pub(crate) fn unstarted_row(number: u64, args: Vec<OsBytes>, why: &str) -> JobFinished {
+/// Returns the event of a job that could not be started.
+pub(crate) fn unstarted_event(number: u64, args: Vec<OsBytes>, why: &str) -> JobFinished {
     let at = since_1970(SystemTime::now());
     JobFinished { job: number, args, at, error: Some(why.to_owned()), ..JobFinished::default() }
 }
 
-/// Whether a job that ended so was cut off by our order to end, or with the whole run.
+/// Returns `true` if a job was cut off because the run was cancelled.
 pub(crate) fn was_cancelled(outcome: &Outcome, cancelled: bool) -> bool {
     cancelled && !outcome.exit.status.success()
 }
@@ -170,7 +176,7 @@ pub(crate) fn was_cancelled(outcome: &Outcome, cancelled: bool) -> bool {
 impl Drop for RunningJob {
     fn drop(&mut self) {
         for path in &self.files {
-            // Whoever prunes the record finds what is left.
+            // If this fails, the file is removed when the record is pruned.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -182,12 +188,12 @@ pub(crate) struct StderrTail(Vec<u8>);
 
 impl StderrTail {
     pub(crate) fn push(&mut self, bytes: &[u8]) {
-        let last = &bytes[bytes.len().saturating_sub(TAIL_MAX)..];
-        let room = TAIL_MAX - last.len();
+        let is_last_attempt = &bytes[bytes.len().saturating_sub(TAIL_MAX)..];
+        let room = TAIL_MAX - is_last_attempt.len();
         if self.0.len() > room {
             self.0.drain(..self.0.len() - room);
         }
-        self.0.extend_from_slice(last);
+        self.0.extend_from_slice(is_last_attempt);
     }
 
     pub(crate) fn take(&mut self) -> Vec<u8> {
@@ -209,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tail_keeps_the_last_bytes() {
+    fn tail_keeps_last_bytes() {
         let mut tail = StderrTail::default();
         tail.push(&[1; TAIL_MAX - 1]);
         tail.push(&[2; 3]);

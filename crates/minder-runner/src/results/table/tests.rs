@@ -1,4 +1,4 @@
-//! What a table says of a job.
+//! The rows of a table.
 
 use crate::results::table::*;
 
@@ -7,7 +7,8 @@ fn table(form: TableForm, names: &[&str]) -> ResultsTable {
     ResultsTable { form, names, header: Once::new(), columns: std::sync::OnceLock::new() }
 }
 
-/// The table of one job with these arguments and outputs, which come in pieces of `step` bytes.
+/// Returns the table of one job with these arguments and outputs, which arrive in chunks of `step`
+/// bytes.
 fn written(table: &ResultsTable, args: &[&str], outputs: [&[u8]; 2], step: usize) -> Vec<u8> {
     let ended = JobFinished { job: 7, at: 1.5, wall: 0.25, exit: Some(3), out: 9, ..JobFinished::default() };
     let columns: Vec<OsString> = args.iter().map(OsString::from).collect();
@@ -25,7 +26,7 @@ fn text(bytes: Vec<u8>) -> String {
 }
 
 #[test]
-fn rows_have_the_columns_of_gnu_parallel() {
+fn table_has_columns_of_gnu_parallel() {
     let comma = TableForm::Separated(b',');
     let head = "Seq,Host,Starttime,JobRuntime,Send,Receive,Exitval,Signal,Command,";
     for step in 1..6 {
@@ -45,20 +46,22 @@ fn rows_have_the_columns_of_gnu_parallel() {
 }
 
 #[test]
-fn rows_of_json_are_json() {
+fn json_rows_are_valid_json() {
     for step in 1..9 {
         let out = "a\"b\tc\n\\ä€𝄞\u{7f}".as_bytes();
         let row = text(written(&table(TableForm::Json, &[]), &["x", "ä"], [out, b"\xff\xc3"], step));
-        let wanted = "{ \"Seq\": 7, \"Host\": \":\", \"Starttime\": 1.500, \"JobRuntime\": 0.250, \"Send\": 0, \
-                      \"Receive\": 9, \"Exitval\": 3, \"Signal\": 0, \"Command\": \"echo a\", \"V\": [ \"x\",\"ä\" ], \
-                      \"Stdout\": \"a\\\"b\\u0009c\\u000a\\\\ä€𝄞\u{7f}\", \"Stderr\": \"\u{fffd}\u{fffd}\" }\n";
+        let wanted = "{ \"Seq\": 7, \"Host\": \":\", \"Starttime\": 1.500, \"JobRuntime\": 0.250, \
+                      \"Send\": 0, \"Receive\": 9, \"Exitval\": 3, \"Signal\": 0, \
+                      \"Command\": \"echo a\", \"V\": [ \"x\",\"ä\" ], \
+                      \"Stdout\": \"a\\\"b\\u0009c\\u000a\\\\ä€𝄞\u{7f}\", \
+                      \"Stderr\": \"\u{fffd}\u{fffd}\" }\n";
         assert_eq!(row, wanted, "{step}");
         assert!(serde_json::from_str::<serde_json::Value>(&row).is_ok());
     }
 }
 
 #[test]
-fn a_torn_row_is_found() {
+fn whole_rows_excludes_incomplete_row() {
     let comma = TableForm::Separated(b',');
     let whole = |text: &str, form| whole_rows(text.as_bytes(), form).expect("memory");
     for (text, rows) in [

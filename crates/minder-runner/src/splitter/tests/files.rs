@@ -1,4 +1,4 @@
-//! Parts of files.
+//! Ranges of files.
 
 use std::path::PathBuf;
 
@@ -11,26 +11,26 @@ fn file(bytes: &[u8]) -> tempfile::NamedTempFile {
 }
 
 pub(crate) fn of_files(
-    plan: &SplitterConfig,
+    config: &SplitterConfig,
     slots: usize,
     inputs: &[&[u8]],
 ) -> Result<Vec<Vec<u8>>, String> {
     let files: Vec<_> = inputs.iter().map(|bytes| file(bytes)).collect();
     let paths = files.iter().map(|file| file.path().to_owned()).collect();
-    let pipe = InputSplitter::open(plan.clone(), SplitterSource::Files(paths), slots)
+    let pipe = InputSplitter::open(config.clone(), SplitterSource::Files(paths), slots)
         .map_err(|error| error.to_string())?;
-    let all = run(&pipe, slots, |pipe, told| pipe.read(move || told.send(()).unwrap_or_default()));
+    let all = run(&pipe, slots, |pipe, notify| pipe.read(move || notify.send(()).unwrap_or_default()));
     pipe.error().map_or(Ok(all), Err)
 }
 
-fn parts(plan: &SplitterConfig, input: &str) -> Vec<String> {
-    texts(of_files(plan, 2, &[input.as_bytes()]).unwrap())
+fn parts(config: &SplitterConfig, input: &str) -> Vec<String> {
+    texts(of_files(config, 2, &[input.as_bytes()]).unwrap())
 }
 
 const LINES: &str = "a 1\na 2\nb 3\nb 4\nb 5\nc 6\n";
 
 #[test]
-fn a_part_ends_with_the_record_at_the_end_of_the_block() {
+fn file_range_ends_with_record_at_end_of_block() {
     assert_eq!(parts(&block(9), LINES), ["a 1\na 2\nb 3\n", "b 4\nb 5\nc 6\n"]);
     assert_eq!(parts(&block(3), LINES), ["a 1\n", "a 2\n", "b 3\n", "b 4\n", "b 5\n", "c 6\n"]);
     assert_eq!(parts(&block(4), LINES), ["a 1\na 2\n", "b 3\nb 4\n", "b 5\nc 6\n"]);
@@ -38,12 +38,12 @@ fn a_part_ends_with_the_record_at_the_end_of_the_block() {
     let hundred = seq(100);
     let lines = |from: usize, to: usize| (from..=to).map(|at| format!("{at}\n")).collect::<String>();
     assert_eq!(parts(&block(100), &hundred), [lines(1, 37), lines(38, 71), lines(72, 100)]);
-    assert_eq!(parts(&plan(), ""), [""; 0]);
-    assert_eq!(parts(&plan(), "no end"), ["no end"]);
+    assert_eq!(parts(&config(), ""), [""; 0]);
+    assert_eq!(parts(&config(), "no end"), ["no end"]);
 }
 
 #[test]
-fn separators_of_files() {
+fn file_ranges_respect_separators() {
     let with = |start: Option<&str>, end: Option<&str>, bytes| SplitterConfig {
         start: start.and_then(some),
         end: end.and_then(some),
@@ -56,30 +56,30 @@ fn separators_of_files() {
     assert_eq!(parts(&with(None, Some("\nb"), 9), LINES), ["a 1\na 2\nb 3\nb", " 4\nb 5\nc 6\n"]);
     let regexp = SplitterConfig { regexp: true, ..with(None, Some("3\n|5\n"), 9) };
     assert_eq!(parts(&regexp, LINES), ["a 1\na 2\nb 3\n", "b 4\nb 5\nc 6\n"]);
-    // A line does not begin where a block ends.
+    // A line does not start where a block ends.
     let regexp = SplitterConfig { regexp: true, ..with(Some("^."), None, 2) };
     assert_eq!(parts(&regexp, "abcd\nef\n"), ["abcd\n", "ef\n"]);
 }
 
 #[test]
-fn shares_of_files() {
+fn file_is_cut_into_shares_per_slot() {
     let shares =
-        |count| SplitterConfig { block: BlockSize::Shares(NonZeroU64::new(count).unwrap()), ..plan() };
+        |count| SplitterConfig { block: BlockSize::Shares(NonZeroU64::new(count).unwrap()), ..config() };
     assert_eq!(parts(&shares(1), LINES), ["a 1\na 2\nb 3\nb 4\n", "b 5\nc 6\n"]);
     assert_eq!(parts(&shares(2), LINES), ["a 1\na 2\n", "b 3\nb 4\n", "b 5\nc 6\n"]);
     assert_eq!(parts(&shares(50), LINES).concat(), LINES);
 }
 
 #[test]
-fn headers_of_files() {
-    let plan = SplitterConfig { header: Some(Header::Lines(1)), ..block(9) };
-    assert_eq!(parts(&plan, LINES), ["a 1\na 2\nb 3\nb 4\n", "a 1\nb 5\nc 6\n"]);
-    let two = of_files(&plan, 2, &[b"h\n1\n", b"k\n2\n"]).unwrap();
+fn file_header_is_repeated_for_each_range() {
+    let config = SplitterConfig { header: Some(Header::Lines(1)), ..block(9) };
+    assert_eq!(parts(&config, LINES), ["a 1\na 2\nb 3\nb 4\n", "a 1\nb 5\nc 6\n"]);
+    let two = of_files(&config, 2, &[b"h\n1\n", b"k\n2\n"]).unwrap();
     assert_eq!(texts(two), ["h\n1\n", "k\n2\n"]);
 }
 
 #[test]
-fn groups_of_files() {
+fn file_ranges_keep_groups_together() {
     let group =
         |column, bytes| SplitterConfig { group_by: Some(column), colsep: Some(" ".into()), ..block(bytes) };
     let first = || Column::Number(1);
@@ -91,7 +91,7 @@ fn groups_of_files() {
 }
 
 #[test]
-fn long_records_of_files() {
+fn file_range_grows_for_long_record() {
     let long = "x".repeat(300_000);
     let input = format!("{long}\na\n{long}\nb\n");
     assert_eq!(parts(&block(10), &input), [format!("{long}\n"), format!("a\n{long}\n"), "b\n".to_owned()]);
@@ -103,9 +103,9 @@ fn long_records_of_files() {
 }
 
 #[test]
-fn streams_of_files() {
-    let plan = SplitterConfig { spread: Distribution::Tee, ..plan() };
-    assert_eq!(texts(of_files(&plan, 2, &[b"1\n", b"2\n"]).unwrap()), ["1\n2\n", "1\n2\n"]);
+fn files_are_distributed_to_streams() {
+    let config = SplitterConfig { spread: Distribution::Tee, ..config() };
+    assert_eq!(texts(of_files(&config, 2, &[b"1\n", b"2\n"]).unwrap()), ["1\n2\n", "1\n2\n"]);
     let robin =
         SplitterConfig { spread: Distribution::RoundRobin, header: Some(Header::Lines(1)), ..records(1) };
     let all = texts(of_files(&robin, 2, &[b"h\n1\n", b"h\n2\n"]).unwrap());
@@ -113,19 +113,20 @@ fn streams_of_files() {
 }
 
 #[test]
-fn what_is_no_file_is_refused() {
-    let open = |path: PathBuf| InputSplitter::open(plan(), SplitterSource::Files(vec![path]), 1).unwrap_err();
-    let folder = tempfile::tempdir().unwrap();
-    let why = open(folder.path().to_owned()).to_string();
+fn open_rejects_directories_and_missing_files() {
+    let open =
+        |path: PathBuf| InputSplitter::open(config(), SplitterSource::Files(vec![path]), 1).unwrap_err();
+    let dir = tempfile::tempdir().unwrap();
+    let why = open(dir.path().to_owned()).to_string();
     assert!(why.contains("is no regular file"), "{why}");
-    let why = open(folder.path().join("none")).to_string();
+    let why = open(dir.path().join("none")).to_string();
     assert!(why.starts_with("cannot read `"), "{why}");
 }
 
 #[test]
-fn a_file_that_shrinks_is_an_error() {
+fn shrinking_file_is_an_error() {
     let file = file(seq(100).as_bytes());
-    let pipe = InputSplitter::open(plan(), SplitterSource::Files(vec![file.path().to_owned()]), 1).unwrap();
+    let pipe = InputSplitter::open(config(), SplitterSource::Files(vec![file.path().to_owned()]), 1).unwrap();
     pipe.read(|| ());
     let NextJob::Ready(mut part) = pipe.next() else { panic!("there is one") };
     file.as_file().set_len(0).unwrap();

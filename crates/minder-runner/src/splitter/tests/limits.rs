@@ -1,15 +1,15 @@
-//! What is bounded, and what is refused.
+//! What is limited, and what is rejected.
 
 use super::*;
 
 #[test]
-fn little_is_read_ahead() {
+fn reader_stays_little_ahead() {
     let pipe = InputSplitter::open(records(1), nothing(), 2).unwrap();
     thread::scope(|scope| {
         let reader = Arc::clone(&pipe);
         let input = vec![b'\n'; 1 << 20];
         scope.spawn(move || reader.take_in(&mut Script::new(&input, &[1000]), true).unwrap());
-        // Reads that bring many records each, and nobody who takes them.
+        // The reads bring many records each, and no job takes them.
         while pipe.lock().ready.len() < READY_MAX {
             thread::yield_now();
         }
@@ -31,7 +31,7 @@ fn little_is_read_ahead() {
 }
 
 #[test]
-fn retries_hold_their_blocks_and_the_reader_waits() {
+fn reader_waits_while_retries_hold_blocks() {
     let pipe = InputSplitter::open(block(2), nothing(), 1).unwrap();
     thread::scope(|scope| {
         let reader = Arc::clone(&pipe);
@@ -62,7 +62,7 @@ fn retries_hold_their_blocks_and_the_reader_waits() {
 }
 
 #[test]
-fn a_failed_read_is_told_and_what_was_whole_is_given_out() {
+fn failed_read_is_reported_after_complete_records() {
     struct Fails(bool);
     impl TimedRead for Fails {
         fn read(&mut self, buffer: &mut [u8], _: Option<Instant>) -> io::Result<Option<usize>> {
@@ -83,27 +83,29 @@ fn a_failed_read_is_told_and_what_was_whole_is_given_out() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused() {
-    let why = |plan: SplitterConfig| InputSplitter::open(plan, nothing(), 1).unwrap_err().to_string();
+fn contradicting_options_are_rejected() {
+    let why = |config: SplitterConfig| InputSplitter::open(config, nothing(), 1).unwrap_err().to_string();
     let shard = SplitterConfig { spread: Distribution::Shard(Column::Number(1)), ..records(1) };
     assert_eq!(why(shard), "`--shard` goes by lines, and does not go with `-N`");
     assert!(why(block(0)).contains("`--block`"));
     assert!(
-        why(SplitterConfig { block: BlockSize::Shares(NonZeroU64::MIN), ..plan() }).contains("`--pipe-part`")
+        why(SplitterConfig { block: BlockSize::Shares(NonZeroU64::MIN), ..config() })
+            .contains("`--pipe-part`")
     );
-    assert!(why(SplitterConfig { group_by: Some(Column::Number(0)), ..plan() }).contains("column 0"));
-    let group = SplitterConfig { group_by: Some(Column::Number(1)), ..plan() };
+    assert!(why(SplitterConfig { group_by: Some(Column::Number(0)), ..config() }).contains("column 0"));
+    let group = SplitterConfig { group_by: Some(Column::Number(1)), ..config() };
     assert!(why(SplitterConfig { start: some("a"), ..group.clone() }).contains("`--group-by`"));
     assert!(
         why(SplitterConfig { colsep: Some("(".into()), ..group })
             .starts_with("`--colsep` is no regular expression: ")
     );
-    let regexp = SplitterConfig { regexp: true, end: some("(?=x)"), ..plan() };
+    let regexp = SplitterConfig { regexp: true, end: some("(?=x)"), ..config() };
     let text = why(regexp);
     assert!(text.starts_with("`--recend` is no regular expression: ") && !text.contains('\n'), "{text}");
-    let header = SplitterConfig { header: Some(Header::Pattern(b"[".to_vec())), ..plan() };
+    let header = SplitterConfig { header: Some(Header::Pattern(b"[".to_vec())), ..config() };
     assert!(why(header).starts_with("`--header` is no regular expression: "));
-    let why = |plan| InputSplitter::open(plan, SplitterSource::Files(Vec::new()), 1).unwrap_err().to_string();
+    let why =
+        |config| InputSplitter::open(config, SplitterSource::Files(Vec::new()), 1).unwrap_err().to_string();
     assert!(why(records(1)).contains("`--pipe-part` counts no records"));
-    assert!(why(SplitterConfig { remove_separator: true, ..plan() }).contains("`--remove-rec-sep`"));
+    assert!(why(SplitterConfig { remove_separator: true, ..config() }).contains("`--remove-rec-sep`"));
 }

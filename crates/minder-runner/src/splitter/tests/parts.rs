@@ -1,9 +1,9 @@
-//! A job for each chunk of a stream of bytes.
+//! One job for each chunk of a stream of bytes.
 
 use super::*;
 
 #[test]
-fn a_block_ends_with_its_last_whole_record() {
+fn block_ends_with_last_complete_record() {
     let twelve = seq(12);
     assert_eq!(jobs(&block(10), &twelve), ["1\n2\n3\n4\n5\n", "6\n7\n8\n9\n", "10\n11\n12\n"]);
     assert_eq!(
@@ -11,42 +11,43 @@ fn a_block_ends_with_its_last_whole_record() {
         ["1\n2\n", "3\n4\n", "5\n6\n", "7\n8\n", "9\n", "10\n", "11\n", "12\n"]
     );
     assert_eq!(jobs(&block(5), &twelve), ["1\n2\n", "3\n4\n", "5\n6\n", "7\n8\n", "9\n10\n", "11\n", "12\n"]);
-    assert_eq!(jobs(&plan(), ""), [""; 0]);
-    assert_eq!(jobs(&plan(), "no end"), ["no end"]);
+    assert_eq!(jobs(&config(), ""), [""; 0]);
+    assert_eq!(jobs(&config(), "no end"), ["no end"]);
 }
 
 #[test]
-fn a_block_grows_until_it_has_a_record() {
+fn block_grows_until_it_contains_a_record() {
     let input = "aaaaaaaaaaaaaaaaaaaaaaaaaaa\nb\nc\nd";
     assert_eq!(jobs(&block(5), input), ["aaaaaaaaaaaaaaaaaaaaaaaaaaa\nb\nc\n", "d"]);
 }
 
 #[test]
-fn records_are_counted() {
+fn blocks_have_requested_number_of_records() {
     assert_eq!(jobs(&records(2), "a\nb\nc\nd"), ["a\nb\n", "c\nd"]);
     assert_eq!(jobs(&records(3), "a\nb\nc\nd"), ["a\nb\nc\n", "d"]);
     assert_eq!(jobs(&records(4), &seq(6)), ["1\n2\n3\n4\n", "5\n6\n"]);
-    // An empty line is a record, too; GNU parallel does not count it where it begins a chunk.
+    // An empty line is a record as well; GNU parallel does not count it at the beginning of a
+    // chunk.
     assert_eq!(jobs(&records(1), "a\n\n\nb\n"), ["a\n", "\n", "\n", "b\n"]);
     let small = SplitterConfig { block: BlockSize::Bytes(3), ..records(4) };
     assert_eq!(jobs(&small, &seq(7)), ["1\n2\n3\n4\n", "5\n6\n7\n"]);
 }
 
 #[test]
-fn without_a_separator_each_byte_is_a_record() {
-    let plan = SplitterConfig { end: some(""), ..block(5) };
-    assert_eq!(jobs(&plan, &seq(12)), ["1\n2\n3", "\n4\n5\n", "6\n7\n8", "\n9\n10", "\n11\n1", "2\n"]);
-    let plan = SplitterConfig { records: NonZeroU64::new(2), ..plan };
-    assert_eq!(jobs(&plan, "abcde"), ["ab", "cd", "e"]);
+fn each_byte_is_a_record_without_separator() {
+    let config = SplitterConfig { end: some(""), ..block(5) };
+    assert_eq!(jobs(&config, &seq(12)), ["1\n2\n3", "\n4\n5\n", "6\n7\n8", "\n9\n10", "\n11\n1", "2\n"]);
+    let config = SplitterConfig { records: NonZeroU64::new(2), ..config };
+    assert_eq!(jobs(&config, "abcde"), ["ab", "cd", "e"]);
 }
 
 #[test]
-fn a_record_may_have_a_start() {
+fn record_start_splits_before_it() {
     let input = ">a\nx\n>b\ny\nz\n>c\n";
-    let plan = SplitterConfig { start: some(">"), ..records(1) };
-    assert_eq!(jobs(&plan, input), [">a\nx\n", ">b\ny\nz\n", ">c\n"]);
-    assert_eq!(jobs(&plan, "junk\n>a\n>b\n"), ["junk\n", ">a\n", ">b\n"]);
-    let two = SplitterConfig { records: NonZeroU64::new(2), ..plan };
+    let config = SplitterConfig { start: some(">"), ..records(1) };
+    assert_eq!(jobs(&config, input), [">a\nx\n", ">b\ny\nz\n", ">c\n"]);
+    assert_eq!(jobs(&config, "junk\n>a\n>b\n"), ["junk\n", ">a\n", ">b\n"]);
+    let two = SplitterConfig { records: NonZeroU64::new(2), ..config };
     assert_eq!(jobs(&two, input), [">a\nx\n>b\ny\nz\n", ">c\n"]);
     let blocks = SplitterConfig { start: some(">"), ..block(6) };
     assert_eq!(jobs(&blocks, input), [">a\nx\n", ">b\ny\nz\n", ">c\n"]);
@@ -59,9 +60,9 @@ fn a_record_may_have_a_start() {
 }
 
 #[test]
-fn separators_that_overlap() {
+fn overlapping_separators_split_like_gnu_parallel() {
     let input = "aXXXbXXcXX";
-    let ends = |plan| SplitterConfig { end: some("XX"), ..plan };
+    let ends = |config| SplitterConfig { end: some("XX"), ..config };
     assert_eq!(jobs(&ends(records(1)), input), ["aXX", "XbXX", "cXX"]);
     assert_eq!(jobs(&ends(block(3)), input), ["aXX", "XbXX", "cXX"]);
     assert_eq!(jobs(&ends(block(4)), input), ["aXXX", "bXX", "cXX"]);
@@ -70,28 +71,28 @@ fn separators_that_overlap() {
 }
 
 #[test]
-fn separators_are_taken_out() {
-    let rrs = |plan| SplitterConfig { remove_separator: true, ..plan };
+fn remove_separator_strips_separators() {
+    let rrs = |config| SplitterConfig { remove_separator: true, ..config };
     assert_eq!(jobs(&rrs(block(4)), &seq(12)), ["12", "34", "56", "78", "9", "10", "11", "12"]);
     assert_eq!(jobs(&rrs(records(2)), &seq(5)), ["12", "34", "5"]);
     let input = ">a\nx\n>b\ny\nz\n>c\n";
     let start = SplitterConfig { start: some(">"), ..records(1) };
     assert_eq!(jobs(&rrs(start.clone()), input), ["a\nx\n", "b\ny\nz\n", "c\n"]);
     assert_eq!(jobs(&rrs(SplitterConfig { end: some("\n"), ..start }), input), ["a\nx", "b\ny\nz", "c"]);
-    let both = rrs(SplitterConfig { end: some("--"), start: some("+"), ..plan() });
+    let both = rrs(SplitterConfig { end: some("--"), start: some("+"), ..config() });
     assert_eq!(jobs(&both, "+a--+b--+c--"), ["abc"]);
     assert_eq!(jobs(&both, "+a--+b--c--"), ["ab--c"]);
-    assert_eq!(jobs(&rrs(SplitterConfig { end: some(">>"), ..plan() }), "a>>b>>>c"), ["ab>c"]);
-    assert_eq!(jobs(&rrs(SplitterConfig { start: some(">>"), ..plan() }), ">>a>>b>>>c"), ["ab>c"]);
-    // No job for nothing.
+    assert_eq!(jobs(&rrs(SplitterConfig { end: some(">>"), ..config() }), "a>>b>>>c"), ["ab>c"]);
+    assert_eq!(jobs(&rrs(SplitterConfig { start: some(">>"), ..config() }), ">>a>>b>>>c"), ["ab>c"]);
+    // An empty chunk starts no job.
     assert_eq!(jobs(&rrs(records(1)), "\n\na\n\n"), ["a"]);
 }
 
 #[test]
-fn regular_expressions() {
-    let regexp = |plan| SplitterConfig { regexp: true, ..plan };
-    let ends = |text: &str, plan| regexp(SplitterConfig { end: some(text), ..plan });
-    let starts = |text: &str, plan| regexp(SplitterConfig { start: some(text), ..plan });
+fn regexp_separators_split_like_gnu_parallel() {
+    let regexp = |config| SplitterConfig { regexp: true, ..config };
+    let ends = |text: &str, config| regexp(SplitterConfig { end: some(text), ..config });
+    let starts = |text: &str, config| regexp(SplitterConfig { start: some(text), ..config });
     let input = "aXbYcXdYe";
     assert_eq!(jobs(&ends("[XY]", records(1)), input), ["aX", "bY", "cX", "dY", "e"]);
     assert_eq!(jobs(&ends("[XY]", block(5)), input), ["aXbY", "cXdY", "e"]);
@@ -109,7 +110,7 @@ fn regular_expressions() {
         ("aa", "aaaaa", vec!["aa", "aaa"]),
     ] {
         assert_eq!(jobs(&starts(text, records(1)), input), expected, "{text}");
-        // Blocks begin where records do.
+        // Blocks start where records do.
         let mut ends = vec![0];
         ends.extend(expected.iter().map(|record| record.len()));
         (1..ends.len()).for_each(|at| ends[at] += ends[at - 1]);
@@ -132,9 +133,10 @@ fn regular_expressions() {
 }
 
 #[test]
-fn each_job_has_the_header() {
-    let lines = |count, plan| SplitterConfig { header: Some(Header::Lines(count)), ..plan };
-    let matched = |text: &str, plan| SplitterConfig { header: Some(Header::Pattern(text.into())), ..plan };
+fn header_is_repeated_for_each_job() {
+    let lines = |count, config| SplitterConfig { header: Some(Header::Lines(count)), ..config };
+    let matched =
+        |text: &str, config| SplitterConfig { header: Some(Header::Pattern(text.into())), ..config };
     let twelve = seq(12);
     let expected = ["1\n2\n3\n", "1\n4\n5\n", "1\n6\n7\n", "1\n8\n9\n", "1\n10\n", "1\n11\n", "1\n12\n"];
     assert_eq!(jobs(&lines(1, block(4)), &twelve), expected);
@@ -155,32 +157,33 @@ fn each_job_has_the_header() {
     for none in [matched("nope", records(1)), matched("h2", records(1)), lines(9, records(1))] {
         assert_eq!(jobs(&none, table), ["h1 h2\n", "a 1\n", "b 2\n"]);
     }
-    assert_eq!(jobs(&lines(1, plan()), "h1 h2\n"), [""; 0]);
-    assert_eq!(jobs(&lines(1, plan()), "h1 h2"), ["h1 h2"]);
-    let rrs = SplitterConfig { remove_separator: true, ..lines(1, plan()) };
+    assert_eq!(jobs(&lines(1, config()), "h1 h2\n"), [""; 0]);
+    assert_eq!(jobs(&lines(1, config()), "h1 h2"), ["h1 h2"]);
+    let rrs = SplitterConfig { remove_separator: true, ..lines(1, config()) };
     assert_eq!(jobs(&rrs, &seq(5)), ["1\n2345"]);
 }
 
 #[test]
-fn a_header_of_any_length_is_found_whatever_the_reads() {
+fn header_is_found_for_any_reads() {
     let header = "#c\n".repeat(1000);
-    let plan = SplitterConfig { header: Some(Header::Pattern(b"(#.*\n)*".to_vec())), ..block(10) };
+    let config = SplitterConfig { header: Some(Header::Pattern(b"(#.*\n)*".to_vec())), ..block(10) };
     let input = format!("{header}a\nb\n");
     for size in [1, 7, 4096] {
-        let got = texts(spread(&plan, 1, input.as_bytes(), &[size]).unwrap());
+        let got = texts(spread(&config, 1, input.as_bytes(), &[size]).unwrap());
         assert_eq!(got.concat().replace(&header, ""), "a\nb\n");
         assert!(got.iter().all(|job| job.starts_with(&header)));
     }
 }
 
 #[test]
-fn lines_with_the_same_value_stay_together() {
+fn group_by_keeps_equal_values_together() {
     let input = "a 1\na 2\nb 3\nb 4\nb 5\nc 6\n";
-    let group = |column, plan| SplitterConfig { group_by: Some(column), colsep: Some(" ".into()), ..plan };
+    let group =
+        |column, config| SplitterConfig { group_by: Some(column), colsep: Some(" ".into()), ..config };
     let first = || Column::Number(1);
     assert_eq!(jobs(&group(first(), records(1)), input), ["a 1\na 2\n", "b 3\nb 4\nb 5\n", "c 6\n"]);
     assert_eq!(jobs(&group(first(), records(2)), input), ["a 1\na 2\nb 3\nb 4\nb 5\n", "c 6\n"]);
-    assert_eq!(jobs(&group(first(), plan()), input), [input]);
+    assert_eq!(jobs(&group(first(), config()), input), [input]);
     let cut = jobs(&group(first(), block(13)), input);
     assert_eq!(cut, ["a 1\na 2\n", "b 3\nb 4\nb 5\nc 6\n"]);
     let last = format!("{input}c 7");
@@ -190,23 +193,23 @@ fn lines_with_the_same_value_stay_together() {
     let named = group(Column::Name("k".into()), records(1));
     let table = format!("k v\n{input}");
     assert_eq!(jobs(&named, &table), ["k v\na 1\na 2\n", "k v\nb 3\nb 4\nb 5\n", "k v\nc 6\n"]);
-    let why = spread(&group(Column::Name("x".into()), plan()), 1, table.as_bytes(), &[]).unwrap_err();
+    let why = spread(&group(Column::Name("x".into()), config()), 1, table.as_bytes(), &[]).unwrap_err();
     assert_eq!(why, "no column is named `x`: the header is `k v`");
 }
 
 #[test]
-fn what_came_in_time_is_given_out() {
-    let plan = SplitterConfig { block_timeout: Some(Duration::from_secs(3600)), ..plan() };
+fn block_timeout_yields_incomplete_block() {
+    let config = SplitterConfig { block_timeout: Some(Duration::from_secs(3600)), ..config() };
     let mut sizes = vec![3, 0];
     sizes.extend([1000; 9]);
-    assert_eq!(texts(spread(&plan, 1, b"a\nbc\nd\n", &sizes).unwrap()), ["a\n", "bc\nd\n"]);
-    // Nothing whole came.
+    assert_eq!(texts(spread(&config, 1, b"a\nbc\nd\n", &sizes).unwrap()), ["a\n", "bc\nd\n"]);
+    // No complete record arrived.
     sizes[0] = 1;
-    assert_eq!(texts(spread(&plan, 1, b"bc\nd\n", &sizes).unwrap()), ["bc\nd\n"]);
+    assert_eq!(texts(spread(&config, 1, b"bc\nd\n", &sizes).unwrap()), ["bc\nd\n"]);
 }
 
 #[test]
-fn a_retry_has_the_same_bytes() {
+fn retry_reads_same_bytes() {
     let pipe =
         InputSplitter::open(SplitterConfig { header: Some(Header::Lines(1)), ..block(4) }, nothing(), 1)
             .unwrap();
@@ -223,6 +226,6 @@ fn a_retry_has_the_same_bytes() {
 }
 
 #[test]
-fn escapes() {
+fn unescape_resolves_escapes() {
     assert_eq!(unescape(br"a\n\t\r\0\\n\x41\xzz\q\"), b"a\n\t\r\0\\nA\\xzz\\q\\");
 }

@@ -2,14 +2,15 @@
 
 use super::*;
 
-fn by(spread: Distribution, plan: SplitterConfig) -> SplitterConfig {
-    SplitterConfig { spread, colsep: Some(" ".into()), ..plan }
+fn by(spread: Distribution, config: SplitterConfig) -> SplitterConfig {
+    SplitterConfig { spread, colsep: Some(" ".into()), ..config }
 }
 
 #[test]
-fn chunks_go_round() {
-    let robin = |plan| by(Distribution::RoundRobin, plan);
-    let three = |plan: SplitterConfig, input: &str| texts(spread(&plan, 3, input.as_bytes(), &[]).unwrap());
+fn round_robin_alternates_between_streams() {
+    let robin = |config| by(Distribution::RoundRobin, config);
+    let three =
+        |config: SplitterConfig, input: &str| texts(spread(&config, 3, input.as_bytes(), &[]).unwrap());
     let all = three(robin(records(1)), &seq(8));
     assert_eq!(all.len(), 3);
     let mut lines: Vec<_> = all.concat().lines().map(str::to_owned).collect();
@@ -24,33 +25,34 @@ fn chunks_go_round() {
 }
 
 #[test]
-fn all_have_all() {
-    for plan in [plan(), records(2), SplitterConfig { header: Some(Header::Lines(1)), ..plan() }] {
-        let all = spread(&by(Distribution::Tee, plan), 3, seq(8).as_bytes(), &[3]).unwrap();
+fn tee_gives_all_input_to_each_stream() {
+    for config in [config(), records(2), SplitterConfig { header: Some(Header::Lines(1)), ..config() }] {
+        let all = spread(&by(Distribution::Tee, config), 3, seq(8).as_bytes(), &[3]).unwrap();
         assert_eq!(texts(all), [seq(8), seq(8), seq(8)]);
     }
-    assert_eq!(spread(&by(Distribution::Tee, plan()), 3, b"", &[]).unwrap(), [b"", b"", b""]);
+    assert_eq!(spread(&by(Distribution::Tee, config()), 3, b"", &[]).unwrap(), [b"", b"", b""]);
 }
 
 #[test]
-fn a_number_names_the_stream() {
-    let bin = |column, plan| by(Distribution::Bin(column), plan);
-    let three = |plan: &SplitterConfig, input: &str| texts(spread(plan, 3, input.as_bytes(), &[2]).unwrap());
+fn bin_selects_stream_by_number() {
+    let bin = |column, config| by(Distribution::Bin(column), config);
+    let three =
+        |config: &SplitterConfig, input: &str| texts(spread(config, 3, input.as_bytes(), &[2]).unwrap());
     let input = "a 1\nb 2\na 3\nc 4\nd 0\nx y\nf -1\ng 1.5";
     let expected = ["a 1\nc 4\ng 1.5", "b 2\nf -1\n", "a 3\nd 0\nx y\n"];
-    assert_eq!(three(&bin(Column::Number(2), plan()), input), expected);
-    assert_eq!(three(&bin(Column::Number(7), plan()), "a 1\n"), ["", "", "a 1\n"]);
-    let named = bin(Column::Name("v".into()), SplitterConfig { header: Some(Header::Lines(1)), ..plan() });
+    assert_eq!(three(&bin(Column::Number(2), config()), input), expected);
+    assert_eq!(three(&bin(Column::Number(7), config()), "a 1\n"), ["", "", "a 1\n"]);
+    let named = bin(Column::Name("v".into()), SplitterConfig { header: Some(Header::Lines(1)), ..config() });
     assert_eq!(three(&named, "k v\na 1\nb 2\n"), ["k v\na 1\n", "k v\nb 2\n", "k v\n"]);
-    assert_eq!(three(&bin(Column::Name("v".into()), plan()), "k v\na 1\n")[1], "k v\n");
-    assert_eq!(three(&bin(Column::Number(1), plan()), ""), ["", "", ""]);
+    assert_eq!(three(&bin(Column::Name("v".into()), config()), "k v\na 1\n")[1], "k v\n");
+    assert_eq!(three(&bin(Column::Number(1), config()), ""), ["", "", ""]);
 }
 
 #[test]
-fn the_same_value_goes_to_the_same_stream() {
-    let plan = by(Distribution::Shard(Column::Number(1)), plan());
+fn shard_sends_equal_values_to_same_stream() {
+    let config = by(Distribution::Shard(Column::Number(1)), config());
     let input: String = (0..1000).map(|at| format!("{} {at}\n", at % 17)).collect();
-    let all = texts(spread(&plan, 4, input.as_bytes(), &[100]).unwrap());
+    let all = texts(spread(&config, 4, input.as_bytes(), &[100]).unwrap());
     let mut homes = std::collections::BTreeMap::new();
     for (place, job) in all.iter().enumerate() {
         for line in job.lines() {
@@ -63,33 +65,36 @@ fn the_same_value_goes_to_the_same_stream() {
 }
 
 #[test]
-fn columns_are_separated_by_an_expression() {
+fn shard_splits_columns_by_colsep() {
     let colsep = |text: &str| SplitterConfig {
         colsep: Some(text.into()),
-        ..by(Distribution::Bin(Column::Number(2)), plan())
+        ..by(Distribution::Bin(Column::Number(2)), config())
     };
-    for plan in [colsep(" +"), colsep("[ ,]+")] {
-        let plan =
-            SplitterConfig { colsep: plan.colsep, ..by(Distribution::Bin(Column::Number(2)), super::plan()) };
-        assert_eq!(texts(spread(&plan, 2, b"a   1\nb  2\n", &[]).unwrap()), ["a   1\n", "b  2\n"]);
+    for config in [colsep(" +"), colsep("[ ,]+")] {
+        let config = SplitterConfig {
+            colsep: config.colsep,
+            ..by(Distribution::Bin(Column::Number(2)), super::config())
+        };
+        assert_eq!(texts(spread(&config, 2, b"a   1\nb  2\n", &[]).unwrap()), ["a   1\n", "b  2\n"]);
     }
-    let plan =
-        SplitterConfig { colsep: Some("::".into()), ..by(Distribution::Bin(Column::Number(2)), plan()) };
-    assert_eq!(texts(spread(&plan, 2, b"a::1\nb::2\n", &[]).unwrap()), ["a::1\n", "b::2\n"]);
-    let plan = SplitterConfig { colsep: None, ..plan };
-    assert_eq!(texts(spread(&plan, 2, b"a\t1\nb\t2\n", &[]).unwrap()), ["a\t1\n", "b\t2\n"]);
+    let config =
+        SplitterConfig { colsep: Some("::".into()), ..by(Distribution::Bin(Column::Number(2)), config()) };
+    assert_eq!(texts(spread(&config, 2, b"a::1\nb::2\n", &[]).unwrap()), ["a::1\n", "b::2\n"]);
+    let config = SplitterConfig { colsep: None, ..config };
+    assert_eq!(texts(spread(&config, 2, b"a\t1\nb\t2\n", &[]).unwrap()), ["a\t1\n", "b\t2\n"]);
 }
 
-/// Starts three streams; the first gives up after its first piece, and the last never takes
-/// anything and gives up then.
+/// Starts three streams. The first gives up after its first chunk; the last never takes anything
+/// and then gives up.
 fn with_quitters(spread: Distribution) {
     let pipe = InputSplitter::open(by(spread, block(1 << 12)), nothing(), 3).unwrap();
     let input = seq(400_000);
-    let (told, news) = mpsc::channel::<()>();
+    let (notify, take_wake) = mpsc::channel::<()>();
     thread::scope(|scope| {
-        let (reader, bytes) = (Arc::clone(&pipe), input.as_bytes());
+        let reader = Arc::clone(&pipe);
+        let bytes = input.as_bytes();
         scope.spawn(move || {
-            reader.lock().wake = Some(Arc::new(move || told.send(()).unwrap_or_default()));
+            reader.lock().wake = Some(Arc::new(move || notify.send(()).unwrap_or_default()));
             let result = reader.take_in(&mut Script::new(bytes, &[]), true);
             reader.finish(result);
         });
@@ -97,7 +102,7 @@ fn with_quitters(spread: Distribution) {
         while parts.len() < 3 {
             match pipe.next() {
                 NextJob::Ready(part) => parts.push(part),
-                NextJob::Pending => news.recv().unwrap(),
+                NextJob::Pending => take_wake.recv().unwrap(),
                 NextJob::Exhausted => panic!("three begin"),
             }
         }
@@ -108,12 +113,12 @@ fn with_quitters(spread: Distribution) {
         let mut got = 0;
         loop {
             match pipe.more(&mut parts[1]) {
-                ReadResult::Bytes(piece) => got += piece.len(),
-                ReadResult::Pending => news.recv().unwrap(),
+                ReadResult::Bytes(segment) => got += segment.len(),
+                ReadResult::Pending => take_wake.recv().unwrap(),
                 ReadResult::Eof => break,
             }
         }
-        match pipe.plan.spread {
+        match pipe.config.spread {
             Distribution::Tee => assert_eq!(got, input.len()),
             _ => assert!(got > 100_000, "{got}"),
         }
@@ -123,7 +128,7 @@ fn with_quitters(spread: Distribution) {
 }
 
 #[test]
-fn nobody_waits_for_who_gave_up() {
+fn streams_that_gave_up_block_no_other() {
     for spread in [
         Distribution::RoundRobin,
         Distribution::Tee,
@@ -135,18 +140,19 @@ fn nobody_waits_for_who_gave_up() {
 }
 
 #[test]
-fn reading_ends_when_all_gave_up() {
+fn reading_ends_when_all_streams_gave_up() {
     for spread in [Distribution::RoundRobin, Distribution::Tee, Distribution::Shard(Column::Number(1))] {
         for close in [false, true] {
             let pipe = InputSplitter::open(by(spread.clone(), block(1 << 12)), nothing(), 2).unwrap();
             let input = seq(400_000);
             thread::scope(|scope| {
-                let (reader, bytes) = (Arc::clone(&pipe), input.as_bytes());
+                let reader = Arc::clone(&pipe);
+                let bytes = input.as_bytes();
                 scope.spawn(move || reader.take_in(&mut Script::new(bytes, &[]), true).unwrap());
-                let mut begun = 0;
-                // With one that never began, too.
-                while begun < 2 - usize::from(close) {
-                    begun += usize::from(matches!(pipe.next(), NextJob::Ready(_)));
+                let mut started = 0;
+                // With and without a stream that never started.
+                while started < 2 - usize::from(close) {
+                    started += usize::from(matches!(pipe.next(), NextJob::Ready(_)));
                     thread::yield_now();
                 }
                 if close {
@@ -158,7 +164,7 @@ fn reading_ends_when_all_gave_up() {
 }
 
 #[test]
-fn what_waits_goes_to_those_that_run() {
+fn close_gives_waiting_chunks_to_running_streams() {
     let pipe = InputSplitter::open(by(Distribution::RoundRobin, records(1)), nothing(), 4).unwrap();
     pipe.take_in(&mut Script::new(b"1\n2\n3\n", &[]), true).unwrap();
     let NextJob::Ready(mut part) = pipe.next() else { panic!("there is one") };

@@ -6,21 +6,21 @@ use std::os::fd::OwnedFd;
 use super::*;
 
 #[test]
-fn a_pipe_that_is_slow_does_not_keep_records_back() {
+fn slow_pipe_yields_complete_records_early() {
     let (reader, mut writer) = io::pipe().unwrap();
-    let plan = SplitterConfig { block_timeout: Some(Duration::from_millis(1)), ..plan() };
+    let config = SplitterConfig { block_timeout: Some(Duration::from_millis(1)), ..config() };
     let file = File::from(OwnedFd::from(reader));
-    let pipe = InputSplitter::open(plan, SplitterSource::Reader(file), 1).unwrap();
-    let (told, news) = mpsc::channel();
+    let pipe = InputSplitter::open(config, SplitterSource::Reader(file), 1).unwrap();
+    let (notify, take_wake) = mpsc::channel();
     thread::scope(|scope| {
-        scope.spawn(|| pipe.read(move || told.send(()).unwrap_or_default()));
+        scope.spawn(|| pipe.read(move || notify.send(()).unwrap_or_default()));
         for _ in 0..3 {
             writer.write_all(b"whole\npart").unwrap();
             let mut part = loop {
                 match pipe.next() {
                     NextJob::Ready(part) => break part,
-                    NextJob::Pending => news.recv().unwrap(),
-                    NextJob::Exhausted => panic!("it goes on"),
+                    NextJob::Pending => take_wake.recv().unwrap(),
+                    NextJob::Exhausted => panic!("the input ended early"),
                 }
             };
             assert!(drain(&pipe, &mut part).ends_with(b"whole\n"));
