@@ -144,7 +144,8 @@ impl<'a> Committer<'a> {
         Ok(self.sequencer.mark_recorded(jobs))
     }
 
-    /// Reports and records which output of earlier attempts could not be read: those jobs run again.
+    /// Reports and records which output of earlier attempts could not be read: those jobs run
+    /// again.
     fn record_lost(&self, lost: &[LostOutput]) -> Result<(), String> {
         for LostOutput { job, error, runs } in lost {
             self.observer.notice(&Notice::OutputUnreadable {

@@ -389,8 +389,8 @@ impl ResultKeys {
     }
 }
 
-/// Returns the absolute path of `name`, with the links of its directory resolved, but not a link that
-/// has this name.
+/// Returns the absolute path of `name`, with the links of its directory resolved, but not a link
+/// that has this name.
 ///
 /// # Errors
 /// The directory cannot be read.

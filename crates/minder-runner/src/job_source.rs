@@ -1,5 +1,5 @@
-//! Where the jobs of a run come from: arguments as they are read, all arguments in another order, or
-//! blocks of the input.
+//! Where the jobs of a run come from: arguments as they are read, all arguments in another order,
+//! or blocks of the input.
 
 use anyhow::{Context, Result};
 use minder_os::stdio::{StdStream, std_file};

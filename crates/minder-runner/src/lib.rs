@@ -2,8 +2,8 @@
 //!
 //! A [`RunConfig`] says what to run; it is plain data. An [`input::ArgumentReader`] gives the
 //! arguments. [`run`] starts the jobs, writes their output to standard output and standard error,
-//! keeps the record of the run, and reports everything else to an [`Observer`]. The engine parses no
-//! command line and prints no message.
+//! keeps the record of the run, and reports everything else to an [`Observer`]. The engine parses
+//! no command line and prints no message.
 //!
 //! In reading order: [`config`] and [`notice`] are plain data; [`input`] makes arguments; `queue`
 //! numbers the jobs; `splitter` cuts standard input for `--pipe`; `admission` decides whether a job

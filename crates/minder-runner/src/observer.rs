@@ -25,8 +25,8 @@ pub trait Observer: fmt::Debug + Send + Sync {
     /// hidden. `ends_line` is `true` if the output ends with a line break.
     fn suspend_display(&self, ends_line: bool, write: &mut dyn FnMut());
 
-    /// Runs `act` while the display is hidden. Unlike [`suspend_display`](Self::suspend_display), it
-    /// does not wait for a thread that is writing: the display may stay visible then.
+    /// Runs `act` while the display is hidden. Unlike [`suspend_display`](Self::suspend_display),
+    /// it does not wait for a thread that is writing: the display may stay visible then.
     fn try_suspend_display(&self, act: &mut dyn FnMut());
 
     /// Returns `true` if [`snapshot`](Self::snapshot) will ever be interested. If not, the engine
@@ -41,8 +41,9 @@ pub trait Observer: fmt::Debug + Send + Sync {
     /// are wanted. `elapsed` is the age of the run.
     fn next_snapshot(&self, elapsed: Duration) -> Option<Duration>;
 
-    /// Offers a snapshot of the run. `take` makes one that names at most the given number of running jobs; it
-    /// costs a lock and a few allocations, so the observer calls it only when it draws.
+    /// Offers a snapshot of the run. `take` makes one that names at most the given number of
+    /// running jobs; it costs a lock and a few allocations, so the observer calls it only when
+    /// it draws.
     fn snapshot(&self, elapsed: Duration, take: &dyn Fn(usize) -> Snapshot);
 
     /// Reports that no worker thread runs any more and that all output was written.

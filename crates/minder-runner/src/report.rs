@@ -63,7 +63,8 @@ impl RunReport {
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunEnd {
-    /// Its input was exhausted, or the halt policy ended it. The exit status is that of GNU parallel.
+    /// Its input was exhausted, or the halt policy ended it. The exit status is that of GNU
+    /// parallel.
     Status(u8),
     /// A signal ended it. The process should end by the same signal.
     Signal(Signal),

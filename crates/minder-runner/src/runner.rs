@@ -49,8 +49,8 @@ const BACKLOG_EVEN_MAX: u64 = 16 << 20;
 /// Descriptors that are not the jobs': streams, backends, guards, files of the program, and of
 /// finished jobs that are held back.
 const DESCRIPTORS_OWN: u64 = 40 + (WORKERS_MAX * HELD_FILES_MAX) as u64;
-/// Descriptors of one job: two outputs, the process, and two files for output that does not fit into
-/// memory.
+/// Descriptors of one job: two outputs, the process, and two files for output that does not fit
+/// into memory.
 const DESCRIPTORS_JOB: u64 = 5;
 /// A job that ends sooner is read at its end.
 const READ_DELAY: Duration = Duration::from_millis(2);
@@ -236,8 +236,8 @@ fn run_worker(context: &RunContext<'_>, set: &mut ChildSet, index: usize, worker
     worker.finish()
 }
 
-/// Writes output that waits when no job runs any more, even out of order: the jobs before it were cut
-/// off.
+/// Writes output that waits when no job runs any more, even out of order: the jobs before it were
+/// cut off.
 fn write_rest(context: &RunContext<'_>) {
     if context.status.has_failed() || context.sequencer.stdio.is_broken() {
         return;

@@ -47,8 +47,9 @@ pub fn shorten(line: &str) -> String {
     }
 }
 
-/// Escapes everything that a terminal would interpret: control characters and characters that change
-/// the direction of text become `\n`, `\x1b`, `\u{202e}`; bytes that are not UTF-8 become `\xff`.
+/// Escapes everything that a terminal would interpret: control characters and characters that
+/// change the direction of text become `\n`, `\x1b`, `\u{202e}`; bytes that are not UTF-8 become
+/// `\xff`.
 pub fn escape(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -65,8 +66,8 @@ pub fn escape(bytes: &[u8]) -> String {
     text
 }
 
-/// Returns `true` for invisible characters that change how others are shown, and for line ends other
-/// than `\n`.
+/// Returns `true` for invisible characters that change how others are shown, and for line ends
+/// other than `\n`.
 fn changes_display(c: char) -> bool {
     matches!(
         c,

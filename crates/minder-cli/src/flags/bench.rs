@@ -33,7 +33,7 @@ pub(crate) enum Bench {
     Idle,
 }
 
-/// Flags of [`crate::commands::bench::wait`].
+/// Flags of `minder bench wait`.
 #[derive(Debug, Args)]
 pub(crate) struct WaitFlags {
     /// Numbers of objects that are waited for [default: 0,2,8,32,64 … 16384]
@@ -49,7 +49,7 @@ pub(crate) struct WaitFlags {
     pub(crate) measure: MeasureFlags,
 }
 
-/// Flags of [`crate::commands::bench::exit`]. Starting thousands of children is slow, so the default is
+/// Flags of `minder bench exit`. Starting thousands of children is slow, so the default is
 /// fewer rounds.
 #[derive(Debug, Args)]
 #[command(mut_arg("rounds", |rounds| rounds.default_value("2")))]
@@ -68,7 +68,7 @@ pub(crate) struct ExitFlags {
     pub(crate) measure: MeasureFlags,
 }
 
-/// Flags of [`crate::commands::bench::spawn`].
+/// Flags of `minder bench spawn`.
 #[derive(Debug, Args)]
 pub(crate) struct SpawnFlags {
     /// Sizes of the parent in MiB: a list of numbers, and of ranges in which each is twice the one

@@ -13,10 +13,10 @@
 //!
 //! # Locking
 //!
-//! `State` is protected by one lock, which is never held while `wake` is called. A job that finds no
-//! token sets `wanted` under the lock and notifies the poller. The waiting thread clears `wanted`
-//! under the lock before it calls `wake`, so a worker thread that is woken and fails again sets it
-//! once more.
+//! `State` is protected by one lock, which is never held while `wake` is called. A job that finds
+//! no token sets `wanted` under the lock and notifies the poller. The waiting thread clears
+//! `wanted` under the lock before it calls `wake`, so a worker thread that is woken and fails again
+//! sets it once more.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;

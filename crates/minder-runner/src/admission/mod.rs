@@ -7,11 +7,13 @@
 //!    surrounding build may have left descriptors open in this process, and their numbers must not
 //!    be reused. [`jobserver::job_environment`] then returns the variables that jobs need so that
 //!    they do not rely on descriptors that they do not inherit.
-//! 2. [`AdmissionPolicy::new`] with the [`Conditions`] of the run. A condition that this machine
-//!    cannot measure, or can never meet, is an error here, before any job starts.
-//! 3. [`AdmissionMonitor::start`] with a [`JobControl`] for the pool, once threads may run. Its
-//!    thread evaluates the policy once a second, and sooner when a start waits for a decision that
-//!    is made for each start. [`JobserverClient::start`] starts the jobserver's thread.
+//! 2. [`AdmissionPolicy::new`] with the [`Conditions`](crate::conditions::Conditions) of the run. A
+//!    condition that this machine cannot measure, or can never meet, is an error here, before any
+//!    job starts.
+//! 3. [`AdmissionMonitor::start`] with a [`JobControl`](monitor::JobControl) for the pool, once
+//!    threads may run. Its thread evaluates the policy once a second, and sooner when a start waits
+//!    for a decision that is made for each start. [`JobserverClient::start`] starts the jobserver's
+//!    thread.
 //! 4. Right before each start, [`AdmissionController::admit`]. After `None`, the job is put back,
 //!    and the worker thread waits to be woken. A [`JobPermit`] is kept while the job runs.
 //! 5. Dropping the controller stops both threads. Tokens are released with their permits.
@@ -29,12 +31,12 @@
 //! - `--noswap`: no job starts while pages are swapped in and out.
 //! - `--limit COMMAND`: a job starts only if the command exits with 0. It is run before each start;
 //!   exit status 2 kills the youngest job.
-//! - `--limit 'io N'`: no job starts while a disk is busy for N % of the time. Otherwise at most one
-//!   more job starts in a second.
+//! - `--limit 'io N'`: no job starts while a disk is busy for N % of the time. Otherwise at most
+//!   one more job starts in a second.
 //!
 //! Load, swapping and disks also depend on other programs. When they have kept all jobs from
-//! running for [`PATIENCE`], one job starts anyway. Memory and `--limit` are waited for without
-//! end: their user wants no job to start before they allow it.
+//! running for [`PATIENCE`](policy::PATIENCE), one job starts anyway. Memory and `--limit` are
+//! waited for without end: their user wants no job to start before they allow it.
 //!
 //! While jobs may start, a finished job is replaced at once, so that short jobs are not limited to
 //! one evaluation's starts per second. Only growth is limited.

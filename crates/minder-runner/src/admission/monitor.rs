@@ -76,8 +76,8 @@ struct State {
 
 impl AdmissionMonitor {
     /// Starts the thread. No job is admitted before the first evaluation. `stop` ends a `--limit`
-    /// command that is running: it is the flag that [`HostMetrics::new`](super::HostMetrics::new)
-    /// was given.
+    /// command that is running: it is the flag that
+    /// [`HostMetrics::new`](super::metrics::HostMetrics::new) was given.
     ///
     /// # Errors
     /// The thread cannot be started.

@@ -1,8 +1,8 @@
 //! The arguments of a run: where they come from, how they are cut, how sources are combined, and
 //! how many a job gets.
 //!
-//! Everything is read lazily and in one pass, a record at a time. What has to be read twice waits in
-//! a replay buffer, which keeps little in memory. Nothing here knows of threads or jobs.
+//! Everything is read lazily and in one pass, a record at a time. What has to be read twice waits
+//! in a replay buffer, which keeps little in memory. Nothing here knows of threads or jobs.
 
 mod plan;
 mod columns;

@@ -135,10 +135,11 @@ pub struct ArgsPerJob {
     pub fill: Fill,
     /// The most bytes of a command.
     pub bytes_max: usize,
-    /// Whether a command that is too long is an error: with a single record, or with `most` records.
+    /// Whether a command that is too long is an error: with a single record, or with `most`
+    /// records.
     pub strict: bool,
-    /// Whether `bytes_max` is a bound that the user has set: a longer command with one record is then
-    /// an error, too.
+    /// Whether `bytes_max` is a bound that the user has set: a longer command with one record is
+    /// then an error, too.
     pub bounded: bool,
 }
 
@@ -153,8 +154,8 @@ pub enum Fill {
     Shared,
 }
 
-/// The longest command with several arguments, in bytes: the limit of xargs and GNU parallel, and that
-/// of one argument on Linux.
+/// The longest command with several arguments, in bytes: the limit of xargs and GNU parallel, and
+/// that of one argument on Linux.
 pub const BYTES_MAX: usize = 131_071;
 
 impl Default for ArgsPerJob {

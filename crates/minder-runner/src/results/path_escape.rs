@@ -27,8 +27,8 @@ impl PathRules {
     /// Returns a value as the name of one directory, different for each value. A name that is too
     /// long is cut and gets a checksum.
     ///
-    /// - Unix: `/` becomes `\_`, `\` becomes `\\`, a tab `\t`. Names that would lead elsewhere (`.`,
-    ///   `..`, the empty name) get a backslash before them.
+    /// - Unix: `/` becomes `\_`, `\` becomes `\\`, a tab `\t`. Names that would lead elsewhere
+    ///   (`.`, `..`, the empty name) get a backslash before them.
     /// - Windows: bytes that no name may contain, and `%` itself, become `%` and two hexadecimal
     ///   digits. The empty value becomes `%`.
     pub(crate) fn escape(self, value: &[u8]) -> Vec<u8> {
