@@ -198,7 +198,7 @@ fn ctrl_c_shows_what_was_measured_and_leaves_no_child() {
     let sleep = Sleep::new();
     let command = sleep.minder("bench exit --live 2 --rounds 1000 --csv --mechanism floor");
     // More children than the first row needs.
-    let ended = super::interrupted(30, &sleep.marker(), &command, 130).stderr(INTERRUPTED);
+    let ended = super::interrupted(60, &sleep.marker(), &command, 130).stderr(INTERRUPTED);
     assert!(!rows(&ended.text(), EXIT).is_empty());
     assert_eq!(sleep.count(), 0);
 }

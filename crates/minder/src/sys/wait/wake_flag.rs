@@ -104,7 +104,7 @@ mod tests {
                 if object.0.load(Ordering::Acquire) == 0 {
                     return false;
                 }
-                reasons |= flag.clear(|| object.0.store(0, Ordering::Release));
+                reasons |= flag.reset(|| object.0.store(0, Ordering::Release));
                 for (seen, stored) in seen.iter_mut().zip(stored.iter()) {
                     *seen |= stored.load(Ordering::Relaxed);
                 }
@@ -141,7 +141,7 @@ mod tests {
             let mut wait = || {
                 let ready = object.0.load(Ordering::Acquire) != 0;
                 if ready {
-                    reasons |= flag.clear(|| object.0.store(0, Ordering::Release));
+                    reasons |= flag.reset(|| object.0.store(0, Ordering::Release));
                 }
                 ready
             };
@@ -165,7 +165,7 @@ mod tests {
                 Ok::<(), ()>(())
             })
             .expect("it rings");
-            assert!(signalled && flag.clear(|| ()) == WOKEN);
+            assert!(signalled && flag.reset(|| ()) == WOKEN);
         });
     }
 }
