@@ -35,7 +35,7 @@ pub struct Error {
 impl Error {
     /// Describes a system call that failed.
     pub(crate) fn from_io(operation: &str, subject: Option<&OsStr>, error: &io::Error) -> Self {
-        Self::new(classify(error), operation, subject, &os_error_text(error))
+        Self::new(classify(error), operation, subject, &minder_os::error_text(error))
     }
 
     /// Describes a step that failed for a reason of this crate.
@@ -92,20 +92,6 @@ fn classify(error: &io::Error) -> ErrorKind {
         io::ErrorKind::InvalidInput => ErrorKind::InvalidInput,
         io::ErrorKind::Unsupported => ErrorKind::Unsupported,
         _ => ErrorKind::Other,
-    }
-}
-
-/// Returns the operating system's text as a fragment: `Too many open files (os error 24)` becomes
-/// `too many open files`, and `I/O error` stays as it is.
-fn os_error_text(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text).trim_end_matches('.');
-    let mut chars = text.chars();
-    match chars.next() {
-        Some(first) if chars.clone().next().is_some_and(char::is_lowercase) => {
-            first.to_lowercase().chain(chars).collect()
-        }
-        _ => text.to_owned(),
     }
 }
 

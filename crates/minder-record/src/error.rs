@@ -83,7 +83,7 @@ impl fmt::Display for Error {
             f.write_str(": ")?;
         }
         match cause {
-            Cause::Io(error) => f.write_str(&fragment(error)),
+            Cause::Io(error) => f.write_str(&minder_os::error_text(error)),
             Cause::Json(error) => error.fmt(f),
         }
     }
@@ -124,21 +124,6 @@ impl<T, E: Into<Error>> Context<T> for std::result::Result<T, E> {
             error.context = if inner.is_empty() { text() } else { format!("{}: {inner}", text()) };
             error
         })
-    }
-}
-
-/// Returns the text of the operating system as a part of a sentence: `No space left on device (os
-/// error 28)` becomes `no space left on device`.
-fn fragment(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text).trim_end_matches('.');
-    let mut chars = text.chars();
-    match chars.next() {
-        // Keeps an abbreviation such as `I/O`.
-        Some(first) if chars.clone().next().is_some_and(char::is_lowercase) => {
-            first.to_lowercase().chain(chars).collect()
-        }
-        _ => text.to_owned(),
     }
 }
 

@@ -44,8 +44,8 @@ pub struct WaitSuite {
 }
 
 impl WaitSuite {
-    /// Makes a suite for a process that may open so many descriptors or handles. It refuses cases
-    /// that need more.
+    /// Makes a suite for a process that may open a given number of descriptors or handles. It refuses
+    /// cases that need more.
     #[must_use]
     pub fn new(descriptors_max: u64) -> Self {
         Self { descriptors_max }

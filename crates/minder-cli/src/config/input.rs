@@ -13,6 +13,7 @@ use crate::flags::OrderFlag;
 use crate::flags::PlaceholderFlags;
 use crate::flags::RunFlags;
 use crate::flags::Trim as TrimFlag;
+use crate::text::{EscapeSet, unescape};
 use minder_runner::config::OrderConfig;
 use minder_runner::input::ArgsPerJob;
 use minder_runner::input::Columns;
@@ -339,55 +340,13 @@ fn separator(flags: &InputFlags) -> Result<Vec<u8>> {
         _ if flags.null => Ok(vec![0]),
         None => Ok(vec![b'\n']),
         Some(text) => {
-            let bytes = unescape(text.as_encoded_bytes());
+            let bytes = unescape(text.as_encoded_bytes(), EscapeSet::Delimiter);
             if bytes.is_empty() {
                 bail!("-d: the delimiter is empty (-0 is for NUL bytes)");
             }
             Ok(bytes)
         }
     }
-}
-
-/// `\n`, `\t`, `\\`, `\0` and other octal numbers, `\xHH`; anything else stays.
-pub(super) fn unescape(text: &[u8]) -> Vec<u8> {
-    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text);
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        let (b'\\', Some((&letter, after))) = (byte, after.split_first()) else {
-            out.push(byte);
-            continue;
-        };
-        let digits = |most: usize, radix: u32, text: &[u8]| {
-            let length = text.iter().take(most).take_while(|byte| char::from(**byte).is_digit(radix)).count();
-            let number = std::str::from_utf8(&text[..length])
-                .ok()
-                .and_then(|text| u32::from_str_radix(text, radix).ok());
-            number.and_then(|number| u8::try_from(number).ok()).map(|number| (number, length))
-        };
-        let (meant, used) = match letter {
-            b'n' => (b'\n', 0),
-            b't' => (b'\t', 0),
-            b'r' => (b'\r', 0),
-            b'a' => (7, 0),
-            b'b' => (8, 0),
-            b'f' => (12, 0),
-            b'v' => (11, 0),
-            b'e' => (27, 0),
-            b'\\' => (b'\\', 0),
-            b'x' => digits(2, 16, after).unwrap_or((b'x', 0)),
-            b'0'..=b'7' => match digits(3, 8, rest) {
-                Some((number, length)) => (number, length - 1),
-                None => (letter, 0),
-            },
-            other => {
-                out.push(b'\\');
-                (other, 0)
-            }
-        };
-        out.push(meant);
-        rest = &after[used..];
-    }
-    out
 }
 
 /// How many arguments a job gets.
@@ -406,26 +365,5 @@ fn arity_of(flags: &ArityFlags) -> ArgsPerJob {
         bytes_max: flags.max_chars.unwrap_or(minder_runner::input::BYTES_MAX),
         strict: flags.exit,
         bounded: flags.max_chars.is_some(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn escapes_are_bytes() {
-        for (text, bytes) in [
-            (r"\n", &b"\n"[..]),
-            (r"\0", b"\0"),
-            (r"\x2c,", b",,"),
-            (r"\054", b","),
-            (r"a\\b\q", br"a\b\q"),
-            (r"\", br"\"),
-            (r"\xzz", b"xzz"),
-            (r"\400", b"400"),
-        ] {
-            assert_eq!(unescape(text.as_bytes()), bytes, "{text}");
-        }
     }
 }

@@ -115,7 +115,7 @@ pub(crate) fn build(
         flags;
     let view = if tty { OutputView::Straight } else { view(&output, &files) };
     let display = Display {
-        // With a terminal of its own a job draws there itself.
+        // A job that has the terminal draws on it.
         progress: match tty {
             true => ProgressOptions::default(),
             false => ProgressOptions {

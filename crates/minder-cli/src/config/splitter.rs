@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use minder_runner::config::{InputDelivery, PipeConfig};
-use minder_runner::splitter::{BLOCK, BlockSize, Column, Distribution, Header, SplitterConfig, unescape};
+use minder_runner::splitter::{BLOCK, BlockSize, Column, Distribution, Header, SplitterConfig};
 
 use crate::flags::{PipeFlags, RunFlags};
+use crate::text::{EscapeSet, unescape};
 use crate::units;
 
 /// The plan, if jobs read parts. `files`: what `-a` and `::::` name; `has_values`: whether
@@ -69,7 +70,7 @@ fn splitter_config(flags: &RunFlags, has_values: bool, colsep: Option<String>) -
     };
     let text = |text: &Option<OsString>| {
         let bytes = text.as_ref()?.as_encoded_bytes();
-        Some(if pipe.regexp { bytes.to_vec() } else { unescape(bytes) })
+        Some(if pipe.regexp { bytes.to_vec() } else { unescape(bytes, EscapeSet::Separator) })
     };
     Ok(SplitterConfig {
         spread: distribution(pipe),

@@ -5,7 +5,6 @@
 
 /// A set of escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(test), expect(dead_code, reason = "the input and the splitter have their own functions"))]
 pub(crate) enum EscapeSet {
     /// Those of `xargs --delimiter`: `\a \b \e \f \n \r \t \v \\`, octal numbers of one to three
     /// digits, `\xHH` with one or two digits.
@@ -125,5 +124,27 @@ mod tests {
         check(r"\400", [b"400", br"\400", b"\x0400"]);
         check(r"\377", [b"\xff", br"\377", b"\xff"]);
         check(r"\8", [br"\8", br"\8", br"\8"]);
+    }
+
+    #[test]
+    fn unescape_reads_delimiters() {
+        for (text, bytes) in [
+            (r"\n", &b"\n"[..]),
+            (r"\0", b"\0"),
+            (r"\x2c,", b",,"),
+            (r"\054", b","),
+            (r"a\\b\q", br"a\b\q"),
+            (r"\", br"\"),
+            (r"\xzz", b"xzz"),
+            (r"\400", b"400"),
+        ] {
+            assert_eq!(unescape(text.as_bytes(), EscapeSet::Delimiter), bytes, "{text}");
+        }
+    }
+
+    #[test]
+    fn unescape_reads_separators() {
+        let text = br"a\n\t\r\0\\n\x41\xzz\q\";
+        assert_eq!(unescape(text, EscapeSet::Separator), b"a\n\t\r\0\\nA\\xzz\\q\\");
     }
 }

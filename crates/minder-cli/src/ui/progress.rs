@@ -1,9 +1,8 @@
-//! How far the run is, on stderr. On a terminal a few lines are drawn again and again below the
-//! output, and taken away while somebody writes; elsewhere a plain line comes now and then, so that
-//! a log shows that the run lives.
+//! The progress display, on stderr. On a terminal it is a few lines below the output, which are
+//! redrawn, and hidden while job output is written. Elsewhere it is one plain line every 30 s, so
+//! that a log shows that the run is alive.
 //!
-//! A picture costs a fixed sum, ten times a second at most: whoever fills a [`Snapshot`] is
-//! asked only when it is drawn.
+//! A [`Snapshot`] is taken only when the display is drawn, at most ten times a second.
 
 mod estimate;
 mod line;

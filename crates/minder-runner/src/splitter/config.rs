@@ -39,7 +39,7 @@ pub struct SplitterConfig {
     pub block: BlockSize,
     /// The number of records of a block, instead of a size: `-N` times `-L`.
     pub records: Option<NonZeroU64>,
-    /// What a record begins with. Escapes were resolved by [`unescape`].
+    /// What a record begins with. Escapes were resolved before.
     pub start: Option<Vec<u8>>,
     /// What a record ends with: a line break if neither this nor `start` is set.
     pub end: Option<Vec<u8>>,
@@ -129,32 +129,4 @@ impl Default for SplitterConfig {
             block_timeout: None,
         }
     }
-}
-
-/// Resolves the escapes of a separator: `\n`, `\t`, `\r`, `\0`, `\\`, and `\x` with two digits.
-/// Everything else stays.
-pub fn unescape(text: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(&first) = rest.first() {
-        let (byte, len) = match rest {
-            [b'\\', b'n', ..] => (b'\n', 2),
-            [b'\\', b't', ..] => (b'\t', 2),
-            [b'\\', b'r', ..] => (b'\r', 2),
-            [b'\\', b'0', ..] => (0, 2),
-            [b'\\', b'\\', ..] => (b'\\', 2),
-            [b'\\', b'x', high, low, ..] => match (digit(*high), digit(*low)) {
-                (Some(high), Some(low)) => (high << 4 | low, 4),
-                _ => (first, 1),
-            },
-            _ => (first, 1),
-        };
-        bytes.push(byte);
-        rest = &rest[len..];
-    }
-    bytes
-}
-
-fn digit(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).map(|digit| digit as u8)
 }

@@ -22,7 +22,7 @@ mod tests;
 
 pub use self::{
     column::Column,
-    config::{BLOCK, BlockSize, Distribution, SplitterConfig, SplitterSource, unescape},
+    config::{BLOCK, BlockSize, Distribution, SplitterConfig, SplitterSource},
     header::Header,
 };
 pub(crate) use self::{

@@ -97,7 +97,8 @@ impl JobHandler for RunWorker<'_> {
                 &why.to_string(),
             ));
         }
-        let call = match config.template.invocation(&job_values(self.context, task, attempt)) {
+        let values = job_values(self.context, task, attempt);
+        let call = match config.template.invocation(&values) {
             Ok(call) => call,
             Err(error) if error.kind() == template::ErrorKind::Column => {
                 // The error is the same for every job: it is reported once, and it ends the run.
@@ -114,11 +115,11 @@ impl JobHandler for RunWorker<'_> {
         running.permit = permit;
         running.is_last_attempt = self.context.is_last_attempt(attempt);
         running.may_show_live = running.is_last_attempt && !config.may_put_back() && !config.color_failed;
-        running.style = LineStyle::of(config, &job_values(self.context, task, attempt));
+        running.style = LineStyle::of(config, &values);
         if config.view == OutputView::Ordered {
             running.decorators = [(); 2].map(|()| LineDecorator::new(running.style.as_ref()));
         }
-        let options = match self.configure(&mut command, &mut running, task, attempt) {
+        let options = match self.configure(&mut command, &mut running, task, &values) {
             Ok(options) => options,
             Err(Refusal::All(why)) => {
                 self.context.fail(why);
@@ -137,7 +138,7 @@ impl JobHandler for RunWorker<'_> {
             command.env(name, value);
         }
         if config.verbose {
-            let line = config.template.display(&job_values(self.context, task, attempt));
+            let line = config.template.display(&values);
             self.context.observer.command(&line);
         }
         let slot = attempt.slot as usize;

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use minder::jobs::Attempt;
 use minder::{Charge, Command, Group, OutputMode, OverflowPolicy, Size, SpawnOptions, Stdio, Stream};
 use minder_os::terminal::terminal_size;
 
-use super::job_values::job_values;
 use super::state::RunWorker;
+use minder_template::Job;
+
 use crate::config::InputDelivery;
 use crate::config::OutputView;
 use crate::config::Timeout;
@@ -42,17 +42,17 @@ impl RunWorker<'_> {
         command: &mut Command,
         running: &mut RunningJob,
         task: &Task,
-        attempt: Attempt,
+        values: &Job<'_>,
     ) -> Result<SpawnOptions, Refusal> {
         let config = self.context.config;
         command.stdin(Stdio::Null).die_with_parent(true);
-        running.copies = TemplateFiles::create(&config.files, &job_values(self.context, task, attempt))?;
+        running.copies = TemplateFiles::create(&config.files, values)?;
         if let Some(part) = task.block().take() {
             self.attach_input(command, running, task, StdinFeeder::new(part))?;
         }
-        self.apply_environment(command, running, task, attempt)?;
+        self.apply_environment(command, running, task, values)?;
         if config.print {
-            running.header = config.template.display(&job_values(self.context, task, attempt)).into_bytes();
+            running.header = config.template.display(values).into_bytes();
             running.header.push(b'\n');
         }
         let mut options = SpawnOptions::default().rank(task.number);
@@ -63,7 +63,7 @@ impl RunWorker<'_> {
             options = options.deadline(at, config.kill());
         }
         let run = self.context.recorder.run();
-        running.results = JobResults::create(&config.files, &job_values(self.context, task, attempt), run)?;
+        running.results = JobResults::create(&config.files, values, run)?;
         if config.pty {
             let size =
                 terminal_size().map_or(TERMINAL, |size| Size { rows: size.rows, columns: size.columns });
@@ -154,7 +154,7 @@ impl RunWorker<'_> {
         command: &mut Command,
         running: &mut RunningJob,
         task: &Task,
-        attempt: Attempt,
+        values: &Job<'_>,
     ) -> Result<(), Refusal> {
         let control = &self.context.config.control;
         command.descriptors(&self.context.environment.descriptors);
@@ -167,18 +167,17 @@ impl RunWorker<'_> {
         command.nice(control.nice);
         if let Some(name) = &control.slot_var {
             // GNU parallel counts from 0 here.
-            command.env(name, (attempt.slot - 1).to_string());
+            command.env(name, (values.slot - 1).to_string());
         }
         if self.context.config.parallel_env {
             command.env("PARALLEL_SEQ", task.number.to_string());
-            command.env("PARALLEL_JOBSLOT", attempt.slot.to_string());
+            command.env("PARALLEL_JOBSLOT", values.slot.to_string());
             command.env("PARALLEL_PID", self.context.config.pid.to_string());
             // GNU parallel's names for the local machine.
             command.env("PARALLEL_SSHLOGIN", ":").env("PARALLEL_SSHHOST", ":");
         }
         if let Some(dir) = &control.directory {
-            let args =
-                dir.argv(&job_values(self.context, task, attempt)).map_err(|error| error.to_string())?;
+            let args = dir.argv(values).map_err(|error| error.to_string())?;
             let mut path = PathBuf::from(args.into_iter().next().unwrap_or_default());
             if path.as_os_str() == "..." {
                 let recorder = self.context.recorder;

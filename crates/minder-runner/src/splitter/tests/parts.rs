@@ -224,8 +224,3 @@ fn retry_reads_same_bytes() {
     assert!(pipe.again(&mut part));
     assert_eq!(drain(&pipe, &mut part), b"h\na\nb\n");
 }
-
-#[test]
-fn unescape_resolves_escapes() {
-    assert_eq!(unescape(br"a\n\t\r\0\\n\x41\xzz\q\"), b"a\n\t\r\0\\nA\\xzz\\q\\");
-}
