@@ -244,7 +244,7 @@ fn children_are_killed_when_minder_is_killed() {
 
 #[test]
 fn unfit_child_is_reported() {
-    // `--child` is split at spaces, and the path of testkid may have some: it is found in PATH.
+    // `--child` is split at spaces, and the path of test_child may have some: it is found in PATH.
     let folder = crate::support::test_child_dir();
     let with = |line: &str, child: &str| {
         let mut command = minder(line);
@@ -256,10 +256,10 @@ fn unfit_child_is_reported() {
     }
     // Children that exit at once, and some that exit after the first measurements.
     let (many, life_ms) = if cfg!(windows) { (10, 1000) } else { (250, 300) };
-    let children = [(5, "testkid exit 0".to_owned()), (many, format!("testkid sleep-ms {life_ms}"))];
+    let children = [(5, "test_child exit 0".to_owned()), (many, format!("test_child sleep-ms {life_ms}"))];
     for (live, child) in children {
         let line = format!("bench exit --live {live} --rounds 1000");
-        with(&line, &child).error_line(&["testkid", "ended by itself"]);
+        with(&line, &child).error_line(&["test_child", "ended by itself"]);
     }
 }
 
