@@ -5,12 +5,11 @@ use std::io::{BufWriter, Write};
 use minder::jobs::{Attempt, JobResult};
 use minder::{ExitStatus, Outcome, Stream};
 
-use super::running_job::last_bytes;
+use super::job_output::last_bytes;
 use super::state::RunWorker;
 use crate::config::OutputView;
 use crate::notice::Notice;
 use crate::output::decorate::LineStyle;
-use crate::output::line_buffer::LineSink;
 use crate::output::store::JobFile;
 use crate::output::store::Location;
 use crate::queue::Task;
@@ -99,14 +98,14 @@ impl RunWorker<'_> {
     /// Moves the rest of a finished job's output into the batch.
     pub(crate) fn collect_output(&mut self, running: &mut RunningJob) -> Result<(), String> {
         for (stream, mut job_file) in
-            [Stream::Stdout, Stream::Stderr].into_iter().zip(running.spool.drain(..))
+            [Stream::Stdout, Stream::Stderr].into_iter().zip(running.output.spool.drain(..))
         {
             let len = job_file.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|about| about.len()));
             let len =
                 len.map_err(|error| format!("cannot read the output of a job: {}", os_error_text(&error)))?;
-            running.written[stream as usize] = len;
+            running.output.written[stream as usize] = len;
             job_file.range = 0..len;
-            if let (Some(results), Some(file)) = (&mut running.results, &job_file.file) {
+            if let (Some(results), Some(file)) = (&mut running.output.results, &job_file.file) {
                 let pushed = results.push_file(stream, file, 0, len);
                 pushed.map_err(|error| cannot_write(results.place(), &error))?;
             }
@@ -116,15 +115,15 @@ impl RunWorker<'_> {
             }
         }
         let batch = &mut self.batch;
-        running.lines.take_rest(|stream, bytes| batch.push(stream, bytes));
-        let Some(results) = &running.results else { return Ok(()) };
+        running.output.take_rest_of_lines(|stream, bytes| batch.push(stream, bytes));
+        let Some(results) = &running.output.results else { return Ok(()) };
         for stream in [Stream::Stdout, Stream::Stderr] {
             let written = results.handed_over(stream);
             let written = written.map_err(|error| cannot_write(results.place(), &error))?;
             if let Some((file, len)) = written {
-                running.written[stream as usize] = len;
+                running.output.written[stream as usize] = len;
                 let end = file.metadata().map_or(len, |about| about.len());
-                running.tails[stream as usize].push(&last_bytes(file, end));
+                running.output.tails[stream as usize].push(&last_bytes(file, end));
             }
         }
         if let Some(line) = results.line() {
@@ -189,7 +188,7 @@ impl RunWorker<'_> {
         written.map_err(|error| context.committer.cannot_keep(&error))?;
         self.batch.discard();
         self.batch.push(Stream::Stdout, &row);
-        if let Some(mut job_file) = running.spool.pop() {
+        if let Some(mut job_file) = running.output.spool.pop() {
             let len = job_file.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|about| about.len()));
             job_file.range = 0..len.map_err(|error| context.committer.cannot_keep(&error))?;
             self.batch.push_file(Stream::Stdout, job_file);
@@ -200,8 +199,8 @@ impl RunWorker<'_> {
     /// Returns the last bytes that a failed job wrote to one of its streams.
     pub(crate) fn tail(&self, running: &mut RunningJob, stream: Stream) -> Option<OsBytes> {
         // With `--files` the batch holds a file name instead of the job's output.
-        let is_own = running.results.as_ref().is_none_or(|results| results.shows(stream));
-        let tail = &mut running.tails[stream as usize];
+        let is_own = running.output.results.as_ref().is_none_or(|results| results.shows(stream));
+        let tail = &mut running.output.tails[stream as usize];
         for segment in self.batch.segments().iter().filter(|segment| is_own && segment.stream == stream) {
             match &segment.location {
                 Location::Batch(range) => tail.push(self.batch.slice(range.clone())),
@@ -213,7 +212,7 @@ impl RunWorker<'_> {
         }
         let tail = tail.take();
         // The header before the output is not the job's either.
-        let written = usize::try_from(running.written[stream as usize]).unwrap_or(usize::MAX);
+        let written = usize::try_from(running.output.written[stream as usize]).unwrap_or(usize::MAX);
         let tail = &tail[tail.len().saturating_sub(written)..];
         (!tail.is_empty()).then(|| OsBytes::from(tail))
     }
@@ -226,22 +225,11 @@ impl RunWorker<'_> {
     /// Drops what an attempt left behind, before the job runs again.
     pub(crate) fn discard_attempt(&mut self, running: &mut RunningJob, task: &Task) {
         close_styled_lines(self.context, running);
-        let RunningJob { number, lines, style, decorators, .. } = &mut *running;
-        let sequencer = self.context.sequencer;
-        let style = style.as_ref();
-        if lines.close_open_lines(&mut LineSink {
-            sequencer,
-            job: *number,
-            line_max: self.line_max,
-            style,
-            decorators,
-        }) {
+        let (lines, mut sink) = running.output.lines(self.context.sequencer, running.number, self.line_max);
+        if lines.close_open_lines(&mut sink) {
             self.context.pool.wake();
         }
-        running.spool.drain(..).for_each(JobFile::remove);
-        if let Some(results) = running.results.take() {
-            results.discard();
-        }
+        running.output.delete_files();
         if let (Some(pipe), Some(feeder)) = (self.context.queue.splitter(), running.stdin.take()) {
             *task.block() = feeder.again(pipe);
         }
@@ -261,9 +249,9 @@ impl RunWorker<'_> {
         let context = self.context;
         close_styled_lines(context, running);
         // The user has seen its output already.
-        let was_shown = running.is_live_output || context.config.view == OutputView::Lines;
+        let was_shown = running.output.is_live || context.config.view == OutputView::Lines;
         if running.is_interrupted {
-            if let Some(results) = running.results.take() {
+            if let Some(results) = running.output.results.take() {
                 results.discard();
             }
             self.batch.discard();
@@ -274,7 +262,7 @@ impl RunWorker<'_> {
             }
             return true;
         }
-        let head = std::mem::take(&mut running.header);
+        let head = std::mem::take(&mut running.output.header);
         self.batch.push(Stream::Stdout, &head);
         if let Err(error) = self.collect_output(running) {
             // The events of other jobs must not refer to this output.
@@ -284,7 +272,7 @@ impl RunWorker<'_> {
         }
         // A job that the run cut off has no event and runs again. So does a job whose live output
         // may have been lost with standard output.
-        let unseen = was_shown && running.written != [0; 2] && context.sequencer.stdio.is_broken();
+        let unseen = was_shown && running.output.written != [0; 2] && context.sequencer.stdio.is_broken();
         // A job whose event was held back ended before the run was asked to end. A halt that this
         // job caused does not cut it off.
         let ordered =
@@ -318,7 +306,7 @@ impl RunWorker<'_> {
             needs_shown_event = context.recorder.is_kept() && !event.kept.is_empty();
             self.encode_event(attempt, task, event);
         }
-        let style = running.style.take();
+        let style = running.output.style.take();
         let style = if context.config.color_failed && looks_failed(outcome, cause) {
             LineStyle::failed(style)
         } else {

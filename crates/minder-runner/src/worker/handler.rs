@@ -13,9 +13,7 @@ use crate::config::Timeout;
 use crate::context::RunContext;
 use crate::input::JobArgs;
 use crate::notice::Notice;
-use crate::output::decorate::LineDecorator;
 use crate::output::decorate::LineStyle;
-use crate::output::store::JobFile;
 use crate::queue::Task;
 use crate::report::EndCause;
 use crate::report::RunStats;
@@ -114,10 +112,11 @@ impl JobHandler for RunWorker<'_> {
         let mut running = RunningJob::new(task.number);
         running.permit = permit;
         running.is_last_attempt = self.context.is_last_attempt(attempt);
-        running.may_show_live = running.is_last_attempt && !config.may_put_back() && !config.color_failed;
-        running.style = LineStyle::of(config, &values);
+        running.output.may_be_live =
+            running.is_last_attempt && !config.may_put_back() && !config.color_failed;
+        running.output.style = LineStyle::of(config, &values);
         if config.view == OutputView::Ordered {
-            running.decorators = [(); 2].map(|()| LineDecorator::new(running.style.as_ref()));
+            running.output.decorate_lines();
         }
         let options = match self.configure(&mut command, &mut running, task, &values) {
             Ok(options) => options,
@@ -162,7 +161,7 @@ impl JobHandler for RunWorker<'_> {
         let context = self.context;
         let Some(running) = self.running_mut(attempt) else { return };
         running.token = Some(token);
-        if running.is_live_output {
+        if running.output.is_live {
             show_header(context, running);
         } else if context.config.view == OutputView::Lines {
             self.write_header(attempt);
@@ -192,10 +191,10 @@ impl JobHandler for RunWorker<'_> {
             Event::Spilled(_, stream, spilled) => self.receive_file(attempt, stream, spilled),
             Event::Forwarded(_, stream, bytes) => {
                 if let Some(running) = self.running_mut(attempt) {
-                    running.count(stream, bytes);
+                    running.output.count(stream, bytes);
                     // These bytes did not pass through minder, so the tail from before them is no
                     // longer the tail.
-                    running.tails[stream as usize].take();
+                    running.output.tails[stream as usize].take();
                 }
             }
             Event::Exited(_, exit)
@@ -273,10 +272,7 @@ impl JobHandler for RunWorker<'_> {
 
     fn spawn_failed(&mut self, attempt: Attempt, task: &Task, error: Error) -> JobResult {
         if let Some(mut running) = self.take_running(attempt) {
-            running.spool.drain(..).for_each(JobFile::remove);
-            if let Some(results) = running.results.take() {
-                results.discard();
-            }
+            running.output.delete_files();
             if let (Some(pipe), Some(mut feeder)) = (self.context.queue.splitter(), running.stdin.take()) {
                 feeder.end(pipe);
             }

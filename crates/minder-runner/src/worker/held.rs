@@ -59,8 +59,8 @@ impl RunWorker<'_> {
     fn holds_too_much(&self) -> bool {
         let sum = |of: fn(&HeldFinish) -> usize| self.held.iter().map(of).sum::<usize>();
         self.held.len() > HELD_MAX
-            || sum(|is_held| is_held.output.len()) > HELD_BYTES_MAX
-            || sum(|is_held| is_held.output.open_files() + is_held.running.files_open()) > HELD_FILES_MAX
+            || sum(|held| held.output.len()) > HELD_BYTES_MAX
+            || sum(|held| held.output.open_files() + held.running.output.open_files()) > HELD_FILES_MAX
     }
 
     /// Records all held jobs.
@@ -72,16 +72,13 @@ impl RunWorker<'_> {
 
     /// Returns when the oldest held job is due.
     pub(crate) fn held_until(&self) -> Option<Instant> {
-        self.held.front().map(|is_held| is_held.due)
+        self.held.front().map(|held| held.due)
     }
 
     /// Records the held jobs that are due. When the run shuts down, all of them are due.
     pub(crate) fn release(&mut self) {
         let now = Instant::now();
-        while self
-            .held
-            .front()
-            .is_some_and(|is_held| is_held.due <= now || self.context.status.is_shutting_down())
+        while self.held.front().is_some_and(|held| held.due <= now || self.context.status.is_shutting_down())
         {
             self.release_first();
         }

@@ -5,6 +5,7 @@ mod finish;
 mod handler;
 mod held;
 mod held_queue;
+mod job_output;
 mod job_values;
 mod output;
 mod prepare;

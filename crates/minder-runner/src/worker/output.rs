@@ -7,11 +7,10 @@ use minder::{SpillFile, Stream, Token};
 use super::state::RunWorker;
 use crate::config::OutputView;
 use crate::context::RunContext;
-use crate::output::line_buffer::LineSink;
 use crate::output::store::JobFile;
 use crate::results::cannot_write;
+use crate::worker::job_output::last_bytes;
 use crate::worker::running_job::RunningJob;
-use crate::worker::running_job::last_bytes;
 
 /// After this many bytes, live output is forwarded by the kernel without passing through this
 /// process.
@@ -48,14 +47,14 @@ impl RunWorker<'_> {
         };
         let waiting = slot
             .and_then(|slot| self.running.get_mut(slot)?.as_mut())
-            .filter(|running| !running.is_live_output && running.may_show_live);
+            .filter(|running| !running.output.is_live && running.output.may_be_live);
         // A job without a token was deferred, and may be running on another worker thread by now.
         let waiting = waiting.and_then(|running| running.token.map(|token| (running, token)));
         let is_here = waiting.is_some();
         if let Some((running, token)) = waiting
             && (sequencer.is_live(running.number) || (alone && sequencer.try_claim(running.number)))
         {
-            running.is_live_output = true;
+            running.output.is_live = true;
             show_header(context, running);
             // It fails only for a child that has exited, and the output of that is written anyway.
             let _ = outputs.start_streaming(token);
@@ -76,16 +75,8 @@ impl RunWorker<'_> {
         let mut released = false;
         for slot in std::mem::take(&mut self.blocked_lines) {
             let Some(running) = self.running.get_mut(slot).and_then(Option::as_mut) else { continue };
-            let RunningJob { number, lines, style, decorators, .. } = running;
-            let sequencer = context.sequencer;
-            let style = style.as_ref();
-            released |= lines.retry(&mut LineSink {
-                sequencer,
-                job: *number,
-                line_max: self.line_max,
-                style,
-                decorators,
-            });
+            let (lines, mut sink) = running.output.lines(context.sequencer, running.number, self.line_max);
+            released |= lines.retry(&mut sink);
             if lines.is_blocked() {
                 self.blocked_lines.insert(slot);
             }
@@ -100,18 +91,14 @@ impl RunWorker<'_> {
         let Some(running) = self.running.get_mut(attempt.slot as usize).and_then(Option::as_mut) else {
             return;
         };
-        if running.is_live_output {
+        if running.output.is_live {
             return show_header(self.context, running);
         }
-        let head = std::mem::take(&mut running.header);
+        let head = std::mem::take(&mut running.output.header);
         if self.context.config.view == OutputView::Lines {
-            let RunningJob { number, lines, style, decorators, .. } = running;
-            let sequencer = &self.context.sequencer;
-            let style = style.as_ref();
-            lines.begin(
-                head,
-                &mut LineSink { sequencer, job: *number, line_max: self.line_max, style, decorators },
-            );
+            let (lines, mut sink) =
+                running.output.lines(self.context.sequencer, running.number, self.line_max);
+            lines.begin(head, &mut sink);
         } else {
             self.batch.push(Stream::Stdout, &head);
         }
@@ -127,38 +114,35 @@ impl RunWorker<'_> {
         if running.is_interrupted {
             return;
         }
-        if !running.header.is_empty() {
+        if !running.output.header.is_empty() {
             self.write_header(attempt);
         }
         let Some(running) = self.running.get_mut(attempt.slot as usize).and_then(Option::as_mut) else {
             return;
         };
-        running.count(stream, chunk.len() as u64);
-        if let Some(results) = &mut running.results {
+        running.output.count(stream, chunk.len() as u64);
+        if let Some(results) = &mut running.output.results {
             if let Err(error) = results.push(stream, &chunk) {
                 return context.fail(cannot_write(results.place(), &error));
             }
             if !results.shows(stream) {
-                return running.tails[stream as usize].push(&chunk);
+                return running.output.tails[stream as usize].push(&chunk);
             }
         }
         let lines = context.config.view == OutputView::Lines;
-        if running.is_live_output || lines {
-            running.tails[stream as usize].push(&chunk);
+        if running.output.is_live || lines {
+            running.output.tails[stream as usize].push(&chunk);
         }
         if lines {
-            let RunningJob { number, lines: buffer, style, decorators, .. } = running;
-            let sequencer = context.sequencer;
-            let style = style.as_ref();
-            let sink = &mut LineSink { sequencer, job: *number, line_max, style, decorators };
-            if buffer.push(stream, chunk, sink) {
+            let (buffer, mut sink) = running.output.lines(context.sequencer, running.number, line_max);
+            if buffer.push(stream, chunk, &mut sink) {
                 context.pool.wake();
             }
             if buffer.is_blocked() {
                 self.blocked_lines.insert(attempt.slot as usize);
             }
-        } else if running.is_live_output {
-            context.sequencer.show(stream, &chunk, running.line_decoration(stream));
+        } else if running.output.is_live {
+            context.sequencer.show(stream, &chunk, running.output.line_decoration(stream));
         } else {
             self.batch.push(stream, &chunk);
         }
@@ -173,26 +157,27 @@ impl RunWorker<'_> {
         if running.is_interrupted {
             return JobFile::from(spilled).remove();
         }
-        if !running.header.is_empty() {
+        if !running.output.header.is_empty() {
             self.write_header(attempt);
         }
         let Some(running) = self.running.get_mut(attempt.slot as usize).and_then(Option::as_mut) else {
             return;
         };
-        running.count(stream, spilled.len);
-        if let Some(results) = &mut running.results {
+        running.output.count(stream, spilled.len);
+        if let Some(results) = &mut running.output.results {
             let end = spilled.start + spilled.len;
             if let Err(error) = results.push_file(stream, &spilled.file, spilled.start, end) {
                 return context.fail(cannot_write(results.place(), &error));
             }
             if !results.shows(stream) {
-                running.tails[stream as usize].push(&last_bytes(&spilled.file, end));
+                running.output.tails[stream as usize].push(&last_bytes(&spilled.file, end));
                 return JobFile::from(spilled).remove();
             }
         }
-        if running.is_live_output {
-            running.tails[stream as usize].push(&last_bytes(&spilled.file, spilled.start + spilled.len));
-            context.sequencer.show_file(stream, spilled, running.line_decoration(stream));
+        if running.output.is_live {
+            running.output.tails[stream as usize]
+                .push(&last_bytes(&spilled.file, spilled.start + spilled.len));
+            context.sequencer.show_file(stream, spilled, running.output.line_decoration(stream));
         } else {
             self.batch.push_file(stream, JobFile::from(spilled));
         }
@@ -201,14 +186,14 @@ impl RunWorker<'_> {
 
 /// Writes the header of a job whose output is shown live.
 pub(crate) fn show_header(context: &RunContext<'_>, running: &mut RunningJob) {
-    let head = std::mem::take(&mut running.header);
-    context.sequencer.show(Stream::Stdout, &head, running.line_decoration(Stream::Stdout));
+    let head = std::mem::take(&mut running.output.header);
+    context.sequencer.show(Stream::Stdout, &head, running.output.line_decoration(Stream::Stdout));
 }
 
 /// Closes the colored lines of a finished job whose output was shown live.
 pub(crate) fn close_styled_lines(context: &RunContext<'_>, running: &mut RunningJob) {
     for stream in [Stream::Stdout, Stream::Stderr] {
-        if let Some(line_decoration) = running.line_decoration(stream) {
+        if let Some(line_decoration) = running.output.line_decoration(stream) {
             context.sequencer.end_line(stream, line_decoration);
         }
     }
@@ -223,14 +208,14 @@ pub(crate) fn forward(
     token: Token,
     outputs: &mut ChildControl<'_>,
 ) {
-    if !running.is_live_output
-        || running.forward_tried
-        || running.written[Stream::Stdout as usize] < FORWARD_FROM
+    if !running.output.is_live
+        || running.output.forward_tried
+        || running.output.written[Stream::Stdout as usize] < FORWARD_FROM
     {
         return;
     }
-    running.forward_tried = true;
-    if running.style.is_some() || running.results.is_some() || context.config.pty {
+    running.output.forward_tried = true;
+    if running.output.style.is_some() || running.output.results.is_some() || context.config.pty {
         return;
     }
     if let Some(file) = context.sequencer.open_to_forward() {

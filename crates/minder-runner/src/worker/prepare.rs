@@ -52,8 +52,8 @@ impl RunWorker<'_> {
         }
         self.apply_environment(command, running, task, values)?;
         if config.print {
-            running.header = config.template.display(values).into_bytes();
-            running.header.push(b'\n');
+            running.output.header = config.template.display(values).into_bytes();
+            running.output.header.push(b'\n');
         }
         let mut options = SpawnOptions::default().rank(task.number);
         if let Some(Timeout::After(limit)) = config.control.timeout
@@ -63,7 +63,7 @@ impl RunWorker<'_> {
             options = options.deadline(at, config.kill());
         }
         let run = self.context.recorder.run();
-        running.results = JobResults::create(&config.files, values, run)?;
+        running.output.results = JobResults::create(&config.files, values, run)?;
         if config.pty {
             let size =
                 terminal_size().map_or(TERMINAL, |size| Size { rows: size.rows, columns: size.columns });
@@ -82,17 +82,17 @@ impl RunWorker<'_> {
             command.stdout(Stdio::Piped).stderr(Stdio::Piped);
             redirect_to_results(command, running)?;
         }
-        running.is_live_output = match config.view {
+        running.output.is_live = match config.view {
             _ if !config.may_be_live() => false,
-            OutputView::Ordered => self.context.sequencer.start(running.number) && running.may_show_live,
-            OutputView::Grouped if !running.may_show_live => false,
+            OutputView::Ordered => self.context.sequencer.start(running.number) && running.output.may_be_live,
+            OutputView::Grouped if !running.output.may_be_live => false,
             OutputView::Grouped => {
                 let alone = self.context.slots == 1 || self.context.queue.total() == Some(1);
                 alone && self.context.sequencer.try_claim(running.number)
             }
             OutputView::Lines | OutputView::Straight => false,
         };
-        Ok(if running.is_live_output || config.view == OutputView::Lines {
+        Ok(if running.output.is_live || config.view == OutputView::Lines {
             options.output_mode(OutputMode::Stream).overflow(OverflowPolicy::Block)
         } else {
             options.output_mode(OutputMode::AtExit).overflow(OverflowPolicy::Spill).spill_as_file(true)
@@ -217,7 +217,7 @@ impl RunWorker<'_> {
                 .group(Group::Inherit)
                 .stdin(minder_os::terminal::open_terminal().map_or(Stdio::Null, Stdio::from));
         }
-        let head = std::mem::take(&mut running.header);
+        let head = std::mem::take(&mut running.output.header);
         self.context.sequencer.show(Stream::Stdout, &head, None);
     }
 
@@ -242,16 +242,16 @@ impl RunWorker<'_> {
         let (file, job_file) = made.map_err(|error| {
             format!("cannot make a file for output in `{}`: {}", dir.display(), os_error_text(&error))
         })?;
-        running.spool.push(job_file);
+        running.output.spool.push(job_file);
         Ok(file)
     }
 }
 
 /// Lets a job write directly to its result files, for streams that are not shown.
 fn redirect_to_results(command: &mut Command, running: &mut RunningJob) -> Result<(), String> {
-    let Some(results) = &mut running.results else { return Ok(()) };
+    let Some(results) = &mut running.output.results else { return Ok(()) };
     if !results.shows(Stream::Stdout) {
-        let head = std::mem::take(&mut running.header);
+        let head = std::mem::take(&mut running.output.header);
         results.begin(&head).map_err(|error| cannot_write(results.place(), &error))?;
     }
     for stream in [Stream::Stdout, Stream::Stderr] {
