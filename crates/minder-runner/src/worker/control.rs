@@ -12,14 +12,14 @@ use crate::job_table::JobRequest;
 impl RunWorker<'_> {
     /// Writes more input to the job in a slot, and wakes the worker threads if that unblocks
     /// another job.
-    pub(crate) fn feed_stdin(&mut self, slot: usize, outputs: &mut ChildControl<'_>) {
+    pub(crate) fn feed_stdin(&mut self, slot: u32, outputs: &mut ChildControl<'_>) {
         let context = self.context;
         let Some(pipe) = context.queue.splitter() else { return };
-        let Some(running) = self.slot_mut(slot) else { return };
+        let Some(running) = self.running.get_mut(slot) else { return };
         let (Some(feeder), Some(token)) = (&mut running.stdin, running.token) else { return };
         let again = feeder.write(pipe, token, outputs);
         if feeder.waiting {
-            self.starved_stdin.insert(slot);
+            self.running.starved_stdin.insert(slot);
         }
         if again {
             context.pool.wake();
@@ -28,8 +28,8 @@ impl RunWorker<'_> {
 
     /// Writes input to the jobs that had to wait for the reader.
     pub(crate) fn feed_starved(&mut self, outputs: &mut ChildControl<'_>) {
-        for slot in std::mem::take(&mut self.starved_stdin) {
-            let feeder = self.slot_mut(slot).and_then(|running| running.stdin.as_ref());
+        for slot in std::mem::take(&mut self.running.starved_stdin) {
+            let feeder = self.running.get_mut(slot).and_then(|running| running.stdin.as_ref());
             if feeder.is_some_and(|feeder| feeder.waiting) {
                 self.feed_stdin(slot, outputs);
             }
@@ -39,9 +39,9 @@ impl RunWorker<'_> {
     /// Carries out the requests for jobs that run on this worker thread.
     pub(crate) fn apply_requests(&mut self, outputs: &mut ChildControl<'_>) {
         let job_table = self.context.job_table;
-        for (job, order) in job_table.take_requests(|job| self.slot_of_job.contains_key(&job)) {
-            let Some(slot) = self.slot_of_job.get(&job).copied() else { continue };
-            let Some(running) = self.slot_mut(slot) else { continue };
+        for (job, order) in job_table.take_requests(|job| self.running.slot_of(job).is_some()) {
+            let Some(slot) = self.running.slot_of(job) else { continue };
+            let Some(running) = self.running.get_mut(slot) else { continue };
             let Some(token) = running.token else { continue };
             // These calls fail only for a child that has exited.
             let _ = match order {
@@ -66,10 +66,10 @@ impl RunWorker<'_> {
         else {
             return;
         };
-        let new = std::mem::take(&mut self.without_timeout);
-        let slots = if changed { self.slot_of_job.values().copied().collect() } else { new };
+        let new = std::mem::take(&mut self.running.without_timeout);
+        let slots = if changed { self.running.slots().collect() } else { new };
         for slot in slots {
-            let Some(running) = self.slot_mut(slot) else { continue };
+            let Some(running) = self.running.get_mut(slot) else { continue };
             // The time in which the job was suspended does not count.
             let Some(token) = running.token else { continue };
             let Ok(suspended_time) = outputs.suspended_time(token) else { continue };

@@ -140,18 +140,13 @@ impl JobHandler for RunWorker<'_> {
             let line = config.template.display(&values);
             self.context.observer.command(&line);
         }
-        let slot = attempt.slot as usize;
-        if self.running.len() <= slot {
-            self.running.resize_with(slot + 1, || None);
-        }
-        self.slot_of_job.insert(running.number, slot);
-        self.running[slot] = Some(running);
+        self.running.insert(attempt.slot, running);
         self.context.job_table.insert(task, attempt);
         Ok(SpawnRequest { command, options })
     }
 
     fn deferred(&mut self, attempt: Attempt, task: &Task) {
-        if let Some(mut running) = self.take_running(attempt) {
+        if let Some(mut running) = self.running.remove(attempt.slot) {
             self.discard_attempt(&mut running, task);
             self.context.job_table.remove(task.number, None);
         }
@@ -159,7 +154,7 @@ impl JobHandler for RunWorker<'_> {
 
     fn started(&mut self, attempt: Attempt, _task: &Task, token: Token, outputs: &mut ChildControl<'_>) {
         let context = self.context;
-        let Some(running) = self.running_mut(attempt) else { return };
+        let Some(running) = self.running.get_mut(attempt.slot) else { return };
         running.token = Some(token);
         if running.output.is_live {
             show_header(context, running);
@@ -167,9 +162,9 @@ impl JobHandler for RunWorker<'_> {
             self.write_header(attempt);
         }
         if matches!(context.config.control.timeout, Some(Timeout::Median(_))) {
-            self.without_timeout.insert(attempt.slot as usize);
+            self.running.without_timeout.insert(attempt.slot);
         }
-        self.feed_stdin(attempt.slot as usize, outputs);
+        self.feed_stdin(attempt.slot, outputs);
     }
 
     fn event(
@@ -180,17 +175,17 @@ impl JobHandler for RunWorker<'_> {
         outputs: &mut ChildControl<'_>,
     ) -> Option<Termination> {
         match event {
-            Event::Writable(_) => self.feed_stdin(attempt.slot as usize, outputs),
+            Event::Writable(_) => self.feed_stdin(attempt.slot, outputs),
             Event::Output(token, stream, chunk) => {
                 self.receive_chunk(attempt, stream, chunk);
                 let context = self.context;
-                if let Some(running) = self.running_mut(attempt) {
+                if let Some(running) = self.running.get_mut(attempt.slot) {
                     forward(context, running, token, outputs);
                 }
             }
             Event::Spilled(_, stream, spilled) => self.receive_file(attempt, stream, spilled),
             Event::Forwarded(_, stream, bytes) => {
-                if let Some(running) = self.running_mut(attempt) {
+                if let Some(running) = self.running.get_mut(attempt.slot) {
                     running.output.count(stream, bytes);
                     // These bytes did not pass through minder, so the tail from before them is no
                     // longer the tail.
@@ -200,7 +195,7 @@ impl JobHandler for RunWorker<'_> {
             Event::Exited(_, exit)
                 if minder::os::looks_killed(exit.status) && self.context.status.has_failed() =>
             {
-                if let Some(running) = self.running_mut(attempt) {
+                if let Some(running) = self.running.get_mut(attempt.slot) {
                     running.is_interrupted = true;
                 }
             }
@@ -215,7 +210,7 @@ impl JobHandler for RunWorker<'_> {
     }
 
     fn finished(&mut self, attempt: Attempt, task: &Task, outcome: Outcome) -> JobResult {
-        let Some(mut running) = self.take_running(attempt) else {
+        let Some(mut running) = self.running.remove(attempt.slot) else {
             return JobResult::PermanentFailure;
         };
         let context = self.context;
@@ -271,7 +266,7 @@ impl JobHandler for RunWorker<'_> {
     }
 
     fn spawn_failed(&mut self, attempt: Attempt, task: &Task, error: Error) -> JobResult {
-        if let Some(mut running) = self.take_running(attempt) {
+        if let Some(mut running) = self.running.remove(attempt.slot) {
             running.output.delete_files();
             if let (Some(pipe), Some(mut feeder)) = (self.context.queue.splitter(), running.stdin.take()) {
                 feeder.end(pipe);

@@ -10,6 +10,7 @@ mod job_values;
 mod output;
 mod prepare;
 pub(crate) mod running_job;
+mod running_jobs;
 mod state;
 
 pub(crate) use self::{held_queue::HELD_FILES_MAX, state::RunWorker};

@@ -41,12 +41,12 @@ impl RunWorker<'_> {
         let alone = sole.is_some() || (context.slots == 1 && sequencer.is_free());
         let slot = if alone {
             // If the only job runs on this worker thread, it is the only entry.
-            self.slot_of_job.values().next().copied()
+            self.running.slots().next()
         } else {
-            self.slot_of_job.get(&sequencer.live_job()).copied()
+            self.running.slot_of(sequencer.live_job())
         };
         let waiting = slot
-            .and_then(|slot| self.running.get_mut(slot)?.as_mut())
+            .and_then(|slot| self.running.get_mut(slot))
             .filter(|running| !running.output.is_live && running.output.may_be_live);
         // A job without a token was deferred, and may be running on another worker thread by now.
         let waiting = waiting.and_then(|running| running.token.map(|token| (running, token)));
@@ -73,12 +73,12 @@ impl RunWorker<'_> {
     pub(crate) fn retry_blocked_lines(&mut self) {
         let context = self.context;
         let mut released = false;
-        for slot in std::mem::take(&mut self.blocked_lines) {
-            let Some(running) = self.running.get_mut(slot).and_then(Option::as_mut) else { continue };
+        for slot in std::mem::take(&mut self.running.blocked_lines) {
+            let Some(running) = self.running.get_mut(slot) else { continue };
             let (lines, mut sink) = running.output.lines(context.sequencer, running.number, self.line_max);
             released |= lines.retry(&mut sink);
             if lines.is_blocked() {
-                self.blocked_lines.insert(slot);
+                self.running.blocked_lines.insert(slot);
             }
         }
         if released {
@@ -88,7 +88,7 @@ impl RunWorker<'_> {
 
     /// Writes the header of a job before its output.
     pub(crate) fn write_header(&mut self, attempt: Attempt) {
-        let Some(running) = self.running.get_mut(attempt.slot as usize).and_then(Option::as_mut) else {
+        let Some(running) = self.running.get_mut(attempt.slot) else {
             return;
         };
         if running.output.is_live {
@@ -108,7 +108,7 @@ impl RunWorker<'_> {
     pub(crate) fn receive_chunk(&mut self, attempt: Attempt, stream: Stream, chunk: minder::Chunk) {
         let context = self.context;
         let line_max = self.line_max;
-        let Some(running) = self.running.get_mut(attempt.slot as usize).and_then(Option::as_mut) else {
+        let Some(running) = self.running.get_mut(attempt.slot) else {
             return;
         };
         if running.is_interrupted {
@@ -117,7 +117,7 @@ impl RunWorker<'_> {
         if !running.output.header.is_empty() {
             self.write_header(attempt);
         }
-        let Some(running) = self.running.get_mut(attempt.slot as usize).and_then(Option::as_mut) else {
+        let Some(running) = self.running.get_mut(attempt.slot) else {
             return;
         };
         running.output.count(stream, chunk.len() as u64);
@@ -139,7 +139,7 @@ impl RunWorker<'_> {
                 context.pool.wake();
             }
             if buffer.is_blocked() {
-                self.blocked_lines.insert(attempt.slot as usize);
+                self.running.blocked_lines.insert(attempt.slot);
             }
         } else if running.output.is_live {
             context.sequencer.show(stream, &chunk, running.output.line_decoration(stream));
@@ -151,7 +151,7 @@ impl RunWorker<'_> {
     /// Handles a spill file with output of a running job.
     pub(crate) fn receive_file(&mut self, attempt: Attempt, stream: Stream, spilled: SpillFile) {
         let context = self.context;
-        let Some(running) = self.running.get_mut(attempt.slot as usize).and_then(Option::as_mut) else {
+        let Some(running) = self.running.get_mut(attempt.slot) else {
             return;
         };
         if running.is_interrupted {
@@ -160,7 +160,7 @@ impl RunWorker<'_> {
         if !running.output.header.is_empty() {
             self.write_header(attempt);
         }
-        let Some(running) = self.running.get_mut(attempt.slot as usize).and_then(Option::as_mut) else {
+        let Some(running) = self.running.get_mut(attempt.slot) else {
             return;
         };
         running.output.count(stream, spilled.len);
