@@ -25,7 +25,7 @@ const TOOLS: [install::Program; 2] = [
 ];
 
 /// The commands of the README. The first one is called `run`; steps go to the second one.
-const FIRST: &str = "cargo run --release -- run 'wc -c {}' ::: README.md Cargo.toml";
+const FIRST: &str = "cargo run --release -- run 'wc -c {}' ::: LICENSE-APACHE LICENSE-MIT";
 const SECOND: &str = "cargo xtask test";
 const RUN: &str = "run";
 

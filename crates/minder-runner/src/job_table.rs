@@ -85,7 +85,7 @@ impl JobTable {
         let mut state = self.lock();
         state.running.remove(&job);
         // A request is for this attempt only: a suspended next attempt would never be resumed.
-        state.requests.retain(|(job_entries, _)| *job_entries != job);
+        state.requests.retain(|(requested, _)| *requested != job);
         if let Some(took) = took {
             match state.durations.len() {
                 TIMES_MAX => {
@@ -138,10 +138,10 @@ impl JobTable {
     pub(crate) fn request(&self, order: JobRequest) -> bool {
         let mut state = self.lock();
         let suspended = order == JobRequest::Resume;
-        let job_entries = state.running.iter().filter(|(_, entry)| entry.suspended == suspended);
+        let candidates = state.running.iter().filter(|(_, entry)| entry.suspended == suspended);
         let chosen = match order {
-            JobRequest::Resume => job_entries.min_by_key(|(_, entry)| entry.started_at),
-            _ => job_entries.max_by_key(|(_, entry)| entry.started_at),
+            JobRequest::Resume => candidates.min_by_key(|(_, entry)| entry.started_at),
+            _ => candidates.max_by_key(|(_, entry)| entry.started_at),
         };
         let Some(job) = chosen.map(|(job, _)| *job) else { return false };
         if let Some(entry) = state.running.get_mut(&job) {

@@ -159,7 +159,7 @@ impl RunRecorder {
         if let Some(path) = &config.record.joblog {
             // After a kill between the journal event and the joblog line of a job, the line is
             // missing.
-            let missing_attempts = match &config.record.run {
+            let missing_lines = match &config.record.run {
                 Some(dir) => missing_events(dir, path, &resume_state, config)?,
                 None => Vec::new(),
             };
@@ -169,7 +169,7 @@ impl RunRecorder {
                 observer.notice(&Notice::JoblogTruncated { path: path.clone() });
             }
             joblog
-                .append(&missing_attempts)
+                .append(&missing_lines)
                 .with_context(|| format!("cannot write the joblog `{}`", path.display()))?;
             recorder.joblog = Some(joblog);
         }

@@ -52,7 +52,7 @@ pub(crate) struct ArgBatcher {
 
 impl fmt::Debug for ArgBatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gathered").field("arity", &self.arity).finish_non_exhaustive()
+        f.debug_struct("ArgBatcher").field("arity", &self.arity).finish_non_exhaustive()
     }
 }
 

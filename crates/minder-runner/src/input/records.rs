@@ -31,7 +31,7 @@ const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 /// The records of one source.
 #[derive(Debug)]
 pub(crate) struct Records {
-    from: From,
+    from: ValueSource,
     columns: Option<Columns>,
     trim: Trim,
     eof: Option<Vec<u8>>,
@@ -40,21 +40,21 @@ pub(crate) struct Records {
 }
 
 #[derive(Debug)]
-enum From {
-    Words(VecDeque<OsString>),
-    Bytes(Box<RecordSplitter>),
+enum ValueSource {
+    List(VecDeque<OsString>),
+    Splitter(Box<RecordSplitter>),
 }
 
 impl Records {
     pub(crate) fn open(source: &Source, plan: &InputPlan) -> Result<Self> {
         let bytes = |file: File, name: String| {
             let most = if plan.columns.is_some() { ROW_MAX } else { VALUE_MAX };
-            let mut cutter = RecordSplitter::new(file, name, plan.separator.clone(), most);
-            cutter.windows_text = plan.windows_text;
-            From::Bytes(Box::new(cutter))
+            let mut splitter = RecordSplitter::new(file, name, plan.separator.clone(), most);
+            splitter.windows_text = plan.windows_text;
+            ValueSource::Splitter(Box::new(splitter))
         };
         let from = match &source.kind {
-            Kind::Words(words) => From::Words(words.iter().cloned().collect()),
+            Kind::Words(words) => ValueSource::List(words.iter().cloned().collect()),
             Kind::Stdin => bytes(open_stdin()?, "standard input".to_owned()),
             Kind::File(path) => bytes(open_file(path)?, format!("`{}`", path.display())),
         };
@@ -72,10 +72,10 @@ impl Records {
     pub(crate) fn next(&mut self) -> Result<Option<Record>> {
         while !self.finished {
             let item = match &mut self.from {
-                From::Words(words) => words.pop_front().map(Item::Value),
-                From::Bytes(cutter) => {
+                ValueSource::List(words) => words.pop_front().map(Item::Value),
+                ValueSource::Splitter(splitter) => {
                     let quoted = self.columns.as_ref().is_some_and(Columns::quotes);
-                    cutter.next(quoted)?
+                    splitter.next(quoted)?
                 }
             };
             let value = match item {
@@ -267,10 +267,10 @@ mod tests {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(bytes).expect("room");
         file.rewind().expect("a file");
-        let mut cutter = RecordSplitter::new(file, "a test".to_owned(), separator.to_vec(), VALUE_MAX);
-        cutter.windows_text = windows_text;
+        let mut splitter = RecordSplitter::new(file, "a test".to_owned(), separator.to_vec(), VALUE_MAX);
+        splitter.windows_text = windows_text;
         let mut got = Vec::new();
-        while let Some(item) = cutter.next(false)? {
+        while let Some(item) = splitter.next(false)? {
             got.push(match item {
                 Item::Value(value) => value.to_string_lossy().into_owned(),
                 Item::Unfit(InvalidArgument::TooLong(len)) => format!("<{len}>"),
@@ -326,9 +326,9 @@ mod tests {
         let text = [&b"\"a\n"[..], &b"1\n".repeat(4 << 20)].concat();
         file.write_all(&text).expect("room");
         file.rewind().expect("a file");
-        let mut cutter = RecordSplitter::new(file, "a test".to_owned(), b"\n".to_vec(), ROW_MAX);
+        let mut splitter = RecordSplitter::new(file, "a test".to_owned(), b"\n".to_vec(), ROW_MAX);
         // Searching all of the record again for each line would take hours.
-        let Some(Item::Value(value)) = cutter.next(true).expect("a readable file") else {
+        let Some(Item::Value(value)) = splitter.next(true).expect("a readable file") else {
             panic!("one record")
         };
         assert_eq!(value.as_encoded_bytes(), text);

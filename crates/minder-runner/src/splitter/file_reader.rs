@@ -33,8 +33,8 @@ impl InputSplitter {
         let file = Arc::new(SharedFile { file: Mutex::new(file), path: path.to_owned() });
         let skipped = if self.config.skip_first && is_first { first_line(&file)? } else { 0 };
         let header = self.header_of(&file, skipped)?;
-        let mut cutter = self.cutter()?;
-        if let RecordBounds::Group(key) = cutter.splitter_mut() {
+        let mut chunker = self.chunker()?;
+        if let RecordBounds::Group(key) = chunker.splitter_mut() {
             key.resolve(header.as_deref().unwrap_or_default())?;
         }
         let mut start = skipped + header.as_deref().map_or(0, <[u8]>::len) as u64;
@@ -48,7 +48,7 @@ impl InputSplitter {
         while start < size {
             let least = start.saturating_add(block);
             let end = if least < size {
-                cut(&file, cutter.splitter(), start, least)?.unwrap_or(size).min(size)
+                cut(&file, chunker.splitter(), start, least)?.unwrap_or(size).min(size)
             } else {
                 size
             };

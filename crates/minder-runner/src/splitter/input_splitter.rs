@@ -153,7 +153,7 @@ impl InputSplitter {
             room: Condvar::new(),
         };
         // An invalid pattern is reported before anything is read.
-        pipe.cutter().and_then(|_| pipe.key()).and_then(|_| pipe.finder()).map_err(|why| anyhow!(why))?;
+        pipe.chunker().and_then(|_| pipe.key()).and_then(|_| pipe.finder()).map_err(|why| anyhow!(why))?;
         Ok(Arc::new(pipe))
     }
 
@@ -415,7 +415,7 @@ impl InputSplitter {
     }
 
     /// Returns the chunker for this configuration.
-    pub(super) fn cutter(&self) -> Result<Chunker, String> {
+    pub(super) fn chunker(&self) -> Result<Chunker, String> {
         let config = &self.config;
         let splitter = match &config.group_by {
             Some(column) => RecordBounds::Group(Key::new(column.clone(), config.colsep.as_deref())?),

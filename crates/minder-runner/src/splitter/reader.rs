@@ -128,9 +128,9 @@ impl InputSplitter {
         }
         let header = self.take_header(feed, &mut filling, limit)?.map(Bytes::from);
         let own = header.as_deref().unwrap_or_default();
-        let mut cutter = self.cutter()?;
+        let mut chunker = self.chunker()?;
         let mut key = self.key()?;
-        if let RecordBounds::Group(key) = cutter.splitter_mut() {
+        if let RecordBounds::Group(key) = chunker.splitter_mut() {
             key.resolve(own)?;
         }
         if let Some(key) = &mut key {
@@ -146,7 +146,7 @@ impl InputSplitter {
         {
             return Ok(());
         }
-        self.cut_all(feed, filling, header, &mut cutter)
+        self.cut_all(feed, filling, header, &mut chunker)
     }
 
     /// Returns a block that starts with `rest`; `None` if no more input is needed.
@@ -213,14 +213,14 @@ impl InputSplitter {
         feed: &mut impl TimedRead,
         mut filling: OpenBlock,
         header: Option<Bytes>,
-        cutter: &mut Chunker,
+        chunker: &mut Chunker,
     ) -> Result<(), String> {
-        let is_starved = match (self.config.block, cutter.is_raw()) {
+        let wanted = match (self.config.block, chunker.is_raw()) {
             (BlockSize::Bytes(bytes), false) => usize::try_from(bytes).unwrap_or(usize::MAX),
             _ => filling.limit,
         };
-        let mut limit = is_starved;
-        let most = is_starved.max(RECORD_MAX);
+        let mut limit = wanted;
+        let most = wanted.max(RECORD_MAX);
         let mut deadline = self.deadline();
         loop {
             let mut in_time = true;
@@ -235,7 +235,7 @@ impl InputSplitter {
                 BlockEnd::Full
             } else if filling.is_last {
                 BlockEnd::Last
-            } else if cutter.is_eager() {
+            } else if chunker.is_eager() {
                 BlockEnd::Open
             } else {
                 continue;
@@ -243,7 +243,7 @@ impl InputSplitter {
             if !in_time {
                 deadline = self.deadline();
             }
-            let (chunks, rest) = cutter.cut(&filling.bytes()[..filling.filled.min(limit)], extent);
+            let (chunks, rest) = chunker.cut(&filling.bytes()[..filling.filled.min(limit)], extent);
             if chunks.is_empty() && extent != BlockEnd::Last {
                 if filling.filled >= limit {
                     limit = larger(limit, most).ok_or_else(|| self.too_long(most))?;
@@ -251,7 +251,7 @@ impl InputSplitter {
                 continue;
             }
             let is_over = extent == BlockEnd::Last;
-            let next = self.hand_out(filling, header.as_ref(), chunks, cutter);
+            let next = self.hand_out(filling, header.as_ref(), chunks, chunker);
             if is_over {
                 return Ok(());
             }
@@ -270,11 +270,11 @@ impl InputSplitter {
         mut filling: OpenBlock,
         header: Option<&Bytes>,
         mut chunks: Vec<Range<usize>>,
-        cutter: &Chunker,
+        chunker: &Chunker,
     ) -> Option<SealedBlock> {
         if self.config.remove_separator {
             for chunk in &mut chunks {
-                let kept = cutter.splitter().remove(&mut filling.buffer.as_mut()[chunk.clone()]);
+                let kept = chunker.splitter().remove(&mut filling.buffer.as_mut()[chunk.clone()]);
                 chunk.end = chunk.start + kept;
             }
             // As in GNU parallel, an empty chunk starts no job.

@@ -45,7 +45,7 @@ impl StdinFeeder {
         &mut self,
         pipe: &InputSplitter,
         token: Token,
-        outputs: &mut ChildControl<'_>,
+        children: &mut ChildControl<'_>,
     ) -> bool {
         self.waiting = false;
         for _ in 0..PIECES {
@@ -63,12 +63,12 @@ impl StdinFeeder {
                     ReadResult::Eof => {
                         self.end(pipe);
                         // It fails only for a child that has exited.
-                        let _ = outputs.close_stdin(token);
+                        let _ = children.close_stdin(token);
                         return false;
                     }
                 },
             };
-            let written = outputs.write(token, &bytes[from..]);
+            let written = children.write(token, &bytes[from..]);
             self.sent += written.as_ref().map_or(0, |count| *count as u64);
             match written {
                 Ok(count) if from + count == bytes.len() => (),

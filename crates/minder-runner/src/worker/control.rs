@@ -12,12 +12,12 @@ use crate::job_table::JobRequest;
 impl RunWorker<'_> {
     /// Writes more input to the job in a slot, and wakes the worker threads if that unblocks
     /// another job.
-    pub(crate) fn feed_stdin(&mut self, slot: u32, outputs: &mut ChildControl<'_>) {
+    pub(crate) fn feed_stdin(&mut self, slot: u32, children: &mut ChildControl<'_>) {
         let context = self.context;
         let Some(pipe) = context.queue.splitter() else { return };
         let Some(running) = self.running.get_mut(slot) else { return };
         let (Some(feeder), Some(token)) = (&mut running.stdin, running.token) else { return };
-        let again = feeder.write(pipe, token, outputs);
+        let again = feeder.write(pipe, token, children);
         if feeder.waiting {
             self.running.starved_stdin.insert(slot);
         }
@@ -27,17 +27,17 @@ impl RunWorker<'_> {
     }
 
     /// Writes input to the jobs that had to wait for the reader.
-    pub(crate) fn feed_starved(&mut self, outputs: &mut ChildControl<'_>) {
+    pub(crate) fn feed_starved(&mut self, children: &mut ChildControl<'_>) {
         for slot in std::mem::take(&mut self.running.starved_stdin) {
             let feeder = self.running.get_mut(slot).and_then(|running| running.stdin.as_ref());
             if feeder.is_some_and(|feeder| feeder.waiting) {
-                self.feed_stdin(slot, outputs);
+                self.feed_stdin(slot, children);
             }
         }
     }
 
     /// Carries out the requests for jobs that run on this worker thread.
-    pub(crate) fn apply_requests(&mut self, outputs: &mut ChildControl<'_>) {
+    pub(crate) fn apply_requests(&mut self, children: &mut ChildControl<'_>) {
         let job_table = self.context.job_table;
         for (job, order) in job_table.take_requests(|job| self.running.slot_of(job).is_some()) {
             let Some(slot) = self.running.slot_of(job) else { continue };
@@ -47,16 +47,16 @@ impl RunWorker<'_> {
             let _ = match order {
                 JobRequest::Requeue => {
                     running.is_requeued = true;
-                    outputs.kill(token, self.context.config.kill())
+                    children.kill(token, self.context.config.kill())
                 }
-                JobRequest::Suspend => outputs.suspend(token),
-                JobRequest::Resume => outputs.resume(token),
+                JobRequest::Suspend => children.suspend(token),
+                JobRequest::Resume => children.resume(token),
             };
         }
     }
 
     /// Sets the time-outs that depend on the median wall time of finished jobs.
-    pub(crate) fn update_median_timeouts(&mut self, outputs: &mut ChildControl<'_>) {
+    pub(crate) fn update_median_timeouts(&mut self, children: &mut ChildControl<'_>) {
         let Some(Timeout::Median(times)) = self.context.config.control.timeout else { return };
         let median = self.context.job_table.median();
         let changed = self.median != median;
@@ -72,12 +72,12 @@ impl RunWorker<'_> {
             let Some(running) = self.running.get_mut(slot) else { continue };
             // The time in which the job was suspended does not count.
             let Some(token) = running.token else { continue };
-            let Ok(suspended_time) = outputs.suspended_time(token) else { continue };
+            let Ok(suspended_time) = children.suspended_time(token) else { continue };
             let Some(at) = running.started_at.checked_add(limit.saturating_add(suspended_time)) else {
                 continue;
             };
             running.timeout = Some(limit);
-            let _ = outputs.set_deadline(token, Some((at, self.context.config.kill())));
+            let _ = children.set_deadline(token, Some((at, self.context.config.kill())));
         }
     }
 }

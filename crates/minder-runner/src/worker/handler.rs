@@ -152,7 +152,7 @@ impl JobHandler for RunWorker<'_> {
         }
     }
 
-    fn started(&mut self, attempt: Attempt, _task: &Task, token: Token, outputs: &mut ChildControl<'_>) {
+    fn started(&mut self, attempt: Attempt, _task: &Task, token: Token, children: &mut ChildControl<'_>) {
         let context = self.context;
         let Some(running) = self.running.get_mut(attempt.slot) else { return };
         running.token = Some(token);
@@ -164,7 +164,7 @@ impl JobHandler for RunWorker<'_> {
         if matches!(context.config.control.timeout, Some(Timeout::Median(_))) {
             self.running.without_timeout.insert(attempt.slot);
         }
-        self.feed_stdin(attempt.slot, outputs);
+        self.feed_stdin(attempt.slot, children);
     }
 
     fn event(
@@ -172,15 +172,15 @@ impl JobHandler for RunWorker<'_> {
         attempt: Attempt,
         task: &Task,
         event: Event,
-        outputs: &mut ChildControl<'_>,
+        children: &mut ChildControl<'_>,
     ) -> Option<Termination> {
         match event {
-            Event::Writable(_) => self.feed_stdin(attempt.slot, outputs),
+            Event::Writable(_) => self.feed_stdin(attempt.slot, children),
             Event::Output(token, stream, chunk) => {
                 self.receive_chunk(attempt, stream, chunk);
                 let context = self.context;
                 if let Some(running) = self.running.get_mut(attempt.slot) {
-                    forward(context, running, token, outputs);
+                    forward(context, running, token, children);
                 }
             }
             Event::Spilled(_, stream, spilled) => self.receive_file(attempt, stream, spilled),
@@ -324,7 +324,7 @@ impl JobHandler for RunWorker<'_> {
         self.held_until()
     }
 
-    fn idle(&mut self, outputs: &mut ChildControl<'_>) {
+    fn idle(&mut self, children: &mut ChildControl<'_>) {
         self.release();
         self.flush();
         if self.context.config.view == OutputView::Lines {
@@ -333,10 +333,10 @@ impl JobHandler for RunWorker<'_> {
                 self.write_waiting();
             }
         }
-        self.start_live_output(outputs);
-        self.feed_starved(outputs);
-        self.apply_requests(outputs);
-        self.update_median_timeouts(outputs);
+        self.start_live_output(children);
+        self.feed_starved(children);
+        self.apply_requests(children);
+        self.update_median_timeouts(children);
         if self.context.sequencer.stdio.is_broken() {
             self.context.pool.cancel();
         }

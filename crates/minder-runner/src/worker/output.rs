@@ -18,7 +18,7 @@ const FORWARD_FROM: u64 = 1 << 20;
 
 impl RunWorker<'_> {
     /// Shows the output of the live job as it is written, if that job runs on this worker thread.
-    pub(crate) fn start_live_output(&mut self, outputs: &mut ChildControl<'_>) {
+    pub(crate) fn start_live_output(&mut self, children: &mut ChildControl<'_>) {
         let context = self.context;
         if !matches!(context.config.view, OutputView::Grouped | OutputView::Ordered)
             || !context.config.may_be_live()
@@ -57,7 +57,7 @@ impl RunWorker<'_> {
             running.output.is_live = true;
             show_header(context, running);
             // It fails only for a child that has exited, and the output of that is written anyway.
-            let _ = outputs.start_streaming(token);
+            let _ = children.start_streaming(token);
         }
         // The only job runs on the other worker thread, which may be asleep. It is woken once for
         // each count of submitted jobs: it may also be blocked in a write.
@@ -206,7 +206,7 @@ pub(crate) fn forward(
     context: &RunContext<'_>,
     running: &mut RunningJob,
     token: Token,
-    outputs: &mut ChildControl<'_>,
+    children: &mut ChildControl<'_>,
 ) {
     if !running.output.is_live
         || running.output.forward_tried
@@ -220,6 +220,6 @@ pub(crate) fn forward(
     }
     if let Some(file) = context.sequencer.open_to_forward() {
         // If the child set refuses, the bytes keep passing through this process.
-        let _ = outputs.forward(token, Stream::Stdout, &file);
+        let _ = children.forward(token, Stream::Stdout, &file);
     }
 }

@@ -184,10 +184,10 @@ impl ChildSet {
     /// - Any other kind: the child closed its input. [`io_error`](Error::io_error) is then
     ///   `BrokenPipe`, and `SIGPIPE` is not raised.
     pub fn write(&mut self, token: Token, bytes: &[u8]) -> Result<usize> {
-        let port_token = self.children.port_token(token, Endpoint::Stdin);
+        let key = self.children.key(token, Endpoint::Stdin);
         let child = self.children.get_mut(token).ok_or_else(child_gone)?;
         let writer = child.stdin.as_mut().ok_or_else(child_gone)?;
-        match writer.write(&mut self.io.reactor, port_token, bytes) {
+        match writer.write(&mut self.io.reactor, key, bytes) {
             Ok(written) => Ok(written),
             Err(error) => {
                 let pid = child.process.pid();
@@ -228,7 +228,7 @@ impl ChildSet {
         }
         // A stopped process handles no signal. The signal below is followed by SIGCONT.
         self.restart_deadline(token, now);
-        let port_token = self.children.port_token(token, Endpoint::Process);
+        let key = self.children.key(token, Endpoint::Process);
         let child = self.children.get_mut(token).ok_or_else(child_gone)?;
         child.killed |= child.is_alive();
         // A second kill replaces the first only if it comes to SIGKILL earlier.
@@ -240,7 +240,7 @@ impl ChildSet {
         if replaces {
             child.termination = Some(Box::new(termination));
         }
-        child.tree.watch(&self.io.reactor, port_token);
+        child.tree.watch(&self.io.reactor, key);
         // Its output is read from now on. Otherwise it could block in a write instead of exiting.
         let resumed = self.leave_turns(token);
         let child = self.children.get_mut(token).ok_or_else(child_gone)?;
@@ -352,9 +352,9 @@ impl ChildSet {
 
     /// Registers the endpoints of a new child; with a `read_delay` its process alone at first.
     fn watch_child(&mut self, token: Token) -> std::io::Result<()> {
-        let port_token = self.children.port_token(token, Endpoint::Process);
+        let key = self.children.key(token, Endpoint::Process);
         let Some(child) = self.children.get_mut(token) else { return Ok(()) };
-        child.process.watch(&mut self.io.reactor, port_token)?;
+        child.process.watch(&mut self.io.reactor, key)?;
         let delay = self.io.config.read_delay;
         if delay.is_zero() {
             return self.register_streams(token, INTERVAL_MIN);

@@ -31,11 +31,10 @@ impl ChildSet {
     /// Registers the outputs of a child with the backend. If the backend is full, the outputs are
     /// polled after `interval`, until it has room.
     pub(super) fn register_streams(&mut self, token: Token, interval: Duration) -> std::io::Result<()> {
-        let port_tokens =
-            [Stream::Stdout, Stream::Stderr].map(|stream| self.children.port_token(token, stream.into()));
+        let keys = [Stream::Stdout, Stream::Stderr].map(|stream| self.children.key(token, stream.into()));
         let Some(child) = self.children.get_mut(token) else { return Ok(()) };
-        for (stream, port_token) in child.streams.iter_mut().zip(port_tokens) {
-            if let Err(error) = stream.register(&mut self.io.reactor, port_token) {
+        for (stream, key) in child.streams.iter_mut().zip(keys) {
+            if let Err(error) = stream.register(&mut self.io.reactor, key) {
                 self.defer_read(token, interval);
                 return if is_registration_limit(&error) { Ok(()) } else { Err(error) };
             }

@@ -94,15 +94,15 @@ impl<T> Slab<T> {
         self.slots.iter().enumerate().filter_map(token).collect()
     }
 
-    /// Returns the reactor's token for an endpoint of a child.
-    pub(super) fn port_token(&self, token: Token, endpoint: Endpoint) -> u64 {
+    /// Returns the key under which an endpoint of a child is registered with the reactor.
+    pub(super) fn key(&self, token: Token, endpoint: Endpoint) -> u64 {
         token.0 | (endpoint as u64) << ENDPOINT_SHIFT
     }
 
-    /// Returns the child and the endpoint that the reactor's token names, if the child is still here.
-    pub(super) fn find(&self, port_token: u64) -> Option<(Token, Endpoint)> {
-        let endpoint = ENDPOINTS[(port_token >> ENDPOINT_SHIFT & 3) as usize];
-        let token = Token(port_token >> 32 << 32 | port_token & INDEX_MASK);
+    /// Returns the child and the endpoint of a key, if the child is still here.
+    pub(super) fn find(&self, key: u64) -> Option<(Token, Endpoint)> {
+        let endpoint = ENDPOINTS[(key >> ENDPOINT_SHIFT & 3) as usize];
+        let token = Token(key >> 32 << 32 | key & INDEX_MASK);
         self.get(token).map(|_| (token, endpoint))
     }
 }
@@ -115,13 +115,13 @@ mod tests {
     fn get_returns_nothing_for_the_token_of_a_removed_value() {
         let mut slab = Slab::default();
         let first = slab.insert('a');
-        let port_token = slab.port_token(first, Endpoint::Stderr);
-        assert_eq!(slab.find(port_token), Some((first, Endpoint::Stderr)));
+        let key = slab.key(first, Endpoint::Stderr);
+        assert_eq!(slab.find(key), Some((first, Endpoint::Stderr)));
         assert_eq!(slab.remove(first), Some('a'));
         let second = slab.insert('b');
         assert_eq!(first.index(), second.index());
         assert!(slab.get(first).is_none() && slab.remove(first).is_none());
-        assert_eq!(slab.find(port_token), None);
+        assert_eq!(slab.find(key), None);
         assert_eq!((slab.len(), slab.tokens()), (1, vec![second]));
     }
 }

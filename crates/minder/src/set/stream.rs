@@ -132,9 +132,9 @@ impl StreamState {
     }
 
     /// Registers the pipe with the reactor, unless it is paused or closed.
-    pub(super) fn register(&mut self, reactor: &mut Reactor, port_token: u64) -> io::Result<()> {
+    pub(super) fn register(&mut self, reactor: &mut Reactor, key: u64) -> io::Result<()> {
         match &mut self.pipe {
-            PipeState::Reading(reader) => reader.register(reactor, port_token),
+            PipeState::Reading(reader) => reader.register(reactor, key),
             PipeState::Paused(_) | PipeState::AtEof | PipeState::Closed => Ok(()),
         }
     }
@@ -152,9 +152,9 @@ impl StreamState {
 
     /// Reads a paused pipe again. Returns `false` if the backend has no room for it: then the caller
     /// polls the pipe. After an error it is still paused.
-    pub(super) fn resume(&mut self, reactor: &mut Reactor, port_token: u64) -> io::Result<bool> {
+    pub(super) fn resume(&mut self, reactor: &mut Reactor, key: u64) -> io::Result<bool> {
         let PipeState::Paused(reader) = &mut self.pipe else { return Ok(true) };
-        let registered = match reader.register(reactor, port_token) {
+        let registered = match reader.register(reactor, key) {
             Ok(()) => true,
             Err(error) if is_registration_limit(&error) => false,
             Err(error) => return Err(error),

@@ -278,11 +278,11 @@ impl ChildSet {
 
     /// Reads a paused stream again. If the backend has no room for it, the stream is polled.
     pub(super) fn resume_stream(&mut self, token: Token, stream: Stream) -> Result<()> {
-        let port_token = self.children.port_token(token, stream.into());
+        let key = self.children.key(token, stream.into());
         let Some(child) = self.children.get_mut(token) else { return Ok(()) };
         let is_registered = child
             .stream(stream)
-            .resume(&mut self.io.reactor, port_token)
+            .resume(&mut self.io.reactor, key)
             .map_err(|error| Error::new("read on", error).during(Operation::Read))?;
         if !is_registered {
             self.defer_read(token, INTERVAL_MIN);

@@ -1,7 +1,7 @@
 //! The code that talks to the operating system, and the only code with `unsafe` in it.
 //!
 //! Each directory is one subject, each file one mechanism. Every operating system supplies the
-//! following. The rows are in the order of use: a module uses only modules above it.
+//! following.
 //!
 //! | directory | supplies | Linux | other Unix | Windows |
 //! | --- | --- | --- | --- | --- |

@@ -89,7 +89,7 @@ pub(super) fn run(inner: Inner) -> ! {
     if getppid() == Some(inner.outer) {
         let _ = inner.page.arm();
     }
-    let mut sweep = TreeKiller {
+    let mut killer = TreeKiller {
         tree,
         excluded: &[],
         reaps: true,
@@ -98,13 +98,13 @@ pub(super) fn run(inner: Inner) -> ! {
     };
     let mut continued = false;
     loop {
-        inner.check_runner(&mut sweep);
+        inner.check_runner(&mut killer);
         if std::mem::take(&mut continued) {
             inner.resume_runner();
         }
         inner.apply_requests();
         if held.as_ref().is_some_and(readable) || getppid() != Some(inner.outer) {
-            inner.end(&mut sweep);
+            inner.end(&mut killer);
         }
         let _ = inner.wait(&signals, held.as_ref());
         while let Some(number) = read_signal(signals.as_fd()) {
@@ -130,18 +130,18 @@ impl Inner {
     }
 
     /// Takes all status changes of children; adopted processes are only reaped.
-    fn check_runner(&self, sweep: &mut TreeKiller<'_>) {
+    fn check_runner(&self, killer: &mut TreeKiller<'_>) {
         let all = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED;
         loop {
             match wait(all) {
-                Ok(Some((pid, status))) if pid == self.runner => self.runner_changed(status, sweep),
+                Ok(Some((pid, status))) if pid == self.runner => self.runner_changed(status, killer),
                 Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
                 Ok(None) | Err(_) => return,
             }
         }
     }
 
-    fn runner_changed(&self, status: WaitStatus, sweep: &mut TreeKiller<'_>) {
+    fn runner_changed(&self, status: WaitStatus, killer: &mut TreeKiller<'_>) {
         if status.stopping_signal() == Some(libc::SIGTSTP) {
             // The shell waits for the outer guardian, so that one has to stop too.
             self.page.set_stopped(true);
@@ -155,7 +155,7 @@ impl Inner {
             }
         } else if status.exited() || status.signaled() {
             self.page.set_status(status.as_raw());
-            self.end(sweep);
+            self.end(killer);
         }
     }
 
@@ -183,7 +183,7 @@ impl Inner {
     }
 
     /// The runner or the outer guardian is gone.
-    fn end(&self, sweep: &mut TreeKiller<'_>) -> ! {
+    fn end(&self, killer: &mut TreeKiller<'_>) -> ! {
         if self.page.leave().is_some() {
             // In order: daemons live on.
             mask::exit_now(0);
@@ -197,7 +197,7 @@ impl Inner {
             }
             pay();
         }
-        let left = sweep.run();
+        let left = killer.run();
         pay();
         self.page.set_left(left.count, left.first);
         mask::end_by(libc::SIGKILL)

@@ -1,7 +1,7 @@
 //! The outer guardian: the process that the user started and the shell waits for.
 //!
 //! It relays signals to the runner, stops when the runner stopped, and repeats the runner's end;
-//! when the inner guardian dies it inherits the whole tree and sweeps it.
+//! when the inner guardian dies it inherits the whole tree and kills it.
 
 use std::cell::Cell;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -59,7 +59,7 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
     keep.extend(tree.descriptor().map(AsRawFd::as_raw_fd));
     keep.extend(outer.debt.iter().map(|debt| debt.fd()));
     close_inherited(&mut keep, false);
-    let mut sweep = TreeKiller {
+    let mut killer = TreeKiller {
         tree,
         excluded: &outer.excluded_pids,
         reaps: true,
@@ -74,7 +74,7 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
         outer.pass_on(&signals, &mut repeats, &mut silence);
         outer.answer_kick(&mut silence);
         if let Some(status) = outer.reap() {
-            outer.end(status, &mut sweep);
+            outer.end(status, &mut killer);
         }
         outer.apply_step(&mut silence);
         let rest = silence.due().map(|at| timespec(at.saturating_duration_since(Instant::now())));
@@ -172,7 +172,7 @@ impl Outer {
     }
 
     /// The inner guardian is gone, in order or not.
-    fn end(&self, inner: WaitStatus, sweep: &mut TreeKiller<'_>) -> ! {
+    fn end(&self, inner: WaitStatus, killer: &mut TreeKiller<'_>) -> ! {
         let Some(runner) = self.page.runner() else {
             // It could not fork the runner, has said so, and ended.
             end_like(inner.as_raw());
@@ -183,7 +183,7 @@ impl Outer {
             let _ = waitpid(Some(runner), WaitOptions::empty());
             mask::exit_now(status.into());
         }
-        let own = sweep.run();
+        let own = killer.run();
         self.debt.iter().for_each(|debt| debt.pay());
         let (count, first) = self.page.left();
         complain(if own.count > 0 { own } else { Survivors { count, first } });

@@ -24,7 +24,7 @@ use rustix::time::Timespec;
 use super::descendants::{DescendantFinder, read_stat_of};
 use super::process::read_signal;
 
-/// What to sweep, and with which means.
+/// What to kill, and by which means.
 #[derive(Debug)]
 pub(super) struct TreeKiller<'a> {
     pub(super) tree: DescendantFinder,
@@ -46,7 +46,7 @@ pub(super) struct Survivors {
     pub(super) first: i32,
 }
 
-/// How often the tree is walked again at once before the sweep begins to wait.
+/// How often the tree is walked again at once before the killer waits between two walks.
 const ROUNDS_AT_ONCE: u32 = 4;
 /// If no process was found or reaped for this long, the remaining processes have their `SIGKILL`
 /// and cannot act on it yet (an unreachable file server, a tracer that holds the exit), or may not

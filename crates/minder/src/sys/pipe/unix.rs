@@ -170,13 +170,13 @@ impl Writer {
     /// Takes the report; says whether the caller can write now.
     pub(crate) fn ready(&mut self, reactor: &mut Reactor, _report: &Report) -> io::Result<bool> {
         let was = self.armed;
-        self.finish_read(reactor)?;
+        self.deregister(reactor)?;
         Ok(was)
     }
 
     /// Closes the stream: the child reads the end of file.
     pub(crate) fn close(mut self, reactor: &mut Reactor) -> io::Result<()> {
-        self.finish_read(reactor)
+        self.deregister(reactor)
     }
 
     /// The descriptor itself, for writers that block.
@@ -185,7 +185,7 @@ impl Writer {
         Ok(self.fd)
     }
 
-    fn finish_read(&mut self, reactor: &mut Reactor) -> io::Result<()> {
+    fn deregister(&mut self, reactor: &mut Reactor) -> io::Result<()> {
         if std::mem::take(&mut self.armed) {
             reactor.delete(&self.fd)?;
         }

@@ -72,8 +72,8 @@ impl Reactor {
     /// Reports the exit of a child that has no descriptor.
     pub(crate) fn add_process(&mut self, pid: libc::pid_t, token: u64) -> io::Result<()> {
         match self.backend.add_process(pid.unsigned_abs(), token, Interest::READABLE) {
-            // Other code, or the kernel, reaped it already: that is an end, too, and the sweep
-            // finds it. It also finds the end of a process for which the backend has no room.
+            // Other code, or the kernel, reaped it already: the exit poller reports that as an exit
+            // as well. It also reports the exit of a process for which the backend has no room.
             Err(error)
                 if error.kind() == io::ErrorKind::Unsupported
                     || is_no_such_process(&error)

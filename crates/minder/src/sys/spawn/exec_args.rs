@@ -29,7 +29,7 @@ unsafe impl Send for ExecArgs {}
 
 impl std::fmt::Debug for ExecArgs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Image").field("bytes", &self.bytes.len()).finish_non_exhaustive()
+        f.debug_struct("ExecArgs").field("bytes", &self.bytes.len()).finish_non_exhaustive()
     }
 }
 

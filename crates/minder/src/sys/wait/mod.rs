@@ -5,7 +5,8 @@
 //! set of children needs. [`PollerBackend`] is what the public `Poller` uses: a backend together
 //! with processes that are watched by pid.
 //!
-//! To add a backend, write one file that implements [`Backend`] and add one line to `backends.rs`.
+//! To add a backend, write one file that implements [`Backend`], declare it here, and add one line to
+//! `backends.rs`.
 
 mod types;
 mod wake_flag;
