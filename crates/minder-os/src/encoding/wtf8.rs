@@ -5,12 +5,13 @@
 //! The standard library has no safe way back; this one goes through UTF-16, where nothing can be
 //! lost.
 
-/// Bytes as UTF-16, in which surrogates may stand alone.
+/// Decodes bytes to UTF-16, in which surrogates may be unpaired.
 ///
 /// # Errors
-/// Where the first byte stands that is neither UTF-8 nor part of a surrogate.
+/// The index of the first byte that is neither UTF-8 nor part of a surrogate.
 pub(super) fn units(bytes: &[u8]) -> Result<Vec<u16>, usize> {
-    let (mut units, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    let mut units = Vec::with_capacity(bytes.len());
+    let mut at = 0;
     while at < bytes.len() {
         let text = match std::str::from_utf8(&bytes[at..]) {
             Ok(text) => text,
@@ -74,7 +75,8 @@ mod tests {
         assert_eq!(units(b"\xed\x9f\xbf"), Ok(vec![0xd7ff]));
         // Two that were put together are one character.
         assert_eq!(
-            String::from_utf16(&units(b"\xed\xa0\xbd\xed\xb8\x80").expect("both")).expect("text"),
+            String::from_utf16(&units(b"\xed\xa0\xbd\xed\xb8\x80").expect("decode surrogates"))
+                .expect("decode UTF-16"),
             "😀"
         );
     }
@@ -93,7 +95,7 @@ mod tests {
 
     #[cfg(windows)]
     #[test]
-    fn whatever_stands_in_a_name_comes_back() {
+    fn units_restores_every_utf16_name() {
         use std::ffi::OsString;
         use std::os::windows::ffi::OsStringExt;
 
@@ -101,7 +103,8 @@ mod tests {
         for unit in 0..=u16::MAX {
             for (before, after) in [(0x61, 0x62), (0xd83d, 0x62), (0x61, 0xde00), (0xdc00, 0xd800)] {
                 let name = OsString::from_wide(&[before, unit, after]);
-                let back = OsString::from_wide(&units(name.as_encoded_bytes()).expect("our own"));
+                let back =
+                    OsString::from_wide(&units(name.as_encoded_bytes()).expect("decode encoded bytes"));
                 assert_eq!(name, back, "{unit:04x}");
             }
         }

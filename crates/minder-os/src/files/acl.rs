@@ -92,8 +92,10 @@ fn user_sid() -> io::Result<String> {
     // Aligned for pointers, and large enough for the structure and an identifier of at most 68 bytes
     // behind it (SECURITY_MAX_SID_SIZE).
     let mut memory = [0_usize; 32];
-    let (into, size, mut used) = (memory.as_mut_ptr().cast(), size_of_val(&memory) as u32, 0);
-    // SAFETY: the token is open, `into` has the size that is said, and `used` outlives the call.
+    let into = memory.as_mut_ptr().cast();
+    let size = size_of_val(&memory) as u32;
+    let mut used = 0;
+    // SAFETY: the token is open, `into` has room for `size` bytes, and `used` outlives the call.
     check(unsafe { GetTokenInformation(token.as_raw_handle(), TokenUser, into, size, &mut used) })?;
     // SAFETY: the call above filled it with this structure, and its alignment is that of a pointer.
     let found = unsafe { &*memory.as_ptr().cast::<TOKEN_USER>() };
@@ -103,7 +105,7 @@ fn user_sid() -> io::Result<String> {
     let text = LocalAlloc(text.cast());
     let mut name = Vec::new();
     for at in 0.. {
-        // SAFETY: the text ends with a zero, behind which nothing is read.
+        // SAFETY: the text ends with a zero, and nothing after it is read.
         match unsafe { *text.0.cast::<u16>().add(at) } {
             0 => break,
             unit => name.push(unit),
@@ -153,7 +155,10 @@ mod tests {
         let root = tempfile::tempdir().expect("create a directory");
         let dir = root.path().join("private");
         create_dir(&dir).expect("create a private directory");
-        assert_eq!(create_dir(&dir).expect_err("it exists").kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(
+            create_dir(&dir).expect_err("create an existing directory").kind(),
+            io::ErrorKind::AlreadyExists
+        );
         std::fs::write(dir.join("file"), "ours").expect("write a file");
         assert_eq!(std::fs::read(dir.join("file")).expect("read it"), b"ours");
     }

@@ -67,7 +67,8 @@ fn affinity() -> Option<u32> {
 /// Returns the CPU rate limit of the job object of this process, in hundredths of a per cent.
 fn cpu_rate() -> Option<u32> {
     let mut control = JOBOBJECT_CPU_RATE_CONTROL_INFORMATION::default();
-    let (into, size) = ((&raw mut control).cast(), size_of_val(&control) as u32);
+    let into = (&raw mut control).cast();
+    let size = size_of_val(&control) as u32;
     // SAFETY: a null handle means the job of this process; `into` is a local structure of this class
     // and size.
     let result = unsafe {
