@@ -169,8 +169,8 @@ fn check_wrapped(words: &[Word]) -> Result<(), Error> {
     }
 }
 
-/// Refuses what looks like program text of a program whose name is not known beforehand: text with
-/// spaces after `-c` or `-e`.
+/// Returns an error if a placeholder is part of text that looks like program text, for a program
+/// whose name is not known beforehand. Such text follows `-c` or `-e`, and contains spaces.
 fn check_unknown(words: &[Word]) -> Result<(), Error> {
     if words[0].first_expansion.is_none() {
         return Ok(());
@@ -181,9 +181,10 @@ fn check_unknown(words: &[Word]) -> Result<(), Error> {
             && is_code_option
             && pair[1].text.contains(&b' ')
         {
+            let option = String::from_utf8_lossy(&pair[0].text);
             return Err(Error::refused(format!(
-                "`{placeholder}` is part of the program text of a program that is not known beforehand, \
-                 which may run it as code: hand it over as an argument of its own"
+                "`{placeholder}` is part of the value of `{option}`, which a program that is not known \
+                 beforehand may run as code: pass it as a separate argument"
             )));
         }
     }

@@ -83,16 +83,14 @@ impl Shell {
         if dialect(name).is_none() || (self.dialect == Dialect::Posix && self.kinds.is_none()) {
             let own = if is_windows() { "cmd, pwsh, powershell, " } else { "" };
             let text = format!(
-                "`{name}` is no shell that is known to keep values from becoming code: use `--shell` with \
-                 {own}sh, dash, bash, busybox, zsh, ksh, mksh or yash, or give the command as several words"
+                "`{name}` is not a shell that is known to keep values from becoming code: use `--shell` \
+                 with {own}sh, dash, bash, busybox, zsh, ksh, mksh or yash, or give the command as several \
+                 words"
             );
             return Err(Error::new(ErrorKind::Shell, text));
         }
         if self.dialect == Dialect::Cmd && !is_windows() {
-            return Err(Error::new(
-                ErrorKind::Shell,
-                "`cmd` is the shell of Windows, and here is none: use sh",
-            ));
+            return Err(Error::new(ErrorKind::Shell, "`cmd` exists on Windows only: use sh"));
         }
         Ok(())
     }

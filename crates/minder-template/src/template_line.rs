@@ -119,8 +119,9 @@ impl TemplateLine {
     pub(crate) fn walk<'a>(&'a self, count: usize, visit: &mut dyn FnMut(LineFragment<'a>)) {
         let mut site = 0;
         let mut at = 0;
-        // Without any argument nothing is repeated: the word stays as it is.
-        for span in self.spans.iter().filter(|_| count > 0) {
+        // Without arguments no span is repeated: all text stays as it is.
+        let spans = if count > 0 { self.spans.as_slice() } else { &[] };
+        for span in spans {
             site = self.walk_range(at..span.start, site, 0..count, visit);
             let first = site;
             for nth in 0..count {

@@ -18,7 +18,7 @@ impl Scanner<'_> {
         match self.list(&[], true)? {
             ListEnd::Parenthesis if self.here_documents.is_empty() => {}
             ListEnd::Parenthesis => {
-                return Err(Error::here_document("it ends behind a `)`: put the `)` on a line of its own"));
+                return Err(Error::here_document("it ends after a `)`: put the `)` on a separate line"));
             }
             _ => return Err(self.unclosed(what, from)),
         }

@@ -134,7 +134,7 @@ impl Scanner<'_> {
     /// evaluate their operands.
     pub(crate) fn conditional(&mut self) -> Result<(), Error> {
         if !self.rules.kinds.is_within(KORN.or(BASH)) {
-            return Err(Error::refused("`[[` is no part of POSIX sh: write `[ … ]`, or use `--shell bash`"));
+            return Err(Error::refused("`[[` is not part of POSIX sh: write `[ … ]`, or use `--shell bash`"));
         }
         self.advance(2);
         let mut words: Vec<Word> = Vec::new();
@@ -158,19 +158,20 @@ impl Scanner<'_> {
         let evaluates = words
             .iter()
             .any(|w| simple_command::may_be_comparison(w) || simple_command::may_be_operator(w, operators));
-        match words.iter().find_map(|w| w.placeholder).filter(|_| !self.rules.trusted) {
-            Some(placeholder) if evaluates => Err(Error::refused(format!(
+        if !evaluates {
+            return Ok(());
+        }
+        if !self.rules.trusted
+            && let Some(placeholder) = words.iter().find_map(|w| w.placeholder)
+        {
+            return Err(Error::refused(format!(
                 "`{placeholder}` stands in `[[ … ]]` beside an operator that evaluates it as arithmetic: \
                  write `[ … ]`, or check values with `--only '[0-9]+'`"
-            ))),
-            _ => {
-                if evaluates {
-                    let names: Vec<Vec<u8>> = words.iter().flat_map(mentions).collect();
-                    self.flow.evaluate(&names);
-                }
-                Ok(())
-            }
+            )));
         }
+        let names: Vec<Vec<u8>> = words.iter().flat_map(mentions).collect();
+        self.flow.evaluate(&names);
+        Ok(())
     }
 
     /// Reads the rest of a function definition after the name.

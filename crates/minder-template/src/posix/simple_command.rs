@@ -53,7 +53,7 @@ pub(crate) fn check(
     let rest = &words[at + 1..];
     let may_be_builtin = |word: &Word| word.text.is_empty() || can_become_builtin(word, context.kinds);
     flow.call(first, rest, may_be_builtin);
-    let held = rest.iter().find_map(|word| word.placeholder).filter(|_| !context.trusted);
+    let held = if context.trusted { None } else { rest.iter().find_map(|word| word.placeholder) };
     if first.special || first.first_expansion.is_some() {
         found.command_name = check_unknown_name(first, rest, held, context, flow)?;
         check_alternatives(first, rest, context, flow, &mut found)?;
@@ -71,7 +71,8 @@ pub(crate) fn check(
     if let Some(placeholder) = held {
         check_values(&name, rest, placeholder, context)?;
     }
-    // A variable may hold a value. Where a value would be refused, no such variable may stand.
+    // A variable may hold the value of a placeholder. Where a placeholder would be refused, these
+    // variables are recorded as evaluated.
     let dynamic: Vec<Vec<u8>> = rest.iter().flat_map(|word| word.variables.iter().cloned()).collect();
     let variables: Vec<Word> = rest.iter().map(Word::with_expansion_as_value).collect();
     if let Some(placeholder) = variables.iter().find_map(|word| word.placeholder)
@@ -160,7 +161,7 @@ fn check_unknown_name(
         }
         (Some(placeholder), _) => refuse(
             placeholder,
-            "is part of a command's name, which may become `eval`: write a folder before it, `./`",
+            "is part of a command's name, which may become `eval`: write a directory before it, such as `./`",
         ),
         (None, _) => {
             if odd {

@@ -165,8 +165,8 @@ fn placeholder_is_refused_where_cmd_parses_differently() {
         ("START/b prog {}", "hands it to another cmd"),
         ("for %i in (1 2) do echo {}", "reads what is in it again"),
         ("for %i in ({}) do echo %i", "reads what is in it again"),
-        ("rem {}", "is no command"),
-        (":: {}", "is no command"),
+        ("rem {}", "does not run a program"),
+        (":: {}", "does not run a program"),
         ("setlocal enabledelayedexpansion & echo {}", "what `!` means"),
         ("set /a x={}", "evaluates the value"),
         ("cmd /c {}", "program text of `cmd`"),
@@ -384,7 +384,8 @@ fn user_line_is_not_changed() {
 /// Models the first phase of cmd: replaces each `%NAME%` of a known variable by its text, from left
 /// to right, without expanding that text again. Any other `%` stays.
 fn expand(line: &str, variables: &[(String, String)]) -> String {
-    let (mut out, mut rest) = (String::new(), line);
+    let mut out = String::new();
+    let mut rest = line;
     while let Some(at) = rest.find('%') {
         out += &rest[..at];
         let behind = &rest[at + 1..];
@@ -406,7 +407,9 @@ fn expand(line: &str, variables: &[(String, String)]) -> String {
 
 /// Models the second phase: splits a line into words with their quotes, and operators.
 fn take_apart(line: &str) -> Vec<String> {
-    let (mut parts, mut word, mut quoted) = (vec![String::new()], String::new(), false);
+    let mut parts = vec![String::new()];
+    let mut word = String::new();
+    let mut quoted = false;
     let mut chars = line.chars();
     while let Some(c) = chars.next() {
         match c {
@@ -481,7 +484,8 @@ proptest! {
         let marked: Vec<(String, String)> =
             held.iter().zip(&marks).map(|((name, _), mark)| (name.clone(), mark.clone())).collect();
         let with = |mut all: Vec<(String, String)>| { all.push(("P".into(), "p".into())); all };
-        let (held, marked) = (with(held), with(marked));
+        let held = with(held);
+        let marked = with(marked);
         let mut lines = (expand(text, &held), expand(text, &marked));
         for _ in 0..2 {
             let mut expected = take_apart(&lines.1);

@@ -91,9 +91,8 @@ fn totals_need_the_number_of_jobs() {
         (1, 10, 1, 10, ["10", "01", "01"]),
         (12, 1000, 7, 128, ["1000", "0012", "007"]),
     ] {
-        let (total, slots) = (Some(total), Some(slots));
-        let argv = template.argv(&Job { columns: &columns, number, slot, total, slots }).unwrap();
-        assert_eq!(argv[4..], expected);
+        let job = Job { columns: &columns, number, slot, total: Some(total), slots: Some(slots) };
+        assert_eq!(template.argv(&job).unwrap()[4..], expected);
     }
     let error = template.argv(&Job { columns: &columns, ..Job::default() }).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Total);

@@ -614,7 +614,7 @@ fn in_unsupported_line(placeholder: Placeholder, unsupported: &str) -> Error {
              arguments"
         }
         "setlocal" => "may change what `!` means: leave it out",
-        _ => "begins what is no command: leave it out",
+        _ => "does not run a program: leave it out",
     };
     Error::refused(format!("`{placeholder}` stands in a line with `{unsupported}`, which {why}"))
 }
@@ -633,16 +633,19 @@ fn program_text(placeholder: Placeholder, shell: &str) -> Error {
     ))
 }
 
-/// Returns a shell that is an argument of another program, which may run it, and the placeholder in
-/// its command.
+/// Returns the name of a shell that is an argument of another program, which may run it, and the
+/// placeholder in the shell's command.
 fn shell_behind_program(words: &[Word]) -> Option<(&'static str, Placeholder)> {
     words.windows(2).enumerate().skip(1).find_map(|(at, pair)| {
         let base = names(&pair[0]).1;
         let shell = SHELLS.iter().find(|shell| **shell == base)?;
         let flag = lower(&pair[1]);
         let runs = ["/c", "/k", "/r", "-c", "-e"].iter().any(|start| flag.starts_with(start));
-        let placeholder = words[at + 1..].iter().find_map(|word| word.placeholder);
-        Some((*shell, placeholder.filter(|_| runs)?))
+        if !runs {
+            return None;
+        }
+        let placeholder = words[at + 1..].iter().find_map(|word| word.placeholder)?;
+        Some((*shell, placeholder))
     })
 }
 
