@@ -85,12 +85,13 @@ mod tests {
 
     #[test]
     fn timers_share_wake_up_within_tolerance() {
-        let (start, mut timers) = (Instant::now(), Timers::default());
-        // A hundred deadlines, a millisecond apart; each may be ten late.
+        let start = Instant::now();
+        let mut timers = Timers::default();
+        // A hundred deadlines, one millisecond apart. Each timer may fire 10 ms late.
         for number in 0..100 {
             assert!(timers.add(Token(number), after(start, number), Duration::from_millis(10)));
         }
-        // 0 to 10 at 10, 11 to 21 at 21, …
+        // Timers 0 to 10 fire at 10 ms, 11 to 21 at 21 ms, …
         assert_eq!(run(&mut timers, |_, _| ()), 10);
         for number in 0..100 {
             timers.add(Token(number), after(start, number), Duration::ZERO);
@@ -100,7 +101,8 @@ mod tests {
 
     #[test]
     fn token_has_at_most_one_timer() {
-        let (start, mut timers) = (Instant::now(), Timers::default());
+        let start = Instant::now();
+        let mut timers = Timers::default();
         assert!(timers.add(Token(1), start, Duration::MAX));
         assert!(!timers.add(Token(1), start, Duration::ZERO));
         assert!(timers.delete(Token(1)) && !timers.delete(Token(1)));
@@ -114,7 +116,8 @@ mod tests {
         fn timers_fire_once_in_time_with_fewest_wake_ups(
             all in prop::collection::vec((0..200u64, 0..50u64), 0..60),
         ) {
-            let (start, mut timers) = (Instant::now(), Timers::default());
+            let start = Instant::now();
+            let mut timers = Timers::default();
             for (number, &(at, tolerance)) in (0..).zip(&all) {
                 timers.add(Token(number), after(start, at), Duration::from_millis(tolerance));
             }
@@ -125,7 +128,8 @@ mod tests {
                 seen[token.0 as usize] += 1;
             });
             prop_assert!(seen.iter().all(|&times| times == 1));
-            // As many tolerances that do not touch each other need as many wake-ups.
+            // Timers whose tolerances do not overlap cannot share a wake-up. The largest set of such
+            // timers gives the fewest possible wake-ups.
             let mut ends: Vec<_> = all.iter().map(|&(at, tolerance)| (at + tolerance, at)).collect();
             ends.sort_unstable();
             let mut apart = Vec::new();

@@ -89,15 +89,16 @@ impl Backend for Epoll {
     fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
         let before = ready.len();
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS_MAX];
-        let (mut last, mut turn) = (false, None);
+        let mut last = false;
+        let mut turn = None;
         loop {
             let mut time = None;
             if let Some(deadline) = deadline {
                 let now = Instant::now();
                 if now >= deadline {
-                    // The deadline has come: one look without waiting, so that what is ready is never passed
-                    // over.
-                    (time, last) = (Some(timespec(Duration::ZERO)), true);
+                    // The deadline has passed: poll once without waiting, so that no ready source is missed.
+                    time = Some(timespec(Duration::ZERO));
+                    last = true;
                 } else {
                     turn = turn.or_else(|| TimerLease::take(&self.taken));
                     match turn {

@@ -168,7 +168,8 @@ impl Uring {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "before Linux 5.11"));
         }
         let multishot = params.is_feature_resource_tagging();
-        let (waker, changed) = (Arc::new(Waker::new()?), Waker::new()?);
+        let waker = Arc::new(Waker::new()?);
+        let changed = Waker::new()?;
         let mut state = State::new(ring, owner);
         state.insert(waker.as_fd().as_raw_fd(), WAKE_TOKEN, Interest::READABLE);
         state.insert(changed.as_fd().as_raw_fd(), CHANGED, Interest::READABLE);
@@ -211,13 +212,15 @@ impl Uring {
             Self::push(ring, state, &opcode::PollRemove::new(name.packed()).build().user_data(CANCEL))?;
             state.ends.pop();
         }
-        let (mut due, turn) = (std::mem::take(&mut state.due), state.turn);
+        let turn = state.turn;
+        let mut due = std::mem::take(&mut state.due);
         let result = due.iter().try_for_each(|&name| {
             let Some(slot) = state.named(name).filter(|slot| slot.phase == Phase::Due) else { return Ok(()) };
             let poll = opcode::PollAdd::new(Fd(slot.fd), mask(slot.interest)).multi(slot.interest.is_edge());
             Self::push(ring, state, &poll.build().user_data(name.packed()))?;
             if let Some(slot) = state.named(name) {
-                (slot.phase, slot.turn) = (Phase::Armed, turn);
+                slot.phase = Phase::Armed;
+                slot.turn = turn;
             }
             Ok(())
         });
@@ -225,7 +228,7 @@ impl Uring {
         if result.is_ok() {
             due.clear();
         }
-        // Its memory is kept.
+        // The next call uses its allocation again.
         state.due = due;
         result
     }
@@ -277,7 +280,8 @@ impl Uring {
     /// edge-triggered. Completions that are not `fresh` are hints, and their sources are due.
     /// Returns the number of completions.
     fn take(&self, ring: &IoUring, state: &mut State, fresh: HintPolicy, ready: &mut Vec<Ready>) -> usize {
-        let (turn, mut taken) = (state.turn, 0);
+        let turn = state.turn;
+        let mut taken = 0;
         // SAFETY: the lock that `state` is borrowed from keeps every other thread away from this side of
         // the ring.
         let queue = unsafe { ring.completion_shared() };
@@ -306,7 +310,11 @@ impl Uring {
         match slot.token {
             WAKE_TOKEN => self.waker.take_wakes(ready),
             CHANGED => self.changed.reset(),
-            TIMER => self.timer.get().into_iter().for_each(Timer::clear),
+            TIMER => {
+                if let Some(timer) = self.timer.get() {
+                    timer.clear();
+                }
+            }
             token => ready.push(readiness(token, result)),
         }
         if slot.phase == Phase::Due && slot.interest.is_oneshot() {
@@ -328,8 +336,8 @@ impl Uring {
 
     /// Polls the sources of all hints and reports the ready ones. The others are due.
     fn check_timer(&self, state: &mut State, ready: &mut Vec<Ready>) -> io::Result<()> {
-        let (mut hints, mut polled) =
-            (std::mem::take(&mut state.unconfirmed), std::mem::take(&mut state.polled));
+        let mut hints = std::mem::take(&mut state.unconfirmed);
+        let mut polled = std::mem::take(&mut state.polled);
         polled.extend(hints.iter().map(|name| {
             let slot = &state.slots[name.slot as usize];
             libc::pollfd { fd: slot.fd, events: mask(slot.interest) as i16, revents: 0 }
@@ -342,8 +350,9 @@ impl Uring {
                 state.due.push(name);
             }
         }
-        // Their memory is kept.
-        (state.unconfirmed, state.polled) = (hints, polled);
+        // The next call uses their allocations again.
+        state.unconfirmed = hints;
+        state.polled = polled;
         result
     }
 
@@ -398,8 +407,8 @@ impl Uring {
             Err(error) if is_foreign(&error) => return self.replace(&mut state).map(|()| false),
             result => result?,
         }
-        // 3. All completions that are in the ring now arrived after the wait had begun, except
-        //    leftovers of earlier work.
+        // 3. All completions that are in the ring now arrived after the wait had begun, except leftovers of
+        //    earlier work.
         let fresh = if stale { HintPolicy::ArmedNow } else { HintPolicy::All };
         *idle = self.take(&ring, &mut state, fresh, ready) == 0 && stale;
         // The kernel does a part of its work at a time (20 polls on 6.18).
@@ -636,6 +645,10 @@ fn mask(interest: Interest) -> u32 {
 fn readiness(token: u64, result: i32) -> Ready {
     let has = |mask: i16| result < 0 || result & i32::from(mask) != 0;
     let closed = has(libc::POLLHUP | libc::POLLERR | libc::POLLNVAL);
-    let (readable, writable) = (closed || has(libc::POLLIN), closed || has(libc::POLLOUT));
-    Ready { readable, writable, closed, ..Ready::none(token) }
+    Ready {
+        readable: closed || has(libc::POLLIN),
+        writable: closed || has(libc::POLLOUT),
+        closed,
+        ..Ready::none(token)
+    }
 }

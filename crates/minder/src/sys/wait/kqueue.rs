@@ -88,14 +88,16 @@ impl Kqueue {
         self.waker.as_fd().as_raw_fd()
     }
 
-    /// Makes changes, and takes no events. Returns the error number of each that was refused.
+    /// Applies changes, and takes no events. Returns the error number of each change that the
+    /// kernel refused.
     fn apply<const N: usize>(&self, mut changes: [libc::kevent; N]) -> io::Result<[Option<i32>; N]> {
-        // Every change is answered (EV_RECEIPT) and nothing else is; should a system not know that flag,
-        // then it must not wait.
+        // With EV_RECEIPT the kernel answers every change, and returns no events. The zero time-out keeps
+        // a kernel that does not know this flag from waiting.
         let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        let (queue, list) = (self.queue.as_raw_fd(), changes.as_mut_ptr());
-        // SAFETY: `list` has room for N answers, which may be the changes' own (kevent(2) of each system),
-        // and outlives the call, as does `now`.
+        let queue = self.queue.as_raw_fd();
+        let list = changes.as_mut_ptr();
+        // SAFETY: `list` has room for N answers, and outlives the call, as does `now`. Changes and answers
+        // may share an array (kevent(2) of each operating system).
         let count = unsafe { libc::kevent(queue, list, N as _, list, N as _, &now) };
         if count < 0 {
             return Err(io::Error::last_os_error());
@@ -151,13 +153,15 @@ impl Kqueue {
         refusal.map_or(Ok(()), |errno| Err(os(errno)))
     }
 
-    /// Polls once, at most for `left`. Returns the number of events, or zero if a signal came.
+    /// Polls once, for at most `left`. Returns the number of events, or zero if a signal
+    /// interrupted the call.
     fn look(&self, list: &mut [MaybeUninit<libc::kevent>], left: Option<Duration>) -> io::Result<usize> {
         let time = left
             .map(|left| left.min(LONGEST))
             .map(|left| libc::timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ });
         let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        let (queue, room) = (self.queue.as_raw_fd(), list.len());
+        let queue = self.queue.as_raw_fd();
+        let room = list.len();
         // SAFETY: `list` has room for as many events, and `time` is null or points to a local that outlives
         // the call.
         let count =
@@ -218,16 +222,16 @@ impl Backend for Kqueue {
     }
 
     fn add(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
-        // A plain file would be ready but at its end, where poll(2) says that it is. It is refused, as by
-        // epoll.
+        // At its end a plain file is ready for poll(2), but not for kqueue. It is refused, as by epoll.
         let kind = kind(source)?;
         if kind == FileType::RegularFile {
             return Err(os(libc::EPERM));
         }
-        let (fd, mut state) = (source.as_raw_fd(), self.lock());
+        let fd = source.as_raw_fd();
+        let mut state = self.lock();
         let generation = state.table.insert(Ident::Source(fd), token, interest)?;
         if kind == FileType::Socket {
-            state.table.is_socket(fd);
+            state.table.mark_socket(fd);
         }
         let result = self.note(&mut state, fd, interest, generation);
         if result.is_err() {
@@ -238,17 +242,19 @@ impl Backend for Kqueue {
 
     fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
         let kind = kind(source)?;
-        let (fd, mut state) = (source.as_raw_fd(), self.lock());
+        let fd = source.as_raw_fd();
+        let mut state = self.lock();
         let generation = state.table.renew(Ident::Source(fd), token, interest)?;
         if kind == FileType::Socket {
-            state.table.is_socket(fd);
+            state.table.mark_socket(fd);
         }
         self.forget(fd)?;
         self.note(&mut state, fd, interest, generation)
     }
 
     fn delete(&self, source: BorrowedFd<'_>) -> io::Result<()> {
-        let (fd, mut state) = (source.as_raw_fd(), self.lock());
+        let fd = source.as_raw_fd();
+        let mut state = self.lock();
         state.table.remove(Ident::Source(fd))?;
         self.forget(fd)
     }
@@ -318,9 +324,11 @@ impl Backend for Kqueue {
         if state.table.has_standing() {
             self.arm(RESCAN_TIMER, Duration::ZERO)?;
         }
-        if let Some(deadline) = deadline.filter(|_| state.armed != deadline) {
-            self.arm(DEADLINE, deadline.saturating_duration_since(Instant::now()))?;
-            state.armed = Some(deadline);
+        if let Some(at) = deadline
+            && state.armed != deadline
+        {
+            self.arm(DEADLINE, at.saturating_duration_since(Instant::now()))?;
+            state.armed = deadline;
         }
         Ok(self.queue.as_fd())
     }

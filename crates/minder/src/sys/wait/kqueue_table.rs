@@ -93,8 +93,8 @@ impl RegistrationTable {
         self.insert(name, token, interest)
     }
 
-    /// Takes note that a source is a socket.
-    pub(super) fn is_socket(&mut self, fd: RawFd) {
+    /// Marks a source as a socket, which is closed when both directions have ended.
+    pub(super) fn mark_socket(&mut self, fd: RawFd) {
         if let Some(entry) = self.entries.get_mut(&Ident::Source(fd)) {
             entry.socket = true;
         }
@@ -127,9 +127,10 @@ impl RegistrationTable {
         }
     }
 
-    /// Asks for each process that is ending whether it has ended. Returns whether some have not.
+    /// Checks whether the exiting processes have exited. Returns whether one of them has not.
     pub(super) fn resolve_exits(&mut self, has_ended: impl Fn(u32) -> bool) -> bool {
-        let (entries, standing) = (&mut self.entries, &mut self.standing);
+        let entries = &mut self.entries;
+        let standing = &mut self.standing;
         self.ending.retain(|&pid| {
             if !has_ended(pid) {
                 return true;
@@ -255,10 +256,11 @@ mod tests {
     fn socket_is_closed_after_both_directions_end_or_error() {
         let mut table = RegistrationTable::default();
         let generation = table.insert(Ident::Source(FD), 7, Interest::BOTH).unwrap();
-        table.is_socket(FD);
-        let (read, write) = (event(Filter::Read(FD), generation), event(Filter::Write(FD), generation));
-        let (read_ended, write_ended) =
-            (KernelEvent { ended: true, ..read }, KernelEvent { ended: true, ..write });
+        table.mark_socket(FD);
+        let read = event(Filter::Read(FD), generation);
+        let write = event(Filter::Write(FD), generation);
+        let read_ended = KernelEvent { ended: true, ..read };
+        let write_ended = KernelEvent { ended: true, ..write };
         let failed = KernelEvent { failed: true, ..write };
         let mut closed = |fired: [KernelEvent; 2]| taken(&mut table, fired)[0].closed;
         assert!(!closed([read_ended, write]) && !closed([write_ended, read]));
@@ -272,12 +274,13 @@ mod tests {
         let mut table = RegistrationTable::default();
         let name = Ident::Source(FD);
         let generation = table.insert(name, 7, Interest::BOTH.oneshot()).unwrap();
-        let (read, write) = (event(Filter::Read(FD), generation), event(Filter::Write(FD), generation));
+        let read = event(Filter::Read(FD), generation);
+        let write = event(Filter::Write(FD), generation);
         let ready = taken(&mut table, [read, write]);
         assert_eq!(ready, [Ready { readable: true, writable: true, ..Ready::none(7) }]);
         assert!(taken(&mut table, [write]).is_empty());
         let generation = table.renew(name, 9, Interest::READABLE.oneshot()).unwrap();
-        assert!(taken(&mut table, [read]).is_empty(), "of a note that was replaced");
+        assert!(taken(&mut table, [read]).is_empty(), "its note was replaced");
         assert_eq!(taken(&mut table, [event(Filter::Read(FD), generation)])[0].token, 9);
     }
 

@@ -91,15 +91,17 @@ mod tests {
                 .into_iter()
                 .enumerate()
                 .map(|(at, reason)| {
-                    let (flag, object, stored) =
-                        (Arc::clone(&flag), Arc::clone(&object), Arc::clone(&stored));
+                    let flag = Arc::clone(&flag);
+                    let object = Arc::clone(&object);
+                    let stored = Arc::clone(&stored);
                     loom::thread::spawn(move || {
                         stored[at].store(true, Ordering::Relaxed);
-                        flag.wake(reason, || object.signal()).expect("it never fails");
+                        flag.wake(reason, || object.signal()).expect("signal the object");
                     })
                 })
                 .collect();
-            let (mut reasons, mut seen) = (0, [false; 2]);
+            let mut reasons = 0;
+            let mut seen = [false; 2];
             let mut wait = || {
                 if object.0.load(Ordering::Acquire) == 0 {
                     return false;
@@ -113,7 +115,9 @@ mod tests {
             // Two waits meet the waking threads at any point.
             wait();
             wait();
-            threads.into_iter().for_each(|thread| thread.join().expect("a ringer"));
+            for thread in threads {
+                thread.join().expect("join a waking thread");
+            }
             while wait() {}
             assert_eq!((reasons, seen), (WOKEN | RECHECK, [true; 2]));
         });
@@ -128,14 +132,16 @@ mod tests {
             let object = Arc::new(Object(AtomicUsize::new(0)));
             let stored = Arc::new(AtomicBool::new(false));
             let thread = {
-                let (flag, object, stored) = (Arc::clone(&flag), Arc::clone(&object), Arc::clone(&stored));
+                let flag = Arc::clone(&flag);
+                let object = Arc::clone(&object);
+                let stored = Arc::clone(&stored);
                 loom::thread::spawn(move || {
                     stored.store(true, Ordering::Relaxed);
-                    flag.wake(RECHECK, || object.signal()).expect("it never fails");
+                    flag.wake(RECHECK, || object.signal()).expect("signal the object");
                 })
             };
             if flag.wake(WOKEN, || Err(())).is_err() {
-                flag.wake(WOKEN, || object.signal()).expect("it fails once");
+                flag.wake(WOKEN, || object.signal()).expect("signal the object again");
             }
             let mut reasons = 0;
             let mut wait = || {
@@ -146,7 +152,7 @@ mod tests {
                 ready
             };
             wait();
-            thread.join().expect("a ringer");
+            thread.join().expect("join the waking thread");
             while wait() {}
             assert_eq!(reasons, WOKEN | RECHECK);
             assert!(stored.load(Ordering::Relaxed));
@@ -158,13 +164,13 @@ mod tests {
     fn wake_signals_again_after_failed_signal() {
         loom::model(|| {
             let flag = WakeFlag::new();
-            flag.wake(WOKEN, || Err(())).expect_err("it fails");
+            flag.wake(WOKEN, || Err(())).expect_err("return the error of the signal");
             let mut signalled = false;
             flag.wake(WOKEN, || {
                 signalled = true;
                 Ok::<(), ()>(())
             })
-            .expect("it rings");
+            .expect("signal the object again");
             assert!(signalled && flag.reset(|| ()) == WOKEN);
         });
     }

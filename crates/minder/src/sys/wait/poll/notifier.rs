@@ -1,10 +1,10 @@
-//! A thread that polls in the place of a foreign loop, and makes a descriptor readable when there
-//! is news.
+//! A thread that polls in place of a foreign event loop, and makes a descriptor readable when
+//! events are pending.
 //!
-//! poll(2) keeps nothing in the kernel that another loop could watch. The thread is started by the
-//! first wish for such a descriptor, sleeps in the same call over the same list, and ends with its
-//! poller. News arrive some microseconds later than with a backend that has a descriptor of its
-//! own.
+//! poll(2) has no kernel object that a foreign event loop could watch. The first request for such a
+//! descriptor starts the thread. The thread sleeps in poll(2) with the same list of sources, and
+//! exits with its poller. Events arrive some microseconds later than with a backend whose kernel
+//! object has a descriptor.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -25,10 +25,10 @@ pub(super) struct Notifier {
 #[derive(Debug)]
 struct NotifierShared {
     sources: Arc<Shared>,
-    /// Readable while there is news.
+    /// Readable while events are pending.
     waker: Waker,
     state: Mutex<NotifierState>,
-    /// Wakes the thread when it has signalled `waker` and waits for new orders.
+    /// Wakes the thread when it has signalled `waker` and waits for a request.
     state_changed: Condvar,
 }
 
@@ -62,7 +62,8 @@ impl Notifier {
         state.deadline = deadline;
         if state.signalled {
             self.shared.waker.reset();
-            (state.signalled, state.again) = (false, true);
+            state.signalled = false;
+            state.again = true;
             self.shared.state_changed.notify_one();
         } else if other {
             state.again = true;
@@ -76,9 +77,11 @@ impl Drop for Notifier {
     fn drop(&mut self) {
         self.shared.lock().stop = true;
         self.shared.state_changed.notify_one();
-        // If the thread cannot be woken, it stays asleep in its call. It is then not joined.
-        let awake = self.shared.interrupt().is_ok();
-        if let Some(thread) = self.thread.take().filter(|_| awake) {
+        // A thread that cannot be woken stays asleep in poll(2). It is then not joined.
+        let is_awake = self.shared.interrupt().is_ok();
+        if let Some(thread) = self.thread.take()
+            && is_awake
+        {
             let _ = thread.join();
         }
     }

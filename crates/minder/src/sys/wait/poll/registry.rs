@@ -61,7 +61,8 @@ impl std::fmt::Debug for Sources {
 
 impl Shared {
     pub(super) fn new() -> io::Result<Self> {
-        let (waker, changed) = (Arc::new(Waker::new()?), Waker::new()?);
+        let waker = Arc::new(Waker::new()?);
+        let changed = Waker::new()?;
         let entry =
             |waker: &Waker| libc::pollfd { fd: waker.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let list = vec![entry(&waker), entry(&changed)];

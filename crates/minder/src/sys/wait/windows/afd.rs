@@ -65,7 +65,8 @@ impl Afd {
             ObjectName: &raw const name,
             ..OBJECT_ATTRIBUTES::default()
         };
-        let (mut raw, mut status) = (null_mut(), IO_STATUS_BLOCK::default());
+        let mut raw = null_mut();
+        let mut status = IO_STATUS_BLOCK::default();
         let share = FILE_SHARE_READ | FILE_SHARE_WRITE;
         // SAFETY: the name, the attributes and both results outlive the call, which has finished
         // when it returns.
@@ -148,8 +149,10 @@ impl Poll {
         // SAFETY: the buffer is as large as a request, and aligned for it.
         unsafe { memory.write(request) };
         drop(data);
-        let (device, size) = (self.afd.device.as_raw_handle(), size_of::<AfdPollInfo>() as u32);
-        let (from, into) = (memory.cast_const().cast(), memory.cast());
+        let device = self.afd.device.as_raw_handle();
+        let size = size_of::<AfdPollInfo>() as u32;
+        let from = memory.cast_const().cast();
+        let into = memory.cast();
         // SAFETY: the device is open, `overlapped` comes from `submit`, and the memory has the size
         // that the argument states.
         let start = |overlapped| unsafe {
@@ -210,10 +213,12 @@ impl Poll {
     }
 }
 
-/// The socket that the driver knows.
+/// Returns the base socket, which the driver knows, of a socket that may be layered.
 fn base_of(socket: SOCKET) -> io::Result<SOCKET> {
-    let (mut base, mut count): (SOCKET, u32) = (0, 0);
-    let (into, size) = ((&raw mut base).cast(), size_of::<SOCKET>() as u32);
+    let mut base: SOCKET = 0;
+    let mut count = 0;
+    let into = (&raw mut base).cast();
+    let size = size_of::<SOCKET>() as u32;
     // SAFETY: any number may be asked about; `base` has the size that the argument states.
     let answer =
         unsafe { WSAIoctl(socket, SIO_BASE_HANDLE, null(), 0, into, size, &mut count, null_mut(), None) };

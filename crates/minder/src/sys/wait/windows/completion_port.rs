@@ -118,12 +118,12 @@ impl CompletionPort {
             CompletionKey: key,
             CompletionPort: self.sender.as_raw_handle(),
         };
-        let (from, size) = ((&raw const port).cast(), size_of_val(&port) as u32);
+        let from = (&raw const port).cast();
+        let size = size_of_val(&port) as u32;
         let class = JobObjectAssociateCompletionPortInformation;
-        // From here on packets arrive that were not posted.
+        // From here on packets arrive that this process did not post.
         self.sender.set_associated();
-        // SAFETY: the job is open, and `from` is a local of this class, as large as the argument
-        // states.
+        // SAFETY: the job is open. `from` is a local structure of this class and size.
         let answer = unsafe { SetInformationJobObject(job.as_raw_handle(), class, from, size) };
         done(answer)
     }
@@ -214,8 +214,8 @@ impl CompletionPort {
         drop(self.take_from_kernel(overlapped));
     }
 
-    /// Has `start` promise that the kernel will queue the packet, by the key and the pointer that
-    /// it is given.
+    /// Lends the packet to the kernel. If `start` succeeds, the kernel queues the packet once, with
+    /// the key and the pointer that `start` receives.
     pub(super) fn lend_packet(
         &self,
         packet: &Arc<Operation>,
@@ -240,8 +240,8 @@ impl CompletionPort {
 
     /// Takes the kernel's reference back: the operation has finished, or did not begin.
     fn take_from_kernel(&self, overlapped: *mut OVERLAPPED) -> Arc<Operation> {
-        // SAFETY: all pointers that come here were made by `lend_to_kernel`, and each comes back once: by the
-        // queue, which hands out every packet once, or from a call that queued none.
+        // SAFETY: all pointers that come here were made by `lend_to_kernel`, and each comes back once: by
+        // the queue, which hands out every packet once, or from a call that queued none.
         let packet = unsafe { Operation::complete(overlapped) };
         self.in_flight.fetch_sub(1, Ordering::AcqRel);
         packet
@@ -272,13 +272,15 @@ impl CompletionPort {
         }
     }
 
-    /// One call: takes what is in the queue, or waits for it. Returns whether that was as much as a
-    /// call can take.
+    /// Makes one call, which takes packets from the queue, or waits for one. Returns whether it
+    /// took as many as a call can take.
     fn dequeue(&self, ready: &mut Vec<Ready>, left: Option<Duration>) -> io::Result<bool> {
         let mut entries = [OVERLAPPED_ENTRY::default(); PACKETS_MAX];
         let mut count = 0;
-        let (port, list, time) = (self.sender.as_raw_handle(), entries.as_mut_ptr(), millis(left));
-        // SAFETY: the port is open, and `list` has room for as many entries as it is said to have.
+        let port = self.sender.as_raw_handle();
+        let list = entries.as_mut_ptr();
+        let time = millis(left);
+        // SAFETY: the port is open, and `list` has room for `PACKETS_MAX` entries.
         let answer =
             unsafe { GetQueuedCompletionStatusEx(port, list, PACKETS_MAX as u32, &mut count, time, 0) };
         if answer == 0 {
@@ -302,7 +304,7 @@ impl CompletionPort {
                     continue;
                 }
                 KEY_JOBS.. => {
-                    // The pointer is none: it is a process's number.
+                    // `lpOverlapped` of these packets is a pid, not a pointer.
                     if entry.dwNumberOfBytesTransferred == JOB_OBJECT_MSG_ACTIVE_PROCESS_ZERO {
                         ready.push(completed((entry.lpCompletionKey - KEY_JOBS) as u64));
                     }

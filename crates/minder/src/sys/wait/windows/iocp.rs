@@ -70,8 +70,10 @@ struct Registered {
 impl Watched for Registered {
     fn arm(&mut self) -> io::Result<()> {
         self.unregister();
-        let (mut wait, flags) = (null_mut(), WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD);
-        let (handle, context) = (self.handle.as_raw_handle(), self.callback.context());
+        let mut wait = null_mut();
+        let handle = self.handle.as_raw_handle();
+        let context = self.callback.context();
+        let flags = WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD;
         // SAFETY: the handle is open until the wait is unregistered; `signalled` follows no pointer.
         let answer = unsafe {
             RegisterWaitForSingleObject(&mut wait, handle, Some(signalled), context, INFINITE, flags)

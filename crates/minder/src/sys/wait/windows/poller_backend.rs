@@ -90,7 +90,8 @@ enum State {
 
 impl PollerBackend {
     pub(crate) fn open(name: Option<&str>) -> io::Result<Self> {
-        let (backend, port) = (open(name)?, CompletionPort::new()?);
+        let backend = open(name)?;
+        let port = CompletionPort::new()?;
         Ok(Self { sources: Mutex::default(), backend, afd: OnceLock::new(), port })
     }
 
@@ -202,7 +203,8 @@ impl PollerBackend {
     }
 
     fn check_and_wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
-        let (before, mut polls) = (ready.len(), 0);
+        let before = ready.len();
+        let mut polls = 0;
         loop {
             let mut sources = self.lock();
             let armed = sources.arm(ready);

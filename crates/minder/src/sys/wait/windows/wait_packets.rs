@@ -78,7 +78,7 @@ impl Backend for WaitPackets {
     }
 }
 
-/// One packet object of the kernel's.
+/// A wait completion packet, an object of the kernel.
 #[derive(Debug)]
 struct Packeted {
     calls: WaitPackets,
@@ -90,11 +90,13 @@ struct Packeted {
 
 impl Watched for Packeted {
     fn arm(&mut self) -> io::Result<()> {
-        let (wait, handle) = (self.wait.as_raw_handle(), self.handle.as_raw_handle());
+        let wait = self.wait.as_raw_handle();
+        let handle = self.handle.as_raw_handle();
         let associate = self.calls.associate;
         self.port.lend_packet(&self.packet, |port, key, overlapped| {
             let key = std::ptr::without_provenance_mut(key);
-            // SAFETY: all three handles are open. What the kernel queues once is the pointer of this promise.
+            // SAFETY: all three handles are open. The kernel queues `overlapped` once, as `lend_packet`
+            // requires.
             check(unsafe { associate(wait, port, handle, key, overlapped.cast(), 0, 0, null_mut()) })
         })
     }

@@ -169,8 +169,13 @@ struct WaitSlot {
 impl WaitThread {
     fn new(number: usize, port_waiters: &Arc<AtomicUsize>) -> io::Result<Arc<Self>> {
         let event = Arc::new(event(false)?);
-        let (state, port_waiters) = (Mutex::default(), Arc::clone(port_waiters));
-        Ok(Arc::new(Self { number, event, port_waiters, state, observed: Condvar::new() }))
+        Ok(Arc::new(Self {
+            number,
+            event,
+            port_waiters: Arc::clone(port_waiters),
+            state: Mutex::default(),
+            observed: Condvar::new(),
+        }))
     }
 
     /// Starts a thread that serves the set from now on.
@@ -232,8 +237,8 @@ impl WaitThread {
         !closed
     }
 
-    /// Serves the set in the place of a thread, and waits for the port, until there is something to
-    /// report, the deadline has passed, or a thread takes over.
+    /// Serves the set in place of a pool thread, and waits for the port. Returns when there is
+    /// something to report, the deadline has passed, or a thread takes over.
     fn wait_inline(
         &self,
         port: &CompletionPort,
@@ -241,7 +246,8 @@ impl WaitThread {
         deadline: Option<Instant>,
     ) -> io::Result<()> {
         let _beside = CallerWait::new(self, port);
-        let (before, mut waits) = (ready.len(), Waits::default());
+        let before = ready.len();
+        let mut waits = Waits::default();
         while self.note(&mut waits) && !port.is_associated() && !self.lock().has_worker {
             port.take_posted(ready)?;
             let left = match deadline {
@@ -291,12 +297,14 @@ impl WaitThread {
         Some((Arc::clone(&slot.port), Arc::clone(&slot.packet)))
     }
 
-    /// Changes what is waited for. With `observed` it returns when the thread knows.
+    /// Changes the set. With `observed` it returns when the thread that serves the set has seen the
+    /// change.
     fn change(&self, observed: bool, change: impl FnOnce(&mut State)) {
         let mut state = self.lock();
         change(&mut state);
         state.changes += 1;
-        let (number, is_served) = (state.changes, state.is_served);
+        let number = state.changes;
+        let is_served = state.is_served;
         drop(state);
         // A thread that serves the set later calls `note` first.
         if is_served {
@@ -337,7 +345,8 @@ enum WaitResult {
 
 impl Waits {
     fn next(&self, left: Option<Duration>) -> io::Result<WaitResult> {
-        let (handles, count) = (self.handles.as_ptr(), self.handles.len() as u32);
+        let handles = self.handles.as_ptr();
+        let count = self.handles.len() as u32;
         // SAFETY: the event is open, and so are the handles: code that removes a handle waits until
         // this thread has seen the change.
         let answer = unsafe { WaitForMultipleObjects(count, handles, 0, millis(left)) };
@@ -348,7 +357,7 @@ impl Waits {
                 // The invalid handle is reported, so that the wait for it returns the cause.
                 self.handles.iter().position(|&handle| !is_open(handle)).ok_or(error)?
             }
-            // The owner of a mutex died: that is a signal, too.
+            // The thread that owned a mutex has died, which signals the handle, too.
             answer if answer >= WAIT_ABANDONED_0 => (answer - WAIT_ABANDONED_0) as usize,
             answer => (answer - WAIT_OBJECT_0) as usize,
         };
