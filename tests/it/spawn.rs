@@ -46,11 +46,11 @@ fn child_runs_in_the_given_directory() {
     assert_eq!(found.trim(), path.to_string_lossy().trim_start_matches(r"\\?\"));
     let error = test_child("cwd").current_dir(path.join("missing")).spawn().expect_err("no such folder");
     assert_eq!(error.kind(), ErrorKind::NotFound);
-    assert!(error.to_string().starts_with("failed to enter the folder `"), "{error}");
+    assert!(error.to_string().starts_with("failed to enter the directory `"), "{error}");
     let file = path.join("file");
     std::fs::write(&file, "").expect("write file");
     let error = test_child("cwd").current_dir(&file).spawn().expect_err("a file is no folder");
-    assert!(error.to_string().starts_with("failed to enter the folder `"), "{error}");
+    assert!(error.to_string().starts_with("failed to enter the directory `"), "{error}");
     // A relative path of a program is looked for there.
     std::fs::copy(TEST_CHILD, path.join(program("here"))).expect("copy file");
     assert_eq!(stdout_of(Command::new("./here").arg("exit").current_dir(&path)), "");

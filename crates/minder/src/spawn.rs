@@ -13,8 +13,8 @@ impl Command {
     ///
     /// # Errors
     /// - [`NotFound`](ErrorKind::NotFound): the program or the working directory does not exist.
-    /// - `PermissionDenied`: the program, the working directory or a [niceness](Command::nice) is not
-    ///   allowed.
+    /// - `PermissionDenied`: the program, the working directory or a [niceness](Command::nice) is
+    ///   not allowed.
     /// - `Unsupported`: the operating system lacks a requested feature, such as a niceness.
     /// - `InvalidInput`: an argument or variable contains a NUL byte.
     /// - `TooLong`: the arguments are too long.
@@ -37,7 +37,7 @@ pub(crate) fn explain(command: &Command, failure: SpawnError) -> Error {
         (SpawnStep::Lookup, io::ErrorKind::NotFound) => {
             general(error).with_kind(ErrorKind::NotFound, "not found in PATH")
         }
-        // The error has its own text: the platform code describes the cause.
+        // The platform code has described the cause in the text of the error.
         (SpawnStep::Exec | SpawnStep::Process, _) if error.get_ref().is_some() => general(error),
         (SpawnStep::Exec, io::ErrorKind::NotFound) => general(error).with_kind(ErrorKind::NotFound, NO_FILE),
         (SpawnStep::Exec, io::ErrorKind::ArgumentListTooLong) => {
@@ -47,11 +47,11 @@ pub(crate) fn explain(command: &Command, failure: SpawnError) -> Error {
             general(error).with_kind(ErrorKind::Other, NO_PROGRAM)
         }
         (SpawnStep::Arguments, _) => {
-            let text = "an argument or variable holds a NUL byte, which no program can be given";
+            let text = "an argument or a variable holds a NUL byte, which cannot be passed to a program";
             general(error).with_kind(ErrorKind::InvalidInput, text)
         }
         (SpawnStep::Tail, _) => {
-            let text = "a raw command line is for Windows: here programs get words";
+            let text = "only Windows has raw command lines: pass separate arguments";
             general(error).with_kind(ErrorKind::Unsupported, text)
         }
         (SpawnStep::Variable, _) => {
@@ -59,7 +59,7 @@ pub(crate) fn explain(command: &Command, failure: SpawnError) -> Error {
         }
         (SpawnStep::Directory, _) => {
             let dir = command.current_dir.as_deref().unwrap_or_else(|| std::path::Path::new(""));
-            Error::new("enter the folder", error).during(Operation::EnterDirectory).with_subject(dir)
+            Error::new("enter the directory", error).during(Operation::EnterDirectory).with_subject(dir)
         }
         (SpawnStep::Niceness, io::ErrorKind::PermissionDenied) => general(error).with_kind(
             ErrorKind::PermissionDenied,
@@ -67,7 +67,7 @@ pub(crate) fn explain(command: &Command, failure: SpawnError) -> Error {
         ),
         (SpawnStep::Niceness, _) => general(error).with_kind(
             ErrorKind::Unsupported,
-            "no niceness can be set without clone3, which is not to be had here",
+            "a niceness can only be set with clone3, which is not available here",
         ),
         _ => general(error),
     }

@@ -79,7 +79,7 @@ fn unsafe_batch_argument_is_rejected() {
         assert_eq!(
             error.reason(),
             format!(
-                "argument 2, {what}, which cannot be told to cmd.exe, which runs batch files: \
+                "argument 2, {what}, which cannot be passed to cmd.exe, which runs batch files: \
                  pass it through a file or a variable"
             )
         );
@@ -128,7 +128,7 @@ fn path_finds_batch_files_and_no_documents() {
         for name in ["page", "page.js"] {
             let error = Command::new(name).spawn().expect_err("no program");
             assert_eq!(error.kind(), ErrorKind::Unsupported);
-            let text = "`page.js` is no program but a document: start the program that reads it";
+            let text = "`page.js` is a document, not a program: start the program that reads it";
             assert_eq!(error.to_string(), format!("failed to start `{name}`: {text}"));
         }
         // The interpreter is the one of Windows, for any environment.

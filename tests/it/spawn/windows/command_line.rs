@@ -173,13 +173,13 @@ fn unusable_directory_is_reported() {
     std::fs::write(&file, "").expect("write file");
     for dir in [Path::new("Q:\\no\\such"), &folder.path().join("missing"), &file, Path::new("")] {
         let error = test_child("exit 0").current_dir(dir).spawn().expect_err("no folder");
-        assert!(error.to_string().starts_with("failed to enter the folder `"), "{error}");
+        assert!(error.to_string().starts_with("failed to enter the directory `"), "{error}");
     }
     let long = (0..6).fold(folder.path().to_owned(), |path, _| path.join("x".repeat(50)));
     std::fs::create_dir_all(Path::new(&format!(r"\\?\{}", long.display()))).expect("create directory");
     for dir in [long.clone(), format!(r"\\?\{}", long.display()).into()] {
         let error = test_child("exit 0").current_dir(dir).spawn().expect_err("no folder for a process");
-        assert!(error.to_string().starts_with("failed to enter the folder `"), "{error}");
+        assert!(error.to_string().starts_with("failed to enter the directory `"), "{error}");
         assert!(error.to_string().contains("longer than the 258 characters"), "{error}");
     }
 }

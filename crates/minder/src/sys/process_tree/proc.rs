@@ -15,12 +15,13 @@ use std::sync::Mutex;
 
 use crate::sys::error::is_exhausted;
 
-/// Why `/proc` cannot be used to find processes; `None` if it can.
+/// Returns why `/proc` cannot be used to find processes, or `None` if it can.
 pub(in crate::sys) fn why_no_table() -> Option<&'static str> {
-    /// The last answer, with the file system and the process that it is true for.
+    /// The device of `/proc` and the pid for which the last answer holds, and that answer.
     static KNOWN: Mutex<Option<(u64, u32, Option<&str>)>> = Mutex::new(None);
-    let Ok(folder) = fs::metadata("/proc") else { return Some(NO_PROC) };
-    let (device, me) = (folder.dev(), std::process::id());
+    let Ok(proc) = fs::metadata("/proc") else { return Some(NO_PROC) };
+    let device = proc.dev();
+    let me = std::process::id();
     let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     match *known {
         Some((of, by, answer)) if (of, by) == (device, me) => answer,
@@ -29,7 +30,7 @@ pub(in crate::sys) fn why_no_table() -> Option<&'static str> {
                 let ours = is_of(&String::from_utf8_lossy(&status), me);
                 known.insert((device, me, (!ours).then_some(FOREIGN_PROC))).2
             }
-            // A shortage passes: nothing is remembered.
+            // A shortage of resources is temporary: the answer is not stored.
             Err(error) if is_exhausted(&error) => None,
             Err(_) => Some(NO_PROC),
         },
@@ -198,7 +199,7 @@ mod tests {
     #[test]
     fn parse_accepts_any_process_name() {
         let stat = "7 (a) R) b) S 1 5 5 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 0 0";
-        let process = parse(stat).expect("a process");
+        let process = parse(stat).expect("parse stat");
         assert_eq!((process.pid, process.parent, process.group, process.started), (7, 1, 5, 4242));
         assert!(parse("7 (a) Z 1 5 5 0").is_none(), "a zombie does not live");
     }
@@ -217,7 +218,7 @@ mod tests {
     fn snapshot_contains_own_process() {
         let own = std::process::id().cast_signed();
         let mut seen = false;
-        each(|process| seen |= process.pid == own).expect("the table");
+        each(|process| seen |= process.pid == own).expect("read /proc");
         assert!(seen && group_of(own).is_some());
     }
 }

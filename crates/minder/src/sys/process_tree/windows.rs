@@ -27,11 +27,10 @@ pub(crate) const CHECK_IS_CHEAP: bool = true;
 /// The exit code of killed processes.
 pub(crate) const KILLED: u32 = 1;
 
-/// The processes that came from one child.
+/// One child and its descendants, in a job object.
 ///
-/// While this process lives they may outlive the tree: what a child that ended leaves behind goes
-/// on when the tree is dropped. When this process dies without that, the operating system closes the job, and
-/// all of them die.
+/// Processes that the child leaves behind keep running when this process drops the tree. If this
+/// process dies without dropping it, the operating system closes the job and kills all of them.
 #[derive(Debug)]
 pub(crate) struct ProcessTree {
     job: OwnedHandle,
@@ -121,25 +120,27 @@ impl ProcessTree {
         self.own_group && self.active() > 0
     }
 
-    /// How many processes of the job have not ended.
+    /// Returns the number of processes in the job that have not exited.
     fn active(&self) -> u32 {
         let mut account = JOBOBJECT_BASIC_ACCOUNTING_INFORMATION::default();
-        let (job, class) = (self.job.as_raw_handle(), JobObjectBasicAccountingInformation);
-        let (into, size) = ((&raw mut account).cast(), size_of_val(&account) as u32);
-        // SAFETY: the job is open, and `into` is a local of this class, as large as the argument
-        // states.
+        let job = self.job.as_raw_handle();
+        let class = JobObjectBasicAccountingInformation;
+        let into = (&raw mut account).cast();
+        let size = size_of_val(&account) as u32;
+        // SAFETY: the job is open. `into` is a local structure of this class and size.
         let answer = unsafe { QueryInformationJobObject(job, class, into, size, null_mut()) };
         if answer == 0 { 0 } else { account.ActiveProcesses }
     }
 
-    /// Sets the limits of the job; those that are not named are lifted.
+    /// Sets these limits of the job, and lifts all others.
     fn limit(&self, flags: JOB_OBJECT_LIMIT) -> io::Result<()> {
         let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
         limits.BasicLimitInformation.LimitFlags = flags;
-        let (job, class) = (self.job.as_raw_handle(), JobObjectExtendedLimitInformation);
-        let (from, size) = ((&raw const limits).cast(), size_of_val(&limits) as u32);
-        // SAFETY: the job is open, and `from` is a local of this class, as large as the argument
-        // states.
+        let job = self.job.as_raw_handle();
+        let class = JobObjectExtendedLimitInformation;
+        let from = (&raw const limits).cast();
+        let size = size_of_val(&limits) as u32;
+        // SAFETY: the job is open. `from` is a local structure of this class and size.
         let answer = unsafe { SetInformationJobObject(job, class, from, size) };
         done(answer)
     }

@@ -100,8 +100,7 @@ const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
 const CLOSE_RANGE_UNSHARE: libc::c_uint = 1 << 1;
 
 impl Clone3 {
-    /// Starts a child. `Unsupported` says that this mechanism is not to be had here, once and for
-    /// all.
+    /// Starts a child. `Unsupported` means that every further call fails in the same way.
     pub(super) fn spawn(&mut self, request: &Request<'_>) -> Result<Process, SpawnError> {
         if self.refused || !pidfd_available() {
             return Err(SpawnStep::Process.failed(io::ErrorKind::Unsupported));
@@ -119,14 +118,17 @@ impl Clone3 {
             step: SpawnStep::Exec,
         };
         let result = start(&mut context, stack, cut != 0);
-        let (error, step) = (context.error, context.step);
-        if let Some(low) = self.low.as_ref().filter(|_| streams != request.streams) {
+        let error = context.error;
+        let step = context.step;
+        if let Some(low) = &self.low
+            && streams != request.streams
+        {
             low.clear(streams);
         }
         match result {
             Ok(process) if error == 0 => Ok(process),
             Ok(mut process) => {
-                // It never became a program: reap it and return its error.
+                // The child failed before exec: reap it and return its error.
                 let _ = process.wait(None);
                 process.reap();
                 if cut != 0 && step == SpawnStep::Process {
@@ -305,8 +307,8 @@ fn mask(how: i32, set: u64) -> u64 {
     before
 }
 
-/// The operating system call. In the parent it returns the child's number or a negative error; the child
-/// calls `entry(context)`.
+/// The operating system call. In the parent it returns the child's number or a negative error; the
+/// child calls `entry(context)`.
 ///
 /// # Safety
 /// `args` names a stack that is free, and `entry` never returns.
@@ -444,8 +446,8 @@ fn become_program(context: &mut ChildArgs<'_>) -> i32 {
     }
     // 5. Nothing is inherited that was not asked for, even what was not marked for closing.
     keep(context.request.command.descriptors.kept());
-    // 6. The directory, behind that: on a slow file server it takes its time, and no sibling's pipe must
-    //    wait for it.
+    // 6. The directory, behind that: on a slow file server it takes its time, and no sibling's pipe
+    //    must wait for it.
     if let Some(dir) = context.request.dir {
         context.step = SpawnStep::Directory;
         // SAFETY: a C string of the waiting parent.
@@ -493,15 +495,16 @@ fn join_group(context: &ChildArgs<'_>) -> Result<(), i32> {
     if result < 0 { Err(errno()) } else { Ok(()) }
 }
 
-/// Takes all pending signals without their effects.
+/// Takes all pending signals from the queue, so that they have no effect.
 fn discard_pending() {
-    let (all, at_once) = (u64::MAX, libc::timespec { tv_sec: 0, tv_nsec: 0 });
+    let all = u64::MAX;
+    let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let nowhere: *mut libc::siginfo_t = ptr::null_mut();
     // The loop ends: no further signal of the parent's group arrives, and pending ones are bounded
     // (RLIMIT_SIGPENDING).
     loop {
-        // SAFETY: set and time are initialised and have the sizes that the kernel expects; no details are
-        // asked for.
+        // SAFETY: the set and the time-out are initialised and have the sizes that the kernel expects. The
+        // kernel writes no details through a null pointer.
         let taken = unsafe { libc::syscall(libc::SYS_rt_sigtimedwait, &all, nowhere, &at_once, 8) };
         if taken < 0 && errno() != libc::EINTR {
             return;

@@ -131,32 +131,34 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Seen from `cmd.exe`: no character that it would act on stands outside of marks, and none
-        /// that it would act on even between them stands anywhere.
+        /// `cmd.exe` finds no special character outside quotation marks, and splits the line into
+        /// the same arguments.
         #[test]
         fn quoted_line_leaves_nothing_special_to_cmd(
-            words in proptest::collection::vec("[a \\\\&|<>^(),;=!*🦀-]{0,8}", 0..6),
+            args in proptest::collection::vec("[a \\\\&|<>^(),;=!*🦀-]{0,8}", 0..6),
         ) {
-            let words = words.iter().map(String::as_str).collect::<Vec<_>>();
-            if let Ok(line) = line("x.bat", &words) {
+            let args = args.iter().map(String::as_str).collect::<Vec<_>>();
+            if let Ok(line) = line("x.bat", &args) {
                 let inner = line.strip_prefix(START).and_then(|rest| rest.strip_suffix('"')).unwrap();
-                let (mut quoted, mut found, mut word) = (false, Vec::new(), None::<String>);
+                let mut quoted = false;
+                let mut found = Vec::new();
+                let mut arg: Option<String> = None;
                 for c in inner.chars() {
                     match c {
                         '"' => {
                             quoted = !quoted;
-                            word.get_or_insert_default();
+                            arg.get_or_insert_default();
                         }
-                        ' ' if !quoted => found.extend(word.take()),
+                        ' ' if !quoted => found.extend(arg.take()),
                         c => {
                             proptest::prop_assert!(quoted || !"&|<>^(),;=!*".contains(c), "{line}");
-                            word.get_or_insert_default().push(c);
+                            arg.get_or_insert_default().push(c);
                         }
                     }
                 }
-                found.extend(word);
+                found.extend(arg);
                 proptest::prop_assert!(!quoted);
-                proptest::prop_assert_eq!(&found[1..], &words[..]);
+                proptest::prop_assert_eq!(&found[1..], &args[..]);
             }
         }
     }

@@ -67,12 +67,12 @@ mod tests {
 
     #[test]
     fn inherited_lists_only_descriptors_without_cloexec() {
-        let (reads, writes) = std::io::pipe().expect("a pipe");
-        // At a number that no other test takes meanwhile.
-        let high = rustix::io::fcntl_dupfd_cloexec(&writes, 700).expect("a descriptor");
+        let (reads, writes) = std::io::pipe().expect("create pipe");
+        // Tests that run at the same time use lower descriptors.
+        let high = rustix::io::fcntl_dupfd_cloexec(&writes, 700).expect("duplicate descriptor");
         let number = high.as_raw_fd();
         assert!(!inherited().contains(&number) && !inherited().contains(&reads.as_raw_fd()));
-        fcntl_setfd(&high, FdFlags::empty()).expect("flags");
+        fcntl_setfd(&high, FdFlags::empty()).expect("clear close-on-exec");
         assert!(inherited().contains(&number));
         close_on_exec(number);
         assert!(!inherited().contains(&number));

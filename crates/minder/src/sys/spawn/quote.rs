@@ -143,17 +143,19 @@ mod tests {
         Ok(String::from_utf16(&line[..line.len() - 1]).unwrap())
     }
 
-    /// The parser of the MSVC runtime (2008 and later), from its documentation.
+    /// Splits a command line as the MSVC runtime (2008 and later) does, from its documentation.
     fn parse(line: &str) -> Vec<String> {
         let rest = line.strip_prefix('"').unwrap();
         let (program, rest) = rest.split_once('"').unwrap();
-        let (mut words, mut chars) = (vec![program.to_owned()], rest.chars().peekable());
+        let mut args = vec![program.to_owned()];
+        let mut chars = rest.chars().peekable();
         loop {
             while chars.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
             if chars.peek().is_none() {
-                return words;
+                return args;
             }
-            let (mut word, mut quoted) = (String::new(), false);
+            let mut arg = String::new();
+            let mut quoted = false;
             while let Some(c) = chars.next_if(|c| quoted || !matches!(c, ' ' | '\t')) {
                 match c {
                     '\\' => {
@@ -162,17 +164,17 @@ mod tests {
                             count += 1;
                         }
                         let mark = chars.peek() == Some(&'"');
-                        word.extend(std::iter::repeat_n('\\', if mark { count / 2 } else { count }));
+                        arg.extend(std::iter::repeat_n('\\', if mark { count / 2 } else { count }));
                         if mark && count % 2 == 1 {
-                            word.extend(chars.next());
+                            arg.extend(chars.next());
                         }
                     }
-                    '"' if quoted && chars.next_if_eq(&'"').is_some() => word.push('"'),
+                    '"' if quoted && chars.next_if_eq(&'"').is_some() => arg.push('"'),
                     '"' => quoted = !quoted,
-                    c => word.push(c),
+                    c => arg.push(c),
                 }
             }
-            words.push(word);
+            args.push(arg);
         }
     }
 

@@ -94,7 +94,8 @@ struct CreatedProcess {
     thread: OwnedHandle,
 }
 
-/// One call: born in the job of `tree`, or else suspended.
+/// Calls `CreateProcessW` once. The process starts in the job of `tree`, or suspended if there is
+/// no `tree`.
 fn create(request: &CreateArgs<'_>, tree: Option<&ProcessTree>) -> io::Result<CreatedProcess> {
     let params = &request.params;
     let streams = request
@@ -122,14 +123,15 @@ fn create(request: &CreateArgs<'_>, tree: Option<&ProcessTree>) -> io::Result<Cr
     let flags = request.flags | CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT | suspended;
     let environment = params.environment.as_ref().map_or(null(), |block| block.as_ptr().cast::<c_void>());
     let dir = params.dir.as_ref().map_or(null(), |dir| dir.as_ptr());
-    // The call may write to the line, and it may have to be tried again.
-    let mut line = params.line.clone();
-    let (program, line) = (params.program.as_ptr(), line.as_mut_ptr());
+    let program = params.program.as_ptr();
+    // The call may write to the command line, and a second attempt needs it unchanged.
+    let mut command_line = params.line.clone();
+    let line = command_line.as_mut_ptr();
     // `EXTENDED_STARTUPINFO_PRESENT` declares that the structure continues with the list.
     let startup = (&raw const startup).cast();
-    // SAFETY: program, line, directory and environment are ended by zeros, `line` is ours to be
-    // written to; the attribute list and the arrays that it points to outlive the call; its handles
-    // are open and inheritable.
+    // SAFETY: zeros end the program, the line, the directory and the environment. The call may write
+    // to `command_line`, a local. The attribute list and the arrays that it points to outlive the
+    // call. Its handles are open and inheritable.
     let answer = unsafe {
         CreateProcessW(program, line, null(), null(), inherit, flags, environment, dir, startup, &mut made)
     };
@@ -170,8 +172,10 @@ impl<'a> Attributes<'a> {
 
     /// Sets an attribute that is a list of handles.
     fn set(&mut self, attribute: u32, handles: &'a [HANDLE]) -> io::Result<()> {
-        let (list, attribute) = (self.list(), attribute as usize);
-        let (value, size) = (handles.as_ptr().cast(), size_of_val(handles));
+        let list = self.list();
+        let attribute = attribute as usize;
+        let value = handles.as_ptr().cast();
+        let size = size_of_val(handles);
         // SAFETY: the list was initialised by `new`; `value` is as large as the argument states,
         // and lives as long as the list.
         let answer =
@@ -220,7 +224,8 @@ mod tests {
     #[test]
     fn process_starts_in_job_at_creation_or_by_assignment() {
         for first in [JobAssignment::AtCreation, JobAssignment::AfterCreation] {
-            let (mut tree, mut entry) = (ProcessTree::new(true).unwrap(), first);
+            let mut tree = ProcessTree::new(true).unwrap();
+            let mut entry = first;
             let mut process = start(&request("/d /c exit 7", Group::New), &mut tree, &mut entry).unwrap();
             assert_eq!((end(&mut process), entry), (ExitStatus::Exited(7), first));
             let mut process = start(&request("/d /k", Group::New), &mut tree, &mut entry).unwrap();
@@ -231,16 +236,18 @@ mod tests {
         }
     }
 
-    /// A handle that does not allow for assigning is refused by both ways.
+    /// A job handle without the right to assign processes fails both kinds of assignment.
     #[test]
     fn full_job_fails_start_unless_group_is_inherited() {
         let refused = || ProcessTree::new(true).unwrap().with_rights(JOB_OBJECT_QUERY).unwrap();
-        let (mut tree, mut entry) = (refused(), JobAssignment::AtCreation);
+        let mut tree = refused();
+        let mut entry = JobAssignment::AtCreation;
         let before = Instant::now();
         let error = start(&request("/d /k", Group::New), &mut tree, &mut entry).unwrap_err();
         assert!(error.to_string().starts_with("it cannot be put into a job object"), "{error}");
         assert!(before.elapsed() < Duration::from_secs(20));
-        let (mut tree, mut entry) = (refused(), JobAssignment::AtCreation);
+        let mut tree = refused();
+        let mut entry = JobAssignment::AtCreation;
         let mut process = start(&request("/d /k", Group::Inherit), &mut tree, &mut entry).unwrap();
         assert_eq!((process.peek().unwrap(), entry), (None, JobAssignment::AfterCreation));
         tree.signal_all(&process, crate::sys::process_tree::TreeSignal::Kill).unwrap();
@@ -249,7 +256,8 @@ mod tests {
 
     #[test]
     fn invalid_program_stays_the_reported_error() {
-        let (mut tree, mut entry) = (ProcessTree::new(true).unwrap(), JobAssignment::AtCreation);
+        let mut tree = ProcessTree::new(true).unwrap();
+        let mut entry = JobAssignment::AtCreation;
         let mut request = request("", Group::New);
         request.params.program = std::env::temp_dir().as_os_str().encode_wide().chain([0]).collect();
         let error = start(&request, &mut tree, &mut entry).unwrap_err();

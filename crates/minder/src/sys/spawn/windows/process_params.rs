@@ -70,32 +70,32 @@ fn batch_line<'a>(
 ) -> Result<Vec<u16>, SpawnError> {
     let unsupported = |text| refused(io::ErrorKind::Unsupported, text);
     if command.tail.is_some() {
-        return Err(unsupported("a batch file takes no raw command line: start cmd.exe with one"));
+        return Err(unsupported("a batch file accepts no raw command line: start cmd.exe with one"));
     }
-    // It would print to the child's output that there is none.
+    // `cmd.exe` would print to the child's output that the file is missing.
     if !search::is_file(file) {
         return Err(SpawnStep::Exec.failed(io::ErrorKind::NotFound));
     }
     let file = short(file.to_owned());
     if matches!(file.components().next(), Some(Component::Prefix(prefix)) if prefix.kind().is_verbatim()) {
-        return Err(unsupported("cmd.exe, which runs batch files, takes no path of this form"));
+        return Err(unsupported("cmd.exe, which runs batch files, accepts no path of this form"));
     }
     let is_network = |dir: &Path| dir.as_os_str().encode_wide().take(2).eq([u16::from(b'\\'); 2]);
     if dir.map_or_else(|| std::env::current_dir().is_ok_and(|dir| is_network(&dir)), is_network) {
         return Err(unsupported(
-            "cmd.exe, which runs batch files, starts in no network folder: choose another",
+            "cmd.exe, which runs batch files, cannot start in a network directory: choose another directory",
         ));
     }
     let file = file.as_os_str().encode_wide().collect::<Vec<_>>();
     cmd_quote::command_line(&file, args).map_err(|error| match error {
         NotRepresentable::Name(what) => {
             let text =
-                format!("its path holds {what}, which cannot be told to cmd.exe, which runs batch files");
+                format!("its path holds {what}, which cannot be passed to cmd.exe, which runs batch files");
             refused(io::ErrorKind::InvalidInput, &text)
         }
         NotRepresentable::Arg(place, what) => {
             let text = format!(
-                "argument {}, `{}`, holds {what}, which cannot be told to cmd.exe, which runs batch files: \
+                "argument {}, `{}`, holds {what}, which cannot be passed to cmd.exe, which runs batch files: \
                  pass it through a file or a variable",
                 place + 1,
                 shown(&command.args[place])

@@ -15,8 +15,8 @@ use windows_sys::Win32::Storage::FileSystem::FILE_ATTRIBUTE_DIRECTORY;
 
 use crate::sys::spawn::{SpawnError, SpawnStep};
 
-/// What can be started; files with the other extensions of PATHEXT are documents, opened by a
-/// program of their own.
+/// The extensions of programs. Files with the other extensions of PATHEXT are documents, which
+/// another program opens.
 const PROGRAMS: [&str; 4] = [".COM", ".EXE", ".BAT", ".CMD"];
 
 /// What is searched, as the environment has it now.
@@ -64,18 +64,21 @@ pub(super) fn is_path(program: &OsStr) -> bool {
     program.encode_wide().any(|unit| [b'/', b'\\', b':'].map(u16::from).contains(&unit))
 }
 
-/// The program at this path, which may lack its extension. As on Unix one that begins neither with
-/// a drive nor with a slash is looked for in the child's directory.
+/// Returns the program at this path, which may lack its extension. A path that begins with neither
+/// a drive nor a slash is relative to the child's directory, as on Unix.
 pub(super) fn at(program: &OsStr, dir: Option<&Path>) -> Result<PathBuf, SpawnError> {
     let path = Path::new(program);
-    let starts = path
+    let has_prefix_or_root = path
         .components()
         .next()
         .is_some_and(|first| matches!(first, Component::Prefix(_) | Component::RootDir));
-    let path = dir.filter(|_| !starts).map_or_else(|| path.to_owned(), |dir| dir.join(path));
+    let path = match dir {
+        Some(dir) if !has_prefix_or_root => dir.join(path),
+        _ => path.to_owned(),
+    };
     let path = std::path::absolute(path).map_err(|error| SpawnStep::Exec.failed(error))?;
     if path.extension().is_some_and(|own| own.eq_ignore_ascii_case("exe")) {
-        // The operating system will say whether it is there.
+        // `CreateProcessW` reports whether it exists.
         return Ok(path);
     }
     let listed = std::env::var_os("PATHEXT").unwrap_or_default();
@@ -88,7 +91,7 @@ pub(super) fn at(program: &OsStr, dir: Option<&Path>) -> Result<PathBuf, SpawnEr
 
 fn is_document(path: &Path) -> SpawnError {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let text = format!("`{name}` is no program but a document: start the program that reads it");
+    let text = format!("`{name}` is a document, not a program: start the program that reads it");
     SpawnStep::Exec.failed(io::Error::new(io::ErrorKind::Unsupported, text))
 }
 
@@ -202,12 +205,13 @@ mod tests {
 
     #[test]
     fn search_names_document_and_does_not_start_it() {
-        let (first, second) = (dir(&["a.js", "b.vbs", "c.js"]), dir(&["b.exe", "c.js.exe"]));
+        let first = dir(&["a.js", "b.vbs", "c.js"]);
+        let second = dir(&["b.exe", "c.js.exe"]);
         let places = places(&[first.path(), second.path()], ".EXE;.JS;.VBS");
-        let said = "`a.js` is no program but a document: start the program that reads it";
-        assert_eq!(found(&places, "a"), Err(said.to_owned()));
-        assert_eq!(found(&places, "a.js"), Err(said.to_owned()));
-        assert_eq!(found(&places, "b").as_deref(), Ok("b.exe"), "something better follows");
+        let message = "`a.js` is a document, not a program: start the program that reads it";
+        assert_eq!(found(&places, "a"), Err(message.to_owned()));
+        assert_eq!(found(&places, "a.js"), Err(message.to_owned()));
+        assert_eq!(found(&places, "b").as_deref(), Ok("b.exe"), "a later directory holds a program");
         assert_eq!(found(&places, "c.js").as_deref(), Ok("c.js.exe"));
     }
 

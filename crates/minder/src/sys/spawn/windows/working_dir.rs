@@ -13,7 +13,8 @@ use crate::sys::spawn::{SpawnError, SpawnStep};
 /// `SetCurrentDirectory`).
 const DIR_MAX: usize = MAX_PATH as usize - 2;
 
-/// The directory that the child starts in, absolute: that of a drive changes with ours.
+/// Returns the absolute path of the directory that the child starts in. The current directory of a
+/// drive, which a relative path may refer to, changes with that of this process.
 pub(super) fn working_dir(given: &Path) -> Result<PathBuf, SpawnError> {
     if given.as_os_str().encode_wide().any(|unit| unit == 0) {
         return Err(SpawnStep::Arguments.failed(io::ErrorKind::InvalidInput));
@@ -25,7 +26,7 @@ pub(super) fn working_dir(given: &Path) -> Result<PathBuf, SpawnError> {
     }
     let dir = std::path::absolute(given).map(short).map_err(|error| SpawnStep::Directory.failed(error))?;
     if dir.as_os_str().encode_wide().count() > DIR_MAX {
-        let text = "longer than the 258 characters that the system takes for the folder of a process";
+        let text = "longer than the 258 characters that Windows allows for a working directory";
         return Err(SpawnStep::Directory.failed(io::Error::new(io::ErrorKind::InvalidInput, text)));
     }
     Ok(dir)
