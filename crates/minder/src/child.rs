@@ -14,8 +14,8 @@ use crate::{Error, ErrorKind, Operation, Result};
 /// A child process that was started by [`Command::spawn`](crate::Command::spawn).
 ///
 /// Dropping it does not kill the child. A child that has exited is reaped. A child that is still
-/// running becomes a zombie when it exits, until this process ends. To avoid that, wait for it, or use
-/// a [`ChildSet`](crate::ChildSet).
+/// running becomes a zombie when it exits, until this process ends. To avoid that, wait for it, or
+/// use a [`ChildSet`](crate::ChildSet).
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -43,8 +43,8 @@ pub struct Child {
 /// The process tree of a child is its process group (on Windows its job object), and those of its
 /// descendants outside the group that can be found. On Unix, a child with
 /// [`Group::Inherit`](crate::Group::Inherit) shares the group of this process. The group is not
-/// signalled then; the child and the descendants that can be found are. On Windows the group makes no
-/// difference.
+/// signalled then; the child and the descendants that can be found are. On Windows the group makes
+/// no difference.
 ///
 /// ```
 /// use minder::Termination;
@@ -76,8 +76,8 @@ const TERM: i32 = 15;
 const NONE: Step = Step { signal: 0, pause: Duration::ZERO };
 
 impl Termination {
-    /// Kills at once: by `SIGSTOP` and then `SIGKILL`; on Windows by terminating the job object with
-    /// exit code 1.
+    /// Kills at once: by `SIGSTOP` and then `SIGKILL`; on Windows by terminating the job object
+    /// with exit code 1.
     pub const IMMEDIATE: Self = Self { steps: [NONE; Self::STEPS_MAX], len: 0 };
 
     /// The most signals that [`signals`](Self::signals) accepts.
@@ -99,8 +99,8 @@ impl Termination {
     /// Sends these signals, with a pause after each for the tree to exit, and then kills as
     /// [`IMMEDIATE`](Self::IMMEDIATE) does. Without signals it is `IMMEDIATE`.
     ///
-    /// `SIGCONT` follows each signal, so that stopped processes handle it, unless the signal is one
-    /// that stops. A pause may last some milliseconds longer, and is never shorter. A lone [`Child`]
+    /// `SIGCONT` follows each signal that does not stop processes, so that stopped processes handle
+    /// it. A pause may last some milliseconds longer, but is never shorter. A lone [`Child`]
     /// receives only the first signal.
     ///
     /// - Windows: the child is killed at once.
@@ -114,17 +114,17 @@ impl Termination {
             Err(error.during(Operation::Kill))
         };
         if signals.len() > Self::STEPS_MAX {
-            return invalid("it has more than 8");
+            return invalid("it has more than 8 signals");
         }
         if signals.iter().any(|(signal, _)| !(1..=SIGNAL_MAX).contains(signal)) {
-            return invalid("one of the numbers is no signal of this system");
+            return invalid("one of the numbers is not a signal of this operating system");
         }
-        let mut how = Self::IMMEDIATE;
-        for (step, &(signal, pause)) in how.steps.iter_mut().zip(signals) {
+        let mut termination = Self::IMMEDIATE;
+        for (step, &(signal, pause)) in termination.steps.iter_mut().zip(signals) {
             *step = Step { signal, pause };
         }
-        how.len = signals.len();
-        Ok(how)
+        termination.len = signals.len();
+        Ok(termination)
     }
 
     /// Returns the signals before the kill.
@@ -173,17 +173,17 @@ impl Child {
         self.process.pid()
     }
 
-    /// Closes everything that this process holds of the child, and returns its pid. The caller reaps
-    /// the child by waitpid(2), so that this works for a child that has already exited. For
-    /// benchmarks of other mechanisms.
+    /// Closes everything that this process holds of the child, and returns its pid. The caller
+    /// reaps the child by waitpid(2), so that this works for a child that has already exited.
+    /// For benchmarks of other mechanisms.
     #[doc(hidden)]
     pub fn into_unreaped_pid(mut self) -> u32 {
         self.left_unreaped = true;
         self.id()
     }
 
-    /// Takes our end of the pipe to the child's standard input, if there is one. Writes to it block.
-    /// Closing it ends the child's input.
+    /// Takes our end of the pipe to the child's standard input, if there is one. Writes to it
+    /// block. Closing it ends the child's input.
     pub fn take_stdin(&mut self) -> Option<File> {
         self.stdin.take()
     }
@@ -238,7 +238,8 @@ impl Child {
         self.wait_until(Instant::now().checked_add(timeout))
     }
 
-    /// Waits until the child exits, until `deadline` at the latest. Returns `None` only after that time.
+    /// Waits until the child exits, until `deadline` at the latest. Returns `None` only after that
+    /// time.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).

@@ -11,8 +11,8 @@ use crate::chunk::Chunk;
 /// Names a child of a [`ChildSet`](crate::ChildSet), or a source that is registered with a
 /// [`Poller`](crate::Poller).
 ///
-/// A set chooses its tokens, and does not reuse one before 2³¹ other children had the same index. With
-/// a poller the caller chooses the tokens.
+/// A set chooses its tokens, and does not reuse one before 2³¹ other children had the same index.
+/// With a poller the caller chooses the tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub u64);
 
@@ -55,12 +55,12 @@ impl Interest {
     }
 
     /// Returns this interest, edge-triggered: the source is reported when it becomes ready, and not
-    /// again while it stays ready. It may be reported more often, when more bytes arrive. The caller
-    /// must read or write until that would block.
+    /// again while it stays ready. It may be reported more often, when more bytes arrive. The
+    /// caller must read or write until that would block.
     ///
     /// - The backends `epoll`, `io_uring` (from Linux 5.13) and `kqueue` support it.
-    /// - It is `Unsupported` with the backend `poll`, with `io_uring` on older kernels, and on Windows
-    ///   except for processes.
+    /// - It is `Unsupported` with the backend `poll`, with `io_uring` on older kernels, and on
+    ///   Windows except for processes.
     pub const fn edge(self) -> Self {
         Self(self.0 & !Self::ONESHOT | Self::EDGE)
     }
@@ -135,7 +135,7 @@ impl fmt::Display for ExitStatus {
             Self::Exited(code) => write!(f, "exit {code}"),
             Self::Signaled { signal, core_dumped: false } => write!(f, "signal {signal}"),
             Self::Signaled { signal, core_dumped: true } => write!(f, "signal {signal}, core dumped"),
-            Self::Unknown => f.write_str("unknown status: somebody else reaped it"),
+            Self::Unknown => f.write_str("unknown status: other code reaped it, or SIGCHLD is ignored"),
         }
     }
 }
@@ -150,8 +150,8 @@ pub struct ResourceUsage {
     /// The largest resident set, in bytes.
     ///
     /// - Unix: at least that of the process that started the child, because the child begins in the
-    ///   memory of its parent (measured: `/bin/echo` started by a host of 300 MB reports 309 MB). In a
-    ///   big host it is therefore not a measurement of the child.
+    ///   memory of its parent (measured: `/bin/echo` started by a host of 300 MB reports 309 MB).
+    ///   In a big host it is therefore not a measurement of the child.
     pub max_rss: Option<u64>,
 }
 
@@ -191,8 +191,8 @@ pub struct Outcome {
 pub struct SpillFile {
     /// The file, open for reading and writing.
     pub file: File,
-    /// The path of the file, if it has a name; the caller removes it. Without a name the file disappears
-    /// with its last handle.
+    /// The path of the file, if it has a name; the caller removes it. Without a name the file
+    /// disappears with its last handle.
     pub path: Option<PathBuf>,
     /// The offset of the first byte.
     pub start: u64,
@@ -204,8 +204,8 @@ pub struct SpillFile {
 
 /// An event of a [`ChildSet`](crate::ChildSet) or a [`BackgroundSet`](crate::BackgroundSet).
 ///
-/// For one child the events come in this order: `Output` and `Eof` of each stream in the order of the
-/// bytes; `Exited` when it exits, which may be before its last bytes were read; `Done` after
+/// For one child the events come in this order: `Output` and `Eof` of each stream in the order of
+/// the bytes; `Exited` when it exits, which may be before its last bytes were read; `Done` after
 /// everything else.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -221,10 +221,11 @@ pub enum Event {
     Writable(Token),
     /// The stream is at its end.
     Eof(Token, Stream),
-    /// This signal stopped the child (job control). `SIGTTIN` and `SIGTTOU` mean that it tried to use
-    /// the terminal.
+    /// This signal stopped the child (job control). `SIGTTIN` and `SIGTTOU` mean that it tried to
+    /// use the terminal.
     Stopped(Token, i32),
-    /// The child's process exited. Its descendants may still run, and its output may not have ended.
+    /// The child's process exited. Its descendants may still run, and its output may not have
+    /// ended.
     Exited(Token, ExitInfo),
     /// The child is done: it exited, and its outputs ended or were closed. Its token is no longer
     /// valid.

@@ -107,18 +107,19 @@ fn halt_stops_further_starts() {
     let mut scheduler = Scheduler::new(config(|config| (config.halt, config.max_running) = (Some(halt), 2)));
     let now = Instant::now();
     (0..9).for_each(|job| _ = scheduler.submit(job, &[], 0));
-    let (first, second) = (start(&mut scheduler, now), start(&mut scheduler, now));
-    assert!(!scheduler.finish(first.0, first.1, JobResult::Success, now));
+    let (first_attempt, first_job) = start(&mut scheduler, now);
+    let (second_attempt, second_job) = start(&mut scheduler, now);
+    assert!(!scheduler.finish(first_attempt, first_job, JobResult::Success, now));
     assert!(
-        scheduler.finish(second.0, second.1, JobResult::Failure, now),
+        scheduler.finish(second_attempt, second_job, JobResult::Failure, now),
         "the running jobs are to be killed"
     );
     assert_eq!((scheduler.next(now), scheduler.is_exhausted()), (NextAction::Finished, true));
     assert_eq!(scheduler.halted_by(), Some(HaltReason { on: HaltTrigger::Failed, now: true }));
 }
 
-/// Returns after how many finished jobs the halt takes effect. `results` has an `f` for each job that
-/// fails.
+/// Returns after how many finished jobs the halt takes effect. `results` has an `f` for each job
+/// that fails.
 fn halts_at(on: HaltTrigger, at: Threshold, total: Option<u64>, results: &str) -> Option<usize> {
     let halt = HaltPolicy { on, at, now: false };
     let mut scheduler = Scheduler::new(config(|config| config.halt = Some(halt)));
@@ -196,8 +197,9 @@ fn delays_depend_on_jitter_and_seed() {
     assert!(delays(0.0, 1).iter().chain(&delays(f64::NAN, 1)).all(|delay| *delay == second));
     let some = delays(0.25, 1);
     assert!(some.iter().all(|delay| (0.75..=1.25).contains(&delay.as_secs_f64())), "{some:?}");
-    let (least, most) = (some.iter().min().expect("find a delay"), some.iter().max().expect("find a delay"));
-    assert!(least.as_secs_f64() < 0.85 && most.as_secs_f64() > 1.15, "{some:?}");
+    let shortest = some.iter().min().expect("find the shortest delay");
+    let longest = some.iter().max().expect("find the longest delay");
+    assert!(shortest.as_secs_f64() < 0.85 && longest.as_secs_f64() > 1.15, "{some:?}");
     assert_eq!(some, delays(0.25, 1));
     assert_ne!(some, delays(0.25, 2));
     assert!(delays(7.0, 1).iter().all(|delay| *delay <= 2 * second), "jitter is at most 1");
@@ -226,12 +228,13 @@ fn is_last_attempt_stays_valid_after_a_halt() {
     let mut scheduler = Scheduler::new(config(|config| (config.retry, config.max_running) = (retry, 9)));
     let now = Instant::now();
     (0..2).for_each(|job| _ = scheduler.submit(job, &[], 0));
-    let (first, second) = (start(&mut scheduler, now), start(&mut scheduler, now));
-    assert!(!scheduler.is_last_attempt(first.0));
+    let (first_attempt, first_job) = start(&mut scheduler, now);
+    let (second_attempt, second_job) = start(&mut scheduler, now);
+    assert!(!scheduler.is_last_attempt(first_attempt));
     scheduler.halt();
-    assert!(!scheduler.is_last_attempt(first.0) && scheduler.is_last_attempt(second.0));
-    scheduler.finish(first.0, first.1, JobResult::Failure, now);
-    scheduler.finish(second.0, second.1, JobResult::Failure, now);
+    assert!(!scheduler.is_last_attempt(first_attempt) && scheduler.is_last_attempt(second_attempt));
+    scheduler.finish(first_attempt, first_job, JobResult::Failure, now);
+    scheduler.finish(second_attempt, second_job, JobResult::Failure, now);
     assert!(scheduler.is_exhausted());
     assert_eq!(scheduler.counts(), JobCounts { submitted: 2, failed: 1, ..JobCounts::default() });
 }

@@ -115,7 +115,7 @@ pub(crate) fn limits() -> Vec<Capability> {
 fn processes() -> Option<Capability> {
     let pids = cgroup::folder().and_then(|folder| number(&folder.join("pids.max").display().to_string()));
     // The user's limit does not bind a user with the privilege to exceed it.
-    let user = user_processes().filter(|_| !privileged());
+    let user = if privileged() { None } else { user_processes() };
     let all = [
         (number("/proc/sys/kernel/pid_max"), "kernel.pid_max"),
         (number("/proc/sys/kernel/threads-max"), "kernel.threads-max"),

@@ -32,16 +32,17 @@ pub(crate) fn refusal(_backend: &str, error: &io::Error) -> String {
     }
 }
 
-/// What children are started and killed by.
+/// Returns the mechanisms that start and kill children.
 pub(crate) fn children() -> Vec<Capability> {
-    let terminal = Capability::there("children", "terminal");
+    let why_no_terminal = if dynlib::find(dynlib::KERNEL32, c"CreatePseudoConsole").is_some() {
+        "minder does not use pseudo-consoles yet"
+    } else {
+        "Windows has pseudo-consoles from Windows 10, version 1809, on"
+    };
     vec![
         Capability::there("children", "CreateProcessW").chosen(true),
         Capability::there("children", "job objects").note(outer_job()),
-        terminal.absent(match dynlib::find(dynlib::KERNEL32, c"CreatePseudoConsole").is_some() {
-            true => "pseudo-consoles are not built in",
-            false => "no pseudo-consoles before Windows 10, version 1809",
-        }),
+        Capability::there("children", "terminal").absent(why_no_terminal),
     ]
 }
 
@@ -57,8 +58,14 @@ fn outer_job() -> &'static str {
     if answer == 0 || held == 0 { "" } else { "within the one that minder was started in" }
 }
 
-/// How far command lines, paths, handles and timers reach.
+/// Returns the limits of command lines, paths, handles and timers.
 pub(crate) fn limits() -> Vec<Capability> {
+    let timer = if has_fine_timer() {
+        "deadlines are met by a high-resolution timer"
+    } else {
+        "deadlines are met at a clock tick, up to 15.6 ms late: Windows has high-resolution timers from \
+         Windows 10, version 1803, on"
+    };
     let mut all = vec![
         limit(
             "arguments",
@@ -72,21 +79,10 @@ pub(crate) fn limits() -> Vec<Capability> {
         limit(
             "paths",
             Some(PATH_MAX),
-            format!("{} characters of a path, 258 of the folder that a job runs in", grouped(PATH_MAX)),
+            format!("{} characters for a path, 258 for the working directory of a job", grouped(PATH_MAX)),
         ),
         limit("descriptors", None, "handles and processes as far as memory reaches".to_owned()),
-        limit(
-            "timer",
-            None,
-            match has_fine_timer() {
-                true => "deadlines are met by a high-resolution timer".to_owned(),
-                false => {
-                    "deadlines are met with a tick of the system, up to 15.6 ms late: no high-resolution \
-                          timer before Windows 10, version 1803"
-                        .to_owned()
-                }
-            },
-        ),
+        limit("timer", None, timer.to_owned()),
     ];
     if let Some(version) = dynlib::wine() {
         all.push(limit("wine", None, format!("Wine {version}, not Windows: figures and limits are Wine's")));

@@ -147,14 +147,16 @@ pub(super) fn is_alone(within: Duration) -> bool {
     }
 }
 
-/// Where the argument strings of this process lie, from the first byte to one past the last.
+/// Returns the addresses of the first byte of this process's argument strings and of the byte after
+/// the last.
 pub(super) fn argument_area() -> Option<(usize, usize)> {
     // Fields 48 and 49 of proc_pid_stat(5); the iterator starts at field 3.
     let mut buffer = [0; 1024];
     let text = read_stat(format_args!("/proc/self/stat"), &mut buffer)?;
     let mut fields = after_name(text)?.skip(45);
-    let (start, end) = (number::<usize>(fields.next()?)?, number::<usize>(fields.next()?)?);
-    // Both are 0 where the kernel hides them; no argument list is longer than a quarter of 8 MiB of
+    let start = number::<usize>(fields.next()?)?;
+    let end = number::<usize>(fields.next()?)?;
+    // Both are 0 where the kernel hides them. An argument list takes at most a quarter of 8 MiB of
     // stack.
     (start != 0 && start < end && end - start <= 2 << 20).then_some((start, end))
 }
@@ -176,17 +178,18 @@ fn thread_children(pid: i32, tid: i32, out: &mut Vec<i32>) {
     }
 }
 
-/// Adds the numbers in a `children` file, which is read from its beginning.
+/// Appends the pids in a `children` file to `out`. Reads the file from its beginning.
 fn read_children(file: &OwnedFd, out: &mut Vec<i32>) {
     let mut buffer = [0; 4096];
-    let (mut child, mut at) = (0, 0);
+    let mut child = 0;
+    let mut offset = 0;
     loop {
-        match rustix::io::pread(file, &mut buffer, at) {
+        match rustix::io::pread(file, &mut buffer, offset) {
             Ok(0) | Err(_) => return,
             Ok(n) => {
-                at += n as u64;
-                // Every pid is followed by a space; the last one may be cut by the end of the
-                // buffer.
+                offset += n as u64;
+                // A space follows every pid. The end of the buffer may cut the last pid, whose
+                // other digits the next read returns.
                 for &byte in &buffer[..n] {
                     if byte.is_ascii_digit() {
                         child = child * 10 + i32::from(byte - b'0');

@@ -107,8 +107,13 @@ impl Guard {
     }
 
     fn new(signals: OwnedFd, side: Role, setup: &GuardConfig) -> Guard {
-        let (faults, debt) = (setup.faults.clone(), setup.debt.clone());
-        Guard { signals, side, faults, orphaned: Arc::default(), debt }
+        Guard {
+            signals,
+            side,
+            faults: setup.faults.clone(),
+            orphaned: Arc::default(),
+            debt: setup.debt.clone(),
+        }
     }
 
     pub(crate) fn tell_orphaned(&mut self, flag: Arc<AtomicBool>) {
@@ -240,8 +245,8 @@ impl Guard {
     }
 }
 
-/// Forks the guardians. Returns in the runner, or, with an error, in whichever process could not
-/// fork the next.
+/// Forks the guardians, and returns in the runner. After an error it returns in the process in
+/// which the step failed.
 fn fork_guardians(signals: &Mask, setup: &GuardConfig) -> io::Result<Guard> {
     let faults = &setup.faults;
     let page = SharedPage::new()?;
@@ -250,30 +255,35 @@ fn fork_guardians(signals: &Mask, setup: &GuardConfig) -> io::Result<Guard> {
     let (inner_ends, inner_life) = pipe()?;
     let (runner_ends, runner_liveness) = pipe()?;
     let stop_event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-    // What the guardians open later has to be free now: a guardian that cannot guard could only end by
-    // itself.
+    // The descriptors that the guardians open later have to be free now: a guardian that runs out of
+    // them cannot guard, and could only exit.
     drop((0..GUARDIAN_DESCRIPTORS).map(|_| stop_event.try_clone()).collect::<io::Result<Vec<_>>>()?);
     let outer = getpid();
     let mut excluded_pids = Vec::new();
     let mut tree = DescendantFinder::new(faults.no_children_file);
     tree.refresh();
     tree.children(outer.as_raw_nonzero().get(), &mut excluded_pids);
-    // The guardians close what they are not given; the runner drops it.
+    // A guardian closes every descriptor that it does not keep. The runner drops those that it does
+    // not return.
     if let Fork::Parent(inner) = fork()? {
-        let (faults, debt) = (faults.clone(), setup.debt.clone());
-        let relayed = Cell::default();
-        let liveness = inner_ends;
-        outer::run(
-            &Outer { page, inner, relay, stop_event, liveness, excluded_pids, faults, relayed, debt },
-            signals,
-        );
+        let guardian = Outer {
+            page,
+            inner,
+            relay,
+            stop_event,
+            liveness: inner_ends,
+            excluded_pids,
+            faults: faults.clone(),
+            relayed: Cell::default(),
+            debt: setup.debt.clone(),
+        };
+        outer::run(&guardian, signals);
     }
     let inner = getpid();
-    // Before the runner exists, so that it cannot leave an orphan that we do not inherit.
+    // Before the runner exists: it could leave orphans that this process does not inherit.
     set_child_subreaper(Some(inner))?;
     if let Fork::Parent(runner) = fork()? {
         page.set_runner(runner);
-        let (faults, debt) = (faults.clone(), setup.debt.clone());
         inner::run(Inner {
             page,
             outer,
@@ -282,20 +292,27 @@ fn fork_guardians(signals: &Mask, setup: &GuardConfig) -> io::Result<Guard> {
             stop_event,
             runner_liveness: runner_ends,
             own_liveness: inner_life,
-            faults,
-            debt,
+            faults: faults.clone(),
+            debt: setup.debt.clone(),
         });
     }
-    // First the wish, then the look: if the inner guardian died before the wish, our parent is another
-    // by now.
+    // First request the signal, then check the parent: if the inner guardian died before the request,
+    // this process has another parent by now.
     set_parent_process_death_signal(Some(Number::CONT))?;
     if getppid() != Some(inner) {
         mask::end_by(libc::SIGKILL);
     }
     let direct = signalfd(&Mask::requests())?;
     let signals = both(&relay_reads, &direct)?;
-    let (relay, ways) = (relay_reads, DeliveryPaths::default());
-    let side = Role::Guarded { page, outer, inner, relay, direct, ways, _liveness: runner_liveness };
+    let side = Role::Guarded {
+        page,
+        outer,
+        inner,
+        relay: relay_reads,
+        direct,
+        ways: DeliveryPaths::default(),
+        _liveness: runner_liveness,
+    };
     Ok(Guard::new(signals, side, setup))
 }
 

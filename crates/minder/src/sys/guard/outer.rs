@@ -42,17 +42,17 @@ pub(super) struct Outer {
     pub(super) debt: Option<Arc<Debt>>,
 }
 
-/// Guards until the end. Its working directory stays: terminals look it up to open a new window in
-/// the same place.
+/// Guards the run until it has finished, and exits. The working directory stays the same: terminals
+/// open a new window in the working directory of this process.
 pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
     let _never = AbortOnReturn;
     forbid_core();
     let guardian_signals = relayed.with(libc::SIGCHLD);
-    // The runner may be gone when a signal is passed on; its reader's end must not end us.
+    // The runner may have exited when a signal is passed on. SIGPIPE must not kill this process then.
     let _ = guardian_signals.with(libc::SIGPIPE).block();
     let Ok(signals) = signalfd(&guardian_signals) else { mask::end_by(libc::SIGKILL) };
-    // The errors stay open, for one line about what could not be ended; the shell waits for this
-    // process anyway.
+    // Standard error stays open, for one line about processes that could not be killed. That delays
+    // no reader of it: the shell waits for this process anyway.
     let tree = DescendantFinder::of_guardian(outer.faults.no_children_file);
     let mut keep =
         [&outer.relay, &outer.stop_event, &outer.liveness, &signals].map(AsRawFd::as_raw_fd).to_vec();
@@ -66,10 +66,10 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
         wake: Some(signals.as_fd()),
         no_pidfd: outer.faults.no_pidfd,
     };
-    // If this fails, a stopped outer guardian learns of the inner one's death only when it is
-    // continued.
+    // If this fails, a stopped outer guardian notices the inner one's death only after SIGCONT.
     let _ = wake_at_end_of(&outer.liveness);
-    let (mut repeats, mut silence) = (SignalDebouncer::default(), Silence::default());
+    let mut repeats = SignalDebouncer::default();
+    let mut silence = Silence::default();
     loop {
         outer.pass_on(&signals, &mut repeats, &mut silence);
         outer.answer_kick(&mut silence);
@@ -154,9 +154,9 @@ impl Outer {
         self.page.set_outer_stops(true);
         // 2. The stop waits, blocked; the kernel now throws away a SIGCONT that still waited.
         mask::raise_blocked(libc::SIGTSTP);
-        // 3. If the runner continues after this check, the inner guardian clears the flag and then
-        //    sends SIGCONT. That discards the pending stop, or wakes this process. If the runner
-        //    continued before, the flag shows it.
+        // 3. If the runner continues after this check, the inner guardian clears the flag and then sends
+        //    SIGCONT. That discards the pending stop, or wakes this process. If the runner continued
+        //    before, the flag shows it.
         if wanted() {
             let _ = Mask::empty().with(libc::SIGTSTP).unblock();
             let _ = Mask::empty().with(libc::SIGTSTP).block();

@@ -42,11 +42,11 @@ pub(super) struct SharedPage {
 const IS_SET: u32 = 1 << 31;
 
 impl SharedPage {
-    /// A board shared with every process forked from now on. It is never unmapped: its users are
-    /// processes.
+    /// Maps a page that this process shares with every process forked from now on. It is never
+    /// unmapped: these processes use it until they exit.
     pub(super) fn new() -> io::Result<&'static SharedPage> {
-        let (read_write, shared) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        let read_write = libc::PROT_READ | libc::PROT_WRITE;
+        let shared = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
         // SAFETY: a new anonymous mapping, placed by the kernel, touches no memory that exists.
         let page = unsafe { libc::mmap(ptr::null_mut(), size_of::<SharedPage>(), read_write, shared, -1, 0) };
         if page == libc::MAP_FAILED {

@@ -77,12 +77,13 @@ enum KillResult {
 }
 
 impl TreeKiller<'_> {
-    /// Kills until nothing is left that can be; returns what could not.
+    /// Kills until no process is left that can be killed. Returns those that could not be killed.
     pub(super) fn run(&mut self) -> Survivors {
         let me = rustix::process::getpid().as_raw_nonzero().get();
         let mut before: Vec<i32> = Vec::new();
         let begun = Instant::now();
-        let (mut quiet_since, mut quiet_rounds) = (begun, 0);
+        let mut quiet_since = begun;
+        let mut quiet_rounds = 0;
         loop {
             let Some(reaped) = self.reap(&before) else { return Survivors::default() };
             let mut round = self.round(me);
@@ -92,7 +93,8 @@ impl TreeKiller<'_> {
             round.killed.sort_unstable();
             let fresh = round.killed.iter().any(|pid| before.binary_search(pid).is_err());
             if reaped || fresh {
-                (quiet_since, quiet_rounds) = (Instant::now(), 0);
+                quiet_since = Instant::now();
+                quiet_rounds = 0;
             } else if quiet_since.elapsed() >= QUIET_MAX {
                 return round.refused;
             }
@@ -176,8 +178,7 @@ impl TreeKiller<'_> {
         // The child of another process may have been reaped and its pid reused since it was read:
         // one forking tree used 2600 pids a second (measured), and wraps a range of 32768 in 13 s.
         // So:
-        // 1. open a pidfd; 2. check that the process still belongs to this tree; 3. kill by the
-        //    pidfd.
+        // 1. open a pidfd; 2. check that the process still belongs to this tree; 3. kill by the pidfd.
         let held = if self.no_pidfd { Err(Errno::NOSYS) } else { pidfd_open(pid, PidfdFlags::empty()) };
         if held.as_ref().err() == Some(&Errno::SRCH) {
             return KillResult::Gone;

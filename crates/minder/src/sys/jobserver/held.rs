@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 pub(super) struct Held([AtomicU32; 256]);
 
 impl Held {
-    /// Makes one that every process forked from now on shares. It is never unmapped: its users are
-    /// processes.
+    /// Maps counters that this process shares with every process forked from now on. They are never
+    /// unmapped: these processes use them until they exit.
     pub(super) fn new() -> io::Result<&'static Held> {
-        let (read_write, shared) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        let read_write = libc::PROT_READ | libc::PROT_WRITE;
+        let shared = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
         // SAFETY: a new anonymous mapping, placed by the kernel, touches no memory that exists.
         let page = unsafe { libc::mmap(ptr::null_mut(), size_of::<Held>(), read_write, shared, -1, 0) };
         if page == libc::MAP_FAILED {

@@ -136,10 +136,11 @@ fn inherited(number: RawFd, way: OFlags) -> io::Result<OwnedFd> {
     ))
 }
 
+/// Returns an error unless the descriptor is an end of a pipe.
 fn pipe(end: BorrowedFd<'_>) -> io::Result<()> {
     match FileType::from_raw_mode(fstat(end)?.st_mode) {
         FileType::Fifo => Ok(()),
-        _ => Err(invalid("what it names is no pipe")),
+        _ => Err(invalid("it does not name a pipe")),
     }
 }
 
@@ -154,9 +155,9 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::fd::AsRawFd;
 
-    /// A pipe as make makes it: inherited by all children.
+    /// Returns a pipe that children inherit, like the one that make creates.
     fn pair() -> (OwnedFd, OwnedFd) {
-        rustix::pipe::pipe().expect("a pipe")
+        rustix::pipe::pipe().expect("create pipe")
     }
 
     fn auth(reads: &OwnedFd, writes: &OwnedFd) -> String {
@@ -167,17 +168,17 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn acquire_and_release_leave_the_pipe_unchanged() {
         let (reads, writes) = pair();
-        write(&writes, b"ab").expect("room");
-        let client = Client::connect(&auth(&reads, &writes)).expect("a jobserver");
-        assert_eq!(client.try_acquire().expect("a pipe"), Some(b'a'));
-        assert_eq!(client.try_acquire().expect("a pipe"), Some(b'b'));
-        assert_eq!(client.try_acquire().expect("a pipe"), None);
-        client.release(b'b').expect("room");
-        assert!(!fcntl_getfl(&reads).expect("flags").contains(OFlags::NONBLOCK));
+        write(&writes, b"ab").expect("write tokens");
+        let client = Client::connect(&auth(&reads, &writes)).expect("connect to jobserver");
+        assert_eq!(client.try_acquire().expect("read from pipe"), Some(b'a'));
+        assert_eq!(client.try_acquire().expect("read from pipe"), Some(b'b'));
+        assert_eq!(client.try_acquire().expect("read from pipe"), None);
+        client.release(b'b').expect("release token");
+        assert!(!fcntl_getfl(&reads).expect("get status flags").contains(OFlags::NONBLOCK));
         drop(client);
         drop(writes);
         let mut rest = Vec::new();
-        File::from(reads).read_to_end(&mut rest).expect("what is left");
+        File::from(reads).read_to_end(&mut rest).expect("read remaining tokens");
         assert_eq!(rest, b"b");
     }
 
@@ -185,21 +186,21 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn debt_returns_held_tokens_once() {
         let (reads, writes) = pair();
-        write(&writes, b"abb").expect("room");
-        let client = Client::connect(&auth(&reads, &writes)).expect("a jobserver");
-        let debt = client.debt().expect("memory");
+        write(&writes, b"abb").expect("write tokens");
+        let client = Client::connect(&auth(&reads, &writes)).expect("connect to jobserver");
+        let debt = client.debt().expect("share memory");
         for _ in 0..3 {
-            client.try_acquire().expect("a pipe").expect("a token");
+            client.try_acquire().expect("read from pipe").expect("acquire token");
         }
-        client.release(b'b').expect("room");
+        client.release(b'b').expect("release token");
         debt.pay();
         debt.pay();
         for token in [b'a', b'b'] {
-            client.release(token).expect("no need");
+            client.release(token).expect("release paid token");
         }
         drop((client, debt, writes));
         let mut rest = Vec::new();
-        File::from(reads).read_to_end(&mut rest).expect("what is left");
+        File::from(reads).read_to_end(&mut rest).expect("read remaining tokens");
         rest.sort_unstable();
         assert_eq!(rest, b"abb");
     }
@@ -210,12 +211,12 @@ mod tests {
         for odd in ["-2,-2", "3", "x,y", "", "fifo:/nowhere", "fifo:/dev/null", "1000000,1000001"] {
             assert!(Client::connect(odd).is_err(), "{odd}");
         }
-        // Pipes of our own are closed on exec: they cannot have been inherited.
-        let (own_reads, own_writes) = io::pipe().expect("a pipe");
+        // A pipe that is closed on exec cannot have been inherited.
+        let (own_reads, own_writes) = io::pipe().expect("create pipe");
         let own = format!("{},{}", own_reads.as_raw_fd(), own_writes.as_raw_fd());
         assert!(Client::connect(&own).is_err());
-        let plain = File::open("/dev/null").expect("a file");
-        rustix::io::fcntl_setfd(&plain, FdFlags::empty()).expect("flags");
+        let plain = File::open("/dev/null").expect("open /dev/null");
+        rustix::io::fcntl_setfd(&plain, FdFlags::empty()).expect("clear close-on-exec");
         assert!(Client::connect(&format!("{},{}", plain.as_raw_fd(), plain.as_raw_fd())).is_err());
         drop((reads, writes));
     }
@@ -223,14 +224,14 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn connect_opens_named_pipe() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("tokens");
+        let dir = tempfile::tempdir().expect("create temporary directory");
+        let path = dir.path().join("tokens");
         rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0)
-            .expect("a fifo");
-        let client = Client::connect(&format!("fifo:{}", path.display())).expect("a jobserver");
-        assert_eq!(client.try_acquire().expect("a pipe"), None);
-        let mut other = std::fs::OpenOptions::new().read(true).write(true).open(&path).expect("the fifo");
-        other.write_all(b"+").expect("room");
-        assert_eq!(client.try_acquire().expect("a pipe"), Some(b'+'));
+            .expect("create fifo");
+        let client = Client::connect(&format!("fifo:{}", path.display())).expect("connect to jobserver");
+        assert_eq!(client.try_acquire().expect("read from fifo"), None);
+        let mut fifo = std::fs::OpenOptions::new().read(true).write(true).open(&path).expect("open fifo");
+        fifo.write_all(b"+").expect("write token");
+        assert_eq!(client.try_acquire().expect("read from fifo"), Some(b'+'));
     }
 }

@@ -48,8 +48,9 @@ pub(super) fn kept_status(pidfd: BorrowedFd<'_>) -> Option<ExitStatus> {
         return None;
     }
     let code = info.exit_code;
-    Some(match libc::WIFEXITED(code) {
-        true => ExitStatus::Exited(libc::WEXITSTATUS(code)),
-        false => ExitStatus::Signaled { signal: libc::WTERMSIG(code), core_dumped: libc::WCOREDUMP(code) },
+    Some(if libc::WIFEXITED(code) {
+        ExitStatus::Exited(libc::WEXITSTATUS(code))
+    } else {
+        ExitStatus::Signaled { signal: libc::WTERMSIG(code), core_dumped: libc::WCOREDUMP(code) }
     })
 }

@@ -9,13 +9,14 @@ use std::time::Duration;
 use crate::event::{ExitInfo, ExitStatus, ResourceUsage};
 use crate::sys::error::is_no_such_process;
 
-/// A descriptor that names the process with this pid, where the operating system has such.
+/// Opens a pidfd of the process with this pid. Returns `None` where the operating system has no
+/// pidfds.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn open_pidfd(pid: libc::pid_t) -> io::Result<Option<OwnedFd>> {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
-    match Pid::from_raw(pid).filter(|_| super::pidfd::available()) {
-        Some(pid) => Ok(Some(pidfd_open(pid, PidfdFlags::empty())?)),
-        None => Ok(None),
+    match Pid::from_raw(pid) {
+        Some(pid) if super::pidfd::available() => Ok(Some(pidfd_open(pid, PidfdFlags::empty())?)),
+        _ => Ok(None),
     }
 }
 
@@ -37,7 +38,8 @@ pub(crate) fn is_unreaped_child(pid: libc::pid_t) -> bool {
     wait_id(pid, None, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT, None).is_ok()
 }
 
-/// Calls waitid(2) once for a child that has exited. The caller adds `WNOHANG`, `WNOWAIT` or neither.
+/// Calls waitid(2) once for a child that has exited. The caller adds `WNOHANG`, `WNOWAIT` or
+/// neither.
 ///
 /// A child that other code reaped counts as exited: its status is `Unknown`, or the one that the
 /// kernel keeps with the pidfd.

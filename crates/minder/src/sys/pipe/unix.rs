@@ -81,12 +81,15 @@ impl Reader {
         }
     }
 
-    /// Enlarges the pipe, and the one that it is passed on to: more at once is only faster.
+    /// Enlarges this pipe and the pipe `to` that its bytes are copied to. Larger pipes are only
+    /// faster, so that errors are ignored.
     pub(crate) fn enlarge(&self, to: Option<&File>) {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         {
             super::splice::enlarge(&self.fd);
-            to.into_iter().for_each(super::splice::enlarge);
+            if let Some(to) = to {
+                super::splice::enlarge(to);
+            }
         }
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
         let _ = to;

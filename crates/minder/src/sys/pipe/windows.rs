@@ -293,12 +293,13 @@ impl Writer {
         let mut data = line.packet.data();
         data.bytes.clear();
         data.bytes.extend_from_slice(piece);
-        let (start, count) = (data.bytes.as_ptr(), PIPE_BYTES.min(piece.len() as u32));
+        let bytes = data.bytes.as_ptr();
+        let count = PIPE_BYTES.min(piece.len() as u32);
         drop(data);
         let handle = self.handle.as_raw_handle();
-        // SAFETY: the handle is open, `overlapped` comes from `submit`, and `start` is the start of
-        // at least `count` bytes.
-        let start = |overlapped| unsafe { WriteFile(handle, start, count, null_mut(), overlapped) };
+        // SAFETY: the handle is open, `overlapped` comes from `submit`, and at least `count` bytes
+        // begin at `bytes`.
+        let start = |overlapped| unsafe { WriteFile(handle, bytes, count, null_mut(), overlapped) };
         // SAFETY: `start` is one call, on the handle that was associated and set to skip packets
         // when the line was opened. The bytes belong to the packet. Only this function changes
         // them, and it has checked that the packet is not in flight.
@@ -341,12 +342,15 @@ fn available(handle: &OwnedHandle) -> io::Result<u32> {
     if answer == 0 { Err(io::Error::last_os_error()) } else { Ok(count) }
 }
 
-/// Reads `count` bytes that are there into the spare room of `buffer`, which has as much.
+/// Reads `count` bytes, which the pipe holds, into the spare capacity of `buffer`, which is at
+/// least as large.
 fn read_now(handle: &OwnedHandle, buffer: &mut Vec<u8>, count: u32) -> io::Result<usize> {
     let spare = &mut buffer.spare_capacity_mut()[..count as usize];
     const { assert!(std::mem::offset_of!(OVERLAPPED, Internal) == 0) };
     let mut overlapped = OVERLAPPED { hEvent: unqueued_event()?, ..OVERLAPPED::default() };
-    let (raw, start, state) = (handle.as_raw_handle(), spare.as_mut_ptr().cast(), &raw mut overlapped);
+    let raw = handle.as_raw_handle();
+    let start = spare.as_mut_ptr().cast();
+    let state = &raw mut overlapped;
     // SAFETY: the handle is open; `start` has room for `count` bytes; both it and `state` stay in
     // place until the read has finished, which is waited for below.
     let answer = unsafe { ReadFile(raw, start, count, null_mut(), state) };
@@ -364,7 +368,7 @@ fn read_now(handle: &OwnedHandle, buffer: &mut Vec<u8>, count: u32) -> io::Resul
         // SAFETY: the status is the first field of the local above, to which the kernel may be writing.
         let status = unsafe { state.cast::<usize>().read_volatile() };
         if status == STATUS_PENDING as usize {
-            // The wait itself failed, and the kernel still writes to memory of our caller.
+            // The wait itself failed, and the kernel may still write to memory of the caller.
             std::process::abort();
         }
         return Err(error);
@@ -539,7 +543,8 @@ mod tests {
     #[test]
     fn writer_waits_for_room_and_finishes_after_close() {
         let (mut writer, theirs) = Writer::pair().unwrap();
-        let (mut reactor, mut child) = (Reactor::open(None).unwrap(), File::from(theirs));
+        let mut reactor = Reactor::open(None).unwrap();
+        let mut child = File::from(theirs);
         let bytes = (0..1_000_000_u32).map(|number| (number % 251) as u8).collect::<Vec<_>>();
         let mut written = writer.write(&mut reactor, TOKEN, &bytes).unwrap();
         assert!((1..1_000_000).contains(&written), "{written}");
