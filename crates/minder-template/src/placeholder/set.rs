@@ -302,7 +302,7 @@ impl PlaceholderSet {
             return fail(format!("it is longer than {INNER_MAX} bytes").into());
         }
         if !text.iter().all(|b| is_plain(*b)) {
-            return fail("it holds a blank or a character that means something to shells".into());
+            return fail("it holds a space or a character that is special to shells".into());
         }
         // Of two chosen spellings the longer one wins. A spelling in braces wins wherever it occurs.
         let same = self.chosen.iter().find(|chosen| chosen.text == text).map(|_| text.len());

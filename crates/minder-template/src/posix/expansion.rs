@@ -417,7 +417,7 @@ impl Scanner<'_> {
         }
         if self.peek(1) != Some(b')') {
             return Err(Error::refused(format!(
-                "`{what}` does not end in `))`: write `( (` with a blank for nested commands"
+                "`{what}` does not end in `))`: write `( (` with a space for nested commands"
             )));
         }
         self.advance(2);

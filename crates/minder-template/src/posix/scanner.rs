@@ -231,7 +231,7 @@ impl<'a> Scanner<'a> {
     /// can join operators too.
     pub(crate) fn line_continuation(&mut self) -> Result<(), Error> {
         if self.at > 0 && !b" \t\n".contains(&self.source[self.at - 1]) {
-            return Err(Error::syntax("a backslash joins two lines inside a word: put a blank before it"));
+            return Err(Error::syntax("a backslash joins two lines inside a word: put a space before it"));
         }
         self.advance(2);
         Ok(())

@@ -404,7 +404,7 @@ impl<'a> Scanner<'a> {
     fn quotes(&mut self, word: &mut Word) -> Result<(), Error> {
         if self.computed_end == Some(self.at) {
             return Err(Error::refused(
-                "a `\"` follows a variable, which may end in `^`: put a blank between them",
+                "a `\"` follows a variable, which may end in `^`: put a space between them",
             ));
         }
         let from = self.at;
@@ -621,7 +621,7 @@ fn in_unsupported_line(placeholder: Placeholder, unsupported: &str) -> Error {
 
 fn unfollowed_if() -> Error {
     Error::syntax(
-        "an `if` cannot be followed: write `if exist FILE`, `if A==B` or `if not …`, with a blank behind \
+        "an `if` cannot be followed: write `if exist FILE`, `if A==B` or `if not …`, with a space after \
          `if`",
     )
 }

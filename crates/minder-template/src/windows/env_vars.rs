@@ -221,8 +221,8 @@ impl Line {
         let is_passed_unquoted = bytes.contains(&b'"') || (bytes.contains(&b' ') && bytes.ends_with(b"\\"));
         if self.shell.name == "powershell" && is_passed_unquoted {
             return fail(
-                "holds a quotation mark, or a blank and a backslash at its end, which powershell does not \
-                 hand to programs as they are: use `--shell pwsh`",
+                "holds a quotation mark, or a space and a backslash at its end, which powershell does not \
+                 pass to programs unchanged: use `--shell pwsh`",
             );
         }
         Ok(())

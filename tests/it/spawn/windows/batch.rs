@@ -72,7 +72,7 @@ fn unsafe_batch_argument_is_rejected() {
         ("100%", "`100%`, holds `%`"),
         ("a\"&calc", "`a\"&calc`, holds `\"`"),
         ("a\nb", "`a\\nb`, holds a line end"),
-        ("a b\\", "`a b\\`, holds a blank or mark, and `\\` at its end"),
+        ("a b\\", "`a b\\`, holds a space or special character, and `\\` at its end"),
     ] {
         let error = fails(arg);
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");

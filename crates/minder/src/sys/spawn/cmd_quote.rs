@@ -43,7 +43,7 @@ pub(super) fn command_line<'a>(
         // `cmd.exe` reads this as a backslash. A program to which the batch file passes it reads an
         // escaped quotation mark, and would split the following arguments differently.
         if quoted && arg.ends_with(&[b'\\'.into()]) {
-            return Err(NotRepresentable::Arg(place, "a blank or mark, and `\\` at its end"));
+            return Err(NotRepresentable::Arg(place, "a space or special character, and `\\` at its end"));
         }
         line.push(b' '.into());
         push(&mut line, arg, quoted);
@@ -114,7 +114,7 @@ mod tests {
             ("a\rb", "a line end"),
             ("a\u{1a}", "a control character"),
             ("\u{7f}", "a control character"),
-            ("a b\\", "a blank or mark, and `\\` at its end"),
+            ("a b\\", "a space or special character, and `\\` at its end"),
         ] {
             assert_eq!(line("x.bat", &["a", arg]), Err(NotRepresentable::Arg(1, what)), "{arg:?}");
         }
