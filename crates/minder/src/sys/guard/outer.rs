@@ -1,7 +1,7 @@
 //! The outer guardian: the process that the user started and the shell waits for.
 //!
-//! It relays signals to the runner, stops when the runner stopped, and repeats the runner's end;
-//! when the inner guardian dies it inherits the whole tree and kills it.
+//! It relays signals to the runner, stops when the runner has stopped, and exits as the runner did.
+//! When the inner guardian dies, it inherits the whole tree and kills it.
 
 use std::cell::Cell;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -24,21 +24,21 @@ use super::silence::{Silence, Step};
 use super::tree_killer::{Survivors, TreeKiller};
 use crate::sys::jobserver::Debt;
 
-/// What the outer guardian has of the two others.
+/// The outer guardian, with its connections to the inner guardian and the runner.
 #[derive(Debug)]
 pub(super) struct Outer {
     pub(super) page: &'static SharedPage,
     pub(super) inner: Pid,
     pub(super) relay: OwnedFd,
     pub(super) stop_event: OwnedFd,
-    /// Ends with the inner guardian.
+    /// Its other end is closed when the inner guardian exits.
     pub(super) liveness: OwnedFd,
-    /// Children from before: `exec minder` in a shell that had started some.
+    /// Children that this process already had: `exec minder` in a shell keeps the shell's children.
     pub(super) excluded_pids: Vec<i32>,
     pub(super) faults: FaultInjection,
-    /// How many signals were relayed.
+    /// Number of relayed signals.
     pub(super) relayed: Cell<u32>,
-    /// What is given back once the tree is dead.
+    /// Jobserver tokens to return when the tree is dead.
     pub(super) debt: Option<Arc<Debt>>,
 }
 
@@ -103,7 +103,7 @@ impl Outer {
         }
     }
 
-    /// The inner guardian has news of the runner: it may have stopped.
+    /// Handles a notification from the inner guardian: the runner may have stopped.
     fn answer_kick(&self, silence: &mut Silence) {
         let mut count = [0; 8];
         if rustix::io::read(&self.stop_event, &mut count).is_ok() {
@@ -116,7 +116,7 @@ impl Outer {
         }
     }
 
-    /// Does what the runner does not do: it is stopped, it hangs, or a thread of it cannot stop.
+    /// Acts in place of a runner that is stopped, hangs, or has a thread that cannot stop.
     fn apply_step(&self, silence: &mut Silence) {
         match silence.step(self.page.signals_read(), Instant::now()) {
             None => {}
@@ -127,13 +127,14 @@ impl Outer {
             Some(Step::Kill) => {
                 say("minder: the run did not answer and was killed\n");
                 self.page.order_kill();
-                // Our child, not reaped yet: the signal only wakes it.
+                // The inner guardian is a child that is not reaped yet. The signal only wakes it.
                 let _ = kill_process(self.inner, Number::CONT);
             }
         }
     }
 
-    /// Reaps what ended; the inner guardian's status if it was among them.
+    /// Reaps all children that have exited. Returns the status of the inner guardian if it has
+    /// exited.
     fn reap(&self) -> Option<WaitStatus> {
         let mut ended = None;
         loop {
@@ -145,14 +146,14 @@ impl Outer {
         }
     }
 
-    /// Stops as the runner did, until `fg`, if `wanted` still holds. By SIGTSTP, not SIGSTOP: in a
-    /// group that no shell watches (`ssh -t`, `script`) the operating system drops it, where
-    /// SIGSTOP would freeze the run for ever.
+    /// Stops this process, as the runner did, until `fg`, if `wanted` still holds. It uses SIGTSTP:
+    /// in a group that no shell watches (`ssh -t`, `script`) the kernel drops it. SIGSTOP would
+    /// stop the run for ever there.
     fn stop(&self, wanted: impl Fn() -> bool) {
         // The order of steps shows that no continuation is lost between the check and the stop.
         // 1. From here on the inner guardian sends SIGCONT when the runner continues.
         self.page.set_outer_stops(true);
-        // 2. The stop waits, blocked; the kernel now throws away a SIGCONT that still waited.
+        // 2. The stop signal is pending and blocked. The kernel discards an earlier pending SIGCONT.
         mask::raise_blocked(libc::SIGTSTP);
         // 3. If the runner continues after this check, the inner guardian clears the flag and then sends
         //    SIGCONT. That discards the pending stop, or wakes this process. If the runner continued
@@ -171,10 +172,10 @@ impl Outer {
         self.page.set_outer_stops(false);
     }
 
-    /// The inner guardian is gone, in order or not.
+    /// Finishes after the inner guardian has exited, by itself or by a signal.
     fn end(&self, inner: WaitStatus, killer: &mut TreeKiller<'_>) -> ! {
         let Some(runner) = self.page.runner() else {
-            // It could not fork the runner, has said so, and ended.
+            // The inner guardian could not fork the runner, reported that, and exited.
             end_like(inner.as_raw());
         };
         if let Some(status) = self.page.leave() {
@@ -203,7 +204,7 @@ fn say(line: &str) {
     let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
 }
 
-/// One line to the errors about processes that a run without privileges cannot end.
+/// Prints one line to stderr about processes that a run without privileges cannot kill.
 fn complain(left: Survivors) {
     if left.count == 0 {
         return;

@@ -56,38 +56,39 @@ pub(super) struct Entry {
     pub(super) pid: libc::pid_t,
     pub(super) parent: libc::pid_t,
     pub(super) group: libc::pid_t,
-    /// In clock ticks since boot: with the number, it names a process for ever.
+    /// Start time in clock ticks since boot. Together with the pid it identifies a process for
+    /// ever.
     pub(super) started: u64,
-    /// On its way out: its files are closed already, and its end is a matter of microseconds.
+    /// Whether it is exiting. Its files are closed already, and it disappears within microseconds.
     pub(super) exiting: bool,
 }
 
-/// Of the flags in proc_pid_stat(5), which is include/linux/sched.h's.
+/// A flag in field 9 of proc_pid_stat(5), from include/linux/sched.h.
 pub(in crate::sys) const PF_EXITING: u32 = 4;
 
-/// Reads one process; `None` if it has exited. Fails if there is no descriptor or memory for the
-/// read.
+/// Reads one process. Returns `None` if it has exited, and an error if there is no descriptor or
+/// memory for the read.
 pub(super) fn entry(pid: libc::pid_t) -> io::Result<Option<Entry>> {
     match fs::read(format!("/proc/{pid}/stat")) {
-        // The name is any bytes.
+        // The name may contain any bytes.
         Ok(stat) => Ok(parse(&String::from_utf8_lossy(&stat))),
         Err(error) if is_exhausted(&error) => Err(error),
-        // Gone, or hidden from us.
+        // The process has exited, or `/proc` hides it from this user.
         Err(_) => Ok(None),
     }
 }
 
-/// Every living process of the machine that we may see; fails if one may be missing. None without a
-/// `/proc` of ours.
+/// Visits every living process of the machine that this user may see. Returns an error if one may
+/// be missing. Visits none if `/proc` cannot be used.
 pub(super) fn each(mut visit: impl FnMut(Entry)) -> io::Result<()> {
     if why_no_table().is_some() {
         return Ok(());
     }
-    let folder = match fs::read_dir("/proc") {
+    let items = match fs::read_dir("/proc") {
         Err(error) if !is_exhausted(&error) => return Ok(()),
-        folder => folder?,
+        items => items?,
     };
-    for item in folder {
+    for item in items {
         let pid = item?.file_name().to_str().and_then(|name| name.parse().ok());
         if let Some(pid) = pid
             && let Some(process) = entry(pid)?
@@ -102,9 +103,8 @@ pub(super) fn group_of(pid: libc::pid_t) -> Option<libc::pid_t> {
     entry(pid).ok().flatten().map(|process| process.group)
 }
 
-/// Adds all living descendants of `root`, parents first, without `root` itself, as far as they can
-/// be read. Those that are gone are taken out: a number may be another's by now, whose children are
-/// none of ours.
+/// Adds all living descendants of `root` that can be read, parents first, without `root` itself.
+/// Removes those that have exited: their pids may belong to unrelated processes by now.
 pub(super) fn descendants(root: libc::pid_t, found: &mut HashSet<(libc::pid_t, u64)>) {
     if why_no_table().is_some() {
         found.clear();
@@ -115,7 +115,8 @@ pub(super) fn descendants(root: libc::pid_t, found: &mut HashSet<(libc::pid_t, u
     parents.extend(found.iter().map(|&(pid, _)| pid));
     while let Some(parent) = parents.pop() {
         for pid in children(parent) {
-            // Read after it was named a child: only if it still is one, its start is that of our descendant.
+            // The entry is read after the pid was listed as a child. Only if it is still a child of this
+            // parent, the start time is that of the descendant.
             let child = entry(pid).ok().flatten().filter(|process| process.parent == parent);
             if child.is_some_and(|process| found.insert((pid, process.started))) {
                 parents.push(pid);
@@ -124,8 +125,8 @@ pub(super) fn descendants(root: libc::pid_t, found: &mut HashSet<(libc::pid_t, u
     }
 }
 
-/// The children of every thread of `pid`. Where the kernel has no `children` file
-/// (CONFIG_PROC_CHILDREN), the whole table is searched.
+/// Returns the children of every thread of `pid`. Where the kernel has no `children` file
+/// (CONFIG_PROC_CHILDREN), it searches the whole table.
 fn children(pid: libc::pid_t) -> Vec<libc::pid_t> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let mut found = Vec::new();
@@ -147,7 +148,7 @@ fn children(pid: libc::pid_t) -> Vec<libc::pid_t> {
     found
 }
 
-/// Returns whether this process lives.
+/// Returns whether this process is alive.
 fn is((pid, started): (libc::pid_t, u64)) -> io::Result<bool> {
     Ok(entry(pid)?.is_some_and(|process| process.started == started))
 }
@@ -156,9 +157,8 @@ fn is((pid, started): (libc::pid_t, u64)) -> io::Result<bool> {
 /// that cannot be identified gets no signal.
 pub(super) fn signal((pid, started): (libc::pid_t, u64), signal: i32) -> bool {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
-    // 1. Hold the process. 2. Make sure that it is the one that was seen. 3. Signal what is held: a
-    //    number that is
-    // re-used between 2 and 3 is not hit.
+    // First open a pidfd, then check that the pid still belongs to the process that was found, then
+    // signal the pidfd. A process that reuses the pid after the check gets no signal.
     let held = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     match is((pid, started)) {
         Ok(true) => (),
@@ -168,7 +168,7 @@ pub(super) fn signal((pid, started): (libc::pid_t, u64), signal: i32) -> bool {
     match held {
         Some(held) => {
             let info: *const libc::siginfo_t = std::ptr::null();
-            // SAFETY: the descriptor is open, the siginfo may be null.
+            // SAFETY: the descriptor is open, and the siginfo may be null.
             unsafe { libc::syscall(libc::SYS_pidfd_send_signal, held.as_raw_fd(), signal, info, 0) == 0 }
         }
         // SAFETY: kill takes two numbers.
@@ -176,7 +176,8 @@ pub(super) fn signal((pid, started): (libc::pid_t, u64), signal: i32) -> bool {
     }
 }
 
-/// `PID (NAME) STATE PPID PGRP … STARTTIME …`, where the name may hold anything, parentheses too.
+/// Parses `PID (NAME) STATE PPID PGRP … STARTTIME …`. The name may contain any characters, even
+/// parentheses.
 fn parse(stat: &str) -> Option<Entry> {
     let (head, tail) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = tail.split_ascii_whitespace().collect();

@@ -20,7 +20,7 @@ use crate::sys::last_error::done;
 use crate::sys::reactor::Reactor;
 use crate::sys::reap::Process;
 
-/// The highest number of a signal: all of them end.
+/// The highest number of a signal. Every signal terminates.
 pub(crate) const SIGNAL_MAX: i32 = 64;
 /// Whether it is cheap to check if a process of a tree is left: one query of its job.
 pub(crate) const CHECK_IS_CHEAP: bool = true;
@@ -70,8 +70,8 @@ impl ProcessTree {
         }
     }
 
-    /// Puts a process into the job that was not born there. On failure it stays outside, and is a
-    /// tree by itself.
+    /// Assigns a process to the job that did not start in it. On failure the process stays outside,
+    /// and is a tree by itself.
     pub(crate) fn take_in(&mut self, process: BorrowedHandle<'_>) -> io::Result<()> {
         // SAFETY: both handles are open.
         let answer = unsafe { AssignProcessToJobObject(self.job.as_raw_handle(), process.as_raw_handle()) };
@@ -79,7 +79,7 @@ impl ProcessTree {
         if self.held { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// The same tree by a handle that allows for less.
+    /// Returns the same tree by a handle with fewer rights.
     #[cfg(test)]
     pub(crate) fn with_rights(&self, rights: u32) -> io::Result<Self> {
         use windows_sys::Win32::Foundation::DuplicateHandle;
@@ -154,7 +154,7 @@ impl Drop for ProcessTree {
     }
 }
 
-/// A look at all processes of the machine: not needed here, since a job knows its own.
+/// A snapshot of all processes of the machine. It is empty, since a job object knows its processes.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessSnapshot;
 

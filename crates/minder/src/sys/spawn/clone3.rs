@@ -28,7 +28,8 @@ use crate::sys::guard::ignored_by_us;
 use crate::sys::pid::pidfd_available;
 use crate::sys::reap::Process;
 
-/// From this descriptor number on a lone start shares the table; a spawner for many always does.
+/// A single start shares the table if one of its descriptors has this number or a higher one. A
+/// spawner for many starts always shares it.
 const SHARED_FROM: RawFd = 64;
 /// The child's stack, without the page below it that catches an overflow.
 const STACK_SIZE: usize = 64 << 10;
@@ -43,15 +44,15 @@ thread_local! {
 #[derive(Debug, Default)]
 pub(super) struct Clone3 {
     stack: Option<Stack>,
-    /// Low descriptors whose numbers the child's streams take before a shared table is cut. They
-    /// are `/dev/null`s of ours.
+    /// Low descriptors that the child's streams are copied onto before a shared table is cut.
+    /// Otherwise they refer to `/dev/null`.
     low: Option<ReservedFds>,
     /// Whether the kernel refused `clone3`, or the cut, once.
     refused: bool,
     cut_refused: bool,
 }
 
-/// Three numbers from 3 upwards, and what they name while no child starts.
+/// Three descriptors from 3 upwards, and the file that they refer to while no child starts.
 #[derive(Debug)]
 struct ReservedFds {
     null: OwnedFd,
@@ -69,8 +70,8 @@ struct Stack {
 // through `&mut`.
 unsafe impl Send for Stack {}
 
-/// What the child reads, and where it leaves its error. It lives on the spawning thread's stack,
-/// which waits.
+/// The input of the child, and the memory for its error. It lives on the stack of the spawning
+/// thread, which waits.
 struct ChildArgs<'a> {
     request: &'a Request<'a>,
     envp: *const *const libc::c_char,
@@ -145,8 +146,8 @@ impl Clone3 {
         }
     }
 
-    /// Takes the low descriptors, while there are low ones: what lies below them is copied for
-    /// every child.
+    /// Reserves the low descriptors while low numbers are free: the kernel copies all descriptors
+    /// below them for every child.
     pub(super) fn reserve(&mut self) -> io::Result<()> {
         if self.low.is_none() {
             self.low = Some(ReservedFds::new()?);
@@ -154,8 +155,8 @@ impl Clone3 {
         Ok(())
     }
 
-    /// The child's streams as descriptors from 3 upwards, and where to cut a shared table (0: it is
-    /// copied).
+    /// Returns the child's streams as descriptors from 3 upwards, and the first descriptor to cut
+    /// off. That is 0 for a table that is copied.
     fn place(&mut self, request: &Request<'_>) -> Result<([RawFd; 3], u32), SpawnError> {
         let given = request.streams.iter().copied().filter(|&fd| fd >= 0);
         let highest = given.clone().max().unwrap_or(0);
@@ -166,7 +167,7 @@ impl Clone3 {
         }
         self.reserve().map_err(|error| SpawnStep::Streams.failed(error))?;
         let Some(low) = &self.low else { return Ok((request.streams, 0)) };
-        // What the child keeps under its number has to survive the cut, too.
+        // Descriptors that the child keeps have to survive the cut, too.
         let kept = request.command.descriptors.kept().last().map(|kept| kept.number);
         let slots = low.slots.iter().map(AsRawFd::as_raw_fd);
         let cut = slots.chain(kept).max().map_or(3, |highest| highest + 1);
@@ -181,7 +182,8 @@ impl Clone3 {
         Ok((streams, if shared { cut.unsigned_abs() } else { 0 }))
     }
 
-    /// The stack's address and size, with the guard page: the child begins at its upper end.
+    /// Returns the address and size of the stack, with the guard page. The child starts at its
+    /// upper end.
     fn stack(&mut self) -> Result<(u64, u64), SpawnError> {
         let spare = || SPARE.try_with(Cell::take).ok().flatten();
         let stack = match self.stack.take().or_else(spare) {
@@ -196,7 +198,7 @@ impl Clone3 {
 impl Drop for Clone3 {
     fn drop(&mut self) {
         if let Some(stack) = self.stack.take() {
-            // A thread that ends has no place for it any more.
+            // The thread-local is gone if the thread is exiting.
             let _ = SPARE.try_with(|spare| spare.set(Some(stack)));
         }
     }
@@ -210,17 +212,17 @@ impl ReservedFds {
         Ok(Self { null, slots })
     }
 
-    /// Lets go of the child's streams: a copy that stayed here would hide their end of file.
+    /// Closes this process's copies of the child's streams, which would hide the end of file.
     fn clear(&self, streams: [RawFd; 3]) {
         for slot in self.slots.iter().filter(|slot| streams.contains(&slot.as_raw_fd())) {
-            // Both are open, so that only a signal could be in the way, and dup3 is not interrupted for
-            // these.
+            // Both are open, so dup3 cannot fail, except by a signal. It is not interrupted for these
+            // files.
             let _ = copy_onto(self.null.as_raw_fd(), slot.as_raw_fd());
         }
     }
 }
 
-/// Makes `to` name what `from` names; it is closed by execve.
+/// Makes `to` refer to the file of `from`. execve closes it.
 fn copy_onto(from: RawFd, to: RawFd) -> io::Result<()> {
     // SAFETY: both are open descriptors; `to` is a slot of ours, and ours to overwrite.
     match unsafe { libc::dup3(from, to, libc::O_CLOEXEC) } {
@@ -264,7 +266,7 @@ fn soft_limit(soft: Option<u64>) -> Option<libc::rlimit64> {
     Some(libc::rlimit64 { rlim_cur: soft.min(hard), rlim_max: hard })
 }
 
-/// Makes the child and returns when it runs its program, or failed to.
+/// Starts the child. Returns when it runs its program, or could not start it.
 fn start(context: &mut ChildArgs<'_>, (stack, stack_size): (u64, u64), shared: bool) -> io::Result<Process> {
     let mut pidfd: RawFd = -1;
     let mut flags = (libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD) as u64 | CLONE_CLEAR_SIGHAND;
@@ -279,11 +281,11 @@ fn start(context: &mut ChildArgs<'_>, (stack, stack_size): (u64, u64), shared: b
         stack_size,
         ..CloneArgs::default()
     };
-    // All signals are held back until the child has left our memory: a handler of ours must not run in
-    // it, and a stop (Ctrl-Z) would leave this thread waiting for a child that waits.
-    // `become_program` says what comes of them. SIGCHLD alone stays as it is: blocked here, one
-    // that comes from another child meanwhile would be queued, and wake another thread of ours for
-    // nothing (measured: 3 us a job). The child ignores it by default.
+    // All signals are blocked until the child has left this process's memory. The child must not run
+    // a handler of the parent, and a stop (Ctrl-Z) would leave this thread waiting for a stopped
+    // child. `become_program` describes what happens to these signals. SIGCHLD alone stays as it is: a
+    // SIGCHLD of another child would be queued, and wake another thread for nothing (measured: 3 us
+    // a job). The child ignores it by default.
     let before = mask(libc::SIG_BLOCK, !(1 << (libc::SIGCHLD - 1)));
     // SAFETY: `args` and `context` outlive the call, since the thread waits for the child
     // (CLONE_VFORK); the stack is used by no other child for the same reason; `child` never
@@ -302,12 +304,12 @@ fn start(context: &mut ChildArgs<'_>, (stack, stack_size): (u64, u64), shared: b
 /// signals that it uses internally.
 fn mask(how: i32, set: u64) -> u64 {
     let mut before = 0u64;
-    // SAFETY: both point to eight bytes, which is the size that is given.
+    // SAFETY: both point to eight bytes, which is the size argument.
     unsafe { libc::syscall(libc::SYS_rt_sigprocmask, how, &set, &mut before, 8) };
     before
 }
 
-/// The operating system call. In the parent it returns the child's number or a negative error; the
+/// Makes the system call. In the parent it returns the child's pid or a negative error number. The
 /// child calls `entry(context)`.
 ///
 /// # Safety
@@ -319,9 +321,9 @@ unsafe fn clone3(
     context: *mut c_void,
 ) -> isize {
     let result: isize;
-    // SAFETY: the child starts behind `syscall` with all registers but rax, rcx, r11 and the stack
-    // pointer as they are here, on the stack that `args` names, whose top is page-aligned: the call
-    // then leaves it as the ABI wants it.
+    // SAFETY: the child starts after `syscall`, on the stack that `args` names. Its registers are as
+    // they are here, except rax, rcx, r11 and the stack pointer. The top of the stack is page-aligned,
+    // and `call` then aligns it as the ABI requires.
     unsafe {
         std::arch::asm!(
             "syscall",
@@ -355,8 +357,8 @@ unsafe fn clone3(
     context: *mut c_void,
 ) -> isize {
     let result: isize;
-    // SAFETY: the child starts behind `svc` with all registers but x0 and the stack pointer as they are
-    // here, on the stack that `args` names, whose top is page-aligned.
+    // SAFETY: the child starts after `svc`, on the stack that `args` names, whose top is page-aligned.
+    // Its registers are as they are here, except x0 and the stack pointer.
     unsafe {
         std::arch::asm!(
             "svc #0",
@@ -377,21 +379,22 @@ unsafe fn clone3(
     result
 }
 
-/// The child, from its first instruction to its program. It runs in our memory: system calls only.
+/// Runs the child from its first instruction to its program. It shares the parent's memory, so it
+/// makes system calls only.
 unsafe extern "C" fn child(context: *mut c_void) -> ! {
-    // SAFETY: `start` gave a pointer to its context, which the waiting thread does not touch meanwhile.
+    // SAFETY: `start` passed a pointer to its context, which the waiting thread does not touch.
     let context = unsafe { &mut *context.cast::<ChildArgs<'_>>() };
     context.step = SpawnStep::Setup;
     let result = become_program(context);
     context.error = result;
-    // SAFETY: ends this process without running anything of the parent's.
+    // SAFETY: exits this process without running code of the parent.
     unsafe { libc::_exit(127) }
 }
 
-/// The steps of the child, in the order that matters; returns only with an error.
+/// Executes the steps of the child, whose order matters. Returns only after an error.
 fn become_program(context: &mut ChildArgs<'_>) -> i32 {
-    // 1. Our copy of the table comes first, so that nothing below changes the parent's. After a failure
-    //    here nothing below may run.
+    // 1. The child gets its own table first, so that no later step changes the parent's. After a
+    //    failure here no later step may run.
     if context.cut != 0 {
         context.step = SpawnStep::Process;
         // SAFETY: three numbers.
@@ -429,7 +432,7 @@ fn become_program(context: &mut ChildArgs<'_>) -> i32 {
             return error;
         }
     }
-    // 3. The streams. No source is below 3, so that none is overwritten before it is copied.
+    // 3. The streams. No source is below 3, so none is overwritten before it is copied.
     context.step = SpawnStep::Streams;
     for (place, &fd) in context.streams.iter().enumerate().filter(|&(_, &fd)| fd >= 0) {
         // SAFETY: numbers only; the new descriptor is not closed by execve.
@@ -437,35 +440,35 @@ fn become_program(context: &mut ChildArgs<'_>) -> i32 {
             return errno();
         }
     }
-    // 4. The terminal, now that it is our output.
+    // 4. The controlling terminal, which is standard output now.
     if matches!(context.request.command.group, Group::Terminal(_)) {
-        // SAFETY: descriptor 1 is the terminal, and 0 says not to steal it from another session.
+        // SAFETY: descriptor 1 is the terminal. With 0 it is not stolen from another session.
         if unsafe { libc::ioctl(1, libc::TIOCSCTTY as _, 0) } != 0 {
             return errno();
         }
     }
-    // 5. Nothing is inherited that was not asked for, even what was not marked for closing.
+    // 5. Only requested descriptors are inherited, even if others are not marked close-on-exec.
     keep(context.request.command.descriptors.kept());
-    // 6. The directory, behind that: on a slow file server it takes its time, and no sibling's pipe
-    //    must wait for it.
+    // 6. The directory comes after that: a slow file server may delay this step, and must not delay the
+    //    end of file of a sibling's pipe.
     if let Some(dir) = context.request.dir {
         context.step = SpawnStep::Directory;
-        // SAFETY: a C string of the waiting parent.
+        // SAFETY: it is a C string of the waiting parent.
         if unsafe { libc::chdir(dir.as_ptr()) } != 0 {
             return errno();
         }
     }
-    // 7. Signals last: from here on one may end us, as it should.
+    // 7. Signals last: from here on a signal may kill this process, as it should.
     mask(libc::SIG_SETMASK, 0);
     context.step = SpawnStep::Exec;
     let image = context.request.image;
-    // SAFETY: the strings and lists are the waiting parent's, ended by nulls.
+    // SAFETY: the strings and lists belong to the waiting parent, and nulls end them.
     unsafe { libc::execve(image.path().as_ptr(), image.argv(), context.envp) };
     errno()
 }
 
-/// Closes all descriptors above the streams but these. A kernel without close_range (before 5.9)
-/// closes what is marked.
+/// Closes all descriptors above the streams except these. A kernel without close_range (before 5.9)
+/// closes only those that are marked close-on-exec.
 fn keep(kept: &[Kept]) {
     let mut next = 3u32;
     for kept in kept {
@@ -475,7 +478,8 @@ fn keep(kept: &[Kept]) {
             unsafe { libc::syscall(libc::SYS_close_range, next, number - 1, 0u32) };
         }
         if kept.file.is_some() {
-            // SAFETY: three numbers. The table is the child's own, and what is not open there is refused.
+            // SAFETY: three numbers. The table belongs to the child alone, and the call refuses closed
+            // descriptors.
             unsafe { libc::fcntl(kept.number, libc::F_SETFD, 0) };
         }
         next = number + 1;
@@ -512,28 +516,29 @@ fn discard_pending() {
     }
 }
 
-/// Waits for this long, as a busy machine does. For tests.
+/// Delays the child, as a busy machine may. For tests.
 fn linger(time: Duration) {
     if !time.is_zero() {
         let time =
             libc::timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };
-        // SAFETY: a time of the waiting parent, and nothing to write back.
+        // SAFETY: the time belongs to the waiting parent, and the kernel writes nothing back.
         unsafe { libc::nanosleep(&time, ptr::null_mut()) };
     }
 }
 
-/// Gives back what the host changed for itself, and ties the child to its parent where that is
-/// wanted.
+/// Restores settings that the host changed for itself, and requests the parent-death signal if the
+/// caller wants it.
 fn restore(context: &ChildArgs<'_>) -> Result<(), i32> {
-    // Rust's runtime ignores SIGPIPE, and what is ignored stays ignored over execve: `yes | head` would
-    // not end.
+    // Rust's runtime ignores SIGPIPE, and execve keeps ignored signals ignored: `yes | head` would not
+    // end.
     for signal in ignored_by_us() {
-        // SAFETY: SIG_DFL for a signal that exists. The table of handlers is the child's own (no
-        // CLONE_SIGHAND).
+        // SAFETY: SIG_DFL for a signal that exists. The child has its own table of handlers, without
+        // CLONE_SIGHAND.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     if let Some(limit) = &context.nofile {
-        // SAFETY: a pointer to a limit of the waiting parent. It is this process's limit, not the parent's.
+        // SAFETY: the value lies in memory of the waiting parent. The call sets the limit of this process
+        // only.
         if unsafe { libc::prlimit64(0, libc::RLIMIT_NOFILE, limit, ptr::null_mut()) } != 0 {
             return Err(errno());
         }
@@ -541,7 +546,7 @@ fn restore(context: &ChildArgs<'_>) -> Result<(), i32> {
     if context.request.command.die_with_parent {
         // SAFETY: numbers only.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-        // The parent may have exited before that call: then the signal never comes.
+        // If the parent exited before that call, the signal never arrives.
         // SAFETY: no arguments.
         if unsafe { libc::getppid() } != context.parent {
             return Err(libc::ESRCH);
@@ -550,7 +555,7 @@ fn restore(context: &ChildArgs<'_>) -> Result<(), i32> {
     Ok(())
 }
 
-/// Adds to the niceness that came from the parent's thread.
+/// Adds to the niceness inherited from the parent's thread.
 fn be_nice(nice: i32) -> Result<(), i32> {
     // SAFETY: numbers only; 0 is this process.
     let before = unsafe { libc::syscall(libc::SYS_getpriority, libc::PRIO_PROCESS, 0) };

@@ -8,20 +8,21 @@
 //! line. All other arguments arrive unchanged: as `%1` in the batch file, and in a program to which
 //! the batch file passes them.
 
-/// The longest line that `cmd.exe` takes, in UTF-16 units.
+/// The longest line that `cmd.exe` accepts, in UTF-16 units.
 pub(super) const LINE_MAX: usize = 8_191;
 
-/// No AutoRun commands, extensions on, `!` is a character; then one mark, which `/s` takes off.
+/// The start of the line: no AutoRun commands, command extensions, no delayed expansion by `!`, and
+/// the quotation mark that `/s` removes.
 const START: &str = "cmd.exe /d /e:on /v:off /s /c \"";
 
-/// Why `cmd.exe` cannot be told so.
+/// Why no line for `cmd.exe` can represent these arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotRepresentable {
-    /// This character in the name of the file.
+    /// The file name contains this.
     Name(&'static str),
-    /// This in the argument at this place, from 0.
+    /// The argument with this index contains this.
     Arg(usize, &'static str),
-    /// Longer than it takes.
+    /// The line is longer than `cmd.exe` accepts.
     TooLong,
 }
 

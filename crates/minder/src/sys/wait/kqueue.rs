@@ -32,18 +32,19 @@ use crate::sys::pid;
 const EVENTS_MAX: usize = 256;
 /// The longest time-out. Some systems refuse what is longer than 100,000,000 seconds.
 const LONGEST: Duration = Duration::from_secs(86_400);
-/// How soon to look again at a process that cannot be waited for yet.
+/// Delay before a process that cannot be reaped yet is checked again.
 const RESCAN_DELAY: Duration = Duration::from_millis(1);
 
-/// Timers: for the deadline of a foreign loop, and for what the kernel does not report by itself.
+/// Timers: for the deadline of a foreign event loop, and for states that the kernel does not
+/// report.
 const DEADLINE: usize = 0;
 const RESCAN_TIMER: usize = 1;
 
-/// The flag that says what a timer counts, and how many nanoseconds that is.
+/// The flag for the unit of a timer, and the number of nanoseconds in this unit.
 #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
 const UNIT: (u32, u128) = (libc::NOTE_NSECONDS, 1);
-/// Milliseconds: NetBSD before 10 (its kqueue(2)) and older OpenBSD know nothing else, and take no
-/// notice of a flag.
+/// Milliseconds: NetBSD before 10 (its kqueue(2)) and older OpenBSD have no other unit, and ignore
+/// the flag.
 #[cfg(not(any(target_vendor = "apple", target_os = "freebsd")))]
 const UNIT: (u32, u128) = (0, 1_000_000);
 
@@ -57,11 +58,11 @@ pub(crate) struct Kqueue {
 #[derive(Debug, Default)]
 struct State {
     table: RegistrationTable,
-    /// What the timer for a foreign loop is set to.
+    /// The deadline that the timer for a foreign event loop is set to.
     armed: Option<Instant>,
 }
 
-/// What a change is about.
+/// The filter of a note.
 #[derive(Clone, Copy)]
 enum FilterKind {
     Read,
@@ -72,7 +73,8 @@ enum FilterKind {
 
 impl Kqueue {
     pub(crate) fn new() -> io::Result<Self> {
-        // A child made by fork does not get it (kqueue(2) of each system); one made by posix_spawn may.
+        // A child made by fork does not inherit it (kqueue(2) of each operating system). A child made by
+        // posix_spawn may.
         let queue = rustix::event::kqueue::kqueue()?;
         rustix::io::fcntl_setfd(&queue, rustix::io::FdFlags::CLOEXEC)?;
         let kqueue = Self { queue, state: Mutex::default(), waker: Arc::new(Waker::new()?) };
@@ -111,7 +113,7 @@ impl Kqueue {
         Ok(refusals)
     }
 
-    /// Makes the notes of a source that has none.
+    /// Adds the notes of a source that has none.
     fn note(&self, state: &mut State, fd: RawFd, interest: Interest, generation: usize) -> io::Result<()> {
         let note = |filter| adding(fd, filter, interest, generation);
         let refusal = match (interest.is_readable(), interest.is_writable()) {
@@ -134,20 +136,20 @@ impl Kqueue {
         self.arm(RESCAN_TIMER, Duration::ZERO)
     }
 
-    /// Deletes the notes of a source, those that there are.
+    /// Deletes the notes of a source, and ignores notes that do not exist.
     fn forget(&self, fd: RawFd) -> io::Result<()> {
         self.apply([deleting(fd as usize, FilterKind::Read), deleting(fd as usize, FilterKind::Write)])
             .map(drop)
     }
 
-    /// Sets a timer. One that is set is replaced: not every system sets it anew (kern_event.c of
-    /// older OpenBSD).
+    /// Sets a timer. A timer that is already set is deleted first: not every kernel restarts it
+    /// (kern_event.c of older OpenBSD).
     fn arm(&self, timer: usize, left: Duration) -> io::Result<()> {
         let (flag, unit) = UNIT;
         let mut setting = deleting(timer, FilterKind::Timer);
         setting.flags = libc::EV_ADD | libc::EV_ONESHOT | libc::EV_RECEIPT;
         setting.fflags = flag;
-        // Rounded up; zero means different things.
+        // Rounded up. The meaning of zero differs between kernels.
         setting.data = left.min(LONGEST).as_nanos().div_ceil(unit).max(1) as _;
         let [_, refusal] = self.apply([deleting(timer, FilterKind::Timer), setting])?;
         refusal.map_or(Ok(()), |errno| Err(os(errno)))
@@ -172,7 +174,7 @@ impl Kqueue {
         })
     }
 
-    /// Moves what one look found, and what stands, into `ready`.
+    /// Moves the events of one poll, and standing registrations, into `ready`.
     fn collect(&self, events: &[MaybeUninit<libc::kevent>], ready: &mut Vec<Ready>) -> io::Result<()> {
         let mut state = self.lock();
         let State { table, armed } = &mut *state;
@@ -195,7 +197,7 @@ impl Kqueue {
             let ended = event.flags & libc::EV_EOF != 0;
             // "Returns the socket error (if any) in fflags" with EV_EOF.
             let failed = event.flags & libc::EV_ERROR != 0 || ended && event.fflags != 0;
-            // A socket that is watched in one direction only: poll(2) may know of the other.
+            // A socket that is registered for one direction only: poll(2) may report the other.
             let failed =
                 failed || ended && !matches!(note, Filter::Exit(_)) && is_hung_up(event.ident as RawFd);
             Some(KernelEvent { note, generation: event.udata as usize, ended, failed })
@@ -267,13 +269,13 @@ impl Backend for Kqueue {
         (change.ident, change.fflags) = (pid as usize, libc::NOTE_EXIT);
         let refused = match self.apply([change])? {
             [None] => None,
-            // "The specified process to attach to does not exist", which is also said of one that ended, or
-            // is about to: sources of xnu and OpenBSD, libuv's issue 3451.
+            // "The specified process to attach to does not exist". Kernels also return this for a process
+            // that has exited or is exiting (sources of xnu and OpenBSD, libuv's issue 3451).
             [Some(libc::ESRCH)] if is_there(pid) => {
                 state.table.end(pid);
                 None
             }
-            // OpenBSD refuses a process of another user, such as sudo: it has to be looked at.
+            // OpenBSD refuses a process of another user, such as sudo: it has to be polled.
             [Some(libc::EACCES | libc::EPERM)] => Some(io::ErrorKind::Unsupported.into()),
             [Some(errno)] => Some(os(errno)),
         };
@@ -341,12 +343,12 @@ fn is_hung_up(fd: RawFd) -> bool {
     asked.is_ok() && list[0].revents & (libc::POLLHUP | libc::POLLERR) != 0
 }
 
-/// What kind of file is open there.
+/// Returns the type of the open file.
 fn kind(source: BorrowedFd<'_>) -> io::Result<FileType> {
     Ok(FileType::from_raw_mode(rustix::fs::fstat(source)?.st_mode as _))
 }
 
-/// The change that makes a note.
+/// Returns the change that adds a note.
 fn adding(fd: RawFd, filter: FilterKind, interest: Interest, generation: usize) -> libc::kevent {
     let mut change = deleting(fd as usize, filter);
     change.flags = libc::EV_ADD | libc::EV_RECEIPT;
@@ -362,7 +364,7 @@ fn adding(fd: RawFd, filter: FilterKind, interest: Interest, generation: usize) 
     change
 }
 
-/// The change that deletes a note. It is refused if there is none.
+/// Returns the change that deletes a note. The kernel refuses it if the note does not exist.
 fn deleting(ident: usize, filter: FilterKind) -> libc::kevent {
     // SAFETY: kevent is plain numbers and a pointer that is never followed.
     let mut change: libc::kevent = unsafe { std::mem::zeroed() };

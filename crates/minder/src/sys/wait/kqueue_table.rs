@@ -27,12 +27,12 @@ pub(super) enum Filter {
     Exit(u32),
 }
 
-/// An event, as far as it matters.
+/// The parts of a kernel event that this table uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KernelEvent {
     pub(super) note: Filter,
-    /// What [`Table::insert`] or [`Table::renew`] gave for the note. One from before that means
-    /// nothing any more.
+    /// The generation that [`RegistrationTable::insert`] or [`RegistrationTable::renew`] returned
+    /// for the note. Events with an older generation are stale.
     pub(super) generation: usize,
     /// This direction has ended.
     pub(super) ended: bool,
@@ -45,8 +45,9 @@ pub(super) struct RegistrationTable {
     entries: HashMap<Ident, Entry>,
     /// Counts registrations and their changes.
     generation: usize,
-    /// Those that are in the phase of this name.
+    /// The processes in the phase `Ending`.
     ending: Vec<u32>,
+    /// The registrations in the phase `Standing`.
     standing: Vec<Ident>,
     /// How many events must be reported before standing registrations are reported again.
     patience: usize,
@@ -66,16 +67,16 @@ struct Entry {
 enum Phase {
     /// The kernel reports it.
     Noted,
-    /// A process that the kernel called ended; it cannot be waited for yet.
+    /// The kernel has reported the exit of a process, which cannot be reaped yet.
     Ending,
-    /// The kernel reports it no more. The table reports it until it is deleted.
+    /// The kernel no longer reports it. The table reports it until it is deleted.
     Standing,
     /// One-shot, and already reported.
     Silent,
 }
 
 impl RegistrationTable {
-    /// Returns the generation that the notes are to carry.
+    /// Adds an entry. Returns the generation of its notes.
     pub(super) fn insert(&mut self, name: Ident, token: u64, interest: Interest) -> io::Result<usize> {
         if self.entries.contains_key(&name) {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -110,7 +111,7 @@ impl RegistrationTable {
         Ok(())
     }
 
-    /// Takes note that the kernel will say no more of a source, since its other side is gone.
+    /// Marks a source that the kernel no longer reports, since its other end is closed.
     pub(super) fn mark_standing(&mut self, name: Ident) {
         if let Some(entry) = self.entries.get_mut(&name) {
             entry.phase = Phase::Standing;
@@ -118,7 +119,7 @@ impl RegistrationTable {
         }
     }
 
-    /// Takes note that a process has ended, or is about to.
+    /// Marks a process that has exited or is exiting.
     pub(super) fn end(&mut self, pid: u32) {
         let entry = self.entries.get_mut(&Ident::Process(pid));
         if let Some(entry) = entry.filter(|entry| entry.phase == Phase::Noted) {
@@ -150,8 +151,8 @@ impl RegistrationTable {
         !self.standing.is_empty()
     }
 
-    /// Moves what one call of kevent(2) said into `ready`, except what was deleted, changed or
-    /// silenced meanwhile.
+    /// Moves the events of one call of kevent(2) into `ready`, except those of registrations that
+    /// were deleted, changed or silenced since.
     pub(super) fn take(&mut self, fired: impl Iterator<Item = KernelEvent>, ready: &mut Vec<Ready>) {
         // Where a source is in `ready` that may have two events, and whether the direction of the first has
         // ended.
@@ -314,7 +315,7 @@ mod tests {
         assert_eq!(ready.len(), 1, "of the descriptor of the same number");
         assert!(table.resolve_exits(|_| false) && reported(&mut table).is_empty());
         assert!(!table.resolve_exits(|_| true) && table.has_standing());
-        // The look after the registration found it as well.
+        // The check after the registration found it as well.
         table.end(PID);
         assert!(!table.resolve_exits(|_| true));
         assert_eq!([reported(&mut table), reported(&mut table)], [[8], [8]]);

@@ -55,7 +55,8 @@ impl Notifier {
         self.shared.waker.poll_handle()
     }
 
-    /// What is ready may have been served, and the deadline may be another one.
+    /// Makes the thread poll again: the caller may have served ready sources, or changed the
+    /// deadline.
     pub(super) fn restart(&self, deadline: Option<Instant>) -> io::Result<()> {
         let mut state = self.shared.lock();
         let other = state.deadline != deadline;
@@ -92,14 +93,14 @@ impl NotifierShared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the call in which the thread may sleep.
+    /// Interrupts the call of poll(2) in which the thread may sleep.
     fn interrupt(&self) -> io::Result<()> {
         self.sources.list_changed(&mut self.sources.lock())
     }
 
     fn run(&self) {
         loop {
-            // Orders are read after the list was entered, so that those that come later end the call.
+            // Requests are read after `enter`, so that later requests interrupt the call.
             let (mut polled, generation) = self.sources.enter();
             let mut state = self.lock();
             if state.stop {
@@ -109,11 +110,11 @@ impl NotifierShared {
             let deadline = state.deadline;
             drop(state);
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            // Of an error the owner learns when it waits itself.
+            // The owner gets the error when it waits.
             let filled = self.sources.poll_once(&mut polled, generation, left);
             let found = filled.map_or(true, |filled| filled && has_ready_source(&polled));
             let mut state = self.lock();
-            // New orders that came meanwhile want a new look: what was found may have been served.
+            // After a request the thread polls again: the sources that it found may have been served.
             if state.stop || state.again || !(found || left == Some(Duration::ZERO)) {
                 continue;
             }
