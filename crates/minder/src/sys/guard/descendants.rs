@@ -15,30 +15,30 @@ use rustix::fs::{CWD, Mode, OFlags, RawDir};
 
 use crate::sys::process_tree::{PF_EXITING, why_no_table};
 
-/// Where children are looked up.
+/// The source of the lists of children.
 #[derive(Debug)]
 pub(super) enum DescendantFinder {
-    /// In the `children` files. A guardian keeps its own open, with its number: when no descriptor
-    /// is free, its children are found all the same and killed, and then theirs, which become
-    /// its own.
+    /// The `children` files. A guardian keeps its own file open, with its pid. So it finds and
+    /// kills its children even if no descriptor is free, and then their children, which become its
+    /// own.
     Files(Option<(i32, OwnedFd)>),
-    /// In a scan of the whole table: (parent, child), sorted.
+    /// A scan of the whole table: (parent, child), sorted.
     Scan(Vec<(i32, i32)>),
-    /// Unavailable: the numbers in `/proc` are not ours, or there is none.
+    /// Unavailable: `/proc` belongs to another PID namespace, or is not mounted.
     Unavailable,
 }
 
-/// What one read of a process returned.
+/// The result of reading one process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProcStat {
     pub(super) parent: i32,
     state: u8,
-    /// On its way out: its files are closed already, and its end is a matter of microseconds.
+    /// It is exiting. Its files are closed already, and it disappears within microseconds.
     pub(super) exiting: bool,
 }
 
 impl ProcStat {
-    /// Ended, and only not reaped yet.
+    /// It has exited, and is not reaped yet.
     pub(super) fn ended(self) -> bool {
         matches!(self.state, b'Z' | b'X')
     }
@@ -58,7 +58,7 @@ impl DescendantFinder {
         }
     }
 
-    /// For a guardian, which has one thread: its own list of children stays open.
+    /// Makes one for a guardian, which has one thread. The file that lists its children stays open.
     pub(super) fn of_guardian(no_children_file: bool) -> Self {
         let me = rustix::process::getpid().as_raw_nonzero().get();
         match DescendantFinder::new(no_children_file) {
@@ -69,7 +69,7 @@ impl DescendantFinder {
         }
     }
 
-    /// The descriptor that stays open.
+    /// Returns the descriptor that stays open.
     pub(super) fn descriptor(&self) -> Option<&OwnedFd> {
         match self {
             DescendantFinder::Files(Some((_, file))) => Some(file),
@@ -77,7 +77,7 @@ impl DescendantFinder {
         }
     }
 
-    /// Begins a new round: what a scan saw before is old.
+    /// Begins a new round, and drops the results of an earlier scan.
     pub(super) fn refresh(&mut self) {
         let DescendantFinder::Scan(pairs) = self else { return };
         pairs.clear();
@@ -89,7 +89,7 @@ impl DescendantFinder {
         pairs.sort_unstable();
     }
 
-    /// Adds the children of `pid`, of all its threads.
+    /// Adds the children of all threads of `pid`.
     pub(super) fn children(&self, pid: i32, out: &mut Vec<i32>) {
         match self {
             DescendantFinder::Files(Some((me, file))) if *me == pid => return read_children(file, out),
@@ -112,7 +112,7 @@ impl DescendantFinder {
     }
 }
 
-/// Parent and state of `pid`, if there is such a process.
+/// Returns the parent and the state of `pid`, if this process exists.
 pub(super) fn read_stat_of(pid: i32) -> Option<ProcStat> {
     let mut buffer = [0; 256];
     let text = read_stat(format_args!("/proc/{pid}/stat"), &mut buffer)?;
@@ -123,15 +123,15 @@ pub(super) fn read_stat_of(pid: i32) -> Option<ProcStat> {
     Some(ProcStat { parent, state, exiting: flags & PF_EXITING != 0 })
 }
 
-/// The short name of `pid`.
+/// Returns the short name of `pid`.
 pub(super) fn name(pid: i32) -> Option<String> {
     let mut buffer = [0; 64];
     let text = read_stat(format_args!("/proc/{pid}/comm"), &mut buffer)?;
     Some(String::from_utf8_lossy(text.trim_ascii_end()).into_owned())
 }
 
-/// Returns whether this process has one thread, or has no other one any more `within` this time.
-/// True where that cannot be seen.
+/// Returns whether this process has only one thread, or its other threads exit `within` this time.
+/// Returns true where that cannot be read.
 pub(super) fn is_alone(within: Duration) -> bool {
     let until = Instant::now() + within;
     loop {
@@ -225,7 +225,7 @@ fn read_stat<'a>(path: Arguments<'_>, buffer: &'a mut [u8]) -> Option<&'a [u8]> 
     buffer.get(..n)
 }
 
-/// Writes a path to the stack and hands it on.
+/// Writes a path to the stack and passes it to a function.
 fn with_path<R>(path: Arguments<'_>, then: impl FnOnce(&CStr) -> R) -> Option<R> {
     // "/proc/", two numbers of ten digits, and the text between.
     let mut buffer = [0; 64];

@@ -37,8 +37,8 @@ use super::tree_killer::TreeKiller;
 use crate::sys::jobserver::Debt;
 use crate::sys::process_tree::why_no_table;
 
-/// Descriptors that a guardian opens at most: its signals, its list of children, its look into
-/// `/proc`, a process that it holds.
+/// The most descriptors that a guardian opens: its signals, its list of children, a directory of
+/// `/proc`, a pidfd.
 const GUARDIAN_DESCRIPTORS: usize = 7;
 /// How long the inner guardian may take; 1 ms is usual.
 const ARMED_MAX: Duration = Duration::from_secs(5);
@@ -48,7 +48,8 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 /// The runner's side of the guard.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    /// An epoll set of the relay and of what is sent to the runner itself; alone, a signalfd.
+    /// An epoll set of the relay and the signalfd of the runner. Without guardians, only a
+    /// signalfd.
     signals: OwnedFd,
     side: Role,
     faults: FaultInjection,
@@ -59,14 +60,14 @@ pub(crate) struct Guard {
 
 #[derive(Debug)]
 enum Role {
-    /// `liveness` is never written: it ends with the runner.
+    /// `liveness` is never written. The kernel closes it when the runner exits.
     Guarded {
         page: &'static SharedPage,
         outer: Pid,
         inner: Pid,
         /// Its reading end.
         relay: OwnedFd,
-        /// A signalfd of the wishes that are sent to the runner itself.
+        /// A signalfd for requests that are sent to the runner itself.
         direct: OwnedFd,
         ways: DeliveryPaths,
         _liveness: OwnedFd,
@@ -154,7 +155,7 @@ impl Guard {
                             .filter(|signal| *signal != Signal::Stop || !page.is_stop_done(place));
                         signal.filter(|signal| ways.relayed(*signal, Instant::now()))
                     }
-                    // The terminal's copies come through the relay as well, and count there.
+                    // Copies from the terminal also arrive through the relay, and count there.
                     None => match read_sent(direct.as_fd())? {
                         (number, true) => {
                             Signal::from_number(number).filter(|signal| ways.direct(*signal, Instant::now()))
@@ -189,10 +190,10 @@ impl Guard {
     }
 
     pub(crate) fn stop_self(&self) {
-        // To the process, as the terminal does: a direct copy that still waits and this one are the same.
+        // Sent to the process, as the terminal does: a pending direct copy and this one merge.
         mask::raise_blocked(libc::SIGTSTP);
         let stop = Mask::empty().with(libc::SIGTSTP);
-        // The process stops here, and continues here.
+        // The process stops here, and later continues from here.
         let _ = stop.unblock();
         let _ = stop.block();
     }
@@ -237,8 +238,8 @@ impl Guard {
         mask::end_by(libc::SIGKILL)
     }
 
-    /// Kills what descends from this process by parenthood; adopted daemons are out of reach
-    /// without a subreaper.
+    /// Kills the descendants that are linked to this process by their parents. Without a subreaper,
+    /// daemons that init has adopted are not found.
     fn kill_own_tree(&self) {
         let tree = DescendantFinder::new(self.faults.no_children_file);
         TreeKiller { tree, excluded: &[], reaps: false, wake: None, no_pidfd: self.faults.no_pidfd }.run();

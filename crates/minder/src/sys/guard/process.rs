@@ -1,5 +1,5 @@
-//! What a guardian does to itself: forking, signalfd, closing inherited descriptors, its name, its
-//! core limit.
+//! The setup of a guardian process: fork, signalfd, inherited descriptors, its name, its core
+//! limit.
 #![expect(unsafe_code, reason = "fork, signalfd, close_range, and writing over the argument strings")]
 
 use std::ffi::CStr;
@@ -18,7 +18,7 @@ pub(super) enum Fork {
     Child,
 }
 
-/// Forks this process, which has one thread: what the child may do is not restricted then.
+/// Forks this process, which has one thread. The child may then call any function.
 pub(super) fn fork() -> io::Result<Fork> {
     // SAFETY: `ProcessGuard::install` has refused processes with more than one thread, so no lock is
     // held by a thread that the child lacks.
@@ -29,7 +29,7 @@ pub(super) fn fork() -> io::Result<Fork> {
     }
 }
 
-/// A descriptor from which the signals of `set`, which must be blocked, are read.
+/// Returns a descriptor that reads the signals of `set`, which must be blocked.
 pub(super) fn signalfd(set: &Mask) -> io::Result<OwnedFd> {
     // SAFETY: the set is initialised and only read.
     let fd = unsafe { libc::signalfd(-1, &raw const set.0, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
@@ -40,13 +40,13 @@ pub(super) fn signalfd(set: &Mask) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// The next signal that waits at a signalfd.
+/// Reads the next pending signal of a signalfd.
 pub(super) fn read_signal(fd: BorrowedFd<'_>) -> Option<i32> {
     read_sent(fd).map(|(number, _)| number)
 }
 
-/// The next signal that waits at a signalfd, and whether a process sent it, not the kernel for a
-/// key or a hang-up.
+/// Reads the next pending signal of a signalfd. Also returns whether a process sent it, and not the
+/// kernel for a key or a hang-up.
 pub(super) fn read_sent(fd: BorrowedFd<'_>) -> Option<(i32, bool)> {
     let mut record = [0; size_of::<libc::signalfd_siginfo>()];
     loop {
@@ -82,7 +82,7 @@ pub(super) fn wake_at_end_of(pipe: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes a waiting signal away that must not take effect any more.
+/// Discards a pending signal, so that it has no effect.
 pub(super) fn discard(number: i32) {
     let set = Mask::empty().with(number);
     let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -115,8 +115,8 @@ pub(super) fn close_inherited(keep: &mut [RawFd], errors_too: bool) {
     close_range(next, RawFd::MAX);
 }
 
-/// Closes `first..=last`. Before Linux 5.9 there is no such call; then it closes one by one up to
-/// the limit.
+/// Closes `first..=last`. Linux before 5.9 has no such call; then it closes one by one up to the
+/// limit.
 fn close_range(first: RawFd, last: RawFd) {
     if first > last {
         return;
@@ -150,12 +150,12 @@ pub(super) fn rename(short: &CStr, title: &str) {
     unsafe { std::ptr::copy_nonoverlapping(title.as_ptr(), area, used) };
 }
 
-/// No core is dumped when a guardian repeats a signal that dumps one.
+/// Disables core dumps, for a guardian that exits by a signal that would dump one.
 pub(super) fn forbid_core() {
     let _ = rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
 }
 
-/// Ends a guardian as the process with this wait status ended.
+/// Exits a guardian in the same way as the process with this wait status.
 pub(super) fn end_like(raw: i32) -> ! {
     if libc::WIFSIGNALED(raw) {
         // A core pattern that is a pipe ignores the limit; a process that may not be dumped has no core at
@@ -166,8 +166,8 @@ pub(super) fn end_like(raw: i32) -> ! {
     mask::exit_now(libc::WEXITSTATUS(raw))
 }
 
-/// Dropped while a guardian unwinds: it must never return into the program as if it were the
-/// runner.
+/// Aborts when it is dropped while a guardian unwinds. A guardian must never return into the
+/// program as if it were the runner.
 pub(super) struct AbortOnReturn;
 
 impl Drop for AbortOnReturn {

@@ -1,8 +1,8 @@
-//! One page that the three processes of a guarded run share: what each has to know when another is
-//! gone.
+//! One page that the three processes of a guarded run share. Each finds there what it needs when
+//! another has exited.
 //!
-//! Memory outlives its writer and needs no reader at hand, unlike a pipe: the outer guardian learns
-//! the runner's status here even when it was stopped while the others ended.
+//! Unlike a pipe, memory outlives its writer and needs no reader at the time. The outer guardian
+//! finds the runner's status here even if it was stopped while the others exited.
 #![expect(unsafe_code, reason = "shared memory")]
 
 use std::io;
@@ -14,23 +14,23 @@ use rustix::process::Pid;
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
-/// All fields start at zero, which says "not yet".
+/// All fields start at zero, which means "not yet".
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct SharedPage {
     runner: AtomicI32,
     armed: AtomicU32,
     stopped: AtomicU32,
-    /// [`IS_SET`] and the exit status, once the runner ends in order.
+    /// [`IS_SET`] and the exit status, once the runner exits by itself.
     leave: AtomicU32,
     /// [`IS_SET`] and the runner's wait status, once it is reaped.
     status: AtomicU32,
     left_count: AtomicU32,
     left_first: AtomicI32,
-    /// How many relayed signals the runner has read.
+    /// Number of relayed signals that the runner has read.
     signals_read: AtomicU32,
-    /// How many signals had been relayed when the run stopped last: the stops among them are
-    /// carried out.
+    /// Number of signals that had been relayed when the run stopped last. The stop requests among
+    /// them are done.
     stops_done: AtomicU32,
     /// Whether the outer guardian is stopping itself, or is stopped.
     outer_stops: AtomicU32,
@@ -71,7 +71,7 @@ impl SharedPage {
         Ok(())
     }
 
-    /// Waits until [`SharedPage::arm`]; whether it came in time.
+    /// Waits for [`SharedPage::arm`]. Returns whether it was called in time.
     pub(super) fn wait_armed(&self, timeout: Duration) -> io::Result<bool> {
         let deadline = std::time::Instant::now() + timeout;
         while self.armed.load(SeqCst) == 0 {
@@ -102,7 +102,7 @@ impl SharedPage {
         self.leave.store(IS_SET | u32::from(status), SeqCst);
     }
 
-    /// The exit status of a run that ends in order, in which case the guardians kill nothing.
+    /// Returns the exit status of a run that exits by itself. The guardians then kill nothing.
     pub(super) fn leave(&self) -> Option<u8> {
         let word = self.leave.load(SeqCst);
         (word & IS_SET != 0).then_some(word.to_le_bytes()[0])
@@ -117,7 +117,7 @@ impl SharedPage {
         (word & IS_SET != 0).then_some((word & !IS_SET).cast_signed())
     }
 
-    /// The runner has read one more relayed signal. Says how many it had read before.
+    /// Counts a relayed signal that the runner has read. Returns the number before.
     pub(super) fn count_read_signal(&self) -> u32 {
         self.signals_read.fetch_add(1, SeqCst)
     }
@@ -126,9 +126,9 @@ impl SharedPage {
         self.stops_done.store(relayed, SeqCst);
     }
 
-    /// Returns whether a stop was carried out that was relayed as the signal of this place.
+    /// Returns whether the stop that was relayed as the signal with this index is done.
     pub(super) fn is_stop_done(&self, place: u32) -> bool {
-        // Both counters may wrap.
+        // Both counters may wrap around.
         self.stops_done.load(SeqCst).wrapping_sub(place).cast_signed() > 0
     }
 
@@ -157,7 +157,7 @@ impl SharedPage {
         self.left_count.store(count, SeqCst);
     }
 
-    /// How many processes could not be ended, and the first of them.
+    /// Returns the number of processes that could not be killed, and the first of them.
     pub(super) fn left(&self) -> (u32, i32) {
         (self.left_count.load(SeqCst), self.left_first.load(SeqCst))
     }

@@ -1,4 +1,4 @@
-//! The signals that a guard relays, by the names of what they ask for; plain data.
+//! The signals that a guard relays, named after their requests. Plain data.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 pub enum Signal {
     /// `SIGINT`, Ctrl-C.
     Interrupt,
-    /// `SIGTERM`, Ctrl-Break: please end.
+    /// `SIGTERM`, Ctrl-Break: a request to exit.
     Terminate,
-    /// `SIGHUP`: the terminal, or the console's window, is gone.
+    /// `SIGHUP`: the terminal or the console window was closed.
     Hangup,
     /// `SIGQUIT`, Ctrl-\.
     Quit,
@@ -20,21 +20,22 @@ pub enum Signal {
     User2,
     /// `SIGTSTP`, Ctrl-Z: stop the jobs, then call `stop_self`.
     Stop,
-    /// `SIGCONT`: continue. It may arrive twice for one `fg`, and also when nothing was stopped.
+    /// `SIGCONT`: continue. It may arrive twice for one `fg`, and also when the run was not
+    /// stopped.
     Continue,
     /// `SIGWINCH`: the terminal has a new size.
     Resize,
 }
 
 impl Signal {
-    /// Returns whether the same signal again means something more: a second Ctrl-C is the wish to
-    /// end at once.
+    /// Returns whether repeating the signal has a further meaning: a second Ctrl-C requests an
+    /// immediate exit.
     pub(super) const fn escalates(self) -> bool {
         matches!(self, Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit)
     }
 }
 
-/// How a cancelled run ends.
+/// How a cancelled run exits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExitMode {
@@ -56,10 +57,10 @@ pub(super) struct SignalDebouncer {
 }
 
 impl SignalDebouncer {
-    /// The same wish within this time is the same wish.
+    /// The same signal within this time is the same request.
     const REPEAT_WINDOW: Duration = Duration::from_millis(200);
 
-    /// Returns whether `signal`, come at `now`, counts.
+    /// Returns whether `signal`, which arrived at `now`, is a new request.
     pub(super) fn counts(&mut self, signal: Signal, now: Instant) -> bool {
         if !signal.escalates() {
             return true;
@@ -79,7 +80,7 @@ impl SignalDebouncer {
 #[cfg(target_os = "linux")]
 #[derive(Debug, Default)]
 pub(super) struct DeliveryPaths {
-    /// What counted last, by signal.
+    /// The last request of each signal.
     last: Vec<(Signal, Instant, DeliveryPath)>,
 }
 
@@ -93,17 +94,17 @@ enum DeliveryPath {
 
 #[cfg(target_os = "linux")]
 impl DeliveryPaths {
-    /// The other copy of a wish comes within this time: it passes through another process, which
-    /// may have to wait.
+    /// The other copy of a request arrives within this time. It passes through another process,
+    /// which may have to wait.
     const PAIR_WINDOW: Duration = Duration::from_secs(1);
 
-    /// Returns whether `signal`, come through the relay at `now`, counts. The outer guardian has
-    /// dropped repetitions.
+    /// Returns whether `signal`, which the relay delivered at `now`, is a new request. The outer
+    /// guardian has dropped repetitions.
     pub(super) fn relayed(&mut self, signal: Signal, now: Instant) -> bool {
         !signal.escalates() || self.counts(signal, now, DeliveryPath::Relayed, Duration::ZERO)
     }
 
-    /// Returns whether `signal`, sent to the runner itself at `now`, counts.
+    /// Returns whether `signal`, which the runner itself received at `now`, is a new request.
     pub(super) fn direct(&mut self, signal: Signal, now: Instant) -> bool {
         self.counts(signal, now, DeliveryPath::Direct, SignalDebouncer::REPEAT_WINDOW)
     }

@@ -1,9 +1,8 @@
-//! What the outer guardian does when the runner does not answer: plain data, and decisions by the
-//! clock.
+//! Decides what the outer guardian does when the runner does not react: plain data and deadlines.
 //!
 //! A runner that was stopped alone (`kill -STOP`), that hangs, or that has a thread which cannot
-//! stop must not take the user's keys away: Ctrl-Z gives the shell its prompt, and Ctrl-C three
-//! times ends the run.
+//! stop must not disable the user's keys. Ctrl-Z still brings back the shell's prompt, and Ctrl-C
+//! three times kills the run.
 
 use std::time::{Duration, Instant};
 
@@ -11,34 +10,34 @@ use super::signal::Signal;
 
 /// How long the runner has to stop after a Ctrl-Z. It waits one second for its own threads.
 const STOP_MAX: Duration = Duration::from_secs(3);
-/// How long a wish to end may stay unread before a further one counts as unanswered.
+/// How long a request to exit may stay unread before a further one counts as unanswered.
 const UNREAD_MAX: Duration = Duration::from_secs(1);
-/// Further wishes count as unanswered from this time on: a busy runner may need a moment.
+/// Further requests count as unanswered from this time on: a busy runner may need a moment.
 const REPEAT_WINDOW: Duration = Duration::from_millis(200);
 
-/// What is to be done for the runner.
+/// What the outer guardian does in place of the runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Stop this process, so that the shell continues.
     Stop,
-    /// Say that the next wish kills.
+    /// Warn that the next request kills.
     Warn,
     /// Kill the runner.
     Kill,
 }
 
-/// What the runner owes an answer to.
+/// The requests that the runner has not answered yet.
 #[derive(Debug, Default)]
 pub(super) struct Silence {
-    /// When the runner should have stopped.
+    /// The time by which the runner should have stopped.
     stop_by: Option<Instant>,
-    /// Wishes to end of which the first is not read yet.
+    /// Requests to exit, of which the first is not read yet.
     unread: Option<Unread>,
 }
 
 #[derive(Debug)]
 struct Unread {
-    /// How many signals the runner had read when the first was relayed.
+    /// Number of signals that the runner had read when the first was relayed.
     signals_read: u32,
     since: Instant,
     last: Instant,
@@ -72,13 +71,13 @@ impl Silence {
         self.stop_by = None;
     }
 
-    /// When to look again.
+    /// Returns when to call [`step`](Self::step) again.
     pub(super) fn due(&self) -> Option<Instant> {
         let kill_at = self.unread.as_ref().filter(|unread| unread.requests > 2).map(Unread::kill_at);
         [self.stop_by, kill_at].into_iter().flatten().min()
     }
 
-    /// What is to be done now, with a runner that has read `signals_read` signals.
+    /// Returns what to do now, for a runner that has read `signals_read` signals.
     pub(super) fn step(&mut self, signals_read: u32, now: Instant) -> Option<Step> {
         if self.unread.as_ref().is_some_and(|unread| unread.signals_read != signals_read) {
             self.unread = None;

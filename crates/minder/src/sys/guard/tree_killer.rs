@@ -24,29 +24,29 @@ use rustix::time::Timespec;
 use super::descendants::{DescendantFinder, read_stat_of};
 use super::process::read_signal;
 
-/// What to kill, and by which means.
+/// The tree to kill, and the means to find and kill it.
 #[derive(Debug)]
 pub(super) struct TreeKiller<'a> {
     pub(super) tree: DescendantFinder,
-    /// Children that were here before the run; they are not of its tree.
+    /// Children that existed before the run. They do not belong to its tree.
     pub(super) excluded: &'a [i32],
     /// Whether all children are reaped here. A guardian reaps, and has one thread, so the pid of
     /// its child cannot be reused meanwhile. The runner does not reap here, because other code
     /// waits for its children.
     pub(super) reaps: bool,
-    /// Readable when a child ended.
+    /// Readable when a child has exited.
     pub(super) wake: Option<BorrowedFd<'a>>,
     pub(super) no_pidfd: bool,
 }
 
-/// Processes that could not be ended.
+/// Processes that could not be killed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Survivors {
     pub(super) count: u32,
     pub(super) first: i32,
 }
 
-/// How often the tree is walked again at once before the killer waits between two walks.
+/// Number of further walks without a pause between them.
 const ROUNDS_AT_ONCE: u32 = 4;
 /// If no process was found or reaped for this long, the remaining processes have their `SIGKILL`
 /// and cannot act on it yet (an unreachable file server, a tracer that holds the exit), or may not
@@ -58,21 +58,21 @@ const REFUSED_MAX: Duration = Duration::from_secs(5);
 const PAUSE_FIRST: Duration = Duration::from_micros(20);
 const PAUSE_MAX: Duration = Duration::from_millis(20);
 
-/// What one walk found.
+/// The result of one walk.
 #[derive(Default)]
 struct Pass {
     killed: Vec<i32>,
     refused: Survivors,
-    /// All that were not spared, and not known to have ended.
+    /// Number of processes that are not excluded and not known to have exited.
     found: u32,
 }
 
 enum KillResult {
     Killed,
-    /// Stopped, and held to be killed when all are.
+    /// A stopped process, with its pidfd. It is killed when all are stopped.
     Stopped(Option<OwnedFd>),
     Refused,
-    /// Exited, or now the child of another process: the next round finds it there.
+    /// It has exited, or is now the child of another process. The next round finds it there.
     Gone,
 }
 
@@ -153,14 +153,14 @@ impl TreeKiller<'_> {
                     }
                     KillResult::Gone => continue,
                 }
-                // After the signal: the list is complete now.
+                // The children are read after the signal, so the list is complete.
                 todo.push(child);
             }
         }
         for (child, held) in stopped {
             round.found += 1;
             round.killed.push(child);
-            // Stopped means alive, so without a pidfd the pid is still the one that was looked at.
+            // A stopped process is alive, so even without a pidfd the pid still refers to it.
             let _ = match (held, Pid::from_raw(child)) {
                 (Some(held), _) => pidfd_send_signal(held, Signal::KILL),
                 (None, Some(pid)) => kill_process(pid, Signal::KILL),
@@ -188,7 +188,8 @@ impl TreeKiller<'_> {
             _ => return KillResult::Gone,
         }
         let signal = if self.reaps { Signal::KILL } else { Signal::STOP };
-        // An error: no pidfds here, or no descriptor left; the look was a moment ago.
+        // After an error (no pidfds, or no free descriptor) the pid is used. It was checked a
+        // moment ago.
         let sent =
             held.as_ref().map_or_else(|_| kill_process(pid, signal), |held| pidfd_send_signal(held, signal));
         match kill_result(sent) {
@@ -197,8 +198,7 @@ impl TreeKiller<'_> {
         }
     }
 
-    /// Waits a little for the killed to die: at first not at all, then longer and longer while
-    /// nothing moves.
+    /// Waits for the killed processes to exit: at first not at all, then longer while none exits.
     fn pause(&self, quiet_rounds: u32) {
         let Some(doublings) = quiet_rounds.checked_sub(ROUNDS_AT_ONCE + 1) else { return };
         let pause = PAUSE_FIRST.saturating_mul(1 << doublings.min(16)).min(PAUSE_MAX);
@@ -207,7 +207,7 @@ impl TreeKiller<'_> {
             let _ = rustix::thread::nanosleep(&pause);
             return;
         };
-        // Whatever happens, the next thing is another round.
+        // An error is ignored: another round follows in any case.
         let _ = poll(&mut [PollFd::from_borrowed_fd(wake, PollFlags::IN)], Some(&pause));
         while read_signal(wake).is_some() {}
     }

@@ -1,5 +1,5 @@
-//! The tokens that are held, in memory that the process shares with its guardians: what they return
-//! if the process is killed.
+//! The tokens that this process holds, in memory that it shares with its guardians. They return the
+//! tokens if the process is killed.
 #![expect(unsafe_code, reason = "shared memory")]
 
 use std::io;
@@ -7,8 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-/// How many tokens of each kind are held. A token is a byte, and has to go back as the byte that it
-/// was.
+/// The number of held tokens of each kind. A token is a byte, and the same byte has to be returned.
 #[derive(Debug)]
 pub(super) struct Held([AtomicU32; 256]);
 
@@ -28,24 +27,24 @@ impl Held {
         Ok(unsafe { &*page.cast::<Held>() })
     }
 
-    /// Notes a token that was just taken. A kill between the two loses it: the kernel has no call
-    /// for both.
+    /// Records a token that was just taken. A kill between the two steps loses it: the kernel has
+    /// no call for both.
     pub(super) fn take(&self, token: u8) {
         self.0[usize::from(token)].fetch_add(1, SeqCst);
     }
 
-    /// Notes that a token is about to go back. A no says that it went back already, by
-    /// [`Debt::pay`].
+    /// Records that a token is about to be returned. Returns false if [`Debt::pay`] has already
+    /// returned it.
     ///
-    /// The note comes first: a kill in between loses the token. The other order would make two of
-    /// it, and more would run than the build allows.
+    /// The record comes first: a kill in between loses the token. The other order would duplicate
+    /// it, and more jobs would run than the build allows.
     pub(super) fn give_back(&self, token: u8) -> bool {
         let count = &self.0[usize::from(token)];
         count.fetch_update(SeqCst, SeqCst, |count| count.checked_sub(1)).is_ok()
     }
 }
 
-/// What a killed process owes to its build, in the hands of another.
+/// The tokens that a killed process owes to its build, for another process to return.
 #[derive(Debug)]
 pub(crate) struct Debt {
     writes: OwnedFd,
@@ -57,17 +56,18 @@ impl Debt {
         Self { writes, held }
     }
 
-    /// What a guardian has to keep open.
+    /// Returns the descriptor that a guardian has to keep open.
     pub(crate) fn fd(&self) -> RawFd {
         self.writes.as_raw_fd()
     }
 
-    /// Gives back all tokens that are held. Each goes back once, also when several processes do
+    /// Returns all held tokens to the pipe. Each is returned once, even if several processes call
     /// this.
     pub(crate) fn pay(&self) {
         for (token, count) in (0_u8..=255).zip(&self.held.0) {
             for _ in 0..count.swap(0, SeqCst) {
-                // There is room for all tokens that there are; an error says that the build is gone.
+                // The pipe has room for all tokens of the build. An error means that the build has
+                // exited.
                 let _ = rustix::io::retry_on_intr(|| rustix::io::write(&self.writes, &[token]));
             }
         }

@@ -1,4 +1,4 @@
-//! The jobserver on Unix: tokens are bytes in a pipe that was inherited (`3,4`), or that has a name
+//! The jobserver on Unix: tokens are bytes in an inherited pipe (`3,4`) or a named pipe
 //! (`fifo:PATH`, make 4.4).
 //!
 //! All users of an open pipe share its flags. To read without blocking, and without making the
@@ -22,7 +22,7 @@ use crate::sys::wait::Source;
 pub(crate) struct Client {
     reads: OwnedFd,
     writes: OwnedFd,
-    /// Where the tokens are noted that are held, if there was memory for that.
+    /// The record of held tokens, if there was memory for it.
     #[cfg(target_os = "linux")]
     held: Option<&'static super::held::Held>,
 }
@@ -48,15 +48,15 @@ impl Client {
     }
 
     fn named(path: &Path) -> io::Result<Self> {
-        // For both directions, so that opening does not wait for a peer and the end of file is
-        // never read.
+        // Opened for both directions, so that opening does not wait for a peer and reads never
+        // return the end of file.
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let writes = open(path, flags, Mode::empty())?;
         pipe(writes.as_fd())?;
         Ok(Self::new(writes.try_clone()?, writes))
     }
 
-    /// A token, if one is free now.
+    /// Takes a token, if one is free now.
     pub(crate) fn try_acquire(&self) -> io::Result<Option<u8>> {
         let mut byte = [0];
         loop {
@@ -87,7 +87,7 @@ impl Client {
         }
     }
 
-    /// What another process can give back if this one is killed.
+    /// Returns the tokens that another process can return if this one is killed.
     #[cfg(target_os = "linux")]
     pub(crate) fn debt(&self) -> Option<super::debt::Debt> {
         Some(super::debt::Debt::new(self.writes.try_clone().ok()?, self.held?))
@@ -100,13 +100,13 @@ impl Client {
         None
     }
 
-    /// What becomes readable when a token is free.
+    /// Returns the descriptor that is readable when a token is free.
     pub(crate) fn source(&self) -> Option<Source<'_>> {
         Some(Source::descriptor(&self.reads))
     }
 }
 
-/// An inherited end of a pipe, without blocking.
+/// Returns a non-blocking descriptor for an inherited end of a pipe.
 fn inherited(number: RawFd, way: OFlags) -> io::Result<OwnedFd> {
     if number < 0 {
         return Err(invalid("it is not for this process"));
@@ -114,8 +114,8 @@ fn inherited(number: RawFd, way: OFlags) -> io::Result<OwnedFd> {
     // SAFETY: the number is not -1. The borrow ends in this function, during which no descriptor is
     // closed. If the number is not an open descriptor, every call returns an error.
     let end = unsafe { BorrowedFd::borrow_raw(number) };
-    // What is closed on exec was opened by ourselves since: the number that make meant was closed
-    // before we began.
+    // A descriptor that is closed on exec was opened by this process. The one that make meant was
+    // closed before this process started.
     if fcntl_getfd(end)?.contains(FdFlags::CLOEXEC) {
         return Err(Errno::BADF.into());
     }
@@ -126,7 +126,7 @@ fn inherited(number: RawFd, way: OFlags) -> io::Result<OwnedFd> {
     {
         return Ok(own);
     }
-    // A write never blocks: there is room for all tokens that there are.
+    // A write never blocks: the pipe has room for all tokens of the build.
     if way == OFlags::WRONLY || fcntl_getfl(end)?.contains(OFlags::NONBLOCK) {
         return Ok(fcntl_dupfd_cloexec(end, 3)?);
     }
