@@ -1,5 +1,5 @@
-//! Pipes on Unix: one read for each readiness, level-triggered. What a read leaves is reported
-//! again.
+//! Pipes on Unix: one read for each readiness, level-triggered. Bytes that a read leaves are
+//! reported again.
 
 use std::fs::File;
 use std::io;
@@ -21,14 +21,14 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Takes the reading end. It is made non-blocking: a starting sibling may hold a copy of the
+    /// Takes the reading end, and makes it non-blocking: a starting sibling may hold a copy of the
     /// other end, and a pipe that was readable at the report may be empty when it is read.
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&fd, true)?;
         Ok(Self { fd, armed: false })
     }
 
-    /// Starts to listen: reports with `token` will come.
+    /// Registers the pipe for reports with `token`.
     pub(crate) fn register(&mut self, reactor: &mut Reactor, token: u64) -> io::Result<()> {
         if !self.armed {
             reactor.add(&self.fd, token, Interest::READABLE)?;
@@ -37,7 +37,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Stops listening; the child blocks when the pipe is full.
+    /// Stops the reports. The child blocks when the pipe is full.
     pub(crate) fn pause(&mut self, reactor: &mut Reactor) -> io::Result<()> {
         if std::mem::take(&mut self.armed) {
             reactor.delete(&self.fd)?;
@@ -45,7 +45,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Makes the progress that `report` promises: one read into the spare room of `buffer`.
+    /// Handles `report` by one read into the spare capacity of `buffer`.
     pub(crate) fn read(
         &mut self,
         _reactor: &mut Reactor,
@@ -55,7 +55,7 @@ impl Reader {
         self.drain(buffer)
     }
 
-    /// Reads what is there, without a report.
+    /// Reads the available bytes, without a report.
     pub(crate) fn drain(&mut self, buffer: &mut Vec<u8>) -> io::Result<ReadOutcome> {
         loop {
             return match rustix::io::read(&self.fd, rustix::buffer::spare_capacity(buffer)) {
@@ -63,7 +63,7 @@ impl Reader {
                 Ok(count) => Ok(ReadOutcome::Data(count)),
                 Err(Errno::AGAIN) => Ok(ReadOutcome::WouldBlock),
                 Err(Errno::INTR) => continue,
-                // A terminal whose last user is gone.
+                // The last process that used the terminal has closed it.
                 Err(Errno::IO) => Ok(ReadOutcome::Eof),
                 Err(error) => Err(error.into()),
             };
@@ -103,8 +103,8 @@ impl Reader {
         let _ = (to, patience);
     }
 
-    /// Passes on what is there. An error leaves the bytes where they are; `WouldBlock` says that
-    /// `to` is full.
+    /// Moves the available bytes to `to`. After an error they stay in the pipe. `WouldBlock` means
+    /// that `to` is full.
     pub(crate) fn forward(&mut self, to: &File) -> io::Result<ReadOutcome> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         return super::splice::forward(&self.fd, to);
@@ -115,8 +115,8 @@ impl Reader {
         }
     }
 
-    /// Moves what is there to a place in a file. An error leaves in the stream what the file did
-    /// not take.
+    /// Moves the available bytes to an offset of a file. After an error the other bytes stay in the
+    /// pipe.
     pub(crate) fn store(&mut self, to: &File, at: u64) -> io::Result<ReadOutcome> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         return super::splice::store(&self.fd, to, at);
@@ -133,7 +133,7 @@ impl Reader {
         self.pause(reactor)
     }
 
-    /// The descriptor itself, for readers that block.
+    /// Returns the descriptor, for readers that block.
     pub(crate) fn into_fd(self) -> io::Result<OwnedFd> {
         rustix::io::ioctl_fionbio(&self.fd, false)?;
         Ok(self.fd)
@@ -154,12 +154,12 @@ impl Writer {
         Ok(Self { fd, armed: false })
     }
 
-    /// Writes as much as there is room for. When that is not all, a report with `token` comes once
+    /// Writes as much as there is room for. If that is not all, a report with `token` follows when
     /// there is room again.
     pub(crate) fn write(&mut self, reactor: &mut Reactor, token: u64, bytes: &[u8]) -> io::Result<usize> {
         let written = match without_sigpipe(|| rustix::io::write(&self.fd, bytes)) {
             Err(Errno::AGAIN | Errno::INTR) => 0,
-            // A terminal that no process has open any more; a pipe never says so.
+            // No process has the terminal open any more. A pipe never returns this.
             Err(Errno::IO) => return Err(Errno::PIPE.into()),
             result => result?,
         };
@@ -170,7 +170,7 @@ impl Writer {
         Ok(written)
     }
 
-    /// Takes the report; says whether the caller can write now.
+    /// Handles the report. Returns whether the caller can write now.
     pub(crate) fn ready(&mut self, reactor: &mut Reactor, _report: &Report) -> io::Result<bool> {
         let was = self.armed;
         self.deregister(reactor)?;

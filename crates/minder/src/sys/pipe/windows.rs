@@ -42,9 +42,9 @@ use crate::sys::event::event as new_event;
 use crate::sys::reactor::Reactor;
 use crate::sys::wait::{CompletionPort, Operation, Report, Submission};
 
-/// The size of a pipe, and of one piece that is written.
+/// The size of a pipe, and of one written chunk.
 const PIPE_BYTES: u32 = 64 << 10;
-/// How many names are tried if another program has taken the first.
+/// Number of names that are tried if another program uses the first.
 const NAMES_MAX: u32 = 8;
 /// `FILE_SKIP_COMPLETION_PORT_ON_SUCCESS`: an operation that completes immediately queues no
 /// packet.
@@ -58,7 +58,7 @@ pub(crate) struct Reader {
     listening: bool,
 }
 
-/// What an endpoint has of its port.
+/// The connection of an endpoint to its port.
 #[derive(Debug)]
 struct Line {
     port: Arc<CompletionPort>,
@@ -80,21 +80,21 @@ impl Reader {
         Ok((Self { handle, line: None, listening: false }, theirs))
     }
 
-    /// Starts to listen: reports with `token` will come.
+    /// Registers the pipe for reports with `token`.
     pub(crate) fn register(&mut self, reactor: &mut Reactor, token: u64) -> io::Result<()> {
         let line = match self.line.take() {
             Some(line) => line,
             None => Line::open(reactor, &self.handle)?,
         };
         line.packet.set_token(token);
-        // A question that was asked before a hold may still be open; its answer will do.
+        // A read of zero bytes from before a pause may still be pending. It serves the purpose.
         let open = line.packet.is_in_flight();
         self.line = Some(line);
         self.listening = true;
         if open { Ok(()) } else { self.ask() }
     }
 
-    /// Stops listening; the child blocks when the pipe is full. A pending read stays pending: its
+    /// Stops the reports. The child blocks when the pipe is full. A pending read stays pending: its
     /// completion consumes no bytes and is not reported.
     pub(crate) fn pause(&mut self, _reactor: &mut Reactor) -> io::Result<()> {
         self.listening = false;
@@ -104,7 +104,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Makes the progress that `report` promises: one read into the spare room of `buffer`.
+    /// Handles `report` by one read into the spare capacity of `buffer`.
     pub(crate) fn read(
         &mut self,
         _reactor: &mut Reactor,
@@ -119,7 +119,7 @@ impl Reader {
         Ok(progress)
     }
 
-    /// Nothing passes on without a copy here.
+    /// Returns false: Windows cannot move bytes without a copy.
     pub(crate) fn can_forward(&self, _to: &File) -> bool {
         false
     }
@@ -140,11 +140,12 @@ impl Reader {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Reads what is there, without a report.
+    /// Reads the available bytes, without a report.
     pub(crate) fn drain(&mut self, buffer: &mut Vec<u8>) -> io::Result<ReadOutcome> {
         let room = u32::try_from(buffer.capacity() - buffer.len()).unwrap_or(u32::MAX);
         let read = match available(&self.handle) {
-            // Nothing, or the child wrote no bytes, which also answers a question.
+            // The pipe is empty. A write of zero bytes by the child also completes the pending
+            // read.
             Ok(0) => return Ok(ReadOutcome::WouldBlock),
             Ok(count) => read_now(&self.handle, buffer, count.min(room)),
             Err(error) => Err(error),
@@ -156,21 +157,21 @@ impl Reader {
         }
     }
 
-    /// Closes the stream. The packet may complete later; that is not reported.
+    /// Closes the stream. A packet that completes later is not reported.
     pub(crate) fn close(self, _reactor: &mut Reactor) -> io::Result<()> {
         drop(self);
         Ok(())
     }
 
-    /// The handle itself, for readers that block; not once it was listened to. It is an overlapped
-    /// one, which [`std::fs::File`] knows to wait for.
+    /// Returns the handle, for readers that block. Fails after the first report was requested. The
+    /// handle is overlapped; [`std::fs::File`] waits for its operations.
     pub(crate) fn into_fd(self) -> io::Result<OwnedHandle> {
         bare(&self.handle, self.line.as_ref())
     }
 
-    /// Requests a report when there are bytes, or the end.
+    /// Requests a report of bytes or the end of the pipe.
     fn ask(&self) -> io::Result<()> {
-        /// Where no byte is read to: the kernel wants an address nevertheless.
+        /// The target of the read of zero bytes: the kernel requires an address.
         static NOWHERE: AtomicU8 = AtomicU8::new(0);
         let Some(line) = &self.line else { return Ok(()) };
         let handle = self.handle.as_raw_handle();
@@ -218,9 +219,9 @@ impl Writer {
         Ok((Self { handle: Arc::new(handle), line: None, armed: false, sent: false }, theirs))
     }
 
-    /// Writes as much as there is room for. When that is not all, a report with `token` comes once
-    /// there is room again. What was taken reaches the child even when the writer is closed at
-    /// once, as long as the port is there.
+    /// Writes as much as there is room for. If that is not all, a report with `token` follows when
+    /// there is room again. Written bytes reach the child even if the writer is closed at once, as
+    /// long as the port exists.
     pub(crate) fn write(&mut self, reactor: &mut Reactor, token: u64, bytes: &[u8]) -> io::Result<usize> {
         let line = match self.line.take() {
             Some(line) => line,
@@ -238,7 +239,7 @@ impl Writer {
         result
     }
 
-    /// Takes the report; says whether the caller can write now.
+    /// Handles the report. Returns whether the caller can write now.
     pub(crate) fn ready(&mut self, _reactor: &mut Reactor, _report: &Report) -> io::Result<bool> {
         let Some(line) = self.line.as_ref().filter(|line| !line.packet.is_in_flight()) else {
             return Ok(false);
@@ -247,14 +248,14 @@ impl Writer {
         Ok(std::mem::take(&mut self.armed))
     }
 
-    /// Closes the stream: the child reads the end of file, after what was written before.
+    /// Closes the stream. The child reads the written bytes, and then the end of file.
     pub(crate) fn close(self, _reactor: &mut Reactor) -> io::Result<()> {
         drop(self);
         Ok(())
     }
 
-    /// The handle itself, for writers that block; not once it was written to. It is an overlapped
-    /// one, which [`std::fs::File`] knows to wait for.
+    /// Returns the handle, for writers that block. Fails after the first write. The handle is
+    /// overlapped; [`std::fs::File`] waits for its operations.
     pub(crate) fn into_fd(self) -> io::Result<OwnedHandle> {
         bare(&self.handle, self.line.as_ref())
     }
@@ -267,7 +268,7 @@ impl Writer {
         if answer == 0 { Err(io::Error::last_os_error()) } else { Ok(line) }
     }
 
-    /// Writes piece after piece, until one does not fit: that one stays with the kernel.
+    /// Writes chunk after chunk, until one does not fit. The kernel keeps that chunk until it fits.
     fn push(&mut self, line: &Line, bytes: &[u8]) -> io::Result<usize> {
         if line.packet.is_in_flight() {
             return Ok(0);
@@ -276,7 +277,8 @@ impl Writer {
             line.packet.result(&self.handle)?;
         }
         let mut written = 0;
-        // A write of no bytes would look like the end of file to many a reader; it cannot come about here.
+        // `chunks` yields no empty chunk: many programs read a write of zero bytes as the end of
+        // file.
         for piece in bytes.chunks(PIPE_BYTES as usize) {
             line.packet.suppress();
             let submission = self.send(line, piece)?;
@@ -312,14 +314,14 @@ impl Drop for Writer {
         let Some(line) = &self.line else { return };
         line.packet.suppress();
         if line.packet.is_in_flight() {
-            // To close the handle now would lose what the child has not read yet.
+            // Closing the handle now would lose bytes that the child has not read yet.
             line.port.keep_alive(&line.packet, Arc::clone(&self.handle));
         }
     }
 }
 
-/// A copy of the handle of an endpoint without a port. One that has a port is never given away:
-/// what others did with it would come out of the port, and be taken for a packet.
+/// Returns a copy of the handle of an endpoint without a port. A handle with a port is never
+/// returned: operations of other code would complete into the port, and be taken for packets.
 fn bare(handle: &OwnedHandle, line: Option<&Line>) -> io::Result<OwnedHandle> {
     match line {
         None => handle.try_clone(),
@@ -327,13 +329,13 @@ fn bare(handle: &OwnedHandle, line: Option<&Line>) -> io::Result<OwnedHandle> {
     }
 }
 
-/// Returns whether the other side is gone.
+/// Returns whether the error means that the other end is closed.
 fn is_end(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(i32::cast_unsigned);
     matches!(code, Some(ERROR_BROKEN_PIPE | ERROR_PIPE_NOT_CONNECTED | ERROR_NO_DATA | ERROR_HANDLE_EOF))
 }
 
-/// How many bytes can be read now.
+/// Returns the number of bytes that can be read now.
 fn available(handle: &OwnedHandle) -> io::Result<u32> {
     let mut count = 0;
     // SAFETY: the handle is open, no bytes are asked for, and `count` outlives the call.
@@ -379,8 +381,8 @@ fn read_now(handle: &OwnedHandle, buffer: &mut Vec<u8>, count: u32) -> io::Resul
     Ok(read as usize)
 }
 
-/// This thread's event for operations that are waited for at once. Its lowest bit is set, which
-/// keeps them out of the completion port (documented with `GetQueuedCompletionStatus`).
+/// Returns this thread's event for operations that the caller waits for at once. Its lowest bit is
+/// set, which keeps them out of the completion port (documented with `GetQueuedCompletionStatus`).
 #[allow(
     clippy::missing_const_for_thread_local,
     reason = "it is const; seen from Windows the lint is mistaken"
@@ -391,7 +393,7 @@ fn unqueued_event() -> io::Result<HANDLE> {
     }
     EVENT.with(|event| {
         if event.get().is_none() {
-            // One that stays set, as overlapped operations want it.
+            // A manual-reset event, as overlapped operations require.
             drop(event.set(new_event(true)?));
         }
         let raw = event.get().map_or(null_mut(), AsRawHandle::as_raw_handle);
@@ -399,8 +401,8 @@ fn unqueued_event() -> io::Result<HANDLE> {
     })
 }
 
-/// Makes a pipe: the server's end with this access, overlapped and ours alone; the client's end,
-/// inheritable.
+/// Makes a pipe. Its server end has this access, is overlapped, and is not inheritable. Its client
+/// end is inheritable.
 fn pair(open_mode: u32, client_access: u32) -> io::Result<(OwnedHandle, OwnedHandle)> {
     let mut tries = 0;
     loop {
@@ -466,7 +468,7 @@ mod tests {
 
     const TOKEN: u64 = 42;
 
-    /// The reports that are there now.
+    /// Returns the reports that are available now.
     fn reports(reactor: &mut Reactor) -> Vec<Report> {
         let mut reports = Vec::new();
         reactor.wait(&mut reports, Some(Instant::now() + Duration::from_millis(50))).unwrap();

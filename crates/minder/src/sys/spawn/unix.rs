@@ -12,13 +12,12 @@ use crate::sys::fd::pipe;
 use crate::sys::pipe::{Reader, Terminal, Writer, open_terminal};
 use crate::sys::process_tree::ProcessTree;
 
-/// The message for a path that leads to no file.
+/// The message for a path that does not exist.
 pub(crate) const NO_FILE: &str = "no such file, or the interpreter named in its first line does not exist";
 /// The message for a file that the kernel cannot run.
 pub(crate) const NO_PROGRAM: &str = "not a program for this system, and no `#!` in its first line names one";
 
-/// Starts children, one at a time, from one thread. What can be kept from one start to the next is
-/// kept here.
+/// Starts children, one at a time, from one thread. It keeps what later starts can use again.
 #[derive(Debug)]
 pub(crate) struct Spawner {
     image: ExecArgs,
@@ -31,8 +30,7 @@ pub(crate) struct Spawner {
 }
 
 impl Spawner {
-    /// Makes one without taking anything from the operating system: that happens at the first
-    /// start.
+    /// Makes one without opening anything: the first start does that.
     pub(crate) fn new() -> Self {
         Self {
             image: ExecArgs::default(),
@@ -45,14 +43,14 @@ impl Spawner {
         }
     }
 
-    /// Makes one for many children: what serves all of them is taken now.
+    /// Makes one for many children, and opens now what all of them use.
     ///
     /// # Errors
-    /// When no descriptor is free.
+    /// No descriptor is free.
     pub(crate) fn for_many() -> io::Result<Self> {
         let mut spawner = Self::new();
-        // First, so that it lies below the descriptors that a shared table is cut above: it is never copied
-        // for a child.
+        // Opened first, so that its number is below those that a shared table is cut above. It is
+        // never copied for a child.
         spawner.null()?;
         #[cfg(all(
             any(target_os = "linux", target_os = "android"),
@@ -62,10 +60,10 @@ impl Spawner {
         Ok(spawner)
     }
 
-    /// Starts `command`. When it fails nothing is left: no process, no descriptor.
+    /// Starts `command`. After a failure no process and no descriptor is left.
     pub(crate) fn spawn(&mut self, command: &Command) -> Result<Spawned, SpawnError> {
         match self.attempt(command) {
-            // What PATH led to before may have moved: one more look.
+            // The program found in PATH earlier may have moved: search once more.
             Err(SpawnError { step: SpawnStep::Exec, error })
                 if self.image.forget() && error.kind() == io::ErrorKind::NotFound =>
             {
@@ -84,7 +82,7 @@ impl Spawner {
             Some(dir) => Some(c_string(dir.as_os_str())?),
             None => None,
         };
-        // Descriptors come before the process: when they are used up, nothing has happened yet.
+        // Descriptors are opened before the process: if none is free, nothing has to be undone.
         let streams = self.streams(command).map_err(|error| SpawnStep::Streams.failed(error))?;
         let request = Request {
             image: &self.image,
@@ -198,7 +196,7 @@ impl Streams {
     }
 }
 
-/// Returns whether the operating system says that the file is there, and nothing that it can run.
+/// Returns whether the file exists, but the kernel cannot run it.
 pub(crate) fn is_no_program(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOEXEC)
 }

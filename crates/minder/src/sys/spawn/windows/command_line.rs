@@ -10,7 +10,7 @@ use super::working_dir::working_dir;
 use crate::command::Command;
 use crate::sys::spawn::{cmd_quote, quote};
 
-/// Where a program was found, and the directory that it is to start in.
+/// Where a program was found, and the directory that it will start in.
 #[derive(Clone, Debug)]
 pub(crate) struct CommandLineLimit {
     program: PathBuf,

@@ -29,7 +29,7 @@ use crate::sys::last_error::done;
 use crate::sys::process_tree::ProcessTree;
 use crate::sys::reap::Process;
 
-/// The exit code of a process that ran nothing.
+/// The exit code of a process that is terminated before it ran any code.
 const NEVER_RAN: u32 = 1;
 
 /// How a process gets into its job.
@@ -39,7 +39,7 @@ pub(super) enum JobAssignment {
     AfterCreation,
 }
 
-/// What a process is made of.
+/// The arguments for the creation of a process.
 pub(super) struct CreateArgs<'a> {
     pub(super) params: ProcessParams,
     pub(super) theirs: &'a [Option<OwnedHandle>; 3],
@@ -47,7 +47,8 @@ pub(super) struct CreateArgs<'a> {
     pub(super) flags: PROCESS_CREATION_FLAGS,
 }
 
-/// Makes the process, in this job. `entry` is what is tried first, and becomes what can be done.
+/// Starts the process in the job of `tree`. Tries `entry` first, and sets it to the assignment that
+/// worked.
 pub(super) fn start(
     request: &CreateArgs<'_>,
     tree: &mut ProcessTree,
@@ -61,10 +62,10 @@ pub(super) fn start(
         }
     }
     let CreatedProcess { pid, process, thread } = create(request, None)?;
-    // It is the job that was refused, not the program.
+    // Windows refused the job, not the program.
     *entry = JobAssignment::AfterCreation;
     let ready = match tree.take_in(process.as_handle()) {
-        // The caller asked for no tree.
+        // The caller did not request a tree.
         Err(_) if request.group == Group::Inherit => Ok(()),
         Err(error) => Err(without_job(&error)),
         Ok(()) => Ok(()),
@@ -74,8 +75,8 @@ pub(super) fn start(
     Ok(process)
 }
 
-/// Returns whether the operating system may have meant the job. Some of this it says of programs,
-/// too; then it says it again without the job.
+/// Returns whether the error may be caused by the job. Programs cause some of these errors, too.
+/// The attempt without a job then fails in the same way.
 fn is_about_jobs(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(i32::cast_unsigned);
     matches!(code, Some(ERROR_ACCESS_DENIED | ERROR_NOT_SUPPORTED | ERROR_INVALID_PARAMETER))
@@ -151,9 +152,9 @@ fn resume(thread: &OwnedHandle) -> io::Result<()> {
     if answer == u32::MAX { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// A list of attributes for a new process. It points to the values that it was given.
+/// A list of attributes for a new process. It contains pointers to the values.
 struct Attributes<'a> {
-    /// Memory that is aligned for pointers; its size is the operating system's secret.
+    /// Memory that is aligned for pointers; the operating system returns its size.
     memory: Vec<usize>,
     values: PhantomData<&'a [HANDLE]>,
 }
@@ -207,7 +208,7 @@ mod tests {
     use crate::event::ExitStatus;
     use crate::sys::process_tree::ProcessSnapshot;
 
-    /// `cmd.exe` with these arguments.
+    /// Returns a request to start `cmd.exe` with these arguments.
     fn request(params: &str, group: Group) -> CreateArgs<'static> {
         let program = minder_os::system_paths::system_dir().join("cmd.exe");
         let wide = |text: &str| text.encode_utf16().chain([0]).collect::<Vec<_>>();

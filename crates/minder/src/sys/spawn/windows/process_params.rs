@@ -13,10 +13,10 @@ use crate::sys::spawn::cmd_quote::{self, NotRepresentable};
 use crate::sys::spawn::quote::{self, Unquotable};
 use crate::sys::spawn::{SpawnError, SpawnStep};
 
-/// How much of an argument a message shows.
+/// Number of characters of an argument that a message shows.
 const SHOWN_MAX: usize = 40;
 
-/// The parameters of `CreateProcessW` in its encoding: UTF-16, each ended by a zero.
+/// The parameters of `CreateProcessW` in its encoding: UTF-16, each with a zero at its end.
 pub(super) struct ProcessParams {
     pub(super) program: Vec<u16>,
     pub(super) line: Vec<u16>,
@@ -35,7 +35,7 @@ impl ProcessParams {
         })
     }
 
-    /// The program that is to be started, and its line, ended by a zero.
+    /// Returns the program to start, and its command line with a zero at its end.
     pub(super) fn line(
         command: &Command,
         program: &Path,
@@ -53,7 +53,7 @@ impl ProcessParams {
         let name = command.program.encode_wide().collect::<Vec<_>>();
         let line = quote::command_line(&name, args).and_then(|line| quote::with_tail(line, tail.as_deref()));
         let line = line.map_err(|error| match error {
-            // A mark in the name of the program: no file has one.
+            // The name of the program contains a quotation mark, as no file name does.
             Unquotable::Invalid => SpawnStep::Exec.failed(io::ErrorKind::NotFound),
             Unquotable::TooLong => too_long("32,766 characters that the system takes"),
         })?;
@@ -117,7 +117,7 @@ fn too_long(limit: &str) -> SpawnError {
     refused(io::ErrorKind::ArgumentListTooLong, &text)
 }
 
-/// The argument, or its beginning.
+/// Returns the argument, or its beginning.
 fn shown(arg: &OsStr) -> String {
     let text = arg.to_string_lossy();
     // A path stays readable, and no quotation mark gets a backslash that is not there.
@@ -130,7 +130,8 @@ fn shown(arg: &OsStr) -> String {
     shown
 }
 
-/// The block for a changed environment; `None` for ours as it is.
+/// Returns the block for a changed environment, or `None` if the child inherits the environment
+/// unchanged.
 fn environment(env: &Env) -> Result<Option<Vec<u16>>, SpawnError> {
     if !env.clear && env.changes.is_empty() {
         return Ok(None);

@@ -19,14 +19,14 @@ use crate::sys::spawn::{SpawnError, SpawnStep};
 /// another program opens.
 const PROGRAMS: [&str; 4] = [".COM", ".EXE", ".BAT", ".CMD"];
 
-/// What is searched, as the environment has it now.
+/// The directories and extensions to search, from the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SearchDirs {
     path: OsString,
     extensions: OsString,
 }
 
-/// Why there is no program.
+/// Why the search found no program.
 #[derive(Debug, PartialEq, Eq)]
 enum LookupError {
     Nowhere,
@@ -59,7 +59,7 @@ impl SearchDirs {
     }
 }
 
-/// Returns whether the name says where the program is.
+/// Returns whether the name is a path.
 pub(super) fn is_path(program: &OsStr) -> bool {
     program.encode_wide().any(|unit| [b'/', b'\\', b':'].map(u16::from).contains(&unit))
 }
@@ -108,22 +108,22 @@ pub(super) fn is_file(path: &Path) -> bool {
     match path.metadata() {
         Ok(found) => !found.is_dir(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-        // What stands for a program of the store is a link that only `CreateProcessW` can follow.
+        // A program of the Microsoft Store is a link that only `CreateProcessW` can follow.
         Err(_) => {
             path.symlink_metadata().is_ok_and(|found| found.file_attributes() & FILE_ATTRIBUTE_DIRECTORY == 0)
         }
     }
 }
 
-/// PATHEXT, in capitals.
+/// The extensions of PATHEXT, in upper case.
 struct Extensions {
     programs: Vec<String>,
     documents: Vec<String>,
 }
 
 impl Extensions {
-    /// Anything that does not look like an extension is passed over. Without one for a program the
-    /// usual ones count.
+    /// Skips parts that are not extensions. If no extension of a program is left, uses the default
+    /// ones.
     fn new(listed: &OsStr) -> Self {
         let listed = listed.to_string_lossy().to_ascii_uppercase();
         let listed = listed.split(';').map(str::trim);
@@ -137,7 +137,8 @@ impl Extensions {
         Self { programs, documents }
     }
 
-    /// The file of this name, or else with one of the extensions. `bare` allows for none at all.
+    /// Returns the file with this name, or with one of the extensions. `bare` allows a file without
+    /// an extension.
     fn complete(&self, path: &Path, bare: bool) -> Result<PathBuf, LookupError> {
         let own = path.extension().map(|own| format!(".{}", own.to_string_lossy().to_ascii_uppercase()));
         let is_document = own.as_ref().is_some_and(|own| self.documents.contains(own));

@@ -1,4 +1,4 @@
-//! Starts one child after another, with what can be kept between the starts.
+//! Starts one child after another, and keeps what later starts can use again.
 
 #![expect(unsafe_code, reason = "copies of handles")]
 
@@ -33,21 +33,20 @@ use crate::sys::pipe::{Reader, Writer};
 use crate::sys::process_tree::ProcessTree;
 use crate::sys::spawn::{SpawnError, SpawnStep, Spawned};
 
-/// The message for a path that leads to no file.
+/// The message for a path that does not exist.
 pub(crate) const NO_FILE: &str = "no such file, with or without an extension of PATHEXT";
 /// The message for a file that Windows cannot run.
 pub(crate) const NO_PROGRAM: &str = "not a program for this system";
-/// Starts children, one at a time, from one thread. What can be kept from one start to the next is
-/// kept here.
+/// Starts children, one at a time, from one thread. It keeps what later starts can use again.
 #[derive(Debug)]
 pub(crate) struct Spawner {
     null: Option<File>,
-    /// The last look into PATH: most runs start one program many times.
+    /// The last search in PATH: most runs start one program many times.
     found: Option<CachedLookup>,
     entry: JobAssignment,
 }
 
-/// Where a program was found, and where it was looked for.
+/// The result of a search, with its input.
 #[derive(Debug)]
 struct CachedLookup {
     program: OsString,
@@ -55,8 +54,8 @@ struct CachedLookup {
     path: PathBuf,
 }
 
-/// Both sides of a child's streams. Theirs are inheritable copies, to be closed when the child has
-/// its own.
+/// Both sides of a child's streams. The child's sides are inheritable copies, which are closed when
+/// the child has inherited them.
 #[derive(Default)]
 struct Streams {
     theirs: [Option<OwnedHandle>; 3],
@@ -64,26 +63,25 @@ struct Streams {
 }
 
 impl Spawner {
-    /// Makes one without taking anything from the operating system: that happens at the first
-    /// start.
+    /// Makes one without opening anything: the first start does that.
     pub(crate) fn new() -> Self {
         Self { null: None, found: None, entry: JobAssignment::AtCreation }
     }
 
-    /// Makes one for many children: what serves all of them is taken now.
+    /// Makes one for many children, and opens now what all of them use.
     ///
     /// # Errors
-    /// When no handle is free.
+    /// No handle is free.
     pub(crate) fn for_many() -> io::Result<Self> {
         let mut spawner = Self::new();
         spawner.null()?;
         Ok(spawner)
     }
 
-    /// Starts `command`. When it fails nothing is left: no process, no handle.
+    /// Starts `command`. After a failure no process and no handle is left.
     pub(crate) fn spawn(&mut self, command: &Command) -> Result<Spawned, SpawnError> {
         match self.attempt(command) {
-            // What PATH led to before may have moved: one more look.
+            // The program found in PATH earlier may have moved: search once more.
             Err(SpawnError { step: SpawnStep::Exec, error })
                 if self.found.take().is_some() && error.kind() == io::ErrorKind::NotFound =>
             {
@@ -107,7 +105,7 @@ impl Spawner {
         let dir = command.current_dir.as_deref().map(working_dir).transpose()?;
         let program = self.resolve(&command.program, dir.as_deref())?;
         let params = ProcessParams::new(command, &program, dir.as_deref())?;
-        // Handles come before the process: when they are used up, nothing has happened yet.
+        // Handles are opened before the process: if none is free, nothing has to be undone.
         let streams = self.streams(command).map_err(|error| SpawnStep::Streams.failed(error))?;
         let tree = ProcessTree::new(command.group != Group::Inherit);
         let mut tree = tree.map_err(|error| SpawnStep::Process.failed(error))?;
@@ -142,7 +140,7 @@ impl Spawner {
         Ok(streams)
     }
 
-    /// A copy of the file, or of `NUL`.
+    /// Returns an inheritable copy of the file, or of `NUL`.
     fn source(&mut self, stdio: &Stdio) -> io::Result<Option<OwnedHandle>> {
         match stdio {
             Stdio::File(file) => copy(file.as_ref().as_handle()),
@@ -158,7 +156,7 @@ impl Spawner {
         Ok(self.null.insert(null))
     }
 
-    /// The absolute path of the program: as given where it names a directory or drive, else from
+    /// Returns the absolute path of the program. A name without a directory or drive is searched in
     /// PATH.
     pub(super) fn resolve(&mut self, program: &OsStr, dir: Option<&Path>) -> Result<PathBuf, SpawnError> {
         if program.is_empty() {
@@ -171,7 +169,7 @@ impl Spawner {
             return search::at(program, dir);
         }
         let places = SearchDirs::now();
-        // When it has moved, the start says so, and looks again.
+        // If the program has moved, the start fails, and the caller searches again.
         if let Some(found) = &self.found
             && found.program == *program
             && found.places == places
@@ -184,8 +182,8 @@ impl Spawner {
     }
 }
 
-/// An inheritable copy. Where there is nothing to copy (a program without a console), the child has
-/// nothing as well.
+/// Returns an inheritable copy. Returns `None` for a missing handle (a program without a console):
+/// the child then has none, too.
 fn copy(handle: BorrowedHandle<'_>) -> io::Result<Option<OwnedHandle>> {
     let raw = handle.as_raw_handle();
     if raw.is_null() {
@@ -203,11 +201,11 @@ fn copy(handle: BorrowedHandle<'_>) -> io::Result<Option<OwnedHandle>> {
     Ok(Some(unsafe { OwnedHandle::from_raw_handle(copied) }))
 }
 
-/// `shell`: it is there to start programs.
+/// Returns the creation flags. `shell` means that the program is a shell, which starts programs.
 fn flags(command: &Command, shell: bool) -> PROCESS_CREATION_FLAGS {
     let mut flags = 0;
     if command.group != Group::Inherit {
-        // Ctrl-C at our console is for us.
+        // Ctrl-C on the console is for this process.
         flags |= CREATE_NEW_PROCESS_GROUP;
     }
     if !has_console() {
@@ -221,30 +219,30 @@ fn flags(command: &Command, shell: bool) -> PROCESS_CREATION_FLAGS {
         | match command.nice {
             ..=-10 => HIGH_PRIORITY_CLASS,
             -9..=-1 => ABOVE_NORMAL_PRIORITY_CLASS,
-            // Ours, if that is below normal; else normal.
+            // The class of this process, if that is below normal; else normal.
             0 => 0,
             1..=9 => BELOW_NORMAL_PRIORITY_CLASS,
             10.. => IDLE_PRIORITY_CLASS,
         }
 }
 
-/// Returns whether we have a console, which children then share.
+/// Returns whether this process has a console, which children then share.
 fn has_console() -> bool {
     // SAFETY: the call takes no arguments; without a console there is no code page.
     unsafe { GetConsoleCP() != 0 }
 }
 
-/// At which step the operating system refused.
+/// Returns the step at which `CreateProcessW` failed, with the error.
 fn refusal(program: &Path, dir: Option<&Path>, error: io::Error) -> SpawnError {
     let is_dir = || dir.is_none_or(Path::is_dir);
     match error.raw_os_error().map(i32::cast_unsigned) {
         _ if is_exhausted(&error) => SpawnStep::Process.failed(error),
         code if code == Some(ERROR_DIRECTORY) || !is_dir() => {
-            // The operating system calls one that is not there no directory.
+            // Windows reports a missing directory as an invalid directory name.
             let reason = dir.and_then(|dir| dir.metadata().err());
             SpawnStep::Directory.failed(reason.unwrap_or(error))
         }
-        // The error of Windows for a directory differs, so this one replaces it.
+        // Windows reports another error for a directory. This one replaces it.
         _ if program.is_dir() => {
             SpawnStep::Exec.failed(io::Error::from_raw_os_error(ERROR_BAD_EXE_FORMAT.cast_signed()))
         }
@@ -252,7 +250,7 @@ fn refusal(program: &Path, dir: Option<&Path>, error: io::Error) -> SpawnError {
     }
 }
 
-/// Returns whether the operating system says that the file is there, and nothing that it can run.
+/// Returns whether the file exists, but Windows cannot run it.
 pub(crate) fn is_no_program(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(i32::cast_unsigned);
     matches!(code, Some(ERROR_BAD_EXE_FORMAT | ERROR_EXE_MACHINE_TYPE_MISMATCH))

@@ -32,8 +32,8 @@ pub(super) fn working_dir(given: &Path) -> Result<PathBuf, SpawnError> {
     Ok(dir)
 }
 
-/// The path without `\\?\`, which neither `cmd.exe` nor a current directory may have, where that
-/// means the same.
+/// Removes `\\?\` where the path keeps its meaning. Neither `cmd.exe` nor a current directory may
+/// have this prefix.
 pub(super) fn short(path: PathBuf) -> PathBuf {
     let mut parts = path.components();
     let Some(Component::Prefix(prefix)) = parts.next() else { return path };

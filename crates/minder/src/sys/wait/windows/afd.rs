@@ -1,9 +1,9 @@
 //! Sockets as readiness: one-shot polls of the Ancillary Function Driver, which complete into the
 //! port.
 //!
-//! What `select` and `WSAPoll` stand on; its own interface is not documented. libuv, mio and others
-//! use it in this way since it is the only one that neither reads nor grows with the number of
-//! sockets.
+//! `select` and `WSAPoll` are built on this driver, whose interface is not documented. libuv, mio
+//! and others use it in this way: no other interface reports readiness without reading, at a cost
+//! that does not grow with the number of sockets.
 
 #![expect(unsafe_code, reason = "the driver of sockets")]
 
@@ -48,7 +48,7 @@ struct AfdPollInfo {
     status: NTSTATUS,
 }
 
-/// A way to the driver; it serves any number of sockets.
+/// A handle of the driver, which serves any number of sockets.
 #[derive(Debug)]
 pub(super) struct Afd {
     device: OwnedHandle,
@@ -97,7 +97,7 @@ impl Afd {
     }
 }
 
-/// A socket that is watched.
+/// A registered socket.
 #[derive(Debug)]
 pub(super) struct Poll {
     afd: Arc<Afd>,
@@ -177,19 +177,19 @@ impl Poll {
         let reply = unsafe { data.buffer.as_ptr().cast::<AfdPollInfo>().read() };
         let events = if reply.count == 0 { 0 } else { reply.events };
         let broken = events & (ABORT | CONNECT_FAIL | LOCAL_CLOSE) != 0;
-        // The answer may be older than what the caller did since.
+        // The reply may be older than the caller's last operation on the socket.
         let now = if broken { 0 } else { self.poll_now() };
         let ready = Ready {
             readable: self.events & RECEIVE != 0 && (broken || now & (POLLRDNORM | POLLHUP | POLLERR) != 0),
             writable: self.events & SEND != 0 && (broken || now & (POLLWRNORM | POLLERR) != 0),
-            // That the other side sends nothing more does not keep us from writing.
+            // The socket is still writable if the other side sends nothing more.
             closed: broken || now & POLLERR != 0,
             ..Ready::none(token)
         };
         Ok(Some(ready).filter(|ready| ready.readable || ready.writable))
     }
 
-    /// What holds of the socket now.
+    /// Returns the current state of the socket.
     fn poll_now(&self) -> i16 {
         let mut pollfd = WSAPOLLFD { fd: self.socket, events: 0, revents: 0 };
         if self.events & RECEIVE != 0 {

@@ -39,17 +39,17 @@ use crate::sys::wait::types::{RECHECK_TOKEN, Ready};
 pub(super) const PACKETS_MAX: usize = 128;
 /// The number of threads that the port lets run at the same time: effectively unlimited.
 const THREADS_MAX: u32 = 1 << 16;
-/// How long the last owner of a port waits for cancelled operations. What is not back by then is
-/// leaked, never freed.
+/// How long the last owner of a port waits for cancelled operations. Packets that are still in
+/// flight after that are leaked, never freed.
 const DRAIN_MAX: Duration = Duration::from_secs(2);
-/// How often a callback tries to post, a millisecond apart.
+/// Number of attempts of a callback to post, one millisecond apart.
 const POSTS_MAX: u32 = 10_000;
 
 /// The completion key of an interruption: a wait returns so that its caller checks its sources
 /// again.
 const KEY_INTERRUPT: usize = 4;
 
-/// From this key on it is that of a job, less its token.
+/// Keys from this one on are of jobs: this key plus the token.
 const KEY_JOBS: usize = 16;
 
 /// The token of an interruption. No packet has it.
@@ -61,7 +61,7 @@ pub(crate) struct CompletionPort {
     sender: Arc<PortSender>,
     waker: Arc<Waker>,
     timer: PortTimer,
-    /// How many packets the kernel holds.
+    /// Number of packets that the kernel holds.
     in_flight: AtomicUsize,
     /// Packets whose endpoints are closed and whose operations continue: the last bytes of an
     /// input.
@@ -93,8 +93,8 @@ impl CompletionPort {
         Arc::clone(&self.waker)
     }
 
-    /// Makes the operations of `handle` complete into this port. A handle belongs to one port for
-    /// good.
+    /// Makes the operations of `handle` complete into this port. A handle can never belong to
+    /// another port.
     pub(crate) fn associate(&self, handle: BorrowedHandle<'_>) -> io::Result<()> {
         let port = self.sender.as_raw_handle();
         // SAFETY: both handles are borrowed, so open. `KEY_PACKET` promises that every operation of
@@ -108,7 +108,7 @@ impl CompletionPort {
         Ok(())
     }
 
-    /// Asks for a report with `token` when no process of the job is left. The report is a hint:
+    /// Requests a report with `token` when no process of the job is left. The report is a hint:
     /// delivery is not guaranteed (`JOBOBJECT_ASSOCIATE_COMPLETION_PORT`). A token that does not
     /// fit into a key is an error.
     pub(crate) fn associate_job(&self, job: BorrowedHandle<'_>, token: u64) -> io::Result<()> {
@@ -128,7 +128,7 @@ impl CompletionPort {
         done(answer)
     }
 
-    /// Returns whether packets arrive that were not posted.
+    /// Returns whether packets arrive that this process did not post.
     pub(super) fn is_associated(&self) -> bool {
         self.sender.is_associated()
     }
@@ -144,7 +144,7 @@ impl CompletionPort {
         self.sender.clear_event_waiter();
     }
 
-    /// Takes what was posted. Only for a port into which nothing else gets.
+    /// Takes all posted packets. Only for a port that receives no other packets.
     pub(super) fn take_posted(&self, ready: &mut Vec<Ready>) -> io::Result<()> {
         if !self.sender.has_posted() {
             return Ok(());
@@ -226,7 +226,7 @@ impl CompletionPort {
             .inspect_err(|_| drop(self.take_from_kernel(overlapped)))
     }
 
-    /// Takes the packet back: the kernel has said that it will not queue it.
+    /// Takes back a packet that the kernel will not queue.
     pub(super) fn return_packet(&self, packet: &Arc<Operation>) {
         drop(self.take_from_kernel(Arc::as_ptr(packet).cast_mut().cast()));
     }
@@ -247,7 +247,7 @@ impl CompletionPort {
         packet
     }
 
-    /// Ends one running wait, or else the next, with the token [`INTERRUPT_TOKEN`].
+    /// Interrupts one running wait, or else the next, with the token [`INTERRUPT_TOKEN`].
     pub(super) fn interrupt_wait(&self) -> io::Result<()> {
         self.sender.send(KEY_INTERRUPT, std::ptr::null())
     }

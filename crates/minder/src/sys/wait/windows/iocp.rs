@@ -28,7 +28,7 @@ use super::{Backend, CompletionPort, Operation, Watched};
 
 pub(in crate::sys::wait) const NAME: &str = "iocp";
 
-/// The backend: the operating system keeps everything.
+/// The backend. The operating system keeps all state.
 #[derive(Debug)]
 pub(in crate::sys::wait) struct Iocp;
 
@@ -58,7 +58,7 @@ impl Backend for Iocp {
     }
 }
 
-/// One handle, and the wait for it if there is one.
+/// One handle, with the registered wait for it if there is one.
 #[derive(Debug)]
 struct Registered {
     /// The operating system's wait object.
@@ -88,7 +88,7 @@ impl Watched for Registered {
 }
 
 impl Registered {
-    /// Ends the wait, if there is one, without waiting for a callback that is already running.
+    /// Unregisters the wait, if there is one. Does not wait for a callback that is already running.
     fn unregister(&mut self) {
         let wait = std::mem::replace(self.wait.get_mut(), null_mut());
         if !wait.is_null() {

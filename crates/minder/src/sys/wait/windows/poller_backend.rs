@@ -29,10 +29,11 @@ use crate::event::Interest;
 use crate::sys::pid::open_process;
 use crate::sys::wait::{RECHECK_TOKEN, Ready, WAKE_TOKEN, open};
 
-/// How many sources that are gone the list of idle ones may hold, beside as many as there are.
+/// Number of deleted sources that the list of idle sources may hold, beside one for each registered
+/// source.
 const IDLE_MIN: usize = 64;
 
-/// What the public poller stands on.
+/// The implementation of the public poller.
 #[derive(Debug)]
 pub(crate) struct PollerBackend {
     // Dropped in this order: the registrations, the backend, the port that receives their packets.
@@ -44,14 +45,14 @@ pub(crate) struct PollerBackend {
 
 #[derive(Debug, Default)]
 struct Sources {
-    /// By what the caller knows them.
+    /// The tokens of the packets, by the caller's handle, socket or pid.
     ids: HashMap<Name, u64>,
-    /// By the token of their packets.
+    /// Registrations by the token of their packets.
     registrations: HashMap<u64, Registration>,
     next: u64,
-    /// Those that the next wait looks at and arms; some may be gone.
+    /// Sources that the next wait checks and arms. Some may be deleted.
     idle: VecDeque<u64>,
-    /// How many threads are blocked in a wait, and will not look.
+    /// Number of threads that are blocked in a wait, and check no sources.
     blocked: usize,
 }
 
@@ -81,7 +82,7 @@ enum SourceKind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// In the list of those to look at.
+    /// In the list of sources to check.
     Idle,
     Armed,
     /// One-shot, and already reported.
@@ -124,7 +125,7 @@ impl PollerBackend {
             return Err(io::ErrorKind::NotFound.into());
         };
         if !registrations.still_matches(source, interest) {
-            // Another object has taken its number, or another question is to be asked.
+            // Another object has the same handle value, or the interest differs.
             let packet = Operation::new();
             let kind = self.watch(source, interest, &packet)?;
             let old = sources.remove(Name::of(source));
@@ -157,7 +158,7 @@ impl PollerBackend {
         let handle = match source {
             Source::Socket(socket) => return self.poll(socket, interest, packet).map(SourceKind::Socket),
             Source::Handle(handle) => {
-                // Whether a signal is a new one cannot be seen of a handle.
+                // A handle does not show whether its signal is new.
                 if interest.is_edge() || is_file(handle) {
                     return Err(io::ErrorKind::Unsupported.into());
                 }
@@ -382,8 +383,7 @@ impl Sources {
 }
 
 impl Registration {
-    /// Returns whether what is held is what the caller means by the same number, and is asked the
-    /// same.
+    /// Returns whether the registration is for the same object and the same interest.
     fn still_matches(&self, source: Source<'_>, interest: Interest) -> bool {
         match (&self.kind, source) {
             (SourceKind::Handle(copy, _), Source::Handle(handle)) => {
@@ -405,7 +405,7 @@ impl SourceKind {
         }
     }
 
-    /// Returns whether a handle is signalled; if not, it is waited for.
+    /// Returns whether a handle is signalled. If not, arms it.
     fn check_or_arm(&mut self) -> io::Result<bool> {
         if let Self::Handle(handle, _) = self {
             // SAFETY: the handle is open, and the call does not wait.
@@ -440,20 +440,20 @@ impl Name {
     }
 }
 
-/// An end comes once, so that edge is the same as one-shot.
+/// A process exits once, so edge-triggered is the same as one-shot.
 fn exit_interest(interest: Interest) -> Interest {
     let once = interest.is_oneshot() || interest.is_edge();
     if once { Interest::READABLE.oneshot() } else { Interest::READABLE }
 }
 
-/// Returns whether it is a file or a pipe, which is signalled by whatever ends on it, and not when
-/// there is something to read.
+/// Returns whether it is a file or a pipe. Such a handle is signalled when any operation on it
+/// completes, not when it is readable.
 fn is_file(handle: BorrowedHandle<'_>) -> bool {
     // SAFETY: the handle is open.
     matches!(unsafe { GetFileType(handle.as_raw_handle()) }, FILE_TYPE_DISK | FILE_TYPE_PIPE)
 }
 
-/// A copy that can be waited for, and nothing else.
+/// Returns a copy of the handle that can only be waited for.
 fn duplicate(handle: BorrowedHandle<'_>) -> io::Result<OwnedHandle> {
     // SAFETY: the call has no preconditions.
     let us = unsafe { GetCurrentProcess() };

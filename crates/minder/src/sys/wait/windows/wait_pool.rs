@@ -32,16 +32,16 @@ use crate::sys::wait::Ready;
 
 pub(in crate::sys::wait) const NAME: &str = "wait_pool";
 
-/// How many handles a thread waits for, beside its own event.
+/// Number of handles that a thread waits for, beside its own event.
 const SLOTS_MAX: usize = MAXIMUM_WAIT_OBJECTS as usize - 1;
-/// How long a thread rests when the operating system could not let it wait.
+/// How long a thread sleeps after a wait has failed.
 const ERROR_PAUSE: Duration = Duration::from_millis(10);
 
 /// The backend: its threads.
 #[derive(Debug, Default)]
 pub(in crate::sys::wait) struct WaitPool {
     threads: Mutex<Vec<Arc<WaitThread>>>,
-    /// How many threads wait, or are about to, and take no station's place.
+    /// Number of callers that wait for the port, or are about to, and serve no set.
     port_waiters: Arc<AtomicUsize>,
 }
 
@@ -58,7 +58,7 @@ impl Backend for WaitPool {
     ) -> io::Result<Box<dyn Watched>> {
         let mut threads = self.threads();
         let slot = WaitSlot { port: Arc::clone(port), handle, packet, armed: false };
-        // The youngest are asked first: the older ones are full, except what has gone.
+        // The newest thread is tried first: older ones are full, unless handles were removed.
         let mut slot = Some(slot);
         let free = threads.iter().rev().find_map(|thread| Some((thread, thread.slot(&mut slot)?)));
         let (thread, place) = match free {
@@ -99,7 +99,7 @@ impl Backend for WaitPool {
 }
 
 impl WaitPool {
-    /// The one station whose place the caller takes, if it may.
+    /// Returns the only set, for the caller to serve, if no thread serves it.
     fn borrow_caller(&self, port: &CompletionPort) -> io::Result<Option<Arc<WaitThread>>> {
         let threads = self.threads();
         let [thread] = &threads[..] else { return Ok(None) };
@@ -122,7 +122,8 @@ impl WaitPool {
 }
 
 impl Drop for WaitPool {
-    /// Lets the threads go. They end by themselves, and hold nothing of a caller's.
+    /// Asks the threads to exit, and does not wait for them. They hold nothing that belongs to a
+    /// caller.
     fn drop(&mut self) {
         let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
         for thread in threads.drain(..) {
@@ -136,11 +137,11 @@ impl Drop for WaitPool {
 #[derive(Debug)]
 struct WaitThread {
     number: usize,
-    /// The first of its handles: something has changed. It resets itself.
+    /// The first of its handles, which signals a change. It is an auto-reset event.
     event: Arc<OwnedHandle>,
     port_waiters: Arc<AtomicUsize>,
     state: Mutex<State>,
-    /// The thread has taken note of the last change.
+    /// Signals that the thread has seen the last change.
     observed: Condvar,
 }
 
@@ -150,7 +151,7 @@ struct State {
     /// The number of changes, and how many of them the serving thread has seen.
     changes: u64,
     known: u64,
-    /// Whether there is, or is about to be, a thread.
+    /// Whether a thread runs, or is about to.
     has_worker: bool,
     /// Whether a thread or a caller serves the set now.
     is_served: bool,
@@ -193,7 +194,7 @@ impl WaitThread {
         Ok(())
     }
 
-    /// Gives a handle a place, if there is room.
+    /// Puts a handle into a free slot. Returns its index, or `None` if there is no room.
     fn slot(&self, slot: &mut Option<WaitSlot>) -> Option<usize> {
         let mut state = self.lock();
         let place = match state.slots.iter().position(Option::is_none) {
@@ -218,7 +219,7 @@ impl WaitThread {
         }
     }
 
-    /// Copies what to wait for. Returns whether the set is still open.
+    /// Copies the armed handles to `waits`. Returns whether the set is still open.
     fn note(&self, waits: &mut Waits) -> bool {
         let mut state = self.lock();
         waits.handles.clear();
@@ -274,7 +275,7 @@ impl WaitThread {
         Ok(())
     }
 
-    /// Waits for these until something changes.
+    /// Waits for these handles until the set changes.
     fn attend(&self, waits: &mut Waits) {
         loop {
             match waits.next(None) {
@@ -289,7 +290,7 @@ impl WaitThread {
         }
     }
 
-    /// A handle was signalled: it is waited for once only.
+    /// Disarms a handle that was signalled, and returns its packet.
     fn take(&self, place: usize) -> Option<(Arc<CompletionPort>, Arc<Operation>)> {
         let mut state = self.lock();
         let slot = state.slots[place].as_mut().filter(|slot| slot.armed)?;
@@ -327,18 +328,18 @@ impl WaitThread {
     }
 }
 
-/// What one call waits for: the event, then the handles, each beside its place.
+/// The handles of one call: the event, then the armed handles with their slots.
 #[derive(Debug, Default)]
 struct Waits {
     handles: Vec<HANDLE>,
     places: Vec<usize>,
 }
 
-/// How a call ended.
+/// The result of a call.
 enum WaitResult {
-    /// By the handle with this index.
+    /// The handle with this index was signalled.
     Handle(usize),
-    /// By the event.
+    /// The event was signalled.
     Change,
     Nothing,
 }
@@ -364,14 +365,14 @@ impl Waits {
         Ok(if index == 0 { WaitResult::Change } else { WaitResult::Handle(index) })
     }
 
-    /// Takes a handle out, so that what stands behind it has its turn; says its place.
+    /// Removes a handle, so that the handles after it are checked next. Returns its slot.
     fn remove(&mut self, index: usize) -> usize {
         self.handles.swap_remove(index);
         self.places.swap_remove(index - 1)
     }
 }
 
-/// A number that is one higher while this lives.
+/// Increments a counter, and decrements it when it is dropped.
 struct Count<'a>(&'a AtomicUsize);
 
 impl<'a> Count<'a> {
@@ -416,7 +417,7 @@ fn is_open(handle: HANDLE) -> bool {
     unsafe { GetHandleInformation(handle, &mut flags) != 0 }
 }
 
-/// A place at a thread.
+/// A slot of a thread.
 #[derive(Debug)]
 struct SlotHandle {
     thread: Arc<WaitThread>,
