@@ -61,9 +61,10 @@ const STEPS: [Step; 9] = [
     Step { name: "build", what: "every package, test and example builds", side: Side::First, run: build },
     Step { name: "test", what: "unit, integration and documentation tests", side: Side::First, run: test },
     Step { name: "doc", what: "the documentation builds without a warning", side: Side::First, run: doc },
+    // The tests under Wine wait for long: the steps beside them use that time.
+    Step { name: "wine", what: "the Windows half runs, under Wine", side: Side::Second, run: windows },
     Step { name: "loom", what: "no wake-up is lost, in any interleaving", side: Side::Second, run: loom },
     Step { name: "targets", what: "other systems compile", side: Side::Second, run: other_targets },
-    Step { name: "wine", what: "the Windows half runs, under Wine", side: Side::Second, run: windows },
 ];
 
 /// What the command line asks for.

@@ -14,25 +14,10 @@ const TARGET: &str = "x86_64-pc-windows-gnu";
 const GCC: &str = "x86_64-w64-mingw32-gcc";
 const PACKAGES: [&str; 3] = ["wine", "wine64", "gcc-mingw-w64-x86-64-win32"];
 
-/// Named together each time: cargo then resolves one set of features, and builds nothing twice.
-const OURS: [&str; 16] = [
-    "-p",
-    "minder-os",
-    "-p",
-    "minder-template",
-    "-p",
-    "minder-record",
-    "-p",
-    "minder",
-    "-p",
-    "minder-runner",
-    "-p",
-    "minder-bench",
-    "-p",
-    "minder-cli",
-    "-p",
-    "minder-tests",
-];
+/// The packages with code for Windows alone, and the one whose files other processes lock.
+const DIFFERING: [&str; 4] = ["minder-os", "minder", "minder-bench", "minder-record"];
+/// The other packages.
+const PORTABLE: [&str; 3] = ["minder-template", "minder-runner", "minder-cli"];
 
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
@@ -46,36 +31,50 @@ pub(crate) enum Extent {
 }
 
 /// What is run, in order. All of it has to exist: a test that vanished is a failure.
-const RUNS: [Runs; 5] = [
+///
+/// All use `cargo test`: with `cargo build` the standard library has no crate `test`, and cargo would
+/// build every package once more.
+const RUNS: [Runs; 6] = [
     Runs {
-        name: "the examples, which the tests run",
-        needs: "crates/minder/examples/hundred.rs",
-        args: &["build", "--examples", "--bins"],
+        name: "unit tests of code that differs on Windows",
+        needs: "crates/minder/src/lib.rs",
+        packages: &DIFFERING,
+        args: &["--lib"],
         from: Extent::Differing,
     },
     Runs {
-        name: "unit tests",
-        needs: "crates/minder/src/lib.rs",
-        args: &["test", "--lib"],
-        from: Extent::Differing,
+        name: "unit tests of other code",
+        needs: "crates/minder-cli/src/lib.rs",
+        packages: &PORTABLE,
+        args: &["--lib"],
+        from: Extent::All,
     },
     Runs {
         name: "doc tests",
         needs: "crates/minder/src/lib.rs",
-        args: &["test", "--doc"],
+        packages: &["minder-os", "minder", "minder-bench", "minder-record", "minder-template"],
+        args: &["--doc"],
         from: Extent::All,
+    },
+    Runs {
+        name: "the examples, which the tests run",
+        needs: "crates/minder/examples/hundred.rs",
+        packages: &["minder"],
+        args: &["--examples", "--no-run"],
+        from: Extent::Differing,
     },
     Runs {
         name: "black-box tests",
         needs: "tests/it/windows.rs",
-        args: &["test", "--test", "it", "--", THREADS],
+        packages: &["minder-tests"],
+        args: &["--test", "it", "--", THREADS],
         from: Extent::Differing,
     },
     Runs {
         name: "black-box tests of 2048 and 3600 children",
         needs: "tests/it/windows.rs",
+        packages: &["minder-tests"],
         args: &[
-            "test",
             "--test",
             "it",
             "--",
@@ -96,6 +95,8 @@ const THREADS: &str = "--test-threads=4";
 struct Runs {
     name: &'static str,
     needs: &'static str,
+    packages: &'static [&'static str],
+    /// What follows `cargo test` and the packages.
     args: &'static [&'static str],
     /// The smallest extent that includes it.
     from: Extent,
@@ -146,9 +147,10 @@ pub(crate) fn run_tests(extent: Extent) -> Result<String> {
                 runs.name
             );
         }
-        let (verb, rest) = runs.args.split_at(1);
-        let mut args = [verb, &OURS, rest].concat();
-        if extent == Extent::Differing && rest.contains(&THREADS) {
+        let mut args = vec!["test"];
+        args.extend(runs.packages.iter().flat_map(|package| ["-p", package]));
+        args.extend(runs.args);
+        if extent == Extent::Differing && runs.args.contains(&THREADS) {
             args.extend(skips.iter().map(String::as_str));
         }
         output.push_str(&run(&prefix, &args).with_context(|| format!("wine: {}", runs.name))?);
@@ -249,6 +251,9 @@ impl Prefix {
         cmd.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS", "-C link-arg=-Wl,--file-alignment=4096");
         cmd.env("CARGO_PROFILE_DEV_STRIP", "debuginfo").env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
         cmd.env("CARGO_PROFILE_DEV_DEBUG", "none");
+        // The features of a dependency do not depend on the packages of a command: nothing is built
+        // twice.
+        cmd.args(["-Z", "feature-unification", "--config", "resolver.feature-unification=\"workspace\""]);
         cmd.args(args.get(1..).unwrap_or_default());
         cmd
     }
