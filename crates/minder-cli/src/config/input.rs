@@ -13,7 +13,7 @@ use crate::flags::OrderFlag;
 use crate::flags::PlaceholderFlags;
 use crate::flags::RunFlags;
 use crate::flags::Trim as TrimFlag;
-use crate::text::{EscapeSet, unescape};
+use crate::escapes::{EscapeSet, unescape};
 use minder_runner::config::OrderConfig;
 use minder_runner::input::ArgsPerJob;
 use minder_runner::input::Columns;

@@ -9,7 +9,7 @@ use minder_runner::config::{InputDelivery, PipeConfig};
 use minder_runner::splitter::{BLOCK, BlockSize, Column, Distribution, Header, SplitterConfig};
 
 use crate::flags::{PipeFlags, RunFlags};
-use crate::text::{EscapeSet, unescape};
+use crate::escapes::{EscapeSet, unescape};
 use crate::units;
 
 /// The plan, if jobs read parts. `files`: what `-a` and `::::` name; `has_values`: whether

@@ -6,9 +6,8 @@ use std::path::Path;
 use anyhow::Result;
 use jiff::Timestamp;
 
-use crate::text::format_bytes;
 use crate::ui::format::{local_zone, relative_date};
-use crate::ui::{count, message};
+use crate::ui::{count, format_bytes, message};
 use minder_record::retention::{PruneReason, RetentionPolicy, prune};
 
 /// Removes the runs beyond the limits. With `dry_run`, only lists them.
