@@ -213,7 +213,7 @@ fn unquotable_values_are_rejected() {
     command.args(["run", "--no-record", "--no-guard", "--pipe", "--fifo", "type {}"]);
     let output = output_of(command.stdin(std::fs::File::open(&path).unwrap()));
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(error.contains("no pipes in folders"), "{error}");
+    assert!(error.contains("--fifo is not supported"), "{error}");
 }
 
 #[test]

@@ -59,8 +59,7 @@ cat said"
     assert!((3..60).contains(&job), "the test needs another number than {job}");
     assert!(!text.contains("is gone"), "{text}");
     let why = "minder: no guardians: `/proc` belongs to another PID namespace; after `kill -9` of minder, \
-        what its jobs have \
-started would go on running";
+        descendants of its jobs would keep running";
     assert!(text.contains(why), "{text}");
 }
 

@@ -2,12 +2,12 @@
 
 pub(crate) use minder_runner::exit_status::{BROKEN_PIPE, INTERRUPTED, OTHER, TERMINATED};
 
-/// The table for the help.
+/// The table of exit statuses in the help.
 pub(crate) const HELP: &str = "\
 Exit status:
   0        all jobs succeeded
-  1 to 100 so many jobs failed
+  1 to 100 the number of failed jobs
   101      more than 100 jobs failed
   130, 143 a signal ended the run: Ctrl-C, TERM (the run ends by that signal)
-  141      whoever read the output closed it
-  255      anything else; one line on stderr says what";
+  141      stdout was closed by its reader, as by `head`
+  255      any other error; one line on stderr describes it";

@@ -9,7 +9,7 @@ mod exit;
 mod export;
 mod flags;
 mod config;
-mod text;
+mod escapes;
 mod ui;
 mod units;
 mod commands;

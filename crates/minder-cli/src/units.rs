@@ -1,21 +1,22 @@
-//! Sizes, counts and times as they are typed: GNU parallel's suffixes.
+//! Parses sizes, counts and durations with the suffixes of GNU parallel.
 
 use std::time::Duration;
 
-/// What a suffix multiplies with: `K` is 1024, `k` is 1000, and so on to `P` and `p`.
+/// Returns the factor of a suffix: `K` is 1024, `k` is 1000, and so on to `P` and `p`.
 fn unit(letter: char) -> Option<u64> {
     let power = "kmgtp".find(letter.to_ascii_lowercase())? as u32 + 1;
     Some(if letter.is_ascii_uppercase() { 1024u64.pow(power) } else { 1000u64.pow(power) })
 }
 
-/// A whole number, with a suffix: `1000`, `64K`, `1.5M`.
+/// Parses a whole number, which may have a suffix: `1000`, `64K`, `1.5M`.
 ///
 /// # Errors
-/// One line that names the text.
+/// The text is not such a number, or the number is too large.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
     let wrong = || {
         format!(
-            "`{text}` is no number: digits, with K, M, G, T, P (of 1024) or k, m, g, t, p (of 1000) behind them"
+            "invalid number `{text}`: expected digits, and K, M, G, T, P (powers of 1024) or k, m, g, t, p \
+             (of 1000) after them"
         )
     };
     let last = text.chars().last().ok_or_else(wrong)?;
@@ -37,48 +38,48 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A number from 1 on.
+/// Parses a [`count`] of at least 1.
 ///
 /// # Errors
-/// As [`count`].
+/// The text is not a count, or is 0.
 pub(crate) fn positive(text: &str) -> Result<u64, String> {
     count(text).and_then(|number| match number {
-        0 => Err(format!("`{text}` is too little: at least 1")),
+        0 => Err(format!("`{text}` is too small: the minimum is 1")),
         number => Ok(number),
     })
 }
 
-/// `64k`, `16M`, `1G`, or bytes.
+/// Parses a number of bytes: `64k`, `16M`, `1G`.
 ///
 /// # Errors
-/// As [`count`].
+/// The text is not a [`count`], or does not fit into a `usize`.
 pub(crate) fn size(text: &str) -> Result<usize, String> {
     usize::try_from(count(text)?).map_err(|_| format!("`{text}` is too large"))
 }
 
-/// The size of the buffer: too little of it makes every job wait for the disk.
+/// Parses the argument of `--buffer`. With less than 64 kB, every job would wait for the disk.
 ///
 /// # Errors
-/// As [`count`].
+/// The text is not a [`size`], or is too small.
 pub(crate) fn buffer(text: &str) -> Result<usize, String> {
     size(text).and_then(|bytes| match bytes {
-        0..64_000 => Err(format!("`{text}` is too little: at least 64k")),
+        0..64_000 => Err(format!("`{text}` is too small: the minimum is 64k")),
         bytes => Ok(bytes),
     })
 }
 
-/// The longest time that is meant: beyond it adding to a clock may fail.
+/// The maximum duration in seconds. Adding a longer one to a clock may overflow.
 const TIME_MAX: f64 = 100.0 * 365.0 * 86_400.0;
 
-/// A time in seconds, or with s, m, h, d behind each part: `10`, `0.5`, `2m`, `1h30m`,
-/// `1d3.5h16.6m4s`.
+/// Parses a duration in seconds, or in parts with the units s, m, h and d: `10`, `0.5`, `2m`,
+/// `1h30m`, `1d3.5h16.6m4s`.
 ///
 /// # Errors
-/// One line that names the text.
+/// The text is not a duration, or is longer than 100 years.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    let wrong =
-        || format!("`{text}` is no time: seconds, or with s, m, h or d behind each part, as in 1h30m");
-    let (mut rest, mut sum) = (text, 0.0);
+    let wrong = || format!("invalid duration `{text}`: expected seconds, or a value such as 1h30m or 2d");
+    let mut rest = text;
+    let mut sum = 0.0;
     while !rest.is_empty() {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let number: f64 = rest[..end].parse().map_err(|_| wrong())?;
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_have_units() {
+    fn count_parses_suffixes() {
         let counts = ["0", "12", "64K", "64k", "1M", "1.5K", "2g", "1P"].map(|text| count(text).unwrap_or(7));
         assert_eq!(counts, [0, 12, 65_536, 64_000, 1 << 20, 1536, 2_000_000_000, 1 << 50]);
         for wrong in ["", "k", "x", "12x", "-1", "-1M", "999999999P", "1e3", "inf", "NaN", "0x10", "1 k"] {
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn times_have_units() {
+    fn time_parses_units() {
         let times = ["10", "0.5", "2m", "1h30m", "1d", "1d3.5h16.6m4s"].map(|text| time(text).ok());
         let seconds = [10.0, 0.5, 120.0, 5400.0, 86_400.0, 100_000.0];
         assert_eq!(times, seconds.map(|seconds| Some(Duration::from_secs_f64(seconds))));

@@ -125,10 +125,7 @@ pub fn read(path: &Path) -> io::Result<(RunState, Corruption)> {
         }
     })?;
     if !has_header {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "it is no joblog: its first line is no header",
-        ));
+        return Err(not_a_joblog());
     }
     corruption.torn_tail = rest > 0;
     Ok((state, corruption))
@@ -156,6 +153,10 @@ fn is_header(line: &[u8]) -> bool {
     line.starts_with(b"Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal")
 }
 
+fn not_a_joblog() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "not a joblog: its first line is not the header")
+}
+
 /// Truncates the file after its last complete line, and moves the position there. Returns the new
 /// length, and whether something was removed.
 fn cut_tail(file: &mut File) -> io::Result<(u64, bool)> {
@@ -163,10 +164,7 @@ fn cut_tail(file: &mut File) -> io::Result<(u64, bool)> {
     let mut first = Vec::new();
     (&*file).take(HEADER.len() as u64).read_to_end(&mut first)?;
     if !first.is_empty() && !is_header(&first) && !HEADER.starts_with(&first) {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "it is no joblog: its first line is no header",
-        ));
+        return Err(not_a_joblog());
     }
     let mut whole = len;
     let mut block = vec![0; 64 << 10];

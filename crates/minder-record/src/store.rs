@@ -62,13 +62,14 @@ pub(crate) fn state_root_from(variable: impl Fn(&str) -> Option<OsString>, famil
     }
     if family == "windows" {
         let data = absolute("LOCALAPPDATA")
-            .ok_or_else(|| no_dir("no state folder: neither MINDER_STATE_DIR nor LOCALAPPDATA is set"))?;
+            .ok_or_else(|| no_dir("no state directory: neither MINDER_STATE_DIR nor LOCALAPPDATA is set"))?;
         return Ok(data.join("minder"));
     }
     let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
-    let state = state
-        .ok_or_else(|| no_dir("no state folder: none of MINDER_STATE_DIR, XDG_STATE_HOME and HOME is set"))?;
-    Ok(state.join("minder"))
+    match state {
+        Some(state) => Ok(state.join("minder")),
+        None => Err(no_dir("no state directory: none of MINDER_STATE_DIR, XDG_STATE_HOME and HOME is set")),
+    }
 }
 
 /// Returns the directory of all runs.
@@ -126,7 +127,7 @@ pub fn create_dirs(path: &Path) -> io::Result<()> {
 pub fn find(root: &Path, prefix: &str) -> Result<PathBuf> {
     let is_hex = prefix.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_hex || prefix.is_empty() || prefix.len() > ID_LEN {
-        let text = format!("`{prefix}` is no run: an id is up to {ID_LEN} hexadecimal digits");
+        let text = format!("invalid run id `{prefix}`: expected up to {ID_LEN} hexadecimal digits");
         return Err(Error::new(ErrorKind::InvalidId, text));
     }
     let prefix = prefix.to_ascii_lowercase();
@@ -302,7 +303,7 @@ pub fn is_id(name: &str) -> bool {
 pub(crate) fn check_run_dir(dir: &Path) -> Result<()> {
     let about = fs::symlink_metadata(dir).context(|| format!("cannot read `{}`", dir.display()))?;
     if !about.is_dir() {
-        let text = format!("`{}` is not a folder, but a link or a file: it is left alone", dir.display());
+        let text = format!("`{}` is a link or a file, not a directory: it is left alone", dir.display());
         return Err(Error::new(ErrorKind::Insecure, text));
     }
     if !is_owned_by_user(&about) {
@@ -447,6 +448,6 @@ pub(crate) fn lock(dir: &Path) -> io::Result<Option<File>> {
 pub(crate) fn id(dir: &Path) -> Result<String> {
     let name = dir.file_name().and_then(|name| name.to_str()).filter(|name| is_id(name));
     name.map(str::to_owned).ok_or_else(|| {
-        Error::new(ErrorKind::InvalidId, format!("`{}` is not the folder of a run", dir.display()))
+        Error::new(ErrorKind::InvalidId, format!("`{}` is not the directory of a run", dir.display()))
     })
 }

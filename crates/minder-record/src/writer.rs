@@ -53,7 +53,7 @@ impl JournalWriter {
         sync: bool,
     ) -> Result<Self> {
         let (run, dir) = store::create(root)
-            .context(|| format!("cannot make a folder for the record in `{}`", root.display()))?;
+            .context(|| format!("cannot create a directory for the record in `{}`", root.display()))?;
         let made = run_number::next(root)
             .context(|| format!("cannot count the run in `{}`", root.display()))
             .and_then(|number| {

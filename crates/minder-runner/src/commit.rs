@@ -92,11 +92,11 @@ impl<'a> Committer<'a> {
         wake: &dyn Fn(),
     ) -> Result<(), String> {
         if self.recorder.is_kept() {
-            batch.save().map_err(|error| self.cannot_keep(&error))?;
+            batch.save().map_err(|error| self.cannot_save(&error))?;
         }
         self.recorder.append(&events.journal)?;
         self.recorder.append_joblog(&events.joblog)?;
-        let mut shown = self.sequencer.submit(batch, chunk).map_err(|error| self.cannot_keep(&error))?;
+        let mut shown = self.sequencer.submit(batch, chunk).map_err(|error| self.cannot_save(&error))?;
         let nothing_waits = loop {
             let has_more = shown.more;
             let must_wake = shown.wake;
@@ -168,11 +168,11 @@ impl<'a> Committer<'a> {
     }
 
     /// Returns the message for output that cannot be saved.
-    pub(crate) fn cannot_keep(&self, error: &io::Error) -> String {
+    pub(crate) fn cannot_save(&self, error: &io::Error) -> String {
         let dir = self.recorder.dir();
         let why = os_error_text(error);
         format!(
-            "cannot keep output in `{}`: {why} (--tmpdir or {TEMP_DIR_VARIABLE} name another folder)",
+            "cannot save output in `{}`: {why} (--tmpdir or {TEMP_DIR_VARIABLE} select another directory)",
             dir.display()
         )
     }

@@ -8,8 +8,8 @@ use anyhow::{Result, bail};
 use crate::jobs_setting::JobsSpec;
 use crate::jobs_setting::processors;
 
-/// Stands for a load of 0, which only an idle machine is below.
-const NEXT_TO_NONE: f64 = 0.01;
+/// The limit for `--load 0`: only an idle machine has a lower load.
+const LOAD_MIN: f64 = 0.01;
 
 /// The conditions for starting a job.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,9 +66,12 @@ fn load_on(text: &str, processors: usize) -> Result<f64> {
         None => fraction(),
     };
     match load {
-        Some(load) => Ok(load.max(NEXT_TO_NONE)),
+        Some(load) => Ok(load.max(LOAD_MIN)),
         None => {
-            bail!("`{text}` is no load: a number of processes (8, 0.5), or by the processors (150%, +2, -1)")
+            bail!(
+                "invalid load `{text}`: expected a number of processes (8, 0.5), or one relative to the \
+                 processors (150%, +2, -1)"
+            )
         }
     }
 }
@@ -91,7 +94,9 @@ pub fn size(text: &str) -> Result<u64> {
     // A float is exact up to 2^53: more memory than any machine has.
     match number.parse::<f64>() {
         Ok(count) if plain && count * factor as f64 >= 1.0 => Ok((count * factor as f64) as u64),
-        _ => bail!("`{text}` is no size: bytes, or a number with K, M, G, T or P behind it (512M, 1.5G)"),
+        _ => bail!(
+            "invalid size `{text}`: expected bytes, or a number with the suffix K, M, G, T or P (512M, 1.5G)"
+        ),
     }
 }
 
@@ -103,12 +108,12 @@ pub fn limit(text: &str) -> Result<Limit> {
     let words: Vec<&str> = text.split_whitespace().collect();
     Ok(match words[..] {
         [] => bail!("there is no command"),
-        ["io", figure] => match figure.trim_end_matches('%').parse::<f64>() {
-            Ok(percent) if percent > 0.0 && percent <= 100.0 => Limit::Io(percent),
-            _ => bail!("`{figure}` is no share of time: a number from 1 to 100"),
+        ["io", percent] => match percent.trim_end_matches('%').parse::<f64>() {
+            Ok(number) if number > 0.0 && number <= 100.0 => Limit::Io(number),
+            _ => bail!("invalid percentage `{percent}`: expected a number from 1 to 100"),
         },
-        ["load", figure] => Limit::Load(load(figure)?),
-        ["mem", figure] => Limit::Memory(size(figure)?),
+        ["load", number] => Limit::Load(load(number)?),
+        ["mem", number] => Limit::Memory(size(number)?),
         _ => Limit::Command(text.to_owned()),
     })
 }
@@ -160,12 +165,12 @@ mod tests {
     }
 
     #[test]
-    fn limit_parses_commands_and_figures() {
-        assert_eq!(limit("io 80").expect("a share"), Limit::Io(80.0));
-        assert_eq!(limit(" mem  1G ").expect("a size"), Limit::Memory(1 << 30));
-        assert_eq!(limit("load 2").expect("a load"), Limit::Load(2.0));
-        assert_eq!(limit("io").expect("a command"), Limit::Command("io".into()));
-        assert_eq!(limit("test -e go").expect("a command"), Limit::Command("test -e go".into()));
+    fn limit_parses_commands_and_numbers() {
+        assert_eq!(limit("io 80").expect("parse percentage"), Limit::Io(80.0));
+        assert_eq!(limit(" mem  1G ").expect("parse size"), Limit::Memory(1 << 30));
+        assert_eq!(limit("load 2").expect("parse load"), Limit::Load(2.0));
+        assert_eq!(limit("io").expect("parse command"), Limit::Command("io".into()));
+        assert_eq!(limit("test -e go").expect("parse command"), Limit::Command("test -e go".into()));
         for odd in ["", " ", "io x", "io 0", "io 101", "mem x", "load x"] {
             assert!(limit(odd).is_err(), "{odd}");
         }

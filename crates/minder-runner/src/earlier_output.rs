@@ -33,7 +33,7 @@ use minder_template::Job;
 /// How many reasons, and how many ranges of jobs, a message names.
 const NAMED_MAX: usize = 8;
 /// How many names are tried for a directory.
-const FOLDERS_MAX: u32 = 100;
+const DIRS_MAX: u32 = 100;
 
 /// The saved output of earlier attempts.
 #[derive(Debug, Default)]
@@ -119,7 +119,7 @@ pub(crate) fn elsewhere(dir: &Path, progress: &RunState) -> Vec<PathBuf> {
 /// Creates the directory for the output of an attempt, in a directory that other users may share.
 pub(crate) fn create_output_dir(tmpdir: &Path, run: &str, attempt: u32) -> io::Result<PathBuf> {
     let mut dir = tmpdir.join(format!("minder-{run}-{attempt}"));
-    for number in 1..FOLDERS_MAX {
+    for number in 1..DIRS_MAX {
         match create_private_dir(&dir) {
             // The name is predictable: a file of another user is left alone.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -135,8 +135,8 @@ pub(crate) fn create_output_dir(tmpdir: &Path, run: &str, attempt: u32) -> io::R
 fn check_dir(dir: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(dir)?;
     match (metadata.is_dir(), is_owned_by_user(&metadata)) {
-        (false, _) => Err(io::Error::other("not a folder")),
-        (true, false) => Err(io::Error::other("its folder belongs to another user")),
+        (false, _) => Err(io::Error::other("not a directory")),
+        (true, false) => Err(io::Error::other("its directory belongs to another user")),
         (true, true) => Ok(()),
     }
 }
@@ -285,7 +285,7 @@ mod tests {
     fn create_output_dir_picks_another_name_when_taken() {
         let tmpdir = tempfile::tempdir().expect("create temp dir");
         let created = || create_output_dir(tmpdir.path(), "61c0aa00", 2).expect("create output directory");
-        let names = [created(), created()].map(|dir| dir.file_name().expect("a name").to_owned());
+        let names = [created(), created()].map(|dir| dir.file_name().expect("get directory name").to_owned());
         assert_eq!(names, ["minder-61c0aa00-2", "minder-61c0aa00-2-1"]);
     }
 }

@@ -116,7 +116,7 @@ impl JobsSetting {
             Ok(content) => amount_in(&path, &content)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 bail!(
-                    "-j: `{}` is no number (8, 150%, +2, -1 or 0) and no file that holds one",
+                    "-j: invalid value `{}`: expected a number (8, 150%, +2, -1 or 0), or a file with one",
                     path.display()
                 )
             }
@@ -155,7 +155,10 @@ impl JobsSetting {
                 anyhow!("-j: cannot read `{}` any more: {}", path.display(), os_error_text(&error))
             });
             match content.and_then(|content| amount_in(path, &content)) {
-                Ok(amount) => (state.amount, state.was_reported) = (amount, false),
+                Ok(amount) => {
+                    state.amount = amount;
+                    state.was_reported = false;
+                }
                 Err(error) if !std::mem::replace(&mut state.was_reported, true) => {
                     let last = state.amount.of(self.processors);
                     return Err(error.context(format!("still {} at once", count(last as u64, "job"))));
@@ -178,7 +181,7 @@ fn amount_in(path: &Path, content: &[u8]) -> Result<JobsSpec> {
     let text = text.trim();
     JobsSpec::parse(text).ok_or_else(|| {
         let shown: String = text.chars().filter(|c| !c.is_control()).take(20).collect();
-        anyhow!("-j: `{}` holds `{shown}`, which is no number of jobs (8, 150%, +2, -1 or 0)", path.display())
+        anyhow!("-j: invalid value `{shown}` in `{}`: expected 8, 150%, +2, -1 or 0", path.display())
     })
 }
 
@@ -209,7 +212,7 @@ mod tests {
         for (text, count) in known {
             assert_eq!(on_four(text), Some(count), "{text}");
         }
-        for was_reported in [
+        for invalid in [
             "",
             "x",
             "3.5",
@@ -224,60 +227,60 @@ mod tests {
             "99999999999999999999999",
             "٣",
         ] {
-            assert_eq!(on_four(was_reported), None, "{was_reported}");
+            assert_eq!(on_four(invalid), None, "{invalid}");
         }
     }
 
     #[test]
     fn parse_reports_one_line_for_invalid_argument() {
-        let error = JobsSetting::parse(OsStr::new("procs")).expect_err("no such file");
+        let error = JobsSetting::parse(OsStr::new("procs")).expect_err("read missing file");
         assert_eq!(
             error.to_string(),
-            "-j: `procs` is no number (8, 150%, +2, -1 or 0) and no file that holds one"
+            "-j: invalid value `procs`: expected a number (8, 150%, +2, -1 or 0), or a file with one"
         );
         let dir = tempfile::tempdir().expect("create temp dir");
         assert!(JobsSetting::parse(dir.path().as_os_str()).is_err());
         let path = dir.path().join("procs");
-        std::fs::write(&path, "many\n").expect("a file");
-        let error = JobsSetting::parse(path.as_os_str()).expect_err("no number").to_string();
-        assert!(error.contains("holds `many`"), "{error}");
+        std::fs::write(&path, "many\n").expect("write jobs file");
+        let error = JobsSetting::parse(path.as_os_str()).expect_err("parse `many`").to_string();
+        assert!(error.contains("invalid value `many` in"), "{error}");
     }
 
     #[test]
     fn jobs_file_is_read_at_most_once_a_second() {
         let dir = tempfile::tempdir().expect("create temp dir");
         let path = dir.path().join("procs");
-        let write = |text: &str| std::fs::write(&path, text).expect("a file");
+        let write = |text: &str| std::fs::write(&path, text).expect("write jobs file");
         write(" 3\n");
         let start = Instant::now();
-        let slots = JobsSetting::parse_on(path.as_os_str(), 4, start).expect("a number");
+        let slots = JobsSetting::parse_on(path.as_os_str(), 4, start).expect("parse jobs file");
         let at = |ms| slots.at(start + Duration::from_millis(ms));
         assert!(slots.may_change());
-        assert_eq!(at(0).expect("a number"), Some(3));
+        assert_eq!(at(0).expect("read jobs file"), Some(3));
         write("200%");
-        assert_eq!(at(999).expect("the old number"), Some(3));
-        assert_eq!(at(1000).expect("the new number"), Some(8));
+        assert_eq!(at(999).expect("keep last number"), Some(3));
+        assert_eq!(at(1000).expect("read jobs file"), Some(8));
         write("0");
-        assert_eq!(at(1500).expect("the old number"), Some(8));
-        assert_eq!(at(2000).expect("as many as possible"), None);
+        assert_eq!(at(1500).expect("keep last number"), Some(8));
+        assert_eq!(at(2000).expect("read jobs file"), None);
     }
 
     #[test]
     fn invalid_jobs_file_is_reported_once() {
         let dir = tempfile::tempdir().expect("create temp dir");
         let path = dir.path().join("procs");
-        std::fs::write(&path, "3").expect("a file");
+        std::fs::write(&path, "3").expect("write jobs file");
         let start = Instant::now();
-        let slots = JobsSetting::parse_on(path.as_os_str(), 4, start).expect("a number");
+        let slots = JobsSetting::parse_on(path.as_os_str(), 4, start).expect("parse jobs file");
         let at = |seconds| slots.at(start + Duration::from_secs(seconds));
-        std::fs::write(&path, "").expect("a file");
+        std::fs::write(&path, "").expect("write jobs file");
         assert!(at(1).is_err());
-        assert_eq!(at(2).expect("told before"), Some(3));
-        std::fs::remove_file(&path).expect("a file");
-        assert_eq!(at(3).expect("told before"), Some(3));
-        std::fs::write(&path, "5").expect("a file");
-        assert_eq!(at(4).expect("well again"), Some(5));
-        std::fs::remove_file(&path).expect("a file");
-        assert!(at(5).expect_err("told anew").to_string().contains("still 5"));
+        assert_eq!(at(2).expect("keep last number"), Some(3));
+        std::fs::remove_file(&path).expect("remove jobs file");
+        assert_eq!(at(3).expect("keep last number"), Some(3));
+        std::fs::write(&path, "5").expect("write jobs file");
+        assert_eq!(at(4).expect("read jobs file"), Some(5));
+        std::fs::remove_file(&path).expect("remove jobs file");
+        assert!(at(5).expect_err("read removed file").to_string().contains("still 5"));
     }
 }

@@ -118,8 +118,8 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// Returns `true` for a line that `--quiet` suppresses: it tells what minder does, and nothing
-    /// went wrong with a job or a file.
+    /// Returns `true` for a line that `--quiet` suppresses: it describes what minder does, and
+    /// reports no failure of a job or a file.
     pub fn is_suppressed_by_quiet(&self) -> bool {
         matches!(
             self,
@@ -155,7 +155,7 @@ impl fmt::Display for Notice {
             }
             Self::NoGuardians { reason } => write!(
                 f,
-                "no guardians: {reason}; after `kill -9` of minder, what its jobs have started would go on \
+                "no guardians: {reason}; after `kill -9` of minder, descendants of its jobs would keep \
                  running"
             ),
             Self::BackendRefused { name, reason } => write!(

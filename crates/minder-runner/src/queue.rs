@@ -367,7 +367,8 @@ impl JobQueue {
                         "the input is not what it was: it has {}, and had {expected} at least",
                         crate::text::count(taken, "line")
                     );
-                    (state.error, state.stopped) = (Some(why), true);
+                    state.error = Some(why);
+                    state.stopped = true;
                 }
                 return if state.ended { NextJob::Exhausted } else { NextJob::Pending };
             };
@@ -415,7 +416,8 @@ impl JobQueue {
             }
             Err(error) => {
                 let mut state = self.lock();
-                (state.error, state.ended) = (Some(format_error(&error)), true);
+                state.error = Some(format_error(&error));
+                state.ended = true;
                 drop(state);
                 return pool.wake();
             }
@@ -496,7 +498,10 @@ impl State {
                 }
                 Ok(NextJob::Pending) => (),
                 Ok(NextJob::Exhausted) => self.ended = true,
-                Err(error) => (self.error, self.ended) = (Some(format_error(&error)), true),
+                Err(error) => {
+                    self.error = Some(format_error(&error));
+                    self.ended = true;
+                }
             };
         }
         match source.next(&mut self.created) {

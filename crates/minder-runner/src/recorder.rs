@@ -186,7 +186,7 @@ impl RunRecorder {
             (None, None) => return Ok(std::env::temp_dir()),
         };
         let dir = earlier_output::create_output_dir(tmpdir, record.run(), record.attempt())
-            .with_context(|| format!("cannot make a folder in `{}`", tmpdir.display()))?;
+            .with_context(|| format!("cannot create a directory in `{}`", tmpdir.display()))?;
         let outputs = OutputDir { attempt: record.attempt(), dir: OsBytes::from(dir.as_os_str()) };
         let mut events = Vec::new();
         codec::encode(&JournalEvent::OutputDir(outputs), &mut events);

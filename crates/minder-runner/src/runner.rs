@@ -226,7 +226,7 @@ fn run_worker(context: &RunContext<'_>, set: &mut ChildSet, index: usize, worker
     if recorder.is_kept()
         && let Err(error) = store.append(&[], recorder.syncs())
     {
-        context.fail(context.committer.cannot_keep(&error));
+        context.fail(context.committer.cannot_save(&error));
     }
     let batch = OutputBatch::new(store, recorder.syncs());
     let mut worker = RunWorker::new(context, batch, index, workers);

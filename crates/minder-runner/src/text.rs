@@ -1,5 +1,5 @@
-//! Text for people: errors on one line, counts, durations, and bytes that a terminal must not
-//! interpret.
+//! Text for people: errors on one line, counts, sizes, durations, and bytes that a terminal must
+//! not interpret.
 
 use std::io;
 
@@ -34,6 +34,23 @@ pub fn time(time: std::time::Duration) -> String {
 /// Formats a number of things: `1 job`, `2 jobs`.
 pub fn count(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// Formats a number of bytes with a binary unit: `812 B`, `1.2 KiB`, `34 MiB`.
+pub fn format_bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    // 1023.5 KiB would be rounded to `1024 KiB`.
+    while value >= 1023.5 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let decimals = usize::from(value < 9.95);
+    format!("{value:.decimals$} {}", UNITS[unit])
 }
 
 /// Returns the beginning of a command line for a message, with characters escaped that a terminal
@@ -85,5 +102,22 @@ mod tests {
         let texts =
             [42, 1_420, 18_240, 247_000, 7_500_000].map(|millis| super::time(Duration::from_millis(millis)));
         assert_eq!(texts, ["42 ms", "1.42 s", "18.2 s", "4 min 7 s", "2 h 5 min"]);
+    }
+
+    #[test]
+    fn format_bytes_prints_two_to_four_digits() {
+        for (bytes, expected) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1536, "1.5 KiB"),
+            (10_240, "10 KiB"),
+            (1_048_000, "1023 KiB"),
+            (1 << 20, "1.0 MiB"),
+            (2_147_483_648, "2.0 GiB"),
+            (u64::MAX, "16384 PiB"),
+        ] {
+            assert_eq!(super::format_bytes(bytes), expected);
+        }
     }
 }

@@ -179,9 +179,9 @@ fn run_is_found_by_id_prefix() {
     state.log("abc").exit_code(255).error_line(&["`abc`", "2 runs", "abcd0001, abce0002"]);
     state.log("ffff").exit_code(255).error_line(&["no run `ffff`", "runs"]);
     for word in ["../x", "..", "/etc", "abcd0001/", "abcd00010", "lastx", "*", "g"] {
-        state.log(word).exit_code(255).error_line(&["is no run", word]);
+        state.log(word).exit_code(255).error_line(&["invalid run id", word]);
     }
-    assert_eq!(state.with("log", &[""]).exit_code(255).error_line(&["is no run"]).text(), "");
+    assert_eq!(state.with("log", &[""]).exit_code(255).error_line(&["invalid run id"]).text(), "");
     // A link leads nowhere, where everybody may make one.
     #[cfg(unix)]
     {

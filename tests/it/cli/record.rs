@@ -139,7 +139,7 @@ fn run_is_resumed_by_id_prefix_only() {
         &format!("{id}0"),
         ".",
     ] {
-        place.ended(&format!("run --resume {wrong}")).exit_code(255).error_line(&["is no run"]);
+        place.ended(&format!("run --resume {wrong}")).exit_code(255).error_line(&["invalid run id"]);
     }
     let none = if id.starts_with('0') { "1" } else { "0" };
     place.ended(&format!("run --resume {none}")).exit_code(255).error_line(&["there is no run"]);
@@ -156,7 +156,7 @@ fn linked_run_directory_is_not_followed() {
     let before = below(&elsewhere).len();
     symlink(&elsewhere, place.at("state/runs").join(&id)).expect("create symbolic link");
     for flag in ["--resume", "--resume-failed", "--retry-failed"] {
-        place.ended(&format!("run {flag} {id}")).exit_code(255).error_line(&["not a folder"]);
+        place.ended(&format!("run {flag} {id}")).exit_code(255).error_line(&["not a directory"]);
     }
     assert_eq!(below(&elsewhere).len(), before, "something was written behind the link");
 }

@@ -150,7 +150,7 @@ fn failed_jobs_are_reported_with_their_status() {
     assert!(lines[0].starts_with("minder: 2 jobs · 1 failed · ") && lines[0].contains(" CPU"), "{lines:?}");
     let named = [TEST_CHILD, KID].map(|kid| format!("minder:   failed: {kid} exit 4  (exit 4, "));
     assert!(named.iter().any(|begin| lines[1].starts_with(begin)), "{lines:?}");
-    assert!(lines[2].starts_with("minder:   more of them: minder log ") && lines.len() == 3, "{lines:?}");
+    assert!(lines[2].starts_with("minder:   details: minder log ") && lines.len() == 3, "{lines:?}");
 }
 
 #[test]

@@ -247,7 +247,7 @@ fn first_ctrl_c_cancels_and_second_kills() {
     // Two keys at once are one wish: the time between them is the point.
     nap(Duration::from_millis(500));
     terminal.key("C-c");
-    terminal.wait_for_prompt("go on with it");
+    terminal.wait_for_prompt("to resume:");
     insta::assert_snapshot!("killed", even(&terminal.whole_lines()));
     assert_eq!(terminal.status(), "[130]");
 }

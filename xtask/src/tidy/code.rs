@@ -25,7 +25,11 @@ pub(crate) fn split(text: &str) -> Source {
             continue;
         }
         source.add_code(&text[code_start..at]);
-        source.add_prose(&text[at..end]);
+        if is_format_key(&text[..at]) {
+            source.add_blank(&text[at..end]);
+        } else {
+            source.add_prose(&text[at..end]);
+        }
         code_start = end;
         at = end;
     }
@@ -44,8 +48,19 @@ impl Source {
 
     fn add_prose(&mut self, prose: &str) {
         self.prose.push_str(prose);
-        self.code.extend(prose.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+        self.add_blank(prose);
     }
+
+    /// Adds spaces to the code, in place of a comment or literal.
+    fn add_blank(&mut self, text: &str) {
+        self.code.extend(text.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+    }
+}
+
+/// Returns whether a literal after this text is a key of a file format, which is not prose:
+/// `#[serde(rename = "…")]`.
+fn is_format_key(before: &str) -> bool {
+    before.ends_with("#[serde(rename = ")
 }
 
 /// Returns where the comment or literal that starts at `at` ends, or `at` if none starts there.
@@ -369,6 +384,13 @@ mod tests {
         let source = split("let a = \"b\"; // ü 'c\n\nlet d = 'ü'; /* e */\n");
         assert_eq!(source.prose, "|\"b\"|// ü 'c|\n\n'ü'|/* e */\n");
         assert_eq!(source.code, "let a =    ;        \n\nlet d =    ;        \n");
+    }
+
+    #[test]
+    fn keys_of_a_format_are_not_prose() {
+        let source = split("#[serde(rename = \"b\")]\n");
+        assert_eq!(source.prose, "||\n");
+        assert_eq!(source.code, "#[serde(rename =    )]\n");
     }
 
     #[test]

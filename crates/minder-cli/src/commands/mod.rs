@@ -1,4 +1,4 @@
-//! One file a verb.
+//! The subcommands: one file or directory each.
 
 pub(crate) mod bench;
 pub(crate) mod completions;

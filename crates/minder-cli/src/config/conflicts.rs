@@ -1,27 +1,27 @@
-//! Flags of `minder run` that do not go together. Those of GNU parallel's command line are left to
-//! its rules: there the one or the other counts.
+//! Flags of `minder run` that cannot be used together. Command lines of GNU parallel are not
+//! checked: by its rules, one of two such flags is ignored.
 
 use anyhow::{Result, bail};
 
 use crate::flags::OrderFlag;
 use crate::flags::RunFlags;
 
-/// Two flags of which one would be passed over in silence.
+/// Two flags of which one would be ignored silently, and whether each is given.
 type Pair = ((bool, &'static str), (bool, &'static str));
 
-/// Refuses flags of which one would mean nothing beside another, or alone.
+/// Refuses flags that would have no effect, because of another flag or without one.
 pub(super) fn check(flags: &RunFlags) -> Result<()> {
     if flags.parallel_env {
         return Ok(());
     }
     for ((one, first), (other, second)) in pairs(flags) {
         if one && other {
-            bail!("`{first}` and `{second}` do not go together");
+            bail!("`{first}` cannot be used with `{second}`");
         }
     }
     for (alone, flag, other) in lone(flags) {
         if alone {
-            bail!("`{flag}` means nothing without {other}");
+            bail!("`{flag}` requires {other}");
         }
     }
     Ok(())
@@ -57,11 +57,11 @@ fn pairs(flags: &RunFlags) -> Vec<Pair> {
         (parts, (control.tty, "--tty")),
     ];
     if !parts.0 {
-        // With parts of the input, -L says what a record is, and -N how many a job gets.
+        // With parts of the input, -L defines a record, and -N the number of records of a job.
         pairs.extend([(lines, args), (lines, each)]);
     }
-    for (place, one) in spreads.iter().enumerate() {
-        pairs.extend(spreads[place + 1..].iter().map(|other| (*one, *other)));
+    for (index, one) in spreads.iter().enumerate() {
+        pairs.extend(spreads[index + 1..].iter().map(|other| (*one, *other)));
     }
     pairs
 }

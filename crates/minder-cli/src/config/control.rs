@@ -1,4 +1,4 @@
-//! The flags about what holds jobs back, ends them, and runs them again.
+//! Flags that delay, terminate and retry jobs.
 
 use std::time::Duration;
 
@@ -12,19 +12,18 @@ use minder_runner::conditions::{self, Conditions};
 use minder_runner::config::{Control, Timeout};
 use minder_template::{Options, Template};
 
-/// The first delay between the starts of a job that is run until it succeeds, unless another one is
-/// asked for.
+/// The default of `--retry-delay` for `--retries 0`, which retries a job until it succeeds.
 const ENDLESS_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Returns the time-outs, retries, conditions and environment of the jobs.
 pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
-    let (control, like_gnu) = (&flags.control, flags.parallel_env);
+    let control = &flags.control;
     let mut env = Vec::new();
-    for word in &control.env {
-        let bytes = word.as_encoded_bytes();
+    for variable in &control.env {
+        let bytes = variable.as_encoded_bytes();
         if let Some(at) = bytes.iter().position(|byte| *byte == b'=') {
             if at == 0 {
-                bail!("--env `{}` has no name", word.display());
+                bail!("--env `{}` has no name", variable.display());
             }
             let part = |bytes: &[u8]| minder_os::encoding::os_string_from_encoded(bytes.to_vec());
             env.push((part(&bytes[..at]), part(&bytes[at + 1..])));
@@ -33,7 +32,7 @@ pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
     if let Some(name) = &control.process_slot_var
         && (name.is_empty() || name.as_encoded_bytes().contains(&b'='))
     {
-        bail!("--process-slot-var `{}` is no name of a variable", name.display());
+        bail!("--process-slot-var: invalid name `{}`: expected a variable's name", name.display());
     }
     Ok(Control {
         timeout: control.timeout.as_deref().map(timeout).transpose()?.flatten(),
@@ -44,8 +43,8 @@ pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
         },
         retry_delay: match (control.retry_delay, control.retries) {
             (Some(delay), _) => delay,
-            // A job that always fails does not take a processor for ever.
-            (None, Some(0)) if !like_gnu => ENDLESS_RETRY_DELAY,
+            // Otherwise a job that always fails would keep a processor busy for ever.
+            (None, Some(0)) if !flags.parallel_env => ENDLESS_RETRY_DELAY,
             (None, _) => Duration::ZERO,
         },
         halt: control.halt.as_deref().map(halt).transpose()?.flatten(),
@@ -64,11 +63,11 @@ pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
         jobserver: !control.no_jobserver,
         close_fds: control.close_fds,
         nice: match control.nice {
-            // GNU parallel sets the niceness; we add to it.
+            // GNU parallel sets the niceness; minder adds to it.
             nice if flags.parallel_env && nice != 0 => minder_os::limits::nice_increment(nice),
             nice => nice,
         },
-        directory: control.wd.as_ref().map(|folder| Template::text(folder, options)),
+        directory: control.wd.as_ref().map(|dir| Template::text(dir, options)),
         env,
         slot_var: control.process_slot_var.clone(),
         tty: control.tty,
@@ -76,25 +75,28 @@ pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
     })
 }
 
-/// None for 0: no limit, as for GNU parallel.
+/// Parses the argument of `--timeout`. Returns `None` for 0, which means no limit, as in GNU
+/// parallel.
 fn timeout(text: &str) -> Result<Option<Timeout>> {
     match text.strip_suffix('%').map(str::parse::<f64>) {
         Some(Ok(percent)) if percent.is_finite() && percent > 0.0 => {
             Ok(Some(Timeout::Median(percent / 100.0)))
         }
-        Some(_) => bail!("--timeout `{text}` is no share of the median: 200% is twice the median"),
+        Some(_) => bail!("--timeout: invalid percentage `{text}`: 200% is twice the median"),
         None => match time(text) {
-            Ok(time) => Ok(Some(Timeout::After(time)).filter(|_| !time.is_zero())),
+            Ok(Duration::ZERO) => Ok(None),
+            Ok(time) => Ok(Some(Timeout::After(time))),
             Err(why) => bail!("--timeout: {why}"),
         },
     }
 }
 
-/// GNU parallel's words, the old numbers too.
+/// Parses the argument of `--halt`: the forms of GNU parallel, including the old numbers.
 fn halt(text: &str) -> Result<Option<HaltPolicy>> {
     let wrong = || {
         anyhow::anyhow!(
-            "--halt `{text}`: never, or now or soon, a comma, and fail=N, success=N or done=N, where N may be a share as 10%"
+            "--halt: invalid value `{text}`: expected never, or now or soon, a comma, and fail=N, success=N \
+             or done=N (N may be a percentage, 10%)"
         )
     };
     let at = |text: &str| -> Option<Threshold> {
@@ -136,13 +138,14 @@ fn halt(text: &str) -> Result<Option<HaltPolicy>> {
     Ok(Some(HaltPolicy { now, on, at: at(count).ok_or_else(wrong)? }))
 }
 
-/// The most steps of a sequence of signals.
+/// The maximum number of signals in `--termseq`.
 const STEPS_MAX: usize = 8;
 
+/// Parses the argument of `--termseq`: signals, and after each the milliseconds until the next one.
 fn termseq(text: &str) -> Result<Vec<(i32, Duration)>> {
     let mut steps = Vec::new();
-    let mut words = text.split(',');
-    while let Some(name) = words.next() {
+    let mut parts = text.split(',');
+    while let Some(name) = parts.next() {
         let name = name.strip_prefix("SIG").unwrap_or(name);
         let signal = name
             .parse()
@@ -150,19 +153,19 @@ fn termseq(text: &str) -> Result<Vec<(i32, Duration)>> {
             .filter(|number| (1..=64).contains(number))
             .or_else(|| minder::os::signal_number(name));
         let Some(signal) = signal else {
-            bail!("--termseq: `{name}` is no signal: TERM,200,TERM,100,TERM,50,KILL,25");
+            bail!("--termseq: invalid signal `{name}`: an example is TERM,200,TERM,100,TERM,50,KILL,25");
         };
-        let pause = match words.next() {
+        let pause = match parts.next() {
             None => Duration::ZERO,
             Some(pause) => match pause.parse() {
                 Ok(millis) => Duration::from_millis(millis),
-                Err(_) => bail!("--termseq: `{pause}` is no number of milliseconds: TERM,200,KILL,25"),
+                Err(_) => bail!("--termseq: invalid milliseconds `{pause}`: an example is TERM,200,KILL,25"),
             },
         };
         steps.push((signal, pause));
     }
     if steps.len() > STEPS_MAX {
-        bail!("--termseq has {} signals, and may have {STEPS_MAX}", steps.len());
+        bail!("--termseq has {} signals, the maximum is {STEPS_MAX}", steps.len());
     }
     Ok(steps)
 }
@@ -172,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halts_are_read() {
+    fn halt_parses_old_and_new_forms() {
         let plan = |now, on, at| Some(HaltPolicy { now, on, at });
         for (text, read) in [
             ("never", None),
@@ -194,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn sequences_of_signals_are_read() {
+    fn termseq_parses_signals_and_milliseconds() {
         let read = termseq("TERM,200,INT,100,9,25").ok();
         let millis = Duration::from_millis;
         assert_eq!(read, Some(vec![(15, millis(200)), (2, millis(100)), (9, millis(25))]));
@@ -205,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_are_read() {
+    fn timeout_parses_seconds_and_percentages() {
         assert_eq!(timeout("1.5").ok(), Some(Some(Timeout::After(Duration::from_millis(1500)))));
         assert_eq!(timeout("0").ok(), Some(None));
         assert_eq!(timeout("200%").ok(), Some(Some(Timeout::Median(2.0))));

@@ -1,5 +1,5 @@
-//! The words behind the flags, and the flags about input: which sources there are and how they are
-//! read.
+//! The command, the arguments after it, and the flags about input: which sources a run has, and how
+//! they are read.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow, bail};
 use regex::bytes::RegexBuilder;
 
+use crate::escapes::{EscapeSet, unescape};
 use crate::flags::ArityFlags;
 use crate::flags::InputFlags;
 use crate::flags::OrderFlag;
 use crate::flags::PlaceholderFlags;
 use crate::flags::RunFlags;
 use crate::flags::Trim as TrimFlag;
-use crate::text::{EscapeSet, unescape};
 use minder_runner::config::OrderConfig;
 use minder_runner::input::ArgsPerJob;
 use minder_runner::input::Columns;
@@ -25,16 +25,17 @@ use minder_runner::input::Source;
 use minder_runner::input::Trim;
 use minder_template::{Form, Options, PlaceholderKind, PlaceholderSet, Repeat, ValueRules};
 
-/// Whose manner is followed where it makes a difference.
+/// Which program's rules apply where minder and GNU parallel differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CompatMode {
-    /// `minder run`: several words are run directly, and what is odd is an error.
+    /// Those of `minder run`: a command of several arguments runs without a shell, and doubtful
+    /// input is an error.
     Own,
-    /// GNU parallel's: the words are one line for the shell.
+    /// Those of GNU parallel: the command is one line for the shell.
     Parallel,
 }
 
-/// Returns the order of the jobs. `seed` makes a seed for a random one.
+/// Returns the order of the jobs. `seed` generates the seed of a random order.
 pub(super) fn order(flags: &InputFlags, seed: impl FnOnce() -> u64) -> OrderConfig {
     match flags.order {
         _ if flags.shuf => OrderConfig::Random(flags.seed.unwrap_or_else(seed)),
@@ -45,10 +46,10 @@ pub(super) fn order(flags: &InputFlags, seed: impl FnOnce() -> u64) -> OrderConf
     }
 }
 
-/// How the command is read, which is these words.
+/// Returns how the command is parsed. `words` is the command, `names` the names of the columns.
 pub(super) fn options(
     flags: &RunFlags,
-    manner: CompatMode,
+    compat: CompatMode,
     names: &[OsString],
     words: &[OsString],
 ) -> Result<Options> {
@@ -57,13 +58,14 @@ pub(super) fn options(
         || (!flags.arity.multiple
             && !flags.arity.xargs
             && (flags.arity.max_replace_args.is_some() || flags.arity.lines.is_some()));
-    let parallel = manner == CompatMode::Parallel;
+    let parallel = compat == CompatMode::Parallel;
     let placeholders = placeholders(&flags.placeholders, *plus, rpl, names)?;
     let texts =
         words.iter().chain(&flags.output.tagstring).chain(&flags.output.results).chain(&flags.control.wd);
     if let Some(name) = texts.into_iter().find_map(|text| placeholders.unsupported_in(text)) {
         bail!(
-            "`{name}` is a placeholder of GNU parallel's --plus that is not there (without --plus it is text)"
+            "`{name}` is a placeholder of GNU parallel's --plus that minder does not support (without --plus \
+             it is text)"
         );
     }
     Ok(Options {
@@ -74,13 +76,13 @@ pub(super) fn options(
         quote: *quote,
         missing_is_empty: parallel || flags.arity.max_replace_args.is_some(),
         value_rules: ValueRules::new(flags.placeholders.only.as_deref(), flags.placeholders.no_dash_values)?,
-        // A job that reads the input has its values where their placeholders stand. Without a command the
-        // value is one.
+        // The values of a job that reads a part of the input appear only at placeholders. Without a
+        // command, the value itself is the command.
         append: !flags.pipe.is_wanted() || flags.pipe.cat || flags.pipe.fifo || words.is_empty(),
     })
 }
 
-/// The placeholders.
+/// Returns the placeholders, including those that flags rename and define.
 fn placeholders(
     flags: &PlaceholderFlags,
     plus: bool,
@@ -106,7 +108,7 @@ fn placeholders(
         let bytes = definition.as_encoded_bytes();
         let Some(at) = bytes.iter().position(u8::is_ascii_whitespace) else {
             bail!(
-                "--rpl `{}`: a placeholder, a blank, and what it stands for: '{{thumb}} {{/.}}-thumb.png'",
+                "--rpl `{}`: expected a placeholder, a space and its text: '{{thumb}} {{/.}}-thumb.png'",
                 definition.display()
             );
         };
@@ -116,28 +118,28 @@ fn placeholders(
     Ok(placeholders)
 }
 
-/// What stands between command and arguments, and the sources behind it.
+/// The command and the sources of its arguments.
 #[derive(Debug)]
 pub(crate) struct ParsedCommandLine {
     pub(crate) plan: InputPlan,
     /// The command.
     pub(crate) words: Vec<OsString>,
-    /// What stands behind it: separators and arguments.
+    /// The separators and arguments after the command.
     pub(crate) behind: Vec<OsString>,
-    /// How many columns one argument of a job has, where that is the same for all.
+    /// The number of columns of each argument; `None` if it varies.
     pub(crate) width: Option<usize>,
     pub(crate) files: Vec<PathBuf>,
     pub(crate) stdin: bool,
-    /// Files of which jobs read parts.
+    /// The files that are split into parts for jobs.
     pub(crate) parts: Vec<PathBuf>,
 }
 
 impl ParsedCommandLine {
-    /// `stdin`: the file that is read in place of standard input.
-    pub(super) fn new(flags: &RunFlags, manner: CompatMode, stdin: Option<PathBuf>) -> Result<Self> {
+    /// Parses the command line. `stdin` is the file that is read in place of standard input.
+    pub(super) fn new(flags: &RunFlags, compat: CompatMode, stdin: Option<PathBuf>) -> Result<Self> {
         let RunFlags { input, arity, .. } = flags;
         let (words, behind) = split(&flags.words, input);
-        if words.is_empty() && manner == CompatMode::Own && !flags.pipe.tee {
+        if words.is_empty() && compat == CompatMode::Own && !flags.pipe.tee {
             bail!(
                 "there is no command before `{}`",
                 behind.first().map_or(":::".into(), |word| word.display().to_string())
@@ -148,9 +150,11 @@ impl ParsedCommandLine {
         let mut reads_stdin = false;
         let mut parts = Vec::new();
         if flags.pipe.is_wanted() {
-            (parts, reads_stdin) = take_parts(flags, manner, &mut sources)?;
+            (parts, reads_stdin) = take_parts(flags, compat, &mut sources)?;
             files.clone_from(&parts);
-            parts.extend(stdin.iter().filter(|_| reads_stdin).cloned());
+            if reads_stdin {
+                parts.extend(stdin.clone());
+            }
         } else if sources.is_empty() {
             sources.push(Source { kind: Kind::Stdin, linked: false });
         }
@@ -172,7 +176,7 @@ impl ParsedCommandLine {
         let plan = InputPlan {
             sources,
             separator: separator(input)?,
-            // Who names the separator gets every byte but that.
+            // With an explicit separator, every other byte belongs to the argument.
             windows_text: std::env::consts::FAMILY == "windows" && !input.null && input.delimiter.is_none(),
             header: header(input, flags.pipe.is_wanted())?,
             trim: match (input.trim, &columns) {
@@ -187,36 +191,37 @@ impl ParsedCommandLine {
             eof: input.eof.as_ref().map(|text| text.as_encoded_bytes().to_vec()),
             skip_blank: input.no_run_if_empty,
             skip_first: input.skip_first_line,
-            empty_counts: manner == CompatMode::Parallel,
+            empty_counts: compat == CompatMode::Parallel,
             link: input.link,
-            arity: match flags.pipe.is_wanted() {
-                false => arity_of(arity),
-                // As many values as records: what `-N` says is said of both.
-                true if !flags.pipe.tee => {
-                    ArgsPerJob { most: arity.max_replace_args.or(arity.max_args), ..ArgsPerJob::default() }
-                }
-                true => ArgsPerJob::default(),
+            arity: if !flags.pipe.is_wanted() {
+                arity_of(arity)
+            } else if flags.pipe.tee {
+                ArgsPerJob::default()
+            } else {
+                // `-N` applies to records and to values.
+                ArgsPerJob { most: arity.max_replace_args.or(arity.max_args), ..ArgsPerJob::default() }
             },
         };
         Ok(Self { plan, words, behind, width, files, stdin: reads_stdin, parts })
     }
 }
 
-/// Takes out the sources that are cut into parts, and leaves those of arguments. Returns the files,
-/// and whether standard input is cut.
+/// Removes the sources that are split into parts, and leaves those of arguments. Returns the files,
+/// and whether standard input is split.
 fn take_parts(
     flags: &RunFlags,
-    manner: CompatMode,
+    compat: CompatMode,
     sources: &mut Vec<Source>,
 ) -> Result<(Vec<PathBuf>, bool)> {
-    // GNU parallel cuts only the files of --pipe-part: with --pipe a file holds arguments, as words do.
-    let has_arguments = manner == CompatMode::Parallel && !flags.pipe.pipe_part;
+    // GNU parallel splits only the files of --pipe-part. With --pipe, a file contains arguments.
+    let has_arguments = compat == CompatMode::Parallel && !flags.pipe.pipe_part;
     let is_part = |source: &Source| match source.kind {
         Kind::Words(_) => false,
         Kind::File(_) => !has_arguments,
         Kind::Stdin => true,
     };
-    let (mut files, mut reads_stdin) = (Vec::new(), false);
+    let mut files = Vec::new();
+    let mut reads_stdin = false;
     for source in sources.iter().filter(|source| is_part(source)) {
         match &source.kind {
             Kind::File(path) => files.push(path.clone()),
@@ -227,34 +232,38 @@ fn take_parts(
     if flags.pipe.tee && sources.iter().any(|source| matches!(source.kind, Kind::File(_))) {
         bail!("--tee runs all of its jobs at once, and takes their arguments behind `:::` only");
     }
-    if !sources.is_empty() && !flags.pipe.tee && manner == CompatMode::Own {
+    if !sources.is_empty() && !flags.pipe.tee && compat == CompatMode::Own {
         bail!(
-            "jobs that read parts of the input take no arguments: `:::` goes with --tee, where each job reads all"
+            "jobs that read parts of the input take no arguments: `:::` requires --tee, with which each job \
+             reads all of the input"
         );
     }
     reads_stdin |= files.is_empty();
     Ok((files, reads_stdin))
 }
 
-/// The command, and what stands behind it.
+/// Splits the words into the command, and the separators and arguments after it.
 fn split(words: &[OsString], flags: &InputFlags) -> (Vec<OsString>, Vec<OsString>) {
     let end = words.iter().position(|word| mark(word, flags).is_some()).unwrap_or(words.len());
     (words[..end].to_vec(), words[end..].to_vec())
 }
 
-/// What begins a list of arguments.
+/// A separator that starts a list: `:::`, `:::+`, `::::` or `::::+`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mark {
+    /// Whether the list contains names of files.
     files: bool,
+    /// Whether the list is linked with the one before it.
     linked: bool,
 }
 
+/// Returns the separator that this word is, if it is one.
 fn mark(word: &OsStr, flags: &InputFlags) -> Option<Mark> {
     let bytes = word.as_encoded_bytes();
     let is = |separator: &OsStr, plus: &[u8]| {
         bytes.strip_prefix(separator.as_encoded_bytes()).is_some_and(|rest| rest == plus)
     };
-    // The longer ones first: `::::` begins with `:::`.
+    // The longer separator first: `::::` begins with `:::`.
     [(&flags.arg_file_sep, true), (&flags.arg_sep, false)]
         .into_iter()
         .flat_map(|(separator, files)| [(separator, files, false), (separator, files, true)])
@@ -307,11 +316,11 @@ fn columns(flags: &InputFlags) -> Result<Option<Columns>> {
         (Some(colsep), false) => {
             let regexp = RegexBuilder::new(colsep).unicode(colsep.is_ascii()).build();
             let regexp = regexp.map_err(|error| {
-                // Its other lines draw where it is.
+                // The other lines of the text point at the position of the error.
                 let text = error.to_string();
                 let why = text.lines().last().unwrap_or_default();
                 let why = why.strip_prefix("error: ").unwrap_or(why);
-                anyhow!("--colsep `{colsep}` is no regular expression: {why}")
+                anyhow!("--colsep: invalid regular expression `{colsep}`: {why}")
             })?;
             Ok(Some(Columns::Regexp(regexp)))
         }
@@ -322,7 +331,7 @@ fn columns(flags: &InputFlags) -> Result<Option<Columns>> {
 fn header(flags: &InputFlags, pipe: bool) -> Result<Header> {
     match flags.header.as_deref() {
         None => Ok(Header::None),
-        // With --pipe it is part of the blocks.
+        // With --pipe, the header is part of the blocks.
         Some(_) if pipe => Ok(Header::None),
         Some(":" | ".*\n" | ".*\\n") => Ok(Header::Lines(1)),
         Some("0") => Ok(Header::FileNames),
@@ -349,7 +358,7 @@ fn separator(flags: &InputFlags) -> Result<Vec<u8>> {
     }
 }
 
-/// How many arguments a job gets.
+/// Returns how many arguments each job gets.
 fn arity_of(flags: &ArityFlags) -> ArgsPerJob {
     let most = flags.max_replace_args.or(flags.max_args).or(flags.lines);
     let fill = match flags {

@@ -1,7 +1,7 @@
-//! From flags to the configuration of a run: text in, data out.
+//! Converts flags into the configuration of a run: text in, data out.
 //!
-//! Nothing here opens a file, changes a directory, or looks up a run: `commands::run` does that, and
-//! calls [`build`] with what it found.
+//! This module opens no file, changes no directory, and looks up no run. `commands::run` does that,
+//! and passes the results to [`build`].
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -28,20 +28,20 @@ use crate::flags::{Colour, Leak, OutputFlags, RecordFlags, RunFlags};
 use crate::ui::ProgressOptions;
 use crate::ui::color::When;
 
-/// What people see while a run goes on.
+/// What people see during a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Display {
     pub(crate) progress: ProgressOptions,
     pub(crate) color: When,
-    /// Whether notices that are no errors are suppressed.
+    /// Whether `--quiet` suppresses notices that report no failure.
     pub(crate) quiet: bool,
-    /// Whether GNU parallel's command line is used: without a terminal it has no summary.
+    /// Whether GNU parallel's command line is used, which has no summary without a terminal.
     pub(crate) parallel: bool,
     /// Whether jobs write to the terminal themselves.
     pub(crate) straight: bool,
 }
 
-/// What the command line says, before the input is opened.
+/// The parsed command line, before the input is opened.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) command_line: ParsedCommandLine,
@@ -54,8 +54,8 @@ pub(crate) struct Parsed {
 }
 
 impl Parsed {
-    /// Reads the flags. `typed` are the flags as they were typed, for the record. `stdin` is the file
-    /// that is read in place of standard input.
+    /// Parses the flags. `typed` is their original text, for the record. `stdin` is the file that
+    /// is read in place of standard input.
     ///
     /// # Errors
     /// A flag has an invalid value, or two flags exclude each other.
@@ -67,7 +67,7 @@ impl Parsed {
         stdin: Option<PathBuf>,
     ) -> Result<Self> {
         conflicts::check(flags)?;
-        // One job has the terminal at a time.
+        // Only one job at a time can use the terminal.
         let default = if flags.control.tty { "1" } else { "100%" };
         let slots = JobsSetting::parse(flags.jobs.as_deref().unwrap_or(default.as_ref()))?;
         let mut command_line = ParsedCommandLine::new(flags, compat, stdin)?;
@@ -80,7 +80,7 @@ impl Parsed {
         Ok(Self { command_line, slots, order, pipe, typed, mode, compat })
     }
 
-    /// Returns how the command is read. `names` are the names of the input's columns.
+    /// Returns how the command is parsed. `names` are the names of the input's columns.
     ///
     /// # Errors
     /// A placeholder or a rule for values is invalid.
@@ -89,7 +89,8 @@ impl Parsed {
     }
 }
 
-/// Builds the configuration. `files` are the files that the flags name, `cwd` the working directory.
+/// Builds the configuration. `names` are the names of the input's columns, `copies` the files of
+/// `--template`, and `cwd` is the working directory.
 ///
 /// # Errors
 /// The command is not a valid template, or a flag has an invalid value.
@@ -104,9 +105,10 @@ pub(crate) fn build(
     let Parsed { command_line, slots, order, pipe, typed, mode, compat } = parsed;
     let is_script =
         flags.script || (compat == CompatMode::Parallel && command_line.words.is_empty() && pipe.is_none());
-    let template = match is_script {
-        true => Template::script(options.shell.as_deref()),
-        false => Template::parse(&command_line.words, options)?,
+    let template = if is_script {
+        Template::script(options.shell.as_deref())
+    } else {
+        Template::parse(&command_line.words, options)?
     };
     let control = control::control(&flags, options)?;
     let files = output_files::output_files(&flags, options, compat, command_line.width, names, copies)?;
@@ -114,16 +116,11 @@ pub(crate) fn build(
     let RunFlags { display: display_flags, output, record, leak, grace, backend, no_guard, input, .. } =
         flags;
     let view = if tty { OutputView::Straight } else { view(&output, &files) };
+    let progress =
+        ProgressOptions { bar: display_flags.bar, eta: display_flags.eta, jobs: display_flags.progress };
     let display = Display {
-        // A job that has the terminal draws on it.
-        progress: match tty {
-            true => ProgressOptions::default(),
-            false => ProgressOptions {
-                bar: display_flags.bar,
-                eta: display_flags.eta,
-                jobs: display_flags.progress,
-            },
-        },
+        // With --tty the job draws on the terminal.
+        progress: if tty { ProgressOptions::default() } else { progress },
         color: colours(display_flags.color),
         quiet: display_flags.quiet,
         parallel: flags.parallel_env,
@@ -142,7 +139,7 @@ pub(crate) fn build(
         shell: options.shell.clone(),
         leak_timeout: (leak == Leak::Close).then_some(Duration::from_millis(100)),
         grace: Duration::from_secs(grace),
-        // An empty variable counts as one that is not set.
+        // An empty MINDER_BACKEND counts as not set.
         backend: backend.filter(|name| !name.is_empty()).map(known_backend).transpose()?,
         guardians: !no_guard,
         color_jobs: display_flags.color == Some(Colour::Jobs) && !files.replaces_output(),
@@ -202,22 +199,25 @@ fn colours(flag: Option<Colour>) -> When {
 fn view(output: &OutputFlags, files: &OutputFiles) -> OutputView {
     match output {
         OutputFlags { keep_order: true, .. } => OutputView::Ordered,
-        // A row of a table is whole.
+        // A row of a table is written as a whole.
         OutputFlags { line_buffer: true, .. } if files.table().is_none() => OutputView::Lines,
         OutputFlags { ungroup: true, .. } => OutputView::Straight,
         _ => OutputView::Grouped,
     }
 }
 
-/// What each line begins with. Lines of a table are no lines of a job.
+/// Returns the text that each line of output begins with. Rows of a table have none.
 fn tag(output: &OutputFlags, files: &OutputFiles, options: &Options) -> Option<Template> {
-    // An empty text is none, without the tab.
+    if files.table().is_some() {
+        return None;
+    }
+    // An empty --tagstring means no tag, and no tab after it.
     let text = output.tagstring.clone().filter(|text| !text.is_empty());
-    let text = text.or_else(|| output.tag.then(|| "{}".into()));
-    text.filter(|_| files.table().is_none()).map(|text| Template::text(&text, options))
+    let text = text.or_else(|| output.tag.then(|| "{}".into()))?;
+    Some(Template::text(&text, options))
 }
 
-/// Returns which jobs of an earlier run are asked for.
+/// Returns which jobs of an earlier attempt run again; `None` for a new run.
 pub(crate) fn mode(flags: &RunFlags) -> Option<ResumeMode> {
     let record = &flags.record;
     match (record.resume, record.resume_failed, record.retry_failed) {
@@ -228,8 +228,7 @@ pub(crate) fn mode(flags: &RunFlags) -> Option<ResumeMode> {
     }
 }
 
-/// The flags of the record, with what a random order is drawn from: a run that is taken up again
-/// has the same.
+/// Adds the seed of a random order to the flags of the record: a resumed run has the same order.
 fn with_seed(mut typed: Vec<OsString>, order: OrderConfig, given: Option<u64>) -> Vec<OsString> {
     if let (OrderConfig::Random(seed), None) = (order, given) {
         typed.push(format!("--seed={seed}").into());

@@ -1,4 +1,4 @@
-//! The flags about files beside standard output: results, files in place of output, copies of
+//! Flags about files other than standard output: results, files in place of output, and copies of
 //! templates.
 
 use std::ffi::{OsStr, OsString};
@@ -12,7 +12,7 @@ use super::input::CompatMode;
 use super::seed::new_seed;
 use crate::flags::RunFlags;
 
-/// Returns where the files of a run are.
+/// Returns which files a run writes, and where.
 pub(super) fn output_files(
     flags: &RunFlags,
     options: &Options,
@@ -26,7 +26,7 @@ pub(super) fn output_files(
     let results = output.results.as_deref().map(|name| results(name, options, keys())).transpose()?;
     let like_gnu = compat == CompatMode::Parallel;
     if output.files && matches!(results, Some(Results::Table { .. })) {
-        bail!("--files does not go with a table: it has the outputs themselves");
+        bail!("--files cannot be used with a table of --results, which contains the output itself");
     }
     Ok(OutputFiles {
         shown: !like_gnu,
@@ -58,20 +58,24 @@ fn results(name: &OsStr, options: &Options, keys: ResultKeys) -> Result<Results>
         bail!("--results has no name");
     }
     let template = Template::text(&name.to_owned(), options);
-    Ok(match template.has_placeholders() {
-        true => Results::Named(template),
-        false => Results::Tree { root: PathBuf::from(name), keys },
-    })
+    if template.has_placeholders() {
+        Ok(Results::Named(template))
+    } else {
+        Ok(Results::Tree { root: PathBuf::from(name), keys })
+    }
 }
 
 /// Splits the value of `--template` into the file and the name of its copy.
 ///
 /// # Errors
-/// There is no `=` with a file before it.
+/// The value has no `=`, or no name after it.
 pub(crate) fn template_flag(flag: &OsStr) -> Result<(PathBuf, OsString)> {
     let bytes = flag.as_encoded_bytes();
     let Some(at) = bytes.iter().position(|byte| *byte == b'=').filter(|at| *at + 1 < bytes.len()) else {
-        bail!("--template `{}`: a file, `=`, and the name of its copy: my.conf={{#}}.conf", flag.display());
+        bail!(
+            "--template `{}`: expected a file, `=` and the name of its copy: my.conf={{#}}.conf",
+            flag.display()
+        );
     };
     let part = |bytes: &[u8]| minder_os::encoding::os_string_from_encoded(bytes.to_vec());
     Ok((PathBuf::from(part(&bytes[..at])), part(&bytes[at + 1..])))
@@ -82,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_called_by_place_or_name() {
+    fn result_keys_name_columns_by_number_or_header() {
         let columns: Vec<OsString> = ["a", "b", "c", "d"].map(OsString::from).to_vec();
         let called = |names: &[&str], width| {
             let keys = ResultKeys { names: names.iter().map(OsString::from).collect(), width };
@@ -100,23 +104,23 @@ mod tests {
     }
 
     #[test]
-    fn a_name_says_what_it_is() {
+    fn results_selects_the_form_by_name() {
         let read = |name: &str| {
             let keys = ResultKeys { names: Vec::new(), width: None };
             results(OsStr::new(name), &Options::default(), keys)
         };
         let comma = TableForm::Separated(b',');
-        let is = |name: &str| read(name).expect(name);
-        assert!(matches!(is("out"), Results::Tree { .. }));
-        assert!(matches!(is("out/"), Results::Tree { .. }));
-        assert!(matches!(is("out.csv/"), Results::Tree { .. }));
-        assert!(matches!(is("-"), Results::Tree { .. }));
-        assert!(matches!(is("my_{}"), Results::Named(_)));
-        assert!(matches!(is("{#}/"), Results::Named(_)));
-        assert!(matches!(is("x{}.csv"), Results::Table { form, path: Some(_), .. } if form == comma));
-        assert!(matches!(is("-.csv"), Results::Table { form, path: None, .. } if form == comma));
-        assert!(matches!(is("./-.tsv"), Results::Table { path: Some(_), .. }));
-        assert!(matches!(is("-.json"), Results::Table { form: TableForm::Json, path: None, .. }));
+        let parsed = |name: &str| read(name).expect(name);
+        assert!(matches!(parsed("out"), Results::Tree { .. }));
+        assert!(matches!(parsed("out/"), Results::Tree { .. }));
+        assert!(matches!(parsed("out.csv/"), Results::Tree { .. }));
+        assert!(matches!(parsed("-"), Results::Tree { .. }));
+        assert!(matches!(parsed("my_{}"), Results::Named(_)));
+        assert!(matches!(parsed("{#}/"), Results::Named(_)));
+        assert!(matches!(parsed("x{}.csv"), Results::Table { form, path: Some(_), .. } if form == comma));
+        assert!(matches!(parsed("-.csv"), Results::Table { form, path: None, .. } if form == comma));
+        assert!(matches!(parsed("./-.tsv"), Results::Table { path: Some(_), .. }));
+        assert!(matches!(parsed("-.json"), Results::Table { form: TableForm::Json, path: None, .. }));
         assert!(read("").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! The flags about blocks of the input.
+//! Flags that split the input into parts: `--pipe`, `--pipe-part` and those that require them.
 
 use std::ffi::OsString;
 use std::num::NonZeroU64;
@@ -8,51 +8,52 @@ use anyhow::{Result, bail};
 use minder_runner::config::{InputDelivery, PipeConfig};
 use minder_runner::splitter::{BLOCK, BlockSize, Column, Distribution, Header, SplitterConfig};
 
+use crate::escapes::{EscapeSet, unescape};
 use crate::flags::{PipeFlags, RunFlags};
-use crate::text::{EscapeSet, unescape};
 use crate::units;
 
-/// The plan, if jobs read parts. `files`: what `-a` and `::::` name; `has_values`: whether
-/// there are others, behind `:::`. `runs_values`: whether one is the command. `goes_on`: a
-/// run that was begun before.
+/// Returns how the input is split, if jobs read parts of it.
+///
+/// - `files`: the files of `-a` and `::::`.
+/// - `has_values`: whether jobs also have arguments, of `:::`.
+/// - `runs_values`: whether the argument is the command.
+/// - `is_resumed`: whether an earlier run is resumed.
 pub(super) fn pipe_config(
     flags: &RunFlags,
     files: Vec<PathBuf>,
     has_values: bool,
     runs_values: bool,
-    goes_on: bool,
+    is_resumed: bool,
 ) -> Result<Option<PipeConfig>> {
     let pipe = &flags.pipe;
     if !pipe.is_wanted() {
         if let Some(flag) = pipe.lone() {
-            bail!("{flag} is about parts of the input: it goes with --pipe or --pipe-part");
+            bail!("{flag} requires --pipe or --pipe-part");
         }
         return Ok(None);
     }
     if pipe.pipe_part && files.is_empty() {
-        bail!("--pipe-part cuts regular files: name them with -a FILE or :::: FILE");
+        bail!("--pipe-part requires regular files: name them with -a FILE or :::: FILE");
     }
-    let way = match pipe {
+    let delivery = match pipe {
         PipeFlags { cat: true, .. } => InputDelivery::File,
         PipeFlags { fifo: true, .. } => InputDelivery::Fifo,
         _ => InputDelivery::Stdin,
     };
     check_streams(flags)?;
-    if goes_on && pipe.round_robin {
-        bail!(
-            "which job gets what of `--round-robin` is another matter each time: such a run is not gone on with"
-        );
+    if is_resumed && pipe.round_robin {
+        bail!("cannot resume a run with `--round-robin`: the input is distributed differently each time");
     }
-    if way == InputDelivery::File && pipe.stream().is_some() {
-        bail!(
-            "--cat makes a file of a whole part: it does not go with jobs that get theirs bit by bit (--fifo does)"
-        );
+    if delivery == InputDelivery::File
+        && let Some(stream) = pipe.stream()
+    {
+        bail!("--cat needs a complete part, but `{stream}` writes parts gradually (use --fifo)");
     }
     let colsep = flags.input.colsep.clone().or_else(|| flags.input.csv.then(|| ",".to_owned()));
     Ok(Some(PipeConfig {
         splitter: splitter_config(flags, has_values, colsep)?,
         files,
-        delivery: way,
+        delivery,
         has_values,
         runs_values,
         print_blocks: pipe.print_parts,
@@ -62,7 +63,7 @@ pub(super) fn pipe_config(
 fn splitter_config(flags: &RunFlags, has_values: bool, colsep: Option<String>) -> Result<SplitterConfig> {
     let pipe = &flags.pipe;
     let number = |count: Option<u64>| count.and_then(NonZeroU64::new);
-    // `-N` and `-L` are about records here.
+    // Here `-N` and `-L` count records.
     let records = number(flags.arity.max_replace_args.or(flags.arity.max_args));
     let records = match (records, number(flags.arity.lines)) {
         (Some(records), Some(lines)) => Some(records.saturating_mul(lines)),
@@ -81,7 +82,7 @@ fn splitter_config(flags: &RunFlags, has_values: bool, colsep: Option<String>) -
         regexp: pipe.regexp,
         remove_separator: pipe.remove_rec_sep,
         skip_blank: flags.input.no_run_if_empty,
-        // As with GNU parallel: if there are values, the first of them is skipped instead.
+        // As in GNU parallel: if the jobs have arguments, the first of those is skipped instead.
         skip_first: flags.input.skip_first_line && !has_values,
         all_streams: has_values,
         header: flags.input.header.as_deref().map(header),
@@ -103,15 +104,13 @@ fn distribution(flags: &PipeFlags) -> Distribution {
 
 fn block(text: Option<&str>) -> Result<BlockSize> {
     let Some(text) = text else { return Ok(BlockSize::Bytes(BLOCK)) };
-    let (shares, number) = match text.strip_prefix('-') {
-        Some(number) => (true, number),
-        None => (false, text),
-    };
-    let count = units::positive(number).map_err(|why| anyhow::anyhow!("--block: {why}"))?;
+    // A negative number is a number of blocks for each job slot.
+    let number = text.strip_prefix('-');
+    let count = units::positive(number.unwrap_or(text)).map_err(|why| anyhow::anyhow!("--block: {why}"))?;
     match NonZeroU64::new(count) {
-        Some(count) if shares => Ok(BlockSize::Shares(count)),
+        Some(count) if number.is_some() => Ok(BlockSize::Shares(count)),
         Some(count) => Ok(BlockSize::Bytes(count.get())),
-        None => bail!("--block: `{text}` is too little: at least 1"),
+        None => bail!("--block: `{text}` is too small: the minimum is 1"),
     }
 }
 
@@ -130,28 +129,28 @@ fn column(text: &str) -> Column {
     }
 }
 
-/// Refuses what would lose input, or wait for ever, where jobs get theirs bit by bit.
+/// Refuses flags that would lose input, or block for ever, if jobs read their parts gradually.
 fn check_streams(flags: &RunFlags) -> Result<()> {
     let RunFlags { pipe, control, .. } = flags;
     if control.interactive {
-        bail!("`--interactive` asks for arguments: it does not go with jobs that read parts of the input");
+        bail!("`--interactive` confirms arguments: it cannot be used with parts of the input");
     }
     let Some(stream) = pipe.stream() else { return Ok(()) };
-    let again = [
+    let retrying = [
         (control.retries.is_some_and(|times| times != 1), "--retries"),
         (control.memfree.is_some_and(|size| size > 0), "--memfree"),
         (control.limit.is_some(), "--limit"),
     ];
-    if let Some((_, flag)) = again.iter().find(|(given, _)| *given) {
-        bail!("`{flag}` runs a job again, and what it got of `{stream}` is gone then");
+    if let Some((_, flag)) = retrying.iter().find(|(given, _)| *given) {
+        bail!("`{flag}` may run a job again, but its part of `{stream}` can be read only once");
     }
-    let held = [
+    let delaying = [
         (control.load.is_some(), "--load"),
         (control.memsuspend.is_some_and(|size| size > 0), "--memsuspend"),
         (control.noswap, "--noswap"),
     ];
-    if let Some((_, flag)) = held.iter().find(|(given, _)| *given) {
-        bail!("the jobs of `{stream}` wait for each other: `{flag}` cannot hold some of them back");
+    if let Some((_, flag)) = delaying.iter().find(|(given, _)| *given) {
+        bail!("`{flag}` cannot delay some of the jobs of `{stream}`, because all of them run at once");
     }
     Ok(())
 }

@@ -138,7 +138,7 @@ fn objects(text: &str) -> Result<Sizes, String> {
 /// # Errors
 /// One line that quotes the text.
 fn sizes(text: &str) -> Result<Sizes, String> {
-    let wrong = || format!("`{text}` is no list of numbers and ranges (2,64,2048 or 2..16384)");
+    let wrong = || format!("invalid list `{text}`: expected numbers and ranges (2,64,2048 or 2..16384)");
     let number = |text: &str| {
         // `parse` accepts a sign, which is invalid here.
         if !text.bytes().all(|byte| byte.is_ascii_digit()) {

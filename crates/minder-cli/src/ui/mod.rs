@@ -9,7 +9,7 @@ mod stdout;
 mod progress;
 mod summary;
 
-pub(crate) use minder_runner::text::{count, format_error, os_error_text, time};
+pub(crate) use minder_runner::text::{count, format_bytes, format_error, os_error_text, time};
 
 pub(crate) use self::{
     message::{command_message, message, try_message},

@@ -1,6 +1,6 @@
-//! The progress display, on stderr. On a terminal it is a few lines below the output, which are
-//! redrawn, and hidden while job output is written. Elsewhere it is one plain line every 30 s, so
-//! that a log shows that the run is alive.
+//! The progress display, on stderr. On a terminal it is a few lines below the output. They are
+//! redrawn, and erased while job output is written. In a file or a pipe it is one plain line every
+//! 30 s, so that a log shows that the run is alive.
 //!
 //! A [`Snapshot`] is taken only when the display is drawn, at most ten times a second.
 
@@ -28,42 +28,45 @@ use super::message::{message, stderr_is_writable};
 use crate::ui::color::{Palette, can_draw};
 use crate::ui::format::local_zone;
 
-/// How often it is drawn on a terminal.
-const DRAWN_EVERY: Duration = Duration::from_millis(100);
-/// How often the run is looked at where there is no terminal, and how often it is told of.
-const LOOKED_EVERY: Duration = Duration::from_secs(1);
-const TOLD_EVERY: Duration = Duration::from_secs(30);
-/// How soon after a picture it may be drawn again behind output. Behind output that comes faster it
-/// waits for its time.
-const REDRAWN_AFTER: Duration = Duration::from_millis(2);
-/// How long a line of output may lack its end until the picture goes below it all the same.
+/// The interval between two drawings on a terminal.
+const DRAW_INTERVAL: Duration = Duration::from_millis(100);
+/// The interval between two samples of the run if stderr is not a terminal.
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
+/// The interval between two lines if stderr is not a terminal.
+const LINE_INTERVAL: Duration = Duration::from_secs(30);
+/// The minimum time between a drawing and the next one that follows output. If output arrives
+/// faster, the display is drawn at the next [`DRAW_INTERVAL`].
+const REDRAW_DELAY: Duration = Duration::from_millis(2);
+/// How long an incomplete line of output postpones the display.
 const TORN_MAX: Duration = Duration::from_millis(500);
-/// An end that is so near is told to the second, and one that is so near by the day of the week.
-const SECONDS_TOLD: Duration = Duration::from_secs(600);
-const WEEKDAY_TOLD: Duration = Duration::from_secs(6 * 86_400);
-/// What a terminal is taken for that does not know its size.
+/// If less time is left, the time of the end includes seconds.
+const SECONDS_MAX: Duration = Duration::from_secs(600);
+/// If less time is left, the time of the end has a day of the week instead of a date.
+const WEEKDAY_MAX: Duration = Duration::from_secs(6 * 86_400);
+/// The assumed size of a terminal that does not report its size.
 const SIZE: (usize, usize) = (80, 24);
 
-/// What is wanted for the eye.
+/// The parts of the display that flags request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProgressOptions {
-    /// A graph of what is done.
+    /// A bar with the fraction of jobs that is done.
     pub(crate) bar: bool,
-    /// The time on the clock when it is over.
+    /// The local time of the estimated end.
     pub(crate) eta: bool,
-    /// The jobs that run the longest.
+    /// The jobs that have been running the longest.
     pub(crate) jobs: bool,
 }
 
-/// Draws, or does nothing. Clones draw the same picture.
+/// The progress display; without options it does nothing. Clones share one display.
 #[derive(Clone, Debug)]
 pub(crate) struct Progress(Option<Arc<Inner>>);
 
 #[derive(Debug)]
 struct Inner {
-    wish: ProgressOptions,
+    options: ProgressOptions,
     paint: Palette,
-    /// When something is to be done again, in nanoseconds of the run. It is known without the lock.
+    /// When [`Progress::draw`] has something to do next, in nanoseconds since the start of the run.
+    /// Only the main thread uses it, so it needs no lock.
     next: AtomicU64,
     state: Mutex<State>,
 }
@@ -72,25 +75,26 @@ struct Inner {
 struct State {
     sink: Box<dyn Sink>,
     estimate: Estimate,
-    /// When a log was told last.
-    told: Duration,
-    pictures: usize,
-    /// The last picture; empty before the first and after the last.
+    /// When the last plain line was written.
+    line_at: Duration,
+    /// The number of frames so far.
+    frames: usize,
+    /// The lines of the last frame; empty before the first one and after [`Progress::clear`].
     lines: Vec<String>,
-    /// How many of its lines are on the screen now.
+    /// The number of lines of the display that are on the screen now.
     drawn: usize,
     drawn_at: Option<Instant>,
-    /// Since when the last line of output lacks its end.
+    /// Since when the last line of output is incomplete.
     torn: Option<Instant>,
 }
 
-/// Where pictures go.
+/// The target of the display.
 trait Sink: fmt::Debug + Send {
-    /// Columns and rows, of a terminal.
+    /// Returns the columns and rows of a terminal.
     fn size(&self) -> Option<(usize, usize)>;
-    /// Whether writing would not have to wait.
+    /// Returns `true` if a write would not block.
     fn is_ready(&self) -> bool;
-    /// Whoever closed it does not want to see.
+    /// Writes the text. Errors are ignored.
     fn write(&mut self, text: &str);
 }
 
@@ -113,7 +117,7 @@ impl Sink for Terminal {
     }
 }
 
-/// Standard error that is a file or a pipe.
+/// Standard error that is a file, a pipe, or a terminal that jobs write to.
 #[derive(Debug)]
 struct Log;
 
@@ -132,81 +136,87 @@ impl Sink for Log {
 }
 
 impl Progress {
-    /// Whether anything is ever drawn or told.
+    /// Returns `true` if the display shows anything at all.
     pub(crate) fn is_wanted(&self) -> bool {
         self.0.is_some()
     }
 
-    /// What is wanted, on stderr. Where others write to the terminal and do not ask (`may_draw` is
-    /// false), it is told in plain lines as in a log.
-    pub(crate) fn new(wish: ProgressOptions, paint: Palette, may_draw: bool) -> Self {
+    /// Creates a display on stderr. It consists of plain lines, as in a log, if jobs write to the
+    /// terminal directly (`may_draw` is `false`).
+    pub(crate) fn new(options: ProgressOptions, paint: Palette, may_draw: bool) -> Self {
         let sink: Box<dyn Sink> = if may_draw && can_draw() { Box::new(Terminal) } else { Box::new(Log) };
-        Self::on(wish, paint, sink)
+        Self::on(options, paint, sink)
     }
 
-    fn on(wish: ProgressOptions, paint: Palette, sink: Box<dyn Sink>) -> Self {
-        if wish == ProgressOptions::default() {
+    fn on(options: ProgressOptions, paint: Palette, sink: Box<dyn Sink>) -> Self {
+        if options == ProgressOptions::default() {
             return Self(None);
         }
         let state = State {
             sink,
             estimate: Estimate::default(),
-            told: Duration::ZERO,
-            pictures: 0,
+            line_at: Duration::ZERO,
+            frames: 0,
             lines: Vec::new(),
             drawn: 0,
             drawn_at: None,
             torn: None,
         };
-        Self(Some(Arc::new(Inner { wish, paint, next: AtomicU64::new(0), state: Mutex::new(state) })))
+        Self(Some(Arc::new(Inner { options, paint, next: AtomicU64::new(0), state: Mutex::new(state) })))
     }
 
-    /// After how long [`Self::draw`] has something to do, if ever.
+    /// Returns the time until [`Self::draw`] has something to do, if it ever has.
     pub(crate) fn due(&self, elapsed: Duration) -> Option<Duration> {
         let inner = self.0.as_ref()?;
         Some(inner.next().saturating_sub(elapsed))
     }
 
-    /// Draws the state of the run, if it is time to; only then is it asked for.
+    /// Draws the state of the run if it is time to. Calls `view` only then.
     pub(crate) fn draw(&self, elapsed: Duration, view: impl FnOnce() -> Snapshot) {
         let Some(inner) = &self.0 else { return };
         if elapsed < inner.next() {
             return;
         }
-        // Somebody writes, maybe to a terminal that takes nothing; whoever draws has signals to take.
-        let Some(mut state) = inner.try_lock() else { return inner.set_next(elapsed + DRAWN_EVERY) };
+        // A worker thread that holds the lock may be writing to a terminal that accepts nothing. The
+        // main thread, which draws, has to handle signals and must not wait for it.
+        let Some(mut state) = inner.try_lock() else { return inner.set_next(elapsed + DRAW_INTERVAL) };
         let view = view();
-        let rest = inner.look_at(&mut state, &view);
+        let eta = inner.update_estimate(&mut state, &view);
         match state.sink.size() {
             Some(size) => {
-                inner.set_next(elapsed + DRAWN_EVERY);
-                state.lines = inner.picture(&view, &rest, size, state.pictures);
-                state.pictures += 1;
+                inner.set_next(elapsed + DRAW_INTERVAL);
+                state.lines = inner.frame(&view, &eta, size, state.frames);
+                state.frames += 1;
                 if state.sink.is_ready() {
                     state.show(Instant::now());
                 }
             }
             None => {
-                inner.set_next(elapsed + LOOKED_EVERY);
-                if elapsed >= state.told + TOLD_EVERY {
-                    state.told = elapsed;
-                    let look =
-                        LineLayout { width: None, graph: inner.wish.bar, turn: None, paint: Palette::PLAIN };
+                inner.set_next(elapsed + SAMPLE_INTERVAL);
+                if elapsed >= state.line_at + LINE_INTERVAL {
+                    state.line_at = elapsed;
+                    let layout = LineLayout {
+                        width: None,
+                        graph: inner.options.bar,
+                        turn: None,
+                        paint: Palette::PLAIN,
+                    };
                     if state.sink.is_ready() {
-                        state.sink.write(&line::first(&view, &rest, &look));
+                        state.sink.write(&line::first(&view, &eta, &layout));
                     }
                 }
             }
         }
     }
 
-    /// Takes the picture away while somebody writes whole lines to the terminal.
+    /// Erases the display while `write` writes complete lines to the terminal.
     pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
         self.suspend_for(true, write)
     }
 
-    /// Takes the picture away while somebody writes to the terminal: whole lines, or something that
-    /// lacks its end. Then the picture waits for that, for a while, instead of tearing a line.
+    /// Erases the display while `write` writes to the terminal. If the output does not end with a
+    /// complete line (`whole` is `false`), the display waits for the rest of the line, at most
+    /// [`TORN_MAX`].
     pub(crate) fn suspend_for<T>(&self, whole: bool, write: impl FnOnce() -> T) -> T {
         let Some(inner) = &self.0 else { return write() };
         let mut state = inner.lock();
@@ -214,13 +224,14 @@ impl Progress {
         let result = write();
         let now = Instant::now();
         state.torn = (!whole).then_some(now);
-        if state.drawn_at.is_none_or(|at| now.duration_since(at) >= REDRAWN_AFTER) {
+        if state.drawn_at.is_none_or(|at| now.duration_since(at) >= REDRAW_DELAY) {
             state.show(now);
         }
         result
     }
 
-    /// Takes the picture away while somebody does something who must not wait for those that write.
+    /// Erases the display while `act` runs, unless that would block: another thread may hold the
+    /// lock, or the terminal may accept nothing.
     pub(crate) fn try_suspend<T>(&self, act: impl FnOnce() -> T) -> T {
         let state = self.0.as_ref().and_then(|inner| inner.try_lock());
         let Some(mut state) = state.filter(|state| state.sink.is_ready()) else { return act() };
@@ -228,7 +239,7 @@ impl Progress {
         act()
     }
 
-    /// Takes the picture away for good.
+    /// Erases the display permanently.
     pub(crate) fn clear(&self) {
         if let Some(inner) = &self.0 {
             let mut state = inner.lock();
@@ -260,13 +271,14 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look_at(&self, state: &mut State, view: &Snapshot) -> Eta {
-        let over = view.finished() + view.counts.skipped;
+    /// Adds a sample to the estimate, and returns the estimated end.
+    fn update_estimate(&self, state: &mut State, view: &Snapshot) -> Eta {
+        let settled = view.finished() + view.counts.skipped;
         let ages: Vec<Duration> = view.running.iter().map(|job| job.age).collect();
         let sample = Sample {
             elapsed: view.elapsed,
             done: view.finished(),
-            rest: view.known_total().map(|total| total.saturating_sub(over)),
+            rest: view.known_total().map(|total| total.saturating_sub(settled)),
             running: view.counts.running,
             ages: &ages,
             median: view.median,
@@ -274,31 +286,26 @@ impl Inner {
         };
         state.estimate.add(&sample);
         let left = state.estimate.left(&sample);
-        let ends = left.filter(|_| self.wish.eta).and_then(|left| clock(Timestamp::now(), left));
+        let ends = if self.options.eta { left.and_then(|left| clock(Timestamp::now(), left)) } else { None };
         Eta { left, ends }
     }
 
-    /// All lines, for a terminal of this size.
-    fn picture(
-        &self,
-        view: &Snapshot,
-        rest: &Eta,
-        (width, rows): (usize, usize),
-        turn: usize,
-    ) -> Vec<String> {
-        // The last column stays free: a cursor behind it is in the next line on some terminals.
+    /// Returns the lines of a frame for a terminal of this size.
+    fn frame(&self, view: &Snapshot, eta: &Eta, (width, rows): (usize, usize), turn: usize) -> Vec<String> {
+        // The last column stays free: after a character in it, some terminals move the cursor to the
+        // next line.
         let width = Some(width.saturating_sub(1).max(1));
-        let look = LineLayout { width, graph: self.wish.bar, turn: Some(turn), paint: self.paint };
-        let mut lines = vec![line::first(view, rest, &look)];
-        if self.wish.jobs {
-            lines.extend(line::jobs(view, rows.saturating_sub(2), &look));
+        let layout = LineLayout { width, graph: self.options.bar, turn: Some(turn), paint: self.paint };
+        let mut lines = vec![line::first(view, eta, &layout)];
+        if self.options.jobs {
+            lines.extend(line::jobs(view, rows.saturating_sub(2), &layout));
         }
         lines
     }
 }
 
 impl State {
-    /// Draws the picture over the one that is there.
+    /// Draws the last frame over the one on the screen.
     fn show(&mut self, now: Instant) {
         if self.lines.is_empty() {
             return;
@@ -310,31 +317,32 @@ impl State {
             None => (),
         }
         self.torn = None;
-        text += &self.back();
-        for (place, line) in self.lines.iter().enumerate() {
-            text += if place > 0 { "\r\n" } else { "" };
+        text += &self.move_to_start();
+        for (index, line) in self.lines.iter().enumerate() {
+            text += if index > 0 { "\r\n" } else { "" };
             text += line;
             text += "\x1b[K";
         }
         if self.lines.len() < self.drawn {
-            // Lines below that were there before.
+            // Erases the lines of the previous frame below.
             text += "\x1b[J";
         }
         self.sink.write(&text);
-        (self.drawn, self.drawn_at) = (self.lines.len(), Some(now));
+        self.drawn = self.lines.len();
+        self.drawn_at = Some(now);
     }
 
-    /// Takes it off the screen.
+    /// Erases the display.
     fn hide(&mut self) {
         if self.drawn > 0 {
-            let text = self.back() + "\x1b[J";
+            let text = self.move_to_start() + "\x1b[J";
             self.sink.write(&text);
             self.drawn = 0;
         }
     }
 
-    /// The way to where the picture begins.
-    fn back(&self) -> String {
+    /// Returns the control sequence that moves the cursor to the start of the display.
+    fn move_to_start(&self) -> String {
         match self.drawn {
             0 => String::new(),
             1 => "\r".to_owned(),
@@ -343,16 +351,17 @@ impl State {
     }
 }
 
-/// The time on the clock after so long: `14:05:10` soon, `14:05` later today, `Mon 09:10`, `12 Nov
-/// 17:40`.
+/// Formats the local time at which `left` has passed: `14:05:10` if that is soon, `14:05` on the
+/// same day, `Mon 09:10` within the week, else `12 Nov 17:40`.
 fn clock(now: Timestamp, left: Duration) -> Option<String> {
     let zone = local_zone();
     let ends = now.checked_add(SignedDuration::try_from(left).ok()?).ok()?;
-    let (ends, now) = (ends.to_zoned(zone.clone()), now.to_zoned(zone));
+    let ends = ends.to_zoned(zone.clone());
+    let now = now.to_zoned(zone);
     let form = match left {
-        _ if left < SECONDS_TOLD => "%H:%M:%S",
+        _ if left < SECONDS_MAX => "%H:%M:%S",
         _ if ends.date() == now.date() => "%H:%M",
-        _ if left < WEEKDAY_TOLD => "%a %H:%M",
+        _ if left < WEEKDAY_MAX => "%a %H:%M",
         _ => "%-d %b %H:%M",
     };
     Some(ends.strftime(form).to_string())

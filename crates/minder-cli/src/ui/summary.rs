@@ -1,4 +1,4 @@
-//! The last lines of a run: what was done, what it cost, what failed.
+//! The summary at the end of a run: how many jobs ran, their CPU time, and which ones failed.
 
 use std::io::{IsTerminal, stderr};
 
@@ -11,22 +11,22 @@ use super::progress::rough;
 use crate::ui::color::Palette;
 use minder_runner::text::{count, time};
 
-/// The last lines of a run.
+/// Formats the summary of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Summary<'a> {
     pub(crate) report: &'a RunReport,
 }
 
 impl Summary<'_> {
-    /// Returns `true` if a signal ended the run, so that failures are not of the jobs' making.
+    /// Returns `true` if a signal ended the run. Then the signal may have caused the failures.
     fn is_cancelled(&self) -> bool {
         matches!(self.report.end, RunEnd::Signal(_))
     }
 }
 
 impl Summary<'_> {
-    /// Whether somebody wants to read it: a person at a terminal, or anybody when not all went
-    /// well.
+    /// Returns `true` if the summary is printed: always on a terminal, elsewhere only if a job
+    /// failed or left something behind.
     pub(crate) fn is_wanted(&self) -> bool {
         stderr().is_terminal()
             || self.report.counts.failed > 0
@@ -34,7 +34,7 @@ impl Summary<'_> {
             || self.report.left_running() > 0
     }
 
-    /// Its lines.
+    /// Returns the lines of the summary.
     pub(crate) fn lines(&self, paint: Palette) -> Vec<String> {
         let failed = self.report.failed();
         let mut lines = vec![self.first_line(paint)];
@@ -63,13 +63,16 @@ impl Summary<'_> {
             lines.push(format!("  and {unnamed} more that left their output open"));
         }
         lines.extend(self.left_lines());
-        if let Some(run) = self.report.run.as_ref().filter(|_| failed > 0 && !self.is_cancelled()) {
-            lines.push(format!("  more of them: minder log {run} --failed"));
+        if failed > 0
+            && !self.is_cancelled()
+            && let Some(run) = &self.report.run
+        {
+            lines.push(format!("  details: minder log {run} --failed"));
         }
         lines
     }
 
-    /// What was done, and what it cost.
+    /// Returns the line with the counts of jobs and the times.
     fn first_line(&self, paint: Palette) -> String {
         let JobCounts { succeeded, retried, .. } = self.report.counts;
         let failed = self.report.failed();
@@ -97,7 +100,7 @@ impl Summary<'_> {
         parts.join(" · ")
     }
 
-    /// What did not run, or was ended, and why.
+    /// Returns the lines about jobs that did not run or were terminated, with the reason.
     fn halted_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(HaltSummary { why, not_run }) = &self.report.halted {
@@ -120,12 +123,13 @@ impl Summary<'_> {
         lines
     }
 
-    /// How the run is taken up again, if that is possible.
+    /// Returns the command that resumes the run, if that is possible.
     pub(crate) fn resume_line(&self) -> Option<String> {
-        self.report.resume.as_ref().map(|words| format!("  go on with it: minder run --resume {words}"))
+        self.report.resume.as_ref().map(|args| format!("  to resume: minder run --resume {args}"))
     }
 
-    /// What jobs left running. It lives on after a run that ended by itself.
+    /// Returns the line about processes that jobs left running. After a run that ended by itself,
+    /// they continue to run.
     fn left_lines(&self) -> Option<String> {
         let adopted: Vec<String> = self
             .report
@@ -148,7 +152,7 @@ impl Summary<'_> {
     }
 }
 
-/// Returns why a job failed, in few words.
+/// Describes why a job failed.
 fn failure_text(reason: &FailureReason) -> String {
     match reason {
         FailureReason::Exited(exit, wall) => format!("{}, {}", status(*exit), time(*wall)),
@@ -158,7 +162,7 @@ fn failure_text(reason: &FailureReason) -> String {
     }
 }
 
-/// How a job ended, in few words.
+/// Describes the exit status of a job.
 fn status(status: ExitStatus) -> String {
     match status {
         ExitStatus::Signaled { signal, .. } => match signal_name(signal) {
@@ -169,7 +173,7 @@ fn status(status: ExitStatus) -> String {
     }
 }
 
-/// The names that are the same number on every Unix.
+/// Returns the name of a signal that has the same number on every Unix.
 pub(crate) fn signal_name(signal: i32) -> Option<&'static str> {
     Some(match signal {
         1 => "HUP",
@@ -214,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_names_failed_jobs() {
+    fn summary_names_failed_jobs() {
         let report = report(|report, stats| {
             stats.wall = Duration::from_secs(36);
             stats.cpu = Duration::from_millis(31_400);
@@ -233,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_did_not_end_on_their_own_are_told_apart() {
+    fn summary_distinguishes_reasons_of_failures() {
         let wall = Duration::from_secs(11);
         let mut report = report(|report, stats| {
             stats.failed = vec![
@@ -257,8 +261,8 @@ mod tests {
         assert_eq!(
             lines(&report),
             [
-                "4 jobs · 3 failed · 1 timed out · 1 killed for memory · 2 retries · 1 cut off · 10 not run · \
-                 3 min 40 s elapsed · 0 ms CPU",
+                "4 jobs · 3 failed · 1 timed out · 1 killed for memory · 2 retries · 1 cut off · \
+                 10 not run · 3 min 40 s elapsed · 0 ms CPU",
                 "  failed: slow  (timed out after 10 s)",
                 "  failed: bad  (exit 2, 11.0 s)",
                 "  failed: large  (killed since memory ran short, 11.0 s)",
@@ -274,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_failed_jobs_are_named_and_the_rest_is_counted() {
+    fn summary_names_ten_failed_jobs_and_counts_the_rest() {
         let report = report(|report, stats| {
             let exited = FailureReason::Exited(ExitStatus::Exited(1), Duration::from_secs(11));
             stats.failed = (0..10).map(|job| failure(&job.to_string(), exited.clone())).collect();

@@ -78,8 +78,8 @@ fn find_accepts_unique_prefix_of_id() {
         run(root.path(), id, days);
     }
     fs::write(root.path().join("runs/7f3b0000"), "a file").unwrap();
-    let name = |word: &str| {
-        let found = find(root.path(), word).map_err(|error| error.to_string())?;
+    let name = |prefix: &str| {
+        let found = find(root.path(), prefix).map_err(|error| error.to_string())?;
         Ok::<_, String>(found.file_name().unwrap().to_str().unwrap().to_owned())
     };
     assert_eq!(name("61c1"), Ok("61c10000".to_owned()));
@@ -88,10 +88,10 @@ fn find_accepts_unique_prefix_of_id() {
     assert_eq!(name("61").unwrap_err(), "`61` is the beginning of 2 runs: 61c00000, 61c10000");
     assert!(name("0").unwrap_err().contains("there is no run `0`"));
     assert!(name("7f3b").unwrap_err().contains("left alone"));
-    for word in
+    for prefix in
         ["", ".", "..", "../runs/61c00000", "/", "61c0/", "61c00000/..", "61c000000", "é", "-1", "*", "6\0"]
     {
-        assert!(name(word).unwrap_err().contains("is no run"), "{word}");
+        assert!(name(prefix).unwrap_err().contains("invalid run id"), "{prefix}");
     }
     let order: Vec<String> = list(root.path()).unwrap().into_iter().map(|run| run.id).collect();
     assert_eq!(order, ["61c10000", "7f3a0000", "61c00000"], "newest first");

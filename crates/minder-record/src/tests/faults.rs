@@ -149,7 +149,7 @@ fn create_fails_if_state_root_is_below_a_file() {
     fs::write(&file, "").unwrap();
     let lost = || manifest(InputSource::Lost { why: String::new() });
     let error = JournalWriter::create(&file.join("state"), lost(), None::<OsString>, false).unwrap_err();
-    assert!(format!("{error}").contains("cannot make a folder for the record in"), "{error}");
+    assert!(format!("{error}").contains("cannot create a directory for the record in"), "{error}");
 }
 
 /// Fills a small tmpfs. Only root can mount one, and not in every container.

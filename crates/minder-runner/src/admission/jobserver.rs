@@ -434,17 +434,18 @@ mod tests {
         fn server(tokens: &[u8]) -> (std::fs::File, Jobserver, tempfile::TempDir) {
             let dir = tempfile::tempdir().expect("create temp dir");
             let path = dir.path().join("tokens");
-            let made = minder::Command::new("mkfifo").arg(&path).spawn().and_then(|mut child| child.wait());
-            assert!(made.expect("mkfifo").status.success());
-            let mut pipe = std::fs::OpenOptions::new().read(true).write(true).open(&path).expect("a pipe");
-            pipe.write_all(tokens).expect("room");
-            let server = Jobserver::connect(&format!("fifo:{}", path.display())).expect("a jobserver");
+            let mkfifo = minder::Command::new("mkfifo").arg(&path).spawn().and_then(|mut child| child.wait());
+            assert!(mkfifo.expect("run mkfifo").status.success());
+            let mut pipe = std::fs::OpenOptions::new().read(true).write(true).open(&path).expect("open pipe");
+            pipe.write_all(tokens).expect("write token");
+            let server =
+                Jobserver::connect(&format!("fifo:{}", path.display())).expect("connect to jobserver");
             (pipe, server, dir)
         }
 
         /// Returns the rest of the pipe's content.
         fn rest(pipe: &mut std::fs::File) -> Vec<u8> {
-            pipe.write_all(b"|").expect("room");
+            pipe.write_all(b"|").expect("write token");
             let mut all = Vec::new();
             let mut byte = [0];
             while pipe.read_exact(&mut byte).is_ok() && byte != *b"|" {
@@ -455,15 +456,15 @@ mod tests {
 
         #[test]
         fn first_job_needs_no_token_and_others_one_each() {
-            let (mut pipe, server, _folder) = server(b"ab");
-            let tokens = JobserverClient::of(server).expect("a poller");
-            let first = tokens.take().expect("the slot that we were started in");
-            let second = tokens.take().expect("a token");
-            let third = tokens.take().expect("a token");
+            let (mut pipe, server, _dir) = server(b"ab");
+            let tokens = JobserverClient::of(server).expect("create client");
+            let first = tokens.take().expect("take own slot");
+            let second = tokens.take().expect("take token");
+            let third = tokens.take().expect("take token");
             assert!(tokens.take().is_none());
             drop(first);
             // The free one is a token, not the slot: the build may use it.
-            let again = tokens.take().expect("a token");
+            let again = tokens.take().expect("take token");
             assert!(tokens.take().is_none());
             drop((second, third, again));
             let mut back = rest(&mut pipe);
@@ -473,26 +474,26 @@ mod tests {
 
         #[test]
         fn waiting_client_is_woken_when_token_is_free() {
-            let (mut pipe, server, _folder) = server(b"");
+            let (mut pipe, server, _dir) = server(b"");
             let (sender, receiver) = mpsc::channel();
-            let tokens = JobserverClient::start(server, move || _ = sender.send(())).expect("a thread");
-            let first = tokens.take().expect("our slot");
+            let tokens = JobserverClient::start(server, move || _ = sender.send(())).expect("start client");
+            let first = tokens.take().expect("take own slot");
             for _ in 0..3 {
                 assert!(tokens.take().is_none());
-                pipe.write_all(b"+").expect("room");
-                receiver.recv_timeout(PATIENCE).expect("a call");
-                drop(tokens.take().expect("the token"));
+                pipe.write_all(b"+").expect("write token");
+                receiver.recv_timeout(PATIENCE).expect("receive wake");
+                drop(tokens.take().expect("take token"));
                 // The token was released. It is taken once more, so that the next job has to wait
                 // for it.
-                assert!(tokens.shared.server.try_acquire().expect("a pipe").is_some());
+                assert!(tokens.shared.server.try_acquire().expect("read pipe").is_some());
             }
             drop(first);
         }
 
         #[test]
         fn give_back_releases_held_tokens() {
-            let (mut pipe, server, _folder) = server(b"abc");
-            let tokens = JobserverClient::of(server).expect("a poller");
+            let (mut pipe, server, _dir) = server(b"abc");
+            let tokens = JobserverClient::of(server).expect("create client");
             let held: Vec<JobPermit> = (0..3).filter_map(|_| tokens.take()).collect();
             assert_eq!(held.len(), 3);
             tokens.give_back();

@@ -94,8 +94,9 @@ impl AdmissionMonitor {
         };
         let shared = Arc::new(shared);
         let watched = Arc::clone(&shared);
-        let thread =
-            thread::Builder::new().name("gates".into()).spawn(move || watched.watch(policy, &*control))?;
+        let thread = thread::Builder::new()
+            .name("admission".into())
+            .spawn(move || watched.watch(policy, &*control))?;
         Ok(Self { shared, stop, thread: Some(thread) })
     }
 

@@ -11,12 +11,14 @@ pub(crate) use crate::admission::metrics::Metrics;
 use crate::admission::metrics::LimitDecision;
 use crate::conditions::Conditions;
 use crate::conditions::Limit;
-use crate::text::os_error_text;
+use crate::text::{format_bytes, os_error_text};
 
 /// The time between two evaluations.
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
-/// How long a load that is not ours may keep all jobs from running, before one starts anyway.
+/// How long the load of other processes may keep all jobs from running, before one starts anyway.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// Why no job starts if the command of `--limit` exited with 1 or 2.
+const REFUSED: &str = "refused by the --limit command";
 /// The least time between two readings of counters that are compared.
 const SPAN_MIN: Duration = Duration::from_millis(500);
 
@@ -70,10 +72,10 @@ pub(crate) struct AdmissionPolicy {
     readings: Box<dyn Metrics>,
     swaps: RateSample<minder_os::host_stats::SwapCounters, bool>,
     disks: RateSample<HashMap<String, Duration>, f64>,
-    /// Since when no job runs because of something that is not ours.
+    /// Since when other processes of the machine keep all jobs from running.
     idle_since: Option<Instant>,
     why: Option<String>,
-    /// What was reported; each text is reported once.
+    /// The lines that were reported; each text is reported once.
     reported: Vec<String>,
     fresh: Vec<String>,
 }
@@ -109,7 +111,7 @@ impl<T, V> RateSample<T, V> {
 /// What one condition allows.
 enum Constraint {
     Open(Quota),
-    /// No start, for this reason. With `ours`, the policy waits without end.
+    /// No job starts, for this reason. With `ours`, the policy waits without a time limit.
     Closed {
         why: String,
         ours: bool,
@@ -142,11 +144,13 @@ impl AdmissionPolicy {
             let Some(size) = size else { continue };
             let total = known(flag, self.readings.memory())?.total;
             if size > total {
-                bail!("{flag}: {} is more than the {} that this machine has", bytes(size), bytes(total));
+                let size = format_bytes(size);
+                let total = format_bytes(total);
+                bail!("{flag}: {size} is more than the {total} that this machine has");
             }
         }
         if memsuspend.is_some() && !self.readings.suspends() {
-            bail!("`--memsuspend` is not known on this system");
+            bail!("`--memsuspend` is not supported on this system");
         }
         if load.is_some() {
             known("--load", self.readings.load())?;
@@ -174,7 +178,7 @@ impl AdmissionPolicy {
         self.why.as_deref()
     }
 
-    /// Takes what is to be reported since the last call. No text comes twice.
+    /// Takes the lines to report since the last call. Each text is reported once.
     pub(crate) fn complaints(&mut self) -> Vec<String> {
         std::mem::take(&mut self.fresh)
     }
@@ -182,14 +186,14 @@ impl AdmissionPolicy {
     /// Measures and decides.
     pub(crate) fn evaluate(&mut self, now: Instant, jobs: Jobs) -> Decision {
         self.why = None;
-        if let Some(decision) = self.look_at_suspension(now, jobs) {
+        if let Some(decision) = self.check_suspension(now, jobs) {
             return decision;
         }
         let mut room = Quota::ALL;
         let mut closed = None;
         let mut endless = false;
-        for say in self.conditions_but_command(now, jobs) {
-            match say {
+        for constraint in self.conditions_except_command(now, jobs) {
+            match constraint {
                 Constraint::Open(narrower) => room = room.up_to(narrower.most),
                 Constraint::Kill => return self.kill("too little memory is free"),
                 Constraint::Closed { why, ours } => {
@@ -209,8 +213,8 @@ impl AdmissionPolicy {
             room = Quota { most: 1, starts: 1 };
         }
         match self.command(room, jobs) {
-            Constraint::Kill if jobs.running > 0 => self.kill("--limit says so"),
-            Constraint::Kill => self.wait(now, "--limit says so".to_owned()),
+            Constraint::Kill if jobs.running > 0 => self.kill(REFUSED),
+            Constraint::Kill => self.wait(now, REFUSED.to_owned()),
             Constraint::Closed { why, .. } => self.wait(now, why),
             Constraint::Open(room) => {
                 if room.starts > 0 {
@@ -231,19 +235,20 @@ impl AdmissionPolicy {
         Decision::Kill
     }
 
-    /// `--memsuspend`: at least one job always runs. While one is suspended, none starts.
-    fn look_at_suspension(&mut self, now: Instant, jobs: Jobs) -> Option<Decision> {
+    /// Evaluates `--memsuspend` for running jobs. At least one job always runs. While a job is
+    /// suspended, none starts.
+    fn check_suspension(&mut self, now: Instant, jobs: Jobs) -> Option<Decision> {
         let size = self.conditions.memsuspend?;
         let free = self.free_memory("--memsuspend")?;
         let active = jobs.running.saturating_sub(jobs.suspended);
         if jobs.suspended > 0 && (active == 0 || free >= size.saturating_mul(2)) {
-            self.why = Some("suspended jobs go on first".to_owned());
+            self.why = Some("resuming suspended jobs".to_owned());
             return Some(Decision::Resume);
         }
         if free >= size.saturating_mul(2) || active == 0 {
             return None;
         }
-        let why = format!("{} of memory free", bytes(free));
+        let why = format!("{} of memory free", format_bytes(free));
         if active == 1 {
             return Some(self.wait(now, why));
         }
@@ -251,7 +256,8 @@ impl AdmissionPolicy {
         Some(Decision::Suspend(if free < size { active - 1 } else { 1 }))
     }
 
-    /// `--memsuspend` for starts: one job may always run, others only if none would be suspended.
+    /// Evaluates `--memsuspend` for starts. One job may always run, others only if none would be
+    /// suspended.
     fn one_alone(&mut self, size: u64) -> Option<Constraint> {
         let short = self.free_memory("--memsuspend")? < size.saturating_mul(2);
         short.then_some(Constraint::Open(Quota::ALL.up_to(1)))
@@ -259,45 +265,47 @@ impl AdmissionPolicy {
 
     /// Evaluates all conditions except a `--limit` command, which is only run when they allow a
     /// start.
-    fn conditions_but_command(&mut self, now: Instant, jobs: Jobs) -> Vec<Constraint> {
+    fn conditions_except_command(&mut self, now: Instant, jobs: Jobs) -> Vec<Constraint> {
         let Conditions { load, memfree, memsuspend, noswap, limit } = self.conditions.clone();
-        let mut says = Vec::new();
+        let mut constraints = Vec::new();
         if let Some(size) = memfree {
-            says.extend(self.memory("--memfree", size, jobs));
+            constraints.extend(self.memory("--memfree", size, jobs));
         }
         if let Some(size) = memsuspend {
-            says.extend(self.one_alone(size));
+            constraints.extend(self.one_alone(size));
         }
         if let Some(most) = load {
-            says.extend(self.load("--load", most, jobs));
+            constraints.extend(self.load("--load", most, jobs));
         }
         if noswap {
-            says.extend(self.swapping(now));
+            constraints.extend(self.swapping(now));
         }
         match limit {
-            Some(Limit::Memory(size)) => says.extend(self.memory("--limit mem", size, jobs)),
-            Some(Limit::Load(most)) => says.extend(self.load("--limit load", most, jobs)),
-            Some(Limit::Io(most)) => says.extend(self.disks(now, most, jobs)),
+            Some(Limit::Memory(size)) => constraints.extend(self.memory("--limit mem", size, jobs)),
+            Some(Limit::Load(most)) => constraints.extend(self.load("--limit load", most, jobs)),
+            Some(Limit::Io(most)) => constraints.extend(self.disks(now, most, jobs)),
             Some(Limit::Command(_)) | None => (),
         }
-        says
+        constraints
     }
 
-    /// Each job may take as much memory as is required to be free: as many may start as there is
-    /// room for.
+    /// Evaluates a condition on free memory. Each job may take as much memory as must be free, so
+    /// the free memory limits how many start.
     fn memory(&mut self, flag: &str, size: u64, jobs: Jobs) -> Option<Constraint> {
         let free = self.free_memory(flag)?;
         if free < size / 2 && jobs.running > 1 {
             return Some(Constraint::Kill);
         }
         if free < size {
-            return Some(Constraint::Closed { why: format!("{} of memory free", bytes(free)), ours: true });
+            let why = format!("{} of memory free", format_bytes(free));
+            return Some(Constraint::Closed { why, ours: true });
         }
         let more = usize::try_from(free / size.max(1)).unwrap_or(usize::MAX);
         Some(Constraint::Open(Quota::ALL.up_to(jobs.running.saturating_add(more))))
     }
 
-    /// A job that has just started does not show in the load yet: as many may start as are missing.
+    /// Evaluates a condition on the load. A job that has just started does not show in the load
+    /// yet, so the distance from the limit bounds how many start.
     fn load(&mut self, flag: &str, most: f64, jobs: Jobs) -> Option<Constraint> {
         let load = self.readings.load();
         let load = self.read(flag, load)?;
@@ -321,7 +329,7 @@ impl AdmissionPolicy {
         let why = match self.swaps.result {
             Some(false) => return None,
             Some(true) => "the machine swaps",
-            None => "a look at swapping",
+            None => "measuring swapping",
         };
         Some(Constraint::Closed { why: why.to_owned(), ours: false })
     }
@@ -339,7 +347,7 @@ impl AdmissionPolicy {
                 return Some(Constraint::Open(Quota::ALL.up_to(jobs.running.saturating_add(1))));
             }
             Some(busy) => format!("a disk is busy for {busy:.0} % of the time"),
-            None => "a look at the disks".to_owned(),
+            None => "measuring the disks".to_owned(),
         };
         Some(Constraint::Closed { why, ours: false })
     }
@@ -356,7 +364,7 @@ impl AdmissionPolicy {
         }
         match answer {
             LimitDecision::Start => Constraint::Open(Quota { starts: 1, ..room }),
-            LimitDecision::Wait => Constraint::Closed { why: "--limit says so".to_owned(), ours: true },
+            LimitDecision::Wait => Constraint::Closed { why: REFUSED.to_owned(), ours: true },
             LimitDecision::Kill => Constraint::Kill,
         }
     }
@@ -366,12 +374,17 @@ impl AdmissionPolicy {
         self.read(flag, memory).map(|memory| memory.available)
     }
 
-    /// Returns a measurement. One that fails during the run is reported once and holds nothing
-    /// back.
+    /// Returns a measurement. One that fails during the run is reported once, and its condition no
+    /// longer delays jobs.
     fn read<T>(&mut self, flag: &str, reading: io::Result<T>) -> Option<T> {
-        reading
-            .map_err(|error| self.report(format!("{flag} is not looked at: {}", os_error_text(&error))))
-            .ok()
+        match reading {
+            Ok(reading) => Some(reading),
+            Err(error) => {
+                let reason = os_error_text(&error);
+                self.report(format!("cannot check {flag}, which is ignored: {reason}"));
+                None
+            }
+        }
     }
 
     fn report(&mut self, line: String) {
@@ -382,27 +395,21 @@ impl AdmissionPolicy {
     }
 }
 
-/// Returns a first measurement, or one clear line.
+/// Returns a first measurement.
+///
+/// # Errors
+/// The operating system does not support it, or it failed.
 fn known<T>(flag: &str, reading: io::Result<T>) -> Result<T> {
     match reading {
         Ok(reading) => Ok(reading),
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-            bail!("`{flag}` is not known on this system")
+            bail!("`{flag}` is not supported on this system")
         }
-        Err(error) => bail!("`{flag}` cannot be looked at here: {}", os_error_text(&error)),
+        Err(error) => bail!("cannot check `{flag}`: {}", os_error_text(&error)),
     }
 }
 
-/// Formats a number without a needless fraction.
-fn plain(figure: f64) -> String {
-    if figure.fract() == 0.0 { format!("{figure:.0}") } else { format!("{figure:.2}") }
-}
-
-/// Formats a number of bytes.
-fn bytes(count: u64) -> String {
-    let units = [("TB", 40), ("GB", 30), ("MB", 20), ("kB", 10)];
-    match units.iter().find(|(_, shift)| count >> shift > 0) {
-        Some((unit, shift)) => format!("{:.1} {unit}", count as f64 / (1_u64 << shift) as f64),
-        None => format!("{count} bytes"),
-    }
+/// Formats a number, without decimals if it is whole.
+fn plain(number: f64) -> String {
+    if number.fract() == 0.0 { format!("{number:.0}") } else { format!("{number:.2}") }
 }

@@ -17,7 +17,7 @@ use crate::conditions::{Conditions, Limit};
 
 /// Measurements that a test sets.
 #[derive(Clone, Debug, Default)]
-struct Figures(Arc<Mutex<Given>>);
+struct FakeMetrics(Arc<Mutex<Given>>);
 
 #[derive(Debug, Default)]
 struct Given {
@@ -29,13 +29,13 @@ struct Given {
     asked: usize,
     fails: bool,
     unknown: bool,
-    restless: bool,
+    cannot_suspend: bool,
 }
 
 /// The memory of the test's machine.
 const TOTAL: u64 = 1 << 40;
 
-impl Figures {
+impl FakeMetrics {
     fn set(&self, change: impl FnOnce(&mut Given)) {
         change(&mut self.0.lock().expect("lock test state"));
     }
@@ -50,7 +50,7 @@ impl Figures {
     }
 }
 
-impl Metrics for Figures {
+impl Metrics for FakeMetrics {
     fn load(&mut self) -> io::Result<f64> {
         self.get(|given| given.load)
     }
@@ -68,7 +68,7 @@ impl Metrics for Figures {
     }
 
     fn suspends(&self) -> bool {
-        !self.0.lock().expect("lock test state").restless
+        !self.0.lock().expect("lock test state").cannot_suspend
     }
 
     fn ask(&mut self, command: &str) -> (LimitDecision, Option<String>) {
@@ -81,10 +81,10 @@ impl Metrics for Figures {
     }
 }
 
-fn policy(conditions: Conditions) -> (AdmissionPolicy, Figures) {
-    let figures = Figures::default();
-    figures.set(|given| given.free = TOTAL);
-    (AdmissionPolicy::new(conditions, Box::new(figures.clone())).expect("a machine that tells all"), figures)
+fn policy(conditions: Conditions) -> (AdmissionPolicy, FakeMetrics) {
+    let metrics = FakeMetrics::default();
+    metrics.set(|given| given.free = TOTAL);
+    (AdmissionPolicy::new(conditions, Box::new(metrics.clone())).expect("create policy"), metrics)
 }
 
 fn running(running: usize) -> Jobs {
@@ -104,25 +104,25 @@ fn most(decision: Decision) -> usize {
 
 #[test]
 fn load_allows_as_many_starts_as_missing() {
-    let (mut policy, figures) = policy(Conditions { load: Some(8.0), ..Conditions::default() });
+    let (mut policy, metrics) = policy(Conditions { load: Some(8.0), ..Conditions::default() });
     let now = Instant::now();
-    figures.set(|given| given.load = 3.0);
+    metrics.set(|given| given.load = 3.0);
     assert_eq!(most(policy.evaluate(now, running(2))), 7);
-    figures.set(|given| given.load = 7.0);
+    metrics.set(|given| given.load = 7.0);
     assert_eq!(most(policy.evaluate(now, running(6))), 7);
-    figures.set(|given| given.load = 8.0);
+    metrics.set(|given| given.load = 8.0);
     assert_eq!(policy.evaluate(now, running(7)), Decision::Wait(now + PERIOD));
     assert_eq!(policy.why(), Some("load 8 of 8"));
-    figures.set(|given| given.load = 7.9);
+    metrics.set(|given| given.load = 7.9);
     assert_eq!(most(policy.evaluate(now, running(7))), 8);
     assert_eq!(policy.why(), None);
 }
 
 #[test]
 fn foreign_load_does_not_hold_forever() {
-    let (mut policy, figures) = policy(Conditions { load: Some(1.0), ..Conditions::default() });
+    let (mut policy, metrics) = policy(Conditions { load: Some(1.0), ..Conditions::default() });
     let now = Instant::now();
-    figures.set(|given| given.load = 99.0);
+    metrics.set(|given| given.load = 99.0);
     assert_eq!(policy.evaluate(now, running(0)), Decision::Wait(now + PERIOD));
     let late = now + PATIENCE;
     assert!(matches!(policy.evaluate(late - PERIOD, running(0)), Decision::Wait(_)));
@@ -136,7 +136,7 @@ fn foreign_load_does_not_hold_forever() {
 
 #[test]
 fn memfree_holds_and_kills_below_half() {
-    let (mut policy, figures) = policy(Conditions { memfree: Some(1000), ..Conditions::default() });
+    let (mut policy, metrics) = policy(Conditions { memfree: Some(1000), ..Conditions::default() });
     let now = Instant::now();
     for (free, jobs, expected) in [
         (10_999, 3, Decision::Start(Quota { most: 13, starts: usize::MAX })),
@@ -148,7 +148,7 @@ fn memfree_holds_and_kills_below_half() {
         (0, 1, Decision::Wait(now + PERIOD)),
         (0, 0, Decision::Wait(now + PERIOD)),
     ] {
-        figures.set(|given| given.free = free);
+        metrics.set(|given| given.free = free);
         assert_eq!(policy.evaluate(now, running(jobs)), expected, "{free} {jobs}");
     }
     // A condition on memory has no patience limit.
@@ -157,7 +157,7 @@ fn memfree_holds_and_kills_below_half() {
 
 #[test]
 fn memsuspend_suspends_all_but_one() {
-    let (mut policy, figures) = policy(Conditions { memsuspend: Some(1000), ..Conditions::default() });
+    let (mut policy, metrics) = policy(Conditions { memsuspend: Some(1000), ..Conditions::default() });
     let now = Instant::now();
     let wait = Decision::Wait(now + PERIOD);
     for (free, jobs, expected) in [
@@ -173,18 +173,18 @@ fn memsuspend_suspends_all_but_one() {
         (2000, suspended(1, 0), Decision::Start(Quota::ALL)),
         (0, suspended(0, 0), Decision::Start(Quota { most: 1, starts: usize::MAX })),
     ] {
-        figures.set(|given| given.free = free);
+        metrics.set(|given| given.free = free);
         assert_eq!(policy.evaluate(now, jobs), expected, "{free} {jobs:?}");
     }
 }
 
 #[test]
 fn noswap_requires_swapping_both_ways() {
-    let (mut policy, figures) = policy(Conditions { noswap: true, ..Conditions::default() });
+    let (mut policy, metrics) = policy(Conditions { noswap: true, ..Conditions::default() });
     let now = Instant::now();
     let mut at = (0..).map(|seconds| now + PERIOD * seconds);
     let mut look = |ins, outs| {
-        figures.set(|given| {
+        metrics.set(|given| {
             given.swaps = minder_os::host_stats::SwapCounters { pages_in: ins, pages_out: outs }
         });
         policy.evaluate(at.next().expect("time"), running(1))
@@ -198,10 +198,10 @@ fn noswap_requires_swapping_both_ways() {
 
 #[test]
 fn busy_disks_hold_starts() {
-    let (mut policy, figures) = policy(Conditions { limit: Some(Limit::Io(50.0)), ..Conditions::default() });
+    let (mut policy, metrics) = policy(Conditions { limit: Some(Limit::Io(50.0)), ..Conditions::default() });
     let now = Instant::now();
     let mut look = |ms: u64, busy: u64| {
-        figures.set(|given| given.disk = Duration::from_millis(busy));
+        metrics.set(|given| given.disk = Duration::from_millis(busy));
         policy.evaluate(now + Duration::from_millis(ms), running(3))
     };
     assert!(matches!(look(0, 1000), Decision::Wait(_)));
@@ -214,11 +214,11 @@ fn busy_disks_hold_starts() {
 #[test]
 fn limit_command_runs_for_each_start() {
     let limit = Some(Limit::Command("ask".into()));
-    let (mut policy, figures) = policy(Conditions { limit, ..Conditions::default() });
+    let (mut policy, metrics) = policy(Conditions { limit, ..Conditions::default() });
     let now = Instant::now();
     let idle = Jobs { running: 1, suspended: 0, wanted: false };
     assert_eq!(policy.evaluate(now, idle), Decision::Start(Quota { most: usize::MAX, starts: 0 }));
-    figures.set(|given| assert_eq!(given.asked, 0));
+    metrics.set(|given| assert_eq!(given.asked, 0));
     for (answer, jobs, expected) in [
         (Some(LimitDecision::Start), 1, Decision::Start(Quota { most: usize::MAX, starts: 1 })),
         (Some(LimitDecision::Wait), 1, Decision::Wait(now + PERIOD)),
@@ -226,7 +226,7 @@ fn limit_command_runs_for_each_start() {
         (Some(LimitDecision::Kill), 0, Decision::Wait(now + PERIOD)),
         (None, 0, Decision::Wait(now + PERIOD)),
     ] {
-        figures.set(|given| given.answer = answer);
+        metrics.set(|given| given.answer = answer);
         assert_eq!(policy.evaluate(now, running(jobs)), expected, "{answer:?}");
     }
     assert_eq!(policy.complaints(), ["ask is odd"]);
@@ -237,53 +237,56 @@ fn limit_command_runs_for_each_start() {
 #[test]
 fn impossible_condition_is_an_error_at_start() {
     let error = |conditions: Conditions, change: fn(&mut Given)| {
-        let figures = Figures::default();
-        figures.set(change);
-        AdmissionPolicy::new(conditions, Box::new(figures)).expect_err("no such machine").to_string()
+        let metrics = FakeMetrics::default();
+        metrics.set(change);
+        AdmissionPolicy::new(conditions, Box::new(metrics)).expect_err("create policy").to_string()
     };
     let unknown = |given: &mut Given| given.unknown = true;
     let none = Conditions::default;
     assert_eq!(
         error(Conditions { memfree: Some(1), ..none() }, unknown),
-        "`--memfree` is not known on this system"
+        "`--memfree` is not supported on this system"
     );
     assert_eq!(
         error(Conditions { load: Some(1.0), ..none() }, unknown),
-        "`--load` is not known on this system"
+        "`--load` is not supported on this system"
     );
     assert_eq!(
         error(Conditions { noswap: true, ..none() }, unknown),
-        "`--noswap` is not known on this system"
+        "`--noswap` is not supported on this system"
     );
     assert_eq!(
-        error(Conditions { memsuspend: Some(1), ..none() }, |given| given.restless = true),
-        "`--memsuspend` is not known on this system"
+        error(Conditions { memsuspend: Some(1), ..none() }, |given| given.cannot_suspend = true),
+        "`--memsuspend` is not supported on this system"
     );
     let limit = Some(Limit::Io(1.0));
-    assert_eq!(error(Conditions { limit, ..none() }, unknown), "`--limit io` is not known on this system");
+    assert_eq!(
+        error(Conditions { limit, ..none() }, unknown),
+        "`--limit io` is not supported on this system"
+    );
     assert_eq!(
         error(Conditions { memsuspend: Some(2 << 40), ..none() }, |_| ()),
-        "--memsuspend: 2.0 TB is more than the 1.0 TB that this machine has"
+        "--memsuspend: 2.0 TiB is more than the 1.0 TiB that this machine has"
     );
     let refused = |given: &mut Given| given.fails = true;
     assert_eq!(
         error(Conditions { load: Some(1.0), ..none() }, refused),
-        "`--load` cannot be looked at here: permission denied"
+        "cannot check `--load`: permission denied"
     );
 }
 
 #[test]
 fn failed_measurement_is_reported_once_and_holds_nothing() {
-    let (mut policy, figures) =
+    let (mut policy, metrics) =
         policy(Conditions { load: Some(1.0), memfree: Some(1), ..Conditions::default() });
-    figures.set(|given| given.fails = true);
+    metrics.set(|given| given.fails = true);
     assert_eq!(policy.evaluate(Instant::now(), running(3)), Decision::Start(Quota::ALL));
     assert_eq!(policy.evaluate(Instant::now(), running(3)), Decision::Start(Quota::ALL));
     assert_eq!(policy.complaints().len(), 2);
 }
 
 /// Applies a decision to the jobs: starts, kills and suspensions take effect at once.
-fn obey(decision: Decision, jobs: &mut Jobs, slots: usize) -> usize {
+fn apply(decision: Decision, jobs: &mut Jobs, slots: usize) -> usize {
     match decision {
         Decision::Start(room) => {
             let more = room.most.min(slots).saturating_sub(jobs.running).min(room.starts);
@@ -306,11 +309,11 @@ proptest! {
         load in proptest::option::of(0.01_f64..20.0),
         memfree in proptest::option::of(1_u64..1000),
         memsuspend in proptest::option::of(1_u64..1000),
-        figures in (0.0_f64..20.0, 0_u64..3000),
+        metrics in (0.0_f64..20.0, 0_u64..3000),
         jobs in 0_usize..12,
     ) {
         let (mut policy, given) = policy(Conditions { load, memfree, memsuspend, ..Conditions::default() });
-        given.set(|it| (it.load, it.free) = figures);
+        given.set(|it| (it.load, it.free) = metrics);
         let now = Instant::now();
         let mut jobs = running(jobs);
         let mut kinds = Vec::new();
@@ -324,7 +327,7 @@ proptest! {
                 Decision::Wait(until) => prop_assert!(until > at && policy.why().is_some()),
                 Decision::Start(_) => prop_assert!(policy.why().is_none()),
             }
-            obey(decision, &mut jobs, 20);
+            apply(decision, &mut jobs, 20);
             prop_assert!(jobs.suspended == 0 || jobs.suspended < jobs.running);
             kinds.push(std::mem::discriminant(&decision));
         }
@@ -342,7 +345,7 @@ proptest! {
         for second in 0..10 {
             given.set(|it| it.load = jobs.running as f64);
             let decision = policy.evaluate(now + PERIOD * second, jobs);
-            obey(decision, &mut jobs, slots);
+            apply(decision, &mut jobs, slots);
             prop_assert!(jobs.running <= limit);
         }
         prop_assert_eq!(jobs.running, limit.min(slots));
@@ -409,11 +412,11 @@ fn wait_for(receiver: &mpsc::Receiver<&'static str>, invocation: &str) {
 #[test]
 fn monitor_decides_each_start_without_waiting_for_period() {
     let limit = Some(Limit::Command("ask".into()));
-    let (policy, figures) = policy(Conditions { limit, ..Conditions::default() });
-    figures.set(|given| given.answer = Some(LimitDecision::Start));
+    let (policy, metrics) = policy(Conditions { limit, ..Conditions::default() });
+    metrics.set(|given| given.answer = Some(LimitDecision::Start));
     let (pool, calls) = Crew::new(0);
     let begun = Instant::now();
-    let policies = AdmissionMonitor::start(policy, pool, Arc::default()).expect("a thread");
+    let policies = AdmissionMonitor::start(policy, pool, Arc::default()).expect("start monitor");
     let mut started = 0;
     while started < 100 {
         while !policies.admit(started) {
@@ -421,21 +424,21 @@ fn monitor_decides_each_start_without_waiting_for_period() {
         }
         started += 1;
     }
-    figures.set(|given| assert_eq!(given.asked, 100));
+    metrics.set(|given| assert_eq!(given.asked, 100));
     assert!(begun.elapsed() < PERIOD * 50);
 }
 
 #[test]
 fn monitor_pauses_kills_and_resumes() {
-    let (policy, figures) = policy(Conditions { memfree: Some(1000), ..Conditions::default() });
-    figures.set(|given| given.free = 100);
+    let (policy, metrics) = policy(Conditions { memfree: Some(1000), ..Conditions::default() });
+    metrics.set(|given| given.free = 100);
     let (pool, calls) = Crew::new(2);
-    let policies = AdmissionMonitor::start(policy, pool, Arc::default()).expect("a thread");
+    let policies = AdmissionMonitor::start(policy, pool, Arc::default()).expect("start monitor");
     wait_for(&calls, "hold");
     wait_for(&calls, "kill");
     assert!(!policies.admit(2));
     assert_eq!(policies.why().as_deref(), Some("too little memory is free"));
-    figures.set(|given| given.free = 5000);
+    metrics.set(|given| given.free = 5000);
     wait_for(&calls, "go");
     assert!(policies.admit(2) && policies.admit(6) && !policies.admit(7));
     assert_eq!(policies.why(), None);

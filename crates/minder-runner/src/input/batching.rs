@@ -83,7 +83,10 @@ impl ArgBatcher {
         most: usize,
         line: Option<LineLimit>,
     ) {
-        (self.base, self.cost, self.most, self.line) = (base, cost, most, line);
+        self.base = base;
+        self.cost = cost;
+        self.most = most;
+        self.line = line;
         self.arity.bytes_max = self.arity.bytes_max.min(bytes_max.unwrap_or(usize::MAX));
     }
 
@@ -224,8 +227,9 @@ impl ArgBatcher {
                 None if columns.iter().all(|value| is_blank(value)) => continue,
                 None => columns,
             };
-            let goes_on = |value: &OsString| matches!(value.as_encoded_bytes().last(), Some(b' ' | b'\t'));
-            if columns.last().is_some_and(goes_on) {
+            let is_continued =
+                |value: &OsString| matches!(value.as_encoded_bytes().last(), Some(b' ' | b'\t'));
+            if columns.last().is_some_and(is_continued) {
                 started = Some(columns)
             } else {
                 return Ok(Some(Record::Columns(columns)));

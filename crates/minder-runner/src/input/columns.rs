@@ -83,11 +83,11 @@ mod tests {
 
     #[test]
     fn columns_split_by_each_rule() {
-        let blanks = Columns::Regexp(Regex::new(r"\s+").expect("an expression"));
+        let blanks = Columns::Regexp(Regex::new(r"\s+").expect("compile expression"));
         assert_eq!(cut(&blanks, "a  b\tc"), ["a", "b", "c"]);
         assert_eq!(cut(&blanks, ""), [""]);
         assert_eq!(cut(&blanks, " a"), ["", "a"]);
-        let nothing = Columns::Regexp(Regex::new("").expect("an expression"));
+        let nothing = Columns::Regexp(Regex::new("").expect("compile expression"));
         assert_eq!(cut(&nothing, "ab"), ["a", "b", ""]);
         let csv = Columns::Csv(b',');
         assert_eq!(cut(&csv, r#"a,"b,c","d ""e""",f g"#), ["a", "b,c", r#"d "e""#, "f g"]);

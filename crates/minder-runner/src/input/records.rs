@@ -169,7 +169,8 @@ impl RecordSplitter {
         while !self.finished {
             if self.at == self.filled {
                 let read = blocking_io::read(&mut self.file, &mut self.buffer);
-                (self.at, self.filled) = (0, read.with_context(|| format!("cannot read {}", self.name))?);
+                self.filled = read.with_context(|| format!("cannot read {}", self.name))?;
+                self.at = 0;
                 if self.filled == 0 {
                     self.finished = true;
                     break;
@@ -260,13 +261,13 @@ mod tests {
     use super::*;
 
     fn cut(bytes: &[u8], separator: &[u8]) -> Vec<String> {
-        cut_as(bytes, separator, false).expect("a readable file")
+        cut_as(bytes, separator, false).expect("read temp file")
     }
 
     fn cut_as(bytes: &[u8], separator: &[u8], windows_text: bool) -> Result<Vec<String>> {
-        let mut file = tempfile::tempfile().expect("a file");
-        file.write_all(bytes).expect("room");
-        file.rewind().expect("a file");
+        let mut file = tempfile::tempfile().expect("create temp file");
+        file.write_all(bytes).expect("write temp file");
+        file.rewind().expect("rewind temp file");
         let mut splitter = RecordSplitter::new(file, "a test".to_owned(), separator.to_vec(), VALUE_MAX);
         splitter.windows_text = windows_text;
         let mut got = Vec::new();
@@ -322,13 +323,13 @@ mod tests {
 
     #[test]
     fn unclosed_quote_takes_linear_time() {
-        let mut file = tempfile::tempfile().expect("a file");
+        let mut file = tempfile::tempfile().expect("create temp file");
         let text = [&b"\"a\n"[..], &b"1\n".repeat(4 << 20)].concat();
-        file.write_all(&text).expect("room");
-        file.rewind().expect("a file");
+        file.write_all(&text).expect("write temp file");
+        file.rewind().expect("rewind temp file");
         let mut splitter = RecordSplitter::new(file, "a test".to_owned(), b"\n".to_vec(), ROW_MAX);
         // Searching all of the record again for each line would take hours.
-        let Some(Item::Value(value)) = splitter.next(true).expect("a readable file") else {
+        let Some(Item::Value(value)) = splitter.next(true).expect("read temp file") else {
             panic!("one record")
         };
         assert_eq!(value.as_encoded_bytes(), text);

@@ -77,8 +77,8 @@ impl ReplayBuffer {
         if self.tail.len() >= MEMORY {
             self.spill().with_context(|| {
                 format!(
-                    "cannot keep the input in a file for temporary files \
-                     ({TEMP_DIR_VARIABLE} names another folder)"
+                    "cannot save the input in a temporary file \
+                     ({TEMP_DIR_VARIABLE} selects another directory)"
                 )
             })?;
         }
@@ -198,20 +198,20 @@ mod tests {
             if number % 1000 == 999 {
                 // Some are read again while others are added.
                 let mut cursor = ReplayCursor::at(places[number / 2]);
-                assert_eq!(cursor.next(&buffer).expect("a tape"), Some(record(number / 2)));
+                assert_eq!(cursor.next(&buffer).expect("read replay buffer"), Some(record(number / 2)));
             }
         }
         assert!(buffer.file.is_some() && buffer.tail.len() < MEMORY && buffer.records() == 20_000);
         let mut cursor = ReplayCursor::default();
         for number in 0..20_000 {
-            assert_eq!(cursor.next(&buffer).expect("a tape"), Some(record(number)));
+            assert_eq!(cursor.next(&buffer).expect("read replay buffer"), Some(record(number)));
         }
-        assert_eq!(cursor.next(&buffer).expect("a tape"), None);
+        assert_eq!(cursor.next(&buffer).expect("read replay buffer"), None);
         cursor.rewind();
-        assert_eq!(cursor.next(&buffer).expect("a tape"), Some(record(0)));
+        assert_eq!(cursor.next(&buffer).expect("read replay buffer"), Some(record(0)));
         for number in [19_999, 7, 12_345] {
             let mut cursor = ReplayCursor::at(places[number]);
-            assert_eq!(cursor.next(&buffer).expect("a tape"), Some(record(number)));
+            assert_eq!(cursor.next(&buffer).expect("read replay buffer"), Some(record(number)));
         }
     }
 }

@@ -213,7 +213,7 @@ fn create_job_dir(dir: &Path) -> io::Result<[PathBuf; 3]> {
 /// Returns the paths of the files for both streams and the number, as the user named them: in a
 /// directory if the name ends with a separator.
 fn named(name: &OsStr) -> io::Result<[PathBuf; 3]> {
-    is_no_stream(Path::new(name))?;
+    refuse_data_stream(Path::new(name))?;
     let bytes = name.as_encoded_bytes();
     if bytes.last().is_some_and(|last| is_separator(char::from(*last))) {
         return create_job_dir(Path::new(name).components().as_path());
@@ -226,13 +226,13 @@ fn named(name: &OsStr) -> io::Result<[PathBuf; 3]> {
 
 /// Refuses a name that Windows would take for an alternate data stream, where the output would not
 /// be found ("Naming Files, Paths, and Namespaces").
-pub(super) fn is_no_stream(name: &Path) -> io::Result<()> {
+pub(super) fn refuse_data_stream(name: &Path) -> io::Result<()> {
     let holds = |part: Component<'_>| match part {
         Component::Normal(part) => part.as_encoded_bytes().contains(&b':'),
         _ => false,
     };
     if PathRules::of_system() == PathRules::Windows && name.components().any(holds) {
-        let text = "what follows `:` would name a stream of a file, which Windows shows nowhere";
+        let text = "on Windows, `:` selects an alternate data stream, in which the output would be hidden";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     Ok(())

@@ -219,8 +219,8 @@ mod tests {
         let one = make("readme");
         let other = make("README");
         assert_eq!((make("readme"), make("README")), (one.clone(), other.clone()));
-        fs::write(one.join("f"), "1").expect("a file");
-        fs::write(other.join("f"), "2").expect("a file");
-        assert_eq!(fs::read(one.join("f")).expect("a file"), b"1");
+        fs::write(one.join("f"), "1").expect("write file");
+        fs::write(other.join("f"), "2").expect("write file");
+        assert_eq!(fs::read(one.join("f")).expect("read file"), b"1");
     }
 }

@@ -44,13 +44,14 @@ impl ResultsTable {
     /// complete row.
     pub(crate) fn open(config: &RunConfig) -> Result<Option<(Self, Option<File>)>> {
         let Some((form, path, names)) = config.files.table() else { return Ok(None) };
-        let goes_on = config.record.mode.is_some();
+        let is_resumed = config.record.mode.is_some();
         let mut file = None;
-        let mut headed = goes_on;
+        let mut headed = is_resumed;
         if let Some(path) = path {
-            let (opened, len) = open(path, goes_on, form)
+            let (opened, len) = open(path, is_resumed, form)
                 .with_context(|| format!("cannot write results in `{}`", path.display()))?;
-            (file, headed) = (Some(opened), len > 0);
+            file = Some(opened);
+            headed = len > 0;
         }
         let header = Once::new();
         if headed || form == TableForm::Json {
@@ -290,10 +291,10 @@ impl Formatter for BareJsonString {
 
 /// Opens the file of a table, emptied or positioned after its last complete row. Returns its length
 /// as well.
-fn open(path: &Path, goes_on: bool, form: TableForm) -> io::Result<(File, u64)> {
+fn open(path: &Path, is_resumed: bool, form: TableForm) -> io::Result<(File, u64)> {
     let mut options = OpenOptions::new();
     let is_file = std::fs::metadata(path).map_or(true, |about| about.is_file());
-    if !goes_on || !is_file {
+    if !is_resumed || !is_file {
         return Ok((options.write(true).create(true).truncate(is_file).open(path)?, 0));
     }
     let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use minder_os::files::create_private_file;
 
-use super::files::is_no_stream;
+use super::files::refuse_data_stream;
 use super::files::text;
 use crate::config::OutputFiles;
 use crate::config::absolute_path;
@@ -69,12 +69,12 @@ impl Drop for TemplateFiles {
 /// the whole machine.
 fn put(name: &Path, content: &[u8], permissions: &Permissions, token: &str) -> io::Result<()> {
     static MADE: AtomicU64 = AtomicU64::new(0);
-    is_no_stream(name)?;
+    refuse_data_stream(name)?;
     if name.file_name().is_none() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is no name of a file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not the name of a file"));
     }
-    if fs::symlink_metadata(name).is_ok_and(|it| !it.is_file() && !it.is_symlink()) {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is no regular file"));
+    if fs::symlink_metadata(name).is_ok_and(|found| !found.is_file() && !found.is_symlink()) {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "not a regular file"));
     }
     let part = name.with_file_name(format!(".minder-{token}-{}", MADE.fetch_add(1, Ordering::Relaxed)));
     let mut file = create_private_file(&part)?;

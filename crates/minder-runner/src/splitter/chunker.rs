@@ -72,10 +72,12 @@ impl Chunker {
                     RecordBounds::Anywhere => (split - self.split) as u64,
                     _ => 1,
                 };
-                (self.split, self.known) = (split, split);
+                self.split = split;
+                self.known = split;
                 if self.records == count {
                     chunks.push(begin..split);
-                    (self.records, begin) = (0, split);
+                    self.records = 0;
+                    begin = split;
                 }
             }
             self.known = bytes.len();
@@ -84,7 +86,9 @@ impl Chunker {
             if begin < bytes.len() {
                 chunks.push(begin..bytes.len());
             }
-            (self.records, self.split, self.known) = (0, 0, 0);
+            self.records = 0;
+            self.split = 0;
+            self.known = 0;
             return (chunks, bytes.len());
         }
         self.split -= begin;

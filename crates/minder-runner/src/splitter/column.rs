@@ -65,7 +65,8 @@ impl Key {
                 self.index = index;
                 return Ok(());
             }
-            (rest, index) = (next, index + 1);
+            rest = next;
+            index += 1;
         }
         let shown = String::from_utf8_lossy(line);
         Err(format!("no column is named `{name}`: the header is `{}`", shown.escape_default()))

@@ -271,7 +271,8 @@ impl InputSplitter {
     pub(crate) fn again(&self, part: &mut JobInput) -> bool {
         let is_whole = !matches!(part.content, Content::Stream);
         if is_whole {
-            (part.at, part.given_up) = (0, false);
+            part.at = 0;
+            part.given_up = false;
         }
         is_whole
     }
@@ -545,7 +546,7 @@ fn held(header: Option<&Bytes>, chunk: &Bytes, at: u64) -> Bytes {
     }
 }
 
-/// Rejects contradicting options.
+/// Rejects options that exclude each other, and files that cannot be split.
 fn check(config: &SplitterConfig, source: &SplitterSource) -> Result<()> {
     let by_line = match config.spread {
         Distribution::Shard(_) => Some("--shard"),
@@ -561,32 +562,35 @@ fn check(config: &SplitterConfig, source: &SplitterSource) -> Result<()> {
             (config.remove_separator, "--remove-rec-sep"),
         ];
         if let Some((_, other)) = others.iter().find(|(is_set, _)| *is_set) {
-            bail!("`{flag}` goes by lines, and does not go with `{other}`");
+            bail!("`{flag}` distributes lines: it cannot be used with `{other}`");
         }
     }
     if config.group_by.is_some() && (config.start.is_some() || config.end.is_some()) {
-        bail!("`--group-by` makes records of lines, and does not go with `--recstart` and `--recend`");
+        bail!("`--group-by` groups lines: it cannot be used with `--recstart` and `--recend`");
     }
     match (source, config.block) {
-        (_, BlockSize::Bytes(0)) => bail!("a block of 0 bytes holds nothing: `--block` has to be larger"),
+        (_, BlockSize::Bytes(0)) => bail!("`--block` is 0, the minimum is 1"),
         (SplitterSource::Reader(_), BlockSize::Shares(_)) => {
-            bail!("a negative `--block` is a share of a file: it goes with `--pipe-part` only")
+            bail!("a negative `--block` divides files: it requires `--pipe-part`")
         }
         _ => {}
     }
     if matches!((source, &config.spread), (SplitterSource::Files(_), Distribution::Blocks)) {
         if config.records.is_some() {
-            bail!("`--pipe-part` counts no records: `-N` and `-L` go with `--pipe`");
+            bail!("`--pipe-part` does not count records: `-N` and `-L` require `--pipe`");
         }
         if config.remove_separator {
-            bail!("`--pipe-part` gives files as they are: `--remove-rec-sep` goes with `--pipe`");
+            bail!("`--pipe-part` does not edit the input: `--remove-rec-sep` requires `--pipe`");
         }
     }
     let SplitterSource::Files(paths) = source else { return Ok(()) };
     for path in paths {
         let found = std::fs::metadata(path).with_context(|| format!("cannot read `{}`", path.display()))?;
         if !found.is_file() {
-            bail!("`{}` is no regular file: `--pipe` reads any, from standard input", path.display());
+            bail!(
+                "`{}` is not a regular file, which --pipe-part requires (`--pipe` reads standard input)",
+                path.display()
+            );
         }
     }
     Ok(())

@@ -230,9 +230,9 @@ mod tests {
     #[test]
     fn match_is_final_only_if_no_input_can_change_it() {
         let is_final = |text: &str, bytes: &str| {
-            let expression = Expression::new(text).expect("a pattern");
+            let expression = Expression::new(text).expect("parse pattern");
             assert!(expression.automaton.is_some());
-            let end = expression.regex.find(bytes.as_bytes()).expect("a match").end();
+            let end = expression.regex.find(bytes.as_bytes()).expect("match pattern").end();
             expression.is_final(bytes.as_bytes(), 0, end)
         };
         assert!(is_final(";", "a;") && is_final(";", "a;b") && is_final("[0-9]+y", "12y"));
@@ -256,7 +256,7 @@ mod tests {
             ]),
             there in 0..40_usize,
         ) {
-            let pattern = Pattern::new(end.as_bytes(), start.as_bytes()).expect("a pattern");
+            let pattern = Pattern::new(end.as_bytes(), start.as_bytes()).expect("parse pattern");
             let all = whole(&pattern, &bytes);
             let there = there.min(bytes.len());
             let mut found = vec![0];

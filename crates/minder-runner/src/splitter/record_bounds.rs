@@ -146,8 +146,9 @@ fn last_change(key: &Key, bytes: &[u8]) -> Option<usize> {
         let value = key.of(&bytes[start..end]);
         match later {
             Some((split, other)) if other != value => return Some(split),
-            _ => (later, end) = (Some((start, value)), start),
+            _ => later = Some((start, value)),
         }
+        end = start;
     }
     None
 }

@@ -128,7 +128,7 @@ pub(crate) fn run(
                 return all;
             }
             if !moved {
-                take_wake.recv().expect("the reader wakes before it ends");
+                take_wake.recv().expect("receive wake of reader");
             }
         }
     })

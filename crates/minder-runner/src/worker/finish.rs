@@ -185,12 +185,12 @@ impl RunWorker<'_> {
             }
             None => table.row(event, &command, task.columns(), output, &mut row),
         };
-        written.map_err(|error| context.committer.cannot_keep(&error))?;
+        written.map_err(|error| context.committer.cannot_save(&error))?;
         self.batch.discard();
         self.batch.push(Stream::Stdout, &row);
         if let Some(mut job_file) = running.output.spool.pop() {
             let len = job_file.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|about| about.len()));
-            job_file.range = 0..len.map_err(|error| context.committer.cannot_keep(&error))?;
+            job_file.range = 0..len.map_err(|error| context.committer.cannot_save(&error))?;
             self.batch.push_file(Stream::Stdout, job_file);
         }
         Ok(())

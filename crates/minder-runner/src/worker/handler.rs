@@ -312,7 +312,7 @@ impl JobHandler for RunWorker<'_> {
             }
             _ if error.operation() == Operation::Spill => {
                 format!(
-                    "{error} (--tmpdir or {TEMP_DIR_VARIABLE} name another folder for output \
+                    "{error} (--tmpdir or {TEMP_DIR_VARIABLE} select another directory for output \
                      that does not fit into memory)"
                 )
             }

@@ -132,7 +132,7 @@ impl RunWorker<'_> {
                 let _ = std::fs::remove_file(&path);
                 minder_os::files::create_fifo(&path).map_err(|error| match error.kind() {
                     std::io::ErrorKind::Unsupported => {
-                        "--fifo: this system has no pipes in folders: --cat gives each job a file".to_owned()
+                        "--fifo is not supported on this system (--cat gives each job a file)".to_owned()
                     }
                     _ => failed(error),
                 })?;
@@ -257,8 +257,12 @@ fn redirect_to_results(command: &mut Command, running: &mut RunningJob) -> Resul
     for stream in [Stream::Stdout, Stream::Stderr] {
         let file = results.hand_over(stream).map_err(|error| cannot_write(results.place(), &error))?;
         match (stream, file) {
-            (Stream::Stdout, Some(file)) => _ = command.stdout(file),
-            (Stream::Stderr, Some(file)) => _ = command.stderr(file),
+            (Stream::Stdout, Some(file)) => {
+                command.stdout(file);
+            }
+            (Stream::Stderr, Some(file)) => {
+                command.stderr(file);
+            }
             (_, None) => (),
         }
     }

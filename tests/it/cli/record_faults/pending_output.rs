@@ -146,7 +146,7 @@ fn skip_lost_counts_lost_jobs_as_done() {
     assert_eq!(ran(&place), ["1"]);
     place.ended(&format!("run --resume {}", place.id())).exit_code(0).stderr("");
     assert_eq!(ran(&place), ["1"]);
-    place.ended("run --skip-lost KID exit 0").exit_code(255).error_line(&["--skip-lost", "means nothing"]);
+    place.ended("run --skip-lost KID exit 0").exit_code(255).error_line(&["--skip-lost", "requires"]);
 }
 
 #[test]

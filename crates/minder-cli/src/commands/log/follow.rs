@@ -96,7 +96,8 @@ mod tests {
             jobs
         };
         assert_eq!(new_jobs(&mut offsets), [0; 0]);
-        let (one, two) = (line(1), line(2));
+        let one = line(1);
+        let two = line(2);
         file.write_all(&[&one[..], &two[..10]].concat()).expect("append to journal");
         assert_eq!(new_jobs(&mut offsets), [1]);
         file.write_all(&two[10..]).expect("append to journal");

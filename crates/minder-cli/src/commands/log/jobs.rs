@@ -8,9 +8,8 @@ use anyhow::Result;
 use super::runs::seconds;
 use super::select::{read_run, run_id};
 use crate::export::rows::{Format, JOBS, Rows, job as job_row};
-use crate::text::format_bytes;
 use crate::ui::table::{Column, Table};
-use crate::ui::{message, signal_name, time};
+use crate::ui::{format_bytes, message, signal_name, time};
 use minder_record::event::{JobFinished, OsBytes, TAIL_MAX};
 
 /// The maximum number of lines shown of each output of a failed job. JSON and CSV contain the whole
@@ -121,7 +120,7 @@ fn cells(job: &JobFinished) -> [Vec<u8>; 7] {
     ]
 }
 
-/// Describes how a job job.
+/// Describes how a job ended.
 fn exit_text(job: &JobFinished) -> String {
     let exit = match (&job.error, job.exit, job.signal) {
         (Some(_), ..) => "not started".to_owned(),

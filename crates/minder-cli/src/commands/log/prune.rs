@@ -6,19 +6,20 @@ use std::path::Path;
 use anyhow::Result;
 use jiff::Timestamp;
 
-use crate::text::format_bytes;
 use crate::ui::format::{local_zone, relative_date};
-use crate::ui::{count, message};
+use crate::ui::{count, format_bytes, message};
 use minder_record::retention::{PruneReason, RetentionPolicy, prune};
 
 /// Removes the runs beyond the limits. With `dry_run`, only lists them.
 pub(super) fn run(out: &mut dyn Write, root: &Path, dry_run: bool) -> Result<()> {
     let policy = RetentionPolicy::default();
     let pruned = prune(root, policy, dry_run)?;
-    let (now, zone) = (Timestamp::now(), local_zone());
+    let now = Timestamp::now();
+    let zone = local_zone();
     for run in &pruned.removed {
-        let (when, size, why) =
-            (relative_date(run.at, now, &zone), format_bytes(run.bytes), reason_text(policy, run.why));
+        let when = relative_date(run.at, now, &zone);
+        let size = format_bytes(run.bytes);
+        let why = reason_text(policy, run.why);
         writeln!(out, "{}  {when}  {size}  {why}", run.id)?;
     }
     for (id, why) in &pruned.left {

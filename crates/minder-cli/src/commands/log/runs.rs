@@ -1,8 +1,8 @@
 //! Lists all runs, newest first, one per line.
 //!
-//! The journal of a run may be long. If the run has a single attempt that finished, the last line of
-//! its journal contains all counts. Otherwise the finished jobs are counted while the journal is read,
-//! in bounded memory.
+//! The journal of a run may be long. If the run has a single attempt that finished, the last line
+//! of its journal contains all counts. Otherwise the finished jobs are counted while the journal is
+//! read, in bounded memory.
 
 use std::io::Write;
 use std::path::Path;
@@ -49,7 +49,8 @@ pub(super) fn list(out: &mut dyn Write, root: &Path, number: usize, format: Opti
     let mut columns = vec![Column::left("run"), Column::left("when"), Column::truncated("command")];
     columns.extend(right);
     columns.push(Column::left(""));
-    let (now, zone) = (Timestamp::now(), local_zone());
+    let now = Timestamp::now();
+    let zone = local_zone();
     let mut table = Table::new(out, columns);
     for facts in facts {
         table.row(&[
@@ -81,7 +82,9 @@ pub(super) fn facts(run: &RunEntry, ids: &[String]) -> (RunFacts, Vec<String>) {
     let alive = store::is_alive(&run.dir);
     let (count, mut damage) = RunCounts::of(&run.dir, alive);
     let mut facts = RunFacts { run: run.id.clone(), at: Some(run.at), ..RunFacts::default() };
-    (facts.jobs, facts.failed, facts.elapsed) = (count.jobs, count.failed, count.elapsed);
+    facts.jobs = count.jobs;
+    facts.failed = count.failed;
+    facts.elapsed = count.elapsed;
     match &run.manifest {
         Ok(manifest) => facts.command = manifest.words.clone(),
         Err(why) => damage.insert(0, super::select::one_line(&why.to_string())),
@@ -132,40 +135,42 @@ struct RunCounts {
 
 impl RunCounts {
     /// Returns the totals of a run's attempts, and the damage to their journals.
-    fn of(folder: &Path, alive: bool) -> (Self, Vec<String>) {
-        let attempts = match store::attempts(folder) {
+    fn of(dir: &Path, alive: bool) -> (Self, Vec<String>) {
+        let attempts = match store::attempts(dir) {
             Ok(attempts) => attempts,
             Err(error) => return (Self::default(), vec![os_error_text(&error)]),
         };
-        if let [one] = attempts.as_slice()
-            && let Some(over) = reader::attempt_finished(&folder.join(attempt_name(*one)))
+        if let [only] = attempts.as_slice()
+            && let Some(end) = reader::attempt_finished(&dir.join(attempt_name(*only)))
         {
-            let (jobs, failed, elapsed) = (over.succeeded + over.failed, over.failed, Some(over.elapsed));
-            return (Self { jobs, failed, elapsed, finished: Some(over) }, Vec::new());
+            return (Self::of_finished(end), Vec::new());
         }
         let mut sum = Self::default();
-        let (mut done, mut failed) = (JobSet::default(), JobSet::default());
+        let mut done = JobSet::default();
+        let mut failed = JobSet::default();
         let mut damage = Vec::new();
         for number in attempts {
             sum.finished = None;
-            let (mut begun, mut last) = (None, None);
-            let path = folder.join(attempt_name(number));
+            let mut started_at = None;
+            let mut last_end = None;
+            let path = dir.join(attempt_name(number));
             let result = read_journal(&path, |event| match event {
-                JournalEvent::AttemptStarted(row) => begun = Some(row.at),
-                JournalEvent::JobFinished(row) => {
-                    done.insert(row.job);
-                    if row.succeeded() {
-                        failed.remove(row.job)
+                JournalEvent::AttemptStarted(start) => started_at = Some(start.at),
+                JournalEvent::JobFinished(job) => {
+                    done.insert(job.job);
+                    if job.succeeded() {
+                        failed.remove(job.job)
                     } else {
-                        failed.insert(row.job)
+                        failed.insert(job.job)
                     };
-                    last = Some(row.at + row.wall);
+                    last_end = Some(job.at + job.wall);
                 }
-                JournalEvent::AttemptFinished(row) => sum.finished = Some(row),
+                JournalEvent::AttemptFinished(end) => sum.finished = Some(end),
                 JournalEvent::OutputShown(_) | JournalEvent::OutputLost(_) | JournalEvent::OutputDir(_) => (),
             });
-            let cut = || Some((last? - begun?).max(0.0));
-            if let Some(took) = sum.finished.as_ref().map_or_else(cut, |over| Some(over.elapsed)) {
+            // An attempt that was killed lasted at least until the end of its last job.
+            let until_last_job = || Some((last_end? - started_at?).max(0.0));
+            if let Some(took) = sum.finished.as_ref().map_or_else(until_last_job, |end| Some(end.elapsed)) {
                 *sum.elapsed.get_or_insert(0.0) += took;
             }
             damage.extend(match result {
@@ -175,8 +180,19 @@ impl RunCounts {
                 }
             });
         }
-        (sum.jobs, sum.failed) = (done.len(), failed.len());
+        sum.jobs = done.len();
+        sum.failed = failed.len();
         (sum, damage)
+    }
+
+    /// Returns the totals of an attempt that finished.
+    fn of_finished(end: AttemptFinished) -> Self {
+        Self {
+            jobs: end.succeeded + end.failed,
+            failed: end.failed,
+            elapsed: Some(end.elapsed),
+            finished: Some(end),
+        }
     }
 }
 
@@ -218,19 +234,19 @@ mod tests {
         })
     }
 
-    fn write(folder: &Path, attempt: u32, events: &[JournalEvent], rest: &[u8]) {
+    fn write(dir: &Path, attempt: u32, events: &[JournalEvent], rest: &[u8]) {
         let mut text = Vec::new();
         for event in events {
             encode(event, &mut text);
         }
         text.extend_from_slice(rest);
-        std::fs::write(folder.join(attempt_name(attempt)), text).expect("write journal");
+        std::fs::write(dir.join(attempt_name(attempt)), text).expect("write journal");
     }
 
-    fn found(folder: &Path) -> RunEntry {
+    fn found(dir: &Path) -> RunEntry {
         RunEntry {
             id: "61c0aa00".into(),
-            dir: folder.to_owned(),
+            dir: dir.to_owned(),
             at: 5.0,
             manifest: Err(std::io::Error::other("gone").into()),
         }
@@ -238,29 +254,29 @@ mod tests {
 
     #[test]
     fn counts_come_from_a_complete_last_line() {
-        let folder = tempfile::tempdir().expect("create temp dir");
-        let mut rows = vec![begun(1)];
-        rows.extend((1..200).map(|job| ended(job, 0)));
-        rows.push(over(None));
-        write(folder.path(), 1, &rows, b"");
-        let (count, damage) = RunCounts::of(folder.path(), false);
+        let dir = tempfile::tempdir().expect("create temp dir");
+        let mut events = vec![begun(1)];
+        events.extend((1..200).map(|job| ended(job, 0)));
+        events.push(over(None));
+        write(dir.path(), 1, &events, b"");
+        let (count, damage) = RunCounts::of(dir.path(), false);
         assert_eq!((count.jobs, count.failed, count.elapsed), (2, 1, Some(9.0)));
         assert_eq!(damage, [""; 0]);
         // Not the last line: all jobs are counted.
-        write(folder.path(), 1, &rows, b"{\"ev");
-        let (count, damage) = RunCounts::of(folder.path(), false);
+        write(dir.path(), 1, &events, b"{\"ev");
+        let (count, damage) = RunCounts::of(dir.path(), false);
         assert_eq!((count.jobs, count.failed), (199, 0));
         assert_eq!(damage, ["attempt-1.jsonl: its last line is incomplete"]);
     }
 
     #[test]
     fn counts_use_the_last_result_of_each_job() {
-        let folder = tempfile::tempdir().expect("create temp dir");
-        write(folder.path(), 1, &[begun(1), ended(1, 0), ended(2, 1), ended(3, 1)], b"");
-        write(folder.path(), 2, &[begun(2), ended(2, 0), ended(4, 0), over(Some("halted"))], b"");
-        let (count, _) = RunCounts::of(folder.path(), false);
+        let dir = tempfile::tempdir().expect("create temp dir");
+        write(dir.path(), 1, &[begun(1), ended(1, 0), ended(2, 1), ended(3, 1)], b"");
+        write(dir.path(), 2, &[begun(2), ended(2, 0), ended(4, 0), over(Some("halted"))], b"");
+        let (count, _) = RunCounts::of(dir.path(), false);
         assert_eq!((count.jobs, count.failed, count.elapsed), (4, 1, Some(14.0)));
-        let (facts, damage) = facts(&found(folder.path()), &["61c0aa00".into(), "61c0ab00".into()]);
+        let (facts, damage) = facts(&found(dir.path()), &["61c0aa00".into(), "61c0ab00".into()]);
         assert_eq!(damage, ["gone"]);
         assert_eq!(facts.state, "damaged");
         assert_eq!(
@@ -271,12 +287,12 @@ mod tests {
 
     #[test]
     fn run_without_an_end_was_killed() {
-        let folder = tempfile::tempdir().expect("create temp dir");
-        write(folder.path(), 1, &[begun(1), ended(1, 0)], b"");
-        let (count, damage) = RunCounts::of(folder.path(), false);
+        let dir = tempfile::tempdir().expect("create temp dir");
+        write(dir.path(), 1, &[begun(1), ended(1, 0)], b"");
+        let (count, damage) = RunCounts::of(dir.path(), false);
         assert_eq!((count.jobs, count.finished, damage.len()), (1, None, 0));
         assert_eq!(
-            facts(&found(folder.path()), &[]).0.note.as_deref(),
+            facts(&found(dir.path()), &[]).0.note.as_deref(),
             Some("killed: minder run --resume 61c0; damaged: its manifest cannot be read")
         );
     }

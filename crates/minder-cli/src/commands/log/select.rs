@@ -1,4 +1,4 @@
-//! Which runs are shown, and how they are read.
+//! Selects the runs to show, and reads their records.
 
 use std::path::{Path, PathBuf};
 
@@ -52,8 +52,8 @@ pub(super) fn read_run(dir: &Path) -> Result<Run> {
     Ok(run)
 }
 
-/// Describes the damage to a journal, if there is any. While a journal is being written, its last line
-/// may be incomplete.
+/// Describes the damage to a journal, if there is any. While a journal is being written, its last
+/// line may be incomplete.
 pub(super) fn damage_text(
     attempt: u32,
     damage: &Corruption,

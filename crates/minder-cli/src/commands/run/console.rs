@@ -1,5 +1,4 @@
-//! What a person sees of a run: notices, the progress display, the summary. All of it is on standard
-//! error.
+//! Shows a run to its user: notices, the progress display and the summary, all on standard error.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::{Mutex, PoisonError};
@@ -11,12 +10,12 @@ use crate::config::Display;
 use crate::ui::color::{Palette, can_draw};
 use crate::ui::{Progress, ProgressOptions, SlowJobs, Summary, command_message, message, try_message};
 
-/// How often slow jobs are looked for.
+/// The interval between two checks for slow jobs.
 const SLOW_CHECK_INTERVAL: Duration = Duration::from_secs(5);
-/// How many running jobs a display names at most.
+/// The maximum number of running jobs that a display names.
 const NAMED_MAX: usize = 8;
 
-/// Prints what the engine reports.
+/// Prints the reports of the engine.
 #[derive(Debug)]
 pub(super) struct Console {
     display: Display,
@@ -45,7 +44,7 @@ impl Console {
         Self { display, palette, progress, slow }
     }
 
-    /// The progress display.
+    /// Returns the progress display.
     pub(super) fn progress(&self) -> &Progress {
         &self.progress
     }
@@ -66,11 +65,12 @@ impl Console {
         for line in slow.jobs.check(ages, snapshot.median, name) {
             self.progress.suspend(|| try_message(&line));
         }
-        slow.next = (!slow.jobs.is_over()).then(|| now + SLOW_CHECK_INTERVAL);
+        slow.next = (!slow.jobs.is_exhausted()).then(|| now + SLOW_CHECK_INTERVAL);
     }
 
-    /// Begins a line for the last messages, in no colour, whatever jobs have left on the terminal.
-    fn settle(&self, report: &RunReport) {
+    /// Prepares the terminal for the last messages: jobs may have left an incomplete line or a
+    /// color.
+    fn reset_terminal(&self, report: &RunReport) {
         if !stderr().is_terminal() {
             return;
         }
@@ -78,7 +78,7 @@ impl Console {
         if report.terminal.open_line {
             text.push('\n');
         }
-        // What jobs wrote to the terminal themselves is not known.
+        // A job that wrote to the terminal directly may have left a color.
         if (self.display.straight || report.terminal.colored) && can_draw() {
             text += "\x1b[0m";
         }
@@ -93,7 +93,7 @@ impl Observer for Console {
         }
         let line = notice.to_string();
         match notice {
-            // The main thread must not wait for a thread that hangs in a write.
+            // The main thread must not wait for a thread whose write blocks.
             Notice::Interrupted { .. } => self.progress.try_suspend(|| try_message(&line)),
             _ => self.progress.suspend(|| message(&line)),
         }
@@ -135,7 +135,7 @@ impl Observer for Console {
 
     fn finished(&self, report: &RunReport) {
         self.progress.clear();
-        self.settle(report);
+        self.reset_terminal(report);
         let summary = Summary { report };
         match &report.end {
             RunEnd::Signal(_) if !self.display.quiet => {
@@ -144,7 +144,7 @@ impl Observer for Console {
                 }
             }
             RunEnd::Failed(error) => message(error),
-            // GNU parallel has no summary, and what programs of its users read on stderr stays.
+            // GNU parallel prints no summary: a program that reads its stderr must not get one.
             RunEnd::Status(_) if !self.display.quiet => {
                 let is_wanted = summary.is_wanted() && (!self.display.parallel || stderr().is_terminal());
                 if is_wanted || self.display.progress != ProgressOptions::default() {

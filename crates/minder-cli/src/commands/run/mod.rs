@@ -1,4 +1,5 @@
-//! `minder run`: opens what the flags name, runs the engine, and ends the process as it says.
+//! `minder run`: opens the files that the flags name, runs the jobs, and exits with the status of
+//! the run.
 
 mod confirm;
 mod console;
@@ -19,10 +20,10 @@ use crate::config::CompatMode;
 use crate::flags::RunFlags;
 use crate::ui::{format_error, message, with_stdout};
 
-/// Runs the command. It returns only if the run cannot begin, or is a dry run: otherwise the guard
-/// ends the process.
+/// Runs the command. Returns only from a dry run, or if the run cannot start before the guard is
+/// installed. Otherwise the guard ends the process.
 pub(crate) fn run(flags: RunFlags, args: &[OsString], compat: CompatMode) -> Result<ExitCode> {
-    // Before anything is opened: some descriptors are known by their numbers only.
+    // Runs before any file is opened: inherited descriptors are identified by their numbers.
     let inherited = Inherited::find();
     let Plan { mut config, arguments, display, dry_run } = Plan::new(flags, args, compat)?;
     let console = Console::new(display);
@@ -32,9 +33,9 @@ pub(crate) fn run(flags: RunFlags, args: &[OsString], compat: CompatMode) -> Res
             refused = list_commands(config, arguments, &console, out)?;
             Ok(())
         })?;
-        // As the run would end.
-        let is_whole = code == ExitCode::SUCCESS;
-        return Ok(if is_whole { ExitCode::from(exit_status::of_failed(refused)) } else { code });
+        // The status that the run itself would have.
+        let is_complete = code == ExitCode::SUCCESS;
+        return Ok(if is_complete { ExitCode::from(exit_status::of_failed(refused)) } else { code });
     }
     // The guardians are forked here, before any thread runs.
     let options = inherited.guarded(GuardOptions::new().guardians(config.guardians));
@@ -49,13 +50,13 @@ pub(crate) fn run(flags: RunFlags, args: &[OsString], compat: CompatMode) -> Res
         console.notice(&Notice::BackendRefused { name, reason });
         config.backend = None;
     }
-    let confirm = match config.control.interactive {
-        true => match TerminalPrompt::open(console.progress()) {
-            Ok(prompt) => Some(Box::new(prompt) as Box<_>),
+    let mut confirm = None;
+    if config.control.interactive {
+        match TerminalPrompt::open(console.progress()) {
+            Ok(prompt) => confirm = Some(Box::new(prompt) as Box<_>),
             Err(error) => fail(guard, &error),
-        },
-        false => None,
-    };
+        }
+    }
     let observer: Arc<dyn Observer> = Arc::new(console);
     match minder_runner::run(RunRequest { config, arguments, inherited, observer, confirm }, &mut guard) {
         Ok(report) => end(guard, &report.end),
@@ -63,14 +64,14 @@ pub(crate) fn run(flags: RunFlags, args: &[OsString], compat: CompatMode) -> Res
     }
 }
 
-/// Ends the process because the run could not begin.
+/// Ends the process because the run cannot start.
 fn fail(guard: ProcessGuard, error: &anyhow::Error) -> ! {
     message(&format_error(error));
     guard.exit(exit_status::OTHER)
 }
 
-/// Ends the process as the run ended. What its jobs left running survives only a run that ended on
-/// its own.
+/// Ends the process with the status or the signal of the run. Processes that jobs left running
+/// survive only if the run ended with a status.
 fn end(guard: ProcessGuard, end: &RunEnd) -> ! {
     match *end {
         RunEnd::Status(status) => guard.exit(status),

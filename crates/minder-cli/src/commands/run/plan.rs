@@ -1,4 +1,5 @@
-//! Opens what a run needs: the input, the files that flags name, the run that is resumed.
+//! Opens the input of a run, the files that its flags name, and the record of a run that is
+//! resumed.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Read};
@@ -19,11 +20,11 @@ use crate::config::{self, CompatMode, Display, Parsed};
 use crate::flags::{Flags, RunFlags, Verb, clap_error_line};
 use crate::ui::message;
 
-/// The largest file of `--template`: it is kept in memory.
+/// The maximum size of a file of `--template`, which is held in memory.
 const TEMPLATE_MAX: u64 = 64 << 20;
 
-/// Flags that are about one attempt only.
-const OF_ONE_ATTEMPT: [&str; 5] =
+/// Flags that apply to one attempt only, and are not recorded.
+const ATTEMPT_FLAGS: [&str; 5] =
     ["--resume", "--resume-failed", "--retry-failed", "--skip-lost", "--dry-run"];
 
 /// A run that is ready to start.
@@ -36,8 +37,8 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Makes the plan, and opens the input, whose first lines may name its columns. `args` are the
-    /// arguments of minder itself, from which the flags were read.
+    /// Creates the plan and opens the input, whose first line may name its columns. `args` is the
+    /// complete command line of minder.
     pub(crate) fn new(flags: RunFlags, args: &[OsString], compat: CompatMode) -> Result<Self> {
         let typed = typed_flags(args, flags.words.len());
         match config::mode(&flags) {
@@ -45,25 +46,29 @@ impl Plan {
             None => Self::open(flags, typed, None, compat, None),
             mode => {
                 let mut plan = Self::open(flags, typed, mode, compat, None)?;
-                plan.config.record.run =
-                    plan.config.record.keep.then(|| run_of_joblog(&plan.config)).flatten();
+                if plan.config.record.keep {
+                    plan.config.record.run = run_of_joblog(&plan.config);
+                }
                 Ok(plan)
             }
         }
     }
 
-    /// Plans a run that is known by its id alone: its flags come from its record, and those that
-    /// were typed now after them.
+    /// Plans the resumption of a run by its id. The flags of its record come first; the flags that
+    /// were typed now follow and override them.
     fn resume(flags: &RunFlags, typed: &[OsString], mode: ResumeMode, compat: CompatMode) -> Result<Self> {
-        let Some(id) = flags.words.first().filter(|_| flags.words.len() == 1).and_then(|word| word.to_str())
-        else {
+        let id = match flags.words.as_slice() {
+            [id] => id.to_str(),
+            _ => None,
+        };
+        let Some(id) = id else {
             bail!(
-                "a run is taken up by its id alone: minder run [FLAGS] --resume RUN (`minder log` lists them); \
-                 with --joblog FILE, by its command and arguments"
+                "a run is resumed by its id, without a command: minder run [FLAGS] --resume RUN \
+                 (`minder log` lists the ids); with --joblog FILE, repeat its command and arguments"
             );
         };
         if flags.record.no_record {
-            bail!("a run is taken up from its record, which goes on: --no-record does not go with it");
+            bail!("a run is resumed from its record: --no-record is not possible");
         }
         let root = store::state_root()?;
         let run = match id {
@@ -72,9 +77,7 @@ impl Plan {
         };
         let manifest = Manifest::read(&run)?;
         if manifest.flags.contains_key(BY_JOBLOG) {
-            bail!(
-                "run {id} went on by a joblog: take it up by that, with --joblog FILE, its command and arguments"
-            );
+            bail!("run {id} continues a joblog: resume it by --joblog FILE, with its command and arguments");
         }
         let saved: Vec<OsBytes> = match manifest.flags.get("typed") {
             Some(value) => serde_json::from_value(value.clone())
@@ -91,14 +94,14 @@ impl Plan {
             line.extend(manifest.arguments(&run)?);
         }
         let all = Flags::try_parse_from(&line).map_err(|error| {
-            anyhow::anyhow!("the flags of run {id} do not go with these: {}", clap_error_line(&error))
+            anyhow::anyhow!("cannot combine these flags with those of run {id}: {}", clap_error_line(&error))
         })?;
         let Verb::Run(all) = all.verb else { bail!("the manifest of run {id} is damaged") };
-        // It goes on in the manner in which it was begun.
+        // The run keeps its compatibility mode.
         let compat = if all.parallel_env { CompatMode::Parallel } else { compat };
         let cwd = PathBuf::from(manifest.cwd.to_os());
         std::env::set_current_dir(&cwd)
-            .with_context(|| format!("cannot enter the folder of run {id}, `{}`", cwd.display()))?;
+            .with_context(|| format!("cannot change to the directory of run {id}, `{}`", cwd.display()))?;
         let stdin = stdin_of(&manifest, id)?;
         let saved = saved.iter().map(OsBytes::to_os).collect();
         let mut plan = Self::open(*all, saved, Some(mode), compat, stdin)?;
@@ -132,7 +135,7 @@ impl Plan {
             .map(|flag| read_template(flag, &options))
             .collect::<Result<_>>()?;
         let dry_run = flags.record.dry_run;
-        let cwd = std::env::current_dir().context("this folder is gone")?;
+        let cwd = std::env::current_dir().context("cannot find the working directory")?;
         let (mut config, display) = config::build(flags, parsed, &options, &arguments.names, copies, cwd)?;
         limit_arguments(&mut arguments, &config);
         config.batches_arguments = arguments.gathers();
@@ -140,44 +143,49 @@ impl Plan {
     }
 }
 
-/// Says how long a command line may be, for inputs that put as many arguments into one as fit.
+/// Sets the limits of a command line for inputs that put as many arguments into one as fit.
 fn limit_arguments(arguments: &mut ArgumentReader, config: &RunConfig) {
     let template = &config.template;
     let lengths = template.lengths();
     let cost = Box::new(move |argument: &OsStr| lengths.cost(argument));
-    let line = || line(template, config.control.directory.as_ref());
+    let line = || line_limit(template, config.control.directory.as_ref());
     arguments.costs(lengths.once, cost, template.bytes_max(), || template.arguments_max(), line);
 }
 
-/// What the system takes of this command's line, if programs get one.
-fn line(template: &Template, folder: Option<&Template>) -> Option<LineLimit> {
-    // Where each job has its own, the line has the bounds of a program.
+/// Returns the limit of the operating system for the command line of this template; `None` if the
+/// operating system passes arguments separately.
+fn line_limit(template: &Template, directory: Option<&Template>) -> Option<LineLimit> {
+    // If the program depends on the job, the limit is that of an executable such as the shell.
     let mut command =
         Command::new(template.program().unwrap_or_else(|| minder_os::system_paths::system_shell().into()));
-    let folder = folder.filter(|folder| !folder.has_placeholders());
-    if let Some(Ok(words)) = folder.map(|folder| folder.argv(&Job::default()))
-        && let Some(folder) = words.first().filter(|folder| !folder.is_empty())
+    let directory = directory.filter(|directory| !directory.has_placeholders());
+    if let Some(Ok(argv)) = directory.map(|directory| directory.argv(&Job::default()))
+        && let Some(directory) = argv.first().filter(|directory| !directory.is_empty())
     {
-        command.current_dir(folder);
+        command.current_dir(directory);
     }
-    let line = minder::os::CommandLineLimit::of(&command)?;
+    let limit = minder::os::CommandLineLimit::of(&command)?;
     let template = template.clone();
-    let units_max = line.max_units();
+    let units_max = limit.max_units();
     let takes = move |columns: &[OsString]| {
-        let number = u64::from(LONG_NUMBER);
-        let (slot, total, slots) = (LONG_NUMBER, Some(number), Some(LONG_NUMBER));
-        let job = Job { columns, number, slot, total, slots };
-        // What is wrong with it otherwise is told when the job is to start.
-        template.invocation(&job).map_or(true, |invocation| line.fits(&spawn_command(&invocation)))
+        let job = Job {
+            columns,
+            number: u64::from(LONG_NUMBER),
+            slot: LONG_NUMBER,
+            total: Some(u64::from(LONG_NUMBER)),
+            slots: Some(LONG_NUMBER),
+        };
+        // Other errors of the job are reported when it starts.
+        template.invocation(&job).map_or(true, |invocation| limit.fits(&spawn_command(&invocation)))
     };
     Some(LineLimit { units_max, takes: Box::new(takes) })
 }
 
-/// A number of a job that is as long as any.
+/// A job number with as many digits as any real one.
 const LONG_NUMBER: u32 = 999_999_999;
 
-/// What is read in place of standard input when a run is taken up by its id: `None` if it is given
-/// again.
+/// Returns the file that is read in place of standard input when a run is resumed by its id; `None`
+/// if the user gives the input again.
 fn stdin_of(manifest: &Manifest, id: &str) -> Result<Option<PathBuf>> {
     let stdin = match &manifest.input {
         InputSource::Arguments { files, stdin, .. } => {
@@ -195,33 +203,33 @@ fn stdin_of(manifest: &Manifest, id: &str) -> Result<Option<PathBuf>> {
             Ok(Some(PathBuf::from(marks.path.to_os())))
         }
         InputSource::Lost { why } if std::io::stdin().is_terminal() => {
-            bail!("{why}: give it again, … | minder run --resume {id}")
+            bail!("{why}: give the input again, … | minder run --resume {id}")
         }
         _ => Ok(None),
     }
 }
 
-/// The flags among the arguments: what stands between `run` and the command, without those about
-/// one attempt.
+/// Returns the arguments between `run` and the command, without [`ATTEMPT_FLAGS`].
 fn typed_flags(args: &[OsString], words: usize) -> Vec<OsString> {
     let end = args.len().saturating_sub(words);
     let flags = args.get(2..end).unwrap_or_default();
     let flags = flags.strip_suffix(&[OsString::from("--")]).unwrap_or(flags);
-    let lasting = |flag: &&OsString| !OF_ONE_ATTEMPT.iter().any(|other| *flag == OsStr::new(other));
+    let lasting = |flag: &&OsString| !ATTEMPT_FLAGS.iter().any(|other| *flag == OsStr::new(other));
     flags.iter().filter(lasting).cloned().collect()
 }
 
-/// The newest run that wrote this joblog with this command: what it did not show is still to be
-/// shown.
+/// Returns the newest run that wrote this joblog with this command. Its record may contain output
+/// that was not shown yet.
 fn run_of_joblog(config: &RunConfig) -> Option<PathBuf> {
     let joblog = config.record.joblog.as_ref().filter(|path| path.is_file())?;
     let joblog = OsBytes::from(joblog.as_os_str());
     let joblog = serde_json::to_value(joblog).ok()?;
     let words: Vec<OsBytes> =
         config.record.words.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
-    let its = |manifest: &Manifest| manifest.flags.get("joblog") == Some(&joblog) && manifest.words == words;
+    let is_same =
+        |manifest: &Manifest| manifest.flags.get("joblog") == Some(&joblog) && manifest.words == words;
     let mut runs = store::list(&store::state_root().ok()?).ok()?.into_iter();
-    runs.find(|run| run.manifest.as_ref().is_ok_and(its)).map(|run| run.dir)
+    runs.find(|run| run.manifest.as_ref().is_ok_and(is_same)).map(|run| run.dir)
 }
 
 /// Reads the file of a `--template FILE=NAME`.

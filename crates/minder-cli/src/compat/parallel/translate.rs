@@ -8,7 +8,7 @@ use minder_os::encoding::os_string_from_encoded;
 use super::super::warning::warn;
 use super::args::{ParallelArgs, flag_with_value, reject_perl};
 use super::options::OptionKey;
-use crate::text::{EscapeSet, unescape};
+use crate::escapes::{EscapeSet, unescape};
 
 /// Returns the arguments of `minder run`, flags first.
 ///

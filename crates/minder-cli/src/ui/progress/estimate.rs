@@ -1,60 +1,63 @@
-//! How long the rest of a run takes: from the rate of completions of late, and from the age of the
-//! jobs that run.
+//! Estimates how long the rest of a run takes, from the recent rate of completions and from the
+//! ages of the running jobs.
 //!
-//! Time comes in as data. A job that runs counts as a part of a completion, as far as its age is a
-//! part of what jobs take here; else jobs that start and end together would look like standstill
-//! and rush in turn.
+//! The code reads no clock: its caller passes the time. A running job counts as a fraction of a
+//! completion, which is its age divided by the usual duration of a job. Otherwise jobs that start
+//! and finish together would make the rate alternate between zero and very high.
 
 use std::time::Duration;
 
-/// The past fades with this time, or with half of the run, whichever is longer.
+/// The minimum time constant, in seconds, with which past completions lose weight. The time
+/// constant is half of the run if that is longer.
 const FADE_MIN: f64 = 30.0;
-/// How much of a completion a running job is at most.
+/// The maximum fraction of a completion that a running job counts as.
 const CREDIT_MAX: f64 = 0.95;
-/// What is assumed of a running job of which nothing is known.
+/// The fraction of a completion that a running job of unknown age counts as.
 const CREDIT_UNKNOWN: f64 = 0.5;
-/// A job that is older than most become goes on for this part of its age.
+/// The assumed remaining time of a job that is older than usual, as a fraction of its age.
 const OVERDUE: f64 = 0.3;
-/// At the end places become free one by one: that costs this part of a job, the less the fewer
-/// places there are.
+/// At the end of a run the slots become idle one after another. This is the time that it costs, as
+/// a fraction of the usual duration of a job. It is less if there are few slots.
 const ENDING: f64 = 0.3;
-/// What takes longer than this cannot be told.
-const TOLD_MAX: f64 = 1000.0 * 86_400.0;
+/// The maximum estimate in seconds; a longer one is reported as unknown.
+const ESTIMATE_MAX: f64 = 1000.0 * 86_400.0;
 
-/// What a run looks like at a moment.
+/// The state of a run at one moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sample<'a> {
-    /// Since the run began.
+    /// The time since the start of the run.
     pub(super) elapsed: Duration,
-    /// Jobs that ran to their end.
+    /// The number of finished jobs.
     pub(super) done: u64,
-    /// Jobs that run or are still to be run, if that is known.
+    /// The number of jobs that run or wait, if it is known.
     pub(super) rest: Option<u64>,
-    /// Jobs that run.
+    /// The number of running jobs.
     pub(super) running: u64,
-    /// The ages of the oldest of them.
+    /// The ages of the oldest running jobs, the oldest first.
     pub(super) ages: &'a [Duration],
-    /// What jobs took that ended.
+    /// The median duration of finished jobs.
     pub(super) median: Option<Duration>,
-    /// Whether all of them stand still.
+    /// Whether all running jobs are suspended.
     pub(super) suspended: bool,
 }
 
-/// What was seen so far.
+/// An estimate that is updated by samples.
 #[derive(Debug, Default)]
 pub(super) struct Estimate {
+    /// The time of the last sample, in seconds since the start of the run.
     elapsed: f64,
-    /// Time that was not spent suspended.
+    /// The part of this time in which jobs were not suspended.
     active: f64,
-    /// Completions, with parts of them, at the last moment.
+    /// The completions at the last sample, including the fractions of running jobs.
     work_before: f64,
-    /// Completions and the time that they took, both faded.
+    /// The weighted number of completions.
     work: f64,
+    /// The time of these completions, with the same weights.
     time: f64,
 }
 
 impl Estimate {
-    /// Takes what a moment shows.
+    /// Adds a sample.
     pub(super) fn add(&mut self, sample: &Sample<'_>) {
         let elapsed = sample.elapsed.as_secs_f64();
         let passed = (elapsed - self.elapsed).max(0.0);
@@ -70,7 +73,7 @@ impl Estimate {
         self.work_before = work_now;
     }
 
-    /// How long the rest takes, if that can be told.
+    /// Returns how long the rest of the run takes, if it can be estimated.
     pub(super) fn left(&self, sample: &Sample<'_>) -> Option<Duration> {
         let rest = sample.rest.filter(|rest| *rest > 0 && sample.done > 0 && !sample.suspended)?;
         if self.work <= 0.0 || self.time <= 0.0 {
@@ -80,27 +83,29 @@ impl Estimate {
         let usual = self.usual(sample);
         let waiting = rest > sample.running;
         let ending = if waiting { usual * ENDING * (1.0 - 1.0 / sample.running.max(1) as f64) } else { 0.0 };
-        // Whoever waits for a place takes its own time after that.
+        // A waiting job takes at least the usual duration.
         let least = if waiting { usual } else { 0.0 };
         let left = (by_rate + ending).max(least).max(Self::of_running(sample, usual));
-        (left <= TOLD_MAX).then(|| Duration::from_secs_f64(left))
+        (left <= ESTIMATE_MAX).then(|| Duration::from_secs_f64(left))
     }
 
-    /// How long the running jobs take: the youngest as long as jobs do, the oldest maybe longer.
+    /// Returns how long the running jobs will take. The youngest takes the usual time, and the
+    /// oldest may take longer.
     fn of_running(sample: &Sample<'_>, usual: f64) -> f64 {
-        let age = |age: Option<&Duration>| age.map_or(0.0, Duration::as_secs_f64);
-        let (oldest, youngest) = (age(sample.ages.first()), age(sample.ages.last()));
+        let seconds = |age: Option<&Duration>| age.map_or(0.0, Duration::as_secs_f64);
+        let oldest = seconds(sample.ages.first());
+        let youngest = seconds(sample.ages.last());
         let overdue = if oldest < usual { 0.0 } else { oldest * OVERDUE };
         if sample.running > 0 { overdue.max(usual - youngest) } else { 0.0 }
     }
 
-    /// What a job takes here.
+    /// Returns the usual duration of a job in this run, in seconds.
     fn usual(&self, sample: &Sample<'_>) -> f64 {
         let by_rate = || if self.work > 0.0 { self.time / self.work * sample.running as f64 } else { 0.0 };
         sample.median.map_or_else(by_rate, |median| median.as_secs_f64())
     }
 
-    /// How many completions the running jobs amount to.
+    /// Returns the sum of the fractions of a completion that the running jobs count as.
     fn credit(&self, sample: &Sample<'_>) -> f64 {
         let Some(usual) = sample.median.map(|median| median.as_secs_f64()).filter(|usual| *usual > 0.0)
         else {
@@ -111,11 +116,11 @@ impl Estimate {
         let (Some(first), Some(last)) = (parts().next(), parts().next_back()) else {
             return unknown * CREDIT_UNKNOWN;
         };
-        // Younger ones go on as the known ones do: with the same age where all began together, else evenly
-        // down to nothing.
+        // The ages of younger jobs are unknown. They are assumed to continue the series of the known
+        // ages: all equal if the known ones are equal, else in equal steps down to zero.
         let step = (first - last) / (sample.ages.len().max(2) - 1) as f64;
-        let begun = if step > 0.0 { (last / step).min(unknown) } else { unknown };
-        let younger = (begun * last - step * begun * begun / 2.0).clamp(0.0, unknown * CREDIT_MAX);
+        let counted = if step > 0.0 { (last / step).min(unknown) } else { unknown };
+        let younger = (counted * last - step * counted * counted / 2.0).clamp(0.0, unknown * CREDIT_MAX);
         parts().map(|part| part.min(CREDIT_MAX)).sum::<f64>() + younger
     }
 }
@@ -124,70 +129,78 @@ impl Estimate {
 mod tests {
     use super::*;
 
-    /// A run that is played: jobs of given lengths, in this many places.
-    struct Play {
-        lengths: Vec<f64>,
-        places: usize,
+    /// A simulated run: jobs with given durations, in a number of slots.
+    struct Simulation {
+        durations: Vec<f64>,
+        slots: usize,
         estimate: Estimate,
-        /// Begin and end of each job.
+        /// The start and the end of each job.
         spans: Vec<(f64, f64)>,
         end: f64,
     }
 
-    impl Play {
-        fn new(places: usize, lengths: Vec<f64>) -> Self {
-            let mut free = vec![0.0_f64; places];
+    /// A moment of a simulated run.
+    struct Point {
+        now: f64,
+        /// The estimated time that is left.
+        estimated: Option<f64>,
+        /// The time that is left.
+        left: f64,
+    }
+
+    impl Simulation {
+        fn new(slots: usize, durations: Vec<f64>) -> Self {
+            let mut free_at = vec![0.0_f64; slots];
             let mut spans = Vec::new();
-            for length in &lengths {
-                let place = free.iter_mut().min_by(|a, b| a.total_cmp(b)).expect("a place");
-                spans.push((*place, *place + length));
-                *place += length;
+            for duration in &durations {
+                let slot = free_at.iter_mut().min_by(|a, b| a.total_cmp(b)).expect("find free slot");
+                spans.push((*slot, *slot + duration));
+                *slot += duration;
             }
-            let end = free.into_iter().fold(0.0, f64::max);
-            Self { lengths, places, estimate: Estimate::default(), spans, end }
+            let end = free_at.into_iter().fold(0.0, f64::max);
+            Self { durations, slots, estimate: Estimate::default(), spans, end }
         }
 
-        /// Plays all of it. Returns the moments, what was said to be left, and what was left.
-        fn run(mut self) -> Vec<(f64, Option<f64>, f64)> {
+        fn run(mut self) -> Vec<Point> {
             let step = (self.end / 400.0).max(0.1);
-            let mut said = Vec::new();
+            let mut points = Vec::new();
             for tick in 0.. {
                 let now = f64::from(tick) * step;
                 if now >= self.end {
                     break;
                 }
-                let mut ended: Vec<f64> = Vec::new();
+                let mut finished: Vec<f64> = Vec::new();
                 let mut ages = Vec::new();
-                for ((begin, end), length) in self.spans.iter().zip(&self.lengths) {
-                    match () {
-                        () if *end <= now => ended.push(*length),
-                        () if *begin <= now => ages.push(Duration::from_secs_f64(now - begin)),
-                        () => (),
+                for ((start, end), duration) in self.spans.iter().zip(&self.durations) {
+                    if *end <= now {
+                        finished.push(*duration);
+                    } else if *start <= now {
+                        ages.push(Duration::from_secs_f64(now - start));
                     }
                 }
-                ended.sort_by(f64::total_cmp);
+                finished.sort_by(f64::total_cmp);
                 ages.sort_by(|a, b| b.cmp(a));
                 let running = ages.len() as u64;
-                assert!(ages.len() <= self.places);
+                assert!(ages.len() <= self.slots);
                 ages.truncate(8);
                 let sample = Sample {
                     elapsed: Duration::from_secs_f64(now),
-                    done: ended.len() as u64,
-                    rest: Some((self.lengths.len() - ended.len()) as u64),
+                    done: finished.len() as u64,
+                    rest: Some((self.durations.len() - finished.len()) as u64),
                     running,
                     ages: &ages,
-                    median: ended.get(ended.len() / 2).map(|length| Duration::from_secs_f64(*length)),
+                    median: finished.get(finished.len() / 2).map(|time| Duration::from_secs_f64(*time)),
                     suspended: false,
                 };
                 self.estimate.add(&sample);
-                let left = self.estimate.left(&sample).map(|left| left.as_secs_f64());
-                said.push((now, left, self.end - now));
+                let estimated = self.estimate.left(&sample).map(|left| left.as_secs_f64());
+                points.push(Point { now, estimated, left: self.end - now });
             }
-            said
+            points
         }
     }
 
-    /// Numbers in 0..1 that are the same each time.
+    /// Returns a generator of pseudo-random numbers in 0..1. The same seed gives the same numbers.
     fn random(seed: u64) -> impl FnMut() -> f64 {
         let mut state = seed;
         move || {
@@ -196,82 +209,81 @@ mod tests {
         }
     }
 
-    /// Asserts that from one part of the run to another what was said is right within so much.
-    fn assert_right(name: &str, said: &[(f64, Option<f64>, f64)], parts: std::ops::Range<f64>, within: f64) {
-        let end = said.last().map_or(0.0, |(now, _, left)| now + left);
-        for (now, said, left) in said {
-            if parts.contains(&(now / end)) {
-                let said = said.unwrap_or_else(|| panic!("{name}: nothing is said at {now:.1} of {end:.1}"));
-                let off = said / left;
+    /// Asserts that in this part of the run the estimates are right within a relative error.
+    fn assert_right(name: &str, points: &[Point], part: std::ops::Range<f64>, error_max: f64) {
+        let end = points.last().map_or(0.0, |point| point.now + point.left);
+        for Point { now, estimated, left } in points {
+            if part.contains(&(now / end)) {
+                let estimated =
+                    estimated.unwrap_or_else(|| panic!("{name}: no estimate at {now:.1} of {end:.1} s"));
+                let ratio = estimated / left;
                 assert!(
-                    (1.0 - within..=1.0 + within).contains(&off),
-                    "{name}: at {now:.1} of {end:.1} s {said:.1} s were said to be left, {left:.1} s were"
+                    (1.0 - error_max..=1.0 + error_max).contains(&ratio),
+                    "{name}: at {now:.1} of {end:.1} s the estimate is {estimated:.1} s, {left:.1} s are left"
                 );
             }
         }
     }
 
     #[test]
-    fn steady_work_is_told_within_a_fifth() {
-        let fifth =
+    fn estimate_of_steady_work_is_right_within_a_fifth() {
+        let precise =
             [(1, 40, 3.0), (2, 100, 600.0), (4, 400, 0.5), (8, 200, 30.0), (64, 2000, 10.0), (16, 400, 2.0)];
-        // With few jobs a place it counts how many places work on the last of them.
-        let all =
-            fifth.map(|run| (run, 0.2)).into_iter().chain([((16, 100, 2.0), 0.35), ((3, 30, 20.0), 0.35)]);
-        for ((places, jobs, length), within) in all {
-            // The more the lengths differ, the less is to be known.
+        // With few jobs per slot, it matters how many slots are busy with the last jobs.
+        let rough = [(16, 100, 2.0), (3, 30, 20.0)];
+        let all = precise.map(|run| (run, 0.2)).into_iter().chain(rough.map(|run| (run, 0.35)));
+        for ((slots, jobs, duration), error_max) in all {
+            // Durations that differ more allow less precise estimates.
             for (jitter, more) in [(0.0, 0.0), (0.2, 0.0), (0.5, 0.1)] {
                 let mut random = random(7);
-                let lengths = (0..jobs).map(|_| length * (1.0 + jitter * (2.0 * random() - 1.0))).collect();
-                let said = Play::new(places, lengths).run();
-                let name = format!("{jobs} jobs of {length} s ± {jitter} in {places} places");
-                assert_right(&name, &said, 0.2..if within > 0.2 { 0.8 } else { 0.9 }, within + more);
+                let durations =
+                    (0..jobs).map(|_| duration * (1.0 + jitter * (2.0 * random() - 1.0))).collect();
+                let points = Simulation::new(slots, durations).run();
+                let name = format!("{jobs} jobs of {duration} s ± {jitter} in {slots} slots");
+                let part = 0.2..if error_max > 0.2 { 0.8 } else { 0.9 };
+                assert_right(&name, &points, part, error_max + more);
             }
         }
     }
 
     #[test]
-    fn uneven_work_is_told_roughly() {
+    fn estimate_of_uneven_work_is_roughly_right() {
         let mut random = random(3);
-        // From a tenth of a second to a minute, the long ones seldom.
-        let lengths = (0..1000).map(|_| 0.1 + 60.0 * random().powi(6)).collect();
-        assert_right("uneven", &Play::new(4, lengths).run(), 0.3..0.9, 0.4);
+        // From a tenth of a second to a minute; long jobs are rare.
+        let durations = (0..1000).map(|_| 0.1 + 60.0 * random().powi(6)).collect();
+        assert_right("uneven", &Simulation::new(4, durations).run(), 0.3..0.9, 0.4);
     }
 
     #[test]
-    fn a_rush_is_forgotten() {
-        // What was done already is passed over in no time; then comes the work.
-        let mut lengths = vec![0.001; 1000];
-        lengths.resize(1300, 2.0);
-        let said = Play::new(2, lengths).run();
-        assert!(said.iter().all(|(_, said, _)| said.is_none_or(|said| said < 10_000.0)));
-        assert_right("rush", &said, 0.5..0.9, 0.5);
-        // And a run that becomes quicker.
-        let mut lengths = vec![10.0; 40];
-        lengths.resize(400, 1.0);
-        let said = Play::new(4, lengths).run();
-        assert_right("quicker", &said, 0.85..0.95, 0.8);
+    fn estimate_follows_a_change_of_speed() {
+        // Jobs that have nothing to do, followed by jobs with work.
+        let mut durations = vec![0.001; 1000];
+        durations.resize(1300, 2.0);
+        let points = Simulation::new(2, durations).run();
+        assert!(points.iter().all(|point| point.estimated.is_none_or(|estimated| estimated < 10_000.0)));
+        assert_right("slower", &points, 0.5..0.9, 0.5);
+        let mut durations = vec![10.0; 40];
+        durations.resize(400, 1.0);
+        let points = Simulation::new(4, durations).run();
+        assert_right("faster", &points, 0.85..0.95, 0.8);
     }
 
     #[test]
-    fn the_end_is_never_about_to_come_for_ever() {
-        let mut lengths = vec![1.0; 50];
-        lengths.push(300.0);
-        let said = Play::new(2, lengths).run();
+    fn estimate_does_not_approach_zero_while_a_job_is_overdue() {
+        let mut durations = vec![1.0; 50];
+        durations.push(300.0);
+        let points = Simulation::new(2, durations).run();
         let late: Vec<f64> =
-            said.iter().filter(|(now, ..)| *now > 30.0).filter_map(|(_, said, _)| *said).collect();
-        assert!(!late.is_empty() && late.iter().all(|said| *said >= 1.0), "{late:?}");
-        assert!(
-            late.windows(2).all(|pair| pair[1] >= pair[0]),
-            "an overdue job seems to come nearer to its end"
-        );
+            points.iter().filter(|point| point.now > 30.0).filter_map(|point| point.estimated).collect();
+        assert!(!late.is_empty() && late.iter().all(|estimated| *estimated >= 1.0), "{late:?}");
+        assert!(late.windows(2).all(|pair| pair[1] >= pair[0]), "the estimate decreases: {late:?}");
     }
 
     #[test]
-    fn what_cannot_be_told_is_not_told() {
+    fn estimate_is_unknown_without_data() {
         let mut estimate = Estimate::default();
         let at = |seconds| Sample { elapsed: Duration::from_secs(seconds), ..Sample::default() };
-        // Nothing at all; no total; nothing done yet; all done at once; time that stands still.
+        // No data; no total; no finished job; no job left; suspended jobs; an absurd count.
         for sample in [
             at(0),
             Sample { done: 3, ..at(0) },
@@ -289,14 +301,14 @@ mod tests {
         assert_eq!(estimate.left(&all), None);
         let later = Sample { elapsed: Duration::from_secs(1 << 40), ..all };
         estimate.add(&later);
-        assert_eq!(estimate.left(&later), None, "in a million years");
+        assert_eq!(estimate.left(&later), None, "the estimate is too long");
         let backwards = Sample { done: 2, rest: Some(4), ages: &[Duration::MAX], ..at(1) };
         estimate.add(&backwards);
         assert_eq!(estimate.left(&backwards), None);
     }
 
     #[test]
-    fn time_that_stood_still_does_not_count() {
+    fn suspended_time_does_not_count() {
         let mut estimate = Estimate::default();
         let sample = |seconds, done, suspended| Sample {
             elapsed: Duration::from_secs(seconds),
@@ -311,7 +323,7 @@ mod tests {
         (11..=500).for_each(|second| estimate.add(&sample(second, 10, true)));
         let last = sample(501, 11, false);
         estimate.add(&last);
-        let left = estimate.left(&last).expect("an estimate").as_secs_f64();
+        let left = estimate.left(&last).expect("estimate time left").as_secs_f64();
         assert!((7.5..=10.5).contains(&left), "{left}");
     }
 }

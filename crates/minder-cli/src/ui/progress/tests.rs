@@ -1,11 +1,11 @@
-//! Pictures on a terminal that is played: what is left to see after all that was written.
+//! Draws on a simulated terminal, and compares what it shows at the screen.
 
 use super::line::{coarse, rough};
 use super::*;
 use minder_runner::RunningSnapshot;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A terminal that obeys what is written to it.
+/// A simulated terminal.
 #[derive(Debug)]
 struct Screen {
     size: Option<(usize, usize)>,
@@ -14,60 +14,67 @@ struct Screen {
     row: usize,
     column: usize,
     writes: usize,
-    /// Whether something went beyond the last column, or above the first row.
+    /// Whether a character went beyond the last column, or the cursor above the first row.
     beyond: bool,
 }
 
-/// Its two ends: ours, and the one that is written to.
+/// A terminal that the test and the display share.
 #[derive(Clone, Debug)]
-struct End(Arc<Mutex<Screen>>);
+struct SharedScreen(Arc<Mutex<Screen>>);
 
-impl End {
+impl SharedScreen {
     fn new(size: Option<(usize, usize)>) -> Self {
-        let (lines, beyond) = (vec![Vec::new()], false);
-        let screen = Screen { size, ready: true, lines, row: 0, column: 0, writes: 0, beyond };
+        let screen = Screen {
+            size,
+            ready: true,
+            lines: vec![Vec::new()],
+            row: 0,
+            column: 0,
+            writes: 0,
+            beyond: false,
+        };
         Self(Arc::new(Mutex::new(screen)))
     }
 
-    fn look<T>(&self, look: impl FnOnce(&mut Screen) -> T) -> T {
-        look(&mut self.0.lock().expect("a screen"))
+    fn with<T>(&self, access: impl FnOnce(&mut Screen) -> T) -> T {
+        access(&mut self.0.lock().expect("lock screen"))
     }
 
-    /// All that is left to see.
+    /// Returns the text on the screen.
     fn text(&self) -> String {
         let line = |line: &Vec<char>| {
             line.iter().filter(|c| **c != '\0').collect::<String>().trim_end().to_owned() + "\n"
         };
-        self.look(|screen| screen.lines.iter().map(line).collect::<String>()).trim_end().to_owned()
+        self.with(|screen| screen.lines.iter().map(line).collect::<String>()).trim_end().to_owned()
     }
 
-    fn progress(&self, wish: ProgressOptions) -> Progress {
-        Progress::on(wish, Palette::PLAIN, Box::new(self.clone()))
+    fn progress(&self, options: ProgressOptions) -> Progress {
+        Progress::on(options, Palette::PLAIN, Box::new(self.clone()))
     }
 }
 
-impl Sink for End {
+impl Sink for SharedScreen {
     fn size(&self) -> Option<(usize, usize)> {
-        self.look(|screen| screen.size)
+        self.with(|screen| screen.size)
     }
 
     fn is_ready(&self) -> bool {
-        self.look(|screen| screen.ready)
+        self.with(|screen| screen.ready)
     }
 
     fn write(&mut self, text: &str) {
-        self.look(|screen| {
+        self.with(|screen| {
             screen.writes += 1;
             match screen.size {
-                Some(_) => screen.obey(text),
-                None => screen.obey(&format!("{text}\r\n")),
+                Some(_) => screen.apply(text),
+                None => screen.apply(&format!("{text}\r\n")),
             }
         });
     }
 }
 
 impl Screen {
-    fn obey(&mut self, text: &str) {
+    fn apply(&mut self, text: &str) {
         let mut rest = text.chars();
         while let Some(c) = rest.next() {
             match c {
@@ -78,9 +85,9 @@ impl Screen {
                 }
                 '\x1b' => {
                     assert_eq!(rest.next(), Some('['));
-                    let word: String = rest.by_ref().take_while_inclusive();
-                    let (number, order) = word.split_at(word.len() - 1);
-                    match order {
+                    let sequence: String = rest.by_ref().take_while_inclusive();
+                    let (number, command) = sequence.split_at(sequence.len() - 1);
+                    match command {
                         "A" => {
                             let up = number.parse().unwrap_or(1);
                             self.beyond |= up > self.row;
@@ -92,7 +99,7 @@ impl Screen {
                             self.lines.truncate(self.row + 1);
                         }
                         "m" => (),
-                        _ => panic!("`{word}` is not known here"),
+                        _ => panic!("unknown escape sequence `{sequence}`"),
                     }
                 }
                 c => {
@@ -110,21 +117,21 @@ impl Screen {
     }
 }
 
-/// Takes an escape sequence with its last letter.
+/// Reads an escape sequence up to and including its last letter.
 trait TakeWhileInclusive {
     fn take_while_inclusive(self) -> String;
 }
 
 impl<T: Iterator<Item = char>> TakeWhileInclusive for T {
     fn take_while_inclusive(self) -> String {
-        let mut word = String::new();
+        let mut sequence = String::new();
         for c in self {
-            word.push(c);
+            sequence.push(c);
             if c.is_ascii_alphabetic() {
                 break;
             }
         }
-        word
+        sequence
     }
 }
 
@@ -133,7 +140,9 @@ const JOBS: ProgressOptions = ProgressOptions { bar: false, eta: false, jobs: tr
 
 fn view(succeeded: u64, failed: u64, running: u64, total: Option<u64>, seconds: u64) -> Snapshot {
     let mut view = Snapshot { total, elapsed: Duration::from_secs(seconds), ..Snapshot::default() };
-    (view.counts.succeeded, view.counts.failed, view.counts.running) = (succeeded, failed, running);
+    view.counts.succeeded = succeeded;
+    view.counts.failed = failed;
+    view.counts.running = running;
     view
 }
 
@@ -148,16 +157,16 @@ fn running(names: &[(&str, u64)]) -> Vec<RunningSnapshot> {
         .collect()
 }
 
-/// What a run that looks so is told as.
-fn drawn(wish: ProgressOptions, size: (usize, usize), view: &Snapshot) -> String {
-    let end = End::new(Some(size));
-    end.progress(wish).draw(view.elapsed, || view.clone());
-    assert!(!end.look(|screen| screen.beyond), "{size:?}: {}", end.text());
-    end.text()
+/// Returns what a new display shows for this state.
+fn drawn(options: ProgressOptions, size: (usize, usize), view: &Snapshot) -> String {
+    let screen = SharedScreen::new(Some(size));
+    screen.progress(options).draw(view.elapsed, || view.clone());
+    assert!(!screen.with(|screen| screen.beyond), "{size:?}: {}", screen.text());
+    screen.text()
 }
 
 #[test]
-fn the_line_says_how_far_it_is() {
+fn line_shows_counts_times_and_bar() {
     let two = view(1, 1, 1, Some(3), 12);
     assert_eq!(drawn(JOBS, (100, 24), &two), "⠋ 2/3 done · 1 running · 1 failed · 12 s · about 5 s left");
     assert_eq!(
@@ -172,13 +181,13 @@ fn the_line_says_how_far_it_is() {
 }
 
 #[test]
-fn what_holds_the_run_back_is_said() {
+fn line_shows_why_jobs_wait() {
     let held = Snapshot { paused: Some("load above 8".to_owned()), ..view(1, 0, 1, Some(3), 12) };
     assert!(drawn(BAR, (100, 24), &held).contains(" · 0 failed · waiting: load above 8 · 12 s"));
 }
 
 #[test]
-fn it_fits_every_width_and_loses_what_matters_least() {
+fn line_fits_every_width_and_drops_parts_by_rank() {
     let names = running(&[("日本語日本語日本語日本語 ./test.sh linux", 7300), ("b\x1b[2J", 70), ("", 3)]);
     let all = Snapshot {
         running: names,
@@ -206,120 +215,125 @@ fn it_fits_every_width_and_loses_what_matters_least() {
 }
 
 #[test]
-fn the_oldest_jobs_have_lines_that_fold_away() {
-    let end = End::new(Some((60, 24)));
-    let progress = end.progress(JOBS);
+fn oldest_jobs_have_lines_that_are_erased_when_they_finish() {
+    let screen = SharedScreen::new(Some((60, 24)));
+    let progress = screen.progress(JOBS);
     let names = running(&[("./test.sh bsd", 125), ("b", 30), ("c", 4), ("d", 3), ("e", 2), ("f", 1)]);
     let mut view =
         Snapshot { running: names, median: Some(Duration::from_secs(3)), ..view(9, 0, 6, None, 200) };
     progress.draw(Duration::from_secs(1), || view.clone());
     assert_eq!(
-        end.text(),
-        "⠋ 9 done · 6 running · 0 failed · 3 min 20 s\n  2 min 5 s  ./test.sh bsd  slowest\n       30 s  b\n        \
-         4 s  c\n        3 s  d\n        2 s  e"
+        screen.text(),
+        [
+            "⠋ 9 done · 6 running · 0 failed · 3 min 20 s",
+            "  2 min 5 s  ./test.sh bsd  slowest",
+            "       30 s  b",
+            "        4 s  c",
+            "        3 s  d",
+            "        2 s  e",
+        ]
+        .join("\n")
     );
     view.running.truncate(1);
     progress.draw(Duration::from_secs(2), || view.clone());
-    assert_eq!(end.text(), "⠙ 9 done · 6 running · 0 failed · 3 min 20 s\n  2 min 5 s  ./test.sh bsd");
-    progress.suspend(|| end.clone().write("output\r\n"));
-    assert!(end.text().starts_with("output"), "{}", end.text());
+    assert_eq!(screen.text(), "⠙ 9 done · 6 running · 0 failed · 3 min 20 s\n  2 min 5 s  ./test.sh bsd");
+    progress.suspend(|| screen.clone().write("output\r\n"));
+    assert!(screen.text().starts_with("output"), "{}", screen.text());
     progress.draw(Duration::from_secs(3), || view.clone());
-    assert!(end.text().ends_with("failed · 3 min 20 s\n  2 min 5 s  ./test.sh bsd"), "{}", end.text());
-    assert_eq!(end.text().lines().count(), 3);
+    assert!(screen.text().ends_with("failed · 3 min 20 s\n  2 min 5 s  ./test.sh bsd"), "{}", screen.text());
+    assert_eq!(screen.text().lines().count(), 3);
     progress.clear();
-    assert_eq!(end.text(), "output");
+    assert_eq!(screen.text(), "output");
     progress.draw(Duration::from_secs(4), || view.clone());
-    assert_eq!(end.text(), "output", "it is drawn after its end");
-    // A low terminal has no room for them.
+    assert_eq!(screen.text(), "output", "nothing is drawn after `clear`");
+    // A terminal with few rows has no room for all lines.
     view.running = running(&[("a", 3), ("b", 2)]);
     assert_eq!(drawn(JOBS, (60, 2), &view).lines().count(), 1);
     assert_eq!(drawn(JOBS, (60, 3), &view).lines().count(), 2);
 }
 
 #[test]
-fn it_follows_the_width_of_the_terminal() {
-    let end = End::new(Some((100, 24)));
-    let (progress, view) = (end.progress(BAR), view(1, 0, 1, Some(3), 12));
+fn display_follows_the_width_of_the_terminal() {
+    let screen = SharedScreen::new(Some((100, 24)));
+    let progress = screen.progress(BAR);
+    let view = view(1, 0, 1, Some(3), 12);
     for (turn, width) in [100, 30, 60, 20, 100].into_iter().enumerate() {
-        end.look(|screen| screen.size = Some((width, 24)));
+        screen.with(|screen| screen.size = Some((width, 24)));
         progress.draw(Duration::from_secs(turn as u64 + 1), || view.clone());
-        let text = end.text();
+        let text = screen.text();
         assert!(text.lines().count() == 1 && text.width() < width, "{width}: {text}");
     }
 }
 
 #[test]
-fn output_is_never_torn_by_it() {
-    let end = End::new(Some((60, 24)));
-    let (progress, view) = (end.progress(BAR), view(0, 0, 1, None, 1));
+fn display_waits_for_the_rest_of_a_line() {
+    let screen = SharedScreen::new(Some((60, 24)));
+    let progress = screen.progress(BAR);
+    let view = view(0, 0, 1, None, 1);
     progress.draw(Duration::from_secs(1), || view.clone());
-    progress.suspend_for(false, || end.clone().write("half a li"));
-    assert_eq!(end.text(), "half a li");
+    progress.suspend_for(false, || screen.clone().write("half a li"));
+    assert_eq!(screen.text(), "half a li");
     progress.draw(Duration::from_secs(2), || view.clone());
-    assert_eq!(end.text(), "half a li");
-    progress.suspend_for(true, || end.clone().write("ne\r\n"));
+    assert_eq!(screen.text(), "half a li");
+    progress.suspend_for(true, || screen.clone().write("ne\r\n"));
     progress.draw(Duration::from_secs(3), || view.clone());
-    assert!(end.text().starts_with("half a line\n⠹ 0 done"), "{}", end.text());
-    // A line that gets no end is left alone.
-    progress.suspend_for(false, || end.clone().write("prompt: "));
-    let Some(inner) = &progress.0 else { panic!("nothing is drawn") };
+    assert!(screen.text().starts_with("half a line\n⠹ 0 done"), "{}", screen.text());
+    // After some time the display is drawn below an incomplete line.
+    progress.suspend_for(false, || screen.clone().write("prompt: "));
+    let Some(inner) = &progress.0 else { panic!("the display is disabled") };
     inner.lock().torn = Instant::now().checked_sub(TORN_MAX);
     progress.draw(Duration::from_secs(4), || view.clone());
     progress.draw(Duration::from_secs(5), || view.clone());
-    assert!(end.text().starts_with("half a line\nprompt:\n⠼ 0 done"), "{}", end.text());
-    assert_eq!(end.text().lines().count(), 3);
+    assert!(screen.text().starts_with("half a line\nprompt:\n⠼ 0 done"), "{}", screen.text());
+    assert_eq!(screen.text().lines().count(), 3);
 }
 
 #[test]
-fn a_terminal_that_takes_nothing_is_not_waited_for() {
-    let end = End::new(Some((60, 24)));
-    let progress = end.progress(BAR);
-    end.look(|screen| screen.ready = false);
+fn draw_does_not_wait_for_a_blocked_terminal_or_lock() {
+    let screen = SharedScreen::new(Some((60, 24)));
+    let progress = screen.progress(BAR);
+    screen.with(|screen| screen.ready = false);
     progress.draw(Duration::from_secs(1), || view(0, 0, 1, None, 1));
-    assert_eq!(end.look(|screen| screen.writes), 0);
-    // Nor is whoever writes to it.
-    end.look(|screen| screen.ready = true);
+    assert_eq!(screen.with(|screen| screen.writes), 0);
+    // A thread that writes output holds the lock.
+    screen.with(|screen| screen.ready = true);
     progress.suspend(|| {
-        progress.draw(Duration::from_secs(2), || panic!("it is looked at within a write"));
-        assert_eq!(
-            progress.due(Duration::from_secs(2)),
-            Some(DRAWN_EVERY),
-            "whoever draws is busy with waiting"
-        );
+        progress.draw(Duration::from_secs(2), || panic!("a snapshot is taken during a write"));
+        assert_eq!(progress.due(Duration::from_secs(2)), Some(DRAW_INTERVAL), "`draw` is not postponed");
         assert_eq!(progress.try_suspend(|| 3), 3);
     });
-    progress.try_suspend(|| assert_eq!(end.text(), ""));
+    progress.try_suspend(|| assert_eq!(screen.text(), ""));
     progress.draw(Duration::from_secs(3), || view(0, 0, 1, None, 1));
-    assert!(end.text().contains("0 done"));
+    assert!(screen.text().contains("0 done"));
 }
 
 #[test]
-fn it_costs_little_however_fast_jobs_end() {
-    let end = End::new(Some((60, 24)));
-    let progress = end.progress(ProgressOptions { bar: true, eta: true, jobs: true });
-    let mut asked = 0;
+fn number_of_drawings_is_bounded() {
+    let screen = SharedScreen::new(Some((60, 24)));
+    let progress = screen.progress(ProgressOptions { bar: true, eta: true, jobs: true });
+    let mut snapshots = 0;
     for micros in (0..10_000_000).step_by(50) {
         let elapsed = Duration::from_micros(micros);
         progress.draw(elapsed, || {
-            asked += 1;
+            snapshots += 1;
             Snapshot { elapsed, ..view(micros / 50, 0, 8, Some(1_000_000), 0) }
         });
     }
-    assert_eq!((asked, end.look(|screen| screen.writes)), (100, 100));
+    assert_eq!((snapshots, screen.with(|screen| screen.writes)), (100, 100));
     assert_eq!(progress.due(Duration::from_millis(9950)), Some(Duration::from_millis(50)));
-    let begun = Instant::now();
+    let start = Instant::now();
     (0..2000).for_each(|_| progress.suspend(|| ()));
-    let most = 2 * (begun.elapsed().as_millis() / REDRAWN_AFTER.as_millis() + 2);
-    assert!(end.look(|screen| screen.writes) as u128 <= 100 + most + 2, "drawn behind each line of a flood");
+    let most = 2 * (start.elapsed().as_millis() / REDRAW_DELAY.as_millis() + 2);
+    assert!(screen.with(|screen| screen.writes) as u128 <= 100 + most + 2, "drawn after each line of output");
 }
 
 #[test]
-fn a_log_is_told_now_and_then() {
-    let end = End::new(None);
-    let progress = end.progress(BAR);
+fn log_gets_a_line_every_30_seconds() {
+    let screen = SharedScreen::new(None);
+    let progress = screen.progress(BAR);
     for second in 0..=95 {
         let elapsed = Duration::from_secs(second);
-        assert!(progress.due(elapsed).is_some_and(|due| due <= LOOKED_EVERY));
+        assert!(progress.due(elapsed).is_some_and(|due| due <= SAMPLE_INTERVAL));
         progress.draw(elapsed, || view(second, 0, 1, Some(200), second));
         progress.suspend(|| ());
     }
@@ -328,39 +342,37 @@ fn a_log_is_told_now_and_then() {
         "30 % · 60/200 done · 1 running · 0 failed · 1 min · about 2 min 20 s left",
         "45 % · 90/200 done · 1 running · 0 failed · 1 min 30 s · about 1 min 50 s left",
     ];
-    assert_eq!(end.text(), lines.join("\n"));
+    assert_eq!(screen.text(), lines.join("\n"));
     progress.clear();
-    assert_eq!(end.text(), lines.join("\n"));
+    assert_eq!(screen.text(), lines.join("\n"));
 }
 
 #[test]
-fn nothing_is_done_where_nothing_is_wanted() {
-    let end = End::new(Some((60, 24)));
-    let progress = end.progress(ProgressOptions::default());
-    progress.draw(Duration::ZERO, || panic!("it is looked at"));
+fn display_without_options_does_nothing() {
+    let screen = SharedScreen::new(Some((60, 24)));
+    let progress = screen.progress(ProgressOptions::default());
+    progress.draw(Duration::ZERO, || panic!("a snapshot is taken"));
     assert_eq!((progress.due(Duration::ZERO), progress.suspend(|| 3)), (None, 3));
     progress.clear();
-    assert_eq!(end.look(|screen| screen.writes), 0);
+    assert_eq!(screen.with(|screen| screen.writes), 0);
 }
 
 #[test]
-fn times_are_as_a_glance_takes_them_in() {
-    let texts = [0, 12, 60, 247, 600, 2047, 3600, 7500, 172_800, 273_600].map(|seconds| {
-        let time = Duration::from_secs(seconds);
-        coarse(time)
-    });
-    let wanted =
+fn durations_have_at_most_two_units() {
+    let texts = [0, 12, 60, 247, 600, 2047, 3600, 7500, 172_800, 273_600]
+        .map(|seconds| coarse(Duration::from_secs(seconds)));
+    let expected =
         ["0 s", "12 s", "1 min", "4 min 7 s", "10 min", "34 min", "1 h", "2 h 5 min", "2 d", "3 d 4 h"];
-    assert_eq!(texts, wanted);
+    assert_eq!(texts, expected);
     let texts = [3, 3100, 9949, 9950, 61_000].map(|millis| rough(Duration::from_millis(millis)));
     assert_eq!(texts, ["3 ms", "3.1 s", "9.9 s", "9 s", "1 min 1 s"]);
 }
 
 #[test]
-fn the_end_has_a_time_on_the_clock() {
-    let now: Timestamp = "2026-11-20T12:00:00Z".parse().expect("a time");
-    let of = |seconds| clock(now, Duration::from_secs(seconds)).expect("a time").chars().count();
-    // As many characters as `14:05:10`, `14:05`, `Mon 09:10` and a date have, wherever this runs.
+fn clock_formats_depend_on_the_time_left() {
+    let now: Timestamp = "2026-11-20T12:00:00Z".parse().expect("parse time");
+    let of = |seconds| clock(now, Duration::from_secs(seconds)).expect("format time").chars().count();
+    // The lengths of `14:05:10`, `14:05`, `Mon 09:10` and of a date, in any time zone.
     assert_eq!((of(30), of(4 * 86_400)), (8, 9));
     assert!(of(700) == 5 || of(700) == 9, "{}", of(700));
     assert!(of(40 * 86_400) >= 12);

@@ -118,7 +118,7 @@ fn open_rejects_directories_and_missing_files() {
         |path: PathBuf| InputSplitter::open(config(), SplitterSource::Files(vec![path]), 1).unwrap_err();
     let dir = tempfile::tempdir().unwrap();
     let why = open(dir.path().to_owned()).to_string();
-    assert!(why.contains("is no regular file"), "{why}");
+    assert!(why.contains("is not a regular file"), "{why}");
     let why = open(dir.path().join("none")).to_string();
     assert!(why.starts_with("cannot read `"), "{why}");
 }
@@ -128,7 +128,7 @@ fn shrinking_file_is_an_error() {
     let file = file(seq(100).as_bytes());
     let pipe = InputSplitter::open(config(), SplitterSource::Files(vec![file.path().to_owned()]), 1).unwrap();
     pipe.read(|| ());
-    let NextJob::Ready(mut part) = pipe.next() else { panic!("there is one") };
+    let NextJob::Ready(mut part) = pipe.next() else { panic!("no part is ready") };
     file.as_file().set_len(0).unwrap();
     assert!(matches!(pipe.more(&mut part), ReadResult::Eof));
     assert!(pipe.error().unwrap().ends_with("became shorter while it was read"));

@@ -86,7 +86,7 @@ fn failed_read_is_reported_after_complete_records() {
 fn contradicting_options_are_rejected() {
     let why = |config: SplitterConfig| InputSplitter::open(config, nothing(), 1).unwrap_err().to_string();
     let shard = SplitterConfig { spread: Distribution::Shard(Column::Number(1)), ..records(1) };
-    assert_eq!(why(shard), "`--shard` goes by lines, and does not go with `-N`");
+    assert_eq!(why(shard), "`--shard` distributes lines: it cannot be used with `-N`");
     assert!(why(block(0)).contains("`--block`"));
     assert!(
         why(SplitterConfig { block: BlockSize::Shares(NonZeroU64::MIN), ..config() })
@@ -97,15 +97,15 @@ fn contradicting_options_are_rejected() {
     assert!(why(SplitterConfig { start: some("a"), ..group.clone() }).contains("`--group-by`"));
     assert!(
         why(SplitterConfig { colsep: Some("(".into()), ..group })
-            .starts_with("`--colsep` is no regular expression: ")
+            .starts_with("--colsep: invalid regular expression: ")
     );
     let regexp = SplitterConfig { regexp: true, end: some("(?=x)"), ..config() };
     let text = why(regexp);
-    assert!(text.starts_with("`--recend` is no regular expression: ") && !text.contains('\n'), "{text}");
+    assert!(text.starts_with("--recend: invalid regular expression: ") && !text.contains('\n'), "{text}");
     let header = SplitterConfig { header: Some(Header::Pattern(b"[".to_vec())), ..config() };
-    assert!(why(header).starts_with("`--header` is no regular expression: "));
+    assert!(why(header).starts_with("--header: invalid regular expression: "));
     let why =
         |config| InputSplitter::open(config, SplitterSource::Files(Vec::new()), 1).unwrap_err().to_string();
-    assert!(why(records(1)).contains("`--pipe-part` counts no records"));
+    assert!(why(records(1)).contains("`--pipe-part` does not count records"));
     assert!(why(SplitterConfig { remove_separator: true, ..config() }).contains("`--remove-rec-sep`"));
 }

@@ -214,7 +214,7 @@ fn retry_reads_same_bytes() {
         InputSplitter::open(SplitterConfig { header: Some(Header::Lines(1)), ..block(4) }, nothing(), 1)
             .unwrap();
     pipe.take_in(&mut Script::new(b"h\na\nb\n", &[]), true).unwrap();
-    let NextJob::Ready(mut part) = pipe.next() else { panic!("there is one") };
+    let NextJob::Ready(mut part) = pipe.next() else { panic!("no part is ready") };
     assert_eq!(drain(&pipe, &mut part), b"h\na\nb\n");
     assert!(pipe.again(&mut part));
     assert_eq!(drain(&pipe, &mut part), b"h\na\nb\n");

@@ -145,7 +145,9 @@ proptest! {
         let by_line = which > 1;
         let mut config = SplitterConfig { spread: spread_by, ..config };
         if by_line {
-            (config.records, config.start, config.end) = (None, None, None);
+            config.records = None;
+            config.start = None;
+            config.end = None;
         }
         let all = spread(&config, slots, &input, &sizes).unwrap();
         let (header, body) = input.split_at(header_len(&config, &input));

@@ -167,7 +167,7 @@ fn reading_ends_when_all_streams_gave_up() {
 fn close_gives_waiting_chunks_to_running_streams() {
     let pipe = InputSplitter::open(by(Distribution::RoundRobin, records(1)), nothing(), 4).unwrap();
     pipe.take_in(&mut Script::new(b"1\n2\n3\n", &[]), true).unwrap();
-    let NextJob::Ready(mut part) = pipe.next() else { panic!("there is one") };
+    let NextJob::Ready(mut part) = pipe.next() else { panic!("no part is ready") };
     assert!(matches!(pipe.more(&mut part), ReadResult::Bytes(_)));
     assert!(matches!(pipe.more(&mut part), ReadResult::Pending));
     let woken = Arc::new(AtomicUsize::new(0));

@@ -12,7 +12,8 @@ pub(crate) enum EscapeSet {
     /// Those of `--recstart` and `--recend`: `\n \r \t \0 \\`, and `\xHH` with two digits.
     Separator,
     /// Those of `--tagstring`: `\n \r \t`, octal numbers of one digit, or of three digits up to
-    /// `\377`. `\\` is no escape here: both backslashes stay, and the second may begin an escape.
+    /// `\377`. The set does not contain `\\`: both backslashes stay, and the second may begin an
+    /// escape.
     Tag,
 }
 
@@ -80,7 +81,10 @@ fn number(text: &[u8], digits_max: usize, radix: u32) -> Option<(u8, usize)> {
         value = value * radix + digit;
         len += 1;
     }
-    let byte = u8::try_from(value).ok().filter(|_| len > 0)?;
+    if len == 0 {
+        return None;
+    }
+    let byte = u8::try_from(value).ok()?;
     Some((byte, len))
 }
 
