@@ -86,6 +86,8 @@ const AROUND: [&str; 6] =
     ["MINDER_BACKEND", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "CARGO_MAKEFLAGS", "NO_COLOR"];
 
 fn from(program: &str, line: &str) -> Command {
+    #[cfg(unix)]
+    crate::support::catch_ignored_signals();
     let mut command = Command::new(program);
     for name in AROUND {
         command.env_remove(name);
@@ -438,10 +440,11 @@ fn is_public(program: &str) -> bool {
     Path::new(program).ancestors().filter(|path| !path.as_os_str().is_empty()).all(may)
 }
 
-/// The signals that the parent of these tests ignores, as `/proc` shows them: jobs ignore those,
-/// too. SIGPIPE is our own runtime's.
+/// Returns the mask of the signals that a child of this process inherits as ignored, as `/proc` shows
+/// it. SIGPIPE, which Rust's runtime ignores, is not among them.
 #[cfg(target_os = "linux")]
-fn ignored_from_outside() -> u64 {
+fn inherited_ignored_signals() -> u64 {
+    crate::support::catch_ignored_signals();
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t")).unwrap_or("0");
     u64::from_str_radix(line, 16).expect("parse number")

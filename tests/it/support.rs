@@ -33,6 +33,8 @@ pub(crate) fn test_child_dir() -> PathBuf {
 
 /// The verb and its arguments, with an empty input and both outputs piped.
 pub(crate) fn test_child(words: &str) -> Command {
+    #[cfg(unix)]
+    catch_ignored_signals();
     let mut command = Command::new(TEST_CHILD);
     command.args(words.split_whitespace()).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
     command

@@ -244,7 +244,7 @@ fn jobs_inherit_no_descriptor_and_no_signal_state() {
     let mut line = minder("run -j1");
     line.arg("grep -E 'Sig(Blk|Ign)' /proc/self/status; : {}").args([":::", "1"]);
     let ended = Run::start(&line).wait().exit_code(0);
-    let ignored = super::ignored_from_outside();
+    let ignored = super::inherited_ignored_signals();
     assert_eq!(ended.text(), format!("SigBlk:\t{:016x}\nSigIgn:\t{ignored:016x}\n", 0));
 }
 

@@ -159,7 +159,7 @@ fn ignored_hangup_stays_ignored() {
         line.arg("grep SigIgn /proc/self/status; : {}").args([":::", "1"]);
         assert_eq!(
             Run::start(&line).wait().exit_code(0).text(),
-            format!("SigIgn:\t{:016x}\n", super::ignored_from_outside() | 1),
+            format!("SigIgn:\t{:016x}\n", super::inherited_ignored_signals() | 1),
             "jobs of nohup ignore it, too"
         );
     }

@@ -58,6 +58,7 @@ impl Setting<'_> {
 
     #[expect(clippy::disallowed_methods, reason = "the oracle is not made of what it judges")]
     pub(crate) fn start(self) -> Run {
+        crate::support::catch_ignored_signals();
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let word = format!("GUARD_CHILD_MARK={}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
         let (key, value) = word.split_once('=').expect("it has one");

@@ -14,7 +14,7 @@ use minder::{Command, ErrorKind, ExitStatus, Group, Size, Stdio, Termination};
 use super::set_path;
 use crate::support::{TEST_CHILD, alone, read_all, stdout_of, test_child};
 #[cfg(target_os = "linux")]
-use crate::support::{open_descriptors, own_children};
+use crate::support::{catch_if_ignored, open_descriptors, own_children};
 
 /// Gives SIGPIPE its default action, which Rust's runtime took away.
 pub(crate) fn restore_sigpipe() {
@@ -68,6 +68,36 @@ fn open_up_to(number: i32) {
 /// The numbers of the descriptors that a child finds.
 fn descriptors(text: &str) -> Vec<i32> {
     text.lines().filter_map(|line| line.split_once(' ')?.0.parse().ok()).collect()
+}
+
+/// A child inherits an ignored signal, and gets the default action of one that is caught.
+#[cfg(target_os = "linux")] // /proc
+#[test]
+fn ignored_signals_are_not_inherited_after_they_are_caught() {
+    /// Returns the mask of ignored signals of a process.
+    fn ignored(pid: u32) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("read file");
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("find SigIgn");
+        u64::from_str_radix(mask.trim(), 16).expect("parse mask")
+    }
+    alone("spawn::unix::ignored_signals_are_not_inherited_after_they_are_caught", || {
+        let signals = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+        let mask = signals.iter().fold(0, |mask, signal| mask | 1 << (signal - 1));
+        let mut command = test_child("sleep-ms 600000");
+        command.stdout(Stdio::Null).stderr(Stdio::Null);
+        for (caught, expected) in [(false, mask), (true, 0)] {
+            for signal in signals {
+                ignore(signal);
+                if caught {
+                    catch_if_ignored(signal);
+                }
+            }
+            let mut child = command.spawn().expect("spawn test child");
+            assert_eq!(ignored(child.id()) & mask, expected, "caught: {caught}");
+            child.kill(Termination::IMMEDIATE).expect("kill child");
+            child.wait().expect("wait for child");
+        }
+    });
 }
 
 #[cfg(target_os = "linux")]

@@ -1,11 +1,51 @@
 //! What tests ask Unix, and Linux, about processes and descriptors.
 
+#![expect(unsafe_code, reason = "signal actions of the test process")]
+
 use std::fs::File;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use minder::ExitStatus;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+/// Gives children the default action of the signals that end a run, even if this process inherited
+/// them as ignored.
+///
+/// A shell without job control ignores SIGINT and SIGQUIT for `cmd &`, and nohup(1) ignores SIGHUP.
+/// execve(2) keeps ignored signals ignored, so a child could not be interrupted. This function
+/// replaces "ignored" by an empty handler: execve resets caught signals to their default action,
+/// and the test process itself still survives the signal.
+///
+/// The functions that build or start commands call it. Only the first call has an effect.
+pub(crate) fn catch_ignored_signals() {
+    static CAUGHT: Once = Once::new();
+    CAUGHT.call_once(|| {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+            catch_if_ignored(signal);
+        }
+    });
+}
+
+/// Installs an empty handler for a signal that this process ignores.
+pub(crate) fn catch_if_ignored(signal: i32) {
+    extern "C" fn handler(_signal: i32) {}
+    // SAFETY: all zero is a value of a sigaction.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: `action` is a sigaction that the call may overwrite.
+    let result = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
+    assert_eq!(result, 0, "read action of signal {signal}");
+    if action.sa_sigaction != libc::SIG_IGN {
+        return;
+    }
+    action.sa_sigaction = handler as extern "C" fn(i32) as usize;
+    // Calls of the test process are restarted if the signal arrives.
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: the handler does nothing, and `action` is initialised.
+    let result = unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
+    assert_eq!(result, 0, "catch signal {signal}");
+}
 
 /// Whether the descriptor becomes readable within this time.
 pub(crate) fn readable(fd: BorrowedFd<'_>, within: Duration) -> bool {
@@ -24,6 +64,7 @@ pub(crate) fn readable(fd: BorrowedFd<'_>, within: Duration) -> bool {
 
 /// Runs a program to its end, with an empty input.
 pub(crate) fn output(command: &mut std::process::Command) -> std::process::Output {
+    catch_ignored_signals();
     command.stdin(std::process::Stdio::null()).output().expect("a program that runs")
 }
 
