@@ -47,7 +47,7 @@ pub(crate) fn catch_if_ignored(signal: i32) {
     assert_eq!(result, 0, "catch signal {signal}");
 }
 
-/// Whether the descriptor becomes readable within this time.
+/// Returns whether the descriptor becomes readable within this time.
 pub(crate) fn readable(fd: BorrowedFd<'_>, within: Duration) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let until = Instant::now() + within;
@@ -65,32 +65,32 @@ pub(crate) fn readable(fd: BorrowedFd<'_>, within: Duration) -> bool {
 /// Runs a program to its end, with an empty input.
 pub(crate) fn output(command: &mut std::process::Command) -> std::process::Output {
     catch_ignored_signals();
-    command.stdin(std::process::Stdio::null()).output().expect("a program that runs")
+    command.stdin(std::process::Stdio::null()).output().expect("run program")
 }
 
-/// One end of a pipe, as a file.
+/// Returns one end of a pipe as a file.
 pub(crate) fn file(end: impl Into<OwnedFd>) -> File {
     File::from(end.into())
 }
 
-/// Whether this is the exit of a process that this signal killed.
+/// Returns whether this is the status of a process that this signal killed.
 pub(crate) fn killed(status: ExitStatus, by: i32) -> bool {
     matches!(status, ExitStatus::Signaled { signal, .. } if signal == by)
 }
 
-/// Ends a process.
+/// Kills a process.
 pub(crate) fn end(pid: u32) {
     let pid = Pid::from_raw(pid.cast_signed()).expect("valid pid");
     kill_process(pid, Signal::KILL).expect("signal process");
 }
 
-/// Ends what a child left behind in its group.
+/// Kills the process group of a child.
 pub(crate) fn kill_group_of(child: u32) {
     let group = Pid::from_raw(child.cast_signed()).expect("valid pid");
     kill_process_group(group, Signal::KILL).expect("signal process group");
 }
 
-/// Whether a process of this number is there and no zombie.
+/// Returns whether a process with this pid exists and is not a zombie.
 #[cfg(target_os = "linux")]
 pub(crate) fn lives(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -98,7 +98,7 @@ pub(crate) fn lives(pid: u32) -> bool {
     state.is_some_and(|state| !matches!(state, "Z" | "X"))
 }
 
-/// Our children that are zombies or alive, by number.
+/// Returns the pids of the children of this process, including zombies.
 #[cfg(target_os = "linux")]
 pub(crate) fn own_children() -> Vec<u32> {
     let mut found = Vec::new();
@@ -109,22 +109,22 @@ pub(crate) fn own_children() -> Vec<u32> {
     found
 }
 
-/// How many descriptors this process has open, without the one that counts.
+/// Returns the number of open descriptors of this process, without the one that lists them.
 #[cfg(target_os = "linux")]
 pub(crate) fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("list directory").count() - 1
 }
 
-/// The sizes of the files without a name that this process has open in `folder` (on Linux, by `/proc`
-/// shows them).
-pub(crate) fn nameless_files(folder: &std::path::Path) -> Vec<u64> {
+/// Returns the sizes of the unnamed files that this process has open in `dir`. Only Linux lists
+/// them, in `/proc`.
+pub(crate) fn nameless_files(dir: &std::path::Path) -> Vec<u64> {
     let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
-    let there = open.filter(|item| std::fs::read_link(item.path()).is_ok_and(|to| to.starts_with(folder)));
+    let there = open.filter(|item| std::fs::read_link(item.path()).is_ok_and(|to| to.starts_with(dir)));
     there.filter_map(|item| std::fs::metadata(item.path()).ok()).map(|data| data.len()).collect()
 }
 
-/// The one pause: what a process not of ours has written or become cannot be waited for by a
-/// descriptor. Also the time between two keys, where the time itself is the point.
+/// Sleeps. Only for states that no descriptor announces, such as those of a process that is not our
+/// child, and where a test needs time to pass, as between two keys.
 pub(crate) fn nap(time: Duration) {
     let time =
         rustix::time::Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };
