@@ -1,19 +1,21 @@
-//! The program that the tests of consoles run: it makes its own console, starts a program in
-//! it, and presses keys. Windows only.
+//! The program that the tests of consoles run: it creates a console, starts a program in it, and
+//! presses keys. Windows only.
 //!
-//! `console_child press c|break JOBS MARKER PROGRAM ARGUMENT…` waits until that many processes have
-//! written to MARKER, or until it is there if these are none; then it presses, and prints how the
-//! program ended and how many of the processes are left. `console_child sleep MARKER` writes a line
-//! there and sleeps. As long as it lives there is a file beside MARKER whose name has its number
-//! behind MARKER's: a pid alone may have been reused.
+//! `console_child press c|break JOBS MARKER PROGRAM ARGUMENT…` starts PROGRAM and waits until JOBS
+//! processes have each written a line to MARKER; with 0 it waits until MARKER exists. Then it
+//! presses the key, waits for PROGRAM, and prints its exit status and how many of the processes
+//! still run.
+//!
+//! `console_child sleep MARKER` writes a line to MARKER and sleeps. While it runs, the file
+//! `MARKER.PID` exists. A pid alone would not show that, since Windows reuses pids.
 
-#![cfg_attr(windows, expect(unsafe_code, reason = "a console of its own"))]
-#![cfg_attr(windows, expect(clippy::print_stdout, reason = "output is what this program is for"))]
+#![cfg_attr(windows, expect(unsafe_code, reason = "std cannot create a console or press its keys"))]
+#![cfg_attr(windows, expect(clippy::print_stdout, reason = "the tests read the output"))]
 #![cfg_attr(
     windows,
     expect(
         clippy::disallowed_methods,
-        reason = "it sleeps when it is told to, and starts its child as others do"
+        reason = "`sleep` is one of its commands, and the child is an ordinary program"
     )
 )]
 
@@ -33,7 +35,7 @@ fn main() -> std::io::Result<()> {
             let jobs = jobs.parse().expect("parse number");
             console::press(key, jobs, marker.as_ref(), program, &arguments[5..])
         }
-        _ => panic!("no such verb: {words:?}"),
+        _ => panic!("invalid arguments: {words:?}"),
     }
 }
 
@@ -83,7 +85,8 @@ mod console {
         program: &str,
         words: &[OsString],
     ) -> io::Result<()> {
-        // Wine's console host inherits what can be inherited, and ends after us.
+        // Wine's console host inherits each inheritable handle, and exits after this process. The
+        // test would wait for the end of its pipes until then.
         let out = io::stdout();
         let err = io::stderr();
         for handle in [out.as_raw_handle(), err.as_raw_handle()] {
@@ -95,7 +98,7 @@ mod console {
         // SAFETY: has no preconditions.
         done(unsafe { AllocConsole() })?;
         // SAFETY: the handler is a function of this program that does nothing.
-        done(unsafe { SetConsoleCtrlHandler(Some(deaf), 1) })?;
+        done(unsafe { SetConsoleCtrlHandler(Some(ignore_key), 1) })?;
         let mut command = Command::new(program);
         if key == "break" {
             // The leader of a process group ignores Ctrl-C and receives Ctrl-Break.
@@ -108,7 +111,7 @@ mod console {
             std::thread::sleep(LOOK);
         }
         let (event, group) = if key == "break" { (CTRL_BREAK_EVENT, child.id()) } else { (CTRL_C_EVENT, 0) };
-        // SAFETY: has no preconditions. Group 0: all who share our console.
+        // SAFETY: has no preconditions. Group 0 is every process of this console.
         let pressed = done(unsafe { GenerateConsoleCtrlEvent(event, group) });
         if pressed.is_err() {
             child.kill()?;
@@ -118,26 +121,26 @@ mod console {
             if let Some(status) = child.try_wait()? {
                 break status;
             }
-            assert!(Instant::now() < until, "it goes on");
+            assert!(Instant::now() < until, "the program has not exited");
             std::thread::sleep(LOOK);
         };
         println!("{:08x} {}", status.code().unwrap_or_default(), left(marker)?);
         Ok(())
     }
 
-    /// Whether the file is there and has that many lines.
+    /// Returns whether the file exists and has at least this many lines.
     fn holds(marker: &Path, lines: usize) -> bool {
         std::fs::read(marker).is_ok_and(|text| text.iter().filter(|byte| **byte == b'\n').count() >= lines)
     }
 
-    /// The number of living processes that wrote to the marker.
+    /// Returns how many of the processes that wrote to the marker still run.
     fn left(marker: &Path) -> io::Result<usize> {
-        let folder = marker.parent().unwrap_or(marker).read_dir()?.flatten();
+        let directory = marker.parent().unwrap_or(marker).read_dir()?.flatten();
         let begin = format!("{}.", marker.file_name().unwrap_or_default().display());
-        Ok(folder.filter(|item| item.file_name().display().to_string().starts_with(&begin)).count())
+        Ok(directory.filter(|item| item.file_name().display().to_string().starts_with(&begin)).count())
     }
 
-    unsafe extern "system" fn deaf(_event: u32) -> i32 {
+    unsafe extern "system" fn ignore_key(_event: u32) -> i32 {
         1
     }
 

@@ -2,8 +2,8 @@
 //! and a small shell. Linux only.
 //!
 //! `guard_child VERB …`: `runner REPORT [SETTING…] [JOB…]`, `job NAME`, and, in front of another
-//! command line of this program, `session`, `terminal PATH`, `shell REPORT`, `nobody`, `nohup`,
-//! `background`.
+//! command line of this program, `session`, `terminal PATH`, `shell REPORT`, `unprivileged`,
+//! `nohup`, `background`.
 #![cfg_attr(unix, expect(unsafe_code, reason = "jobs must misbehave as real ones do"))]
 
 #[cfg(not(target_os = "linux"))]
@@ -12,7 +12,7 @@ fn main() {}
 #[cfg(target_os = "linux")]
 fn main() -> std::io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (verb, rest) = arguments.split_first().expect("a verb");
+    let (verb, rest) = arguments.split_first().expect("split arguments");
     match verb.as_str() {
         "runner" => runner::run(rest),
         "job" => jobs::run(rest),
@@ -74,7 +74,7 @@ mod system {
     }
 
     fn execute(path: &str, words: &[String]) -> io::Error {
-        let text = |word: &str| CString::new(word).expect("no zero byte");
+        let text = |word: &str| CString::new(word).expect("create C string");
         let path = text(path);
         let words = words.iter().map(|w| text(w)).collect::<Vec<_>>();
         let mut pointers: Vec<_> = words.iter().map(|w| w.as_ptr()).collect();
@@ -113,8 +113,7 @@ mod system {
         use std::io::Write as _;
         let file = std::fs::File::options().append(true).create(true).open(path);
         // One write, so that lines of several processes do not mix.
-        file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()))
-            .expect("the report is writable");
+        file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes())).expect("write report");
     }
 }
 
@@ -132,12 +131,12 @@ mod runner {
 
     /// `REPORT [SETTING…] [JOB…]`; a setting has a `=`.
     pub(crate) fn run(arguments: &[String]) -> io::Result<()> {
-        let (report, rest) = arguments.split_first().expect("a report");
+        let (report, rest) = arguments.split_first().expect("split arguments");
         let setting =
             |key: &str| rest.iter().filter_map(|word| word.split_once('=')).find(|pair| pair.0 == key);
         let mut options = GuardOptions::new().guardians(setting("alone").is_none());
         if let Some((_, us)) = setting("late") {
-            options = options.fault_late(Duration::from_micros(us.parse().expect("microseconds")));
+            options = options.fault_late(Duration::from_micros(us.parse().expect("parse microseconds")));
         }
         if setting("no-children-file").is_some() {
             options = options.fault_no_children_file();
@@ -182,7 +181,7 @@ mod runner {
                 system::report(report, &format!("adopted {}", names.join(" ")));
                 guard.exit(3)
             }
-            Some(status) => guard.exit(status.parse().expect("a status")),
+            Some(status) => guard.exit(status.parse().expect("parse status")),
         }
         hear(&mut guard, report, setting("unstopped").is_none());
         guard.terminate(ExitMode::Signal(Signal::Interrupt))
@@ -197,7 +196,7 @@ mod runner {
                 match signal {
                     Signal::Stop if follows => {
                         guard.suspend_self();
-                        system::report(report, "went on");
+                        system::report(report, "continued");
                     }
                     Signal::Terminate => return,
                     _ => {}
@@ -369,7 +368,7 @@ mod before {
                 setsid()?;
             }
             "terminal" => {
-                let (path, after) = rest.split_first().expect("a terminal");
+                let (path, after) = rest.split_first().expect("split arguments");
                 setsid()?;
                 // The first terminal that a session leader opens is its controlling one.
                 let terminal = open(path.as_str(), OFlags::RDWR, Mode::empty())?;
@@ -380,14 +379,15 @@ mod before {
                 rest = after;
             }
             "shell" | "holding-shell" => {
-                let (report, after) = rest.split_first().expect("a report");
+                let (report, after) = rest.split_first().expect("split arguments");
                 return shell(report, after, verb == "shell");
             }
             "server" => {
                 fork(|| system::for_ever());
             }
             "container" => return container(rest),
-            "nobody" => system::become_user(65_534)?,
+            // The user that has no rights on files of others.
+            "unprivileged" => system::become_user(65_534)?,
             "nohup" => ignore(libc::SIGHUP),
             "background" => {
                 ignore(libc::SIGINT);
@@ -410,15 +410,15 @@ mod before {
             let private = libc::MS_REC | libc::MS_PRIVATE;
             // SAFETY: terminated strings; a private namespace.
             let parted = unsafe { libc::mount(nothing, c"/".as_ptr(), nothing, private, nothing.cast()) };
-            let (proc, place) = (c"proc".as_ptr(), c"/proc".as_ptr());
+            let proc = c"proc".as_ptr();
             // SAFETY: terminated strings; a private namespace.
-            let mounted = unsafe { libc::mount(proc, place, proc, 0, nothing.cast()) };
+            let mounted = unsafe { libc::mount(proc, c"/proc".as_ptr(), proc, 0, nothing.cast()) };
             if parted | mounted != 0 {
                 system::exit(77);
             }
             panic!("{}", exec_self(command));
         });
-        let ended = rustix::process::wait(WaitOptions::empty())?.expect("an end").1;
+        let ended = rustix::process::wait(WaitOptions::empty())?.expect("wait for container").1;
         // 1 for an end by signal, which pid 1 cannot give itself.
         system::exit(ended.exit_status().unwrap_or(1))
     }
@@ -434,7 +434,7 @@ mod before {
             let error = exec_self(command);
             panic!("{error}");
         });
-        let job = Pid::from_raw(job).expect("a job");
+        let job = Pid::from_raw(job).expect("valid pid");
         let _ = setpgid(Some(job), Some(job));
         let _ = rustix::termios::tcsetpgrp(io::stdin(), job);
         loop {

@@ -10,7 +10,7 @@ use std::path::Path;
 use super::append::append;
 use super::{Words, pause};
 
-/// The verb, if it is one of these.
+/// Executes a verb and returns its exit code, or returns `None` if the verb is not one of these.
 pub(super) fn act(words: &Words, args: &[OsString]) -> io::Result<Option<u8>> {
     let word = |place| words.word(place);
     let number = |place| words.number(place);
@@ -24,8 +24,8 @@ pub(super) fn act(words: &Words, args: &[OsString]) -> io::Result<Option<u8>> {
         "mini-shell" => std::process::exit(super::mini_shell::run(words)?),
         // fill BYTES FILE: that many bytes in lines, then the file is made. Lives on until FILE.go is there.
         "fill" => fill(number(1), Path::new(word(2)))?,
-        // meet FOLDER N [WORD]: waits until N of these run at once, then lets all others through; prints how
-        // many it saw.
+        // meet DIRECTORY N [ARGUMENT]: waits until N of these run at the same time, or have done so before,
+        // and prints how many it saw.
         "meet" => meet(Path::new(word(1)), number(2))?,
         // append FILE WORD: adds a line to a file, and prints the word.
         "append" => {
@@ -146,13 +146,13 @@ fn work(log: &Path, seed: usize, job: usize) -> io::Result<()> {
     note("-")
 }
 
-fn meet(folder: &Path, many: usize) -> io::Result<()> {
-    let own = folder.join(std::process::id().to_string());
-    let met = folder.join("met");
+fn meet(directory: &Path, many: usize) -> io::Result<()> {
+    let own = directory.join(std::process::id().to_string());
+    let met = directory.join("met");
     File::create(&own)?;
     let mut most = 0;
     loop {
-        let there = fs::read_dir(folder)?.flatten().filter(|item| item.file_name() != "met").count();
+        let there = fs::read_dir(directory)?.flatten().filter(|item| item.file_name() != "met").count();
         most = most.max(there);
         if most >= many {
             File::create(&met)?;

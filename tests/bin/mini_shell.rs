@@ -373,7 +373,8 @@ fn holds(words: &[String]) -> bool {
     }
 }
 
-/// The format with its escapes and with these in place of `%s`; again while there are more of them.
+/// Formats values as printf(1) does: it knows `%s` and escapes, and repeats the format until all
+/// values are used.
 fn printf(format: &str, values: &[String]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut values = values.iter();

@@ -11,7 +11,7 @@ fn main() -> std::io::Result<()> {
     use std::os::unix::process::CommandExt;
     let mut words = std::env::args_os().skip(1);
     let calls = words.next().unwrap_or_default().to_string_lossy().into_owned();
-    let program = words.next().expect("a program");
+    let program = words.next().expect("take program");
     let rules = calls.split(',').map(|name| (number(name), name.ends_with("-64k").then_some(64 << 10)));
     deny(&rules.collect::<Vec<_>>())?;
     Err(std::process::Command::new(program).args(words).exec())
@@ -28,7 +28,7 @@ fn number(name: &str) -> u32 {
         "io_uring_setup" => libc::SYS_io_uring_setup,
         other => panic!("no call is called {other}"),
     };
-    u32::try_from(number).expect("a small number")
+    u32::try_from(number).expect("convert system call number")
 }
 
 /// Installs the filter: load the number, compare it with each, answer ENOSYS or continue. Where a

@@ -46,7 +46,7 @@ impl Words {
         self.0.get(place).map_or("", String::as_str)
     }
 
-    /// A number, 0 if there is none.
+    /// Returns an argument as a number, or 0 if it is not a number.
     fn number(&self, place: usize) -> usize {
         self.word(place).parse().unwrap_or(0)
     }
@@ -123,7 +123,7 @@ fn act(words: &Words, args: &[std::ffi::OsString]) -> io::Result<u8> {
     Ok(0)
 }
 
-/// The verbs that start others.
+/// Executes the verbs that start other processes.
 fn family(words: &Words, args: &[std::ffi::OsString]) -> io::Result<u8> {
     let word = |place| words.word(place);
     let number = |place| words.number(place);
@@ -151,7 +151,7 @@ fn family(words: &Words, args: &[std::ffi::OsString]) -> io::Result<u8> {
     Ok(0)
 }
 
-/// The pattern that every output is made of: byte number `at` of a stream.
+/// Returns byte number `at` of the pattern that every output consists of.
 fn pattern(at: usize) -> u8 {
     b'a' + ((at ^ (at >> 8)) % 25) as u8
 }

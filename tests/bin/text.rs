@@ -4,8 +4,8 @@
 /// Where the bodies of lines are cut from.
 const TABLE: usize = 64 << 10;
 
-/// The lines of one stream of a job: at least that many bytes of them, none longer than about
-/// `longest`. The last has no end where the job's number is odd.
+/// Returns the lines of one stream of a job, at least `bytes` bytes in total. No line is much
+/// longer than `longest`. The last line of a job with an odd number has no newline.
 pub(crate) fn lines(id: usize, stream: usize, bytes: usize, longest: usize) -> Vec<Vec<u8>> {
     let table: Vec<u8> = (0..TABLE).map(|at| plain(mix(at) as u8)).collect();
     let mut lines = Vec::new();
@@ -26,7 +26,9 @@ pub(crate) fn lines(id: usize, stream: usize, bytes: usize, longest: usize) -> V
         len += line.len();
         lines.push(line);
     }
-    if let Some(last) = lines.last_mut().filter(|_| id % 2 == 1) {
+    if id % 2 == 1
+        && let Some(last) = lines.last_mut()
+    {
         last.pop();
     }
     lines

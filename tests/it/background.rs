@@ -20,7 +20,7 @@ struct Host {
 
 impl Host {
     fn new(limits: ChildSetConfig) -> Self {
-        Self::of(BackgroundSet::start(limits).expect("a pump"))
+        Self::of(BackgroundSet::start(limits).expect("start background set"))
     }
 
     fn of(set: BackgroundSet) -> Self {
@@ -31,7 +31,7 @@ impl Host {
         self.set.spawn(command, options).expect("spawn test child")
     }
 
-    /// Whether the poll handle is readable before `deadline`.
+    /// Returns whether the poll handle is readable before `deadline`.
     fn news(&self, deadline: Instant) -> bool {
         readable(self.set.poll_handle(), deadline.saturating_duration_since(Instant::now()))
     }
@@ -40,7 +40,9 @@ impl Host {
         let mut events = Vec::new();
         let count = self.set.drain_events(&mut events, self.max);
         assert_eq!(count, events.len());
-        events.into_iter().for_each(|event| self.event_log.record(event));
+        for event in events {
+            self.event_log.record(event);
+        }
         count
     }
 
@@ -129,7 +131,7 @@ fn undrained_set_blocks_a_loud_child_and_loses_nothing() {
 fn chunks_kept_by_the_host_count_against_the_limit() {
     let mut limits = ChildSetConfig::default();
     (limits.max_buffered_bytes, limits.max_child_bytes) = (512 << 10, 512 << 10);
-    let set = BackgroundSet::start(limits).expect("a pump");
+    let set = BackgroundSet::start(limits).expect("start background set");
     let _loud = set.spawn(&test_child("spew 4000000"), SpawnOptions::default()).expect("spawn test child");
     let mut kept = Vec::new();
     let until = Instant::now() + Duration::from_millis(200);
@@ -232,7 +234,7 @@ fn small_writes_are_coalesced() {
     host.wait_all();
     let record = host.event_log.child(token);
     assert_eq!(record.outs[0], patterned(20_000));
-    assert!(record.pieces <= 3, "20,000 bytes, written ten at a time, came in {} pieces", record.pieces);
+    assert!(record.chunks <= 3, "20,000 bytes, written ten at a time, came in {} chunks", record.chunks);
 }
 
 #[test]
@@ -252,8 +254,12 @@ fn exit_follows_the_last_byte_unless_eager() {
                 assert!(Host::of(set.clone()).news(until));
                 set.drain_events(&mut events, usize::MAX);
             }
-            let exited = events.iter().position(|event| matches!(event, Event::Exited(..))).expect("an exit");
-            let last = events.iter().rposition(|event| matches!(event, Event::Output(..))).expect("output");
+            let exited =
+                events.iter().position(|event| matches!(event, Event::Exited(..))).expect("find exit event");
+            let last = events
+                .iter()
+                .rposition(|event| matches!(event, Event::Output(..)))
+                .expect("find output event");
             assert_eq!(
                 (exited < last, exited + 2 == events.len()),
                 (at_once, !at_once),
@@ -284,7 +290,7 @@ fn input_queue_is_bounded_and_closes_after_the_last_byte() {
             }
         }
         host.set.close_stdin(token).expect("close stdin");
-        let error = host.set.write(token, b"x").expect_err("its input is closed");
+        let error = host.set.write(token, b"x").expect_err("write to closed stdin");
         assert_eq!(error.kind(), ErrorKind::Unknown);
         host.wait_all();
         assert_eq!(host.event_log.child(token).outs[0], bytes);
@@ -300,7 +306,7 @@ fn write_fails_after_the_child_closes_stdin() {
     host.wait_until(|event_log| event_log.text(token) == "closed\n");
     let until = patience();
     let error = loop {
-        match host.set.write(token, b"to nobody") {
+        match host.set.write(token, b"bytes") {
             Ok(_) => assert!(Instant::now() < until),
             Err(error) => break error,
         }
@@ -332,10 +338,10 @@ fn kill_ends_a_child_and_rejects_an_unknown_token() {
 
 #[test]
 fn spawn_returns_the_error_of_a_missing_program() {
-    let set = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
+    let set = BackgroundSet::start(ChildSetConfig::default()).expect("start background set");
     let error = set
         .spawn(&Command::new("no-such-program-anywhere"), SpawnOptions::default())
-        .expect_err("no program");
+        .expect_err("spawn missing program");
     assert_eq!(error.to_string(), "failed to start `no-such-program-anywhere`: not found in PATH");
     assert_eq!(set.children(), 0);
 }
@@ -351,7 +357,8 @@ fn undrained_child_counts_against_max_children() {
     let until = patience();
     while !host.news(until) {}
     meanwhile(Duration::from_millis(50));
-    let error = host.set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("a third one");
+    let error =
+        host.set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("spawn third child");
     assert_eq!(error.kind(), ErrorKind::Limit);
     host.wait_all();
     host.spawn(&test_child("exit 0"), SpawnOptions::default());
@@ -375,11 +382,11 @@ fn stop_escalates_and_ends_the_set_for_all_handles() {
         assert!(before.elapsed() >= grace, "it was asked first");
         assert!(pids.iter().all(|pid| !crate::support::lives(*pid)));
         let error =
-            other.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("a pump that was stopped");
+            other.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("spawn in stopped set");
         assert_eq!(error.to_string(), "failed to start a child: the pump was stopped");
         assert_eq!((other.drain_events(&mut Vec::new(), 1), other.children()), (0, 0));
         assert!(!Host::of(other.clone()).news(Instant::now()));
-        other.stop(Duration::ZERO).expect("stopped is stopped");
+        other.stop(Duration::ZERO).expect("stop set again");
     });
 }
 
@@ -408,7 +415,7 @@ fn dropping_the_last_handle_ends_the_thread_and_kills_no_child() {
             names.filter(|name| name.trim() == "minder-pump").count()
         };
         let before = crate::support::open_descriptors();
-        let set = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
+        let set = BackgroundSet::start(ChildSetConfig::default()).expect("start background set");
         let second = set.clone();
         let token =
             set.spawn(&test_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
@@ -461,7 +468,7 @@ fn many_threads_share_one_set() {
 #[test]
 #[cfg(target_os = "linux")]
 fn background_thread_blocks_signals_of_the_host() {
-    let set = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
+    let set = BackgroundSet::start(ChildSetConfig::default()).expect("start background set");
     set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("spawn test child");
     let mut seen = 0;
     for task in std::fs::read_dir("/proc/self/task").expect("list directory").flatten() {

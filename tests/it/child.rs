@@ -18,8 +18,8 @@ fn wait_returns_the_same_status_again() {
         let exit = child.wait().expect("wait for child");
         assert_eq!((exit.status, exit.status.success()), (ExitStatus::Exited(code), code == 0));
         assert!(exit.usage.is_some());
-        assert_eq!(child.wait().expect("its end, again"), exit);
-        assert_eq!(child.try_wait().expect("its end, again"), Some(exit));
+        assert_eq!(child.wait().expect("wait for child again"), exit);
+        assert_eq!(child.try_wait().expect("poll child again"), Some(exit));
     }
     let mut child = quiet_child(if cfg!(windows) { "kill-self 1" } else { "kill-self 9" })
         .spawn()
@@ -30,7 +30,7 @@ fn wait_returns_the_same_status_again() {
 #[test]
 fn wait_timeout_never_returns_early() {
     let mut child = quiet_child("sleep-ms 600000").spawn().expect("spawn test child");
-    assert_eq!(child.try_wait().expect("no error"), None);
+    assert_eq!(child.try_wait().expect("poll child"), None);
     for micros in (0..150).map(|number| 200 + number * 19) {
         let time = Duration::from_micros(micros);
         let begun = Instant::now();
@@ -70,7 +70,7 @@ fn child_pipes_are_blocking() {
     let bytes = patterned(1 << 20);
     let writer = std::thread::spawn(move || input.write_all(&bytes));
     let text = read_all(child.take_stdout());
-    writer.join().expect("join writer").expect("a reader");
+    writer.join().expect("join writer").expect("write to stdin");
     assert!(text.as_bytes() == patterned(1 << 20), "{} bytes came back", text.len());
     assert_eq!(read_all(child.take_stderr()), "");
     assert!(child.wait().expect("wait for child").status.success());
@@ -88,11 +88,11 @@ fn graceful_kill_signals_once_without_escalating() {
     assert_eq!(
         child.wait_timeout(Duration::from_millis(100)).expect("wait for child"),
         None,
-        "nobody insists"
+        "the child ignores SIGTERM, and no SIGKILL follows"
     );
     child.kill(Termination::IMMEDIATE).expect("kill child");
     assert!(killed(child.wait().expect("wait for child").status, 9));
-    child.kill(Termination::IMMEDIATE).expect("nothing happens to a child that is gone");
+    child.kill(Termination::IMMEDIATE).expect("kill child that was reaped");
     let mut child = quiet_child("sleep-ms 600000").spawn().expect("spawn test child");
     child.kill(Termination::graceful(Duration::ZERO)).expect("kill child");
     assert!(killed(child.wait().expect("wait for child").status, 15));
@@ -105,19 +105,19 @@ fn immediate_kill_ends_the_tree() {
     let mut reader = std::io::BufReader::new(child.take_stdout().expect("take stdout"));
     let mut line = String::new();
     std::io::BufRead::read_line(&mut reader, &mut line).expect("read line");
-    let numbers: Vec<u32> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    assert_eq!((numbers.len(), numbers[0]), (3, child.id()));
+    let pids: Vec<u32> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    assert_eq!((pids.len(), pids[0]), (3, child.id()));
     child.kill(Termination::IMMEDIATE).expect("kill tree");
     child.wait().expect("wait for child");
     let until = patience();
-    while numbers.iter().any(|pid| lives(*pid)) {
+    while pids.iter().any(|pid| lives(*pid)) {
         std::thread::yield_now();
-        assert!(Instant::now() < until, "somebody of {numbers:?} lives");
+        assert!(Instant::now() < until, "one of {pids:?} is alive");
     }
 }
 
-/// Another part of the process reaps the child. The wait returns; the status is the kept one, or
-/// unknown. On Windows it is there for everybody who has a handle.
+/// Another part of the process reaps the child. The wait returns with the status that was kept, or
+/// with an unknown status. On Windows every handle of the process reads the status.
 #[cfg(target_os = "linux")]
 #[test]
 fn wait_returns_when_the_status_was_reaped_elsewhere() {
@@ -129,7 +129,7 @@ fn wait_returns_when_the_status_was_reaped_elsewhere() {
         let pid = Pid::from_raw(child.id().cast_signed());
         waitpid(pid, WaitOptions::empty()).expect("wait for child").expect("wait for exit");
         assert!(known(child.wait().expect("wait for child").status));
-        child.kill(Termination::IMMEDIATE).expect("nothing happens");
+        child.kill(Termination::IMMEDIATE).expect("kill child that was reaped");
         // Stolen while we wait.
         for _ in 0..20 {
             let mut child = quiet_child("script 0 0 5 7").spawn().expect("spawn test child");
@@ -165,7 +165,7 @@ fn wait_returns_when_the_host_ignores_sigchld() {
         let known = |status| matches!(status, ExitStatus::Exited(7) | ExitStatus::Unknown);
         let mut child = quiet_child("exit 7").spawn().expect("spawn test child");
         assert!(known(child.wait().expect("wait for child").status));
-        let error = minder::Command::new("/no/such/program").spawn().expect_err("no such program");
+        let error = minder::Command::new("/no/such/program").spawn().expect_err("spawn missing program");
         assert_eq!(error.kind(), minder::ErrorKind::NotFound);
         let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
         let token = set
@@ -205,7 +205,8 @@ fn wait_survives_signals_to_the_host() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !stop.load(std::sync::atomic::Ordering::SeqCst) {
-                    rustix::process::kill_process(own, rustix::process::Signal::USR1).expect("ourselves");
+                    rustix::process::kill_process(own, rustix::process::Signal::USR1)
+                        .expect("signal own process");
                     std::thread::park_timeout(Duration::from_micros(300));
                 }
             });

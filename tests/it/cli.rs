@@ -1,7 +1,6 @@
-//! The command as its users meet it: words in, bytes and an exit status out, and a process that
-//! takes signals.
+//! The command from the outside: its arguments, output, exit status and reaction to signals.
 //!
-//! Everything here runs the real command as a process, with `test_child` for its jobs.
+//! Every test runs the real command as a process, with `test_child` as its jobs.
 
 mod run;
 mod output;
@@ -49,17 +48,18 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{ChildLog, EventLog, KID, TEST_CHILD};
 
-/// The command, of this package, so that it is found.
+/// The command. Cargo gives paths for programs of the same package only, so this package builds it
+/// again.
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
-/// Where these runs are recorded, except those whose tests read the record.
+/// The state directory of runs whose tests do not read the record.
 const STATE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/state");
 
-/// When a run is given up. Nothing here takes a tenth of it on an idle machine; under Wine a start
-/// takes longer.
+/// The time after which a test gives up on a run. No run takes a tenth of it on an idle machine.
+/// Under Wine a start takes longer.
 const PATIENCE: Duration = Duration::from_secs(if cfg!(windows) { 180 } else { 60 });
 
-/// The words of a line; `KID` stands for test_child, `MINDER` for the command.
+/// Splits a line into arguments. `KID` stands for test_child, `MINDER` for the command.
 fn arguments(line: &str) -> impl Iterator<Item = &str> {
     line.split_whitespace().map(|word| match word {
         "KID" => TEST_CHILD,
@@ -68,12 +68,13 @@ fn arguments(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// `minder` with these arguments, an empty stdin, and piped outputs.
+/// Returns `minder` with these arguments, an empty stdin, and piped outputs.
 fn minder(line: &str) -> Command {
     from(MINDER, line)
 }
 
-/// `minder` with these arguments, started under other circumstances: see test_child's `as`.
+/// Returns `minder` with these arguments, started by test_child's `as` with changed limits, user or
+/// signals.
 #[cfg(unix)]
 fn minder_as(changes: &str, line: &str) -> Command {
     let mut command = from(TEST_CHILD, "as");
@@ -81,11 +82,13 @@ fn minder_as(changes: &str, line: &str) -> Command {
     command
 }
 
-/// What a machine, or a build of which the tests are a part, may have set for a run.
+/// Variables that the machine or a surrounding build may set and that change a run.
 const AROUND: [&str; 6] =
     ["MINDER_BACKEND", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "CARGO_MAKEFLAGS", "NO_COLOR"];
 
 fn from(program: &str, line: &str) -> Command {
+    #[cfg(unix)]
+    crate::support::catch_ignored_signals();
     let mut command = Command::new(program);
     for name in AROUND {
         command.env_remove(name);
@@ -100,9 +103,9 @@ fn with_script<'a>(command: &'a mut Command, line: &str) -> &'a mut Command {
     command.args(script(line))
 }
 
-/// The arguments that make `minder run` do what a shell line does, in which `KID` stands for
-/// test_child: the line, or, where there is no POSIX shell, test_child's `mini-shell` of it. These
-/// are the lines of tests whose point is not the shell.
+/// Returns the arguments that make `minder run` do what a shell line does. `KID` in it stands for
+/// test_child. Without a POSIX shell, test_child's `mini-shell` runs the line. Tests of the shell
+/// itself do not use this.
 fn script(line: &str) -> Vec<String> {
     if cfg!(unix) {
         return vec![line.replace("KID", KID)];
@@ -153,7 +156,7 @@ fn interrupted(processes: usize, marker: &Path, command: &Command, code: u32) ->
     ended
 }
 
-/// The input of a run, from a file.
+/// Returns these bytes as the stdin of a run, in a file.
 fn input(bytes: &[u8]) -> Stdio {
     crate::support::file_of(bytes).into()
 }
@@ -168,7 +171,7 @@ fn run_with_input(line: &str, bytes: &[u8]) -> RunOutput {
     Run::start(minder(line).stdin(input(bytes))).wait()
 }
 
-/// A run that is still running. It is killed when this is dropped.
+/// A running `minder`. It is killed when this is dropped.
 struct Run {
     set: ChildSet,
     token: Token,
@@ -179,7 +182,7 @@ struct Run {
 impl Run {
     fn start(command: &Command) -> Self {
         let mut limits = ChildSetConfig::default();
-        // On a busy machine a child of another test holds copies of the pipes for a while before its exec.
+        // On a busy machine a child of another test may hold copies of the pipes until its exec.
         limits.leak_timeout = Some(Duration::from_secs(2));
         let mut set = ChildSet::new(limits).expect("create set");
         let begun = Instant::now();
@@ -189,7 +192,7 @@ impl Run {
         Self { set, token, event_log: EventLog::default(), begun }
     }
 
-    /// The process that was started: where signals are sent.
+    /// Returns the pid of the started process, which receives the signals.
     fn pid(&self) -> u32 {
         self.set.id(self.token).expect("get pid")
     }
@@ -257,8 +260,9 @@ impl Run {
         self.wait_until("end", |record| record.done.is_some());
         let wall = self.begun.elapsed();
         let outcome = self.event_log.outcome(token);
-        assert!(!outcome.leaked, "somebody of the run holds its outputs beyond its end");
-        let [out, err] = std::mem::take(&mut self.event_log.records.get_mut(&token).expect("a record").outs);
+        assert!(!outcome.leaked, "a process of the run holds its outputs after the run has exited");
+        let [out, err] =
+            std::mem::take(&mut self.event_log.records.get_mut(&token).expect("find log of the child").outs);
         RunOutput { status: outcome.exit.status, out, err: text(&err), errors: err, wall }
     }
 }
@@ -288,7 +292,7 @@ impl RunOutput {
         text(&self.out)
     }
 
-    /// The lines of the output, sorted: jobs end in any order.
+    /// Returns the lines of the output, sorted: jobs end in any order.
     fn sorted(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.text().lines().map(str::to_owned).collect();
         lines.sort();
@@ -354,14 +358,14 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Our own directory that everybody may use.
+/// Creates a temporary directory that every user may use.
 fn temp_dir() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("create temporary directory");
+    let dir = tempfile::tempdir().expect("create temporary directory");
     #[cfg(unix)]
     let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     #[cfg(unix)]
-    std::fs::set_permissions(folder.path(), everybody).expect("set permissions");
-    folder
+    std::fs::set_permissions(dir.path(), everybody).expect("set permissions");
+    dir
 }
 
 fn path(path: &Path) -> &str {
@@ -372,17 +376,18 @@ fn file(path: &Path) -> String {
     std::fs::read(path).map(|bytes| text(&bytes)).unwrap_or_default()
 }
 
-/// The bytes that test_child's `job ID,…` writes to a stream after the head line.
+/// Returns the bytes that test_child's `job ID,…` writes to a stream after the head line.
 fn job_bytes(id: usize, len: usize) -> Vec<u8> {
     (0..len).map(|at| ((at ^ (at >> 8)) + id) as u8).collect()
 }
 
-/// Takes a stream of many `job`s apart; fails when one is torn. Returns the numbers in order.
+/// Splits a stream into the output of `job`s, and fails if one is incomplete. Returns the job
+/// numbers in order.
 fn jobs_in(stream: &[u8]) -> Vec<usize> {
     let mut rest = stream;
     let mut found = Vec::new();
     while !rest.is_empty() {
-        let end = rest.iter().position(|byte| *byte == b']').expect("a head line");
+        let end = rest.iter().position(|byte| *byte == b']').expect("find end of the head line");
         let head = std::str::from_utf8(&rest[1..end]).unwrap_or_else(|_| panic!("torn after {found:?}"));
         let numbers: Vec<usize> = head.split(' ').filter_map(|word| word.parse().ok()).collect();
         let [id, len] = numbers[..] else { panic!("torn after {found:?}: {head:?}") };
@@ -395,7 +400,7 @@ fn jobs_in(stream: &[u8]) -> Vec<usize> {
     found
 }
 
-/// The children of a process, of all of its threads, by number.
+/// Returns the pids of the children of all threads of a process.
 #[cfg(target_os = "linux")]
 fn children(pid: u32) -> Vec<u32> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
@@ -403,7 +408,7 @@ fn children(pid: u32) -> Vec<u32> {
     lists.iter().flat_map(|list| pids(list)).collect()
 }
 
-/// The process that runs the jobs, of a run with guardians.
+/// Returns the pid of the process that runs the jobs, in a run with guardians.
 #[cfg(target_os = "linux")]
 fn runner(outer: u32) -> Option<u32> {
     let inner = *children(outer).first()?;
@@ -411,24 +416,24 @@ fn runner(outer: u32) -> Option<u32> {
     children(inner).into_iter().find(named)
 }
 
-/// The process numbers in a text.
+/// Returns the pids in a text.
 fn pids(text: &str) -> Vec<u32> {
     text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
-/// Whether we may do what only root may.
+/// Returns whether the tests run as root.
 #[cfg(unix)]
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// A pipe's ends, which no child inherits.
+/// Returns the ends of a pipe. No child inherits them.
 fn pipe() -> (File, File) {
     let (reader, writer) = std::io::pipe().expect("create pipe");
     (crate::support::file(reader), crate::support::file(writer))
 }
 
-/// Whether a program of this path can be run by another user.
+/// Returns whether another user can run the program at this path.
 #[cfg(unix)]
 fn is_public(program: &str) -> bool {
     let may = |path: &Path| {
@@ -438,10 +443,11 @@ fn is_public(program: &str) -> bool {
     Path::new(program).ancestors().filter(|path| !path.as_os_str().is_empty()).all(may)
 }
 
-/// The signals that the parent of these tests ignores, as `/proc` shows them: jobs ignore those,
-/// too. SIGPIPE is our own runtime's.
+/// Returns the mask of the signals that a child of this process inherits as ignored, as `/proc`
+/// shows it. SIGPIPE, which Rust's runtime ignores, is not among them.
 #[cfg(target_os = "linux")]
-fn ignored_from_outside() -> u64 {
+fn inherited_ignored_signals() -> u64 {
+    crate::support::catch_ignored_signals();
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t")).unwrap_or("0");
     u64::from_str_radix(line, 16).expect("parse number")

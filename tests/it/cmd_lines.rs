@@ -57,20 +57,20 @@ const HARD: [&str; 38] = [
 ];
 
 struct Place {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Place {
     fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self { dir: tempfile::tempdir().unwrap() }
     }
 
     fn command(&self, words: &[&OsStr]) -> Output {
         let mut command = Command::new(MINDER);
         command
             .args(words)
-            .current_dir(self.folder.path())
-            .env("MINDER_STATE_DIR", self.folder.path().join("state"));
+            .current_dir(self.dir.path())
+            .env("MINDER_STATE_DIR", self.dir.path().join("state"));
         // Of a system around Wine.
         command.env_remove("SHELL");
         output_of(command.stdin(Stdio::Null).env("P", "p"))
@@ -122,8 +122,8 @@ fn hard() -> Vec<OsString> {
     values
 }
 
-/// Whether what a variable holds is looked at again for variables. That of Windows reads a line
-/// once (`set /?`).
+/// Returns whether the shell expands variables in the values of variables. cmd.exe of Windows
+/// expands a line once (`set /?`).
 fn expands_again() -> bool {
     let mut command = Command::new(minder_os::system_paths::system_shell());
     command.args(["/d", "/c", "echo", "%OUTER%"]).env("OUTER", "%INNER%").env("INNER", "again");
@@ -186,7 +186,7 @@ fn several_values_are_several_words() {
 #[test]
 fn files_and_pipes_receive_the_value() {
     let place = Place::new();
-    std::fs::write(place.folder.path().join("a & b ^x.txt"), "one\r\ntwo\r\n").unwrap();
+    std::fs::write(place.dir.path().join("a & b ^x.txt"), "one\r\ntwo\r\n").unwrap();
     let files = [OsString::from("a & b ^x.txt")];
     assert_eq!(place.says("type {}", &files), "one\ntwo\n");
     assert_eq!(place.says("type \"{.}.txt\" > {}.copy & type {}.copy", &files), "one\ntwo\n");
@@ -207,7 +207,7 @@ fn unquotable_values_are_rejected() {
     place.refuses("echo {}", "a\nb", "holds a line end");
     place.refuses("echo {}", &"x".repeat(8200), "and cmd takes 8191");
     place.refuses("call echo {}", "x", "expands variables in it again");
-    let path = place.folder.path().join("input");
+    let path = place.dir.path().join("input");
     std::fs::write(&path, "one\n").unwrap();
     let mut command = Command::new(MINDER);
     command.args(["run", "--no-record", "--no-guard", "--pipe", "--fifo", "type {}"]);
@@ -220,7 +220,7 @@ fn unquotable_values_are_rejected() {
 fn shell_is_the_system_cmd() {
     let place = Place::new();
     // Files in the current directory are ignored.
-    std::fs::write(place.folder.path().join("cmd.exe"), "no program").unwrap();
+    std::fs::write(place.dir.path().join("cmd.exe"), "no program").unwrap();
     assert_eq!(place.says("echo a {}", &["b".into()]), "a \"b\"\n");
     for shell in ["cmd", "CMD.EXE"] {
         let output = place.run(&["--shell", shell], "echo a {}", &["b".into()]);

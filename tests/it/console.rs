@@ -1,5 +1,5 @@
-//! The command in a Windows console: what Ctrl-C and Ctrl-Break do. Each test makes a console of
-//! its own, without a window.
+//! The command in a Windows console: what Ctrl-C and Ctrl-Break do. Each test creates a separate
+//! console without a window.
 
 use std::fs;
 use std::process::Output;
@@ -14,15 +14,16 @@ const CONSOLE_CHILD: &str = env!("CARGO_BIN_EXE_console_child");
 /// Runs two jobs that sleep, of three, and presses the key when both run. Gives the journal as
 /// well.
 fn press(key: &str) -> (Output, String) {
-    let folder = tempfile::tempdir().expect("create temporary directory");
-    let marker = folder.path().join("marker");
-    let state = folder.path().join("state");
+    let dir = tempfile::tempdir().expect("create temporary directory");
+    let marker = dir.path().join("marker");
+    let state = dir.path().join("state");
     let mut command = Command::new(CONSOLE_CHILD);
     command.args(["press", key, "2"]).arg(&marker).arg(MINDER);
     command.args(["run", "-j2", CONSOLE_CHILD, "sleep"]).arg(&marker).args([":::", "a", "b", "c"]);
     // A group leader and its children ignore Ctrl-C.
     let output = output_of(command.env("MINDER_STATE_DIR", &state).group(Group::Inherit));
-    let run = fs::read_dir(state.join("runs")).expect("runs").next().expect("a run").expect("a folder");
+    let mut runs = fs::read_dir(state.join("runs")).expect("list runs");
+    let run = runs.next().expect("find run").expect("read directory entry");
     (output, fs::read_to_string(run.path().join("attempt-1.jsonl")).expect("read file"))
 }
 

@@ -14,7 +14,7 @@ fn doctor(args: &[&str], locale: &str) -> Output {
 #[test]
 fn report_names_each_backend_and_the_chosen_one() {
     let text = String::from_utf8(doctor(&[], "C.UTF-8").stdout).expect("decode UTF-8");
-    let waiting = text.lines().next().expect("a line");
+    let waiting = text.lines().next().expect("find first line");
     assert!(waiting.starts_with("waiting      "), "{text}");
     for backend in crate::support::backends() {
         assert!(waiting.contains(&format!("{backend} ✓")), "{waiting}");

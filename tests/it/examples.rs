@@ -16,10 +16,11 @@ const EXAMPLES: [(&str, &str); 8] = [
     ("hundred", "100 children, "),
 ];
 
-/// Where cargo puts an example: beside the directory of this binary.
+/// Returns the path of an example, which cargo builds in a directory beside that of this binary.
 fn built(name: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().expect("find test binary");
-    let profile = own.parent().and_then(std::path::Path::parent).expect("the folder of the profile");
+    let profile =
+        own.parent().and_then(std::path::Path::parent).expect("find directory of the cargo profile");
     let path = profile.join("examples").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     path.exists().then_some(path)
 }
@@ -45,8 +46,8 @@ fn each_example_succeeds_and_prints_its_summary() {
 
 #[test]
 fn every_example_is_short_and_tested() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/minder/examples");
-    let Ok(entries) = std::fs::read_dir(folder) else {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/minder/examples");
+    let Ok(entries) = std::fs::read_dir(dir) else {
         crate::support::skip(format_args!("no sources beside the tests"));
         return;
     };

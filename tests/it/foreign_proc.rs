@@ -8,7 +8,7 @@ const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
 /// Runs a script in a PID namespace that sees the `/proc` of the one round it, which `outer` fills;
 /// `None` without the right to make them.
-fn in_namespaces(folder: &Path, outer: &str, inner: &str) -> Option<Output> {
+fn in_namespaces(dir: &Path, outer: &str, inner: &str) -> Option<Output> {
     let namespace = || {
         let mut command = Command::new("timeout");
         command.args(["100", "unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]);
@@ -18,15 +18,15 @@ fn in_namespaces(folder: &Path, outer: &str, inner: &str) -> Option<Output> {
         eprintln!("skipped: a namespace needs unshare(1) and the right to use it");
         return None;
     }
-    std::fs::write(folder.join("inner"), inner).expect("write file");
+    std::fs::write(dir.join("inner"), inner).expect("write file");
     let script = format!("{outer}\nunshare --pid --fork sh ./inner");
     let output = namespace()
         .args(["sh", "-c", &script])
         .env("MINDER", MINDER)
-        .env("MINDER_STATE_DIR", folder.join("state"))
-        .current_dir(folder)
+        .env("MINDER_STATE_DIR", dir.join("state"))
+        .current_dir(dir)
         .output();
-    Some(output.expect("unshare runs"))
+    Some(output.expect("run unshare"))
 }
 
 /// A job that prints its pid and waits.
@@ -35,7 +35,7 @@ const STARTED: &str = "until [ -s started ]; do sleep 0.05; done\n";
 
 #[test]
 fn processes_of_another_namespace_are_not_descendants() {
-    let folder = tempfile::tempdir().expect("create temporary directory");
+    let dir = tempfile::tempdir().expect("create temporary directory");
     // Outside, the processes from number 3 on are shells, and each has children of higher numbers.
     let outer = "mkfifo go; exec 3<>go
 i=0; while [ $i -lt 60 ]; do
@@ -43,7 +43,8 @@ i=0; while [ $i -lt 60 ]; do
 done
 i=0; while [ $i -lt 60 ]; do echo; i=$((i+1)); done >&3
 until [ $(ls | grep -c ready) = 60 ]; do sleep 0.05; done";
-    // Inside, the job has the number of one of the shells, and strangers have those of the children.
+    // In the inner namespace the job has the pid of one of the shells, and the unrelated processes have
+    // the pids of their children.
     let inner = format!(
         "{JOB}\"$MINDER\" run sh job ::: x 2>said & minder=$!
 {STARTED}
@@ -53,10 +54,11 @@ kill -TERM $minder; wait $minder
 for one in $strangers; do kill -0 $one || echo stranger $one is gone; done
 cat said"
     );
-    let Some(output) = in_namespaces(folder.path(), outer, &inner) else { return };
+    let Some(output) = in_namespaces(dir.path(), outer, &inner) else { return };
     let text = String::from_utf8_lossy(&output.stdout);
-    let job: u32 = text.lines().find_map(|line| line.strip_prefix("job ")?.parse().ok()).expect("a job");
-    assert!((3..60).contains(&job), "the test needs another number than {job}");
+    let job = text.lines().find_map(|line| line.strip_prefix("job ")?.parse::<u32>().ok());
+    let job = job.expect("find pid of the job");
+    assert!((3..60).contains(&job), "the pid of the job is not one of a shell: {job}");
     assert!(!text.contains("is gone"), "{text}");
     let why = "minder: no guardians: `/proc` belongs to another PID namespace; after `kill -9` of minder, \
         descendants of its jobs would keep running";
@@ -65,9 +67,9 @@ cat said"
 
 #[test]
 fn jobs_end_with_the_runner_without_guardians() {
-    let folder = tempfile::tempdir().expect("create temporary directory");
+    let dir = tempfile::tempdir().expect("create temporary directory");
     for (name, hide) in [("of another namespace", ""), ("not mounted", "mount -t tmpfs none /proc; ")] {
-        let _ = std::fs::remove_file(folder.path().join("started"));
+        let _ = std::fs::remove_file(dir.path().join("started"));
         let inner = format!(
             "{hide}{JOB}\"$MINDER\" run sh job ::: x 2>said & minder=$!
 {STARTED}
@@ -76,7 +78,7 @@ i=0; while kill -0 $job && [ $i -lt 100 ]; do sleep 0.05; i=$((i+1)); done
 kill -0 $job && echo lives
 cat said"
         );
-        let Some(output) = in_namespaces(folder.path(), "", &inner) else { return };
+        let Some(output) = in_namespaces(dir.path(), "", &inner) else { return };
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(text.contains("minder: no guardians: `/proc` ") && !text.contains("lives"), "{name}: {text}");
     }
@@ -84,8 +86,8 @@ cat said"
 
 #[test]
 fn doctor_reports_a_foreign_proc() {
-    let folder = tempfile::tempdir().expect("create temporary directory");
-    let Some(output) = in_namespaces(folder.path(), "", "\"$MINDER\" doctor") else { return };
+    let dir = tempfile::tempdir().expect("create temporary directory");
+    let Some(output) = in_namespaces(dir.path(), "", "\"$MINDER\" doctor") else { return };
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("/proc belongs to another PID namespace"), "{text}");
 }

@@ -67,7 +67,7 @@ fn names(ready: &[Readiness]) -> Vec<u64> {
     ready.iter().map(|ready| ready.token.0).collect()
 }
 
-/// The events within the time that a signal needs.
+/// Waits for events, for as long as a signal may need, and returns their tokens.
 fn told(poller: &Poller) -> Vec<u64> {
     names(&wait_events(poller, patience()))
 }
@@ -168,7 +168,9 @@ fn oneshot_is_reported_once_until_modified() {
         assert_eq!([told(&poller), told(&poller)], [[3], [3]]);
         event.reset();
         silent(&poller);
-        let error = poller.modify(&event.0, Token(3), Interest::READABLE.edge()).expect_err("no such thing");
+        let error = poller
+            .modify(&event.0, Token(3), Interest::READABLE.edge())
+            .expect_err("make event edge-triggered");
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     });
 }
@@ -178,19 +180,20 @@ fn invalid_calls_return_errors() {
     each_backend(|name| {
         let poller = open(name);
         let event = Signal::auto();
-        assert_eq!(poller.delete(&event.0).expect_err("unknown").kind(), ErrorKind::NotFound);
-        let unknown = poller.modify(&event.0, Token(1), Interest::READABLE).expect_err("unknown");
+        assert_eq!(poller.delete(&event.0).expect_err("delete unknown source").kind(), ErrorKind::NotFound);
+        let unknown =
+            poller.modify(&event.0, Token(1), Interest::READABLE).expect_err("modify unknown source");
         assert_eq!(unknown.kind(), ErrorKind::NotFound);
         poller.add(&event.0, Token(1), Interest::READABLE).expect("add event");
-        let twice = poller.add(&event.0, Token(2), Interest::READABLE).expect_err("twice");
+        let twice = poller.add(&event.0, Token(2), Interest::READABLE).expect_err("add source again");
         assert_eq!(twice.kind(), ErrorKind::InvalidInput);
         poller.delete(&event.0).expect("delete source");
-        assert_eq!(poller.delete(&event.0).expect_err("gone").kind(), ErrorKind::NotFound);
+        assert_eq!(poller.delete(&event.0).expect_err("delete source again").kind(), ErrorKind::NotFound);
         let (reader, _writer) = std::io::pipe().expect("create pipe");
-        let pipe = poller.add(&reader, Token(1), Interest::READABLE).expect_err("a pipe");
+        let pipe = poller.add(&reader, Token(1), Interest::READABLE).expect_err("add pipe");
         assert_eq!(pipe.kind(), ErrorKind::Unsupported);
-        let nobody = poller.add(Source::process(0x7fff_fffc), Token(1), Interest::READABLE);
-        assert_eq!(nobody.expect_err("nobody").kind(), ErrorKind::Unknown);
+        let unused = poller.add(Source::process(0x7fff_fffc), Token(1), Interest::READABLE);
+        assert_eq!(unused.expect_err("add process with unused pid").kind(), ErrorKind::Unknown);
     });
 }
 

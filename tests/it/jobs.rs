@@ -89,14 +89,16 @@ impl Site {
             let loops: Vec<_> = (0..LOOPS).map(|place| scope.spawn(move || self.work(place))).collect();
             let _end = End(self);
             control(self);
-            loops.into_iter().for_each(|one| one.join().expect("a loop"));
+            for worker in loops {
+                worker.join().expect("join worker loop");
+            }
         });
     }
 
     fn work(&self, place: usize) {
         let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
         let mut hand = Hand { site: self, place, written: HashMap::new() };
-        self.crew.run_worker(&mut set, place, LOOPS, &mut hand).expect("a good end");
+        self.crew.run_worker(&mut set, place, LOOPS, &mut hand).expect("run worker");
     }
 
     fn note(&self, change: impl FnOnce(&mut Log)) {
@@ -115,7 +117,7 @@ impl Site {
         }
     }
 
-    /// Whether nothing of this happens for a while.
+    /// Fails if the log matches `bad` within 100 ms.
     fn never(&self, what: &str, bad: impl Fn(&Log) -> bool) {
         let end = Instant::now() + Duration::from_millis(100);
         let mut log = self.log.lock().expect("lock log");
@@ -125,7 +127,7 @@ impl Site {
         }
     }
 
-    /// How many jobs were started, and how many ended.
+    /// Returns how many jobs have started, and how many have finished.
     fn seen(&self) -> (usize, usize) {
         let log = self.log.lock().expect("lock log");
         (log.starts.len(), log.ends.len())
@@ -167,7 +169,7 @@ impl JobHandler for Hand<'_> {
     type Job = Command;
 
     fn next_job(&mut self) -> NextJob<Command> {
-        self.site.queue.lock().expect("a queue").pop_front().map_or(NextJob::Exhausted, NextJob::Ready)
+        self.site.queue.lock().expect("lock queue").pop_front().map_or(NextJob::Exhausted, NextJob::Ready)
     }
 
     fn admit(&mut self, _start: Attempt, running: u64) -> bool {

@@ -7,7 +7,7 @@ mod spawn;
 mod child;
 mod poller;
 mod set;
-mod lab;
+mod bench;
 mod regression;
 mod cli;
 #[cfg(unix)] // The shells of Unix; `cmd_lines` has cmd.exe.

@@ -34,8 +34,8 @@ use self::unix::*;
 #[cfg(windows)]
 use self::windows::*;
 
-/// Opens a backend. The rings of other tests count against the same limit of locked memory of a user
-/// that is not root; they are closed within moments.
+/// Opens a backend. The rings of other tests count against the same limit of locked memory of a
+/// user that is not root; they are closed within moments.
 fn open(name: &str) -> Poller {
     let until = patience();
     loop {
@@ -57,7 +57,7 @@ fn look(poller: &Poller) -> Vec<Readiness> {
     wait_events(poller, Instant::now())
 }
 
-/// The events of one wait until the deadline.
+/// Waits once, until the deadline, and returns the events.
 fn wait_events(poller: &Poller, deadline: Instant) -> Vec<Readiness> {
     let mut events = Events::new();
     let count = poller.wait(&mut events, Some(deadline)).expect("wait for events");

@@ -63,7 +63,9 @@ fn deadline_was_dropped_when_the_leader_exited() {
 #[test]
 fn zero_sized_buffer_ended_every_output() {
     let mut limits = ChildSetConfig::default();
-    (limits.read_buffer_bytes, limits.max_buffered_bytes, limits.max_child_bytes) = (0, 0, 0);
+    limits.read_buffer_bytes = 0;
+    limits.max_buffered_bytes = 0;
+    limits.max_child_bytes = 0;
     let mut set = ChildSet::new(limits).expect("create set");
     let token = set.spawn(&test_child("both 3000"), SpawnOptions::default()).expect("spawn test child");
     let mut event_log = EventLog::default();
@@ -80,11 +82,12 @@ fn spilled_bytes_were_lost_on_a_full_disk() {
         crate::spawn::ignore(libc::SIGXFSZ);
         let hard = getrlimit(Resource::Fsize).maximum;
         let mut limits = ChildSetConfig::default();
-        (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 16 << 10);
+        limits.read_buffer_bytes = 4 << 10;
+        limits.max_child_bytes = 16 << 10;
         let mut set = ChildSet::new(limits).expect("create set");
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
         let token = set.spawn(&test_child("both 500000"), options).expect("spawn test child");
-        // A file takes 100,000 bytes and half a chunk, and then no more.
+        // The limit of a file lies within a chunk.
         setrlimit(Resource::Fsize, Rlimit { current: Some(100_001), maximum: hard })
             .expect("set resource limit");
         let mut kept = Vec::new();
@@ -98,7 +101,7 @@ fn spilled_bytes_were_lost_on_a_full_disk() {
                 break;
             }
         }
-        assert!(errors > 0, "nobody was told");
+        assert!(errors > 0, "the full disk was not reported");
         assert!(set.buffered_bytes() <= 64 << 10, "{} bytes are held", set.buffered_bytes());
         setrlimit(Resource::Fsize, Rlimit { current: hard, maximum: hard }).expect("set resource limit");
         let mut event_log = EventLog::default();
@@ -114,10 +117,10 @@ fn spilled_bytes_were_lost_on_a_full_disk() {
 /// A spill file kept growing after all of its bytes were read back.
 #[test]
 fn empty_spill_file_kept_growing() {
-    let folder = tempfile::tempdir().expect("create temporary directory");
+    let dir = tempfile::tempdir().expect("create temporary directory");
     let mut limits = ChildSetConfig::default();
     (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 8 << 10);
-    limits.spill_dir = Some(folder.path().to_owned());
+    limits.spill_dir = Some(dir.path().to_owned());
     let mut set = ChildSet::new(limits).expect("create set");
     let mut event_log = EventLog::default();
     let mut command = test_child("cat");
@@ -151,7 +154,7 @@ fn empty_spill_file_kept_growing() {
                 }));
             heard = event_log.child(token).outs[0].len();
         }
-        largest = nameless_files(folder.path()).into_iter().max().unwrap_or(0).max(largest);
+        largest = nameless_files(dir.path()).into_iter().max().unwrap_or(0).max(largest);
     }
     assert!(largest > 0, "nothing was spilled");
     assert!(largest <= 200_000, "the file of {} bytes a round grew to {largest}", piece.len());

@@ -13,7 +13,7 @@ fn rerun(calls: &str, tests: &[&str]) {
 }
 
 fn rerun_with(calls: &str, tests: &[&str], options: &[&str]) {
-    let own = std::env::current_exe().expect("this binary");
+    let own = std::env::current_exe().expect("find test binary");
     let output = Command::new(SECCOMP_RUN)
         .arg(calls)
         .arg(own)
@@ -21,7 +21,7 @@ fn rerun_with(calls: &str, tests: &[&str], options: &[&str]) {
         .args(options)
         .args(["--test-threads", "2"])
         .output();
-    let output = output.expect("seccomp_run runs");
+    let output = output.expect("run seccomp_run");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "without {calls}:\n{text}\n{}", String::from_utf8_lossy(&output.stderr));
     let ran = text.lines().filter(|line| line.ends_with("... ok")).count();
@@ -34,7 +34,7 @@ fn minder(calls: &str, args: &[&str]) -> Output {
         .args(args)
         .env("MINDER_STATE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"))
         .output()
-        .expect("seccomp_run runs")
+        .expect("run seccomp_run")
 }
 
 const PLAIN: &[&str] = &[
@@ -92,9 +92,9 @@ fn run_succeeds_without_any_of_these_calls() {
 /// is its own affair.
 #[test]
 fn failed_write_is_not_an_end_of_input() {
-    let folder = tempfile::tempdir().expect("create temporary directory");
-    let lines = folder.path().join("lines");
-    let joblog = folder.path().join("joblog");
+    let dir = tempfile::tempdir().expect("create temporary directory");
+    let lines = dir.path().join("lines");
+    let joblog = dir.path().join("joblog");
     std::fs::write(&lines, "line\n".repeat(100_000)).expect("write file");
     let minder = |calls: &str, command: &str| {
         Command::new(SECCOMP_RUN)
@@ -103,13 +103,17 @@ fn failed_write_is_not_an_end_of_input() {
             .args(["--pipe", "--block", "1M", command])
             .stdin(std::fs::File::open(&lines).expect("open file"))
             .output()
-            .expect("seccomp_run runs")
+            .expect("run seccomp_run")
     };
     let output = minder("write-64k", "wc -c");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(255), "{output:?}");
     assert!(said.contains("failed to write to the input of") && said.contains("space"), "{said}");
-    assert_eq!(std::fs::read_to_string(&joblog).expect("a joblog").lines().count(), 1, "a row of half a job");
+    assert_eq!(
+        std::fs::read_to_string(&joblog).expect("read joblog").lines().count(),
+        1,
+        "a row of half a job"
+    );
     let output = minder("io_uring_setup", "head -n 1");
     assert!(output.status.success() && output.stdout == b"line\n", "{output:?}");
 }
@@ -127,9 +131,9 @@ fn pid_namespace_changes_nothing() {
         crate::support::skip(format_args!("a namespace needs unshare(1) and the right to use it"));
         return;
     }
-    let own = std::env::current_exe().expect("this binary");
+    let own = std::env::current_exe().expect("find test binary");
     let tests = ["set::kill::", "cli::daemons::", "cli::signals::", "groups_and_sessions"];
-    let output = unshare().arg(own).args(tests).args(["--test-threads", "2"]).output().expect("unshare runs");
+    let output = unshare().arg(own).args(tests).args(["--test-threads", "2"]).output().expect("run unshare");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.lines().filter(|line| line.ends_with("... ok")).count() > tests.len(), "{text}");

@@ -1,5 +1,5 @@
-//! `ChildSet`: numbers, order, streams. What is bounded, killed, announced or random has a file of
-//! its own below.
+//! `ChildSet`: many children, the order of events, streams. The modules test bounds, kills, the
+//! poll handle, and random sequences of calls.
 
 mod output;
 mod streaming;
@@ -98,7 +98,11 @@ fn set_reports_children_without_an_exit_watch() {
 #[test]
 #[cfg_attr(windows, ignore = "`windows` does it with three pipes each")]
 fn set_reports_29_to_64_children() {
-    each_backend(|backend| [29, 32, 64].into_iter().for_each(|count| crowd(backend, count)));
+    each_backend(|backend| {
+        for count in [29, 32, 64] {
+            crowd(backend, count);
+        }
+    });
 }
 
 #[test]
@@ -209,11 +213,11 @@ fn write_after_the_reader_closed_is_an_error_without_sigpipe() {
             assert!(
                 event_log.read_until(&mut set, patience(), |event_log| event_log.text(token) == "closed\n")
             );
-            let error = set.write(token, b"x").expect_err("nobody reads");
+            let error = set.write(token, b"x").expect_err("write to closed stdin");
             assert_eq!(error.io_error().kind(), std::io::ErrorKind::BrokenPipe, "{error}");
-            let error = set.write(token, b"x").expect_err("the pipe is closed");
+            let error = set.write(token, b"x").expect_err("write again after the error");
             assert_eq!(error.kind(), ErrorKind::Unknown);
-            set.close_stdin(token).expect("closing twice is nothing");
+            set.close_stdin(token).expect("close stdin again");
             set.kill(token, Termination::IMMEDIATE).expect("kill child");
             event_log.wait_all(&mut set);
         });
@@ -247,15 +251,18 @@ fn token_names_one_child_forever() {
         assert!(seen.insert(token), "{token:?} again");
         assert_eq!(token.index(), 0, "a small number is used again");
         EventLog::default().wait_all(&mut set);
-        assert_eq!(set.id(token).expect_err("it is done").kind(), ErrorKind::Unknown);
+        assert_eq!(set.id(token).expect_err("get pid of finished child").kind(), ErrorKind::Unknown);
         assert_eq!(
-            set.kill(token, Termination::IMMEDIATE).expect_err("it is done").kind(),
+            set.kill(token, Termination::IMMEDIATE).expect_err("kill finished child").kind(),
             ErrorKind::Unknown
         );
-        assert_eq!(set.write(token, b"").expect_err("it is done").kind(), ErrorKind::Unknown);
-        assert_eq!(set.close_stdin(token).expect_err("it is done").kind(), ErrorKind::Unknown);
+        assert_eq!(set.write(token, b"").expect_err("write to finished child").kind(), ErrorKind::Unknown);
+        assert_eq!(
+            set.close_stdin(token).expect_err("close stdin of finished child").kind(),
+            ErrorKind::Unknown
+        );
     }
-    assert_eq!(set.id(Token(u64::MAX)).expect_err("no such child").kind(), ErrorKind::Unknown);
+    assert_eq!(set.id(Token(u64::MAX)).expect_err("get pid of unknown child").kind(), ErrorKind::Unknown);
 }
 
 #[test]
@@ -267,14 +274,16 @@ fn spawn_rejects_more_than_max_children() {
         let first =
             set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
         set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
-        let error = set.spawn(&quiet_child("exit 0"), SpawnOptions::default()).expect_err("too many");
+        let error = set
+            .spawn(&quiet_child("exit 0"), SpawnOptions::default())
+            .expect_err("spawn more children than allowed");
         assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
         set.kill(first, Termination::IMMEDIATE).expect("kill child");
         let mut event_log = EventLog::default();
         assert!(
             event_log.read_until(&mut set, patience(), |event_log| event_log.child(first).done.is_some())
         );
-        set.spawn(&quiet_child("exit 0"), SpawnOptions::default()).expect("there is room again");
+        set.spawn(&quiet_child("exit 0"), SpawnOptions::default()).expect("spawn test child");
         set.kill_all(Termination::IMMEDIATE).expect("kill all children");
         event_log.wait_all(&mut set);
     });
@@ -299,7 +308,7 @@ fn set_moves_to_another_thread_with_its_children() {
         let (event_log, token, mut set) = thread.join().expect("join thread");
         assert_eq!(event_log.child(token).outs[0], patterned(10));
         assert!(tokens.iter().all(|token| event_log.outcome(*token).exit.status == ExitStatus::Exited(3)));
-        set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("a child, here again");
+        set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("spawn test child");
         EventLog::default().wait_all(&mut set);
     });
 }
@@ -308,7 +317,7 @@ fn set_moves_to_another_thread_with_its_children() {
 fn next_never_returns_early_and_returns_at_once_without_children() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
-        assert!(set.next(None).expect("wait for event").is_none(), "nobody is left");
+        assert!(set.next(None).expect("wait for event").is_none(), "the set has no child");
         set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
         for micros in (0..200).map(|number| 100 + number * 13) {
             let deadline = Instant::now() + Duration::from_micros(micros);
@@ -489,17 +498,18 @@ fn spawn_without_a_free_descriptor_fails_cleanly() {
             // The same command works once a child has ended.
             setrlimit(Resource::Nofile, Rlimit { current: Some(kept as u64), maximum: hard })
                 .expect("set resource limit");
-            let error =
-                set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("no descriptor is free");
+            let error = set
+                .spawn(&test_child("exit 0"), SpawnOptions::default())
+                .expect_err("spawn without free descriptor");
             assert_eq!(error.kind(), ErrorKind::Exhausted);
             setrlimit(Resource::Nofile, Rlimit { current: Some(kept as u64 + 2), maximum: hard })
                 .expect("set resource limit");
-            set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("two are free");
+            set.spawn(&test_child("exit 0"), SpawnOptions::default())
+                .expect_err("spawn with two free descriptors");
             set.kill(waiting, Termination::IMMEDIATE).expect("kill child");
             let mut event_log = EventLog::default();
             event_log.wait_all(&mut set);
-            set.spawn(&test_child("exit 0"), SpawnOptions::default())
-                .expect("what the child had is free now");
+            set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("spawn with freed descriptors");
             event_log.wait_all(&mut set);
         });
     });
@@ -509,11 +519,14 @@ fn spawn_without_a_free_descriptor_fails_cleanly() {
 fn contradicting_options_are_rejected() {
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
     let options = SpawnOptions::default().output_mode(minder::OutputMode::AtExit);
-    let error = set.spawn(&test_child("exit 0"), options).expect_err("held until the end, which never comes");
+    let error = set.spawn(&test_child("exit 0"), options).expect_err("spawn with output held until exit");
     assert_eq!((error.kind(), set.len()), (ErrorKind::InvalidInput, 0));
     let mut limits = ChildSetConfig::default();
     limits.backend = Some("no-such-backend");
-    assert_eq!(ChildSet::new(limits).expect_err("no such backend").kind(), ErrorKind::Unsupported);
+    assert_eq!(
+        ChildSet::new(limits).expect_err("create set with unknown backend").kind(),
+        ErrorKind::Unsupported
+    );
 }
 
 #[test]
@@ -522,7 +535,7 @@ fn failed_spawn_leaves_the_set_unchanged() {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let error = set
             .spawn(&Command::new("/no/such/program"), SpawnOptions::default())
-            .expect_err("no such program");
+            .expect_err("spawn missing program");
         assert_eq!((error.kind(), set.len()), (ErrorKind::NotFound, 0));
         assert!(set.next(None).expect("wait for event").is_none());
         set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("spawn test child");

@@ -18,8 +18,7 @@ use crate::support::{TEST_CHILD, alone, quiet_child, read_all, stdout_of, test_c
 #[cfg(unix)]
 pub(crate) use unix::{count, ignore, restore_sigpipe};
 
-/// An argument that is not text here: bytes, or a half of a pair of 16-bit units, as test_child
-/// shows it.
+/// Returns an argument that is not valid Unicode on this platform, and how test_child prints it.
 fn no_text() -> (OsString, &'static str) {
     #[cfg(unix)]
     return (std::os::unix::ffi::OsStringExt::from_vec(b"\xff\xfe".to_vec()), "\\xFF\\xFE");
@@ -27,31 +26,32 @@ fn no_text() -> (OsString, &'static str) {
     return (std::os::windows::ffi::OsStringExt::from_wide(&[0xd800]), "\\u{d800}");
 }
 
-/// A name of a program, with what programs' names end with here.
+/// Returns the file name of a program on this platform: `NAME.exe` on Windows.
 fn program(name: &str) -> String {
     format!("{name}{}", std::env::consts::EXE_SUFFIX)
 }
 
-/// Directories, as PATH lists them.
-fn listed(folders: &[&Path]) -> OsString {
-    std::env::join_paths(folders).expect("plain names")
+/// Returns a value of `PATH` that lists these directories.
+fn listed(directories: &[&Path]) -> OsString {
+    std::env::join_paths(directories).expect("join PATH")
 }
 
 #[test]
 fn child_runs_in_the_given_directory() {
-    let folder = tempfile::tempdir().expect("create temporary directory");
-    let path = folder.path().canonicalize().expect("canonicalize path");
+    let dir = tempfile::tempdir().expect("create temporary directory");
+    let path = dir.path().canonicalize().expect("canonicalize path");
     let found = stdout_of(test_child("cwd").current_dir(&path));
-    // Windows gives the form of paths with `\\?\`, which a child's own directory does not have.
+    // Canonical paths of Windows begin with `\\?\`. The current directory of a process does not.
     assert_eq!(found.trim(), path.to_string_lossy().trim_start_matches(r"\\?\"));
-    let error = test_child("cwd").current_dir(path.join("missing")).spawn().expect_err("no such folder");
+    let error =
+        test_child("cwd").current_dir(path.join("missing")).spawn().expect_err("enter missing directory");
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.to_string().starts_with("failed to enter the directory `"), "{error}");
     let file = path.join("file");
     std::fs::write(&file, "").expect("write file");
-    let error = test_child("cwd").current_dir(&file).spawn().expect_err("a file is no folder");
+    let error = test_child("cwd").current_dir(&file).spawn().expect_err("enter file");
     assert!(error.to_string().starts_with("failed to enter the directory `"), "{error}");
-    // A relative path of a program is looked for there.
+    // A relative path of a program starts at the directory of the child.
     std::fs::copy(TEST_CHILD, path.join(program("here"))).expect("copy file");
     assert_eq!(stdout_of(Command::new("./here").arg("exit").current_dir(&path)), "");
 }
@@ -159,7 +159,9 @@ fn children_are_spawned_from_many_threads() {
             })
         })
         .collect();
-    threads.into_iter().for_each(|thread| thread.join().expect("join thread"));
+    for thread in threads {
+        thread.join().expect("join thread");
+    }
 }
 
 #[test]
@@ -186,12 +188,12 @@ fn nul_byte_is_rejected_everywhere() {
     variable.env("X", nul);
     let mut name = test_child("exit 0");
     name.env(nul, "x");
-    let mut folder = test_child("exit 0");
-    folder.current_dir(nul);
+    let mut dir = test_child("exit 0");
+    dir.current_dir(nul);
     let mut argument = test_child("exit 0");
     argument.arg(nul);
-    for command in [Command::new(nul), argument, variable, name, folder] {
-        let error = command.spawn().expect_err("a NUL");
+    for command in [Command::new(nul), argument, variable, name, dir] {
+        let error = command.spawn().expect_err("spawn with NUL byte");
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         assert!(error.to_string().contains("NUL"), "{error}");
     }

@@ -1,4 +1,4 @@
-//! Helpers of many tests: the program that they run, deadlines, backends, and the events of a set.
+//! Helpers of the tests: the program that they run, deadlines, backends, and the events of a set.
 
 #![allow(dead_code, reason = "not every system runs every test")]
 
@@ -21,31 +21,34 @@ pub(crate) use windows::*;
 /// The child that the tests start.
 pub(crate) const TEST_CHILD: &str = env!("CARGO_BIN_EXE_test_child");
 
-/// The same as a word of a shell line: the path of a checkout may have spaces.
+/// The path of test_child, quoted for a shell line, since it may contain spaces.
 pub(crate) const KID: &str = concat!("'", env!("CARGO_BIN_EXE_test_child"), "'");
 
-/// The directory of the program, for `PATH`. Windows looks for programs in absolute directories
-/// only, and a drive is missing in its path.
+/// Returns the absolute directory of test_child, for `PATH`. Windows searches absolute directories
+/// only, and the path that cargo gives has no drive.
 pub(crate) fn test_child_dir() -> PathBuf {
     let path = std::path::absolute(TEST_CHILD).expect("make path absolute");
     path.parent().expect("path has a parent").to_owned()
 }
 
-/// The verb and its arguments, with an empty input and both outputs piped.
+/// Returns a command that runs test_child with these arguments, an empty stdin and both outputs
+/// piped.
 pub(crate) fn test_child(words: &str) -> Command {
+    #[cfg(unix)]
+    catch_ignored_signals();
     let mut command = Command::new(TEST_CHILD);
     command.args(words.split_whitespace()).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
     command
 }
 
-/// The verb and its arguments, without outputs.
+/// Returns a command that runs test_child with these arguments, without outputs.
 pub(crate) fn quiet_child(words: &str) -> Command {
     let mut command = test_child(words);
     command.stdout(Stdio::Null).stderr(Stdio::Null);
     command
 }
 
-/// When a test gives up: far beyond what the slowest machine needs.
+/// Returns the deadline of a test: far beyond what the slowest machine needs.
 pub(crate) fn patience() -> Instant {
     Instant::now() + PATIENCE
 }
@@ -59,14 +62,14 @@ pub(crate) fn race_time() -> Duration {
     Duration::from_secs_f64(seconds.unwrap_or(1.0))
 }
 
-/// Whether a race continues that was to end then. On a busy machine it begins late.
+/// Returns whether a race continues until `end`. On a busy machine it may begin late and end later.
 pub(crate) fn race_continues(end: Instant, has_begun: bool) -> bool {
     let now = Instant::now();
     now < end || (!has_begun && now < end + PATIENCE)
 }
 
-/// Runs this when dropped, also after a failure: otherwise threads would wait forever for the end
-/// of a race.
+/// Runs a function when the result is dropped, also after a failure. Otherwise threads would wait
+/// forever for the end of a race.
 pub(crate) fn on_drop(act: impl FnMut()) -> impl Drop {
     struct AtEnd<F: FnMut()>(F);
     impl<F: FnMut()> Drop for AtEnd<F> {
@@ -77,18 +80,18 @@ pub(crate) fn on_drop(act: impl FnMut()) -> impl Drop {
     AtEnd(act)
 }
 
-/// Byte number `at` of everything that test_child writes.
+/// Returns byte number `at` of the pattern that test_child writes.
 pub(crate) fn pattern(at: usize) -> u8 {
     b'a' + ((at ^ (at >> 8)) % 25) as u8
 }
 
-/// The first `bytes` of it.
+/// Returns the first bytes of the pattern.
 pub(crate) fn patterned(bytes: usize) -> Vec<u8> {
     (0..bytes).map(pattern).collect()
 }
 
-/// Whether this machine has the wait backend, or another mechanism of this name. Containers often
-/// forbid one, and only the newer systems have another; the others are everywhere.
+/// Returns whether this machine has the wait backend or mechanism. Containers often forbid
+/// io_uring, and older systems lack wait packets. Every machine has the others.
 pub(crate) fn has_backend(name: &str) -> bool {
     static MISSING: std::sync::OnceLock<HashMap<&str, String>> = std::sync::OnceLock::new();
     let missing = MISSING.get_or_init(|| {
@@ -108,7 +111,7 @@ pub(crate) fn has_backend(name: &str) -> bool {
     !missing.contains_key(name)
 }
 
-/// The wait backends of this machine.
+/// Returns the wait backends of this machine.
 pub(crate) fn backends() -> Vec<&'static str> {
     minder::backends().filter(|name| has_backend(name)).collect()
 }
@@ -129,14 +132,14 @@ pub(crate) fn each_backend(test: impl Fn(&'static str)) {
     }
 }
 
-/// Default limits, with this backend.
+/// Returns the default configuration with this backend.
 pub(crate) fn limits(backend: &'static str) -> ChildSetConfig {
     let mut limits = ChildSetConfig::default();
     limits.backend = Some(backend);
     limits
 }
 
-/// Runs the test in a separate process, which it may change as it likes: `name` is its path in
+/// Runs a test in a separate process, whose state it may change. `name` is the path of the test in
 /// this binary.
 pub(crate) fn alone(name: &str, test: impl FnOnce()) {
     const ALONE: &str = "MINDER_TEST_ALONE";
@@ -154,36 +157,37 @@ pub(crate) fn alone(name: &str, test: impl FnOnce()) {
     complained.lines().filter(|line| line.starts_with(SKIPPED)).for_each(tell);
 }
 
-/// What begins a line about something that was not tested.
+/// The beginning of a line about a skipped test.
 const SKIPPED: &str = "skipped: ";
 
-/// Reports that this test skips something, and why. A line that is printed by a macro would be
-/// seen for a failed test only. With `MINDER_SKIPPED` in the environment, the line goes to the end
-/// of that file, too.
+/// Prints that this test skips something, and why. The test harness shows the output of a printing
+/// macro for failed tests only, so this writes to stderr directly. If `MINDER_SKIPPED` names a
+/// file, the line is also appended to it.
 pub(crate) fn skip(why: std::fmt::Arguments<'_>) {
     let thread = std::thread::current();
     let line = format!("{SKIPPED}{}: {why}", thread.name().unwrap_or("a thread"));
     tell(&line);
     if let Some(path) = std::env::var_os("MINDER_SKIPPED") {
         let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        // One write, so that lines of several processes stay whole.
-        file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes())).expect("lock list");
+        // A single write keeps lines of several processes apart.
+        file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()))
+            .expect("append to the list of skipped tests");
     }
 }
 
 fn tell(line: &str) {
-    // Nothing is lost for the test where nothing is read.
+    // The result of the test does not depend on this line.
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// All that comes from this pipe.
+/// Reads a pipe to its end.
 pub(crate) fn read_all(pipe: Option<std::fs::File>) -> String {
     let mut bytes = Vec::new();
-    pipe.expect("a pipe").read_to_end(&mut bytes).expect("read to end");
+    pipe.expect("take pipe").read_to_end(&mut bytes).expect("read to end");
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A separate file that holds these bytes, to be read from the start.
+/// Returns a new file that contains these bytes, positioned at its start.
 pub(crate) fn file_of(bytes: &[u8]) -> std::fs::File {
     let mut file = tempfile::tempfile().expect("create temporary file");
     file.write_all(bytes).expect("write bytes");
@@ -191,7 +195,7 @@ pub(crate) fn file_of(bytes: &[u8]) -> std::fs::File {
     file
 }
 
-/// What this command writes to its standard output, when all goes well.
+/// Runs a command, checks that it succeeds, and returns its stdout.
 pub(crate) fn stdout_of(command: &Command) -> String {
     let mut command = command.clone();
     let mut child = command.stdout(Stdio::Piped).stderr(Stdio::Inherit).spawn().expect("spawn test child");
@@ -205,7 +209,7 @@ pub(crate) fn stdout_of(command: &Command) -> String {
 #[derive(Debug, Default)]
 pub(crate) struct ChildLog {
     pub(crate) outs: [Vec<u8>; 2],
-    pub(crate) pieces: usize,
+    pub(crate) chunks: usize,
     pub(crate) eofs: [usize; 2],
     pub(crate) writables: usize,
     pub(crate) stops: Vec<i32>,
@@ -213,7 +217,7 @@ pub(crate) struct ChildLog {
     pub(crate) done: Option<Outcome>,
 }
 
-/// The events of all children. It fails at once when the order of events is wrong.
+/// The events of all children. Recording an event in the wrong order fails the test.
 #[derive(Debug, Default)]
 pub(crate) struct EventLog {
     pub(crate) records: HashMap<Token, ChildLog>,
@@ -221,15 +225,15 @@ pub(crate) struct EventLog {
 }
 
 impl EventLog {
-    /// Enters an event.
+    /// Records an event.
     pub(crate) fn record(&mut self, event: Event) {
         match event {
             Event::Output(token, stream, bytes) => {
                 let record = self.open(token, "Output");
                 assert_eq!(record.eofs[stream as usize], 0, "{token:?}: {stream:?} after its end");
-                assert!(!bytes.is_empty(), "{token:?}: an empty piece");
+                assert!(!bytes.is_empty(), "{token:?}: an empty chunk");
                 record.outs[stream as usize].extend_from_slice(&bytes);
-                record.pieces += 1;
+                record.chunks += 1;
             }
             Event::Writable(token) => self.open(token, "Writable").writables += 1,
             Event::Eof(token, stream) => {
@@ -249,7 +253,7 @@ impl EventLog {
             }
             Event::Done(token, outcome) => {
                 let record = self.open(token, "Done");
-                assert_eq!(record.exit, Some(outcome.exit.status), "{token:?}: done as it did not exit");
+                assert_eq!(record.exit, Some(outcome.exit.status), "{token:?}: Done and Exited differ");
                 record.done = Some(outcome);
             }
             Event::Woken => self.wakes += 1,
@@ -297,18 +301,18 @@ impl EventLog {
             .collect()
     }
 
-    /// What was reported of this child.
+    /// Returns the events of a child.
     pub(crate) fn child(&self, token: Token) -> &ChildLog {
         static NOTHING: std::sync::OnceLock<ChildLog> = std::sync::OnceLock::new();
         self.records.get(&token).unwrap_or_else(|| NOTHING.get_or_init(ChildLog::default))
     }
 
-    /// What the child wrote to its standard output, so far.
+    /// Returns the stdout of a child so far.
     pub(crate) fn text(&self, token: Token) -> String {
         String::from_utf8_lossy(&self.child(token).outs[Stream::Stdout as usize]).into_owned()
     }
 
-    /// The end of this child.
+    /// Returns the outcome of a finished child.
     pub(crate) fn outcome(&self, token: Token) -> Outcome {
         self.child(token).done.unwrap_or_else(|| panic!("{token:?} is not done"))
     }

@@ -1,9 +1,9 @@
 //! Templates against real shells: a job sees exactly its value, and no value is ever run.
 //!
-//! A generator writes random lines together with their expected output. Each line contains many small
-//! commands, each with a separate value, so that one process checks many pairs of template and
-//! value. `MINDER_SHELLS=/bin/mksh:…` adds shells, `MINDER_SOUP=20000` makes the search for a hole
-//! in the scanner longer.
+//! A generator writes random lines together with their expected output. Each line contains many
+//! small commands, each with a separate value, so that one process checks many pairs of template
+//! and value. `MINDER_SHELLS=/bin/mksh:…` adds shells, `MINDER_SOUP=20000` makes the search for a
+//! hole in the scanner longer.
 #![cfg(unix)]
 
 use std::ffi::{OsStr, OsString};
@@ -23,7 +23,8 @@ const PAIRS: usize = 10_000;
 const PAIRS_MORE: usize = 1_500;
 const PAIRS_PER_LINE: usize = 25;
 
-/// The shells of this machine that are tried. `MINDER_SHELLS` adds more, separated by colons.
+/// Returns the shells of this machine that are tried. `MINDER_SHELLS` adds more, separated by
+/// colons.
 fn shells() -> Vec<OsString> {
     let more = std::env::var_os("MINDER_SHELLS").unwrap_or_default();
     let more = more.as_bytes().split(|&b| b == b':').filter(|path| !path.is_empty());
@@ -37,7 +38,7 @@ fn shells() -> Vec<OsString> {
     shells
 }
 
-/// The same shells and yash, which accepts ASCII only.
+/// Returns the same shells and yash, which accepts ASCII only.
 fn shells_and_yash() -> Vec<OsString> {
     let mut shells = shells();
     let yash = ["/bin/yash", "/usr/bin/yash", "/usr/local/bin/yash"];
@@ -51,31 +52,31 @@ fn with_shell(shell: &OsStr) -> Options {
 
 /// A directory with files for globs, and the path that hostile values try to create.
 struct Place {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Place {
     fn new() -> Place {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         for name in ["a", "b", "-n"] {
-            std::fs::write(folder.path().join(name), "x").unwrap();
+            std::fs::write(dir.path().join(name), "x").unwrap();
         }
-        Place { folder }
+        Place { dir }
     }
 
     fn canary(&self) -> String {
-        self.folder.path().join("CANARY").to_str().unwrap().to_owned()
+        self.dir.path().join("CANARY").to_str().unwrap().to_owned()
     }
 
     /// Runs an argv. Returns its output, or an error if the canary was created.
     fn run(&self, argv: &[OsString]) -> Result<Vec<u8>, String> {
         let mut command = Command::new(&argv[0]);
-        command.args(&argv[1..]).current_dir(self.folder.path()).stdin(std::process::Stdio::null());
+        command.args(&argv[1..]).current_dir(self.dir.path()).stdin(std::process::Stdio::null());
         let output = command.env("LC_ALL", "C").output().unwrap();
-        match Path::new(&self.canary()).exists() {
-            true => Err("a value was run".to_owned()),
-            false => Ok(output.stdout),
+        if Path::new(&self.canary()).exists() {
+            return Err("a value was run".to_owned());
         }
+        Ok(output.stdout)
     }
 }
 
@@ -107,8 +108,8 @@ $(touch C)   `touch C`   ;touch C;   ␤touch C␤   '; touch C; '   "; touch C;
 ([$(touch C)]=1)   (1 $(touch C))   ${x:=$(touch C)}   ${x:-`touch C`}   $((a[$(touch C)]))   x=$(touch C)
 \$(touch C)   \\`touch C`   \"$(touch C)   '"$(touch C)"'   1e touch C   p;e touch C   $'\'$(touch C)
 <(touch C)   >C   a>C   esac;touch C   done;touch C   *)touch C;;   #␤touch C   -n   --   -   *   ?   [ab]
-~   ~root   {}   {1}   $1   $@   \   \\   '   "   `   $   !   !!   =   (   )   ␤   a␤   ␤␤␤   %s%n   \0\n\c   a b
-é   -e   if
+~   ~root   {}   {1}   $1   $@   \   \\   '   "   `   $   !   !!   =   (   )   ␤   a␤   ␤␤␤   %s%n
+\0\n\c   a b   é   -e   if
 "##;
 
 fn hostile(canary: &str) -> Vec<String> {
@@ -125,8 +126,9 @@ fn value(random: &mut Random, hostile: &[String]) -> Vec<u8> {
             hostile[i].as_bytes().to_vec()
         }
         6 => {
-            let (i, j) = (random.below(hostile.len()), random.below(hostile.len()));
-            [hostile[i].as_bytes(), hostile[j].as_bytes()].concat()
+            let first = random.below(hostile.len());
+            let second = random.below(hostile.len());
+            [hostile[first].as_bytes(), hostile[second].as_bytes()].concat()
         }
         7 => b"long '\"$`\\\n".repeat(random.below(400)),
         _ => (0..random.below(20)).map(|_| 1 + random.below(255) as u8).collect(),
@@ -336,12 +338,13 @@ fn write_line(seed: u64, pairs: usize, hostile: &[String]) -> (String, Vec<Vec<u
     for number in 0..pairs {
         let value = value(writer.random, writer.hostile);
         writer.values.push(value);
-        // Every command holds its value; and behind a here-document's start no word may go over several
-        // lines.
-        let (line, expected) = (writer.line.len(), writer.expected.len());
+        // Draws again until the command contains its value. A draw may also be refused, since after the
+        // start of a here-document no word may span several lines.
+        let line_len = writer.line.len();
+        let expected_len = writer.expected.len();
         loop {
             writer.command(number);
-            let written = &writer.line[line..];
+            let written = &writer.line[line_len..];
             let mark = if pairs == 1 { "{}".to_owned() } else { format!("{{{}}}", number + 1) };
             let holds = written.split(" # ").next().is_some_and(|code| code.contains(&mark));
             match Template::parse(&[written.into()], &Options::default()) {
@@ -351,8 +354,8 @@ fn write_line(seed: u64, pairs: usize, hostile: &[String]) -> (String, Vec<Vec<u
                 }
                 _ => {}
             }
-            writer.line.truncate(line);
-            writer.expected.truncate(expected);
+            writer.line.truncate(line_len);
+            writer.expected.truncate(expected_len);
         }
     }
     (writer.line, writer.values, writer.expected)
@@ -408,12 +411,13 @@ fn single_value_in_short_line_is_exact() {
     }
 }
 
-/// The same lines with quoted values pasted into them, as other tools do. The check must detect that.
+/// Quoted values are pasted into the same lines, as other tools do. The check must detect that.
 #[test]
 fn check_detects_pasted_values() {
     let place = Place::new();
     let hostile = hostile(&place.canary());
-    let (mut run, mut differ) = (0, 0);
+    let mut run = 0;
+    let mut differ = 0;
     for seed in 0..300 {
         let (line, values, expected) = write_line(seed, 1, &hostile);
         let quoted = [
@@ -478,13 +482,16 @@ read x <<< {}; echo $((x))   while read x; do let x; done <<< {}
 UID={} :   EUID={} :   SHLVL={}   ZLE_RPROMPT_INDENT={}   TRY_BLOCK_ERROR={}   KSHUID={}   PIPESTATUS={}
 logout {}   bye {}   getln {}   private {}   [ -t {} ]   [[ -t {} ]]   zformat -f {} x   zregexparse x {} x
 echo $x[{}]   echo "$x[{}]"   echo $argv[{}]   i={}; echo $x[i]   echo $+x[{}]   echo $x:s/a/{}/
-v={}; trap 'eval "$v"' EXIT   trap 'eval "$v"' EXIT; v={}   PS4='$((v))'; set -x; v={}; :   v={}; PS4=$v; set -x; :
+v={}; trap 'eval "$v"' EXIT   trap 'eval "$v"' EXIT; v={}   PS4='$((v))'; set -x; v={}; :
+v={}; PS4=$v; set -x; :
 v={}; eval 'eval "$v"'   v={} eval 'echo $((v))'   f() { "$@"; }; f eval {}   f() { $1 $2; }; f eval {}
-i={}; x=([i]=1)   i={}; unset 'v[i]'   i={}; read 'v[i]'   i={}; echo {v[i]}> f   i={}; test $i   i={}; test $i -eq 1
-[[ {} =~ (.*) ]]; echo $((BASH_REMATCH[1]))   . /dev/stdin <<< {}   read -p {} x   print -r -- {}   cd {}; echo $((PWD))
+i={}; x=([i]=1)   i={}; unset 'v[i]'   i={}; read 'v[i]'   i={}; echo {v[i]}> f   i={}; test $i
+i={}; test $i -eq 1
+[[ {} =~ (.*) ]]; echo $((BASH_REMATCH[1]))   . /dev/stdin <<< {}   read -p {} x   print -r -- {}
+cd {}; echo $((PWD))
 "##;
 
-/// The commands of `WORDS`, each with a value.
+/// Returns the commands of `WORDS`, each with a value.
 fn applied() -> impl Iterator<Item = String> {
     let words = WORDS.split([',', '\n']).map(str::trim).filter(|word| !word.is_empty());
     words.flat_map(|word| {
@@ -579,7 +586,8 @@ fn token_soup_never_runs_a_value() {
     let tokens: Vec<&str> = SOUP.split(' ').collect();
     for (i, shell) in shells().iter().enumerate() {
         let wanted = std::env::var("MINDER_SOUP").map_or(500, |n| n.parse().unwrap());
-        let (mut accepted, mut seed) = (0, i as u64 * 1_000_000_000);
+        let mut accepted = 0;
+        let mut seed = i as u64 * 1_000_000_000;
         while accepted < wanted {
             seed += 1;
             let mut random = Random(seed);
@@ -602,9 +610,12 @@ fn token_soup_never_runs_a_value() {
 }
 
 /// Tokens, separated by one space. `␣` is a space, `␤` a newline.
-const SOUP: &str = "{} {} {} {} {} \"{}\" '{}' ' ' \" \" \" $( $( ) ) ` ` ${x ${x:- } } \\ \\ $(( )) + # ␣#␣ ␤ ␤ ␣ ␣ ␣ ␣ ; ;␣ | && & ( ) ␣{␣ ;} <<E␤ \
-<<E␣ ␤E␤ <<'E'␤ ␣>␣ <<<␣ case␣x␣in␣ x) (x) ;; ␣esac if␣:;␣ then␣ ;fi ␣else␣ eval␣ sh␣-c␣ ␣[␣ ␣] ␣[[␣ ␣]]␣ -eq -v $' $\" $[ ] printf␣ echo␣ x= ␣x= \
-y=({} [ x $x $ ! ~ * ␣-c␣ ␣-e␣ for␣i␣in␣ ;do␣ ;done $i $y x␣ , @ = : test␣ read␣x␣ let␣ unset␣ export␣ declare␣ ''' \"\"\" \\\" \\' \\` \\$ \\␤ ␣\\␤ $(: <( ␤) ;)";
+const SOUP: &str = "\
+{} {} {} {} {} \"{}\" '{}' ' ' \" \" \" $( $( ) ) ` ` ${x ${x:- } } \\ \\ $(( )) + # ␣#␣ ␤ ␤ ␣ ␣ ␣ ␣ ; \
+;␣ | && & ( ) ␣{␣ ;} <<E␤ <<E␣ ␤E␤ <<'E'␤ ␣>␣ <<<␣ case␣x␣in␣ x) (x) ;; ␣esac if␣:;␣ then␣ ;fi ␣else␣ \
+eval␣ sh␣-c␣ ␣[␣ ␣] ␣[[␣ ␣]]␣ -eq -v $' $\" $[ ] printf␣ echo␣ x= ␣x= y=({} [ x $x $ ! ~ * ␣-c␣ ␣-e␣ \
+for␣i␣in␣ ;do␣ ;done $i $y x␣ , @ = : test␣ read␣x␣ let␣ unset␣ export␣ declare␣ ''' \"\"\" \\\" \\' \
+\\` \\$ \\␤ ␣\\␤ $(: <( ␤) ;)";
 
 #[test]
 fn bytes_that_are_not_utf8_are_kept() {

@@ -22,7 +22,7 @@ use crate::support::{
 const OUT: usize = 20_000;
 const ERR: usize = 1_500;
 
-/// When a large crowd is given up.
+/// Returns the deadline of tests with many children.
 fn long_patience() -> Instant {
     Instant::now() + Duration::from_secs(240)
 }
@@ -100,21 +100,24 @@ fn crowd(backend: &'static str, count: usize) -> usize {
 
 #[test]
 fn set_handles_29_to_65_children() {
-    each_backend(|backend| [29, 32, 64, 65].into_iter().for_each(|count| _ = crowd(backend, count)));
+    each_backend(|backend| {
+        for count in [29, 32, 64, 65] {
+            crowd(backend, count);
+        }
+    });
 }
 
 #[test]
 fn set_handles_1021_children_with_few_threads() {
     alone("windows::set_handles_1021_children_with_few_threads", || {
         let before = threads();
-        let backend = minder::backends().next().expect("a backend");
+        let backend = minder::backends().next().expect("find first backend");
         let more = crowd(backend, 1021).saturating_sub(before);
         assert!(more <= 2 + 1021_usize.div_ceil(63), "{more} threads more");
     });
 }
 
-/// How many more threads this process has while that many silent children live, than the `before`
-/// that it began with.
+/// Returns how many threads this process has beyond `before` while 130 silent children run.
 fn threads_beside(before: usize, backend: &'static str, command: impl Fn(usize) -> Command) -> usize {
     const COUNT: usize = 130;
     // Threads of the pool of Windows stay for some seconds after their last work.
@@ -134,7 +137,7 @@ fn threads_beside(before: usize, backend: &'static str, command: impl Fn(usize) 
     more
 }
 
-/// A child that reads with its outputs piped and is not written to is silent.
+/// Returns a silent child: it reads its stdin, to which nothing is written.
 fn reader(_number: usize) -> Command {
     let mut command = test_child("cat");
     command.stdin(Stdio::Piped);
@@ -287,15 +290,15 @@ fn kill_ends_every_tree() {
         assert!(
             event_log.read_until(&mut set, patience(), |event_log| event_log.child(tokens[0]).done.is_some())
         );
-        assert!(!of(&event_log, tokens[0]).into_iter().any(lives), "somebody lives after Done");
+        assert!(!of(&event_log, tokens[0]).into_iter().any(lives), "a process is alive after Done");
         assert!(
             tokens[1..].iter().all(|token| of(&event_log, *token).into_iter().all(lives)),
             "others were killed"
         );
-        set.kill_all(Termination::IMMEDIATE).expect("trees");
+        set.kill_all(Termination::IMMEDIATE).expect("kill all trees");
         event_log.wait_all(&mut set);
         for token in tokens {
-            assert!(!of(&event_log, token).into_iter().any(lives), "somebody lives after Done");
+            assert!(!of(&event_log, token).into_iter().any(lives), "a process is alive after Done");
             assert!(
                 killed(event_log.outcome(token).exit.status, 9) && !event_log.outcome(token).left_running
             );
@@ -308,7 +311,7 @@ fn suspend_is_unsupported() {
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
     let token =
         set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
-    assert_eq!(set.suspend(token).expect_err("no word for it").kind(), ErrorKind::Unsupported);
+    assert_eq!(set.suspend(token).expect_err("suspend child on Windows").kind(), ErrorKind::Unsupported);
     set.kill_all(Termination::IMMEDIATE).expect("kill all children");
     EventLog::default().wait_all(&mut set);
 }
@@ -320,7 +323,7 @@ fn end_with_its_trees(command: &mut Command) {
     let mut runner = command.spawn().expect("spawn test child");
     let lines = BufReader::new(runner.take_stdout().expect("take stdout")).lines();
     let all: Vec<u32> =
-        lines.take(40).map(|line| line.expect("a line").parse().expect("parse number")).collect();
+        lines.take(40).map(|line| line.expect("read line").parse().expect("parse number")).collect();
     assert!(all.len() == 40 && all.iter().all(|pid| lives(*pid)), "they do not live at once");
     end(runner.id());
     let until = Instant::now() + Duration::from_secs(10);

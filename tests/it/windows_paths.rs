@@ -96,8 +96,8 @@ fn results_have_names_valid_on_windows() {
         ["a%3Ab", "%4EUL", "x%2E"].map(written),
         ["a:b", "NUL", "x."].map(|text| Some(text.to_owned()))
     );
-    let found = fs::read_dir(Path::new(root).join("1")).expect("folders").count();
-    assert_eq!(found, 5, "two values, two folders, though Windows takes their names for one");
+    let found = fs::read_dir(Path::new(root).join("1")).expect("list results").count();
+    assert_eq!(found, 5, "`one` and `ONE`, equal names on Windows, share a directory");
 }
 
 #[test]
@@ -113,8 +113,8 @@ fn record_path_may_be_long() {
     assert_eq!(text(&with(&["log", "--json"]).stdout).lines().count(), 1);
 }
 
-/// A job waits for a file; meanwhile others look at the record, and want to remove it. Then minder
-/// is killed, and the job with it; another one runs it again.
+/// While a job waits for a file, other minder processes read the record and try to remove it. Then
+/// minder is killed together with its job, and another minder resumes the run.
 #[test]
 fn killed_run_is_resumed() {
     let place = Place::new();
@@ -127,20 +127,17 @@ fn killed_run_is_resumed() {
     let mut child = place.command(&words).args(jobs).stdout(Stdio::Null).spawn().expect("start command");
     let listed = || text(&place.run(&["log", "--json"]).stdout);
     while !Path::new(begun).exists() || listed().is_empty() {
-        assert!(std::time::Instant::now() < patience(), "no job has ended");
+        assert!(std::time::Instant::now() < patience(), "no job has started");
     }
     let pruned = place.run(&["log", "--prune"]);
     assert_eq!(listed().lines().count(), 1, "{pruned:?}");
-    let run = fs::read_dir(place.path("state").join("runs"))
-        .expect("runs")
-        .next()
-        .expect("a run")
-        .expect("a folder");
+    let mut runs = fs::read_dir(place.path("state").join("runs")).expect("list runs");
+    let run = runs.next().expect("find run").expect("read directory entry");
     let id = run.file_name().into_string().expect("decode text");
     let refused = place.run(&["run", "--resume", &id]);
     assert!(text(&refused.stderr).contains("is being run by another minder"), "{refused:?}");
     crate::support::end(child.id());
-    child.wait().expect("a child");
+    child.wait().expect("wait for minder");
     fs::write(go, "").expect("write file");
     let output = place.run(&["run", "--quiet", "--resume", &id]);
     assert!(output.status.success() && text(&output.stdout).contains("word"), "{output:?}");

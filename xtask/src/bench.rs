@@ -10,7 +10,7 @@ mod meter;
 mod peers;
 mod table;
 mod output;
-mod lab;
+mod mechanisms;
 pub(crate) mod backends;
 
 use crate::tree;
@@ -83,8 +83,8 @@ impl Bench {
     }
 }
 
-/// Returns the order of candidates in a round: reversed in every other round, since a candidate finds
-/// warmer caches after another one, and a busier machine after a heavy one.
+/// Returns the order of candidates in a round: reversed in every other round, since a candidate
+/// finds warmer caches after another one, and a busier machine after a heavy one.
 fn round_order<T: Copy>(round: usize, all: &[T]) -> Vec<T> {
     if round.is_multiple_of(2) { all.to_vec() } else { all.iter().rev().copied().collect() }
 }
@@ -99,11 +99,11 @@ struct Answer {
 /// `cargo xtask bench VERB [--rounds N] [--quick] [--only NAME]...`
 pub(crate) fn main(args: &[String]) -> Result<()> {
     let (verb, options) = args.split_first().map_or(("", args), |(verb, rest)| (verb.as_str(), rest));
-    match (verb, lab::questions(verb)) {
+    match (verb, mechanisms::questions(verb)) {
         ("run", _) => run(options),
         ("output", _) => output::main(options),
         ("backends", _) if options.is_empty() => backends::write(),
-        (_, Some(questions)) => lab::main(verb, questions, options),
+        (_, Some(questions)) => mechanisms::main(verb, questions, options),
         _ => bail!("expected bench run, output, wait, exit, spawn, wine or backends; cure: cargo xtask help"),
     }
 }

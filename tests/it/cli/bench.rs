@@ -13,8 +13,8 @@ use super::{Run, file, minder, path, pipe, run_to_end, temp_dir};
 /// takes half a second.
 const SIZES: &[u32] = if cfg!(windows) { &[64] } else { &[2, 70] };
 
-/// A mechanism with a limit, its largest number of objects, and parts of the errors beyond that: the
-/// limit of the mechanism, or that of descriptors.
+/// A mechanism with a limit, its largest number of objects, and parts of the errors beyond that:
+/// the limit of the mechanism, or that of descriptors.
 const LIMITED: (&str, u32, &[&str]) = if cfg!(windows) {
     ("bare-wfmo", 64, &["one call takes 1 to 64 objects"])
 } else {
@@ -100,8 +100,8 @@ fn json_has_an_object_for_each_measurement() {
 
 #[test]
 fn chart_has_a_curve_for_each_mechanism() {
-    let folder = temp_dir();
-    let svg = folder.path().join("wait.svg");
+    let dir = temp_dir();
+    let svg = dir.path().join("wait.svg");
     let line = format!("bench wait --rounds 1 --objects 2,70 --svg {}", path(&svg));
     let asked = if cfg!(windows) { two().to_vec() } else { mechanisms() };
     run_to_end(&with(&line, &asked)).exit_code(0).stderr("");
@@ -145,11 +145,11 @@ fn too_low_descriptor_limit_is_reported_with_a_hint() {
 
 /// Returns a directory, a chart in it, and arguments of a measurement that takes minutes.
 fn long(flags: &str) -> (tempfile::TempDir, std::path::PathBuf, String) {
-    let folder = temp_dir();
-    let svg = folder.path().join("wait.svg");
+    let dir = temp_dir();
+    let svg = dir.path().join("wait.svg");
     let line =
         format!("bench wait --rounds 1000 --objects 2,4 --mechanism pool --svg {} {flags}", path(&svg));
-    (folder, svg, line)
+    (dir, svg, line)
 }
 
 const INTERRUPTED: &str = "minder: interrupted; showing what was measured\n";
@@ -164,14 +164,14 @@ fn shows(table: &str, chart: &std::path::Path) {
 #[test]
 fn interrupt_shows_what_was_measured() {
     for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let (_folder, svg, line) = long("");
+        let (_dir, svg, line) = long("");
         let mut live = Run::start(&minder(&line));
         // The command opens it after it began to handle signals.
         live.wait_until_true("the chart's file", || svg.exists());
         live.signal(signal);
         shows(&live.wait().exit_code(status).stderr(INTERRUPTED).text(), &svg);
     }
-    let (_folder, _svg, line) = long("--csv");
+    let (_dir, _svg, line) = long("--csv");
     let mut live = Run::start(&minder(&line));
     live.wait_until("three rows", |record| record.outs[0].iter().filter(|byte| **byte == b'\n').count() > 3);
     live.signal(Signal::INT);
@@ -183,7 +183,7 @@ fn interrupt_shows_what_was_measured() {
 #[cfg(windows)]
 #[test]
 fn ctrl_c_shows_what_was_measured() {
-    let (_folder, svg, line) = long("");
+    let (_dir, svg, line) = long("");
     // The command opens it after it began to handle Ctrl-C.
     shows(&interrupted(0, &svg, &minder(&line), 130).stderr(INTERRUPTED).text(), &svg);
 }
@@ -193,8 +193,8 @@ fn ctrl_c_shows_what_was_measured() {
 #[cfg(target_os = "linux")]
 #[test]
 fn signal_ends_command_that_opens_fifo_without_reader() {
-    let folder = temp_dir();
-    let fifo = folder.path().join("chart");
+    let dir = temp_dir();
+    let fifo = dir.path().join("chart");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).expect("make FIFO");
     for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let mut live =
@@ -211,8 +211,8 @@ fn signal_ends_command_that_opens_fifo_without_reader() {
 
 #[test]
 fn chart_is_not_overwritten_when_nothing_was_measured() {
-    let folder = temp_dir();
-    let svg = folder.path().join("wait.svg");
+    let dir = temp_dir();
+    let svg = dir.path().join("wait.svg");
     std::fs::write(&svg, "the chart of yesterday").expect("write old chart");
     let (name, most, said) = LIMITED;
     let line =
@@ -233,8 +233,8 @@ fn closed_stdout_ends_command_quietly() {
     }
 }
 
-/// Writing to a full pipe blocks; a signal still ends the command. On Windows a test cannot see that
-/// the write has begun.
+/// Writing to a full pipe blocks; a signal still ends the command. On Windows a test cannot see
+/// that the write has begun.
 #[cfg(target_os = "linux")]
 #[test]
 fn interrupt_ends_command_that_blocks_on_stdout() {

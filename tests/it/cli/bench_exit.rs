@@ -155,8 +155,9 @@ fn every_mechanism_starts_children() {
 
 #[test]
 fn tables_have_a_row_for_each_kind_and_a_chart_has_curves() {
-    let (sleep, folder) = (Sleep::new(), super::temp_dir());
-    let svg = folder.path().join("exit.svg");
+    let sleep = Sleep::new();
+    let directory = super::temp_dir();
+    let svg = directory.path().join("exit.svg");
     let second = if cfg!(windows) { "floor" } else { "poll" };
     let line = format!("bench exit --live 1,2 --rounds 1 --mechanism floor --mechanism {second}");
     let mut command = sleep.minder(&line);
@@ -245,10 +246,10 @@ fn children_are_killed_when_minder_is_killed() {
 #[test]
 fn unfit_child_is_reported() {
     // `--child` is split at spaces, and the path of test_child may have some: it is found in PATH.
-    let folder = crate::support::test_child_dir();
+    let dir = crate::support::test_child_dir();
     let with = |line: &str, child: &str| {
         let mut command = minder(line);
-        Run::start(command.arg("--child").arg(child).env("PATH", &folder)).wait().exit_code(255)
+        Run::start(command.arg("--child").arg(child).env("PATH", &dir)).wait().exit_code(255)
     };
     for line in ["bench exit --live 5", "bench spawn --parent-mib 1"] {
         with(line, "no-such-program").error_line(&["failed to start `no-such-program`: not found in PATH"]);

@@ -10,25 +10,28 @@ use rustix::process::Signal;
 use super::{Run, minder, pids, run_to_end};
 use crate::support::{end, lives};
 
-/// Shows what a job writes at once, where its numbers are to be had in no other way.
+/// Shows the output of a job at once, on Windows, where a test reads the pids from that output.
 const SHOWN: &str = if cfg!(windows) { "-u" } else { "" };
 
-/// How survivors are reported: on Windows nothing lists what is left of a job.
+/// Returns the report of a survivor. On Windows it counts jobs, since nothing lists the processes
+/// that a job left behind.
 fn named(daemon: u32) -> String {
-    match cfg!(windows) {
-        true => "left running by 1 job: they live on".to_owned(),
-        false => format!("left running: test_child ({daemon})"),
+    if cfg!(windows) {
+        "left running by 1 job: they live on".to_owned()
+    } else {
+        format!("left running: test_child ({daemon})")
     }
 }
 
-/// The daemon of a run of `session-stray`, which leaves the job's console when it is started.
+/// Returns the pid of the daemon of `session-stray`, which leaves the console of its job when it
+/// starts.
 #[cfg(windows)]
 fn stray(live: &mut Run) -> u32 {
     live.wait_until("numbers", |record| record.outs[0].ends_with(b"\n"));
-    *pids(&super::text(&live.record().outs[0])).last().expect("a daemon")
+    *pids(&super::text(&live.record().outs[0])).last().expect("find pid of the daemon")
 }
 
-/// The daemon of a run of `session-stray`, once it has left its job's session.
+/// Returns the pid of the daemon of `session-stray`, once it has left the session of its job.
 #[cfg(target_os = "linux")]
 fn stray(live: &mut Run) -> u32 {
     let outer = live.pid();
@@ -39,16 +42,20 @@ fn stray(live: &mut Run) -> u32 {
         (nix::unistd::getsid(Some(pid)).ok()? == pid).then_some(stray)
     };
     live.wait_until_true("a daemon", || find().is_some());
-    find().expect("a daemon")
+    find().expect("find pid of the daemon")
 }
 
-/// The process that runs the jobs, and the one job.
+/// Returns the pids of the process that runs the jobs, and of its only job.
+#[cfg(target_os = "linux")]
 fn family(live: &Run) -> [u32; 2] {
-    #[cfg(target_os = "linux")]
-    let (runner, children) = (super::runner(live.pid()).expect("a runner"), super::children);
-    #[cfg(windows)]
-    let (runner, children) = (live.pid(), crate::support::children_of);
-    [runner, children(runner)[0]]
+    let runner = super::runner(live.pid()).expect("find runner");
+    [runner, super::children(runner)[0]]
+}
+
+/// Returns the pids of the process that runs the jobs, and of its only job.
+#[cfg(windows)]
+fn family(live: &Run) -> [u32; 2] {
+    [live.pid(), crate::support::children_of(live.pid())[0]]
 }
 
 fn gone(live: Option<&mut Run>, pid: u32) -> bool {

@@ -8,8 +8,8 @@ use super::{MINDER, Run, RunOutput, STATE, file, temp_dir};
 
 /// Runs this text with bash in its own directory, where `parallel`, `sem` and `minder` are ours.
 fn bash(text: &str) -> (RunOutput, TempDir) {
-    let folder = temp_dir();
-    let programs = folder.path().join("programs");
+    let dir = temp_dir();
+    let programs = dir.path().join("programs");
     std::fs::create_dir(&programs).expect("create directory");
     for name in ["parallel", "sem", "minder"] {
         std::os::unix::fs::symlink(MINDER, programs.join(name)).expect("create symbolic link");
@@ -17,17 +17,17 @@ fn bash(text: &str) -> (RunOutput, TempDir) {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let paths = std::env::join_paths(std::iter::once(programs).chain(std::env::split_paths(&paths)));
     let mut command = Command::new("bash");
-    command.arg("-c").arg(text).current_dir(folder.path());
-    command.env("PATH", paths.expect("paths")).env("MINDER_STATE_DIR", STATE).env("SHELL", "/bin/bash");
+    command.arg("-c").arg(text).current_dir(dir.path());
+    command.env("PATH", paths.expect("join PATH")).env("MINDER_STATE_DIR", STATE).env("SHELL", "/bin/bash");
     command.env_remove("MINDER_BACKEND").env("LC_ALL", "C.UTF-8").stdin(Stdio::Null);
     command.stdout(Stdio::Piped).stderr(Stdio::Piped);
-    (Run::start(&command).wait(), folder)
+    (Run::start(&command).wait(), dir)
 }
 
-/// The same, for a text that succeeds; returns its stdout.
+/// Runs a text as [`bash`] does, checks that it succeeds, and returns its stdout.
 #[track_caller]
 fn said(text: &str) -> String {
-    let (ended, _folder) = bash(text);
+    let (ended, _dir) = bash(text);
     assert_eq!(ended.err, "", "{text}");
     ended.exit_code(0).text()
 }
@@ -36,7 +36,7 @@ fn said(text: &str) -> String {
 fn jobs_read_process_substitutions() {
     assert_eq!(said("minder run -k cat ::: <(echo a) <(echo b)"), "a\nb\n");
     // The job's own shell must not take the number that its value has.
-    let (ended, _folder) = bash("parallel 'diff {} <(echo b)' ::: <(echo a)");
+    let (ended, _dir) = bash("parallel 'diff {} <(echo b)' ::: <(echo a)");
     assert_eq!(ended.exit_code(1).text(), "1c1\n< a\n---\n> b\n");
 }
 
@@ -57,7 +57,7 @@ fn piped_jobs_inherit_descriptors() {
         assert_eq!(said(&text), "1\n2\n3\n", "{flags}");
     }
     // And no other: what pours the input into the pipe keeps its own to itself.
-    let (ended, _folder) = bash("seq 1 | minder run --pipe --fifo --close-fds 'cat {}; echo x >&3'");
+    let (ended, _dir) = bash("seq 1 | minder run --pipe --fifo --close-fds 'cat {}; echo x >&3'");
     assert!(ended.err.contains("3: Bad file descriptor"), "{}", ended.err);
 }
 
@@ -84,9 +84,9 @@ fn jobs_inherit_no_other_descriptor() {
 
 #[test]
 fn close_fds_keeps_descriptors_from_jobs() {
-    let (ended, folder) = bash("minder run --close-fds 'echo {} >&3' ::: a 3>file");
+    let (ended, dir) = bash("minder run --close-fds 'echo {} >&3' ::: a 3>file");
     assert!(ended.err.contains("3: Bad file descriptor"), "{}", ended.err);
-    assert_eq!(file(&folder.path().join("file")), "");
+    assert_eq!(file(&dir.path().join("file")), "");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn sem_command_inherits_descriptors() {
 #[test]
 fn readers_see_eof_when_the_run_exits() {
     let text = "minder run 'echo {} >&3' ::: a 3> >(cat; echo end >&2); wait $!";
-    let (ended, _folder) = bash(text);
+    let (ended, _dir) = bash(text);
     let ended = ended.exit_code(0);
     assert_eq!((ended.text().as_str(), ended.err.as_str()), ("a\n", "end\n"));
     assert_eq!(said("echo $(minder run 'echo {} >&3' ::: a b 3>&1 >/dev/null | sort)"), "a b\n");
@@ -112,13 +112,13 @@ fn guardians_close_inherited_descriptors() {
         for p in /proc/[0-9]*; do [ \"$(readlink $p/fd/3)\" = \"$PWD/file\" ] && cat $p/comm; done
         echo >go; wait";
     assert_eq!(said(text).lines().filter(|name| name.contains("guardian")).count(), 0);
-    let (ended, _folder) = bash(text);
+    let (ended, _dir) = bash(text);
     // The outer guardian is called as the runner is: one of the two has it.
     assert_eq!(ended.text().lines().filter(|name| name.starts_with("minder")).count(), 1, "{}", ended.text());
 }
 
 #[test]
 fn run_reports_an_exhausted_descriptor_limit() {
-    let (ended, _folder) = bash("ulimit -n 8; minder run 'echo {} >&3' ::: a 3>file");
+    let (ended, _dir) = bash("ulimit -n 8; minder run 'echo {} >&3' ::: a 3>file");
     ended.exit_code(255).stderr_contains("too many open files");
 }

@@ -58,7 +58,7 @@ const TABLES: &[(&str, &[Case])] = &[
 /// How many cases of a table run at once. Most of their time is GNU parallel's start.
 const AT_ONCE: usize = 4;
 
-/// Whether GNU parallel is there; otherwise prints why nothing is compared.
+/// Returns whether GNU parallel is installed. If not, prints why nothing is compared.
 fn is_there() -> bool {
     let lacks = harness::lacks_parallel();
     if let Some(why) = &lacks {
@@ -76,7 +76,7 @@ fn compare(cases: &[&Case], left: Player, right: Player) -> Vec<String> {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if let Some(fault) = judge(case, left, right) {
-                        faults.lock().expect("no panic in here").push(fault);
+                        faults.lock().expect("lock list of faults").push(fault);
                     }
                 }
             });
@@ -89,7 +89,7 @@ fn compare(cases: &[&Case], left: Player, right: Player) -> Vec<String> {
 /// cores.
 const EVERY: u64 = 6;
 
-/// The cases of a table that are run now: one in some, or all with `MINDER_ORACLE=full`.
+/// Returns the cases of a table that this run compares: a sample, or all with `MINDER_ORACLE=full`.
 /// `MINDER_SEED` repeats a choice.
 fn chosen(cases: &[Case]) -> Vec<&Case> {
     if random::is_full() {

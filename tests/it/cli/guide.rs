@@ -47,7 +47,7 @@ fn help_topics_show_actual_output() {
 }
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in the repository")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("find root of the repository")
 }
 
 /// A command in a text, with the output shown there.
@@ -94,8 +94,8 @@ fn check(file: &Path) {
 
 /// Runs the commands of a section one after the other in one shell, and returns the output of each.
 fn play(steps: &[Step<'_>], file: &Path) -> Vec<String> {
-    let folder = temp_dir();
-    let at = |name: &str| folder.path().join(name);
+    let dir = temp_dir();
+    let at = |name: &str| dir.path().join(name);
     for name in ["bin", "work"] {
         std::fs::create_dir(at(name)).expect("create directory");
     }
@@ -131,10 +131,10 @@ fn same(came: &[&str], shown: &[&str]) -> bool {
     came == shown || even(came) == even(shown)
 }
 
-/// The lines with what differs from run to run taken out; where there was any, columns need not
-/// line up.
+/// Replaces the parts of the lines that differ between runs. Columns of such lines need not line
+/// up.
 fn even(lines: &[&str]) -> Vec<String> {
-    let patterns = PATTERNS.map(|(pattern, for_it)| (Regex::new(pattern).expect("a pattern"), for_it));
+    let patterns = PATTERNS.map(|(pattern, for_it)| (Regex::new(pattern).expect("compile pattern"), for_it));
     let replace = |line: &&str| {
         patterns
             .iter()
@@ -147,7 +147,7 @@ fn even(lines: &[&str]) -> Vec<String> {
     even.iter().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// The commands of a page, section by section: those in blocks that are called `console`.
+/// Returns the commands of a page by section: those in `console` blocks.
 fn fenced(text: &str) -> Vec<Vec<Step<'_>>> {
     let mut sections = vec![Vec::new()];
     let mut inside = false;
@@ -168,7 +168,7 @@ fn fenced(text: &str) -> Vec<Vec<Step<'_>>> {
     sections
 }
 
-/// The commands of a topic: indented by four, the first line begins with `$`.
+/// Returns the commands of a topic: indented by four, the first line begins with `$`.
 fn indented(text: &str) -> Vec<Vec<Step<'_>>> {
     let mut steps = Vec::new();
     let mut inside = false;

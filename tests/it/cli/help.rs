@@ -277,9 +277,9 @@ fn log_help_explains_columns_and_exit_statuses() {
         all.join(" ").split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
     for table in ["runs", "attempts", "jobs"] {
-        let folder = super::temp_dir();
+        let dir = super::temp_dir();
         let mut query = minder("log --csv --sql");
-        query.arg(format!("select * from {table}")).env("MINDER_STATE_DIR", folder.path());
+        query.arg(format!("select * from {table}")).env("MINDER_STATE_DIR", dir.path());
         let head = Run::start(&query).wait().exit_code(0).stderr("").text();
         let all: Vec<&str> = head.trim_end().split(',').filter(|name| !name.ends_with("_form")).collect();
         assert_eq!(names(&format!("{table} ")), all, "{table}");

@@ -14,7 +14,7 @@ fn find(name: &str) -> Option<PathBuf> {
         return None;
     }
     let paths = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&paths).map(|folder| folder.join(name)).find(|path| path.is_file());
+    let found = std::env::split_paths(&paths).map(|dir| dir.join(name)).find(|path| path.is_file());
     if found.is_none() {
         crate::support::skip(format_args!("{name} is not in PATH; cure: apt-get install {name}"));
     }
@@ -24,17 +24,17 @@ fn find(name: &str) -> Option<PathBuf> {
 /// What a program does with a text in a file.
 fn reads(program: &str, words: &[&str], text: &str) -> Option<super::RunOutput> {
     let program = find(program)?;
-    let folder = temp_dir();
-    let text_file = folder.path().join("text");
+    let dir = temp_dir();
+    let text_file = dir.path().join("text");
     std::fs::write(&text_file, text).expect("write file");
     let mut command = Command::new(program);
     command
         .args(words)
         .arg(&text_file)
-        .env("HOME", folder.path())
+        .env("HOME", dir.path())
         .env("LC_ALL", "C.UTF-8")
         .env("MANWIDTH", "80");
-    command.current_dir(folder.path()).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
+    command.current_dir(dir.path()).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
     Some(Run::start(&command).wait())
 }
 
@@ -60,7 +60,7 @@ fn help_lists_verbs_and_topics() {
 fn short_help_has_one_line_per_flag() {
     let help = run_to_end("run -h").exit_code(0).stderr("").text();
     let flags = help.split("\nOptions:\n").nth(1).and_then(|rest| rest.split("\nArguments:\n").next());
-    for line in flags.expect("flags").lines().filter(|line| line.starts_with(' ')) {
+    for line in flags.expect("find list of options").lines().filter(|line| line.starts_with(' ')) {
         assert!(line.trim_start().starts_with('-'), "more than a line: {line}");
     }
     let long = run_to_end("run --help").exit_code(0).text();
@@ -139,15 +139,15 @@ fn bash_completes_flags() {
     if find("bash").is_none() {
         return;
     }
-    let folder = temp_dir();
-    let at = |name: &str| folder.path().join(name);
+    let dir = temp_dir();
+    let at = |name: &str| dir.path().join(name);
     std::fs::write(at("completions"), run_to_end("completions bash").exit_code(0).text())
         .expect("write file");
     let script = "source completions\nCOMP_WORDS=(minder run --keep) COMP_CWORD=2\n\
                   _minder minder --keep run\nprintf '%s\\n' \"${COMPREPLY[@]}\" > reply\n";
     std::fs::write(at("script"), script).expect("write file");
     let mut bash = Command::new("bash");
-    bash.args(["--norc", "-i", path(&at("script"))]).current_dir(folder.path()).env("HOME", folder.path());
+    bash.args(["--norc", "-i", path(&at("script"))]).current_dir(dir.path()).env("HOME", dir.path());
     Run::start(bash.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped)).wait();
     assert_eq!(file(&at("reply")), "--keep-order\n");
 }

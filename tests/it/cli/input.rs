@@ -73,9 +73,9 @@ fn million_lines_take_constant_memory() {
     });
     let mut live = Run::start(minder("run -j2 KID exit 0").stdin(reader));
     let peak = |live: &Run| {
-        let runner = super::runner(live.pid()).expect("a runner");
+        let runner = super::runner(live.pid()).expect("find runner");
         let status = file(std::path::Path::new(&format!("/proc/{runner}/status")));
-        let line = status.lines().find(|line| line.starts_with("VmHWM")).expect("a peak").to_owned();
+        let line = status.lines().find(|line| line.starts_with("VmHWM")).expect("find VmHWM").to_owned();
         line.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok()).expect("parse number")
     };
     let outer = live.pid();
@@ -194,10 +194,10 @@ fn nonblocking_stdin_is_waited_for() {
 #[cfg(unix)]
 #[test]
 fn unreadable_stdin_is_one_line_of_error() {
-    let folder = temp_dir();
+    let directory = temp_dir();
     let mut command = minder("run KID echo-args");
-    let directory = std::fs::File::open(folder.path()).expect("a folder");
-    Run::start(command.stdin(directory)).wait().exit_code(255).error_line(&["standard input", "directory"]);
+    let file = std::fs::File::open(directory.path()).expect("open directory");
+    Run::start(command.stdin(file)).wait().exit_code(255).error_line(&["standard input", "directory"]);
 }
 
 // An endless device.
@@ -224,8 +224,8 @@ fn tee_fails_without_descriptors_for_all_jobs() {
 #[cfg(unix)]
 #[test]
 fn fifo_never_replaces_an_existing_file() {
-    let folder = temp_dir();
-    let precious = folder.path().join("precious");
+    let dir = temp_dir();
+    let precious = dir.path().join("precious");
     std::fs::write(&precious, "kept").expect("write file");
     let line = format!("run --no-record --pipe --tee --fifo cat ::: {}", precious.display());
     assert_eq!(run_with_input(&line, b"1\n2\n").exit_code(0).text(), "1\n2\n");
@@ -239,7 +239,7 @@ fn gathered(flags: &str, arguments: &[String]) -> (Vec<String>, usize) {
     let ended =
         run_with_input(&format!("run -0 -k --tagstring {{#}} {flags}"), &input).exit_code(0).stderr("");
     let text = ended.text();
-    let lines = text.lines().map(|line| line.split_once('\t').expect("a tag"));
+    let lines = text.lines().map(|line| line.split_once('\t').expect("find tag"));
     let (jobs, lines): (std::collections::BTreeSet<_>, Vec<_>) =
         lines.map(|(job, line)| (job.to_owned(), line.to_owned())).unzip();
     (lines, jobs.len())

@@ -16,16 +16,16 @@ const LOST: &str = "INTERNAL";
 /// Runs `make` with these flags on a rule of this one line; `MINDER` and `KID` stand for the
 /// programs. `None` without make.
 fn make(flags: &str, rule: &str) -> Option<(RunOutput, TempDir)> {
-    make_live(flags, rule).map(|(live, folder)| (live.wait(), folder))
+    make_live(flags, rule).map(|(live, dir)| (live.wait(), dir))
 }
 
-/// The same, while it continues.
+/// Starts `make` as [`make`] does, without waiting for it.
 fn make_live(flags: &str, rule: &str) -> Option<(Run, TempDir)> {
-    let folder = temp_dir();
+    let dir = temp_dir();
     let rule = rule.replace("MINDER", &format!("'{MINDER}'")).replace("KID", KID);
-    std::fs::write(folder.path().join("Makefile"), format!("all:\n\t{rule}\n")).expect("write file");
+    std::fs::write(dir.path().join("Makefile"), format!("all:\n\t{rule}\n")).expect("write file");
     let mut command = Command::new("make");
-    command.args(flags.split_whitespace()).args(["--no-print-directory", "-s", "-C", path(folder.path())]);
+    command.args(flags.split_whitespace()).args(["--no-print-directory", "-s", "-C", path(dir.path())]);
     command.env("MINDER_STATE_DIR", STATE).env("LC_ALL", "C.UTF-8").env_remove("MINDER_BACKEND");
     // Tests may themselves run inside of a build.
     for name in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "CARGO_MAKEFLAGS"] {
@@ -40,14 +40,14 @@ fn make_live(flags: &str, rule: &str) -> Option<(Run, TempDir)> {
             return None;
         }
     }
-    Some((Run::start(&command), folder))
+    Some((Run::start(&command), dir))
 }
 
 /// A job that sleeps, and prints when it began and when it ended. Both times lie within
 /// the time in which its slot is taken, however late others notice it.
 const TIMED: &str = "\"date +%s.%N; KID sleep-ms {}; date +%s.%N\"";
 
-/// How many of [`TIMED`] ran at the same time.
+/// Returns how many of [`TIMED`] ran at the same time.
 fn peak(ended: &RunOutput) -> usize {
     let text = ended.text();
     let times: Vec<f64> = text.lines().map(|line| line.parse().expect("parse time")).collect();
@@ -59,7 +59,7 @@ fn peak(ended: &RunOutput) -> usize {
 #[test]
 fn jobs_run_within_the_tokens_of_make() {
     let rule = format!("+MINDER run --no-record -j8 {TIMED} ::: 201 202 203 204 205 206 207 208 209");
-    let Some((ended, _folder)) = make("-j3", &rule) else { return };
+    let Some((ended, _dir)) = make("-j3", &rule) else { return };
     let ended = ended.exit_code(0);
     assert!(!ended.err.contains(LOST), "{}", ended.err);
     let peak = peak(&ended);
@@ -69,7 +69,7 @@ fn jobs_run_within_the_tokens_of_make() {
 #[test]
 fn pipe_jobs_ignore_tokens_and_run_at_once() {
     let rule = "+printf '1\\n2\\n3\\n' | MINDER run --no-record --pipe --shard 1 -j8 cat";
-    let Some((ended, _folder)) = make("-j2", rule) else { return };
+    let Some((ended, _dir)) = make("-j2", rule) else { return };
     let ended = ended.exit_code(0);
     assert!(ended.err.contains("run all at once") && !ended.err.contains(LOST), "{}", ended.err);
     assert_eq!(ended.sorted(), ["1", "2", "3"]);
@@ -78,7 +78,7 @@ fn pipe_jobs_ignore_tokens_and_run_at_once() {
 #[test]
 fn two_slots_lend_one_token() {
     let rule = format!("+MINDER run --no-record -j8 {TIMED} ::: 51 52 53 54");
-    let Some((ended, _folder)) = make("-j2", &rule) else { return };
+    let Some((ended, _dir)) = make("-j2", &rule) else { return };
     let ended = ended.exit_code(0);
     assert!(!ended.err.contains(LOST));
     assert!(peak(&ended) <= 2, "{}", ended.text());
@@ -89,8 +89,7 @@ fn failed_or_halted_run_returns_tokens() {
     for jobs in
         ["KID exit {} ::: 1 2 3 4 5 6", "KID kill-self {} ::: 9 15 9 15", "/no/such/program ::: 1 2 3"]
     {
-        let Some((ended, _folder)) = make("-j3", &format!("+MINDER run --no-record --quiet -j8 {jobs}"))
-        else {
+        let Some((ended, _dir)) = make("-j3", &format!("+MINDER run --no-record --quiet -j8 {jobs}")) else {
             return;
         };
         assert!(!ended.exit_code(2).err.contains(LOST), "{jobs}");
@@ -107,16 +106,16 @@ fn killed_run_returns_tokens() {
                    600001 600002 600003 600004 600005 600006' MINDER KID";
         let rule = format!("+{own}\nother:\n\t-KID await go over");
         let Some(there) = make_live("-k -j4 all other", &rule) else { return };
-        let (mut live, folder) = there;
-        let own = folder.path().join("own");
-        let go = folder.path().join("go");
+        let (mut live, dir) = there;
+        let own = dir.path().join("own");
+        let go = dir.path().join("go");
         let outer = || super::pids(&file(&own)).first().copied();
         // Three tokens are lent: one is the other rule's, and our first job needs none.
         let jobs = || outer().and_then(super::runner).map(super::children).unwrap_or_default();
         let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("test_child");
         live.wait_until_true("three jobs", || jobs().iter().filter(|pid| is_kid(pid)).count() == 3);
         let outer = outer().expect("find run");
-        let killed = [outer, super::children(outer)[0], super::runner(outer).expect("a worker")][victim];
+        let killed = [outer, super::children(outer)[0], super::runner(outer).expect("find runner")][victim];
         let pid = rustix::process::Pid::from_raw(killed.cast_signed()).expect("valid pid");
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("signal process");
         live.wait_until("an error", |record| {
@@ -133,7 +132,7 @@ fn killed_run_returns_tokens() {
 #[test]
 fn unreachable_jobserver_is_reported_once() {
     let rule = format!("MINDER run --no-record -j4 {TIMED} ::: 101 102 103 104 105 106");
-    let Some((ended, _folder)) = make("-j3", &rule) else { return };
+    let Some((ended, _dir)) = make("-j3", &rule) else { return };
     let ended = ended.exit_code(0).stderr_contains("jobserver `3,4` cannot be reached");
     assert_eq!(ended.err.matches("jobserver").count(), 2, "{}", ended.err);
     assert!((2..=4).contains(&peak(&ended)), "{}", ended.text());
@@ -142,10 +141,10 @@ fn unreachable_jobserver_is_reported_once() {
 #[test]
 fn no_jobserver_flag_ignores_tokens() {
     let rule = "MINDER run --no-record --no-jobserver -j4 KID sleep-ms {} ::: 1 2 3";
-    let Some((ended, _folder)) = make("-j3", rule) else { return };
+    let Some((ended, _dir)) = make("-j3", rule) else { return };
     assert_eq!(ended.exit_code(0).err, "");
     let rule = format!("+MINDER run --no-record --no-jobserver -j6 {TIMED} ::: 301 302 303 304 305 306");
-    let Some((ended, _folder)) = make("-j2", &rule) else { return };
+    let Some((ended, _dir)) = make("-j2", &rule) else { return };
     let ended = ended.exit_code(0);
     assert!(!ended.err.contains(LOST));
     assert!(peak(&ended) > 2, "{}", ended.text());
@@ -156,27 +155,27 @@ fn make_inside_a_job_joins_the_jobserver() {
     let inner = "all: a b c\\na b c:;@mkdir run.$$@; ls -d run.* | wc -l; sleep 0.4; rmdir run.$$@";
     let rule =
         format!("+printf '{inner}\\n' > inner.mk; MINDER run --no-record make -s -f inner.mk {{}} ::: all");
-    let Some((ended, _folder)) = make("-j3", &rule) else { return };
+    let Some((ended, _dir)) = make("-j3", &rule) else { return };
     let ended = ended.exit_code(0);
     assert_eq!(ended.err, "");
     let most = ended.text().lines().filter_map(|line| line.trim().parse::<u32>().ok()).max();
     assert!(most.is_some_and(|most| (2..=3).contains(&most)), "{}", ended.text());
     let rule = "+MINDER run --no-record KID echo-env {} ::: 1";
-    let Some((ended, _folder)) = make("-k -j3", rule) else { return };
+    let Some((ended, _dir)) = make("-k -j3", rule) else { return };
     assert!(ended.exit_code(0).text().contains("jobserver"));
 }
 
 #[test]
 fn closed_descriptors_are_removed_from_makeflags() {
     let rule = "+MINDER run --no-record --close-fds KID echo-env {} ::: 1";
-    let Some((ended, _folder)) = make("-k -j3", rule) else { return };
+    let Some((ended, _dir)) = make("-k -j3", rule) else { return };
     let text = ended.exit_code(0).text();
     assert!(!text.contains("--jobserver"), "{text}");
     assert!(text.lines().any(|line| line.starts_with("\"MAKEFLAGS\"=") && line.contains('k')), "{text}");
     // A make within a job runs, and has nothing to complain about.
     let rule = "+printf 'a b:;@echo inner' > inner.mk; MINDER run --no-record --close-fds make -s -f \
         inner.mk {} ::: a b";
-    let Some((ended, _folder)) = make("-j3", rule) else { return };
+    let Some((ended, _dir)) = make("-j3", rule) else { return };
     let ended = ended.exit_code(0);
     assert_eq!((ended.text().as_str(), ended.err.as_str()), ("inner\ninner\n", ""));
 }

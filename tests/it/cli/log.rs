@@ -34,11 +34,11 @@ impl State {
         self.0.path().join(name)
     }
 
-    fn folder(&self, id: &str) -> PathBuf {
+    fn dir(&self, id: &str) -> PathBuf {
         self.root().join("runs").join(id)
     }
 
-    /// The ids of all runs, sorted.
+    /// Returns the ids of all runs, sorted.
     fn ids(&self) -> Vec<String> {
         let entries = fs::read_dir(self.root().join("runs")).into_iter().flatten().flatten();
         let mut ids: Vec<String> =
@@ -74,15 +74,15 @@ impl State {
         let fresh = |id: &String| !self.file(&format!("named-{id}")).exists();
         let fresh: Vec<String> = self.ids().into_iter().filter(fresh).collect();
         assert_eq!(fresh.len(), 1, "new runs: {fresh:?}");
-        fs::rename(self.folder(&fresh[0]), self.folder(id)).expect("rename");
+        fs::rename(self.dir(&fresh[0]), self.dir(id)).expect("rename");
         fs::write(self.file(&format!("named-{id}")), "").expect("write file");
     }
 
     fn journal(&self, id: &str) -> PathBuf {
-        self.folder(id).join("attempt-1.jsonl")
+        self.dir(id).join("attempt-1.jsonl")
     }
 
-    /// Whether the only run has begun: the first line of its journal is there.
+    /// Returns whether the only run has begun: the first line of its journal is written.
     fn has_begun(&self) -> bool {
         self.ids().first().is_some_and(|id| super::file(&self.journal(id)).ends_with('\n'))
     }
@@ -102,7 +102,7 @@ impl State {
     }
 }
 
-/// The words of each line.
+/// Returns the words of each line.
 fn table(text: &str) -> Vec<Vec<&str>> {
     text.lines().map(|line| line.split_whitespace().collect()).collect()
 }
@@ -119,7 +119,7 @@ fn runs_are_listed_newest_first() {
     let ids: Vec<&str> = rows[1..].iter().map(|row| row[0]).collect();
     assert_eq!(ids, ["cccc0003", "bbbb0002", "aaaa0001"], "{listed}");
     let command = format!("{TEST_CHILD} exit");
-    let first = listed.lines().last().expect("a line");
+    let first = listed.lines().last().expect("find last line");
     assert!(first.contains(&command) && first.contains(" 3 ") && first.contains(" 1 "), "{listed}");
     assert!(rows[3][1] == "today" || rows[3][1] == "yesterday", "{listed}");
     assert!(!listed.contains('('), "nothing to note: {listed}");
@@ -135,10 +135,10 @@ fn table_shows_twenty_runs_and_data_shows_all() {
     let state = State::new();
     state.run("aaaa0000", "KID exit :::", &["0"]).exit_code(0);
     for number in 1..25 {
-        let copy = state.folder(&format!("aaaa{number:04}"));
+        let copy = state.dir(&format!("aaaa{number:04}"));
         fs::create_dir(&copy).expect("create directory");
         for name in ["manifest.json", "attempt-1.jsonl", "lock", "arguments"] {
-            fs::copy(state.folder("aaaa0000").join(name), copy.join(name)).expect("copy file");
+            fs::copy(state.dir("aaaa0000").join(name), copy.join(name)).expect("copy file");
         }
     }
     assert_eq!(state.log("").exit_code(0).text().lines().count(), 21);
@@ -163,7 +163,7 @@ fn killed_run_is_listed_with_its_resume_command() {
     // And it does.
     Run::start(&state.command("run --resume aaaa0")).wait().exit_code(0);
     let listed = state.log("").exit_code(0).stderr("").text();
-    let row = listed.lines().find(|line| line.starts_with("aaaa0001")).expect("the run");
+    let row = listed.lines().find(|line| line.starts_with("aaaa0001")).expect("find line of the run");
     assert!(row.contains(" 3 ") && !row.contains('('), "{listed}");
 }
 
@@ -182,10 +182,10 @@ fn run_is_found_by_id_prefix() {
         state.log(word).exit_code(255).error_line(&["invalid run id", word]);
     }
     assert_eq!(state.with("log", &[""]).exit_code(255).error_line(&["invalid run id"]).text(), "");
-    // A link leads nowhere, where everybody may make one.
+    // A symbolic link is not followed. On Windows not every user may create one.
     #[cfg(unix)]
     {
-        std::os::unix::fs::symlink(state.folder("abcd0001"), state.folder("dddd0004"))
+        std::os::unix::fs::symlink(state.dir("abcd0001"), state.dir("dddd0004"))
             .expect("create symbolic link");
         state.log("dddd").exit_code(255).error_line(&["left alone"]);
         assert!(!state.log("").exit_code(0).text().contains("dddd"));
@@ -205,7 +205,7 @@ fn damaged_journals_are_reported_and_read_as_far_as_possible() {
     assert!((2..5).contains(&jobs.lines().count()), "{jobs}");
     // A line in the middle.
     let mut text = fs::read(state.journal("aaaa0001")).expect("read journal");
-    let second = text.iter().position(|byte| *byte == b'\n').expect("a line") + 20;
+    let second = text.iter().position(|byte| *byte == b'\n').expect("find end of line") + 20;
     text[second] ^= 1;
     fs::write(state.journal("aaaa0001"), text).expect("write file");
     let both =
@@ -218,7 +218,7 @@ fn damaged_journals_are_reported_and_read_as_far_as_possible() {
     }
     // The other runs are shown.
     state.run("bbbb0002", "KID exit :::", &["0"]).exit_code(0);
-    fs::write(state.folder("bbbb0002").join("manifest.json"), "{").expect("write file");
+    fs::write(state.dir("bbbb0002").join("manifest.json"), "{").expect("write file");
     state.run("cccc0003", "KID exit :::", &["0"]).exit_code(0);
     fs::remove_file(state.journal("cccc0003")).expect("remove file");
     fs::create_dir(state.journal("cccc0003")).expect("create directory");
@@ -371,7 +371,7 @@ fn state_of_another_user_is_reported() {
     let state = State::new();
     state.run("aaaa0001", "KID exit :::", &["0"]).exit_code(0);
     if !is_root() || !is_public(super::MINDER) {
-        crate::support::skip(format_args!("a folder of another user: no right to become one"));
+        crate::support::skip(format_args!("needs the right to become another user"));
         return;
     }
     let mut other = minder_as("user=65534", "log");
@@ -425,7 +425,7 @@ fn conflicting_flags_are_rejected() {
 }
 
 #[cfg(unix)]
-/// The checksum of a line, as zlib and PNG compute it.
+/// Returns the CRC-32 of a line, as zlib and PNG compute it.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()))
@@ -445,8 +445,8 @@ fn large(state: &State, id: &str, jobs: usize) {
     fs::write(state.journal(id), text).expect("write file");
 }
 
+/// Returns the peak memory of `minder log` in KiB, from the record of a run that runs it.
 #[cfg(unix)]
-/// The most memory that `minder log` takes, in KiB, by the record of a run that runs it.
 fn peak(state: &State, line: &str) -> u64 {
     let outer = State::new();
     let inner = format!("MINDER_STATE_DIR={}", path(&state.root()));
@@ -475,7 +475,7 @@ fn large_run_is_listed_in_constant_memory() {
     }
 }
 
-/// The beginning of a line of data, up to the first time in it.
+/// Returns a line of data up to its first time.
 fn before_times(line: &str) -> &str {
     line.split_once("\"at\":").map_or(line, |(before, _)| before)
 }

@@ -107,7 +107,7 @@ struct Case {
     code: Option<i32>,
 }
 
-/// The cases of this system.
+/// Returns the cases of this system.
 fn cases(table: &'static str) -> Vec<Case> {
     let mut cases = Vec::new();
     for paragraph in table.split("\n\n") {
@@ -133,14 +133,14 @@ fn cases(table: &'static str) -> Vec<Case> {
     cases
 }
 
-/// The operating system that `only` names, with a reason behind it.
+/// Returns the operating system of an `only` line, which also has a reason.
 fn only_system(text: &'static str) -> &'static str {
     let (system, why) = text.split_once(" # ").unwrap_or((text, ""));
     assert!(["linux", "windows"].contains(&system) && !why.is_empty(), "only {text}: which system, and why?");
     system
 }
 
-/// The words of a line.
+/// Returns the words of a line.
 fn split(line: &str) -> Vec<Vec<u8>> {
     let mut words = Vec::new();
     let mut word: Option<Vec<u8>> = None;
@@ -176,13 +176,13 @@ fn split(line: &str) -> Vec<Vec<u8>> {
     words
 }
 
-/// A word of a command line.
+/// Converts bytes to an argument.
 #[cfg(unix)]
 fn os(word: Vec<u8>) -> OsString {
     std::os::unix::ffi::OsStringExt::from_vec(word)
 }
 
-/// A word of a command line; what is not UTF-8 is half of a pair of surrogates.
+/// Converts bytes to an argument. Each byte that is not UTF-8 becomes half of a surrogate pair.
 #[cfg(windows)]
 fn os(word: Vec<u8>) -> OsString {
     let text = String::from_utf8_lossy(&word);
@@ -200,7 +200,8 @@ fn unescape(text: &str) -> Vec<u8> {
             (b'\\', [b'0', ..]) => (0, 2),
             (b'\\', [b'r', ..]) => (b'\r', 2),
             (b'\\', [b'x', high, low, ..]) => {
-                let digit = |byte: &u8| char::from(*byte).to_digit(16).expect("a digit") as u8;
+                let digit =
+                    |byte: &u8| char::from(*byte).to_digit(16).expect("parse hexadecimal digit") as u8;
                 (16 * digit(high) + digit(low), 4)
             }
             (b'\\', [other, ..]) => (*other, 2),
@@ -215,7 +216,7 @@ fn unescape(text: &str) -> Vec<u8> {
 /// Where a case runs.
 struct Scene {
     /// Removed when this is dropped.
-    _folder: tempfile::TempDir,
+    _temp_dir: tempfile::TempDir,
     dir: PathBuf,
     command: Vec<OsString>,
     input: Vec<u8>,
@@ -226,17 +227,18 @@ struct Scene {
 
 impl Scene {
     fn new(case: &Case) -> Self {
-        let folder = super::temp_dir();
-        let dir = match cfg!(windows) {
-            // Canonical paths have an unusual form there.
-            true => std::path::absolute(folder.path()),
-            false => fs::canonicalize(folder.path()),
+        let temp_dir = super::temp_dir();
+        // Canonical paths of Windows begin with `\\?\`, which messages do not show.
+        let dir = if cfg!(windows) {
+            std::path::absolute(temp_dir.path())
+        } else {
+            fs::canonicalize(temp_dir.path())
         };
-        let dir = dir.expect("our folder");
+        let dir = dir.expect("find path of the temporary directory");
         let command = vec![MINDER.into()];
         let variables = Vec::new();
         let mut scene = Self {
-            _folder: folder,
+            _temp_dir: temp_dir,
             dir,
             command,
             input: Vec::new(),
@@ -257,7 +259,7 @@ impl Scene {
         let path = self.dir.join(name);
         match what {
             "file" => fs::write(path, self.filled(unescape(text))).expect("write file"),
-            "folder" => fs::create_dir_all(path).expect("create directory"),
+            "dir" => fs::create_dir_all(path).expect("create directory"),
             #[cfg(unix)]
             "link" => std::os::unix::fs::symlink(text, path).expect("create symbolic link"),
             "input" => self.input = self.filled(unescape(rest)),
@@ -282,8 +284,8 @@ impl Scene {
             // A change in the record of that run, or the end of one of its files.
             "edit" => {
                 let file = self.run().join(name);
-                let before = fs::read_to_string(&file).expect("a file of the record");
-                let (old, new) = text.split_once(" => ").expect("what it was and what it becomes");
+                let before = fs::read_to_string(&file).expect("read file of the record");
+                let (old, new) = text.split_once(" => ").expect("split OLD => NEW");
                 assert!(before.contains(old), "{line}: {before}");
                 fs::write(file, before.replace(old, new)).expect("write file");
             }
@@ -296,17 +298,15 @@ impl Scene {
             // Nothing was written to the run for long.
             "age" => {
                 let manifest = self.run().join("manifest.json");
-                let text = fs::read_to_string(&manifest).expect("a manifest");
+                let text = fs::read_to_string(&manifest).expect("read manifest");
                 fs::write(manifest, text.replace("\"at\": 1", "\"at\": ")).expect("write file");
                 let then = SystemTime::now() - Duration::from_secs(60 * 86_400);
-                for entry in fs::read_dir(self.run())
-                    .expect("list directory")
-                    .flatten()
-                    .filter(|it| it.path().is_file())
-                {
-                    let file =
-                        fs::OpenOptions::new().append(true).open(entry.path()).expect("a file of the record");
-                    file.set_modified(then).expect("set modification time");
+                for entry in fs::read_dir(self.run()).expect("list directory").flatten() {
+                    let path = entry.path();
+                    if path.is_file() {
+                        let file = fs::OpenOptions::new().append(true).open(path).expect("open file");
+                        file.set_modified(then).expect("set modification time");
+                    }
                 }
             }
             "delete" => fs::remove_file(path).expect("remove file"),
@@ -317,17 +317,17 @@ impl Scene {
                     None => path,
                 };
                 let file = fs::OpenOptions::new().create(true).append(true).open(path).expect("open file");
-                file.lock().expect("its lock");
+                file.lock().expect("lock file");
                 self.locked.push(file);
             }
-            _ => panic!("what is given with `{line}`?"),
+            _ => panic!("unknown `given {line}`"),
         }
     }
 
-    /// The run that was given.
+    /// Returns the directory of the first run.
     fn run(&self) -> PathBuf {
         let mut runs = fs::read_dir(self.dir.join("state/runs")).into_iter().flatten().flatten();
-        runs.next().expect("a run").path()
+        runs.next().expect("find run").path()
     }
 
     fn ids(&self) -> Vec<String> {
@@ -337,7 +337,7 @@ impl Scene {
         names.filter(|name| name.len() == 8 && !name.starts_with("aabb")).collect()
     }
 
-    /// A text with what its placeholders stand for.
+    /// Replaces the placeholders in a text.
     fn filled(&self, text: Vec<u8>) -> Vec<u8> {
         let text = match String::from_utf8(text) {
             Ok(text) => text,
@@ -355,7 +355,7 @@ impl Scene {
         text.into_bytes()
     }
 
-    /// The same the other way round.
+    /// Replaces paths, ids and long arguments in a text by their placeholders.
     fn plain(&self, text: &str) -> String {
         let slashes = |text: &str| if cfg!(windows) { text.replace('\\', "/") } else { text.to_owned() };
         let mut text = slashes(text).replace(&slashes(&self.dir.to_string_lossy()), "DIR");
@@ -426,16 +426,16 @@ impl Scene {
     }
 }
 
-/// `PATH` with the directory of test_child: words that are separated by spaces cannot name it
-/// otherwise.
+/// Returns `PATH` with the directory of test_child in front. A shell line calls test_child by its
+/// bare name, since its path may contain spaces.
 fn path_with_test_child() -> OsString {
     let own = crate::support::test_child_dir();
     let all = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::iter::once(own).chain(std::env::split_paths(&all));
-    std::env::join_paths(folders).expect("folders without colons")
+    let directories = std::iter::once(own).chain(std::env::split_paths(&all));
+    std::env::join_paths(directories).expect("join PATH")
 }
 
-/// Whether a line is as a pattern has it, in the arguments of this system.
+/// Returns whether a line matches a pattern, with the OS error texts of this platform.
 fn says(line: &str, pattern: &str) -> bool {
     if cfg!(unix) {
         return matches(line, pattern);
@@ -446,7 +446,7 @@ fn says(line: &str, pattern: &str) -> bool {
     matches(line, &pattern) || told.any(|(words, told)| matches(line, &pattern.replace(words, &told)))
 }
 
-/// The text of an OS error, as a part of a sentence.
+/// Returns the text of an OS error as part of a sentence.
 fn spoken(number: i32) -> String {
     let text = io::Error::from_raw_os_error(number).to_string();
     let text = text.split(" (os error").next().unwrap_or_default().trim_end_matches('.');
@@ -454,7 +454,7 @@ fn spoken(number: i32) -> String {
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
-/// Whether a line is as a pattern has it, where `***` is anything.
+/// Returns whether a line matches a pattern, in which `***` stands for any text.
 fn matches(line: &str, pattern: &str) -> bool {
     let mut parts = pattern.split("***");
     let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else { return false };

@@ -17,27 +17,27 @@ const MIB: usize = 1 << 20;
 const TEMPORARY: &str = if cfg!(windows) { "TMP" } else { "TMPDIR" };
 
 /// A directory that is not there, and how its name ends when it is reported.
-const NOWHERE: &str = "/no/such/folder";
-const NOWHERE_TOLD: &str = if cfg!(windows) { r":\no\such\folder\`" } else { "`/no/such/folder`" };
+const NOWHERE: &str = "/no/such/dir";
+const NOWHERE_TOLD: &str = if cfg!(windows) { r":\no\such\dir\`" } else { "`/no/such/dir`" };
 
-/// The command, with this directory for temporary files.
-fn temporary<'a>(command: &'a mut minder::Command, folder: &str) -> &'a mut minder::Command {
-    command.env(TEMPORARY, folder)
+/// Returns the command, with this directory for temporary files.
+fn temporary<'a>(command: &'a mut minder::Command, dir: &str) -> &'a mut minder::Command {
+    command.env(TEMPORARY, dir)
 }
 
 #[test]
 fn large_outputs_are_grouped_and_complete() {
-    let folder = temp_dir();
+    let dir = temp_dir();
     let jobs: String = (0..8).map(|id| format!("{id},{},{},0\n", 5 * MIB + id, MIB / 2 + id)).collect();
     let mut command = minder("run -j8 KID job");
-    temporary(&mut command, path(folder.path())).stdin(input(jobs.as_bytes()));
+    temporary(&mut command, path(dir.path())).stdin(input(jobs.as_bytes()));
     let ended = Run::start(&command).wait().exit_code(0);
     for stream in [&ended.out, &ended.errors] {
         let mut ids = jobs_in(stream);
         ids.sort_unstable();
         assert_eq!(ids, (0..8).collect::<Vec<_>>());
     }
-    assert_eq!(fs::read_dir(folder.path()).expect("list directory").count(), 0, "spill files are left");
+    assert_eq!(fs::read_dir(dir.path()).expect("list directory").count(), 0, "spill files are left");
 }
 
 // Modes, and files without a name.
@@ -46,9 +46,9 @@ fn large_outputs_are_grouped_and_complete() {
 fn spill_files_are_private_and_removed() {
     use std::os::unix::fs::MetadataExt;
 
-    let folder = temp_dir();
-    let wait = folder.path().join("wait");
-    let own = folder.path().join("tmp");
+    let dir = temp_dir();
+    let wait = dir.path().join("wait");
+    let own = dir.path().join("tmp");
     fs::create_dir(&own).expect("create directory");
     let mut command = minder("run -j2 --no-record");
     command.arg(format!("{KID} spew 6000000; {KID} await {{}} done", KID = crate::support::KID));
@@ -95,16 +95,16 @@ fn output_bytes_are_unchanged() {
 #[test]
 fn stdout_precedes_stderr_on_a_shared_pipe() {
     let (mut reader, writer) = pipe();
-    // Byte by byte, which a slow machine shows as it comes.
+    // The job writes byte by byte. On a slow machine minder shows its output in several parts.
     let verb = if cfg!(windows) { "script 9 9 0 ::: 0" } else { "both 9 ::: 1" };
     let mut command = minder(&format!("run -j1 KID {verb}"));
     let both = Stdio::from(writer);
     let live = Run::start(command.stdout(both.clone()).stderr(both.clone()));
     drop((command, both));
     let mut all = String::new();
-    reader.read_to_string(&mut all).expect("the output");
+    reader.read_to_string(&mut all).expect("read output");
     live.wait().exit_code(0);
-    let once = String::from_utf8(patterned(9)).expect("letters");
+    let once = String::from_utf8(patterned(9)).expect("decode UTF-8");
     assert_eq!(all, once.repeat(2), "through one pipe a job's stdout comes first, then its stderr");
 }
 
@@ -183,8 +183,8 @@ fn missing_temporary_directory_is_one_line_of_error() {
 
 #[test]
 fn partial_output_of_jobs_killed_by_an_error_is_not_shown() {
-    let folder = temp_dir();
-    let mark = folder.path().join("mark");
+    let dir = temp_dir();
+    let mark = dir.path().join("mark");
     let mut command = minder("run -j2 --no-record");
     let piece = format!("KID spew 1000; exec KID touch {} 600000", path(&mark));
     let large = format!("KID await {} x; exec KID spew 9000000", path(&mark));
@@ -199,10 +199,10 @@ fn partial_output_of_jobs_killed_by_an_error_is_not_shown() {
 #[cfg(target_os = "linux")]
 #[test]
 fn full_disk_is_one_line_of_error_and_tears_no_output() {
-    let folder = temp_dir();
+    let dir = temp_dir();
     let mounted = is_root()
         && std::process::Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=2m", "minder-test", path(folder.path())])
+            .args(["-t", "tmpfs", "-o", "size=2m", "minder-test", path(dir.path())])
             .output()
             .is_ok_and(|output| output.status.success());
     if !mounted {
@@ -210,13 +210,13 @@ fn full_disk_is_one_line_of_error_and_tears_no_output() {
         return;
     }
     let mut command = minder("run -j3 --no-record KID job");
-    command.env("TMPDIR", folder.path()).stdin(input(b"9,20,0,0\n0,9000000,0,0\n1,9000000,0,0\n2,10,0,0\n"));
+    command.env("TMPDIR", dir.path()).stdin(input(b"9,20,0,0\n0,9000000,0,0\n1,9000000,0,0\n2,10,0,0\n"));
     let ended = Run::start(&command).wait();
-    let unmounted = std::process::Command::new("umount").arg(folder.path()).output();
+    let unmounted = std::process::Command::new("umount").arg(dir.path()).output();
     assert!(unmounted.is_ok_and(|output| output.status.success()), "the small disk is still in use");
     let ended = ended
         .exit_code(255)
-        .stderr_contains(path(folder.path()))
+        .stderr_contains(path(dir.path()))
         .stderr_contains("no space left on device (--tmpdir or TMPDIR");
     assert_eq!(ended.err.matches("minder: ").count(), 1, "{}", ended.err);
     jobs_in(&ended.out);
@@ -257,14 +257,14 @@ fn closed_stderr_reader_is_not_an_error() {
     let (reader, writer) = pipe();
     drop(reader);
     let ended = Run::start(minder("run -j1 KID script 5 5 0 ::: 1 2").stderr(writer)).wait().exit_code(2);
-    assert_eq!(ended.out.len(), 10, "whoever closed stderr does not want to hear, and the run goes on");
+    assert_eq!(ended.out.len(), 10, "the run continues without stderr");
 }
 
 #[test]
 fn quick_job_is_shown_before_a_slow_one() {
     // A quick job's output does not wait for a slow one.
-    let folder = temp_dir();
-    let wait = folder.path().join("wait");
+    let dir = temp_dir();
+    let wait = dir.path().join("wait");
     let mut command = minder("run -j2");
     let line = format!("case {{}} in slow) KID await {} slow;; *) echo {{}};; esac", path(&wait));
     with_script(&mut command, &line);
@@ -297,13 +297,13 @@ fn leaked_output_is_closed_and_reported() {
 #[cfg(unix)]
 #[test]
 fn unfinished_line_does_not_block_others_until_a_retry() {
-    let folder = temp_dir();
+    let dir = temp_dir();
     let script = "case $1 in
         long) head -c 2000000 /dev/zero | tr '\\0' x; exit 1;;
         many) sleep 0.3; yes | head -c 4000000;;
         *) sleep 0.6;;
         esac";
-    let script_path = folder.path().join("script");
+    let script_path = dir.path().join("script");
     std::fs::write(&script_path, script).expect("write file");
     let line = "run --no-record --lb -j3 --buffer 1M --retries 2 --retry-delay 60 --halt soon,success=1";
     let ended = run_to_end(&format!("{line} sh {} {{}} ::: long many last", path(&script_path))).exit_code(0);

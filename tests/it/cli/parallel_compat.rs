@@ -35,7 +35,7 @@ fn sem(words: &[&str]) -> RunOutput {
     Run::start(&face("sem", words)).wait()
 }
 
-/// A semaphore that no other test has.
+/// Returns the name of a semaphore that no other test uses.
 #[cfg(unix)]
 fn name(test: &str) -> String {
     format!("{test} {}", std::process::id())
@@ -53,17 +53,17 @@ fn arguments_form_one_shell_line() {
 #[cfg(unix)] // Links, and a POSIX shell's line.
 #[test]
 fn link_named_parallel_or_sem_selects_the_mode() {
-    let folder = temp_dir();
-    let link = folder.path().join("parallel");
+    let dir = temp_dir();
+    let link = dir.path().join("parallel");
     std::os::unix::fs::symlink(MINDER, &link).expect("create symbolic link");
     let mut command = from(path(&link), "-kj2 --keep echo {1}-{2} ::: a b ::: 1 2");
-    at_home(&mut command, folder.path());
+    at_home(&mut command, dir.path());
     assert_eq!(Run::start(&command).wait().exit_code(0).text(), "a-1\na-2\nb-1\nb-2\n");
 
-    let link = folder.path().join("sem");
+    let link = dir.path().join("sem");
     std::os::unix::fs::symlink(MINDER, &link).expect("create symbolic link");
     let mut command = from(path(&link), "--fg --id");
-    at_home(&mut command, folder.path()).arg(name("link")).arg("exit 5");
+    at_home(&mut command, dir.path()).arg(name("link")).arg("exit 5");
     Run::start(&command).wait().exit_code(5);
 }
 
@@ -174,20 +174,20 @@ fn sem_exits_with_the_status_of_its_command() {
 #[cfg(unix)] // A POSIX shell's line.
 #[test]
 fn sem_leaves_background_commands_running() {
-    let folder = temp_dir();
+    let dir = temp_dir();
     let name = name("background");
-    let log = folder.path().join("log");
+    let log = dir.path().join("log");
     let behind = |line: &str| {
         let mut command = face("sem", &["--id", &name, "-j2", line]);
         command.stdout(File::options().append(true).create(true).open(&log).expect("open log"));
         // What runs on in the background holds it.
         Run::start(command.stderr(Stdio::Null)).wait().exit_code(0);
     };
-    let gate = folder.path().join("gate");
+    let gate = dir.path().join("gate");
     let wait = format!("echo a; while ! [ -e {} ]; do sleep 0.05; done; echo c", path(&gate));
     behind(&wait);
     behind("echo b");
-    File::create(&gate).expect("the gate opens");
+    File::create(&gate).expect("create file");
     sem(&["--id", &name, "--wait"]).exit_code(0);
     let mut lines: Vec<String> = file(&log).lines().map(str::to_owned).collect();
     lines.sort();
@@ -197,9 +197,9 @@ fn sem_leaves_background_commands_running() {
 #[cfg(unix)] // A POSIX shell's line.
 #[test]
 fn sem_runs_one_command_at_a_time() {
-    let folder = temp_dir();
+    let dir = temp_dir();
     let name = name("turns");
-    let taken = folder.path().join("taken");
+    let taken = dir.path().join("taken");
     let one = format!("mkdir {0} && sleep 0.1 && rmdir {0}", path(&taken));
     let all: Vec<Run> = (0..4).map(|_| Run::start(&face("sem", &["--fg", "--id", &name, &one]))).collect();
     for one in all {
@@ -243,8 +243,8 @@ fn sem_slot_is_freed_when_its_holder_dies() {
 #[test]
 fn missing_pipe_values_block_neither_jobs_nor_exit() {
     use rustix::fs::{CWD, Mode, OFlags, mkfifoat, openat};
-    let folder = temp_dir();
-    let values = folder.path().join("values");
+    let dir = temp_dir();
+    let values = dir.path().join("values");
     mkfifoat(CWD, &values, Mode::RWXU).expect("create FIFO");
     let writer = openat(CWD, &values, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).expect("open FIFO");
     rustix::io::write(&writer, b"one\n").expect("write to pipe");

@@ -37,13 +37,13 @@ impl Place {
         Run::start(&self.command(line)).wait()
     }
 
-    /// The directories of all runs.
+    /// Returns the directories of all runs.
     pub(super) fn runs(&self) -> Vec<PathBuf> {
         let found = fs::read_dir(self.at("state/runs")).into_iter().flatten().flatten();
         found.map(|entry| entry.path()).collect()
     }
 
-    /// The directory of the only run.
+    /// Returns the directory of the only run.
     pub(super) fn run(&self) -> PathBuf {
         let mut runs = self.runs();
         assert_eq!(runs.len(), 1, "{runs:?}");
@@ -56,8 +56,8 @@ impl Place {
 }
 
 /// Everything below a directory.
-fn below(folder: &Path) -> Vec<PathBuf> {
-    let mut found = vec![folder.to_owned()];
+fn below(dir: &Path) -> Vec<PathBuf> {
+    let mut found = vec![dir.to_owned()];
     let mut at = 0;
     while at < found.len() {
         if found[at].is_dir() && !found[at].is_symlink() {
@@ -69,7 +69,7 @@ fn below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A command that fails until a file `fixed` is there, for arguments that begin with `b`.
+/// Returns a command that fails for arguments that begin with `b`, until a file `fixed` exists.
 fn fails_first(place: &Place) -> String {
     let fixed = place.at("fixed");
     format!(

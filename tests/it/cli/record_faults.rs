@@ -17,7 +17,7 @@ use super::is_root;
 use super::record::Place;
 use super::{Run, file, path, with_script};
 
-/// The arguments of three jobs that print their numbers, behind these flags.
+/// Returns the arguments of three jobs that print their numbers, behind these flags.
 fn three(flags: &str) -> String {
     format!("run -j1 -k {flags} KID append ../log ::: 1 2 3")
 }
@@ -134,13 +134,14 @@ fn concurrent_runs_have_separate_records() {
     }
 }
 
-/// Everything in a directory and below, with its content.
-fn all_below(folder: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+/// Returns every file below a directory, with its content.
+fn all_below(directory: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).expect("list directory").flatten() {
-        match entry.path().is_dir() {
-            true => found.extend(all_below(&entry.path())),
-            false => found.push((entry.path(), fs::read(entry.path()).expect("read file"))),
+    for entry in fs::read_dir(directory).expect("list directory").flatten() {
+        if entry.path().is_dir() {
+            found.extend(all_below(&entry.path()));
+        } else {
+            found.push((entry.path(), fs::read(entry.path()).expect("read file")));
         }
     }
     found.sort();
@@ -193,11 +194,11 @@ fn runs_directory_writable_by_others_is_repaired_or_rejected() {
     // A run of another user is that user's command.
     if is_root() {
         let run = &place.runs()[0];
-        std::os::unix::fs::chown(run, Some(12_345), None).expect("another owner");
+        std::os::unix::fs::chown(run, Some(12_345), None).expect("change owner");
         let id = run.file_name().expect("path has a file name").to_string_lossy().into_owned();
         place.ended(&format!("run --resume {id}")).exit_code(255).error_line(&["belongs to another user"]);
         assert!(!place.ended("log").exit_code(0).text().contains(&id));
-        std::os::unix::fs::chown(&runs, Some(12_345), None).expect("another owner");
+        std::os::unix::fs::chown(&runs, Some(12_345), None).expect("change owner");
         place
             .ended("run KID exit ::: 0")
             .exit_code(0)
@@ -205,7 +206,7 @@ fn runs_directory_writable_by_others_is_repaired_or_rejected() {
         place.ended("log").exit_code(255).error_line(&["belongs to another user"]);
         std::os::unix::fs::chown(&runs, Some(0), None).expect("change owner");
     } else {
-        eprintln!("skipped: only root may give a folder away");
+        eprintln!("skipped: only root may change the owner of a directory");
     }
     fs::rename(&runs, place.at("elsewhere")).expect("rename");
     symlink(place.at("elsewhere"), &runs).expect("create symbolic link");

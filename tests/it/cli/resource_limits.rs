@@ -62,8 +62,8 @@ fn too_few_descriptors_for_one_job_fail_at_once() {
     assert!(kinds > 2, "even 5 descriptors were enough");
 }
 
-/// A user without other processes, also of the same test in another run. 65534 is
-/// the shared `nobody`.
+/// Returns a user id without other processes, even of the same test in another run. 65534 would not
+/// do, since other programs run as `nobody`.
 #[cfg(unix)]
 fn user(place: u32) -> u32 {
     50_000 + 2 * (std::process::id() % 7_000) + place
@@ -76,21 +76,21 @@ fn few_processes_only_slow_the_run() {
         crate::support::skip(format_args!("a limit of processes needs a user without any, and so root"));
         return;
     }
-    let folder = temp_dir();
-    let log = folder.path().join("log");
+    let dir = temp_dir();
+    let log = dir.path().join("log");
     let lines: String = (0..60).map(|job| format!("{job:02}\n")).collect();
     // Two guardians, a runner and its threads, and a few jobs that run long enough to meet.
     let changes = format!("user={},nproc=14", user(0));
     let mut command = minder_as(&changes, "run --no-record -j50");
     command.arg(format!("{KID} sleep-ms 20; {KID} append {} {{}}", path(&log)));
-    let ended = Run::start(command.env("TMPDIR", folder.path()).stdin(input(lines.as_bytes()))).wait();
+    let ended = Run::start(command.env("TMPDIR", dir.path()).stdin(input(lines.as_bytes()))).wait();
     let mut ran: Vec<String> = file(&log).lines().map(str::to_owned).collect();
     ran.sort();
     eprintln!("{}", ended.err);
     // A shell that finds no process for its own command fails; the job was run, once.
     assert!(ran.windows(2).all(|pair| pair[0] != pair[1]), "run twice: {ran:?}");
-    let folder = super::temp_dir();
-    let log = folder.path().join("log");
+    let dir = super::temp_dir();
+    let log = dir.path().join("log");
     let mut command = minder_as(&changes, &format!("run --no-record -j50 KID append {}", path(&log)));
     let ended = Run::start(command.stdin(input(lines.as_bytes()))).wait().exit_code(0).stderr("");
     assert_eq!(ended.sorted().join("\n") + "\n", lines);
@@ -141,12 +141,12 @@ fn inherited_signal_dispositions_do_no_harm() {
 #[cfg(unix)] // A limit of the size of files.
 #[test]
 fn file_size_limit_is_a_full_disk_for_us_and_a_signal_for_jobs() {
-    let folder = temp_dir();
+    let dir = temp_dir();
     let kid = crate::support::TEST_CHILD;
     let run = |words: &str| {
         let mut command = super::from("/bin/sh", "-c");
         command.arg(format!("ulimit -f 1; exec \"$0\" run {words}")).arg(super::MINDER);
-        Run::start(command.current_dir(folder.path()).env("MINDER_STATE_DIR", folder.path())).wait()
+        Run::start(command.current_dir(dir.path()).env("MINDER_STATE_DIR", dir.path())).wait()
     };
     // One block of 512 or 1024 bytes.
     let ended =

@@ -43,12 +43,12 @@ const VICTIMS: [Victim; 3] = [Victim::Runner, Victim::Outer, Victim::Group];
 #[cfg(windows)]
 const VICTIMS: [Victim; 1] = [Victim::Runner];
 
-/// Whether [`Running::kill`] ended a run.
+/// Returns whether a run was ended by [`Running::kill`].
 fn is_killed(status: ExitStatus) -> bool {
     matches!(status, ExitStatus::Signaled { .. }) || (cfg!(windows) && status == ExitStatus::Exited(9))
 }
 
-/// How many runs of each mode are killed.
+/// Returns how many runs of each mode are killed.
 fn kills() -> usize {
     // Under Wine, a start takes many times as long.
     let few = if cfg!(windows) { 1 } else { 3 };
@@ -78,7 +78,7 @@ impl Random {
 
 /// A run of `work` jobs, through all its attempts.
 struct Trial {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
     flags: String,
     seed: usize,
     jobs: usize,
@@ -88,21 +88,21 @@ struct Trial {
 
 impl Trial {
     fn new(flags: &str, seed: usize, jobs: usize) -> Self {
-        let folder = super::temp_dir();
-        fs::create_dir(folder.path().join("here")).expect("create directory");
+        let dir = super::temp_dir();
+        fs::create_dir(dir.path().join("here")).expect("create directory");
         let degree = flags.split(' ').find_map(|word| word.strip_prefix("-j")?.parse().ok()).unwrap_or(4);
-        let flags = flags.replace("DIR", path(folder.path()));
+        let flags = flags.replace("DIR", path(dir.path()));
         let flags = if flags.contains("-j") { flags } else { format!("-j4 {flags}") };
-        Self { folder, flags, seed, jobs, degree, shown: Vec::new() }
+        Self { dir, flags, seed, jobs, degree, shown: Vec::new() }
     }
 
-    /// Whether jobs write for themselves, past the command.
+    /// Returns whether jobs write directly to the stdout of the command.
     fn is_straight(&self) -> bool {
         self.flags.split(' ').any(|flag| flag == "-u")
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.dir.path().join(name)
     }
 
     fn all(&self) -> BTreeSet<usize> {
@@ -113,14 +113,14 @@ impl Trial {
         super::file(&self.file("log"))
     }
 
-    /// The only run in the state directory.
+    /// Returns the only run in the state directory.
     fn run(&self) -> Option<PathBuf> {
         let found: Vec<_> = fs::read_dir(self.file("state/runs")).into_iter().flatten().flatten().collect();
         assert!(found.len() <= 1, "more than one run: {found:?}");
         Some(found.first()?.path())
     }
 
-    /// The arguments of the next attempt.
+    /// Returns the arguments of the next attempt.
     fn words(&self) -> Vec<String> {
         let own = |text: &str| super::arguments(text).map(str::to_owned).collect::<Vec<_>>();
         match self.run().filter(|run| run.join("manifest.json").exists()) {
@@ -142,24 +142,24 @@ impl Trial {
         }
     }
 
-    /// The jobs whose end is recorded.
+    /// Returns the jobs whose end is recorded.
     fn recorded(&self) -> BTreeSet<usize> {
         self.run().map(|run| recorded(&run)).unwrap_or_default()
     }
 
     fn start(&self) -> Running {
         // A pipe and a file in turns: bytes go different ways.
-        Running::start(&self.words(), self.folder.path(), self.shown.len().is_multiple_of(2))
+        Running::start(&self.words(), self.dir.path(), self.shown.len().is_multiple_of(2))
     }
 
-    /// Makes one attempt, and kills it when the log has that many lines. Returns the jobs that it
-    /// started.
+    /// Makes one attempt. With `kill` it kills the victim when the log has the given number of
+    /// lines, after spinning the given number of times. Returns the jobs that were started.
     fn attempt(&mut self, kill: Option<(Victim, usize, usize)>) -> (Vec<usize>, ExitStatus) {
         let before = self.log().len();
         let recorded = self.recorded();
         let mut running = self.start();
         if let Some((victim, lines, spins)) = kill {
-            running.wait_until("so many jobs", |_| self.log().lines().count() >= lines);
+            running.wait_until("enough jobs", |_| self.log().lines().count() >= lines);
             (0..spins).for_each(|_| std::hint::spin_loop());
             running.kill(victim);
         }
@@ -185,7 +185,7 @@ impl Trial {
         (started, status)
     }
 
-    /// The run ended by itself: fails unless all is as it should be.
+    /// Checks the record and the output of a run that was not killed in its last attempt.
     fn check(&mut self) {
         let kills = self.shown.iter().filter(|shown| shown.killed).count();
         assert_eq!(self.recorded(), self.all(), "the record");
@@ -193,22 +193,24 @@ impl Trial {
         assert_eq!(
             (again.len(), status),
             (0, ExitStatus::Exited(0)),
-            "taken up once more, there was something to do"
+            "a complete run was resumed and ran jobs"
         );
-        let last = self.shown.pop().expect("an attempt");
+        let last = self.shown.pop().expect("take last attempt");
         assert!(last.out.is_empty() && last.err.is_empty(), "{:?} {}", super::text(&last.out), last.err);
         let left: Vec<String> = fs::read_dir(self.run().expect("find run"))
             .expect("list directory")
-            .map(|entry| entry.expect("a file").file_name().to_string_lossy().into_owned())
+            .map(|entry| entry.expect("read directory entry").file_name().to_string_lossy().into_owned())
             .filter(|name| name.starts_with("out-") || name.starts_with("spill-"))
             .collect();
         assert!(left.is_empty(), "left: {left:?}");
         if !self.is_straight() {
             check(&self.shown, Look::of(&self.flags), self.seed, &self.all(), self.degree * kills);
         }
-        for job in (1..=self.jobs).filter(|_| self.flags.contains("--results")) {
-            let file = self.file(&format!("results/1/{job}/stdout"));
-            assert!(fs::read(file).expect("read result") == work(self.seed, job), "the result of job {job}");
+        if self.flags.contains("--results") {
+            for job in 1..=self.jobs {
+                let file = self.file(&format!("results/1/{job}/stdout"));
+                assert!(fs::read(file).expect("read result") == work(self.seed, job), "result of job {job}");
+            }
         }
         if self.flags.contains("--joblog") {
             self.check_joblog();
@@ -232,7 +234,7 @@ impl Trial {
     }
 }
 
-/// The jobs whose end is in the record of this run.
+/// Returns the jobs whose end is in the record of this run.
 fn recorded(run: &Path) -> BTreeSet<usize> {
     let mut jobs = BTreeSet::new();
     for entry in fs::read_dir(run).expect("list directory").flatten() {
@@ -249,12 +251,12 @@ fn recorded(run: &Path) -> BTreeSet<usize> {
     jobs
 }
 
-/// The numbers in a log behind this mark.
+/// Returns the numbers of the lines of a log that begin with this mark.
 fn numbers(log: &str, mark: char) -> Vec<usize> {
     log.lines().filter_map(|line| line.strip_prefix(mark)?.parse().ok()).collect()
 }
 
-/// The directory in which all of a run works, as the kernel names it.
+/// Returns the canonical path of the working directory of all processes of a run.
 fn home(trial: &Path) -> PathBuf {
     let here = trial.join("here");
     if cfg!(windows) { here } else { fs::canonicalize(here).expect("canonicalize path") }
@@ -281,7 +283,7 @@ impl Sink {
         (File::create(&path).expect("create file").into(), Self::File(path))
     }
 
-    /// All output. Every writer has exited.
+    /// Returns all output. Every writer must have exited.
     fn take(self) -> Vec<u8> {
         match self {
             Self::Pipe(reader) => reader.join().expect("join reader"),
@@ -351,7 +353,7 @@ impl Running {
         };
     }
 
-    /// The processes that work in the run's directory.
+    /// Returns the processes whose working directory is that of the run.
     #[cfg(windows)]
     fn inhabitants(&self) -> Vec<u32> {
         crate::support::children_of(self.child.id())
@@ -359,13 +361,12 @@ impl Running {
 
     #[cfg(unix)]
     fn inhabitants(&self) -> Vec<u32> {
-        let processes = fs::read_dir("/proc").expect("processes").flatten();
+        let processes = fs::read_dir("/proc").expect("list processes").flatten();
         let here = |pid: &u32| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == self.here);
         processes.filter_map(|process| process.file_name().to_str()?.parse().ok()).filter(here).collect()
     }
 
-    /// Whether a process that is on its way out still holds a run's lock: files are closed after
-    /// everything else.
+    /// Returns whether the lock of a run is held. An exiting process closes its files last.
     fn is_locked(&self) -> bool {
         let runs = self.here.with_file_name("state/runs");
         fs::read_dir(runs)
@@ -388,7 +389,7 @@ impl Running {
     fn wait(mut self) -> (ExitStatus, Vec<u8>, String) {
         let exit = self.child.wait_timeout(PATIENCE).expect("wait for child").expect("wait for exit");
         self.settle();
-        let (shown, said) = self.sinks.take().expect("outputs");
+        let (shown, said) = self.sinks.take().expect("take outputs");
         (exit.status, shown.take(), super::text(&said.take()))
     }
 }

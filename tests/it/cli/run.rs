@@ -66,9 +66,9 @@ fn flags_after_the_command_belong_to_it() {
 #[cfg(unix)]
 #[test]
 fn shell_flag_selects_the_shell() {
-    let folder = temp_dir();
+    let dir = temp_dir();
     // Called as `SHELL -c LINE NAME VALUE…`, and known by its name.
-    let shell = folder.path().join("dash");
+    let shell = dir.path().join("dash");
     std::fs::write(&shell, "#!/bin/sh\necho \"$1|$4\"\n").expect("write file");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&shell, mode).expect("set permissions");
@@ -101,8 +101,8 @@ fn jobs_and_slots_are_numbered() {
 #[test]
 fn job_limit_is_reached_and_never_exceeded() {
     for (degree, jobs) in [(1, 4), (3, 24), (8, 40)] {
-        let folder = temp_dir();
-        let line = format!("run -j{degree} KID meet {} {degree}", path(folder.path()));
+        let dir = temp_dir();
+        let line = format!("run -j{degree} KID meet {} {degree}", path(dir.path()));
         let input: String = (0..jobs).map(|job| format!("{job}\n")).collect();
         let seen: Vec<u32> = run_with_input(&line, input.as_bytes())
             .exit_code(0)
@@ -117,9 +117,9 @@ fn job_limit_is_reached_and_never_exceeded() {
 
 #[test]
 fn zero_jobs_means_as_many_as_descriptors_allow() {
-    let folder = temp_dir();
+    let dir = temp_dir();
     let numbers: Vec<String> = (0..60).map(|job| job.to_string()).collect();
-    let mut command = minder(&format!("run -j0 KID meet {} 60 :::", path(folder.path())));
+    let mut command = minder(&format!("run -j0 KID meet {} 60 :::", path(dir.path())));
     assert_eq!(Run::start(command.args(numbers)).wait().exit_code(0).text().lines().count(), 60);
 }
 
@@ -189,8 +189,8 @@ fn missing_programs_from_values_are_reported_one_by_one() {
 #[cfg(unix)]
 #[test]
 fn unrunnable_program_is_reported_with_the_reason() {
-    let folder = temp_dir();
-    let [plain, empty, orphan] = ["plain", "empty", "orphan"].map(|name| folder.path().join(name));
+    let dir = temp_dir();
+    let [plain, empty, orphan] = ["plain", "empty", "orphan"].map(|name| dir.path().join(name));
     let write = |path: &std::path::Path, text: &str, mode: u32| {
         std::fs::write(path, text).expect("write file");
         let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
@@ -201,7 +201,7 @@ fn unrunnable_program_is_reported_with_the_reason() {
     write(&orphan, "#!/no/such/interpreter\n", 0o755);
     for (program, reason) in [
         (path(&plain), "permission denied"),
-        (path(folder.path()), "permission denied"),
+        (path(dir.path()), "permission denied"),
         (path(&orphan), "interpreter"),
     ] {
         // The same for every job, so it is reported once.
@@ -244,7 +244,7 @@ fn jobs_inherit_no_descriptor_and_no_signal_state() {
     let mut line = minder("run -j1");
     line.arg("grep -E 'Sig(Blk|Ign)' /proc/self/status; : {}").args([":::", "1"]);
     let ended = Run::start(&line).wait().exit_code(0);
-    let ignored = super::ignored_from_outside();
+    let ignored = super::inherited_ignored_signals();
     assert_eq!(ended.text(), format!("SigBlk:\t{:016x}\nSigIgn:\t{ignored:016x}\n", 0));
 }
 
@@ -252,8 +252,8 @@ fn jobs_inherit_no_descriptor_and_no_signal_state() {
 fn thousands_of_short_jobs_run_once_each() {
     // Under Wine, a start takes many times as long.
     const JOBS: usize = if cfg!(windows) { 300 } else { 3000 };
-    let folder = temp_dir();
-    let log = folder.path().join("log");
+    let dir = temp_dir();
+    let log = dir.path().join("log");
     let lines: String = (0..JOBS).map(|job| format!("{job:05}\n")).collect();
     let ended = run_with_input(&format!("run -j16 KID append {}", path(&log)), lines.as_bytes())
         .exit_code(0)
@@ -315,8 +315,8 @@ fn nested_run_reads_a_pipe() {
 
 #[test]
 fn nested_run_reads_a_file() {
-    let folder = temp_dir();
-    let list = folder.path().join("list");
+    let dir = temp_dir();
+    let list = dir.path().join("list");
     std::fs::write(&list, "a\nb\n").expect("write file");
     let inner = format!("MINDER run -j1 -a {} KID echo-args {{}}", path(&list));
     let ended = run_to_end(&format!("run -j3 {inner} ::: 1 2 3")).exit_code(0);
@@ -336,43 +336,43 @@ fn tag_escapes_control_characters() {
 
 #[test]
 fn unusable_directory_fails_only_its_job() {
-    let folder = temp_dir();
-    std::fs::write(folder.path().join("file"), "").expect("write file");
+    let dir = temp_dir();
+    std::fs::write(dir.path().join("file"), "").expect("write file");
     let mut command = minder("run -j2 -k --wd");
-    command.current_dir(folder.path()).args(["{}", TEST_CHILD, "echo-args", ":::", "a", "file", "", "b"]);
+    command.current_dir(dir.path()).args(["{}", TEST_CHILD, "echo-args", ":::", "a", "file", "", "b"]);
     let ended = Run::start(&command).wait().exit_code(2);
     assert_eq!(ended.text(), "\"a\"\n\"b\"\n", "{ended:?}");
     assert!(ended.err.contains("4 jobs · 2 failed"), "{ended:?}");
     // An error of all jobs is reported once.
     let mut command = minder("run -j2 --wd file KID echo-args ::: a b");
-    let ended = Run::start(command.current_dir(folder.path())).wait().exit_code(255);
+    let ended = Run::start(command.current_dir(dir.path())).wait().exit_code(255);
     ended.error_line(&["cannot make `file`"]);
 }
 
 #[cfg(unix)] // `./a` without an extension is a program there.
 #[test]
 fn program_is_looked_up_in_each_directory() {
-    let folder = temp_dir();
+    let dir = temp_dir();
     for name in ["a", "b", "c"] {
-        std::fs::create_dir(folder.path().join(name)).expect("create directory");
+        std::fs::create_dir(dir.path().join(name)).expect("create directory");
     }
     for name in ["a", "c"] {
-        std::os::unix::fs::symlink(TEST_CHILD, folder.path().join(name).join("kid"))
+        std::os::unix::fs::symlink(TEST_CHILD, dir.path().join(name).join("kid"))
             .expect("create symbolic link");
     }
     let mut command = minder("run -j1 -k --wd {} ./kid echo-args ::: a b c");
-    let ended = Run::start(command.current_dir(folder.path())).wait().exit_code(1);
+    let ended = Run::start(command.current_dir(dir.path())).wait().exit_code(1);
     assert_eq!(ended.text(), "\"a\"\n\"c\"\n", "{ended:?}");
 }
 
 #[test]
 fn template_file_is_never_overwritten() {
-    let folder = temp_dir();
-    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("write file");
-    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).ok();
+    let dir = temp_dir();
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).expect("write file");
+    let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).ok();
     let run = |flags: &str| {
         let mut command = minder("run -k");
-        Run::start(command.current_dir(folder.path()).args(super::arguments(flags))).wait()
+        Run::start(command.current_dir(dir.path()).args(super::arguments(flags))).wait()
     };
     write("tpl", "<{}>");
     for (name, code) in [("tpl", 255), ("./tpl", 255), ("{}", 1)] {
@@ -387,14 +387,14 @@ fn template_file_is_never_overwritten() {
 
 #[test]
 fn unlimited_retries_pause_between_attempts() {
-    let folder = temp_dir();
-    let tries = folder.path().join("tries");
+    let dir = temp_dir();
+    let tries = dir.path().join("tries");
     let mut command = minder("run --retries 0");
     let line = format!("KID append {} x; exit 1; : {{}}", super::path(&tries));
     let mut live = Run::start(super::with_script(&mut command, &line).args([":::", "a"]));
-    live.wait_until_true("a first try", || tries.exists());
-    // The first pause is a second, give or take a half.
+    live.wait_until_true("the first attempt", || tries.exists());
+    // The first delay is a second, with a jitter of ±50 %.
     live.read_for(Duration::from_millis(300));
     assert_eq!(std::fs::read(&tries).expect("read file"), b"x\n");
-    live.wait_until_true("a second try", || std::fs::read(&tries).is_ok_and(|bytes| bytes.len() > 2));
+    live.wait_until_true("the second attempt", || std::fs::read(&tries).is_ok_and(|bytes| bytes.len() > 2));
 }

@@ -14,7 +14,7 @@ use crate::support::{KID, TEST_CHILD};
 /// A run of five jobs, three at once. Each lasts until it is killed, or notes its end where `go` is
 /// there.
 struct ShutdownRun {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
     live: Run,
     outer: u32,
     inner: u32,
@@ -29,18 +29,18 @@ fn send(pids: &[u32], signal: Signal) {
     }
 }
 
-fn ends(folder: &Path) -> Vec<String> {
-    let mut lines: Vec<String> = file(&folder.join("ends")).lines().map(str::to_owned).collect();
+fn ends(dir: &Path) -> Vec<String> {
+    let mut lines: Vec<String> = file(&dir.join("ends")).lines().map(str::to_owned).collect();
     lines.sort();
     lines
 }
 
 impl ShutdownRun {
     fn start(flags: &str) -> Self {
-        let folder = temp_dir();
-        let [ends, go] = ["ends", "go"].map(|name| path(&folder.path().join(name)).to_owned());
+        let dir = temp_dir();
+        let [ends, go] = ["ends", "go"].map(|name| path(&dir.path().join(name)).to_owned());
         let mut command = minder(&format!("run -j3 {flags}"));
-        command.env("MINDER_STATE_DIR", folder.path().join("state"));
+        command.env("MINDER_STATE_DIR", dir.path().join("state"));
         command.arg(format!("test -e {go} || exec {KID} sleep-ms 600000; echo {{}} >>{ends}"));
         command.args([":::", "1", "2", "3", "4", "5"]);
         // A worker that sweeps outlives the process that was started, and would hold its outputs.
@@ -52,10 +52,10 @@ impl ShutdownRun {
             let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("test_child");
             runner.iter().filter(|pid| is_kid(pid)).count() == 3
         });
-        let runner = runner(outer).expect("a runner");
+        let runner = runner(outer).expect("find runner");
         let inner = children(outer)[0];
         let jobs = children(runner);
-        Self { folder, live, outer, inner, runner, jobs }
+        Self { dir, live, outer, inner, runner, jobs }
     }
 
     fn wait(&mut self, ms: u64) {
@@ -64,20 +64,20 @@ impl ShutdownRun {
 
     /// Nothing of what was cut off has a row: all of it runs again, once.
     fn resume_runs_all(self, what: &str) {
-        let Self { folder, mut live, runner, .. } = self;
+        let Self { dir, mut live, runner, .. } = self;
         live.wait_until_true("the worker's end", || {
             let stat = file(Path::new(&format!("/proc/{runner}/stat")));
             stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")
         });
         let ended = live.wait();
         assert!(matches!(ended.status, ExitStatus::Signaled { .. }), "{what}: {ended:?}");
-        assert!(ends(folder.path()).is_empty());
-        std::fs::write(folder.path().join("go"), "").expect("write file");
+        assert!(ends(dir.path()).is_empty());
+        std::fs::write(dir.path().join("go"), "").expect("write file");
         let mut command = minder("run --resume last");
-        command.env("MINDER_STATE_DIR", folder.path().join("state"));
+        command.env("MINDER_STATE_DIR", dir.path().join("state"));
         let again = Run::start(&command).wait().exit_code(0);
         let said = format!("{what}\nfirst: {}\nthen: {}", ended.err, again.err);
-        assert_eq!(ends(folder.path()), ["1", "2", "3", "4", "5"], "{said}");
+        assert_eq!(ends(dir.path()), ["1", "2", "3", "4", "5"], "{said}");
     }
 }
 
@@ -130,10 +130,10 @@ fn jobs_swept_without_guardians_are_cut_off_with_the_run() {
 #[test]
 fn job_killed_alone_has_failed() {
     for flags in ["", "-k", "--lb", "--halt now,fail=1", "--spool", "--tag"] {
-        let folder = temp_dir();
-        let joblog = folder.path().join("joblog");
+        let dir = temp_dir();
+        let joblog = dir.path().join("joblog");
         let mut command = minder(&format!("run -j2 --joblog {} {flags}", path(&joblog)));
-        command.env("MINDER_STATE_DIR", folder.path().join("state"));
+        command.env("MINDER_STATE_DIR", dir.path().join("state"));
         command.args(["echo said; kill -9 $$; : {}", ":::", "1"]);
         let ended = Run::start(&command).wait();
         assert!(ended.text().ends_with("said\n"), "{flags}: {ended:?}");
@@ -143,15 +143,15 @@ fn job_killed_alone_has_failed() {
         assert_eq!(fields[6..8], ["0", "9"], "{flags}: {row}");
         assert!(fields[3].trim().parse::<f64>().is_ok_and(|took| took < 0.9), "the wait counts: {row}");
         let mut command = minder("run --resume last");
-        command.env("MINDER_STATE_DIR", folder.path().join("state"));
+        command.env("MINDER_STATE_DIR", dir.path().join("state"));
         assert_eq!(Run::start(&command).wait().text(), "", "{flags}: it ran again");
     }
 }
 
 #[test]
 fn many_jobs_killed_alone_have_failed() {
-    let folder = temp_dir();
-    let joblog = folder.path().join("joblog");
+    let dir = temp_dir();
+    let joblog = dir.path().join("joblog");
     let mut command = minder(&format!("run -k -j8 --quiet --joblog {}", path(&joblog)));
     command.args([TEST_CHILD, "kill-self", "9", "{}", ":::"]).args((0..700).map(|job| job.to_string()));
     let ended = Run::start(&command).wait();
@@ -161,8 +161,8 @@ fn many_jobs_killed_alone_have_failed() {
 /// What is decided at the end of such a job does not wait for its row.
 #[test]
 fn halt_does_not_wait_for_a_held_event() {
-    let folder = temp_dir();
-    let joblog = folder.path().join("joblog");
+    let dir = temp_dir();
+    let joblog = dir.path().join("joblog");
     let mut command = minder(&format!("run -j2 --no-record --halt now,fail=1 --joblog {}", path(&joblog)));
     command.arg(format!("case {{}} in 1) kill -9 $$;; *) exec {KID} sleep-ms 600000;; esac"));
     command.args([":::", "1", "2", "3"]);
@@ -180,9 +180,9 @@ fn halt_does_not_wait_for_a_held_event() {
 
 #[test]
 fn retry_does_not_wait_for_a_held_event() {
-    let folder = temp_dir();
-    let log = folder.path().join("joblog");
-    let tries = folder.path().join("tries");
+    let dir = temp_dir();
+    let log = dir.path().join("joblog");
+    let tries = dir.path().join("tries");
     let mut command = minder(&format!("run -j1 --no-record --retries 4 --joblog {}", path(&log)));
     command.arg(format!("echo {{}} >>{}; echo said {{}}; kill -9 $$", path(&tries)));
     command.args([":::", "1", "2"]);
@@ -234,8 +234,8 @@ fn held_output_of_killed_jobs_is_complete() {
 
 #[test]
 fn job_that_signals_its_parent_ends_the_run() {
-    let folder = temp_dir();
-    let log = folder.path().join("log");
+    let dir = temp_dir();
+    let log = dir.path().join("log");
     let mut command = minder("run -j1");
     command.arg(format!("echo {{}} >>{}; kill -TERM $PPID; exec {KID} sleep-ms 600000", path(&log)));
     command.args([":::", "1", "2", "3"]);

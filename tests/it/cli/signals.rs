@@ -14,8 +14,8 @@ const SOON: Duration = Duration::from_secs(10);
 
 const IGNORE: &str = "trap '' TERM;";
 
-/// A run of two jobs that sleep, after one that wrote; more wait. Every start leaves a line in the
-/// log, and what the job does about TERM is done before that.
+/// Starts a run with two running jobs that sleep, one finished job, and more that wait. Each job
+/// sets its SIGTERM trap, then writes a line to the log.
 fn sleepers(log: &Path, flags: &str, trap: &str) -> Run {
     let mut command = minder(&format!("run -j2 {flags}"));
     let sleep = format!("exec {KID} sleep-ms 600000");
@@ -31,8 +31,8 @@ fn sleepers(log: &Path, flags: &str, trap: &str) -> Run {
 #[test]
 fn first_signal_ends_the_run_in_order() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let folder = temp_dir();
-        let log = folder.path().join("log");
+        let dir = temp_dir();
+        let log = dir.path().join("log");
         let live = sleepers(&log, "--grace 100", "");
         live.signal(signal);
         let ended = live.wait().killed_by(signal);
@@ -48,16 +48,16 @@ fn first_signal_ends_the_run_in_order() {
 
 #[test]
 fn quiet_run_ends_without_a_message() {
-    let folder = temp_dir();
-    let live = sleepers(&folder.path().join("log"), "--quiet", "");
+    let dir = temp_dir();
+    let live = sleepers(&dir.path().join("log"), "--quiet", "");
     live.signal(Signal::INT);
     live.wait().killed_by(Signal::INT).stderr("");
 }
 
 #[test]
 fn job_that_ignores_term_is_killed_after_the_grace() {
-    let folder = temp_dir();
-    let live = sleepers(&folder.path().join("log"), "--grace 1", IGNORE);
+    let dir = temp_dir();
+    let live = sleepers(&dir.path().join("log"), "--grace 1", IGNORE);
     live.signal(Signal::TERM);
     let ended = live.wait().killed_by(Signal::TERM).stderr_contains("killed by KILL");
     assert!(ended.wall >= Duration::from_secs(1) && ended.wall < SOON, "{:?}", ended.wall);
@@ -66,8 +66,8 @@ fn job_that_ignores_term_is_killed_after_the_grace() {
 
 #[test]
 fn second_signal_kills_at_once() {
-    let folder = temp_dir();
-    let mut live = sleepers(&folder.path().join("log"), "--grace 600", IGNORE);
+    let dir = temp_dir();
+    let mut live = sleepers(&dir.path().join("log"), "--grace 600", IGNORE);
     live.signal(Signal::INT);
     live.wait_until("an answer", |record| record.outs[1].ends_with(b"once more kills\n"));
     // The same wish within 200 ms is taken for the same key.
@@ -159,7 +159,7 @@ fn ignored_hangup_stays_ignored() {
         line.arg("grep SigIgn /proc/self/status; : {}").args([":::", "1"]);
         assert_eq!(
             Run::start(&line).wait().exit_code(0).text(),
-            format!("SigIgn:\t{:016x}\n", super::ignored_from_outside() | 1),
+            format!("SigIgn:\t{:016x}\n", super::inherited_ignored_signals() | 1),
             "jobs of nohup ignore it, too"
         );
     }
@@ -179,8 +179,8 @@ fn inherited_blocked_signals_are_received() {
 
 #[test]
 fn signals_work_without_guardians() {
-    let folder = temp_dir();
-    let live = sleepers(&folder.path().join("log"), "--no-guard", "");
+    let dir = temp_dir();
+    let live = sleepers(&dir.path().join("log"), "--no-guard", "");
     live.signal(Signal::TERM);
     let ended = live.wait().killed_by(Signal::TERM).stderr_contains("killed by TERM");
     assert!(ended.wall < SOON && ended.text() == "done\n", "{ended:?}");

@@ -59,7 +59,7 @@ impl Job {
         panic!("{what}: the run does not stop: {}", self.states());
     }
 
-    /// The states of the run's processes and of the worker's threads.
+    /// Returns the states of the run's processes and of the runner's threads.
     fn states(&self) -> String {
         let outer = self.set.id(self.token).expect("get pid");
         let inner = super::children(outer);
@@ -94,24 +94,24 @@ impl Drop for Job {
     }
 }
 
-/// How many keys are pressed.
+/// Returns how many keys are pressed.
 fn keys() -> usize {
     std::env::var("MINDER_KEYS").ok().and_then(|text| text.parse().ok()).unwrap_or(30)
 }
 
 /// `-j8` of the tiniest job with these numbers as its input.
-fn tiny(folder: &Path, jobs: std::ops::RangeInclusive<usize>) -> Command {
+fn tiny(dir: &Path, jobs: std::ops::RangeInclusive<usize>) -> Command {
     let lines: String = jobs.map(|job| format!("{job}\n")).collect();
     let mut command = minder("run -j8 --quiet --joblog");
-    command.arg(folder.join("joblog")).args([TEST_CHILD, "exit", "0", "{}"]);
-    command.env("MINDER_STATE_DIR", folder.join("state"));
+    command.arg(dir.join("joblog")).args([TEST_CHILD, "exit", "0", "{}"]);
+    command.env("MINDER_STATE_DIR", dir.join("state"));
     command.stdin(super::input(lines.as_bytes())).stdout(Stdio::Null).stderr(Stdio::Null);
     command
 }
 
-/// The joblog's rows: job, exit, signal.
-fn rows(folder: &Path) -> Vec<(usize, String, String)> {
-    let text = file(&folder.join("joblog"));
+/// Returns the joblog's rows: job, exit, signal.
+fn rows(dir: &Path) -> Vec<(usize, String, String)> {
+    let text = file(&dir.join("joblog"));
     let row = |line: &str| {
         let fields: Vec<&str> = line.split('\t').collect();
         (fields[0].parse().expect("parse number"), fields[6].to_owned(), fields[7].to_owned())
@@ -121,9 +121,9 @@ fn rows(folder: &Path) -> Vec<(usize, String, String)> {
 
 #[test]
 fn stops_at_random_moments_neither_hang_nor_lose_a_job() {
-    let folder = temp_dir();
+    let dir = temp_dir();
     // More than can end meanwhile; the rest is cut off.
-    let mut job = Job::start(&tiny(folder.path(), 1..=keys() * 400));
+    let mut job = Job::start(&tiny(dir.path(), 1..=keys() * 400));
     for stop in 0..keys() {
         job.stop(&format!("stop {stop}"));
         job.press(Signal::CONT);
@@ -131,7 +131,7 @@ fn stops_at_random_moments_neither_hang_nor_lose_a_job() {
     }
     job.press(Signal::TERM);
     job.end("after the stops");
-    let rows = rows(folder.path());
+    let rows = rows(dir.path());
     assert!(rows.iter().all(|(_, exit, signal)| exit == "0" && signal == "0"), "{rows:?}");
     none_lost(&rows);
 }
@@ -149,12 +149,12 @@ fn none_lost(rows: &[(usize, String, String)]) {
 fn interrupts_at_random_moments_record_only_jobs_that_ran() {
     let mut random = Random::new("interrupts");
     for interrupt in 0..keys() {
-        let folder = temp_dir();
-        let mut job = Job::start(&tiny(folder.path(), 1..=4000));
+        let dir = temp_dir();
+        let mut job = Job::start(&tiny(dir.path(), 1..=4000));
         job.read_for(Duration::from_micros(20_000 + random.below(60_000) as u64));
         job.press(Signal::INT);
         job.end(&format!("interrupt {interrupt}"));
-        let rows = rows(folder.path());
+        let rows = rows(dir.path());
         let failed: Vec<_> = rows.iter().filter(|(_, exit, signal)| exit != "0" || signal != "0").collect();
         assert!(failed.is_empty(), "interrupt {interrupt}: {failed:?}");
         none_lost(&rows);
@@ -164,12 +164,10 @@ fn interrupts_at_random_moments_record_only_jobs_that_ran() {
 /// `kill -TSTP` and `kill -CONT` of the process that was started, and of no other.
 #[test]
 fn stop_and_continue_of_one_process_apply_to_the_run() {
-    let folder = temp_dir();
-    let go = folder.path().join("go");
+    let dir = temp_dir();
+    let go = dir.path().join("go");
     let mut command = minder("run -j2 --no-record");
-    command
-        .args([TEST_CHILD, "await", path(&go), "{}", ":::", "a", "b"])
-        .env("MINDER_STATE_DIR", folder.path());
+    command.args([TEST_CHILD, "await", path(&go), "{}", ":::", "a", "b"]).env("MINDER_STATE_DIR", dir.path());
     let mut job = Job::start(&command);
     let pid = Pid::from_raw(job.set.id(job.token).expect("get pid").cast_signed()).expect("valid pid");
     for stop in 1..=3 {
@@ -187,8 +185,8 @@ fn stop_and_continue_of_one_process_apply_to_the_run() {
 
 #[test]
 fn failure_after_a_stop_is_not_a_timeout() {
-    let folder = temp_dir();
-    let joblog = folder.path().join("joblog");
+    let dir = temp_dir();
+    let joblog = dir.path().join("joblog");
     let mut command = minder(&format!("run --timeout 2 --joblog {}", path(&joblog)));
     command.arg(format!("{KID} lines 100 10; exit 7; : {{}}")).args([":::", "x"]);
     let mut job = Job::start(&command);
@@ -197,13 +195,13 @@ fn failure_after_a_stop_is_not_a_timeout() {
     job.read_for(Duration::from_millis(2500));
     job.press(Signal::CONT);
     assert_eq!(job.end("a run with a time-out"), ExitStatus::Exited(1));
-    assert_eq!(rows(folder.path()), [(1, "7".to_owned(), "0".to_owned())]);
+    assert_eq!(rows(dir.path()), [(1, "7".to_owned(), "0".to_owned())]);
 }
 
 #[test]
 fn stop_does_not_count_for_a_median_timeout() {
-    let folder = temp_dir();
-    let joblog = folder.path().join("joblog");
+    let dir = temp_dir();
+    let joblog = dir.path().join("joblog");
     let mut command = minder(&format!("run -j2 --timeout 400% --joblog {}", path(&joblog)));
     command.args([
         TEST_CHILD, "lines", "{}", "10", ":::", "20", "20", "20", "20", "30", "40", "30", "40", "30", "40",
@@ -211,7 +209,7 @@ fn stop_does_not_count_for_a_median_timeout() {
     command.stdout(Stdio::Null);
     let mut job = Job::start(&command);
     let until = Instant::now() + PATIENCE;
-    while rows(folder.path()).len() < 4 {
+    while rows(dir.path()).len() < 4 {
         assert!(Instant::now() < until, "no four jobs end");
         job.read_for(Duration::from_millis(2));
     }
@@ -219,5 +217,5 @@ fn stop_does_not_count_for_a_median_timeout() {
     job.read_for(Duration::from_secs(4));
     job.press(Signal::CONT);
     assert_eq!(job.end("a run with a time-out"), ExitStatus::Exited(0));
-    assert!(rows(folder.path()).iter().all(|(_, exit, signal)| exit == "0" && signal == "0"));
+    assert!(rows(dir.path()).iter().all(|(_, exit, signal)| exit == "0" && signal == "0"));
 }

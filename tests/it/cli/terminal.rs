@@ -8,12 +8,12 @@ use minder::{Command, Group, Size, Stdio};
 use super::{Run, RunOutput, minder, path, run_to_end, temp_dir};
 use crate::support::KID;
 
-/// The command with all of its streams on its own terminal.
+/// Returns `minder` with all its streams on a new terminal.
 fn on_terminal(line: &str) -> Command {
     on_terminal_of(100, line)
 }
 
-/// The same on a terminal so wide.
+/// Returns `minder` with all its streams on a new terminal of this width.
 fn on_terminal_of(columns: u16, line: &str) -> Command {
     let mut command = minder(line);
     command
@@ -39,8 +39,8 @@ fn summary_is_shown_on_a_terminal_only() {
 
 #[test]
 fn bar_is_drawn_and_erased() {
-    let folder = temp_dir();
-    let wait = folder.path().join("wait");
+    let dir = temp_dir();
+    let wait = dir.path().join("wait");
     let line = format!("run -j2 --bar KID await {} {{}} ::: one two three", path(&wait));
     let mut live = Run::start(&on_terminal(&line));
     live.wait_until("a bar", |record| {
@@ -63,8 +63,8 @@ fn bar_is_drawn_and_erased() {
 
 #[test]
 fn bar_fits_a_narrow_terminal_and_tears_no_line() {
-    let folder = temp_dir();
-    let [wait, half] = ["wait", "half"].map(|name| folder.path().join(name));
+    let dir = temp_dir();
+    let [wait, half] = ["wait", "half"].map(|name| dir.path().join(name));
     let line = format!("run -j2 --bar --lb KID await {} {{}} ::: one two three", path(&wait));
     let mut live = Run::start(&on_terminal_of(30, &line));
     live.wait_until("a bar", |record| super::text(&record.outs[0]).contains("0/3 done"));
@@ -180,8 +180,8 @@ fn pipe_gets_neither_bar_nor_color() {
 fn ctrl_c_counts_as_one_interrupt() {
     // The terminal sends the signal to all processes of the group: to the one that was started and to
     // the runner.
-    let folder = temp_dir();
-    let mark = folder.path().join("mark");
+    let dir = temp_dir();
+    let mark = dir.path().join("mark");
     let mut command = on_terminal("run -j1 --grace 600");
     command.arg(format!("trap '' TERM; exec {KID} touch {{}} 600000")).args([":::", path(&mark)]);
     let mut live = Run::start(&command);

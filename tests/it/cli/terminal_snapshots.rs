@@ -30,21 +30,21 @@ const PATTERNS: [(&str, &str); 8] = [
 
 /// bash in tmux, 80 columns wide. It ends when this is dropped.
 struct Terminal {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Terminal {
-    /// A terminal with a prompt, or `None` without tmux.
+    /// Returns a terminal with a prompt, or `None` without tmux.
     fn open() -> Option<Self> {
         let paths = std::env::var_os("PATH").unwrap_or_default();
-        let there = |name: &str| std::env::split_paths(&paths).any(|folder| folder.join(name).is_file());
+        let there = |name: &str| std::env::split_paths(&paths).any(|dir| dir.join(name).is_file());
         if !there("tmux") || !there("bash") {
             crate::support::skip(format_args!(
                 "a tour in a terminal needs tmux and bash; cure: apt-get install tmux bash"
             ));
             return None;
         }
-        let terminal = Self { folder: temp_dir() };
+        let terminal = Self { dir: temp_dir() };
         for name in ["bin", "work"] {
             std::fs::create_dir(terminal.at(name)).expect("create directory");
         }
@@ -72,7 +72,7 @@ impl Terminal {
     }
 
     fn at(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.dir.path().join(name)
     }
 
     /// In the directory in which the shell is.
@@ -115,7 +115,8 @@ impl Terminal {
         self.tmux(&["capture-pane", "-p"])
     }
 
-    /// The same with lines whole that the terminal has broken, since words differ in length.
+    /// Returns the screen with wrapped lines joined, since the lengths of some words differ between
+    /// runs.
     fn whole_lines(&self) -> String {
         self.tmux(&["capture-pane", "-p", "-J"])
     }
@@ -168,9 +169,9 @@ impl Drop for Terminal {
     }
 }
 
-/// A screen without what differs from run to run, and without the empty lines below.
+/// Replaces the parts of a screen that differ between runs, and removes the empty lines at its end.
 fn even(screen: &str) -> String {
-    let patterns = PATTERNS.map(|(pattern, for_it)| (Regex::new(pattern).expect("a pattern"), for_it));
+    let patterns = PATTERNS.map(|(pattern, for_it)| (Regex::new(pattern).expect("compile pattern"), for_it));
     let lines = screen.trim_end().lines().map(str::trim_end).map(|line| {
         let even = patterns
             .iter()
@@ -180,7 +181,7 @@ fn even(screen: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The state of a process, as `/proc` has it: `T` is stopped.
+/// Returns the state of a process from `/proc`: `T` is stopped.
 fn state(pid: &str) -> String {
     let stat = file(Path::new(&format!("/proc/{}/stat", pid.trim())));
     let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().next());
@@ -244,7 +245,7 @@ fn first_ctrl_c_cancels_and_second_kills() {
     terminal.key("C-c");
     let screen = terminal.wait_for_text("once more kills");
     insta::assert_snapshot!("asked", even(&screen));
-    // Two keys at once are one wish: the time between them is the point.
+    // minder counts two keys in quick succession as one request, so the test needs time between them.
     nap(Duration::from_millis(500));
     terminal.key("C-c");
     terminal.wait_for_prompt("to resume:");
@@ -264,7 +265,7 @@ fn suspended_run_continues() {
     terminal.wait_for_prompt("Stopped");
     let stopped = Instant::now();
     insta::assert_snapshot!("suspended", even(&terminal.whole_lines()));
-    terminal.wait_until_true("jobs that stand still", || pids.iter().all(|pid| state(pid) == "T"));
+    terminal.wait_until_true("stopped jobs", || pids.iter().all(|pid| state(pid) == "T"));
     // Longer than a job may run: the time is the point.
     while stopped.elapsed() < limit + Duration::from_secs(1) {
         nap(Duration::from_millis(100));

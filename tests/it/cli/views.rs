@@ -64,7 +64,7 @@ fn untangle(all: &[u8], stream: usize, jobs: &[Text], tagged: bool) -> Vec<usize
     let mut rest = all;
     let mut order = Vec::new();
     while !rest.is_empty() {
-        let tag = if tagged { rest.iter().position(|byte| *byte == b'\t').expect("a tag") + 1 } else { 0 };
+        let tag = if tagged { rest.iter().position(|byte| *byte == b'\t').expect("find tag") + 1 } else { 0 };
         let body = &rest[tag..];
         let beginning = String::from_utf8_lossy(&body[..body.len().min(60)]);
         let id: Option<usize> =
@@ -114,14 +114,14 @@ fn shell(flags: &str, line: &str, args: &[&str]) -> minder::Command {
     command
 }
 
-/// Whether this platform supports these flags: no pseudo console is made on Windows as yet.
+/// Returns whether this platform supports these flags. `--pty` is not available on Windows.
 fn is_known(flags: &str) -> bool {
     cfg!(unix) || !flags.contains("--pty")
 }
 
-/// How many files are below a directory.
-fn files(folder: &std::path::Path) -> usize {
-    fs::read_dir(folder)
+/// Returns how many files are below a directory.
+fn files(dir: &std::path::Path) -> usize {
+    fs::read_dir(dir)
         .expect("list directory")
         .flatten()
         .map(|item| if item.file_type().is_ok_and(|it| it.is_dir()) { files(&item.path()) } else { 1 })

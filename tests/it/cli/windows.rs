@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use super::{Run, job_bytes, jobs_in, minder, path, run_to_end, run_with_input, temp_dir};
 use crate::support::{self, TEST_CHILD};
 
-/// A word with a surrogate that has no other half: a name that Windows takes, and that no UTF-8 can
-/// express.
+/// Returns an argument with an unpaired surrogate. Windows accepts it in a name; UTF-8 cannot
+/// express it.
 fn unpaired() -> OsString {
     OsString::from_wide(&[u16::from(b'a'), 0xd800, u16::from(b'.'), u16::from(b'b')])
 }
 
-/// A directory whose path is longer than the 260 units that old programs have room for.
+/// Creates a directory whose path is longer than 260 units, the limit of old programs.
 fn deep(below: &tempfile::TempDir) -> PathBuf {
     let deep = (0..6).fold(below.path().to_owned(), |path, _| path.join("x".repeat(60)));
     fs::create_dir_all(&deep).expect("create directory");
@@ -31,9 +31,9 @@ fn unpaired_surrogates_reach_the_job() {
 
 #[test]
 fn unpaired_surrogates_are_recorded_exactly() {
-    let folder = temp_dir();
-    let state = folder.path().join("state");
-    let late = folder.path().join("late.exe");
+    let dir = temp_dir();
+    let state = dir.path().join("state");
+    let late = dir.path().join("late.exe");
     let mut command = minder(&format!("run -j1 {} echo-args {{}} :::", path(&late)));
     Run::start(command.arg(unpaired()).env("MINDER_STATE_DIR", &state)).wait().exit_code(255);
     fs::copy(TEST_CHILD, &late).expect("copy program");
@@ -48,7 +48,7 @@ fn unpaired_surrogates_are_recorded_exactly() {
 
 #[test]
 fn both_slashes_separate_path_components() {
-    for (value, name, folder, stem, bare) in [
+    for (value, name, dir, stem, bare) in [
         (r"C:\a\b.txt", "b.txt", r"C:\a", r"C:\a\b", "b"),
         ("C:/a/b.txt", "b.txt", "C:/a", "C:/a/b", "b"),
         (r"a/b\c.txt", "c.txt", "a/b", r"a/b\c", "c"),
@@ -58,7 +58,7 @@ fn both_slashes_separate_path_components() {
     ] {
         let mut command = minder("run -j1 KID echo-args {/} {//} {.} {/.} :::");
         let ended = Run::start(command.arg(value)).wait().exit_code(0);
-        let wanted: String = [name, folder, stem, bare].iter().map(|part| format!("{part:?}\n")).collect();
+        let wanted: String = [name, dir, stem, bare].iter().map(|part| format!("{part:?}\n")).collect();
         assert_eq!(ended.text(), wanted, "{value}");
     }
 }
@@ -94,8 +94,8 @@ fn three_hundred_jobs_deliver_every_byte() {
 
 #[test]
 fn exit_codes_keep_all_32_bits() {
-    let folder = temp_dir();
-    let joblog = folder.path().join("joblog");
+    let dir = temp_dir();
+    let joblog = dir.path().join("joblog");
     for (code, said, written) in [
         (1_u32, "exit 1", "1"),
         (255, "exit 255", "255"),
@@ -107,7 +107,7 @@ fn exit_codes_keep_all_32_bits() {
         let line = format!("run -j1 --joblog {} KID exit ::: {code}", path(&joblog));
         run_to_end(&line).exit_code(1).stderr_contains(said);
         let log = super::file(&joblog);
-        let row: Vec<&str> = log.lines().last().expect("a row").split('\t').collect();
+        let row: Vec<&str> = log.lines().last().expect("find last row").split('\t').collect();
         assert_eq!((row[6], row[7]), (written, "0"), "{log}");
     }
     run_to_end("run -j1 KID exit ::: 0 0").exit_code(0).stderr("");
@@ -122,8 +122,8 @@ fn in_build(line: &str, server: &str) -> minder::Command {
 
 #[test]
 fn jobs_take_and_return_jobserver_tokens() {
-    let folder = temp_dir();
-    let go = folder.path().join("go");
+    let dir = temp_dir();
+    let go = dir.path().join("go");
     let name = format!("minder-test-{}", std::process::id());
     let tokens = support::Tokens::new(&name, 2);
     let line = format!("run --no-record -j8 KID await {} {{}} ::: 1 2 3 4 5 6", path(&go));
@@ -190,8 +190,8 @@ fn two_hundred_jobs_end_with_the_run() {
 
 #[test]
 fn long_paths_are_accepted() {
-    let folder = temp_dir();
-    let deep = deep(&folder);
+    let dir = temp_dir();
+    let deep = deep(&dir);
     let list = deep.join("list");
     let results = deep.join("results");
     fs::write(&list, "a\nb\n").expect("write file");
@@ -206,8 +206,8 @@ fn long_paths_are_accepted() {
 #[test]
 #[ignore = "Wine starts no program whose path is longer than 259 units"]
 fn long_program_path_is_accepted() {
-    let folder = temp_dir();
-    let program = deep(&folder).join("kid.exe");
+    let dir = temp_dir();
+    let program = deep(&dir).join("kid.exe");
     fs::copy(TEST_CHILD, &program).expect("copy program");
     assert_eq!(
         run_to_end(&format!("run {} echo-args ::: a", path(&program))).exit_code(0).stderr("").text(),
@@ -217,8 +217,8 @@ fn long_program_path_is_accepted() {
 
 #[test]
 fn long_working_directory_is_entered_or_reported() {
-    let folder = temp_dir();
-    let deep = deep(&folder);
+    let dir = temp_dir();
+    let deep = deep(&dir);
     // Windows takes at most 258 units for it ("CreateProcessW", lpCurrentDirectory), unless it was
     // set up otherwise.
     let ended = run_to_end(&format!("run -j1 --wd {} KID cwd ::: 1", path(&deep)));
@@ -230,14 +230,14 @@ fn long_working_directory_is_entered_or_reported() {
 
 #[test]
 fn unrunnable_program_is_reported_with_the_reason() {
-    let folder = temp_dir();
-    let text = folder.path().join("text.exe");
+    let dir = temp_dir();
+    let text = dir.path().join("text.exe");
     fs::write(&text, "no program\r\n").expect("write file");
     run_to_end(&format!("run -j2 {} ::: a b", path(&text)))
         .exit_code(2)
         .stderr_contains("text.exe")
         .stderr_contains("not a program");
-    let told = run_to_end(&format!("run -j2 {} ::: a b", path(folder.path())));
+    let told = run_to_end(&format!("run -j2 {} ::: a b", path(dir.path())));
     assert!(!told.status.success() && told.err.contains("cannot run `"), "{}", told.err);
 }
 
@@ -255,8 +255,8 @@ fn overlong_command_lines_fail_only_their_jobs() {
 
 #[test]
 fn xargs_fills_each_batch_file_call() {
-    let folder = temp_dir();
-    let batch = folder.path().join("all.bat");
+    let dir = temp_dir();
+    let batch = dir.path().join("all.bat");
     fs::write(&batch, "@echo %*\r\n").expect("write file");
     let input = (1..=5000).map(|number| format!("{number} ü\n")).collect::<String>();
     let ended =

@@ -78,12 +78,12 @@ fn guardians_hold_no_outputs_and_have_other_names() {
         let pipe = std::fs::read_link(format!("/proc/{}/fd/1", pids.runner)).expect("set permissions");
         assert!(open.iter().all(|fd| fd.1 != pipe), "{guardian} holds the output: {open:?}");
     }
-    let [name, .., group, session] = stat(pids.inner).expect("it lives");
+    let [name, .., group, session] = stat(pids.inner).expect("read stat of process");
     assert_eq!(name, "run-guardian");
     assert_eq!(command_line(pids.inner).trim_end(), format!("run-guardian of {}", pids.runner));
     assert_eq!((group, session), (pids.inner.to_string(), pids.inner.to_string()));
     assert_eq!(
-        stat(pids.runner).expect("it lives")[3],
+        stat(pids.runner).expect("read stat of process")[3],
         pids.outer.to_string(),
         "the runner stays in the user's group"
     );
@@ -105,7 +105,11 @@ fn guard_works_as_pid_1_of_a_container() {
             return skip("pid namespaces are forbidden here");
         }
         assert_eq!(run.lines().first().map(String::as_str), Some("ready 1 2 3"));
-        let outside = run.alive().into_iter().find(|pid| inside(*pid) == Some(victim)).expect("it lives");
+        let outside = run
+            .alive()
+            .into_iter()
+            .find(|pid| inside(*pid) == Some(victim))
+            .expect("find process by its inner pid");
         let killed = Instant::now();
         kill(outside);
         assert_eq!(run.status().code(), Some(status), "victim {victim}");
@@ -113,7 +117,7 @@ fn guard_works_as_pid_1_of_a_container() {
     }
 }
 
-/// The number of a process in its own namespace, if that is not ours.
+/// Returns the pid of a process in its own pid namespace, or `None` if it is in ours.
 fn inside(pid: Pid) -> Option<i32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let mut numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_whitespace();

@@ -26,7 +26,7 @@ pub(crate) struct Run {
     pub(crate) child: Child,
     word: String,
     report: PathBuf,
-    _folder: tempfile::TempDir,
+    _dir: tempfile::TempDir,
 }
 
 /// The pids that a runner reported.
@@ -58,14 +58,15 @@ impl Setting<'_> {
 
     #[expect(clippy::disallowed_methods, reason = "the oracle is not made of what it judges")]
     pub(crate) fn start(self) -> Run {
+        crate::support::catch_ignored_signals();
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let word = format!("GUARD_CHILD_MARK={}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
-        let (key, value) = word.split_once('=').expect("it has one");
-        let folder = tempfile::tempdir().expect("create temporary directory");
+        let (key, value) = word.split_once('=').expect("split at `=`");
+        let dir = tempfile::tempdir().expect("create temporary directory");
         // The runner may be another user.
         let mode = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode;
-        fs::set_permissions(folder.path(), mode(0o777)).expect("set permissions");
-        let report = folder.path().join("report");
+        fs::set_permissions(dir.path(), mode(0o777)).expect("set permissions");
+        let report = dir.path().join("report");
         fs::write(&report, "").expect("write file");
         fs::set_permissions(&report, mode(0o666)).expect("set permissions");
         let path = report.to_str().expect("path is UTF-8").to_owned();
@@ -75,25 +76,24 @@ impl Setting<'_> {
         let until = patience();
         let child = loop {
             match command.spawn() {
-                // A copy of the program is open for writing in what another test has just forked.
+                // A process that another test has just forked holds the copy of the program open for writing.
                 Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && Instant::now() < until => {
                     std::thread::yield_now();
                 }
-                child => break child.expect("guard_child starts"),
+                child => break child.expect("start guard_child"),
             }
         };
-        Run { child, word, report, _folder: folder }
+        Run { child, word, report, _dir: dir }
     }
 }
 
-/// A run in its own session, so that nothing of ours is in reach of what is sent to its group
-/// or session.
+/// Starts a run in its own session, so that signals to its group or session do not reach the tests.
 pub(crate) fn start(words: &[&str]) -> Run {
     Setting::new(&["session"], words).start()
 }
 
 impl Run {
-    /// The report's lines so far.
+    /// Returns the present lines of the report.
     pub(crate) fn lines(&self) -> Vec<String> {
         fs::read_to_string(&self.report).expect("read file").lines().map(str::to_owned).collect()
     }
@@ -104,11 +104,11 @@ impl Run {
 
     /// Waits until the runner has started its jobs.
     pub(crate) fn ready(&self) -> Pids {
-        let line =
-            wait_for(|| self.lines().into_iter().find(|l| l.starts_with("ready "))).expect("the run starts");
+        let line = wait_for(|| self.lines().into_iter().find(|l| l.starts_with("ready ")))
+            .expect("wait for line `ready`");
         let mut pids =
-            line.split(' ').skip(1).map(|n| Pid::from_raw(n.parse().expect("parse pid")).expect("not 0"));
-        let mut next = || pids.next().expect("three pids");
+            line.split(' ').skip(1).map(|n| Pid::from_raw(n.parse().expect("parse pid")).expect("valid pid"));
+        let mut next = || pids.next().expect("read three pids");
         Pids { outer: next(), inner: next(), runner: next() }
     }
 
@@ -124,7 +124,7 @@ impl Run {
         assert!(came.is_some(), "only {:?} are alive, not {count}", self.alive());
     }
 
-    /// All living processes that carry the word. Unreaped zombies do not count.
+    /// Returns all live processes whose environment has the mark of this run. Zombies do not count.
     pub(crate) fn alive(&self) -> Vec<Pid> {
         every_process(|pid| {
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -152,7 +152,7 @@ impl Run {
         }
     }
 
-    /// The end of the started process.
+    /// Waits for the started process and returns its exit status.
     pub(crate) fn status(&mut self) -> ExitStatus {
         let status = wait_for(|| self.child.try_wait().expect("poll child"));
         status.unwrap_or_else(|| panic!("it does not end: {:?}", self.lines()))
@@ -173,7 +173,9 @@ impl Drop for Run {
             if alive.is_empty() {
                 break;
             }
-            alive.into_iter().for_each(kill);
+            for pid in alive {
+                kill(pid);
+            }
         }
         let _ = self.child.wait();
     }
@@ -188,22 +190,23 @@ pub(crate) fn send(pid: Pid, signal: Signal) {
     let _ = kill_process(pid, signal);
 }
 
-/// The group of a process; none if it is gone, or if its group began outside of our PID namespace.
+/// Returns the process group of a process, or `None` if the process has exited or its group is of
+/// another PID namespace.
 pub(crate) fn group_of(pid: Pid) -> Option<Pid> {
     let pid = nix::unistd::Pid::from_raw(pid.as_raw_nonzero().get());
     Pid::from_raw(nix::unistd::getpgid(Some(pid)).ok()?.as_raw())
 }
 
-/// Signals a group, after making sure that it is the run's own.
+/// Signals the process group of a run, after a check that `leader` leads it.
 pub(crate) fn send_group(leader: Pid, signal: Signal) {
     let Some(group) = group_of(leader) else { return };
-    assert_eq!(group, leader, "the run leads a group of its own");
+    assert_eq!(group, leader, "the run does not lead its process group");
     let _ = kill_process_group(leader, signal);
 }
 
-/// The pids for which `chosen` holds; never 0, 1 or our own.
+/// Returns the pids for which `chosen` holds, except 1 and our own.
 pub(crate) fn every_process(chosen: impl Fn(Pid) -> bool) -> Vec<Pid> {
-    let numbers = fs::read_dir("/proc").expect("mounted").flatten();
+    let numbers = fs::read_dir("/proc").expect("list processes").flatten();
     let pids = numbers.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
     pids.filter(|pid| *pid != Pid::INIT && *pid != rustix::process::getpid() && chosen(*pid)).collect()
 }
@@ -255,12 +258,12 @@ pub(crate) fn skip(why: &str) {
     crate::support::skip(format_args!("{why}"));
 }
 
-/// A copy of the program under a name that nothing else on the machine has.
-pub(crate) fn private_copy(folder: &Path, name: &str, mode: u32) -> PathBuf {
-    let path = folder.join(name);
+/// Copies guard_child to a file with this unique name and mode, and returns its path.
+pub(crate) fn private_copy(dir: &Path, name: &str, mode: u32) -> PathBuf {
+    let path = dir.join(name);
     fs::copy(env!("CARGO_BIN_EXE_guard_child"), &path).expect("copy program");
     let open = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode;
-    fs::set_permissions(folder, open(0o755)).expect("set permissions");
+    fs::set_permissions(dir, open(0o755)).expect("set permissions");
     fs::set_permissions(&path, open(mode)).expect("set permissions");
     path
 }

@@ -52,7 +52,9 @@ impl Victim {
     }
 
     fn kill(self, pids: Pids, program: &Path) {
-        self.pids(pids).into_iter().for_each(kill);
+        for pid in self.pids(pids) {
+            kill(pid);
+        }
         let program = program.to_str().expect("path is UTF-8");
         match self {
             Group => send_group(pids.outer, Signal::KILL),
@@ -65,29 +67,34 @@ impl Victim {
                 }
             }
             Session => {
-                let session = stat(pids.outer).expect("alive")[4].clone();
+                let session = stat(pids.outer).expect("read stat of process")[4].clone();
                 assert_ne!(Some(&session), stat(getpid()).map(|s| s[4].clone()).as_ref(), "not ours");
-                every_process(|pid| stat(pid).is_some_and(|s| s[4] == session)).into_iter().for_each(kill);
+                kill_each(|pid| stat(pid).is_some_and(|s| s[4] == session));
             }
             Name => {
-                let name = program.rsplit_once('/').expect("absolute").1;
-                every_process(|pid| stat(pid).is_some_and(|s| s[0] == name)).into_iter().for_each(kill);
+                let name = program.rsplit_once('/').expect("find file name").1;
+                kill_each(|pid| stat(pid).is_some_and(|s| s[0] == name));
             }
-            Victim::Path => {
-                every_process(|pid| command_line(pid).contains(program)).into_iter().for_each(kill)
-            }
+            Victim::Path => kill_each(|pid| command_line(pid).contains(program)),
             _ => {}
         }
     }
 }
 
-/// One case: start, bring into the state, kill, and see.
+/// Kills every process for which `chosen` holds, except this one.
+fn kill_each(chosen: impl Fn(Pid) -> bool) {
+    for pid in every_process(chosen) {
+        kill(pid);
+    }
+}
+
+/// Starts a run, brings it into the state, kills the victim, and checks that all processes end.
 fn case(victim: Victim, state: State, before: &[&str], words: &[&str], alive: usize) -> Duration {
     let what = format!("{state:?}, kill {victim:?}, {before:?} {words:?}");
-    let folder = tempfile::tempdir().expect("create temporary directory");
+    let dir = tempfile::tempdir().expect("create temporary directory");
     let name = format!("gk{}", std::process::id());
     let by_name = matches!(victim, Name | Victim::Path);
-    let program = by_name.then(|| private_copy(folder.path(), &name, 0o755));
+    let program = by_name.then(|| private_copy(dir.path(), &name, 0o755));
     let shell = ["session", "holding-shell", "REPORT"];
     let all: Vec<&str> = match state {
         CtrlZ => shell.into_iter().chain(before.iter().copied()).collect(),
@@ -102,7 +109,11 @@ fn case(victim: Victim, state: State, before: &[&str], words: &[&str], alive: us
     run.expect_alive(alive);
     match state {
         Running => {}
-        Stopped(whom) => whom.pids(pids).into_iter().for_each(stop),
+        Stopped(victim) => {
+            for pid in victim.pids(pids) {
+                stop(pid);
+            }
+        }
         CtrlZ => {
             send_group(pids.outer, Signal::TSTP);
             run.expect_line("stopped", 1);
@@ -201,19 +212,19 @@ fn tree_is_killed_without_pidfds() {
 #[test]
 fn unprivileged_guard_kills_the_tree() {
     if !is_root() {
-        return skip("only root can become nobody");
+        return skip("only root can become another user");
     }
-    let folder = tempfile::tempdir().expect("create temporary directory");
-    let program = private_copy(folder.path(), "guard_child", 0o755);
+    let dir = tempfile::tempdir().expect("create temporary directory");
+    let program = private_copy(dir.path(), "guard_child", 0o755);
     for victim in [Outer, Inner, Runner, Group] {
-        let mut setting = Setting::new(&["session", "nobody"], &MIX);
+        let mut setting = Setting::new(&["session", "unprivileged"], &MIX);
         setting.program = &program;
         let mut run = setting.start();
         let pids = run.ready();
         run.expect_alive(MIX_ALIVE);
         let killed = Instant::now();
         victim.kill(pids, Path::new("/nothing"));
-        run.expect_gone(killed, &format!("as nobody, {victim:?}"));
+        run.expect_gone(killed, &format!("unprivileged, {victim:?}"));
         assert_eq!(run.shell_status(), 137);
     }
 }
@@ -255,7 +266,7 @@ fn tree_is_swept_without_a_free_descriptor() {
             // As when the machine's table of open files is full: what is open stays, and nothing more can be
             // opened.
             let none = Rlimit { current: Some(0), maximum: Some(0) };
-            rustix::process::prlimit(Some(guardian), Resource::Nofile, none).expect("our own process");
+            rustix::process::prlimit(Some(guardian), Resource::Nofile, none).expect("set resource limit");
         }
         let killed = Instant::now();
         victim.kill(pids, Path::new("/nothing"));
@@ -269,24 +280,24 @@ fn orphans_of_another_user_do_not_block_the_shell() {
     if !is_root() {
         return skip("only root can make a program setuid root");
     }
-    let folder = tempfile::tempdir().expect("create temporary directory");
-    let program = private_copy(folder.path(), "guard_child", 0o755);
-    let setuid = private_copy(folder.path(), "setuid", 0o4755);
+    let dir = tempfile::tempdir().expect("create temporary directory");
+    let program = private_copy(dir.path(), "guard_child", 0o755);
+    let setuid = private_copy(dir.path(), "setuid", 0o4755);
     let job = format!("litter:{}", setuid.display());
-    let mut setting = Setting::new(&["session", "nobody"], &["plain", &job]);
+    let mut setting = Setting::new(&["session", "unprivileged"], &["plain", &job]);
     setting.program = &program;
-    let said = folder.path().join("said");
-    setting.stderr = std::fs::File::create(&said).expect("writable").into();
+    let said = dir.path().join("said");
+    setting.stderr = std::fs::File::create(&said).expect("create file").into();
     let mut run = setting.start();
     let pids = run.ready();
     let is_root_job = |pid: &Pid| command_line(*pid).ends_with("job litter ");
     let found = wait_for(|| run.alive().into_iter().find(is_root_job).filter(|p| owner(*p) == Some(0)));
-    let root_job = found.expect("the job is root's by now");
+    let root_job = found.expect("find job that became root");
     let killed = Instant::now();
     kill(pids.runner);
     assert_eq!(run.shell_status(), 137);
     assert!(killed.elapsed() < Duration::from_secs(15), "it gave up in time: {:?}", killed.elapsed());
-    let said = std::fs::read_to_string(said).expect("text");
+    let said = std::fs::read_to_string(said).expect("read file");
     assert!(said.contains("could not end process"), "{said:?}");
     kill(root_job);
     wait_for(|| run.alive().is_empty().then_some(()));
@@ -297,32 +308,32 @@ fn process_of_another_user_is_reported_and_left() {
     if !is_root() {
         return skip("only root can make a program setuid root");
     }
-    let folder = tempfile::tempdir().expect("create temporary directory");
-    let program = private_copy(folder.path(), "guard_child", 0o755);
-    let setuid = private_copy(folder.path(), "setuid", 0o4755);
+    let dir = tempfile::tempdir().expect("create temporary directory");
+    let program = private_copy(dir.path(), "guard_child", 0o755);
+    let setuid = private_copy(dir.path(), "setuid", 0o4755);
     let job = format!("root:{}", setuid.display());
-    let mut setting = Setting::new(&["session", "nobody"], &["plain", "setsid", &job]);
+    let mut setting = Setting::new(&["session", "unprivileged"], &["plain", "setsid", &job]);
     setting.program = &program;
-    let said = folder.path().join("said");
-    // Not a pipe, since what is left holds it.
-    setting.stderr = std::fs::File::create(&said).expect("writable").into();
+    let said = dir.path().join("said");
+    // Not a pipe: the process that is left keeps its write end open.
+    setting.stderr = std::fs::File::create(&said).expect("create file").into();
     let mut run = setting.start();
     let pids = run.ready();
     let is_root_job = |pid: &Pid| command_line(*pid).ends_with("job root ");
     let found = wait_for(|| run.alive().into_iter().find(is_root_job).filter(|p| owner(*p) == Some(0)));
-    let root_job = found.expect("the job is root's by now");
+    let root_job = found.expect("find job that became root");
     let killed = Instant::now();
     kill(pids.runner);
     assert_eq!(run.shell_status(), 137);
     assert!(killed.elapsed() < Duration::from_secs(4), "it gave up in time: {:?}", killed.elapsed());
-    let said = std::fs::read_to_string(said).expect("text");
+    let said = std::fs::read_to_string(said).expect("read file");
     assert!(said.starts_with(&format!("minder: could not end process {root_job} `")), "{said:?}");
     assert_eq!(said.lines().count(), 1, "{said:?}");
     assert_eq!(run.alive(), [root_job], "all others are gone");
     kill(root_job);
 }
 
-/// The real user of a process: root's only after all three were set.
+/// Returns the real user id of a process. A setuid program sets it last.
 fn owner(pid: Pid) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;

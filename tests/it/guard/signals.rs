@@ -18,10 +18,10 @@ struct Terminal {
 
 impl Terminal {
     fn start(before: &[&str], words: &[&str]) -> Terminal {
-        let ours =
-            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
-        grantpt(&ours).expect("granted");
-        unlockpt(&ours).expect("unlocked");
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
+            .expect("open pseudo-terminal");
+        grantpt(&ours).expect("grant pseudo-terminal");
+        unlockpt(&ours).expect("unlock pseudo-terminal");
         let path = ptsname(&ours, Vec::new()).expect("get name").into_string().expect("decode text");
         let all: Vec<&str> = ["terminal", &path].into_iter().chain(before.iter().copied()).collect();
         let run = Setting::new(&all, words).start();
@@ -56,9 +56,9 @@ fn ctrl_z_and_fg_lose_no_signal() {
     for pressed in 1..=20 {
         terminal.press("\x1a");
         terminal.run.expect_line("stopped", pressed);
-        terminal.run.expect_line("went on", pressed);
-        // A continuation throws away a stop that waits (signal(7)), and the inner guardian's comes a moment
-        // after `fg`. No finger is that fast.
+        terminal.run.expect_line("continued", pressed);
+        // SIGCONT discards a pending stop signal (signal(7)). The inner guardian sends SIGCONT a moment
+        // after `fg`, so a key that follows at once could be lost. No person is that fast.
         nap(Duration::from_millis(100));
     }
     assert_eq!(terminal.run.count("signal Stop"), 20);
@@ -74,7 +74,7 @@ fn session_leader_is_not_stopped() {
     let pids = terminal.run.ready();
     for pressed in 1..=3 {
         terminal.press("\x1a");
-        terminal.run.expect_line("went on", pressed);
+        terminal.run.expect_line("continued", pressed);
     }
     send(pids.outer, Signal::TERM);
     assert_eq!(terminal.run.shell_status(), 130);
@@ -184,21 +184,21 @@ fn signal_to_the_group_counts_once() {
     assert_eq!(run.count("signal Interrupt"), 20, "none came twice");
 }
 
-/// A run whose errors are kept in a file.
+/// Starts a run whose stderr is a file, and returns the path of the file.
 fn heard(words: &[&str]) -> (Run, std::path::PathBuf, tempfile::TempDir) {
-    let folder = tempfile::tempdir().expect("create temporary directory");
-    let path = folder.path().join("errors");
+    let dir = tempfile::tempdir().expect("create temporary directory");
+    let path = dir.path().join("errors");
     let mut setting = Setting::new(&["session"], words);
     setting.stderr = File::create(&path).expect("create file").into();
-    (setting.start(), path, folder)
+    (setting.start(), path, dir)
 }
 
 #[test]
 fn third_signal_ends_an_unresponsive_run() {
-    let (mut run, errors, _folder) = heard(&MIX);
+    let (mut run, errors, _dir) = heard(&MIX);
     let pids = run.ready();
     send(pids.runner, Signal::STOP);
-    wait_for(|| stat(pids.runner).filter(|s| s[1] == "T")).expect("stopped");
+    wait_for(|| stat(pids.runner).filter(|s| s[1] == "T")).expect("wait until process is stopped");
     // Three are enough. Where the guardian does not get to run in between, two that are pending are one
     // to it.
     let ended = wait_for(|| {
@@ -210,7 +210,7 @@ fn third_signal_ends_an_unresponsive_run() {
     let ended_at = std::time::Instant::now();
     assert_eq!(run.shell_status(), 137);
     run.expect_gone(ended_at, "a run that did not answer");
-    let said = std::fs::read_to_string(errors).expect("the errors");
+    let said = std::fs::read_to_string(errors).expect("read stderr file");
     assert_eq!(
         said,
         "minder: the run does not answer; once more kills it\nminder: the run did not answer and was killed\n"
@@ -236,7 +236,8 @@ fn unstoppable_run_returns_the_prompt() {
 fn signals_arrive_without_guardians() {
     let mut run = start(&["alone=1"]);
     // It reports pids 0 for guardians, so it is found otherwise.
-    wait_for(|| run.lines().into_iter().find(|l| l.starts_with("ready 0 0 "))).expect("it starts");
+    wait_for(|| run.lines().into_iter().find(|l| l.starts_with("ready 0 0 ")))
+        .expect("wait for line `ready`");
     let pid =
         rustix::process::Pid::from_raw(i32::try_from(run.child.id()).expect("valid pid")).expect("valid pid");
     for (sent, heard) in [(Signal::USR1, "User1"), (Signal::INT, "Interrupt"), (Signal::WINCH, "Resize")] {
@@ -277,18 +278,18 @@ fn only_the_runner_holds_the_output() {
     setting.stdout = std::process::Stdio::piped();
     let mut run = setting.start();
     let pids = run.ready();
-    let mut output = run.child.stdout.take().expect("piped");
+    let mut output = run.child.stdout.take().expect("take stdout");
     for guardian in [pids.outer, pids.inner] {
         send(guardian, Signal::STOP);
     }
     for guardian in [pids.outer, pids.inner] {
-        wait_for(|| stat(guardian).filter(|s| s[1] == "T")).expect("stopped");
+        wait_for(|| stat(guardian).filter(|s| s[1] == "T")).expect("wait until process is stopped");
     }
     // Ends without a word: the guardians sleep on, or not, but hold nothing.
     send(pids.runner, Signal::KILL);
     // Would wait forever if a stopped guardian held the pipe.
     let mut text = String::new();
-    output.read_to_string(&mut text).expect("an end");
+    output.read_to_string(&mut text).expect("read to end");
     assert_eq!(text, "hello");
     assert_eq!(run.shell_status(), 137, "the kernel wakes one after the other");
 }

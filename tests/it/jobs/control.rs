@@ -134,7 +134,7 @@ fn halt_ends_the_jobs_and_reports_its_rule() {
     site.crew.set_total(Some(10));
     site.run(|_| ());
     assert_eq!(site.seen(), (4, 4));
-    let by = site.crew.halted_by().expect("a rule");
+    let by = site.crew.halted_by().expect("find halt rule");
     assert_eq!((by.on, by.now), (HaltTrigger::Failed, true));
 }
 
@@ -142,7 +142,8 @@ fn halt_ends_the_jobs_and_reports_its_rule() {
 #[test]
 fn cancel_with_sends_the_configured_signal() {
     let mut site = Site::new(degree(2), (0..2).map(|_| quiet_child(LONG)));
-    let how = Termination::signals(&[(libc::SIGUSR1, Duration::from_secs(600))]).expect("a signal");
+    let how =
+        Termination::signals(&[(libc::SIGUSR1, Duration::from_secs(600))]).expect("create signal sequence");
     site.crew = JobPool::new(degree(2), Duration::ZERO).cancel_with(how);
     site.run(|site| {
         site.await_log("both run", |log| log.running.len() == 2);

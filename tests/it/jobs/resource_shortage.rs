@@ -65,7 +65,8 @@ fn permanent_shortage_is_an_error() {
         let mut hand = Hand { site: &site, place: 0, written: HashMap::new() };
         let hogged = hog();
         let begun = Instant::now();
-        let error = crew.run_worker(&mut set, 0, 1, &mut hand).expect_err("nothing is free");
+        let error =
+            crew.run_worker(&mut set, 0, 1, &mut hand).expect_err("run worker without free descriptor");
         assert_eq!(error.kind(), minder::ErrorKind::Exhausted);
         assert!((1..10).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
         drop(hogged);

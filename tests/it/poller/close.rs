@@ -17,7 +17,7 @@ use super::fd_lifetime::{hung_up, soon};
 use super::{counter, look, lower, modify_or_add, names, open, pair, raise, tokens, wait_events};
 use crate::support::{alone, each_backend, patience, test_child};
 
-/// A number that was open and is not.
+/// Closes a descriptor and returns its number.
 fn closed_number(source: OwnedFd) -> BorrowedFd<'static> {
     let number = source.as_raw_fd();
     drop(source);
@@ -37,12 +37,12 @@ fn unopened_descriptor_is_rejected() {
             let poller = open(name);
             let closed = closed_number(counter());
             for interest in [Interest::READABLE, Interest::WRITABLE.oneshot()] {
-                let error = poller.add(&closed, Token(1), interest).expect_err("not open");
+                let error = poller.add(&closed, Token(1), interest).expect_err("add closed descriptor");
                 assert!(is_not_open(&error), "add: {error}");
-                let error = poller.modify(&closed, Token(1), interest).expect_err("not open");
+                let error = poller.modify(&closed, Token(1), interest).expect_err("modify closed descriptor");
                 assert!(is_not_open(&error), "modify: {error}");
             }
-            poller.delete(&closed).expect_err("not registered");
+            poller.delete(&closed).expect_err("delete closed descriptor");
             assert_eq!(tokens(&poller), [0; 0]);
         });
     });
@@ -125,15 +125,16 @@ fn reused_descriptor_reports_only_the_new_file() {
                 if watched {
                     assert_eq!(tokens(&poller), [0; 0]);
                 }
-                // Closes the first, in the same moment.
+                // Closes the first pipe and reuses its descriptor in one step.
                 rustix::io::dup2(&second, &mut place).expect("duplicate descriptor");
-                // io_uring holds a file that it watches; a reader that is gone is an error for all others.
+                // io_uring keeps a watched file open. Other backends do not, so that the pipe has no reader
+                // left and a write fails.
                 let held = name == "io_uring" && watched;
                 let written = to_first.write(b"x");
                 assert_eq!(written.is_ok(), held, "{written:?}");
                 modify_or_add(&poller, &place, 2);
                 assert_eq!(tokens(&poller), [0; 0], "the new file is not ready");
-                let written = to_first.write(b"x").expect_err("nobody holds the old file any more");
+                let written = to_first.write(b"x").expect_err("write to pipe without reader");
                 assert_eq!(written.kind(), IoKind::BrokenPipe);
                 to_second.write_all(b"x").expect("write bytes");
                 assert_eq!([tokens(&poller), tokens(&poller)], [[2], [2]]);
@@ -174,8 +175,8 @@ fn reports_follow_descriptors_through_a_thousand_reuses() {
     });
 }
 
-/// A copy of the source lives on in a child: it is the child's, and nothing of it is reported here
-/// any more.
+/// A child keeps a copy of the source open after `delete`. The poller reports nothing for that
+/// copy.
 #[test]
 fn copy_in_a_child_is_not_reported_after_delete() {
     alone("poller::close::copy_in_a_child_is_not_reported_after_delete", || {
@@ -189,16 +190,16 @@ fn copy_in_a_child_is_not_reported_after_delete() {
             poller.delete(&ours).expect("delete source");
             drop(ours);
             (&theirs).write_all(b"for the child").expect("write bytes");
-            let mut heard = [0; 13];
+            let mut copied = [0; 13];
             let mut output = child.take_stdout().expect("take stdout");
-            output.read_exact(&mut heard).expect("what it copied");
-            assert_eq!(&heard, b"for the child");
+            output.read_exact(&mut copied).expect("read output of child");
+            assert_eq!(&copied, b"for the child");
             (&theirs).write_all(b"more").expect("write bytes");
-            assert_eq!(tokens(&poller), [0; 0], "the child's copy is told here");
-            assert!(!hung_up(&theirs), "the child has a copy");
+            assert_eq!(tokens(&poller), [0; 0], "the copy of the child was reported");
+            assert!(!hung_up(&theirs), "the copy of the child is closed");
             theirs.shutdown(std::net::Shutdown::Write).expect("shut down socket");
             child.wait().expect("wait for child");
-            assert!(soon(|| hung_up(&theirs)), "nobody has a copy");
+            assert!(soon(|| hung_up(&theirs)), "a copy is still open");
             assert_eq!(tokens(&poller), [0; 0]);
         });
     });

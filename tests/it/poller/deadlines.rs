@@ -63,7 +63,7 @@ fn concurrent_waits_keep_their_own_deadlines() {
                 poller.wait(&mut events, Some(far)).expect("wait for events");
                 (Instant::now(), events.woken())
             });
-            // The far deadline is asked for first in one half, and last in the other.
+            // The wait with the far deadline starts before these waits, and `third` starts after `short`.
             for _ in 0..5 {
                 std::thread::park_timeout(Duration::from_millis(5));
                 let near = Instant::now() + Duration::from_millis(20);
@@ -90,14 +90,14 @@ fn concurrent_waits_keep_their_own_deadlines() {
             waker.wake().expect("wake poller");
             while !long.is_finished() && !third.is_finished() {
                 std::thread::yield_now();
-                assert!(Instant::now() < far, "nobody took the wake");
+                assert!(Instant::now() < far, "no wait returned after the wake");
             }
             while !(long.is_finished() && third.is_finished()) {
                 waker.wake().expect("wake poller");
                 std::thread::park_timeout(Duration::from_millis(1));
-                assert!(Instant::now() < far, "nobody took the wake");
+                assert!(Instant::now() < far, "no wait returned after the wake");
             }
-            assert!(long.join().expect("join long wait").1 && third.join().expect("the third"));
+            assert!(long.join().expect("join long wait").1 && third.join().expect("join third wait"));
         });
     });
 }
@@ -148,7 +148,7 @@ fn busy_source_ends_every_wait_and_hides_no_deadline() {
     });
 }
 
-/// The latest moment that the clock has.
+/// Returns the latest `Instant`.
 fn end_of_time() -> Instant {
     let now = Instant::now();
     (0..63).rev().fold(now, |latest, bit| latest.checked_add(Duration::from_secs(1 << bit)).unwrap_or(latest))

@@ -11,9 +11,9 @@ use minder::{Interest, Token};
 use super::{Stream, counter, expect, has_edge, names, open, pair, raise, tokens, wait_events};
 use crate::support::{alone, each_backend, patience};
 
-/// Whether our side sees that the other one has no copy left.
+/// Returns whether our side has seen that all copies of the other side are closed.
 pub(super) fn hung_up(mut ours: &Stream) -> bool {
-    ours.set_nonblocking(true).expect("a pair");
+    ours.set_nonblocking(true).expect("set nonblocking mode");
     match ours.read(&mut [0]) {
         Ok(count) => count == 0,
         Err(error) if error.kind() == IoKind::WouldBlock => false,
@@ -22,7 +22,7 @@ pub(super) fn hung_up(mut ours: &Stream) -> bool {
     }
 }
 
-/// Whether `enough` comes to be so.
+/// Waits until `enough` returns `true`. Returns whether it did in time.
 pub(super) fn soon(enough: impl Fn() -> bool) -> bool {
     let until = patience();
     while !enough() {
@@ -109,9 +109,9 @@ fn delete_releases_a_file_watched_by_another_thread() {
                     assert_eq!(tokens(poller), [0; 0]);
                     added.send(()).expect("send to thread");
                     // It sleeps for something else.
-                    receive.recv().expect("a word");
+                    receive.recv().expect("receive message");
                 });
-                wait.recv().expect("a word");
+                wait.recv().expect("receive message");
                 poller.delete(ours).expect("delete source");
                 theirs.shutdown(std::net::Shutdown::Write).expect("shut down socket");
                 send.send(()).expect("send to thread");
@@ -134,7 +134,7 @@ fn dropped_poller_releases_everything() {
                 poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
                 poller
                     .add_timer(Token(2), Instant::now() + Duration::from_secs(60), Duration::ZERO)
-                    .expect("one");
+                    .expect("add timer");
                 expect(&poller, &[]);
                 if news {
                     poller.poll_handle().expect("get poll handle");

@@ -79,12 +79,12 @@ fn changes_of_sources_are_announced() {
         assert!(readable(news, LONG), "it has room");
         assert_eq!(tokens(&poller), [3]);
         poller.modify(&other, Token(4), Interest::READABLE).expect("modify source");
-        assert_quiet(&poller, news, "nobody asks for room any more");
+        assert_quiet(&poller, news, "writability is no longer requested");
         // A source that was reported once is not announced again until it is modified.
         poller.add(&ready, Token(5), Interest::READABLE.oneshot()).expect("add source");
         assert!(readable(news, LONG));
         assert_eq!(tokens(&poller), [5]);
-        assert_quiet(&poller, news, "told once");
+        assert_quiet(&poller, news, "it was reported once");
         poller.modify(&ready, Token(6), Interest::READABLE.oneshot()).expect("modify source");
         assert!(readable(news, LONG), "still ready");
         assert_eq!(tokens(&poller), [6]);
@@ -133,15 +133,15 @@ fn timers_are_announced_whenever_added() {
             });
             let until = patience();
             while look(&poller).is_empty() {
-                assert!(readable(news, LONG) && Instant::now() < until, "the timer is no news");
+                assert!(readable(news, LONG) && Instant::now() < until, "the timer was not announced");
             }
             assert!(Instant::now() >= deadline, "early");
-            assert_quiet(&poller, news, "it was told");
-            // An earlier one behind a later one.
+            assert_quiet(&poller, news, "the timer was reported");
+            // A timer that is added after one with a later deadline.
             let far = add(2, 60_000);
-            assert_quiet(&poller, news, "it is far away");
+            assert_quiet(&poller, news, "the timer is far in the future");
             let near = add(3, 5);
-            assert!(readable(news, LONG) && Instant::now() < far, "the earlier one was passed over");
+            assert!(readable(news, LONG) && Instant::now() < far, "the earlier timer was not announced");
             assert_eq!(names(&wait_events(&poller, near)), [3]);
             assert_quiet(&poller, news, "the far one is left");
             poller.delete_timer(Token(2)).expect("delete timer");
@@ -178,7 +178,7 @@ fn wake_is_announced() {
         let news = poller.poll_handle().expect("get poll handle");
         for round in 0..20 {
             if round == 1 {
-                assert_quiet(&poller, news, "nobody rang");
+                assert_quiet(&poller, news, "the first wake was reported");
             }
             waker.wake().expect("wake poller");
             assert!(readable(news, LONG), "round {round}");
@@ -186,13 +186,13 @@ fn wake_is_announced() {
             poller.wait(&mut events, Some(Instant::now())).expect("wait for events");
             assert!(events.woken(), "round {round}");
         }
-        assert_quiet(&poller, news, "all wakes were heard");
+        assert_quiet(&poller, news, "all wakes were reported");
         // From another thread, while the foreign loop sleeps.
         std::thread::scope(|scope| {
             let foreign = scope.spawn(move || readable(news, LONG));
             settle();
             waker.wake().expect("wake poller");
-            assert!(foreign.join().expect("the foreign loop"));
+            assert!(foreign.join().expect("join foreign loop"));
         });
     });
 }
@@ -209,10 +209,10 @@ fn process_exit_is_announced() {
         poller.add(Source::process(child.id()), Token(1), Interest::READABLE).expect("add process");
         let until = patience();
         while look(&poller).is_empty() {
-            assert!(readable(news, LONG) && Instant::now() < until, "its end is no news");
+            assert!(readable(news, LONG) && Instant::now() < until, "the exit was not announced");
         }
         child.wait().expect("wait for child");
-        assert!(readable(news, LONG), "told until it is deleted");
+        assert!(readable(news, LONG), "the exit is announced until the source is deleted");
         assert_eq!(tokens(&poller), [1]);
         poller.delete(Source::process(child.id())).expect("delete source");
         assert_quiet(&poller, news, "it was deleted");
@@ -285,9 +285,10 @@ fn readiness_is_announced_after_the_requesting_thread_exited() {
     });
 }
 
-/// How many threads of this process watch in the place of a foreign loop.
+/// Returns the number of threads in this process that wait for readiness on behalf of a foreign
+/// loop.
 #[cfg(target_os = "linux")]
-fn heralds() -> usize {
+fn notifier_threads() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").expect("list directory").flatten();
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
     names.filter(|name| name.trim_end() == "minder news").count()
@@ -304,7 +305,7 @@ fn notifier_thread_exits_with_its_poller() {
                     let poller = open(name);
                     let source = counter();
                     poller.add(&source, Token(1), Interest::READABLE).expect("add source");
-                    assert_eq!(heralds(), 0, "a thread that nobody asked for");
+                    assert_eq!(notifier_threads(), 0, "a notifier thread started before `poll_handle`");
                     if ready {
                         raise(&source);
                         assert!(readable(poller.poll_handle().expect("get poll handle"), LONG));
@@ -313,14 +314,14 @@ fn notifier_thread_exits_with_its_poller() {
                         poller.poll_handle().expect("get poll handle");
                     }
                     let until = patience();
-                    while heralds() != usize::from(name == "poll") {
-                        assert!(Instant::now() < until, "{} threads", heralds());
+                    while notifier_threads() != usize::from(name == "poll") {
+                        assert!(Instant::now() < until, "{} threads", notifier_threads());
                     }
                     drop(poller);
                     // The kernel lists a thread for a moment after it was joined.
                     let until = patience();
-                    while heralds() != 0 {
-                        assert!(Instant::now() < until, "the thread lives on");
+                    while notifier_threads() != 0 {
+                        assert!(Instant::now() < until, "the notifier thread is still running");
                     }
                 }
             }
@@ -371,7 +372,7 @@ fn poll_handle_is_retried_after_a_failure() {
                 assert_eq!(scope.spawn(|| tokens(&poller)).join().expect("join thread"), [0; 0]);
             });
             raise(&source);
-            rustix::io::fcntl_getfd(news).expect("it is open");
+            rustix::io::fcntl_getfd(news).expect("read descriptor flags");
             assert!(readable(news, LONG), "it is ready");
             assert_eq!(tokens(&poller), [1]);
         });

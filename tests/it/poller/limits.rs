@@ -17,20 +17,23 @@ fn add_rejects_a_registered_source_and_modify_an_unknown_one() {
         let poller = open(name);
         let (reader, writer) = pipe().expect("create pipe");
         poller.add(&reader, Token(1), Interest::READABLE).expect("add source");
-        let error = poller.add(&reader, Token(2), Interest::READABLE).expect_err("twice");
+        let error = poller.add(&reader, Token(2), Interest::READABLE).expect_err("add source again");
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
-        let error = poller.modify(&writer, Token(2), Interest::WRITABLE).expect_err("unknown");
+        let error = poller.modify(&writer, Token(2), Interest::WRITABLE).expect_err("modify unknown source");
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-        let error = poller.delete(&writer).expect_err("unknown");
+        let error = poller.delete(&writer).expect_err("delete unknown source");
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
         poller.delete(&reader).expect("delete source");
-        assert_eq!(poller.delete(&reader).expect_err("gone").kind(), ErrorKind::NotFound);
-        poller.add(&reader, Token(3), Interest::READABLE).expect("free again");
+        assert_eq!(poller.delete(&reader).expect_err("delete source again").kind(), ErrorKind::NotFound);
+        poller.add(&reader, Token(3), Interest::READABLE).expect("add source again");
         let error = poller
             .add(&writer, Token(u64::MAX), Interest::WRITABLE)
-            .expect_err("a token of the backend's own");
+            .expect_err("add source with reserved token");
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
-        assert_eq!(Poller::with_backend("no-such-backend").expect_err("no").kind(), ErrorKind::Unsupported);
+        assert_eq!(
+            Poller::with_backend("no-such-backend").expect_err("open unknown backend").kind(),
+            ErrorKind::Unsupported
+        );
     });
 }
 
@@ -50,7 +53,7 @@ fn delete_of_one_source_leaves_the_others() {
             left.retain(|token| *token != number as u64);
             expect_since(&poller, &left, &format!("after {number}"));
         }
-        poller.add(&pipes[19].0, Token(99), Interest::READABLE).expect("free again");
+        poller.add(&pipes[19].0, Token(99), Interest::READABLE).expect("add source again");
         left.push(99);
         expect(&poller, &left);
     });
@@ -66,7 +69,8 @@ fn sources(count: usize) -> Option<Vec<Counter>> {
     Some(sources)
 }
 
-/// Watches them, makes some ready and then all; each is reported, and none starves.
+/// Watches the sources, and makes first some and then all of them ready. Each one is reported, and
+/// none starves.
 fn crowd(name: &str, sources: &[Counter]) {
     let poller = open(name);
     let count = sources.len();
@@ -81,18 +85,23 @@ fn crowd(name: &str, sources: &[Counter]) {
         served(&poller, "it was served");
     }
     sources.iter().for_each(raise);
-    // All are reported, none twice as often as another is reported once.
+    // Every source is reported before any other is reported a third time.
     let mut seen = vec![0u32; count];
     let mut looks = 0;
     while seen.contains(&0) {
         looks += 1;
-        assert!(looks <= count / 64 + 2 || !is_prompt(), "after {looks} looks some of {count} were not told");
-        names(&soon(&poller)).into_iter().for_each(|token| seen[token as usize] += 1);
+        assert!(
+            looks <= count / 64 + 2 || !is_prompt(),
+            "after {looks} waits some of {count} were not reported"
+        );
+        for token in names(&soon(&poller)) {
+            seen[token as usize] += 1;
+        }
     }
-    // What is reported later than it became ready is reported less often.
+    // A backend that reports readiness with a delay (see `is_prompt`) does so less evenly.
     let most = seen.iter().max().copied().unwrap_or(0);
-    assert!(most <= 2 || !is_prompt(), "one of {count} was told {most} times before another was told once");
-    // What was reported, or lies in some queue, and is served now is not reported.
+    assert!(most <= 2 || !is_prompt(), "one of {count} was reported {most} times before another one");
+    // A source that was served is not reported, even if it was reported before or is still queued.
     sources.iter().for_each(lower);
     served(&poller, &format!("all of {count} were served"));
     raise(&sources[count / 2]);
@@ -134,10 +143,10 @@ fn watch(count: usize) {
 
 #[cfg(windows)]
 fn watch(count: usize) {
-    super::each_handle(|name| crowd(name, &sources(count).expect("events")));
+    super::each_handle(|name| crowd(name, &sources(count).expect("create events")));
     // A connection has two ends, each of which costs much more than an event.
     if count <= 1025 {
-        each_exact(|name| crowd(name, &sources(count).expect("connections")));
+        each_exact(|name| crowd(name, &sources(count).expect("create connections")));
     }
 }
 
@@ -186,7 +195,7 @@ fn six_hundred_busy_sources_share_turns_with_others_and_wakes() {
         for (token, source) in (0..).zip(&sources) {
             poller.add(source, Token(token), Interest::READABLE).expect("add source");
         }
-        let (quiet, busy) = sources.split_last().expect("the last");
+        let (quiet, busy) = sources.split_last().expect("split last source");
         busy.iter().for_each(raise);
         (0..5).for_each(|_| drop(tokens(&poller)));
         for round in 0..20 {
@@ -239,7 +248,7 @@ fn hundred_thousand_changes_without_a_wait_leave_nothing() {
 
 #[test]
 fn unknown_backend_is_rejected_by_name() {
-    let error = Poller::with_backend("no-such-backend").expect_err("no");
+    let error = Poller::with_backend("no-such-backend").expect_err("open unknown backend");
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("no-such-backend"), "{error}");
 }
@@ -251,17 +260,23 @@ fn highest_sixteen_tokens_are_reserved() {
         let source = counter();
         raise(&source);
         for low in 0..16 {
-            let error = poller.add(&source, Token(u64::MAX - low), Interest::READABLE).expect_err("taken");
+            let error = poller
+                .add(&source, Token(u64::MAX - low), Interest::READABLE)
+                .expect_err("add source with reserved token");
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         }
         let highest = Token(u64::MAX - 16);
-        let error = poller.modify(&source, highest, Interest::READABLE).expect_err("not registered");
+        let error = poller.modify(&source, highest, Interest::READABLE).expect_err("modify unknown source");
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-        poller.add(&source, highest, Interest::READABLE).expect("the highest that is free");
+        poller.add(&source, highest, Interest::READABLE).expect("add source with highest token");
         expect(&poller, &[u64::MAX - 16]);
-        let error = poller.modify(&source, Token(u64::MAX - 15), Interest::READABLE).expect_err("taken");
+        let error = poller
+            .modify(&source, Token(u64::MAX - 15), Interest::READABLE)
+            .expect_err("modify to reserved token");
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
-        let error = poller.add_timer(Token(u64::MAX), Instant::now(), Duration::ZERO).expect_err("taken");
+        let error = poller
+            .add_timer(Token(u64::MAX), Instant::now(), Duration::ZERO)
+            .expect_err("add timer with reserved token");
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         expect(&poller, &[u64::MAX - 16]);
     });
@@ -272,8 +287,8 @@ fn highest_sixteen_tokens_are_reserved() {
 fn waker_outlives_its_poller() {
     each_backend(|name| {
         let waker: Waker = open(name).waker();
-        waker.wake().expect("nobody hears it");
-        waker.clone().wake().expect("nobody hears it");
+        waker.wake().expect("wake dropped poller");
+        waker.clone().wake().expect("wake dropped poller");
     });
 }
 
@@ -283,21 +298,21 @@ fn waker_outlives_its_poller() {
 #[ignore = "needs a system that forbids io_uring"]
 fn forbidden_backend_reports_why_and_the_default_works() {
     for _ in 0..2 {
-        let error = Poller::with_backend("io_uring").expect_err("no mechanism");
+        let error = Poller::with_backend("io_uring").expect_err("open refused backend");
         assert_eq!(error.io_error().raw_os_error(), Some(libc::ENOSYS), "{error:?}");
         let text = error.to_string();
         let why = "failed to open the wait backend `io_uring`: ";
         assert!(text.starts_with(why) && text.len() > why.len(), "{text}");
     }
-    let poller = Poller::new().expect("the default");
+    let poller = Poller::new().expect("open default backend");
     let source = counter();
     poller.add(&source, Token(1), Interest::READABLE).expect("add source");
     raise(&source);
     expect(&poller, &[1]);
     let mut limits = minder::ChildSetConfig::default();
     limits.backend = Some("io_uring");
-    minder::ChildSet::new(limits).expect_err("no mechanism");
-    minder::ChildSet::new(minder::ChildSetConfig::default()).expect("the default");
+    minder::ChildSet::new(limits).expect_err("open refused backend");
+    minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
 }
 
 #[cfg(unix)] // Elsewhere it takes a poller.

@@ -12,12 +12,12 @@ const ONCE: Interest = Interest::READABLE.oneshot();
 /// Longer than the longest time between two looks at a process that has no descriptor.
 const QUIET: Duration = Duration::from_millis(80);
 
-/// A child that lives until it is killed.
+/// Starts a child that runs until it is killed.
 fn sleeper() -> Child {
     quiet_child("sleep-ms 600000").spawn().expect("spawn test child")
 }
 
-/// The one token that the next wait reports.
+/// Waits for one event and returns its token.
 fn next(poller: &Poller) -> u64 {
     let told = wait_events(poller, patience());
     match told[..] {
@@ -52,7 +52,7 @@ fn child_exit_is_reported_until_deleted() {
         assert_eq!(next(&poller), 1, "reaped, and not deleted");
         poller.delete(&child).expect("delete source");
         assert_silent(&poller, "it was deleted");
-        assert_eq!(poller.delete(&child).expect_err("gone").kind(), ErrorKind::NotFound);
+        assert_eq!(poller.delete(&child).expect_err("delete source again").kind(), ErrorKind::NotFound);
     });
 }
 
@@ -111,16 +111,20 @@ fn unused_pid_is_rejected() {
         let error = loop {
             match poller.add(Source::process(number), Token(1), Interest::READABLE) {
                 Err(error) => break error,
-                // Others may have a handle for a moment.
-                Ok(()) => assert!(cfg!(windows) && Instant::now() < until, "it is gone"),
+                // On Windows other processes may have the process open for a moment.
+                Ok(()) => assert!(cfg!(windows) && Instant::now() < until, "the pid is still in use"),
             }
             poller.delete(Source::process(number)).expect("delete source");
         };
         assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
-        assert_eq!(poller.delete(Source::process(number)).expect_err("no").kind(), ErrorKind::NotFound);
+        assert_eq!(
+            poller.delete(Source::process(number)).expect_err("delete unknown process").kind(),
+            ErrorKind::NotFound
+        );
         for number in [0, u32::MAX, 1 << 31] {
-            let error =
-                poller.add(Source::process(number), Token(1), Interest::READABLE).expect_err("nobody");
+            let error = poller
+                .add(Source::process(number), Token(1), Interest::READABLE)
+                .expect_err("add process with invalid pid");
             let kind = if cfg!(windows) { ErrorKind::Unknown } else { ErrorKind::InvalidInput };
             assert_eq!(error.kind(), kind, "{number}: {error}");
         }
@@ -164,14 +168,15 @@ fn process_is_registered_once() {
         let number = child.id();
         let source = || Source::process(number);
         poller.add(source(), Token(1), Interest::READABLE).expect("add process");
-        let error = poller.add(source(), Token(2), Interest::READABLE).expect_err("twice");
+        let error = poller.add(source(), Token(2), Interest::READABLE).expect_err("add source again");
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         poller.modify(source(), Token(3), Interest::READABLE).expect("modify source");
         assert_silent(&poller, "it lives");
         poller.delete(source()).expect("delete source");
-        let error = poller.modify(source(), Token(4), Interest::READABLE).expect_err("not there");
+        let error =
+            poller.modify(source(), Token(4), Interest::READABLE).expect_err("modify deleted process");
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-        poller.add(source(), Token(5), Interest::READABLE).expect("free again");
+        poller.add(source(), Token(5), Interest::READABLE).expect("add source again");
         child.kill(Termination::IMMEDIATE).expect("kill child");
         assert_eq!(next(&poller), 5);
         poller.modify(source(), Token(6), Interest::READABLE).expect("modify source");
@@ -198,7 +203,7 @@ fn oneshot_exit_is_reported_once() {
             poller.modify(source(), Token(2), interest).expect("modify source");
             assert_eq!(next(&poller), 2);
             assert_silent(&poller, "told once");
-            poller.delete(source()).expect("a silent one");
+            poller.delete(source()).expect("delete one-shot source");
             child.wait().expect("wait for child");
         }
     });
@@ -270,7 +275,7 @@ fn many_exits_are_reported() {
         assert!(seen.iter().all(|&times| times == 1), "some were told twice");
         for (number, child) in children.iter_mut().enumerate() {
             poller.delete(&*child).expect("delete source");
-            let exit = child.try_wait().expect("poll child").expect("its end was told");
+            let exit = child.try_wait().expect("poll child").expect("child has exited");
             assert_eq!(exit.status, minder::ExitStatus::Exited(number as i32 % 7));
         }
     });

@@ -62,7 +62,7 @@ fn writable_source_and_closed_reader_are_reported() {
         assert!(ready.len() == 1 && ready[0].writable && !ready[0].closed, "{ready:?}");
         let written = full(&mut writer);
         expect_since(&poller, &[], "a full pipe is writable");
-        reader.read_exact(&mut vec![0; written]).expect("all of it");
+        reader.read_exact(&mut vec![0; written]).expect("read all bytes");
         expect(&poller, &[1]);
         let _ = full(&mut writer);
         drop(reader);
@@ -97,7 +97,7 @@ fn two_descriptors_of_one_object_are_two_sources() {
         let source = counter();
         let other = copy(&source);
         poller.add(&source, Token(1), Interest::READABLE).expect("add source");
-        poller.add(&other, Token(2), Interest::READABLE).expect("two names of one object are two sources");
+        poller.add(&other, Token(2), Interest::READABLE).expect("add second descriptor of the file");
         raise(&source);
         expect(&poller, &[1, 2]);
         poller.delete(&source).expect("delete source");
@@ -122,7 +122,7 @@ fn plain_file_is_rejected_or_always_ready() {
     });
 }
 
-/// The one source, its token and what is reported of it: readable, writable, closed.
+/// Polls once and returns what is reported: readable, writable, closed.
 fn only(poller: &Poller) -> [bool; 3] {
     flags(&look(poller))
 }
@@ -147,7 +147,7 @@ fn soon(poller: &Poller, expected: [bool; 3], what: &str) {
     }
 }
 
-/// A child that another test starts may hold the other side for a moment.
+/// Polls until the source is closed. A child of another test may hold the other side for a moment.
 fn soon_closed(poller: &Poller) -> [bool; 3] {
     let until = patience();
     loop {
@@ -196,10 +196,10 @@ fn only_requested_readiness_is_reported() {
         let poller = open(name);
         let (ours, theirs) = pair().expect("create socket pair");
         poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
-        assert_eq!(only(&poller), NONE, "a socket with room, of which nobody asked");
+        assert_eq!(only(&poller), NONE, "writability was not requested");
         poller.modify(&ours, Token(1), Interest::WRITABLE).expect("modify source");
         (&theirs).write_all(b"x").expect("write bytes");
-        assert_eq!(only(&poller), [false, true, false], "bytes of which nobody asked");
+        assert_eq!(only(&poller), [false, true, false], "readability was not requested");
     });
 }
 
@@ -214,14 +214,14 @@ fn half_closed_unix_socket_is_only_readable() {
         assert_eq!(only(&poller), NONE);
         theirs.shutdown(Shutdown::Write).expect("shut down socket");
         assert_eq!(only(&poller), READ, "the end of the stream");
-        assert_eq!(ours.read(&mut [0]).expect("the end"), 0);
+        assert_eq!(ours.read(&mut [0]).expect("read end of file"), 0);
         assert_eq!(only(&poller), READ, "an end stays ready");
         drop(theirs);
         soon_closed(&poller);
     });
 }
 
-/// A connection over the loopback device.
+/// Returns a connection over the loopback device.
 fn connection() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bind listener");
     let ours = TcpStream::connect(listener.local_addr().expect("get local address")).expect("connect");
@@ -237,7 +237,7 @@ fn tcp_connection_reports_bytes_half_close_and_close() {
         assert_eq!(only(&poller), NONE);
         theirs.write_all(b"xy").expect("write bytes");
         soon(&poller, READ, "bytes");
-        ours.read_exact(&mut [0; 2]).expect("two bytes");
+        ours.read_exact(&mut [0; 2]).expect("read two bytes");
         assert_eq!(only(&poller), NONE);
         theirs.shutdown(Shutdown::Write).expect("shut down socket");
         soon(&poller, READ, "their half is closed");
@@ -285,10 +285,10 @@ fn listener_is_readable_while_connections_are_pending() {
         let to = listener.local_addr().expect("get local address");
         poller.add(Source::socket(&listener), Token(1), Interest::READABLE).expect("add source");
         for _ in 0..5 {
-            assert_eq!(only(&poller), NONE, "nobody waits");
+            assert_eq!(only(&poller), NONE, "no connection is pending");
             let guests = [(); 2].map(|()| TcpStream::connect(to).expect("connect"));
             for _ in &guests {
-                soon(&poller, READ, "somebody waits");
+                soon(&poller, READ, "a connection is pending");
                 listener.accept().expect("accept connection");
             }
         }
@@ -296,27 +296,28 @@ fn listener_is_readable_while_connections_are_pending() {
     });
 }
 
-/// Begins to connect, and does not wait for it.
+/// Starts to connect without waiting for the connection.
 #[cfg(unix)]
 fn begin(to: SocketAddr) -> OwnedFd {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).expect("a socket");
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).expect("create socket");
     match connect(&socket, &to) {
         Ok(()) | Err(rustix::io::Errno::INPROGRESS | rustix::io::Errno::CONNREFUSED) => socket,
         Err(error) => panic!("connect: {error}"),
     }
 }
 
-// How many connections wait unseen depends on the kernel, and can be set on Linux only.
+// The kernel completes some connections before they are accepted. Only on Linux can a test limit
+// their number.
 #[cfg(unix)]
 #[test]
 fn connecting_socket_is_writable_when_connected() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bind listener");
     let to = listener.local_addr().expect("get local address");
-    // The kernel completes connections up to the backlog; the next hangs until one is accepted,
+    // The kernel completes connections up to the backlog. The next one hangs until one is accepted,
     // and its request is repeated after a second.
-    rustix::net::listen(&listener, 0).expect("a listener");
+    rustix::net::listen(&listener, 0).expect("set backlog");
     let pollers: Vec<_> = backends().into_iter().map(open).collect();
     let mut waiting = Vec::new();
     let last = loop {
@@ -329,7 +330,7 @@ fn connecting_socket_is_writable_when_connected() {
             break next;
         }
         waiting.push(next);
-        assert!(waiting.len() < 10, "the listener takes whoever comes");
+        assert!(waiting.len() < 10, "the listener has a larger backlog than 0");
     };
     for poller in &pollers {
         poller.add(&last, Token(2), Interest::WRITABLE).expect("add source");
@@ -352,9 +353,9 @@ fn refused_connection_is_reported_as_closed() {
         poller.add(&socket, Token(1), Interest::WRITABLE).expect("add source");
         // Readable, too, where the kernel reports unrequested readiness.
         let told = soon_closed(&poller);
-        assert!(told[1], "nobody listens: {told:?}");
+        assert!(told[1], "the connection was refused: {told:?}");
         if cfg!(unix) {
-            soon(&poller, ALL, "nobody listens");
+            soon(&poller, ALL, "the connection was refused");
         }
     });
 }
@@ -364,11 +365,12 @@ fn refused_connection_is_reported_as_closed() {
 fn terminal() -> (OwnedFd, OwnedFd) {
     use rustix::fs::{Mode, OFlags};
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-    grantpt(&ours).expect("a terminal");
-    unlockpt(&ours).expect("a terminal");
-    let name = ptsname(&ours, Vec::new()).expect("its name");
-    let theirs = rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("a terminal");
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("open pseudo-terminal");
+    grantpt(&ours).expect("grant pseudo-terminal");
+    unlockpt(&ours).expect("unlock pseudo-terminal");
+    let name = ptsname(&ours, Vec::new()).expect("get terminal name");
+    let theirs =
+        rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("open terminal");
     (ours, theirs)
 }
 
@@ -385,14 +387,14 @@ fn terminal_is_readable_after_a_line_and_closed_with_its_peer() {
         rustix::io::write(&ours, b"half a").expect("write to terminal");
         // It echoes; the echo is served, and the line is not there yet.
         soon_tokens(&poller, &[2], "the echo");
-        rustix::io::read(&ours, &mut [0; 64]).expect("a terminal");
+        rustix::io::read(&ours, &mut [0; 64]).expect("read terminal");
         soon_tokens(&poller, &[], "a line that is not over");
         rustix::io::write(&ours, b" line\n").expect("write to terminal");
         soon_tokens(&poller, &[1, 2], "the line and its echo");
-        assert_eq!(rustix::io::read(&theirs, &mut [0; 64]).expect("a line"), "half a line\n".len());
+        assert_eq!(rustix::io::read(&theirs, &mut [0; 64]).expect("read line"), "half a line\n".len());
         soon_tokens(&poller, &[2], "the line was read");
         poller.delete(&theirs).expect("delete source");
-        rustix::io::read(&ours, &mut [0; 64]).expect("a terminal");
+        rustix::io::read(&ours, &mut [0; 64]).expect("read terminal");
         drop(theirs);
         assert!(soon_closed(&poller)[0]);
         let (ours, theirs) = terminal();
@@ -429,7 +431,7 @@ fn eventfd_is_writable_until_full() {
         assert_eq!(only(&poller), [false, true, false], "at zero");
         raise(&source);
         assert_eq!(only(&poller), [true, true, false], "at one");
-        rustix::io::write(&source, &(u64::MAX - 2).to_ne_bytes()).expect("an eventfd");
+        rustix::io::write(&source, &(u64::MAX - 2).to_ne_bytes()).expect("write to eventfd");
         assert_eq!(only(&poller), READ, "as high as it goes");
         lower(&source);
         assert_eq!(only(&poller), [false, true, false], "served");

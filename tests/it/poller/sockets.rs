@@ -17,7 +17,7 @@ use super::{
 };
 use crate::support::{alone, each_backend, patience};
 
-/// A number that was open and is not.
+/// Closes a socket and returns its number.
 fn closed_number(stream: Stream) -> BorrowedSocket<'static> {
     let number = stream.0.as_raw_socket();
     drop(stream);

@@ -480,7 +480,9 @@ fn concurrent_polls_all_find_a_ready_source() {
                 }
             };
             let looking: Vec<_> = (0..3).map(|_| scope.spawn(look)).collect();
-            looking.into_iter().for_each(|thread| thread.join().expect("a thread that looks"));
+            for thread in looking {
+                thread.join().expect("join polling thread");
+            }
         });
     });
 }

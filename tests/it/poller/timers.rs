@@ -50,7 +50,7 @@ fn timer_is_never_early() {
                 _ => Some(patience()),
             };
             while poller.wait(&mut events, own).expect("wait for events") == 0 {
-                let own = own.expect("a wait without a deadline ends with something to tell");
+                let own = own.expect("wait has a deadline");
                 assert!(Instant::now() >= own, "the wait ended early");
             }
             assert!(Instant::now() >= deadline, "{:?} early", deadline - Instant::now());
@@ -130,7 +130,7 @@ fn timer_and_source_may_share_a_token() {
         assert!(told.iter().any(|one| one.expired && !one.readable), "{told:?}");
         assert!(told.iter().any(|one| one.readable && !one.expired), "{told:?}");
         poller.delete(&source).expect("delete source");
-        poller.add_timer(Token(1), Instant::now(), NONE).expect("free again");
+        poller.add_timer(Token(1), Instant::now(), NONE).expect("add timer with freed token");
         assert!(matches!(look(&poller)[..], [one] if one.expired && !one.readable));
     });
 }
@@ -141,15 +141,18 @@ fn timer_is_deleted_once_and_not_added_twice() {
         let poller = open(name);
         let soon = Instant::now() + millis(5);
         poller.add_timer(Token(1), soon, NONE).expect("add timer");
-        let error = poller.add_timer(Token(1), soon, NONE).expect_err("twice");
+        let error = poller.add_timer(Token(1), soon, NONE).expect_err("add timer with used token");
         assert!(error.kind() == ErrorKind::InvalidInput && error.to_string().contains('1'), "{error}");
         poller.delete_timer(Token(1)).expect("delete timer");
-        assert_eq!(poller.delete_timer(Token(1)).expect_err("gone").kind(), ErrorKind::Unknown);
+        assert_eq!(poller.delete_timer(Token(1)).expect_err("delete timer again").kind(), ErrorKind::Unknown);
         assert_eq!(wait_events(&poller, soon + millis(3)), [], "told though it was deleted");
         // One that was reported is gone, too.
-        poller.add_timer(Token(1), soon, NONE).expect("free again");
+        poller.add_timer(Token(1), soon, NONE).expect("add timer with freed token");
         expect(&poller, &[1]);
-        assert_eq!(poller.delete_timer(Token(1)).expect_err("told").kind(), ErrorKind::Unknown);
+        assert_eq!(
+            poller.delete_timer(Token(1)).expect_err("delete expired timer").kind(),
+            ErrorKind::Unknown
+        );
         // What is due and was not reported can be deleted.
         poller.add_timer(Token(2), soon, NONE).expect("add timer");
         poller.delete_timer(Token(2)).expect("delete timer");

@@ -31,7 +31,7 @@ fn oneshot_is_reported_once_until_modified() {
         expect(&poller, &[2]);
         expect_since(&poller, &[], "told twice");
         // Served, and changed: silent until there is more.
-        reader.read_exact(&mut [0; 2]).expect("two bytes");
+        reader.read_exact(&mut [0; 2]).expect("read two bytes");
         poller.modify(&reader, Token(3), ONCE).expect("modify source");
         expect_since(&poller, &[], "an empty pipe");
         writer.write_all(b"c").expect("write bytes");
@@ -53,10 +53,10 @@ fn disarmed_source_can_be_deleted_and_added_again() {
         poller.add(&source, Token(1), ONCE).expect("add source");
         raise(&source);
         expect(&poller, &[1]);
-        let error = poller.add(&source, Token(2), ONCE).expect_err("a silent one is registered");
+        let error = poller.add(&source, Token(2), ONCE).expect_err("add disarmed source again");
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         poller.delete(&source).expect("delete source");
-        assert_eq!(poller.delete(&source).expect_err("gone").kind(), ErrorKind::NotFound);
+        assert_eq!(poller.delete(&source).expect_err("delete source again").kind(), ErrorKind::NotFound);
         expect(&poller, &[]);
         poller.add(&source, Token(3), ONCE).expect("add source");
         expect(&poller, &[3]);
@@ -88,7 +88,7 @@ fn hangup_of_a_disarmed_source_is_not_reported() {
     });
 }
 
-/// Three threads wait: what is reported once is reported to one of them.
+/// While three threads wait, a one-shot source is reported to one of them.
 #[test]
 fn oneshot_is_reported_to_one_of_many_threads() {
     each_source(|name| {
@@ -107,7 +107,7 @@ fn oneshot_is_reported_to_one_of_many_threads() {
                         if ready.contains(&2) {
                             return told;
                         }
-                        assert!(!ready.is_empty(), "nobody told the end");
+                        assert!(!ready.is_empty(), "the end was not reported");
                     }
                 };
                 let waiting: Vec<_> = (0..3).map(|_| scope.spawn(wait)).collect();
@@ -123,7 +123,7 @@ fn oneshot_is_reported_to_one_of_many_threads() {
             let until = patience();
             while told + rest == 0 && std::time::Instant::now() < until {
                 rest += tokens(&poller).iter().filter(|&&token| token == 1).count();
-                assert!(rest > 0 || !super::is_prompt(), "nobody was told, round {round}");
+                assert!(rest > 0 || !super::is_prompt(), "the source was not reported, round {round}");
             }
             rest += tokens(&poller).iter().filter(|&&token| token == 1).count();
             assert_eq!(told + rest, 1, "round {round}");
@@ -135,23 +135,24 @@ fn oneshot_is_reported_to_one_of_many_threads() {
     });
 }
 
-/// Whether the backend has edges; if it has none, that it returns an error and registers nothing.
+/// Returns whether the backend supports edge-triggered sources. If it does not, checks that it
+/// returns an error and registers nothing.
 fn has_edges(poller: &Poller) -> bool {
     let source = counter();
     let result = poller.add(&source, Token(1), Interest::READABLE.edge());
     if has_edge(poller.backend()) {
-        result.expect("edge");
+        result.expect("add edge-triggered source");
         poller.delete(&source).expect("delete source");
         return true;
     }
-    let error = result.expect_err("it has no edges");
+    let error = result.expect_err("add edge-triggered source");
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     raise(&source);
-    expect_since(poller, &[], "what was refused is watched");
-    assert_eq!(poller.delete(&source).expect_err("not there").kind(), ErrorKind::NotFound);
-    // A change that is refused changes nothing.
+    expect_since(poller, &[], "the rejected source is watched");
+    assert_eq!(poller.delete(&source).expect_err("delete rejected source").kind(), ErrorKind::NotFound);
+    // A rejected `modify` leaves the source as it was.
     poller.add(&source, Token(2), Interest::READABLE).expect("add source");
-    let error = poller.modify(&source, Token(3), Interest::READABLE.edge()).expect_err("no edges");
+    let error = poller.modify(&source, Token(3), Interest::READABLE.edge()).expect_err("modify to edge");
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     expect(poller, &[2]);
     poller.delete(&source).expect("delete source");
@@ -171,18 +172,18 @@ fn edge_is_reported_only_with_new_readiness() {
         for round in 0..20 {
             writer.write_all(b"a").expect("write bytes");
             expect_since(&poller, &[1], &format!("it became ready, round {round}"));
-            expect_since(&poller, &[], &format!("no news, round {round}"));
+            expect_since(&poller, &[], &format!("nothing changed, round {round}"));
             writer.write_all(b"b").expect("write bytes");
             expect_since(&poller, &[1], &format!("more came, round {round}"));
-            expect_since(&poller, &[], &format!("no news, round {round}"));
+            expect_since(&poller, &[], &format!("nothing changed, round {round}"));
             reader.read_exact(&mut [0]).expect("read bytes");
-            expect_since(&poller, &[], "a byte that is left is no news");
+            expect_since(&poller, &[], "a read that leaves a byte adds no readiness");
             reader.read_exact(&mut [0]).expect("read bytes");
-            expect_since(&poller, &[], "an empty pipe is no news");
+            expect_since(&poller, &[], "a read that empties the pipe adds no readiness");
         }
         drop(writer);
         let ready = wait_events(&poller, patience());
-        assert!(names(&ready) == [1] && ready[0].closed, "a hang-up is news: {ready:?}");
+        assert!(names(&ready) == [1] && ready[0].closed, "the hang-up was not reported: {ready:?}");
     });
 }
 

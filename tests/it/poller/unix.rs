@@ -26,7 +26,7 @@ pub(super) const CROWD: usize = 200;
 pub(super) type Counter = OwnedFd;
 
 pub(super) fn counter() -> Counter {
-    try_counter().expect("an eventfd")
+    try_counter().expect("create eventfd")
 }
 
 pub(super) fn try_counter() -> io::Result<Counter> {
@@ -35,12 +35,12 @@ pub(super) fn try_counter() -> io::Result<Counter> {
 
 /// Makes a counter ready.
 pub(super) fn raise(counter: &Counter) {
-    rustix::io::write(counter, &1u64.to_ne_bytes()).expect("an eventfd");
+    rustix::io::write(counter, &1u64.to_ne_bytes()).expect("write to eventfd");
 }
 
 /// Serves it.
 pub(super) fn lower(counter: &Counter) {
-    rustix::io::read(counter, &mut [0u8; 8]).expect("an eventfd");
+    rustix::io::read(counter, &mut [0u8; 8]).expect("read eventfd");
 }
 
 /// Another name of the same.
@@ -58,7 +58,7 @@ pub(super) fn pair() -> io::Result<(Stream, Stream)> {
 
 /// Waits by other means until the other side is gone.
 pub(super) fn await_hang_up(ours: &Stream) {
-    poll(&mut [PollFd::new(ours, PollFlags::RDHUP)], None).expect("a hang-up");
+    poll(&mut [PollFd::new(ours, PollFlags::RDHUP)], None).expect("poll for hang-up");
 }
 
 /// Fills it, and returns the number of bytes.
@@ -88,12 +88,12 @@ pub(super) fn served(poller: &Poller, what: &str) {
     expect_since(poller, &[], what);
 }
 
-/// Whether a poll finds every source that became ready before it.
+/// Returns whether a poll reports every source that became ready before it.
 pub(super) fn is_prompt() -> bool {
     true
 }
 
-/// Whether the backend has edges.
+/// Returns whether the backend supports edge-triggered sources.
 pub(super) fn has_edge(name: &str) -> bool {
     name != "poll"
 }
@@ -101,7 +101,7 @@ pub(super) fn has_edge(name: &str) -> bool {
 /// In which steps [`computed`] continues.
 pub(super) const COMPUTED_STEP: Duration = Duration::ZERO;
 
-/// The time that this thread has computed.
+/// Returns the CPU time of this thread.
 pub(super) fn computed() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
@@ -114,6 +114,6 @@ pub(super) fn modify_or_add(poller: &Poller, source: impl AsFd, token: u64) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             poller.add(&source, Token(token), Interest::READABLE).expect("add source");
         }
-        result => result.expect("a source"),
+        result => result.expect("add source"),
     }
 }

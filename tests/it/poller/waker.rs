@@ -129,7 +129,7 @@ fn wake_is_answered_by_a_wake() {
         }
         turns.store(u64::MAX, Ordering::SeqCst);
         to_there.wake().expect("wake poller");
-        thread.join().expect("the other thread");
+        thread.join().expect("join thread");
     });
 }
 
@@ -215,7 +215,7 @@ fn wake_is_not_mistaken_for_a_new_timer() {
                 }
                 stored.fetch_add(1, Ordering::SeqCst);
             }
-            ringer.join().expect("the ringer");
+            ringer.join().expect("join waking thread");
         });
     });
 }
@@ -308,7 +308,7 @@ fn signal_ends_no_wait() {
                     result = poller.wait(&mut Events::new(), Some(Instant::now()));
                 }
                 stop.store(true, Ordering::SeqCst);
-                assert_eq!(result.expect("a look"), 0);
+                assert_eq!(result.expect("poll for events"), 0);
             });
         });
     });

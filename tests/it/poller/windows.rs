@@ -75,7 +75,7 @@ impl<'a> From<&'a Counter> for Source<'a> {
 }
 
 pub(super) fn counter() -> Counter {
-    try_counter().expect("a source")
+    try_counter().expect("create source")
 }
 
 pub(super) fn try_counter() -> io::Result<Counter> {
@@ -107,9 +107,9 @@ pub(super) fn lower(counter: &Counter) {
         Counter::Event(event) => assert_ne!(unsafe { ResetEvent(event.as_raw_handle()) }, 0),
         // There is a byte for each that raised it: at least one.
         Counter::Connection(ours, _) => {
-            ours.0.set_nonblocking(false).expect("a connection");
+            ours.0.set_nonblocking(false).expect("set nonblocking mode");
             (&ours.0).read_exact(&mut [0]).expect("read bytes");
-            ours.0.set_nonblocking(true).expect("a connection");
+            ours.0.set_nonblocking(true).expect("set nonblocking mode");
             while (&ours.0).read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
         }
     }
@@ -198,7 +198,7 @@ pub(super) fn pair() -> io::Result<(Stream, Stream)> {
     Ok((Stream(ours), Stream(theirs)))
 }
 
-/// A reader and a writer: anonymous pipes cannot be watched.
+/// Returns a reader and a writer: anonymous pipes cannot be watched.
 pub(super) fn pipe() -> io::Result<(Stream, Stream)> {
     pair()
 }
@@ -206,7 +206,7 @@ pub(super) fn pipe() -> io::Result<(Stream, Stream)> {
 /// Waits by other means until the other side is gone.
 pub(super) fn await_hang_up(ours: &Stream) {
     // A read may take the error along, as Wine does.
-    let other = Poller::new().expect("another poller");
+    let other = Poller::new().expect("create poller");
     other.add(ours, minder::Token(1), minder::Interest::READABLE).expect("add source");
     let until = patience();
     while !wait_events(&other, until).iter().any(|ready| ready.closed) {
@@ -216,7 +216,7 @@ pub(super) fn await_hang_up(ours: &Stream) {
 
 /// Fills it, and returns the number of bytes.
 pub(super) fn full(writer: &mut Stream) -> usize {
-    writer.0.set_nonblocking(true).expect("a connection");
+    writer.0.set_nonblocking(true).expect("set nonblocking mode");
     let mut written = 0;
     let mut last = Instant::now();
     // Windows finds more room for a while.
@@ -271,12 +271,12 @@ pub(super) fn served(poller: &Poller, what: &str) {
     }
 }
 
-/// Whether a poll finds every source that became ready before it.
+/// Returns whether a poll reports every source that became ready before it.
 pub(super) fn is_prompt() -> bool {
     KIND.get() == Kind::Connection
 }
 
-/// Whether the backend has edges.
+/// Returns whether the backend supports edge-triggered sources.
 pub(super) fn has_edge(_name: &str) -> bool {
     false
 }
@@ -285,7 +285,7 @@ pub(super) fn has_edge(_name: &str) -> bool {
 /// or of Linux under Wine.
 pub(super) const COMPUTED_STEP: Duration = Duration::from_millis(16);
 
-/// The time that this thread has computed.
+/// Returns the CPU time of this thread.
 pub(super) fn computed() -> Duration {
     let mut times = [FILETIME::default(); 4];
     let [made, ended, system, user] = &mut times;

@@ -58,7 +58,7 @@ fn wake_ends_a_wait_on_another_thread() {
         set.kill_all(Termination::IMMEDIATE).expect("kill all children");
         event_log.wait_all(&mut set);
         drop(set);
-        waker.wake().expect("a wake that nobody hears");
+        waker.wake().expect("wake dropped set");
     });
 }
 
@@ -68,38 +68,47 @@ fn poll_handle_is_readable_exactly_while_events_wait() {
     each_backend(|backend| {
         let mut set = watched(backend);
         let mut event_log = EventLog::default();
-        assert!(!readable(set.poll_handle().expect("get poll handle"), SHORT), "an empty set has news");
+        assert!(!readable(set.poll_handle().expect("get poll handle"), SHORT), "an empty set is readable");
         let mut command = test_child("cat");
         command.stdin(minder::Stdio::Piped);
         let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
-        assert!(!readable(set.poll_handle().expect("get poll handle"), SHORT), "a silent child has news");
+        assert!(
+            !readable(set.poll_handle().expect("get poll handle"), SHORT),
+            "a silent child makes the set readable"
+        );
         for round in 0..50 {
             assert_eq!(set.write(token, b"line\n").expect("write to stdin"), 5);
             assert!(
                 readable(set.poll_handle().expect("get poll handle"), LONG),
-                "output is no news, in round {round}"
+                "output did not make the set readable in round {round}"
             );
             take_all(&mut set, &mut event_log);
             assert!(
                 !readable(set.poll_handle().expect("get poll handle"), Duration::ZERO),
-                "all was taken, in round {round}"
+                "the set is readable after all events of round {round} were taken"
             );
         }
         set.waker().wake().expect("wake poller");
-        assert!(readable(set.poll_handle().expect("get poll handle"), LONG), "a wake is no news");
+        assert!(
+            readable(set.poll_handle().expect("get poll handle"), LONG),
+            "a wake did not make the set readable"
+        );
         take_all(&mut set, &mut event_log);
         assert!(!readable(set.poll_handle().expect("get poll handle"), SHORT));
         set.close_stdin(token).expect("close stdin");
         while !set.is_empty() {
-            assert!(readable(set.poll_handle().expect("get poll handle"), LONG), "the end is no news");
+            assert!(
+                readable(set.poll_handle().expect("get poll handle"), LONG),
+                "the exit did not make the set readable"
+            );
             take_all(&mut set, &mut event_log);
         }
         assert_eq!(event_log.text(token), "line\n".repeat(50));
-        assert!(!readable(set.poll_handle().expect("get poll handle"), SHORT), "an empty set has news");
+        assert!(!readable(set.poll_handle().expect("get poll handle"), SHORT), "an empty set is readable");
     });
 }
 
-/// The foreign loop takes one event a turn: those that wait in the set count as news.
+/// The foreign loop takes one event each time. The set stays readable while it has queued events.
 #[test]
 #[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
 fn queued_events_are_announced() {

@@ -1,4 +1,4 @@
-//! The end of whole trees.
+//! Kills of whole process trees.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::support::{alone, open_descriptors};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Starts the child and reads until it wrote a line; returns the numbers in that line.
+/// Starts a child and waits until it has printed a line. Returns the pids in that line.
 pub(super) fn start(
     set: &mut ChildSet,
     event_log: &mut EventLog,
@@ -24,7 +24,7 @@ pub(super) fn start(
     let token = set.spawn(&test_child(words), options).expect("spawn test child");
     assert!(
         event_log.read_until(set, patience(), |event_log| event_log.text(token).ends_with('\n')),
-        "{words} said nothing"
+        "{words} printed nothing"
     );
     let numbers = event_log.text(token).split_whitespace().filter_map(|word| word.parse().ok()).collect();
     (token, numbers)
@@ -40,7 +40,7 @@ fn immediate_kill_ends_group_and_stray_before_done() {
         assert!(numbers.len() == 3 && numbers.iter().all(|pid| lives(*pid)), "{numbers:?}");
         set.kill(token, Termination::IMMEDIATE).expect("kill tree");
         event_log.wait_all(&mut set);
-        assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
+        assert!(!numbers.iter().any(|pid| lives(*pid)), "one of {numbers:?} is alive after Done");
         let outcome = event_log.outcome(token);
         assert!(killed(outcome.exit.status, 9), "{outcome:?}");
         assert!(!outcome.left_running && !outcome.leaked, "{outcome:?}");
@@ -58,18 +58,18 @@ fn graceful_kill_escalates_for_processes_that_ignore_it() {
         let asked = Instant::now();
         let grace = Duration::from_millis(300);
         set.kill(token, Termination::graceful(grace)).expect("kill tree");
-        // On a busy machine the last look comes late, and may see the kill that was due meanwhile.
+        // On a busy machine the last wait may return late, after the kill that was due by then.
         let ended =
             event_log.read_until(&mut set, asked + grace, |event_log| event_log.child(token).exit.is_some());
         assert!(!ended || asked.elapsed() >= grace, "killed early");
         event_log.wait_all(&mut set);
         assert!(asked.elapsed() >= grace);
-        assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
+        assert!(!numbers.iter().any(|pid| lives(*pid)), "one of {numbers:?} is alive after Done");
     });
 }
 
-/// Who cannot be looked for is not taken for dead, and is ended when there is something to look
-/// with again.
+/// Without a free descriptor the set cannot search `/proc`. It treats the processes of the tree as
+/// alive, and kills them when it can search again.
 #[cfg(target_os = "linux")]
 #[test]
 fn kill_without_a_free_descriptor_presumes_no_process_dead() {
@@ -81,10 +81,10 @@ fn kill_without_a_free_descriptor_presumes_no_process_dead() {
             let (token, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
             let before = getrlimit(Resource::Nofile);
             set.kill(token, Termination::graceful(Duration::from_millis(100))).expect("kill tree");
-            // As many as are open: poll(2) takes no more sources than the limit.
+            // The limit is the number of open descriptors: poll(2) takes no more sources than the limit.
             let open = Some(open_descriptors() as u64);
             setrlimit(Resource::Nofile, Rlimit { current: open, ..before }).expect("set resource limit");
-            // And those between them.
+            // Takes the free descriptors below the limit, too.
             let rest: Vec<_> =
                 std::iter::repeat_with(|| std::fs::File::open("/dev/null")).map_while(Result::ok).collect();
             let until = Instant::now() + SECOND;
@@ -94,7 +94,7 @@ fn kill_without_a_free_descriptor_presumes_no_process_dead() {
             drop(rest);
             assert!(!done && event_log.child(token).exit.is_some(), "{:?}", event_log.child(token).done);
             event_log.wait_all(&mut set);
-            assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
+            assert!(!numbers.iter().any(|pid| lives(*pid)), "one of {numbers:?} is alive after Done");
         });
     });
 }
@@ -116,7 +116,7 @@ fn graceful_kill_lets_a_tree_exit() {
         set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill tree");
         event_log.wait_all(&mut set);
         assert!(killed(event_log.outcome(token).exit.status, 15));
-        assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
+        assert!(!numbers.iter().any(|pid| lives(*pid)), "one of {numbers:?} is alive after Done");
     });
 }
 
@@ -151,11 +151,12 @@ fn stray_in_its_own_session_is_killed() {
         set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill tree");
         event_log.wait_all(&mut set);
         assert_eq!(numbers.len(), 2);
-        assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
+        assert!(!numbers.iter().any(|pid| lives(*pid)), "one of {numbers:?} is alive after Done");
     });
 }
 
-/// The leader is gone, and its end was not reported yet: its number still holds the group.
+/// The leader has exited, and its exit was not reported yet. It is not reaped, so its pid still
+/// names the group.
 #[cfg(any(target_os = "linux", windows))]
 #[test]
 fn group_of_an_exited_leader_is_killed() {
@@ -274,10 +275,16 @@ fn signal_sequence_continues_until_the_child_exits() {
         let hup = 1;
         let asked = Instant::now();
         let minute = ms(60_000);
-        set.kill(one, Termination::signals(&[(term, ms(100)), (hup, minute)]).expect("signals"))
-            .expect("kill child");
-        set.kill(other, Termination::signals(&[(term, ms(100)), (term, ms(50))]).expect("signals"))
-            .expect("kill child");
+        set.kill(
+            one,
+            Termination::signals(&[(term, ms(100)), (hup, minute)]).expect("create signal sequence"),
+        )
+        .expect("kill child");
+        set.kill(
+            other,
+            Termination::signals(&[(term, ms(100)), (term, ms(50))]).expect("create signal sequence"),
+        )
+        .expect("kill child");
         let ended = |event_log: &EventLog, token| event_log.child(token).exit.is_some();
         let any = |event_log: &EventLog| ended(event_log, one) || ended(event_log, other);
         assert!(event_log.read_until(&mut set, patience(), any) && asked.elapsed() >= ms(100));
@@ -292,11 +299,11 @@ fn signal_sequence_continues_until_the_child_exits() {
 #[test]
 fn signal_sequence_is_validated() {
     let step = (15, SECOND);
-    assert_eq!(Termination::signals(&[]).expect("no signal"), Termination::IMMEDIATE);
-    assert_eq!(Termination::signals(&[step]).expect("one signal"), Termination::graceful(SECOND));
+    assert_eq!(Termination::signals(&[]).expect("create empty sequence"), Termination::IMMEDIATE);
+    assert_eq!(Termination::signals(&[step]).expect("create signal sequence"), Termination::graceful(SECOND));
     assert!(Termination::signals(&[step; 8]).is_ok());
     for bad in [&[step; 9][..], &[(0, SECOND)], &[(-9, SECOND)], &[(65, SECOND)]] {
-        let error = Termination::signals(bad).expect_err("no sequence");
+        let error = Termination::signals(bad).expect_err("create invalid sequence");
         assert_eq!(error.kind(), minder::ErrorKind::InvalidInput, "{error}");
     }
 }
@@ -342,7 +349,7 @@ fn kill_racing_with_exit_reports_one_exit() {
                 } else {
                     Termination::graceful(Duration::from_secs(600))
                 };
-                set.kill(token, how).expect("a child that may be over");
+                set.kill(token, how).expect("kill child that may have exited");
             }
             event_log.wait_all(&mut set);
             round += 1;

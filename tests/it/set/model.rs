@@ -34,7 +34,8 @@ fn script() -> impl Strategy<Value = Script> {
     )
 }
 
-/// How many events stay in the caller's hands, the bytes of one read, of a child, and of all.
+/// Returns how many events the caller keeps, and the limits in bytes of a read, of a child, and of
+/// the set.
 fn habits() -> impl Strategy<Value = (usize, usize, usize, usize)> {
     (0usize..40, prop_oneof![Just(512usize), Just(4096), Just(65_536)], 1usize..40_000, 1usize..200_000)
 }

@@ -155,9 +155,9 @@ fn blocked_children_stay_within_the_total_limit() {
 #[test]
 fn spill_keeps_order_and_bytes_while_nothing_is_taken() {
     each_backend(|backend| {
-        let folder = tempfile::tempdir().expect("create temporary directory");
+        let dir = tempfile::tempdir().expect("create temporary directory");
         let mut limits = tight(backend);
-        limits.spill_dir = Some(folder.path().to_owned());
+        limits.spill_dir = Some(dir.path().to_owned());
         let mut set = ChildSet::new(limits).expect("create set");
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
         let token = set.spawn(&test_child("both 700000 5000"), options).expect("spawn test child");
@@ -166,7 +166,7 @@ fn spill_keeps_order_and_bytes_while_nothing_is_taken() {
         let mut event_log = EventLog::default();
         let until = patience();
         loop {
-            match set.next(Some(until)).expect("wait for event").expect("the child was blocked") {
+            match set.next(Some(until)).expect("wait for event").expect("event before the deadline") {
                 Event::Exited(of, exit) => {
                     kept.push(Event::Exited(of, exit));
                     break;
@@ -175,8 +175,8 @@ fn spill_keeps_order_and_bytes_while_nothing_is_taken() {
             }
         }
         assert!(set.buffered_bytes() <= 16 << 10, "{} bytes are held", set.buffered_bytes());
-        assert!(!nameless_files(folder.path()).is_empty(), "nothing was spilled");
-        let names = std::fs::read_dir(folder.path()).expect("list directory").count();
+        assert!(!nameless_files(dir.path()).is_empty(), "nothing was spilled");
+        let names = std::fs::read_dir(dir.path()).expect("list directory").count();
         assert!(names == 0 || cfg!(windows), "the file has a name");
         for event in kept {
             event_log.record(event);
@@ -185,7 +185,7 @@ fn spill_keeps_order_and_bytes_while_nothing_is_taken() {
         let outs = &event_log.child(token).outs;
         assert!(outs.iter().all(|out| *out == patterned(700_000)), "{} and {}", outs[0].len(), outs[1].len());
         assert_eq!(event_log.child(token).eofs, [1, 1]);
-        assert_eq!(nameless_files(folder.path()), [0; 0], "a file is left");
+        assert_eq!(nameless_files(dir.path()), [0; 0], "a file is left");
     });
 }
 
@@ -212,15 +212,15 @@ fn spill_continues_while_chunks_are_taken_slowly() {
 }
 
 fn best() -> &'static str {
-    minder::backends().next().expect("a backend")
+    minder::backends().next().expect("find first backend")
 }
 
 #[test]
 fn at_exit_output_is_delivered_contiguously() {
     each_backend(|backend| {
-        let folder = tempfile::tempdir().expect("create temporary directory");
+        let dir = tempfile::tempdir().expect("create temporary directory");
         let mut limits = tight(backend);
-        limits.spill_dir = Some(folder.path().to_owned());
+        limits.spill_dir = Some(dir.path().to_owned());
         let mut set = ChildSet::new(limits).expect("create set");
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill).output_mode(OutputMode::AtExit);
         let sizes = [0, 10, 5_000, 16_385, 200_000, 300_000];
@@ -235,14 +235,14 @@ fn at_exit_output_is_delivered_contiguously() {
                 Event::Output(token, ..) | Event::Eof(token, _) => {
                     assert!(
                         open.is_none_or(|open| open == *token),
-                        "{token:?} between the pieces of {open:?}"
+                        "{token:?} between the chunks of {open:?}"
                     );
                     open = Some(*token);
                 }
                 Event::Done(token, _) => {
                     assert!(open.take().is_none_or(|open| open == *token));
                 }
-                _ => assert_eq!(open, None, "{event:?} between the pieces of {open:?}"),
+                _ => assert_eq!(open, None, "{event:?} between the chunks of {open:?}"),
             }
             event_log.record(event);
         }
@@ -250,7 +250,7 @@ fn at_exit_output_is_delivered_contiguously() {
             assert!(event_log.child(token).outs.iter().all(|out| *out == patterned(size)), "{size} bytes");
             assert_eq!((event_log.child(token).eofs, event_log.outcome(token).dropped), ([1, 1], 0));
         }
-        assert_eq!(nameless_files(folder.path()), [0; 0], "a file is left");
+        assert_eq!(nameless_files(dir.path()), [0; 0], "a file is left");
     });
 }
 
@@ -268,7 +268,7 @@ fn drop_oldest_counts_every_byte() {
             let until = patience();
             while !set.is_empty() {
                 // Taken chunks are kept, so that there is no room for long.
-                kept.push(set.next(Some(until)).expect("wait for event").expect("the child was blocked"));
+                kept.push(set.next(Some(until)).expect("wait for event").expect("event before the deadline"));
                 assert!(
                     set.buffered_bytes() <= (64 << 10) + 4 * (8 << 10),
                     "{} bytes are held",

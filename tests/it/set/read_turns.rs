@@ -16,7 +16,7 @@ const EVEN_MAX: u64 = 256 << 10;
 /// Writes until it is killed.
 const ENDLESS: &str = "spew 1000000000000";
 
-/// A set with small bounds, which reads one child at a time, and its backlog.
+/// Returns a set with small bounds, which reads one child at a time, and its backlog.
 fn set(backend: &'static str) -> (ChildSet, Arc<Backlog>) {
     let backlog = Backlog::new(EVEN_MAX);
     let mut limits: ChildSetConfig = limits(backend);
@@ -25,7 +25,8 @@ fn set(backend: &'static str) -> (ChildSet, Arc<Backlog>) {
     (ChildSet::new(limits).expect("create set"), backlog)
 }
 
-/// A child that writes the pattern as fast as it can: from a file, since making it takes longer.
+/// Returns a child that writes the pattern as fast as it can: from a file, since making it takes
+/// longer.
 fn flood(bytes: usize) -> Command {
     let mut command = test_child("cat");
     command.stdin(file_of(&patterned(bytes)));
@@ -108,7 +109,7 @@ fn endless_child_leaves_others_a_share() {
         // Until it has the turn.
         while backlog.bytes() < 4 * EVEN_MAX {
             set.next(Some(Instant::now() + Duration::from_millis(1)))
-                .expect("nothing")
+                .expect("wait for event")
                 .into_iter()
                 .for_each(|event| event_log.record(event));
         }
@@ -126,11 +127,11 @@ fn endless_child_leaves_others_a_share() {
     });
 }
 
-/// An endless child that has the turn, and another that waits for it.
+/// Starts an endless child that is being read, and another that waits for its turn.
 fn held(set: &mut ChildSet, backlog: &Backlog) -> [Token; 2] {
     let endless = set.spawn(&test_child(ENDLESS), kept(0)).expect("spawn test child");
     while backlog.bytes() < 4 * EVEN_MAX {
-        assert!(set.next(Some(Instant::now() + Duration::from_millis(1))).expect("nothing").is_none());
+        assert!(set.next(Some(Instant::now() + Duration::from_millis(1))).expect("wait for event").is_none());
     }
     // At most a sixteenth of what the first writes is read of it.
     let other = set.spawn(&test_child(ENDLESS), kept(1)).expect("spawn test child");
@@ -167,13 +168,15 @@ fn suspended_child_holds_no_other() {
         let until = patience();
         while backlog.bytes() < before + 32 * EVEN_MAX {
             assert!(Instant::now() < until, "{backend}: the other is held");
-            assert!(set.next(Some(Instant::now() + Duration::from_millis(1))).expect("nothing").is_none());
+            assert!(
+                set.next(Some(Instant::now() + Duration::from_millis(1))).expect("wait for event").is_none()
+            );
         }
         set.resume(endless).expect("resume child");
         set.suspend(other).expect("suspend child");
         set.kill_all(Termination::IMMEDIATE).expect("kill all children");
         while !set.is_empty() {
-            set.next(Some(until)).expect("wait for event").expect("their ends");
+            set.next(Some(until)).expect("wait for event").expect("event before the deadline");
         }
     });
 }
@@ -192,7 +195,8 @@ fn streamed_child_is_read_first() {
         let mut waited = 0;
         let until = patience();
         while !is_done(&event_log, live) {
-            event_log.record(set.next(Some(until)).expect("wait for event").expect("more of it"));
+            event_log
+                .record(set.next(Some(until)).expect("wait for event").expect("event before the deadline"));
             waited = waited.max(backlog.bytes());
         }
         // All of the others would be 32 MiB.
@@ -210,12 +214,14 @@ fn start_streaming_ends_the_wait_for_a_turn() {
         let (mut set, backlog) = set(backend);
         let endless = set.spawn(&test_child(ENDLESS), kept(0)).expect("spawn test child");
         while backlog.bytes() < 4 * EVEN_MAX {
-            assert!(set.next(Some(Instant::now() + Duration::from_millis(1))).expect("nothing").is_none());
+            assert!(
+                set.next(Some(Instant::now() + Duration::from_millis(1))).expect("wait for event").is_none()
+            );
         }
         let other = set.spawn(&test_child(&format!("spew {EACH}")), kept(1)).expect("spawn test child");
         let end = Instant::now() + Duration::from_millis(50);
         while Instant::now() < end {
-            assert!(set.next(Some(end)).expect("nothing").is_none());
+            assert!(set.next(Some(end)).expect("wait for event").is_none());
         }
         set.start_streaming(other).expect("start streaming");
         let mut event_log = EventLog::default();

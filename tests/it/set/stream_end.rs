@@ -9,10 +9,10 @@ use crate::support::each_backend;
 #[test]
 fn stream_eof_is_reported_before_the_exit() {
     each_backend(|backend| {
-        let folder = tempfile::tempdir().expect("create temporary directory");
-        let mut set = ChildSet::new(tight(backend, folder.path())).expect("create set");
+        let dir = tempfile::tempdir().expect("create temporary directory");
+        let mut set = ChildSet::new(tight(backend, dir.path())).expect("create set");
         let mut command = minder::Command::new("/bin/sh");
-        let over = folder.path().join("over");
+        let over = dir.path().join("over");
         command.args(["-c", "head -c 200000 /dev/zero; exec >&-; : > \"$0\"; exec sleep 600"]).arg(&over);
         command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Null);
         let token = set.spawn(&command, at_end(true)).expect("spawn test child");

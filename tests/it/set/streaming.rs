@@ -20,11 +20,11 @@ use crate::support::{
 };
 
 /// Small bounds, and a directory for what finds no room.
-pub(super) fn tight(backend: &'static str, folder: &Path) -> ChildSetConfig {
+pub(super) fn tight(backend: &'static str, dir: &Path) -> ChildSetConfig {
     let mut limits = limits(backend);
     (limits.read_buffer_bytes, limits.max_child_bytes, limits.max_buffered_bytes) =
         (4 << 10, 16 << 10, 64 << 10);
-    limits.spill_dir = Some(folder.to_owned());
+    limits.spill_dir = Some(dir.to_owned());
     limits
 }
 
@@ -84,9 +84,9 @@ impl StreamLog {
                     !record.eofs[stream as usize] && spilled.len > 0,
                     "{token:?}: {stream:?} {spilled:?}"
                 );
-                spilled.file.seek(SeekFrom::Start(spilled.start)).expect("a file");
+                spilled.file.seek(SeekFrom::Start(spilled.start)).expect("seek in spill file");
                 let read = (&spilled.file).take(spilled.len).read_to_end(&mut record.outs[stream as usize]);
-                assert_eq!(read.expect("a file") as u64, spilled.len);
+                assert_eq!(read.expect("read spill file") as u64, spilled.len);
                 record.files += 1;
                 if let Some(path) = spilled.path {
                     std::fs::remove_file(path).expect("remove file");
@@ -140,7 +140,7 @@ impl StreamLog {
     }
 
     fn outcome(&mut self, token: Token) -> Outcome {
-        self.of(token).done.expect("it is done")
+        self.of(token).done.expect("child is done")
     }
 }
 
@@ -152,7 +152,8 @@ fn read_for(stream_log: &mut StreamLog, set: &mut ChildSet, time: Duration) {
     }
 }
 
-/// A pipe to forward to, and what is read from it: after a while, and slowly or not.
+/// Returns a pipe to forward to, and a thread that reads it: after a delay, with pauses between
+/// reads.
 fn sink(after_ms: u64, pause_ms: u64) -> (Arc<File>, JoinHandle<Vec<u8>>) {
     let (mut reader, writer) = std::io::pipe().expect("create pipe");
     let thread = std::thread::spawn(move || {
@@ -160,7 +161,7 @@ fn sink(after_ms: u64, pause_ms: u64) -> (Arc<File>, JoinHandle<Vec<u8>>) {
         let mut all = Vec::new();
         let mut piece = vec![0; 64 << 10];
         loop {
-            match reader.read(&mut piece).expect("a pipe") {
+            match reader.read(&mut piece).expect("read pipe") {
                 0 => return all,
                 count => all.extend_from_slice(&piece[..count]),
             }
@@ -172,7 +173,7 @@ fn sink(after_ms: u64, pause_ms: u64) -> (Arc<File>, JoinHandle<Vec<u8>>) {
     (Arc::new(file(writer)), thread)
 }
 
-/// A full pipe without an active reader.
+/// Returns a full pipe, its reader, and the number of bytes in it.
 #[cfg(unix)]
 fn full_pipe(nonblocking: bool) -> (Arc<File>, std::io::PipeReader, usize) {
     let (reader, writer) = std::io::pipe().expect("create pipe");
@@ -221,8 +222,8 @@ fn start_streaming_at_random_moments_keeps_every_byte() {
 }
 
 fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
-    let folder = tempfile::tempdir().expect("create temporary directory");
-    let mut limits = tight(backend, folder.path());
+    let dir = tempfile::tempdir().expect("create temporary directory");
+    let mut limits = tight(backend, dir.path());
     limits.spill_prefix = (dice.below(2) == 0).then(|| "out-".to_owned());
     limits.max_buffered_bytes <<= dice.below(5);
     let mut set = ChildSet::new(limits).expect("create set");
@@ -255,14 +256,16 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
             .expect("wait for event")
         {
             Some(event) => held.push_back(event),
-            // What is in our hands may be what a child waits for.
+            // A child may be blocked until one of the held chunks is released.
             None => held.drain(..).for_each(|event| stream_log.take(event)),
         }
         while held.len() > hands {
             stream_log.take(held.pop_front().expect("wait for event"));
         }
     }
-    held.into_iter().for_each(|event| stream_log.take(event));
+    for event in held {
+        stream_log.take(event);
+    }
     for (token, size, words) in children {
         let record = stream_log.of(token);
         for out in &record.outs {
@@ -275,9 +278,9 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
         }
         assert_eq!((record.eofs, stream_log.outcome(token).dropped), ([true; 2], 0), "{words}");
     }
-    assert_eq!((set.buffered_bytes(), nameless_files(folder.path())), (0, vec![]));
-    let left = std::fs::read_dir(folder.path()).expect("list directory").count();
-    assert_eq!(left, 0, "files that nobody was given are left, round {round} on {backend}");
+    assert_eq!((set.buffered_bytes(), nameless_files(dir.path())), (0, vec![]));
+    let left = std::fs::read_dir(dir.path()).expect("list directory").count();
+    assert_eq!(left, 0, "spill files are left in round {round} on {backend}");
 }
 
 /// Earlier output must not wait for a child that writes nothing more.
@@ -285,17 +288,17 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
 fn start_streaming_delivers_waiting_output_of_a_silent_child() {
     each_backend(|backend| {
         for files in [false, true] {
-            let folder = tempfile::tempdir().expect("create temporary directory");
-            let mut set = ChildSet::new(tight(backend, folder.path())).expect("create set");
+            let dir = tempfile::tempdir().expect("create temporary directory");
+            let mut set = ChildSet::new(tight(backend, dir.path())).expect("create set");
             let mut command = test_child("cat");
             let token = set.spawn(command.stdin(Stdio::Piped), at_end(files)).expect("spawn test child");
             let bytes = patterned(300_000);
             let mut stream_log = StreamLog::default();
             feed(&mut set, &mut stream_log, token, &bytes[..200_000]);
-            read_while(&mut stream_log, &mut set, || nameless_files(folder.path()).is_empty());
+            read_while(&mut stream_log, &mut set, || nameless_files(dir.path()).is_empty());
             assert!(stream_log.of(token).outs[0].is_empty(), "it is not live yet");
             set.start_streaming(token).expect("start streaming");
-            set.start_streaming(token).expect("twice is nothing");
+            set.start_streaming(token).expect("start streaming again");
             stream_log.read_until(&mut set, |stream_log| stream_log.records[&token].outs[0].len() == 200_000);
             feed(&mut set, &mut stream_log, token, &bytes[200_000..]);
             stream_log.read_until(&mut set, |stream_log| stream_log.records[&token].outs[0].len() == 300_000);
@@ -303,7 +306,7 @@ fn start_streaming_delivers_waiting_output_of_a_silent_child() {
             stream_log.wait_all(&mut set);
             assert!(stream_log.of(token).outs[0] == bytes, "files: {files}");
             assert_eq!(stream_log.of(token).files, usize::from(files));
-            assert_eq!(set.start_streaming(token).expect_err("it is done").kind(), ErrorKind::Unknown);
+            assert_eq!(set.start_streaming(token).expect_err("stream after exit").kind(), ErrorKind::Unknown);
         }
     });
 }
@@ -312,7 +315,7 @@ fn feed(set: &mut ChildSet, stream_log: &mut StreamLog, token: Token, mut bytes:
     let until = patience();
     while !bytes.is_empty() {
         assert!(Instant::now() < until, "the child takes nothing");
-        let count = set.write(token, bytes).expect("a child that reads");
+        let count = set.write(token, bytes).expect("write to stdin");
         bytes = &bytes[count..];
         read_for(stream_log, set, Duration::from_millis(1));
     }
@@ -321,8 +324,8 @@ fn feed(set: &mut ChildSet, stream_log: &mut StreamLog, token: Token, mut bytes:
 #[test]
 fn streaming_child_is_blocked_at_the_limit() {
     each_backend(|backend| {
-        let folder = tempfile::tempdir().expect("create temporary directory");
-        let mut set = ChildSet::new(tight(backend, folder.path())).expect("create set");
+        let dir = tempfile::tempdir().expect("create temporary directory");
+        let mut set = ChildSet::new(tight(backend, dir.path())).expect("create set");
         let mut command = test_child("spew 100000000");
         command.stderr(Stdio::Null);
         let token = set.spawn(&command, at_end(true)).expect("spawn test child");
@@ -330,7 +333,7 @@ fn streaming_child_is_blocked_at_the_limit() {
         let patience = Instant::now() + Duration::from_secs(5);
         let until = || Instant::now() + Duration::from_millis(50);
         while set.next(Some(until())).expect("wait for event").is_some()
-            || (nameless_files(folder.path()).is_empty() && Instant::now() < patience)
+            || (nameless_files(dir.path()).is_empty() && Instant::now() < patience)
         {}
         set.start_streaming(token).expect("start streaming");
         let mut kept = Vec::new();
@@ -340,7 +343,7 @@ fn streaming_child_is_blocked_at_the_limit() {
         while let Some(event) = set.next(Some(until)).expect("wait for event") {
             match &event {
                 Event::Output(_, _, chunk) => bytes += chunk.len(),
-                Event::Exited(..) => panic!("it was not held"),
+                Event::Exited(..) => panic!("the child was not blocked"),
                 _ => (),
             }
             kept.push(event);
@@ -351,7 +354,9 @@ fn streaming_child_is_blocked_at_the_limit() {
             set.buffered_bytes()
         );
         assert_eq!(kept.iter().filter(|event| matches!(event, Event::Spilled(..))).count(), 1);
-        kept.into_iter().for_each(|event| stream_log.take(event));
+        for event in kept {
+            stream_log.take(event);
+        }
         set.kill(token, Termination::IMMEDIATE).expect("kill child");
         stream_log.wait_all(&mut set);
         let told = &stream_log.of(token).outs[0];
@@ -365,15 +370,15 @@ fn streaming_child_is_blocked_at_the_limit() {
 fn named_spill_files_are_private_and_skip_existing_names() {
     use std::os::unix::fs::MetadataExt;
     each_backend(|backend| {
-        let folder = tempfile::tempdir().expect("create temporary directory");
-        let target = folder.path().join("secret");
-        let dangling = folder.path().join("job-1");
-        std::fs::write(folder.path().join("job-0"), "mine").expect("write file");
+        let dir = tempfile::tempdir().expect("create temporary directory");
+        let target = dir.path().join("secret");
+        let dangling = dir.path().join("job-1");
+        std::fs::write(dir.path().join("job-0"), "mine").expect("write file");
         std::os::unix::fs::symlink(&target, &dangling).expect("create symbolic link");
-        std::os::unix::fs::symlink(folder.path().join("job-0"), folder.path().join("job-2"))
+        std::os::unix::fs::symlink(dir.path().join("job-0"), dir.path().join("job-2"))
             .expect("create symbolic link");
-        std::fs::create_dir(folder.path().join("job-3")).expect("create directory");
-        let mut limits = tight(backend, folder.path());
+        std::fs::create_dir(dir.path().join("job-3")).expect("create directory");
+        let mut limits = tight(backend, dir.path());
         limits.spill_prefix = Some("job-".to_owned());
         let mut set = ChildSet::new(limits).expect("create set");
         let live = set.spawn(&test_child("both 100000 3000"), at_end(true)).expect("spawn test child");
@@ -389,7 +394,7 @@ fn named_spill_files_are_private_and_skip_existing_names() {
                 let data = std::fs::symlink_metadata(&path).expect("read metadata");
                 assert_eq!(
                     (data.mode() & 0o7777, data.is_file(), path.parent()),
-                    (0o600, true, Some(folder.path()))
+                    (0o600, true, Some(dir.path()))
                 );
                 assert_eq!(data.ino(), spilled.file.metadata().expect("read metadata").ino());
                 names.push(path.file_name().expect("path has a file name").to_string_lossy().into_owned());
@@ -401,15 +406,13 @@ fn named_spill_files_are_private_and_skip_existing_names() {
             names.iter().all(|name| name[4..].parse::<u32>().is_ok_and(|number| number > 3)),
             "{names:?}"
         );
-        assert!(
-            !target.exists() && std::fs::read(folder.path().join("job-0")).expect("read file") == b"mine"
-        );
+        assert!(!target.exists() && std::fs::read(dir.path().join("job-0")).expect("read file") == b"mine");
         assert!(
             [live, end]
                 .iter()
                 .all(|token| stream_log.records[token].outs.iter().all(|out| *out == patterned(100_000)))
         );
-        assert_eq!(std::fs::read_dir(folder.path()).expect("list directory").count(), 4);
+        assert_eq!(std::fs::read_dir(dir.path()).expect("list directory").count(), 4);
     });
 }
 
@@ -420,12 +423,12 @@ struct Disk(tempfile::TempDir);
 #[cfg(target_os = "linux")]
 impl Disk {
     fn new() -> Option<Self> {
-        let folder = tempfile::tempdir().expect("create temporary directory");
+        let dir = tempfile::tempdir().expect("create temporary directory");
         let mut mount = std::process::Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=1m", "none"]).arg(folder.path());
+        mount.args(["-t", "tmpfs", "-o", "size=1m", "none"]).arg(dir.path());
         mount.stderr(std::process::Stdio::null());
         let mounted = mount.status().is_ok_and(|status| status.success());
-        let disk = mounted.then(|| Self(folder))?;
+        let disk = mounted.then(|| Self(dir))?;
         std::fs::write(disk.filler(), vec![0; 960 << 10]).expect("write file");
         Some(disk)
     }
@@ -470,24 +473,25 @@ fn full_disk_is_reported_and_loses_nothing() {
                     }
                 }
             }
-            // The others are stream_log meanwhile.
+            // Another child is not blocked meanwhile.
             let other =
                 set.spawn(&test_child("lines 3 5"), SpawnOptions::default()).expect("spawn test child");
             while live && stream_log.of(other).done.is_none() {
-                assert!(Instant::now() < until, "{what}: one that is held holds another");
+                assert!(Instant::now() < until, "{what}: a blocked child blocks another one");
                 if let Ok(Some(event)) = set.next(Some(until)) {
                     stream_log.take(event);
                 }
             }
             if live {
-                set.start_streaming(token).expect("a child, whatever the disk says");
+                set.start_streaming(token).expect("start streaming on a full disk");
             } else {
                 std::fs::remove_file(disk.filler()).expect("remove file");
             }
             while !set.is_empty() {
                 assert!(Instant::now() < until, "{what}: {}", stream_log.sizes());
                 match set.next(Some(until)) {
-                    Ok(event) => event.into_iter().for_each(|event| stream_log.take(event)),
+                    Ok(Some(event)) => stream_log.take(event),
+                    Ok(None) => (),
                     Err(error) if live => panic!("{what}: {error}"),
                     Err(_) => (),
                 }
@@ -505,12 +509,12 @@ fn full_disk_is_reported_and_loses_nothing() {
 fn waiting_output_precedes_forwarded_output() {
     each_backend(|backend| {
         for (after_ms, pause_ms) in [(0, 0), (150, 0), (0, 5)] {
-            let folder = tempfile::tempdir().expect("create temporary directory");
-            let mut set = ChildSet::new(tight(backend, folder.path())).expect("create set");
+            let dir = tempfile::tempdir().expect("create temporary directory");
+            let mut set = ChildSet::new(tight(backend, dir.path())).expect("create set");
             let token = set.spawn(&test_child("both 2000000 5000"), at_end(true)).expect("spawn test child");
             let (file, reader) = sink(after_ms, pause_ms);
             let mut stream_log = StreamLog::default();
-            let early = set.forward(token, Stream::Stdout, &file).expect_err("it is not live");
+            let early = set.forward(token, Stream::Stdout, &file).expect_err("forward before streaming");
             assert_eq!(early.kind(), ErrorKind::InvalidInput);
             read_for(&mut stream_log, &mut set, Duration::from_millis(3));
             stream_log.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
@@ -524,7 +528,7 @@ fn waiting_output_precedes_forwarded_output() {
                     set.next(Some(until)).expect("wait for event").expect("event before the deadline");
                 if let Event::Spilled(_, Stream::Stdout, file_of) = &event {
                     let mut bytes = vec![0; file_of.len as usize];
-                    (&file_of.file).seek(SeekFrom::Start(file_of.start)).expect("a file");
+                    (&file_of.file).seek(SeekFrom::Start(file_of.start)).expect("seek in spill file");
                     (&file_of.file).read_exact(&mut bytes).expect("read bytes");
                     (&*file).write_all(&bytes).expect("write bytes");
                     spilled += bytes.len();
@@ -547,8 +551,8 @@ fn waiting_output_precedes_forwarded_output() {
 #[test]
 fn forward_writes_at_the_file_position_and_rejects_other_kinds() {
     each_backend(|backend| {
-        let folder = tempfile::tempdir().expect("create temporary directory");
-        let path = folder.path().join("out");
+        let dir = tempfile::tempdir().expect("create temporary directory");
+        let path = dir.path().join("out");
         let open = |path: &Path, append: bool| {
             let mut options = File::options();
             options.create(true).write(!append).append(append).open(path).expect("open file")
@@ -558,8 +562,8 @@ fn forward_writes_at_the_file_position_and_rejects_other_kinds() {
         #[cfg_attr(windows, expect(unused_mut, reason = "Unix has more cases"))]
         let mut cases = vec![
             (plain, cfg!(target_os = "linux")),
-            (open(&folder.path().join("append"), true), false),
-            // One that can only be read.
+            (open(&dir.path().join("append"), true), false),
+            // A file that is open for reading only.
             (File::open(&path).expect("open file"), false),
         ];
         #[cfg(unix)]
@@ -567,7 +571,7 @@ fn forward_writes_at_the_file_position_and_rejects_other_kinds() {
             use rustix::pty::{OpenptFlags, openpt};
             cases.push((open(Path::new("/dev/full"), false), false));
             cases.push((open(Path::new("/dev/null"), false), false));
-            let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+            let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("open pseudo-terminal");
             cases.push((File::from(terminal), false));
         }
         for (number, (file, passes)) in cases.into_iter().enumerate() {
@@ -575,7 +579,7 @@ fn forward_writes_at_the_file_position_and_rejects_other_kinds() {
             let mut stream_log = StreamLog::default();
             let token =
                 set.spawn(&test_child("spew 500000"), SpawnOptions::default()).expect("spawn test child");
-            set.forward(token, Stream::Stdout, &Arc::new(file)).expect("what refuses is no error");
+            set.forward(token, Stream::Stdout, &Arc::new(file)).expect("forward to any file");
             stream_log.wait_all(&mut set);
             let record = stream_log.of(token);
             let expected = if passes { (0, 500_000) } else { (500_000, 0) };
@@ -618,15 +622,15 @@ fn closed_forward_reader_returns_the_rest_as_output() {
                 assert_eq!(record.outs[0].len() as u64 + record.forwarded[0], 6_000_000, "after {takes}");
                 assert!(patterned(6_000_000).ends_with(&record.outs[0]), "after {takes}");
                 assert!(!record.outs[0].is_empty(), "after {takes}: it was not gone");
-                assert!(record.done.expect("done").exit.status.success());
+                assert!(record.done.expect("child is done").exit.status.success());
             }
         });
     });
 }
 
-/// Two pipes that are not read; the children behind them have exited, and their last bytes are in
-/// their pipes.
-// Nothing is forwarded without a copy on Windows: who writes it on waits himself.
+/// Two children have exited with their last bytes in their pipes, and the pipes that these are
+/// forwarded to are full and not read.
+// Windows cannot forward without a copy: the caller writes the output, and its own write blocks.
 #[cfg(unix)]
 #[test]
 fn full_forward_pipe_blocks_only_its_child() {
@@ -748,11 +752,11 @@ fn child_is_killed_while_forwarding() {
             stream_log.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
             read_for(&mut stream_log, &mut set, Duration::from_millis(60));
             set.kill(token, Termination::IMMEDIATE).expect("kill child");
-            set.start_streaming(token).expect("it is live already");
+            set.start_streaming(token).expect("start streaming again");
             set.forward(token, Stream::Stdout, &file).expect("forward output");
             stream_log.wait_all(&mut set);
             assert_eq!(
-                set.forward(token, Stream::Stdout, &file).expect_err("done").kind(),
+                set.forward(token, Stream::Stdout, &file).expect_err("forward after exit").kind(),
                 ErrorKind::Unknown
             );
             drop((file, std::mem::take(&mut stream_log.sinks)));
@@ -768,8 +772,8 @@ fn child_is_killed_while_forwarding() {
 fn start_streaming_works_on_an_exited_or_killed_child() {
     each_backend(|backend| {
         for (files, killed) in [(false, false), (true, false), (false, true), (true, true)] {
-            let folder = tempfile::tempdir().expect("create temporary directory");
-            let mut set = ChildSet::new(tight(backend, folder.path())).expect("create set");
+            let dir = tempfile::tempdir().expect("create temporary directory");
+            let mut set = ChildSet::new(tight(backend, dir.path())).expect("create set");
             let token = set.spawn(&test_child("both 100000 1000"), at_end(files)).expect("spawn test child");
             let mut stream_log = StreamLog::default();
             // At its exit its last bytes are in the queue.

@@ -42,10 +42,10 @@ fn suspend_stops_and_resume_continues_the_whole_tree() {
         let (token, numbers) = super::kill::start(&mut set, &mut event_log, "stubborn-tree", options);
         for _ in 0..3 {
             set.suspend(token).expect("suspend child");
-            set.suspend(token).expect("nothing more to do");
+            set.suspend(token).expect("suspend child again");
             await_state(&numbers, true);
             set.resume(token).expect("resume child");
-            set.resume(token).expect("nothing more to do");
+            set.resume(token).expect("resume child again");
             await_state(&numbers, false);
         }
         set.kill_all(Termination::IMMEDIATE).expect("kill all children");
@@ -89,7 +89,7 @@ fn outcome_reports_kill_timeout_and_suspended_time() {
         let stood = set.spawn(&quiet_child("lines 40 10"), soon(2000)).expect("spawn test child");
         set.suspend(stood).expect("suspend child");
         assert!(!event_log.read_until(&mut set, Instant::now() + Duration::from_millis(2500), |_| false));
-        assert!(set.suspended_time(stood).expect("a child") >= Duration::from_millis(2500));
+        assert!(set.suspended_time(stood).expect("get suspended time") >= Duration::from_millis(2500));
         set.resume(stood).expect("resume child");
         event_log.wait_all(&mut set);
         let outcome = event_log.outcome(struck);
@@ -115,7 +115,7 @@ fn suspend_all_stops_and_resume_all_continues_every_child() {
         let running = tokens.iter().filter(|token| event_log.child(**token).done.is_none()).count();
         assert!(
             !event_log.read_until(&mut set, pause, |event_log| event_log.records.len() == running),
-            "they went on"
+            "suspended children exited"
         );
         set.resume_all().expect("resume children");
         event_log.wait_all(&mut set);
@@ -181,12 +181,12 @@ fn suspended_child_can_be_killed() {
         set.suspend_all().expect("suspend children");
         set.kill(asked, Termination::graceful(Duration::from_secs(600))).expect("kill child");
         set.kill(killed, Termination::IMMEDIATE).expect("kill child");
-        set.suspend(asked).expect("no effect on a child that is being killed");
+        set.suspend(asked).expect("suspend child that is being killed");
         event_log.wait_all(&mut set);
         assert!(killed_by(15)(event_log.outcome(asked).exit.status));
         assert!(killed_by(9)(event_log.outcome(killed).exit.status));
-        assert_eq!(set.suspend(asked).expect_err("it is done").kind(), ErrorKind::Unknown);
-        assert_eq!(set.resume(asked).expect_err("it is done").kind(), ErrorKind::Unknown);
+        assert_eq!(set.suspend(asked).expect_err("suspend finished child").kind(), ErrorKind::Unknown);
+        assert_eq!(set.resume(asked).expect_err("resume finished child").kind(), ErrorKind::Unknown);
     });
 }
 
@@ -246,7 +246,7 @@ fn stray_of_a_killed_suspended_child_continues() {
         set.suspend(token).expect("suspend child");
         await_state(&[stray], true);
         let kill = |one| {
-            let one = pid(one).expect("a process");
+            let one = pid(one).expect("find pid");
             rustix::process::kill_process(one, rustix::process::Signal::KILL).expect("signal process");
         };
         kill(id);
@@ -289,7 +289,10 @@ fn deadline_is_added_moved_and_removed() {
         assert!(now.elapsed() >= ms(300) && !ended(&event_log, never));
         set.set_deadline(never, Some((now, Termination::IMMEDIATE))).expect("set deadline");
         event_log.wait_all(&mut set);
-        assert_eq!(set.set_deadline(never, None).expect_err("it is done").kind(), ErrorKind::Unknown);
+        assert_eq!(
+            set.set_deadline(never, None).expect_err("set deadline of finished child").kind(),
+            ErrorKind::Unknown
+        );
     });
 }
 

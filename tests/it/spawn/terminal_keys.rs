@@ -19,7 +19,7 @@ fn press(signal: i32) {
     // The parent receives the terminal's signals and lives on.
     count(signal);
     nix::unistd::setpgid(nix::unistd::Pid::this(), nix::unistd::Pid::from_raw(0))
-        .expect("a group of our own");
+        .expect("create process group");
     let (told, ended) = mpsc::channel();
     std::thread::spawn(move || {
         let mut command = quiet_child("exit 0");
@@ -44,7 +44,7 @@ fn press(signal: i32) {
         unsafe { libc::kill(child.cast_signed(), libc::SIGKILL) };
         nap(Duration::from_millis(10));
     }
-    let exit = exit.expect("the child is stopped, and the thread that started it hangs");
+    let exit = exit.expect("child exits before the deadline");
     assert_eq!(exit.status, ExitStatus::Exited(0), "the child was to run its program");
 }
 

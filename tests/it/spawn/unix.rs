@@ -14,7 +14,7 @@ use minder::{Command, ErrorKind, ExitStatus, Group, Size, Stdio, Termination};
 use super::set_path;
 use crate::support::{TEST_CHILD, alone, read_all, stdout_of, test_child};
 #[cfg(target_os = "linux")]
-use crate::support::{open_descriptors, own_children};
+use crate::support::{catch_if_ignored, open_descriptors, own_children};
 
 /// Gives SIGPIPE its default action, which Rust's runtime took away.
 pub(crate) fn restore_sigpipe() {
@@ -41,7 +41,7 @@ pub(crate) fn count(signal: i32) {
     unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
 }
 
-/// A descriptor that execve does not close, of at least this number.
+/// Opens a descriptor with at least this number that execve does not close.
 fn inheritable(least: i32) -> i32 {
     let null = std::fs::File::open("/dev/null").expect("open /dev/null");
     // SAFETY: numbers only.
@@ -65,9 +65,39 @@ fn open_up_to(number: i32) {
     }
 }
 
-/// The numbers of the descriptors that a child finds.
+/// Returns the descriptors that test_child's `fds` lists.
 fn descriptors(text: &str) -> Vec<i32> {
     text.lines().filter_map(|line| line.split_once(' ')?.0.parse().ok()).collect()
+}
+
+/// A child inherits an ignored signal, and gets the default action of one that is caught.
+#[cfg(target_os = "linux")] // /proc
+#[test]
+fn ignored_signals_are_not_inherited_after_they_are_caught() {
+    /// Returns the mask of ignored signals of a process.
+    fn ignored(pid: u32) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("read file");
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("find SigIgn");
+        u64::from_str_radix(mask.trim(), 16).expect("parse mask")
+    }
+    alone("spawn::unix::ignored_signals_are_not_inherited_after_they_are_caught", || {
+        let signals = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+        let mask = signals.iter().fold(0, |mask, signal| mask | 1 << (signal - 1));
+        let mut command = test_child("sleep-ms 600000");
+        command.stdout(Stdio::Null).stderr(Stdio::Null);
+        for (caught, expected) in [(false, mask), (true, 0)] {
+            for signal in signals {
+                ignore(signal);
+                if caught {
+                    catch_if_ignored(signal);
+                }
+            }
+            let mut child = command.spawn().expect("spawn test child");
+            assert_eq!(ignored(child.id()) & mask, expected, "caught: {caught}");
+            child.kill(Termination::IMMEDIATE).expect("kill child");
+            child.wait().expect("wait for child");
+        }
+    });
 }
 
 #[cfg(target_os = "linux")]
@@ -194,8 +224,7 @@ fn inheritable_copy(fd: i32) -> i32 {
     unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 20) }
 }
 
-/// Whether each of the three streams leads where it should, checked by the bytes that pass through
-/// each.
+/// Starts a child and returns the bytes that pass through each of its three streams.
 #[cfg(target_os = "linux")]
 fn swapped() -> [String; 3] {
     let mut command = test_child("cat");
@@ -228,24 +257,30 @@ fn child_starts_with_no_blocked_signal_and_default_sigpipe() {
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &set, std::ptr::null_mut()) };
         let text = stdout_of(&test_child("sigmask"));
         let field = |name: &str| {
-            let line = text.lines().find(|line| line.starts_with(name)).expect("a line of it");
-            u64::from_str_radix(line.split_whitespace().nth(1).expect("a mask"), 16).expect("parse number")
+            let line = text.lines().find(|line| line.starts_with(name)).expect("find line of /proc status");
+            u64::from_str_radix(line.split_whitespace().nth(1).expect("find signal mask"), 16)
+                .expect("parse number")
         };
         assert_eq!(field("SigBlk:"), 0, "{text}");
         // Ignored signals stay ignored, except SIGPIPE. (The child's runtime ignores that again, before it
         // looks.)
-        let own = std::fs::read_to_string("/proc/thread-self/status").expect("our status");
-        let ignored = own.lines().find(|line| line.starts_with("SigIgn:")).expect("a line of it");
+        let own = std::fs::read_to_string("/proc/thread-self/status").expect("read own status");
+        let ignored =
+            own.lines().find(|line| line.starts_with("SigIgn:")).expect("find line of /proc status");
         assert!(text.contains(ignored), "{text} instead of {ignored}");
         // So whether the child had it is seen by a program that has no such runtime.
         let mut command = Command::new("yes");
-        let mut child =
-            command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Null).spawn().expect("yes(1)");
+        let mut child = command
+            .stdin(Stdio::Null)
+            .stdout(Stdio::Piped)
+            .stderr(Stdio::Null)
+            .spawn()
+            .expect("spawn yes(1)");
         drop(child.take_stdout());
         let exit = child.wait().expect("wait for child");
         assert!(matches!(exit.status, ExitStatus::Signaled { signal: libc::SIGPIPE, .. }), "{exit:?}");
         // Our own mask is as it was.
-        let own = std::fs::read_to_string("/proc/thread-self/status").expect("our status");
+        let own = std::fs::read_to_string("/proc/thread-self/status").expect("read own status");
         assert!(!own.contains("SigBlk:\t0000000000000000"), "{own}");
     });
 }
@@ -255,7 +290,7 @@ fn groups_and_sessions_match_the_request() {
     let ids = |group| {
         let text = stdout_of(test_child("ids").group(group));
         let numbers: Vec<u32> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        <[u32; 3]>::try_from(numbers).expect("three numbers")
+        <[u32; 3]>::try_from(numbers).expect("read three pids")
     };
     let own_group = nix::unistd::getpgid(None).expect("get process group").as_raw().cast_unsigned();
     let own_session = nix::unistd::getsid(None).expect("get session").as_raw().cast_unsigned();
@@ -279,10 +314,10 @@ fn terminal_belongs_to_the_child() {
     assert!(child.wait().expect("wait for child").status.success());
 }
 
-/// In its own directory: a program, a text, a script, and what else `PATH` may lead to.
-fn odd_programs(folder: &Path) {
+/// Creates a program, and several files and a directory that cannot be run, in this directory.
+fn odd_programs(directory: &Path) {
     let make = |name: &str, text: &str, mode: u32| {
-        let path = folder.join(name);
+        let path = directory.join(name);
         std::fs::write(&path, text).expect("write file");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("set permissions");
     };
@@ -290,15 +325,15 @@ fn odd_programs(folder: &Path) {
     make("no-first-line", "exit 0\n", 0o755);
     make("bad-interpreter", "#!/no/such/interpreter\n", 0o755);
     make("empty", "", 0o755);
-    std::fs::create_dir(folder.join("folder")).expect("create directory");
-    std::fs::copy(TEST_CHILD, folder.join("only-here")).expect("copy file");
+    std::fs::create_dir(directory.join("directory")).expect("create directory");
+    std::fs::copy(TEST_CHILD, directory.join("only-here")).expect("copy file");
 }
 
 #[test]
 fn unrunnable_program_is_reported_with_the_reason() {
-    let folder = tempfile::tempdir().expect("create temporary directory");
-    odd_programs(folder.path());
-    let fails = |name: &str| Command::new(folder.path().join(name)).spawn().expect_err(name);
+    let dir = tempfile::tempdir().expect("create temporary directory");
+    odd_programs(dir.path());
+    let fails = |name: &str| Command::new(dir.path().join(name)).spawn().expect_err(name);
     for (name, kind, reason) in [
         (
             "missing",
@@ -310,7 +345,7 @@ fn unrunnable_program_is_reported_with_the_reason() {
             ErrorKind::NotFound,
             "no such file, or the interpreter named in its first line does not exist",
         ),
-        ("folder", ErrorKind::PermissionDenied, "permission denied"),
+        ("directory", ErrorKind::PermissionDenied, "permission denied"),
         ("not-executable", ErrorKind::PermissionDenied, "permission denied"),
         (
             "no-first-line",
@@ -336,12 +371,12 @@ fn unrunnable_program_is_reported_with_the_reason() {
 #[test]
 fn path_is_searched_and_the_current_directory_is_not() {
     alone("spawn::unix::path_is_searched_and_the_current_directory_is_not", || {
-        let folder = tempfile::tempdir().expect("create temporary directory");
-        odd_programs(folder.path());
-        std::env::set_current_dir(folder.path()).expect("change directory");
-        let error = Command::new("only-here").spawn().expect_err("it is only in the current folder");
+        let dir = tempfile::tempdir().expect("create temporary directory");
+        odd_programs(dir.path());
+        std::env::set_current_dir(dir.path()).expect("change directory");
+        let error = Command::new("only-here").spawn().expect_err("start program of the current directory");
         assert_eq!(error.kind(), ErrorKind::NotFound);
-        set_path(format!("/no/such/folder:{}:/bin:/usr/bin", folder.path().display()));
+        set_path(format!("/no/such/directory:{}:/bin:/usr/bin", dir.path().display()));
         assert!(
             Command::new("only-here")
                 .arg("exit")
@@ -352,15 +387,17 @@ fn path_is_searched_and_the_current_directory_is_not() {
                 .status
                 .success()
         );
-        // Directories and files that may not be run are skipped, and reported if nothing better follows.
-        for (name, kind) in [("folder", ErrorKind::NotFound), ("not-executable", ErrorKind::PermissionDenied)]
-        {
+        // The search skips directories and files that are not executable. It reports such a file if no
+        // later directory has the program.
+        let skipped = [("directory", ErrorKind::NotFound), ("not-executable", ErrorKind::PermissionDenied)];
+        for (name, kind) in skipped {
             assert_eq!(Command::new(name).spawn().expect_err(name).kind(), kind, "{name}");
         }
         let second = tempfile::tempdir().expect("create temporary directory");
         std::fs::copy(TEST_CHILD, second.path().join("not-executable")).expect("copy file");
-        set_path(format!("{}:{}", folder.path().display(), second.path().display()));
-        assert!(Command::new("not-executable").arg("exit").spawn().expect("the second").wait().is_ok());
+        set_path(format!("{}:{}", dir.path().display(), second.path().display()));
+        let mut child = Command::new("not-executable").arg("exit").spawn().expect("spawn second program");
+        assert!(child.wait().is_ok());
         // An empty part of PATH names the current directory.
         set_path("/bin:");
         assert!(Command::new("only-here").arg("exit").spawn().expect("spawn program").wait().is_ok());
@@ -372,15 +409,15 @@ fn path_is_searched_and_the_current_directory_is_not() {
 fn overlong_arguments_are_rejected_with_their_limit() {
     let mut command = test_child("count");
     command.arg("x".repeat(131_071));
-    assert!(command.spawn().expect("the longest argument").wait().is_ok());
+    assert!(command.spawn().expect("spawn with longest argument").wait().is_ok());
     let mut command = test_child("count");
     command.arg("x".repeat(131_072));
-    let error = command.spawn().expect_err("one argument is too long");
+    let error = command.spawn().expect_err("spawn with overlong argument");
     assert_eq!(error.kind(), ErrorKind::TooLong);
     assert!(error.to_string().contains("one argument is longer than the 131,071 bytes"), "{error}");
     let mut command = test_child("count");
     command.args(std::iter::repeat_n("x".repeat(100_000), 100));
-    let error = command.spawn().expect_err("all together are too long");
+    let error = command.spawn().expect_err("spawn with too many arguments");
     assert_eq!(error.kind(), ErrorKind::TooLong);
     assert!(error.to_string().contains("together"), "{error}");
 }
@@ -390,8 +427,8 @@ fn overlong_arguments_are_rejected_with_their_limit() {
 fn failed_spawn_leaves_no_process_and_no_descriptor() {
     alone("spawn::unix::failed_spawn_leaves_no_process_and_no_descriptor", || {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-        let folder = tempfile::tempdir().expect("create temporary directory");
-        odd_programs(folder.path());
+        let dir = tempfile::tempdir().expect("create temporary directory");
+        odd_programs(dir.path());
         test_child("exit 0").spawn().expect("spawn test child").wait().expect("wait for child");
         let before = open_descriptors();
         let hard = getrlimit(Resource::Nofile).maximum;
@@ -400,13 +437,13 @@ fn failed_spawn_leaves_no_process_and_no_descriptor() {
                 open_up_to(200);
             }
             let before = if many { open_descriptors() } else { before };
-            for name in ["missing", "bad-interpreter", "folder", "not-executable", "no-first-line"] {
+            for name in ["missing", "bad-interpreter", "directory", "not-executable", "no-first-line"] {
                 let mut command = test_child("exit 0");
                 command.stdin(Stdio::Piped);
-                let mut odd = Command::new(folder.path().join(name));
+                let mut odd = Command::new(dir.path().join(name));
                 odd.stdin(Stdio::Piped).stdout(Stdio::Piped).stderr(Stdio::Piped);
                 odd.spawn().expect_err(name);
-                command.current_dir("/no/such/folder").spawn().expect_err("no such folder");
+                command.current_dir("/no/such/directory").spawn().expect_err("enter missing directory");
             }
             let mut refused = 0;
             for free in 0..16 {
@@ -458,27 +495,29 @@ fn children_of_many_threads_share_no_descriptors() {
                 std::thread::spawn(|| {
                     for _ in 0..50 {
                         assert_eq!(descriptors(&stdout_of(&test_child("fds"))), [0, 1, 2]);
-                        Command::new("/no/such/program").spawn().expect_err("no such program");
+                        Command::new("/no/such/program").spawn().expect_err("spawn missing program");
                     }
                 })
             })
             .collect();
-        threads.into_iter().for_each(|thread| thread.join().expect("join thread"));
+        for thread in threads {
+            thread.join().expect("join thread");
+        }
         assert_eq!(open_descriptors(), before);
     });
 }
 
-/// The niceness of a process by /proc.
+/// Returns the niceness of a process from `/proc/PID/stat`.
 #[cfg(target_os = "linux")]
 fn niceness(stat: &str) -> i32 {
-    let (_, fields) = stat.rsplit_once(')').expect("a name in parentheses");
-    fields.split_ascii_whitespace().nth(16).and_then(|field| field.parse().ok()).expect("a niceness")
+    let (_, fields) = stat.rsplit_once(')').expect("find end of process name");
+    fields.split_ascii_whitespace().nth(16).and_then(|field| field.parse().ok()).expect("find niceness")
 }
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[test]
 fn niceness_is_added_to_ours() {
-    let own = niceness(&std::fs::read_to_string("/proc/thread-self/stat").expect("our own"));
+    let own = niceness(&std::fs::read_to_string("/proc/thread-self/stat").expect("read own stat"));
     for (nice, expected) in [(0, own), (3, (own + 3).min(19)), (i32::MAX, 19), (-1, (own - 1).max(-20))] {
         let mut command = test_child("sleep-ms 600000");
         command.nice(nice);
@@ -491,12 +530,12 @@ fn niceness_is_added_to_ours() {
                 continue;
             }
         };
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("the child");
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("read stat of child");
         child.kill(Termination::IMMEDIATE).expect("kill child");
         child.wait().expect("wait for child");
         assert_eq!(niceness(&stat), expected, "{nice}");
     }
-    let after = niceness(&std::fs::read_to_string("/proc/thread-self/stat").expect("our own"));
+    let after = niceness(&std::fs::read_to_string("/proc/thread-self/stat").expect("read own stat"));
     assert_eq!(after, own, "it was ours that changed");
 }
 
@@ -504,7 +543,7 @@ fn niceness_is_added_to_ours() {
 #[test]
 #[ignore = "needs a system without clone3"]
 fn niceness_is_rejected_rather_than_ignored() {
-    let error = test_child("exit 0").nice(3).spawn().expect_err("no mechanism");
+    let error = test_child("exit 0").nice(3).spawn().expect_err("spawn with niceness");
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     assert_eq!(
         test_child("exit 0")

@@ -33,7 +33,7 @@ fn inheritable_handle_does_not_reach_a_child() {
         // Started as others do, a child has them all. Its own handles may have the same numbers by chance:
         // not all of them.
         let args = words.split(' ');
-        let output = std::process::Command::new(TEST_CHILD).args(args).output().expect("a child");
+        let output = std::process::Command::new(TEST_CHILD).args(args).output().expect("run test child");
         assert_eq!(String::from_utf8_lossy(&output.stdout).matches("true").count(), handles.len());
         let text = stdout_of(&test_child(&words));
         assert!(text.matches("true").count() < handles.len() / 2, "{text}");
@@ -43,10 +43,10 @@ fn inheritable_handle_does_not_reach_a_child() {
 #[test]
 fn path_is_searched_with_pathext_and_the_current_directory_is_not() {
     alone("spawn::windows::path_is_searched_with_pathext_and_the_current_directory_is_not", || {
-        let folder = tempfile::tempdir().expect("create temporary directory");
-        std::fs::copy(TEST_CHILD, folder.path().join(program("only-here"))).expect("copy file");
-        std::fs::create_dir(folder.path().join("folder.exe")).expect("create directory");
-        std::env::set_current_dir(folder.path()).expect("change directory");
+        let dir = tempfile::tempdir().expect("create temporary directory");
+        std::fs::copy(TEST_CHILD, dir.path().join(program("only-here"))).expect("copy file");
+        std::fs::create_dir(dir.path().join("directory.exe")).expect("create directory");
+        std::env::set_current_dir(dir.path()).expect("change directory");
         let fails = |name: &str| Command::new(name).spawn().expect_err(name);
         for name in ["only-here", "only-here.exe", "", "no-such-program"] {
             let error = fails(name);
@@ -56,22 +56,22 @@ fn path_is_searched_with_pathext_and_the_current_directory_is_not() {
                 "{name}"
             );
         }
-        set_path(listed(&["C:\\no\\such\\folder".as_ref(), folder.path()]));
+        set_path(listed(&["C:\\no\\such\\directory".as_ref(), dir.path()]));
         for name in ["only-here", "only-here.exe", "ONLY-HERE", "./only-here", ".\\only-here.exe"] {
             assert_eq!(stdout_of(Command::new(name).args(["echo-args", "x"])), "\"x\"\n", "{name}");
         }
-        assert_eq!(fails("folder").kind(), ErrorKind::NotFound);
-        std::env::set_current_dir("C:\\").expect("the folder");
+        assert_eq!(fails("directory").kind(), ErrorKind::NotFound);
+        std::env::set_current_dir("C:\\").expect("change directory");
     });
 }
 
 #[test]
 fn unrunnable_program_is_reported_with_the_reason() {
-    let folder = tempfile::tempdir().expect("create temporary directory");
-    let text = folder.path().join("text.exe");
+    let dir = tempfile::tempdir().expect("create temporary directory");
+    let text = dir.path().join("text.exe");
     std::fs::write(&text, "no program").expect("write file");
-    for path in [text, folder.path().join("missing.exe"), folder.path().to_owned()] {
-        let error = Command::new(&path).spawn().expect_err("no program");
+    for path in [text, dir.path().join("missing.exe"), dir.path().to_owned()] {
+        let error = Command::new(&path).spawn().expect_err("start file without a program");
         assert!(error.to_string().starts_with("failed to start `C:"), "{error}");
     }
 }
@@ -80,26 +80,29 @@ fn unrunnable_program_is_reported_with_the_reason() {
 fn overlong_command_line_is_rejected_with_its_limit() {
     let mut command = test_child("count");
     command.arg("x".repeat(32_000));
-    assert!(command.spawn().expect("a long argument").wait().is_ok());
+    assert!(command.spawn().expect("spawn with long argument").wait().is_ok());
     command.arg("x".repeat(1000));
-    let error = command.spawn().expect_err("too much");
+    let error = command.spawn().expect_err("start with 33,000 characters");
     assert_eq!(error.kind(), ErrorKind::TooLong, "{error}");
 }
 
 #[test]
 fn failed_spawn_leaves_no_process_and_no_handle() {
     alone("spawn::windows::failed_spawn_leaves_no_process_and_no_handle", || {
-        let folder = tempfile::tempdir().expect("create temporary directory");
-        let text = folder.path().join("text.exe");
+        let dir = tempfile::tempdir().expect("create temporary directory");
+        let text = dir.path().join("text.exe");
         std::fs::write(&text, "no program").expect("write file");
         test_child("exit 0").spawn().expect("spawn test child").wait().expect("wait for child");
         let fail = || {
-            for path in [text.clone(), folder.path().join("missing.exe")] {
+            for path in [text.clone(), dir.path().join("missing.exe")] {
                 let mut odd = Command::new(path);
                 odd.stdin(Stdio::Piped).stdout(Stdio::Piped).stderr(Stdio::Piped);
-                odd.spawn().expect_err("no program");
+                odd.spawn().expect_err("start file without a program");
             }
-            test_child("exit 0").current_dir("C:\\no\\such\\folder").spawn().expect_err("no such folder");
+            test_child("exit 0")
+                .current_dir("C:\\no\\such\\directory")
+                .spawn()
+                .expect_err("enter missing directory");
         };
         fail();
         let before = open_descriptors();

@@ -1,13 +1,53 @@
 //! What tests ask Unix, and Linux, about processes and descriptors.
 
+#![expect(unsafe_code, reason = "signal actions of the test process")]
+
 use std::fs::File;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use minder::ExitStatus;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// Whether the descriptor becomes readable within this time.
+/// Gives children the default action of the signals that end a run, even if this process inherited
+/// them as ignored.
+///
+/// A shell without job control ignores SIGINT and SIGQUIT for `cmd &`, and nohup(1) ignores SIGHUP.
+/// execve(2) keeps ignored signals ignored, so a child could not be interrupted. This function
+/// replaces "ignored" by an empty handler: execve resets caught signals to their default action,
+/// and the test process itself still survives the signal.
+///
+/// The functions that build or start commands call it. Only the first call has an effect.
+pub(crate) fn catch_ignored_signals() {
+    static CAUGHT: Once = Once::new();
+    CAUGHT.call_once(|| {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+            catch_if_ignored(signal);
+        }
+    });
+}
+
+/// Installs an empty handler for a signal that this process ignores.
+pub(crate) fn catch_if_ignored(signal: i32) {
+    extern "C" fn handler(_signal: i32) {}
+    // SAFETY: all zero is a value of a sigaction.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: `action` is a sigaction that the call may overwrite.
+    let result = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
+    assert_eq!(result, 0, "read action of signal {signal}");
+    if action.sa_sigaction != libc::SIG_IGN {
+        return;
+    }
+    action.sa_sigaction = handler as extern "C" fn(i32) as usize;
+    // Calls of the test process are restarted if the signal arrives.
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: the handler does nothing, and `action` is initialised.
+    let result = unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
+    assert_eq!(result, 0, "catch signal {signal}");
+}
+
+/// Returns whether the descriptor becomes readable within this time.
 pub(crate) fn readable(fd: BorrowedFd<'_>, within: Duration) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let until = Instant::now() + within;
@@ -24,32 +64,33 @@ pub(crate) fn readable(fd: BorrowedFd<'_>, within: Duration) -> bool {
 
 /// Runs a program to its end, with an empty input.
 pub(crate) fn output(command: &mut std::process::Command) -> std::process::Output {
-    command.stdin(std::process::Stdio::null()).output().expect("a program that runs")
+    catch_ignored_signals();
+    command.stdin(std::process::Stdio::null()).output().expect("run program")
 }
 
-/// One end of a pipe, as a file.
+/// Returns one end of a pipe as a file.
 pub(crate) fn file(end: impl Into<OwnedFd>) -> File {
     File::from(end.into())
 }
 
-/// Whether this is the exit of a process that this signal killed.
+/// Returns whether this is the status of a process that this signal killed.
 pub(crate) fn killed(status: ExitStatus, by: i32) -> bool {
     matches!(status, ExitStatus::Signaled { signal, .. } if signal == by)
 }
 
-/// Ends a process.
+/// Kills a process.
 pub(crate) fn end(pid: u32) {
     let pid = Pid::from_raw(pid.cast_signed()).expect("valid pid");
     kill_process(pid, Signal::KILL).expect("signal process");
 }
 
-/// Ends what a child left behind in its group.
+/// Kills the process group of a child.
 pub(crate) fn kill_group_of(child: u32) {
     let group = Pid::from_raw(child.cast_signed()).expect("valid pid");
     kill_process_group(group, Signal::KILL).expect("signal process group");
 }
 
-/// Whether a process of this number is there and no zombie.
+/// Returns whether a process with this pid exists and is not a zombie.
 #[cfg(target_os = "linux")]
 pub(crate) fn lives(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -57,7 +98,7 @@ pub(crate) fn lives(pid: u32) -> bool {
     state.is_some_and(|state| !matches!(state, "Z" | "X"))
 }
 
-/// Our children that are zombies or alive, by number.
+/// Returns the pids of the children of this process, including zombies.
 #[cfg(target_os = "linux")]
 pub(crate) fn own_children() -> Vec<u32> {
     let mut found = Vec::new();
@@ -68,22 +109,22 @@ pub(crate) fn own_children() -> Vec<u32> {
     found
 }
 
-/// How many descriptors this process has open, without the one that counts.
+/// Returns the number of open descriptors of this process, without the one that lists them.
 #[cfg(target_os = "linux")]
 pub(crate) fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("list directory").count() - 1
 }
 
-/// The sizes of the files without a name that this process has open in `folder` (on Linux, by `/proc`
-/// shows them).
-pub(crate) fn nameless_files(folder: &std::path::Path) -> Vec<u64> {
+/// Returns the sizes of the unnamed files that this process has open in `dir`. Only Linux lists
+/// them, in `/proc`.
+pub(crate) fn nameless_files(dir: &std::path::Path) -> Vec<u64> {
     let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
-    let there = open.filter(|item| std::fs::read_link(item.path()).is_ok_and(|to| to.starts_with(folder)));
+    let there = open.filter(|item| std::fs::read_link(item.path()).is_ok_and(|to| to.starts_with(dir)));
     there.filter_map(|item| std::fs::metadata(item.path()).ok()).map(|data| data.len()).collect()
 }
 
-/// The one pause: what a process not of ours has written or become cannot be waited for by a
-/// descriptor. Also the time between two keys, where the time itself is the point.
+/// Sleeps. Only for states that no descriptor announces, such as those of a process that is not our
+/// child, and where a test needs time to pass, as between two keys.
 pub(crate) fn nap(time: Duration) {
     let time =
         rustix::time::Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };

@@ -21,10 +21,10 @@ use windows_sys::Win32::System::Threading::{
     ReleaseSemaphore, TerminateProcess, WaitForSingleObject,
 };
 
-/// Whether the handle is signalled within this time.
+/// Returns whether the handle is signalled within this time.
 pub(crate) fn readable(handle: BorrowedHandle<'_>, within: Duration) -> bool {
     // A wait may end a little before its time; it is rounded up.
-    let time = u32::try_from(within.as_nanos().div_ceil(1_000_000)).expect("a short time");
+    let time = u32::try_from(within.as_nanos().div_ceil(1_000_000)).expect("convert time");
     // SAFETY: the handle is borrowed, so open.
     match unsafe { WaitForSingleObject(handle.as_raw_handle(), time) } {
         WAIT_OBJECT_0 => true,
@@ -33,8 +33,8 @@ pub(crate) fn readable(handle: BorrowedHandle<'_>, within: Duration) -> bool {
     }
 }
 
-/// Runs a program to its end, with an empty input. The standard library would have it inherit
-/// all inheritable handles of this moment, such as a pipe that another test gives to a child.
+/// Runs a program to its end, with an empty input. A program that std starts would inherit every
+/// inheritable handle of that moment, such as a pipe that another test gives to a child.
 pub(crate) fn output(command: &mut std::process::Command) -> Output {
     let mut same = Command::new(command.get_program());
     same.args(command.get_args()).stdin(Stdio::Null);
@@ -44,40 +44,40 @@ pub(crate) fn output(command: &mut std::process::Command) -> Output {
             None => same.env_remove(name),
         };
     }
-    if let Some(folder) = command.get_current_dir() {
-        same.current_dir(folder);
+    if let Some(dir) = command.get_current_dir() {
+        same.current_dir(dir);
     }
     output_of(&mut same)
 }
 
 /// Runs a program to its end.
 pub(crate) fn output_of(command: &mut Command) -> Output {
-    let mut child = command.stdout(Stdio::Piped).stderr(Stdio::Piped).spawn().expect("a program that runs");
+    let mut child = command.stdout(Stdio::Piped).stderr(Stdio::Piped).spawn().expect("run program");
     let read = |pipe: Option<File>| {
         let mut bytes = Vec::new();
-        pipe.expect("a pipe").read_to_end(&mut bytes).expect("read to end");
+        pipe.expect("take pipe").read_to_end(&mut bytes).expect("read to end");
         bytes
     };
     let complaints = child.take_stderr();
     let complaints = std::thread::spawn(move || read(complaints));
     let stdout = read(child.take_stdout());
     let stderr = complaints.join().expect("join thread");
-    let code = child.wait().expect("wait for child").status.code().expect("an exit code");
+    let code = child.wait().expect("wait for child").status.code().expect("get exit code");
     Output { status: std::process::ExitStatus::from_raw(code.cast_unsigned()), stdout, stderr }
 }
 
-/// One end of a pipe, as a file.
+/// Returns one end of a pipe as a file.
 pub(crate) fn file(end: impl Into<OwnedHandle>) -> File {
     File::from(end.into())
 }
 
-/// Whether this is the exit of a killed process: Windows has no signals, and the library gives them
-/// one exit code.
+/// Returns whether this is the status of a killed process. Windows has no signals: the library ends
+/// processes with exit code 1.
 pub(crate) fn killed(status: ExitStatus, _by: i32) -> bool {
     status == ExitStatus::Exited(1)
 }
 
-/// A process by its number, if there is one.
+/// Opens a process, or returns `None` if the pid is not in use.
 fn open(pid: u32, rights: PROCESS_ACCESS_RIGHTS) -> Option<OwnedHandle> {
     // SAFETY: numbers only.
     let raw = unsafe { OpenProcess(rights, 0, pid) };
@@ -88,7 +88,7 @@ fn open(pid: u32, rights: PROCESS_ACCESS_RIGHTS) -> Option<OwnedHandle> {
     Some(unsafe { OwnedHandle::from_raw_handle(raw) })
 }
 
-/// Whether a process of this number is there and has not ended.
+/// Returns whether a process with this pid exists and has not exited.
 pub(crate) fn lives(pid: u32) -> bool {
     // SAFETY: the handle is open, and the call does not wait.
     let over =
@@ -96,29 +96,31 @@ pub(crate) fn lives(pid: u32) -> bool {
     open(pid, PROCESS_SYNCHRONIZE).is_some_and(|process| !over(process))
 }
 
-/// Ends a process.
+/// Kills a process.
 pub(crate) fn end(pid: u32) {
-    let process = open(pid, PROCESS_TERMINATE).expect("a process");
+    let process = open(pid, PROCESS_TERMINATE).expect("open process");
     // SAFETY: the handle is open, with the right to do so.
     let answer = unsafe { TerminateProcess(process.as_raw_handle(), 9) };
     assert!(answer != 0, "{pid} cannot be ended: {}", std::io::Error::last_os_error());
 }
 
-/// Ends what a child left behind.
+/// Kills the processes that a child left behind.
 pub(crate) fn kill_group_of(child: u32) {
     let left = children_of(child);
-    assert!(!left.is_empty(), "a grandchild");
-    left.into_iter().for_each(end);
+    assert!(!left.is_empty(), "the child left no process");
+    for pid in left {
+        end(pid);
+    }
 }
 
-/// Our children that have not ended, by number, without the console hosts that Windows starts
-/// beside them.
+/// Returns the pids of the live children of this process, without the console hosts that Windows
+/// starts for them.
 pub(crate) fn own_children() -> Vec<u32> {
     children_of(std::process::id())
 }
 
-/// When a process began, if there is one of this number, also when it has exited and there is a
-/// handle of it.
+/// Returns the start time of a process. A process that has exited still has one while a handle is
+/// open.
 fn began(pid: u32) -> Option<u64> {
     let process = open(pid, PROCESS_QUERY_LIMITED_INFORMATION)?;
     let [mut began, mut ended, mut kernel, mut user] = [FILETIME::default(); 4];
@@ -128,8 +130,8 @@ fn began(pid: u32) -> Option<u64> {
     (answer != 0).then_some(u64::from(began.dwHighDateTime) << 32 | u64::from(began.dwLowDateTime))
 }
 
-/// The living children of a process that may be over itself: not those of an earlier one with its
-/// number.
+/// Returns the live children of a process, which may itself have exited. Children of an earlier
+/// process with the same pid do not count.
 pub(crate) fn children_of(parent: u32) -> Vec<u32> {
     let since = began(parent);
     processes()
@@ -148,7 +150,7 @@ fn snapshot(of: CREATE_TOOLHELP_SNAPSHOT_FLAGS) -> OwnedHandle {
     unsafe { OwnedHandle::from_raw_handle(raw) }
 }
 
-/// Every process with its parent, by numbers.
+/// Returns the pid of every process and of its parent.
 fn processes() -> Vec<(u32, u32)> {
     let list = snapshot(TH32CS_SNAPPROCESS);
     let list: HANDLE = list.as_raw_handle();
@@ -164,7 +166,7 @@ fn processes() -> Vec<(u32, u32)> {
     found
 }
 
-/// How many threads this process has.
+/// Returns the number of threads of this process.
 pub(crate) fn threads() -> usize {
     let list = snapshot(TH32CS_SNAPTHREAD);
     let list: HANDLE = list.as_raw_handle();
@@ -180,7 +182,7 @@ pub(crate) fn threads() -> usize {
     count
 }
 
-/// How many handles this process has open.
+/// Returns the number of open handles of this process.
 pub(crate) fn open_descriptors() -> usize {
     let mut count = 0;
     // SAFETY: a pseudo-handle that is always valid.
@@ -191,10 +193,10 @@ pub(crate) fn open_descriptors() -> usize {
     count as usize
 }
 
-/// The sizes of the files in `folder` that the library has no name for: here they have one until
-/// they are closed.
-pub(crate) fn nameless_files(folder: &std::path::Path) -> Vec<u64> {
-    let there = std::fs::read_dir(folder).into_iter().flatten().flatten();
+/// Returns the sizes of the files in `dir`. Files without a name on Unix have one here until they
+/// are closed.
+pub(crate) fn nameless_files(dir: &std::path::Path) -> Vec<u64> {
+    let there = std::fs::read_dir(dir).into_iter().flatten().flatten();
     there
         .filter_map(|item| item.metadata().ok())
         .filter(|data| data.is_file())
@@ -202,10 +204,10 @@ pub(crate) fn nameless_files(folder: &std::path::Path) -> Vec<u64> {
         .collect()
 }
 
-/// The one pause: what a process not of ours has written or become cannot be waited for by a
-/// handle. Also the time between two keys, where the time itself is the point.
+/// Sleeps. Only for states that no handle announces, such as those of a process that is not our
+/// child, and where a test needs time to pass.
 pub(crate) fn nap(time: Duration) {
-    let millis = u32::try_from(time.as_nanos().div_ceil(1_000_000)).expect("a short time");
+    let millis = u32::try_from(time.as_nanos().div_ceil(1_000_000)).expect("convert time");
     // SAFETY: takes nothing; its result needs no closing.
     let us = unsafe { GetCurrentProcess() };
     // SAFETY: the handle is always open; we do not end meanwhile.

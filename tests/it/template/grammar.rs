@@ -263,8 +263,10 @@ fn number(name: &str) -> Option<u64> {
 
 #[test]
 fn drawn_line_never_runs_a_value() {
-    let (grammar, values, ground) = (Grammar::new(), Values::new(), Ground::new());
-    assert_eq!(grammar.missing(), [""; 0], "rules that are nowhere");
+    let grammar = Grammar::new();
+    let values = Values::new();
+    let ground = Ground::new();
+    assert_eq!(grammar.missing(), [""; 0], "a choice names an undefined rule");
     let subjects = shells::found(&ground);
     let seed = number("MINDER_SEED").unwrap_or(0);
     let cases = number("MINDER_GRAMMAR").unwrap_or(CASES);
@@ -272,13 +274,16 @@ fn drawn_line_never_runs_a_value() {
         let subject = (seed % subjects.len() as u64) as usize;
         (subject, Case::draw(seed, &subjects[subject], &grammar, &values))
     });
-    assert!(cases < CASES || share >= ACCEPTED_LEAST, "of the lines only {:.0}% are accepted", share * 100.0);
+    let percent = share * 100.0;
+    assert!(cases < CASES || share >= ACCEPTED_LEAST, "only {percent:.0} % of the lines are accepted");
 }
 
-/// Tries each line in some shells with one value, or in a long run in all shells with several values.
+/// Tries each line in some shells with one value, or in a long run in all shells with several
+/// values.
 #[test]
 fn handwritten_line_never_runs_a_value() {
-    let (values, ground) = (Values::new(), Ground::new());
+    let values = Values::new();
+    let ground = Ground::new();
     let subjects = shells::found(&ground);
     let more = std::env::var_os("MINDER_LINES").map(|path| std::fs::read_to_string(path).unwrap());
     let text = more.as_deref().unwrap_or(include_str!("grammar/lines.txt"));
@@ -293,7 +298,8 @@ fn handwritten_line_never_runs_a_value() {
         if long { (subjects.len() as u64, 6) } else { (subjects.len().div_ceil(8) as u64, 1) };
     let seeds = 0..lines.len() as u64 * shells * each;
     search(&ground, &subjects, &values, seeds, &|seed| {
-        let (line, rest) = (seed / (shells * each), seed % (shells * each));
+        let line = seed / (shells * each);
+        let rest = seed % (shells * each);
         // Shells and values alternate.
         let subject = ((rest / each) * (subjects.len() as u64 / shells) + line) as usize % subjects.len();
         let value = match if long { rest % each } else { line + rest } as usize % 6 {

@@ -3,7 +3,7 @@
 use super::*;
 use minder_template::{PlaceholderKind, PlaceholderSet, Repeat};
 
-/// All shells of this machine that minder accepts.
+/// Returns all shells of this machine that minder accepts.
 fn all_shells() -> Vec<OsString> {
     let mut shells = shells();
     let more = ["/bin/dash", "/bin/zsh", "/bin/mksh", "/bin/ksh", "/usr/bin/ksh93"];
@@ -267,7 +267,8 @@ fn token_soup_never_runs_one_of_several_values() {
     let tokens: Vec<&str> = SOUP.split(' ').collect();
     for (i, shell) in shells().iter().enumerate() {
         let wanted = std::env::var("MINDER_SOUP").map_or(400, |n| n.parse().unwrap());
-        let (mut accepted, mut seed) = (0, i as u64 * 1_000_000_000);
+        let mut accepted = 0;
+        let mut seed = i as u64 * 1_000_000_000;
         while accepted < wanted {
             seed += 1;
             let mut random = Random(seed);

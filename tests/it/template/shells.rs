@@ -1,5 +1,5 @@
-//! The tables for each shell, checked against the shells of this machine: their builtins, and how they
-//! parse displayed commands.
+//! The tables for each shell, checked against the shells of this machine: their builtins, and how
+//! they parse displayed commands.
 
 use std::collections::BTreeSet;
 use std::process::Stdio;
@@ -14,7 +14,8 @@ const LISTS: &[(&str, &[&str])] = &[
     ("busybox", &["sh", "-c", "help"]),
 ];
 
-/// Builtins that accept a value as any argument, or have a separate rule. All others must be refused.
+/// Builtins that accept a value as any argument, or have a separate rule. All others must be
+/// refused.
 const TAKE_VALUES: &str = ". : [ [[ bg break builtin caller cd chdir command continue declare dirs disown \
                            echo exec exit export false fg hash help jobs kill local logout popd print \
                            printf pushd pwd read readonly return sleep source suspend test times true type \
@@ -141,7 +142,7 @@ const ODD: &[&str] = &[
 fn displayed_line_has_same_effect_in_every_shell() {
     let place = Place::new();
     // `P` is a separate script, so that no builtin takes its place.
-    let program = place.folder.path().join("P");
+    let program = place.dir.path().join("P");
     std::fs::write(&program, "#!/bin/sh\nfor i do printf '<%s>' \"$i\"; done; printf '[%s]' \"$#\"\n")
         .unwrap();
     std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -180,7 +181,7 @@ fn displayed_line_has_same_effect_in_every_shell() {
 #[test]
 fn displayed_arguments_are_parsed_alike_by_every_shell() {
     let place = Place::new();
-    let program = place.folder.path().join("P");
+    let program = place.dir.path().join("P");
     std::fs::write(&program, "#!/bin/sh\nfor i do printf '<%s>' \"$i\"; done; printf '[%s]' \"$#\"\n")
         .unwrap();
     std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();

@@ -4,7 +4,7 @@
 //! Tidy looks whether they still say what the rows give, and whether every backend of the tree has
 //! its line.
 
-use super::lab::{Point, Rows};
+use super::mechanisms::{Point, Rows};
 use crate::tree;
 use anyhow::{Context, Result};
 use std::path::Path;

@@ -1,7 +1,9 @@
-//! Which black-box tests run under Wine in `cargo xtask test`: those of code that differs on Windows.
+//! Which black-box tests run under Wine in `cargo xtask test`: those of code that differs on
+//! Windows.
 //!
 //! `cargo xtask wine` and `cargo xtask test --full` run all of them. Tidy checks that every module
-//! of `tests/it` and `tests/it/cli` that is compiled for Windows is in exactly one of the two lists.
+//! of `tests/it` and `tests/it/cli` that is compiled for Windows is in exactly one of the two
+//! lists.
 
 /// Modules that run each time, and why.
 pub(crate) const DIFFERING: &[(&str, &str)] = &[
@@ -35,7 +37,7 @@ pub(crate) const DIFFERING: &[(&str, &str)] = &[
 
 /// Modules of code that is the same on every system, and what covers it on Windows.
 pub(crate) const PORTABLE: &[(&str, &str)] = &[
-    ("lab", "measures; the mechanisms themselves are in `poller`"),
+    ("bench", "baselines of `minder bench`; `poller` tests the backends"),
     ("cli::views", "the order and form of output; `cli::output` has the streams"),
     ("cli::input", "sources of arguments: text only"),
     ("cli::log", "reads records; `cli::record` has their files"),

@@ -50,7 +50,7 @@ pub(super) const CASES: &[Case] = &[
     case("--pipe --shard x --colsep , -j4 cat").input("x\n").differs("every job gets the header"),
     case("--joblog log --results").status(),
     case("--results").status(),
-    case("--tmpdir nosuch/folder echo ::: a"),
+    case("--tmpdir nosuch/dir echo ::: a"),
     case("--minversion").status(),
     case("--load x echo ::: a").status(),
     case("--memfree x echo ::: a").differs("An invalid value is refused"),

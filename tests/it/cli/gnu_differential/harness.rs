@@ -66,7 +66,7 @@ pub(super) fn lacks_parallel() -> Option<String> {
     (!named.starts_with("GNU parallel")).then(|| format!("`{}` is not GNU parallel: {named}", path.display()))
 }
 
-/// Whether Perl has this module.
+/// Returns whether Perl has this module.
 pub(super) fn has_module(name: &str) -> bool {
     let mut command = Command::new("perl");
     command.arg(format!("-M{name}")).arg("-e1").stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
@@ -74,10 +74,10 @@ pub(super) fn has_module(name: &str) -> bool {
     exit.is_ok_and(|exit| exit.status.success())
 }
 
-/// The program of this name in `PATH`.
+/// Returns the program of this name in `PATH`.
 pub(super) fn find(name: &str) -> Option<PathBuf> {
     let paths = std::env::var_os("PATH")?;
-    std::env::split_paths(&paths).map(|folder| folder.join(name)).find(|path| path.is_file())
+    std::env::split_paths(&paths).map(|dir| dir.join(name)).find(|path| path.is_file())
 }
 
 /// A directory that holds everything that a case sees.
@@ -163,18 +163,18 @@ impl Scene {
         fs::write(self.at("home/.parallel/will-cite"), "").expect("write file");
     }
 
-    /// The links `parallel` and `sem` to the player's program.
+    /// Returns a directory with links `parallel` and `sem` to the player's program.
     fn links(&self, player: Player) -> PathBuf {
-        let folder = self.at(if player == Player::Gnu { "gnu" } else { "ours" });
-        if !folder.exists() {
-            fs::create_dir(&folder).expect("create directory");
-            let gnu = find("parallel").expect("it was there");
+        let dir = self.at(if player == Player::Gnu { "gnu" } else { "ours" });
+        if !dir.exists() {
+            fs::create_dir(&dir).expect("create directory");
+            let gnu = find("parallel").expect("find parallel");
             let program = if player == Player::Gnu { gnu.as_path() } else { Path::new(MINDER) };
             for name in ["parallel", "sem"] {
-                std::os::unix::fs::symlink(program, folder.join(name)).expect("create symbolic link");
+                std::os::unix::fs::symlink(program, dir.join(name)).expect("create symbolic link");
             }
         }
-        folder
+        dir
     }
 
     fn program(&self, player: Player) -> Command {
@@ -202,8 +202,8 @@ impl Scene {
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", self.links(player).display());
         command.env_clear();
         // Where the modules of GNU parallel are, if they are not where Debian has them.
-        if let Some(folders) = std::env::var_os("PERL5LIB") {
-            command.env("PERL5LIB", folders);
+        if let Some(dirs) = std::env::var_os("PERL5LIB") {
+            command.env("PERL5LIB", dirs);
         }
         command
             .env("PATH", path)
@@ -217,8 +217,8 @@ impl Scene {
     }
 }
 
-/// Whether Perl reports a failure of the program itself. Such a result is not a model: we reject
-/// such words.
+/// Returns whether Perl reports a failure of GNU parallel itself. minder need not match such a
+/// result: it rejects the arguments.
 pub(super) fn has_broken(errors: &str) -> bool {
     errors.contains("/parallel line ")
 }
@@ -243,7 +243,7 @@ fn ended(command: &Command, input: fs::File, out: &fs::File, err: &fs::File) -> 
             other => format!("{other:?}"),
         },
         None => {
-            child.kill(Termination::IMMEDIATE).expect("a child of ours");
+            child.kill(Termination::IMMEDIATE).expect("kill child");
             child.wait().expect("wait for child");
             format!("{HUNG} {} s", PATIENCE.as_secs())
         }
@@ -273,8 +273,8 @@ pub(super) fn sorted(text: &str) -> String {
     lines.concat()
 }
 
-/// The text with every moment and duration of a joblog (a number with three digits after its point,
-/// and the spaces before it) made equal.
+/// Replaces every time and duration of a joblog by `TIME`: each number with three decimals, with
+/// the spaces before it.
 fn without_times(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;
@@ -291,17 +291,17 @@ fn without_times(text: &str) -> String {
     shown + rest
 }
 
-/// All files below a directory, with what they hold.
-fn tree(folder: &Path) -> BTreeMap<String, String> {
+/// Returns all files below a directory, with their content.
+fn tree(dir: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(next) = dirs.pop() {
         for entry in fs::read_dir(&next).expect("list directory").flatten() {
             let path = entry.path();
-            let name = path.strip_prefix(folder).expect("it is below").to_string_lossy().into_owned();
+            let name = path.strip_prefix(dir).expect("strip directory").to_string_lossy().into_owned();
             if path.is_dir() {
                 found.insert(format!("{name}/"), String::new());
-                folders.push(path);
+                dirs.push(path);
             } else {
                 let bytes = fs::read(&path).unwrap_or_default();
                 found.insert(name, without_times(&String::from_utf8_lossy(&bytes)));

@@ -19,7 +19,7 @@ const WITHOUT_CASE: &[&str] = &["command", "--_parset"];
 /// Why a row is not checked here.
 const ELSEWHERE: &[&str] = &["No other machines", "No SQL server", "No Perl"];
 
-/// The rows of the table of options: the names, how it is here, and why.
+/// Returns the rows of the table of options: names, support in minder, and reason.
 fn rows() -> Vec<(Vec<&'static str>, &'static str, &'static str)> {
     let table = DOCUMENT.split_once("| --- | --- | --- |\n").expect("read table").1;
     let cells = |line: &'static str| line.trim_matches('|').split(" | ").map(str::trim).collect::<Vec<_>>();
@@ -31,10 +31,10 @@ fn rows() -> Vec<(Vec<&'static str>, &'static str, &'static str)> {
     table.lines().take_while(|line| line.starts_with('|')).map(row).collect()
 }
 
-/// The options of a manual page in troff, in its order.
+/// Returns the options of a manual page in troff, in its order.
 fn options(page: &str) -> Vec<String> {
-    let after = page.split_once(".SH \"OPTIONS\"").expect("a section of options").1;
-    let section = after.split_once(".SH \"EXAMPLES\"").expect("a section of examples").0;
+    let after = page.split_once(".SH \"OPTIONS\"").expect("find section OPTIONS").1;
+    let section = after.split_once(".SH \"EXAMPLES\"").expect("find section EXAMPLES").0;
     let mut found: Vec<String> = Vec::new();
     for line in section.lines() {
         let Some((_, item)) = line.split_once(".IP \"") else { continue };
@@ -47,18 +47,20 @@ fn options(page: &str) -> Vec<String> {
     found
 }
 
-/// The text without troff's changes of font.
+/// Removes troff's font changes from a text.
 fn plain(troff: &str) -> String {
     let fonts = ["\\f(CB", "\\f(CI", "\\fB", "\\fI", "\\fR", "\\s-1", "\\s0"];
     fonts.iter().fold(troff.to_owned(), |text, font| text.replace(font, "")).replace("\\-", "-")
 }
 
-/// The name of an option, without its value.
+/// Returns the name of an option, without its value, or a replacement string such as `{/.}`.
 fn name(item: &str) -> String {
-    match item.find('}').filter(|_| item.starts_with('{')) {
-        Some(end) => item[..=end].to_owned(),
-        None => item.split([' ', '[', '=']).next().unwrap_or_default().to_owned(),
+    if item.starts_with('{')
+        && let Some(end) = item.find('}')
+    {
+        return item[..=end].to_owned();
     }
+    item.split([' ', '[', '=']).next().unwrap_or_default().to_owned()
 }
 
 #[test]
@@ -135,13 +137,14 @@ fn every_option_has_a_case() {
     assert!(untold.is_empty(), "without a case: {untold:?}");
 }
 
-/// Whether a word is a bundle of short options with this one first, or in it.
+/// Returns whether an argument is a bundle of short options that begins with this one or with `-k`
+/// and this one.
 fn is_short(word: &str, short: &str) -> bool {
     let bundle = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'));
     bundle.is_some_and(|bundle| bundle.starts_with(short) || bundle.starts_with(&format!("k{short}")))
 }
 
-/// The words of a case, roughly those of a script.
+/// Returns the arguments of a case; those of a script are split at spaces only.
 fn words(case: &Case) -> Vec<String> {
     if case.is_script {
         let parts = case.line.split(|char: char| char.is_whitespace() || ";'\"".contains(char));

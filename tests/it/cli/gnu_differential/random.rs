@@ -23,7 +23,7 @@ const STEPS: usize = 30;
 /// How many failures are shown.
 const SHOWN: usize = 8;
 
-/// Whether everything is to be compared, however long that takes.
+/// Returns whether this run compares everything: with `MINDER_ORACLE=full`.
 pub(super) fn is_full() -> bool {
     std::env::var("MINDER_ORACLE").is_ok_and(|value| value == "full")
 }
@@ -384,13 +384,13 @@ fn build(sources: Vec<Source>, cut: &Cut, manners: Manners, template: &[&str], i
     invocation
 }
 
-/// Whether a shell takes the value as it is.
+/// Returns whether a value needs no quotes in a shell.
 fn is_plain(value: &str) -> bool {
     !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"./,_-".contains(&byte))
 }
 
 impl Invocation {
-    /// Whether a word begins so: a flag with its value.
+    /// Returns whether an argument begins with this flag.
     fn begins(&self, flag: &str) -> bool {
         self.words.iter().any(|other| other.starts_with(flag))
     }
@@ -399,14 +399,14 @@ impl Invocation {
         self.words.iter().any(|other| other == word)
     }
 
-    /// Whether the command is shown.
+    /// Returns whether the command is printed.
     fn is_shown(&self) -> bool {
         self.has("-v") || self.has("--dry-run")
     }
 
-    /// Sets the sources at their places: files of options before the command, the others behind it.
+    /// Adds the sources: those of options before the command, the others after it.
     fn place(&mut self, mut sources: Vec<Source>, cut: &Cut, template: &[&str]) {
-        // The input is read where it is the only source, or where `-` names it; only one source can be it.
+        // Standard input is read if it is the only source, or if `-` names it. At most one source reads it.
         let mut has_input = sources.len() == 1 && sources[0].kind == Kind::Input;
         let is_whole = has_input;
         let mut behind = Vec::new();
@@ -477,7 +477,7 @@ impl Invocation {
 }
 
 impl Source {
-    /// The first value, where it is a name.
+    /// Returns the name of the column, if the first value is a header.
     fn head(&self, cut: &Cut) -> Option<String> {
         cut.has_header.then(|| "name".to_owned())
     }
@@ -529,14 +529,14 @@ fn try_them(strategy: &(impl Strategy<Value = Invocation> + Sync), right: Player
                 let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
                 let mut runner = TestRunner::new_with_rng(Config::default(), rng);
                 for _ in 0..tries / super::AT_ONCE {
-                    if faults.lock().expect("no panic in here").len() >= SHOWN {
+                    if faults.lock().expect("lock list of faults").len() >= SHOWN {
                         return;
                     }
-                    let tree = strategy.new_tree(&mut runner).expect("a random invocation");
+                    let tree = strategy.new_tree(&mut runner).expect("draw invocation");
                     if let Some(fault) = smallest(tree, right) {
                         // At once: a long run may be cut off.
                         eprintln!("{fault}");
-                        faults.lock().expect("no panic in here").push(fault);
+                        faults.lock().expect("lock list of faults").push(fault);
                     }
                 }
             });
@@ -546,7 +546,7 @@ fn try_them(strategy: &(impl Strategy<Value = Invocation> + Sync), right: Player
     assert!(faults.is_empty(), "{} differ", faults.len());
 }
 
-/// The smallest failure that is found from here, if this is one.
+/// Simplifies a failing invocation and returns the smallest failure, or `None` if it does not fail.
 fn smallest(mut tree: impl ValueTree<Value = Invocation>, right: Player) -> Option<String> {
     let mut fault = tree.current().differs(right)?;
     let mut moved = tree.simplify();

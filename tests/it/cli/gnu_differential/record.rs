@@ -39,7 +39,7 @@ pub(super) const CASES: &[Case] = &[
     case("-j1 --joblog log nosuchcommand ::: a").tree(),
     case("-j1 --joblog log echo ::: ä '€'").tree(),
     case("-j1 --joblog log 'echo {};' 'echo two' ::: a").tree(),
-    case("-j1 --joblog nosuch/folder/log echo ::: a").tree(),
+    case("-j1 --joblog nosuch/dir/log echo ::: a").tree(),
     // Resuming.
     case("-j1 --joblog log --resume echo ::: a b c").files(LOGGED).tree(),
     case("-j1 --joblog log --resume-failed echo ::: a b c").files(LOGGED).tree(),
@@ -55,7 +55,7 @@ pub(super) const CASES: &[Case] = &[
     case("-j1 --joblog +log --resume echo ::: a b c").files(LOGGED).tree(),
     case("-j1 --joblog log --resume echo ::: a b").files(&[("log", HEAD)]).tree(),
     case("-j1 --joblog log --resume echo ::: a b").files(&[("log", "")]).tree(),
-    case("-j1 --joblog log --resume echo ::: a b").files(&[("log", "this is no joblog\n")]).tree()
+    case("-j1 --joblog log --resume echo ::: a b").files(&[("log", "not a joblog\n")]).tree()
         .differs("An invalid value is refused"),
     case("-j1 --resume echo ::: a b"),
     case("-j1 --resume-failed echo ::: a b"),

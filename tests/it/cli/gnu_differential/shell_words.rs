@@ -20,7 +20,7 @@ pub(super) fn split(line: &str) -> Vec<String> {
         } else if char.is_whitespace() {
             words.extend(word.take());
         } else {
-            let char = if char == '\\' { rest.next().expect("a character after a backslash") } else { char };
+            let char = if char == '\\' { rest.next().expect("find escaped character") } else { char };
             word.get_or_insert_default().push(char);
         }
     }
@@ -35,7 +35,7 @@ enum Quote {
     Escapes,
 }
 
-/// The text up to the closing quote, and how many bytes it took with it.
+/// Returns the text up to the closing quote, and the number of bytes including that quote.
 fn quoted(inside: &str, quote: Quote) -> (String, usize) {
     let close = if quote == Quote::Double { '"' } else { '\'' };
     let mut text = String::new();

@@ -14,7 +14,7 @@ const NO_TEXT: &[u8] = if cfg!(unix) { b"\xff\xfe\x01" } else { b"\x01" };
 
 const LINE: &str = "printf %s {} >&2; exit 3";
 
-/// A run that has them all.
+/// Creates a run whose jobs have the arguments in `HARD`.
 fn hard() -> State {
     let state = State::new();
     let mut words: Vec<OsString> = script(LINE).into_iter().map(Into::into).collect();
@@ -65,7 +65,7 @@ fn csv_is_exact() {
     let text = state.log("last --csv").exit_code(0).stderr("").text();
     let head = "run,job,args,at,wall,user,system,rss,exit,signal,error,out,err,leaked,tail,\
                 out_tail,timed_out,attempts,cause,args_form,tail_form,out_tail_form\r\n";
-    let rows = text.strip_prefix(head).expect("a head");
+    let rows = text.strip_prefix(head).expect("strip head line");
     let no_text = if cfg!(unix) { "//4B" } else { "\u{1}" };
     let fields = ["plain", "\"a \"\"b\"\",\n c\u{1b}[1m\"", no_text, "d\u{e9}j\u{e0}", "\"\"", "\" x \""];
     let rows: Vec<&str> = rows.split_terminator("\r\n").collect();
@@ -224,7 +224,7 @@ fn read_by_python(file: &std::path::Path) {
         crate::support::skip(format_args!("reading it by another program: python3 has no sqlite3"));
         return;
     }
-    let read = python(script).expect("a program that runs");
+    let read = python(script).expect("run program");
     let wanted = "ok\n['attempts', 'jobs', 'runs']\n[('aaaa0001', 6, 6, 'over')]\n\
         ['plain', 'a \"b\",\\n c\\x1b[1m', b'\\xff\\xfe\\x01', 'd\u{e9}j\u{e0}', '', ' x ']\n[(1, 6)]\n";
     assert_eq!(text(&read.stdout), wanted, "{}", text(&read.stderr));

@@ -9,7 +9,7 @@ fn lines(state: &State, flags: &str, line: &str, args: &[&str]) -> RunOutput {
     Run::start(with_script(&mut command, line).arg(":::").args(args)).wait()
 }
 
-/// The jobs of the last run, one JSON object a line.
+/// Returns the jobs of the last run, one JSON object a line.
 fn data(state: &State) -> Vec<String> {
     state.log("last --json").exit_code(0).text().lines().map(str::to_owned).collect()
 }

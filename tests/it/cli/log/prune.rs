@@ -6,18 +6,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::{State, assert_there};
 use crate::cli::{Run, file, with_script};
 
-/// Makes a run look as if nothing was done on it for that many days.
+/// Makes a run look as if it was last changed this many days ago.
 fn grow_old(state: &State, id: &str, days: u32) {
     let then = SystemTime::now() - Duration::from_secs(86_400) * days;
     let at = then.duration_since(UNIX_EPOCH).expect("clock is after 1970").as_secs();
-    let manifest = state.folder(id).join("manifest.json");
-    let old = |line: &str| match line.trim_start().starts_with("\"at\":") {
-        true => format!("  \"at\": {at}.5,\n"),
-        false => format!("{line}\n"),
+    let manifest = state.dir(id).join("manifest.json");
+    let old = |line: &str| {
+        if line.trim_start().starts_with("\"at\":") {
+            format!("  \"at\": {at}.5,\n")
+        } else {
+            format!("{line}\n")
+        }
     };
     let text: String = file(&manifest).lines().map(old).collect();
     fs::write(&manifest, text).expect("write file");
-    for entry in fs::read_dir(state.folder(id)).expect("list directory").flatten() {
+    for entry in fs::read_dir(state.dir(id)).expect("list directory").flatten() {
         let file = File::options().write(true).open(entry.path()).expect("open file");
         file.set_modified(then).expect("set modification time");
     }
@@ -86,7 +89,7 @@ fn prune_keeps_a_running_run() {
         grow_old(&state, &id, 99);
         let ended = state.log(words).exit_code(0);
         assert_eq!(ended.text(), "");
-        let files = || fs::read_dir(state.folder(&id)).expect("list directory").flatten();
+        let files = || fs::read_dir(state.dir(&id)).expect("list directory").flatten();
         let about: Vec<_> =
             files().map(|it| (it.file_name(), it.metadata().map(|of| of.modified()))).collect();
         let kept = format!("minder: run {id} is kept: it is running\n");
@@ -106,8 +109,8 @@ fn prune_keeps_unshown_output_until_it_is_old() {
     grow_old(&state, "aaaa0001", 20);
     run(&state, "bbbb0002", 10);
     // Takes more than all may, without a byte on the disk.
-    let spill = File::create(state.folder("bbbb0002").join("spill-1-0")).expect("create file");
-    spill.set_len((1 << 30) + 1).expect("a large file");
+    let spill = File::create(state.dir("bbbb0002").join("spill-1-0")).expect("create file");
+    spill.set_len((1 << 30) + 1).expect("set file size");
     drop(spill);
     run(&state, "cccc0003", 0);
     for words in ["--prune --dry-run", "--prune"] {
@@ -132,13 +135,13 @@ fn prune_keeps_unshown_output_until_it_is_old() {
 fn prune_keeps_unknown_files() {
     let state = State::new();
     run(&state, "aaaa0001", 0);
-    fs::write(state.folder("aaaa0001").join("notes.txt"), "mine").expect("write file");
+    fs::write(state.dir("aaaa0001").join("notes.txt"), "mine").expect("write file");
     grow_old(&state, "aaaa0001", 99);
-    fs::create_dir(state.folder("mine")).expect("create directory");
+    fs::create_dir(state.dir("mine")).expect("create directory");
     let ended = state.log("--prune").exit_code(0);
     assert!(ended.err.contains("run aaaa0001 is kept: `notes.txt` in it is not ours"), "{}", ended.err);
     assert_there(&state.journal("aaaa0001"));
-    assert_there(&state.folder("mine"));
+    assert_there(&state.dir("mine"));
 }
 
 #[test]
@@ -151,7 +154,7 @@ fn clock_jump_removes_no_record_and_keeps_the_newest_last() {
     fs::remove_file(state.root().join("pruned")).expect("remove file");
     state.run("dddd0004", "KID exit :::", &["0"]).exit_code(0).stderr("");
     assert_eq!(state.ids(), ["aaaa0001", "bbbb0002", "cccc0003", "dddd0004"]);
-    let manifest = state.folder("dddd0004").join("manifest.json");
+    let manifest = state.dir("dddd0004").join("manifest.json");
     // That clock is right again.
     let text = file(&manifest).replace("\"at\": 1", "\"at\": 2");
     fs::write(&manifest, text).expect("write file");

@@ -122,7 +122,7 @@ fn follow_shows_last_lines_of_failed_jobs() {
     run.wait_until_true("the first line", || state.has_begun());
     let mut follower = Run::start(&state.command("log --follow --failed"));
     follower.wait_until("reason", |record| text(&record.outs[0]).contains("    why a\n"));
-    assert!(follower.record().done.is_none(), "the run goes on");
+    assert!(follower.record().done.is_none(), "`--follow` ended before the run");
     fs::write(&go, "").expect("write file");
     let out = follower.wait().exit_code(0).stderr("").text();
     assert!(out.ends_with("    why b\n") && out.lines().count() == 6, "{out}");

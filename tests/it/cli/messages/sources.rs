@@ -76,7 +76,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("arguments were to be kept out of its record", "standard input has to be a terminal"),
     ("its input was a file that is gone", "standard input has to be a terminal"),
     ("its input came through a pipe", "standard input has to be a terminal"),
-    ("-p asks on the terminal, and there is none", "whoever runs the tests may have one"),
+    ("-p asks on the terminal, and there is none", "the tests may run on a terminal"),
     // The bar, `--progress` and tables show these.
     ("told to end", "a state, for the bar"),
     ("its output was closed", "a state, for `minder log`"),
@@ -95,7 +95,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     // Texts that are for SQLite and for serde.
     ("pragma ", "for SQLite"),
     ("insert into", "for SQLite"),
-    ("a string, or an object with `base64`", "for whoever reads a damaged row, which is counted, not quoted"),
+    ("a string, or an object with `base64`", "a damaged row is counted, not quoted"),
     ("of a newer version", "such rows are passed over"),
     ("3<&0", "for the shell"),
     ("tail -c +{}", "for the shell"),
@@ -171,7 +171,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("an argument contains a NUL byte", "none can"),
     ("is not the name of an output", "the names are ours"),
     ("stands before the first list of arguments", "the first of these words is its beginning"),
-    ("a word is missing", "whoever reads a word has seen its first letter"),
+    ("a word is missing", "a word is read after its first letter was found"),
     ("cannot be read in parts", "only regular files come there"),
     ("`--block` is 0, the minimum is 1", "`--block` itself is refused first"),
     ("a part of minder panicked", "a defect would be needed"),
@@ -217,11 +217,7 @@ pub(super) fn check(root: &Path, lines: &[&str]) {
         CRATES.iter().for_each(|name| visit(&root.join(name).join("src"), &mut |path: &Path| look(path)));
     };
     visit_all(&mut |path| {
-        let name = path
-            .strip_prefix(root)
-            .expect("a file of the sources")
-            .to_string_lossy()
-            .replacen("/src/", "/", 1);
+        let name = path.strip_prefix(root).expect("strip root").to_string_lossy().replacen("/src/", "/", 1);
         if VIEWS.iter().any(|view| name.starts_with(view)) || name.contains("tests") {
             return;
         }
@@ -273,9 +269,9 @@ fn list_of_names(file: &str, literal: &Literal) -> Option<(&'static str, &'stati
     Some((file, constant))
 }
 
-fn visit(folder: &Path, look: &mut impl FnMut(&Path)) {
+fn visit(dir: &Path, look: &mut impl FnMut(&Path)) {
     let mut paths: Vec<_> =
-        fs::read_dir(folder).expect("list directory").flatten().map(|it| it.path()).collect();
+        fs::read_dir(dir).expect("list directory").flatten().map(|it| it.path()).collect();
     paths.sort();
     for path in paths {
         if path.is_dir() {
@@ -286,7 +282,8 @@ fn visit(folder: &Path, look: &mut impl FnMut(&Path)) {
     }
 }
 
-/// Whether a user reads it: a sentence, or an argument of a function that prints.
+/// Returns whether a text is a message for users: a sentence, or an argument of a function that
+/// prints.
 fn is_message(literal: &Literal) -> bool {
     let within = |name: &str| literal.within.iter().any(|call| call == name);
     // What `lists` looks a name up in is data, too.
@@ -298,7 +295,7 @@ fn is_message(literal: &Literal) -> bool {
     words >= 3 || said && words >= 2
 }
 
-/// The longest part of a format that is always the same.
+/// Returns the longest constant part of a format string.
 fn fixed(format: &str) -> String {
     let mut parts = vec![String::new()];
     let mut chars = format.chars().peekable();
@@ -308,7 +305,7 @@ fn fixed(format: &str) -> String {
         match char {
             _ if doubled => {
                 chars.next();
-                parts.last_mut().expect("a part").push(char);
+                parts.last_mut().expect("find last part").push(char);
             }
             '{' => {
                 depth += 1;
@@ -316,18 +313,18 @@ fn fixed(format: &str) -> String {
             }
             '}' if depth > 0 => depth -= 1,
             _ if depth > 0 => (),
-            _ => parts.last_mut().expect("a part").push(char),
+            _ => parts.last_mut().expect("find last part").push(char),
         }
     }
     parts.into_iter().max_by_key(String::len).unwrap_or_default().trim().to_owned()
 }
 
-/// The longest part of a cure that is the same for each program.
+/// Returns the longest part of a hint that is the same for each program.
 fn cure(text: &str) -> String {
     text.split('%').max_by_key(|part| part.len()).unwrap_or_default().trim().to_owned()
 }
 
-/// All texts of a source, without its comments.
+/// Returns all string literals of a source, except those in comments.
 fn literals(source: &str) -> Vec<Literal> {
     let bytes = source.as_bytes();
     let mut found = Vec::new();
@@ -364,7 +361,10 @@ fn literals(source: &str) -> Vec<Literal> {
 /// Returns the name of the constant whose declaration begins here.
 fn declared(source: &str, at: usize) -> Option<String> {
     let in_word = |char: char| char.is_alphanumeric() || char == '_';
-    let rest = source[at..].strip_prefix("const ").filter(|_| !source[..at].ends_with(in_word))?;
+    if source[..at].ends_with(in_word) {
+        return None;
+    }
+    let rest = source[at..].strip_prefix("const ")?;
     let name = rest.split(|char| !in_word(char)).next()?;
     (name != "fn").then(|| name.to_owned())
 }
@@ -379,7 +379,7 @@ fn called(before: &str) -> String {
     name.unwrap_or_default().to_owned()
 }
 
-/// A string literal at the start of the text, and its length there.
+/// Returns the string literal at the start of the text, and its length in the source.
 fn literal(text: &str) -> Option<(String, usize)> {
     if let Some(rest) = text.strip_prefix("r#\"").or_else(|| text.strip_prefix("r\"")) {
         let begin = text.len() - rest.len();
@@ -411,7 +411,8 @@ fn literal(text: &str) -> Option<(String, usize)> {
     None
 }
 
-/// The length of a character literal, which may be a quote or a bracket.
+/// Returns the length of the character literal at the start of the text. The character may be a
+/// quote or a bracket.
 fn character(text: &str) -> Option<usize> {
     let rest = text.strip_prefix('\'')?;
     let inner = match rest.strip_prefix('\\') {

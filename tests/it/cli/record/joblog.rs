@@ -10,7 +10,7 @@ use crate::cli::{Run, file, with_script};
 const HEADER: &str = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand";
 const ARGS: [&str; 5] = ["0", "3", "101", "a b", "-"];
 
-/// The columns of all rows. Times are looked at for their form alone.
+/// Returns the columns of all rows. Only the form of times is checked.
 fn rows(text: &str) -> Vec<String> {
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some(HEADER));
@@ -113,7 +113,7 @@ fn own_joblog_is_resumed() {
     Run::start(with_script(&mut command, &line).args(super::INPUT)).wait().exit_code(2);
     let log = file(&place.at("own.log"));
     taken_up(&place, &log, &line, &ALL);
-    let last = log.trim_end().rfind('\n').expect("rows") + 1;
+    let last = log.trim_end().rfind('\n').expect("find last row") + 1;
     for cut in [1, 2, 5, log.len() - last - 1] {
         taken_up(&place, &log[..log.len() - cut], &line, &TORN);
     }

@@ -5,7 +5,7 @@ use std::fs;
 use super::Place;
 use crate::cli::{Run, file, with_script};
 
-/// Whether every byte is tried, not only some.
+/// Returns whether the tests damage every byte instead of some.
 fn all() -> bool {
     std::env::var_os("MINDER_EVERY_BYTE").is_some()
 }
@@ -38,9 +38,10 @@ fn truncated_journal_is_read_as_far_as_it_goes() {
         let ran: Vec<String> = file(&place.at("log")).lines().map(str::to_owned).collect();
         let wanted: Vec<String> = (done + 1..=3).map(|job| job.to_string()).collect();
         assert_eq!(ran, wanted, "cut at {cut} of {}", whole.len());
-        match ends.contains(&cut) {
-            true => drop(ended.stderr("")),
-            false => drop(ended.error_line(&["torn"])),
+        if ends.contains(&cut) {
+            ended.stderr("");
+        } else {
+            ended.error_line(&["torn"]);
         }
         assert!(fs::read(&journal).expect("read journal") == whole[..cut], "an earlier attempt was changed");
     }
@@ -53,7 +54,7 @@ fn damaged_line_reruns_only_its_job() {
     let journal = place.runs()[0].join("attempt-1.jsonl");
     let mut bytes = fs::read(&journal).expect("read journal");
     let text = String::from_utf8(bytes.clone()).expect("decode UTF-8");
-    let at = text.find("\"job\":2,").expect("a row") + 6;
+    let at = text.find("\"job\":2,").expect("find row") + 6;
     bytes[at] = b'9';
     fs::write(&journal, &bytes).expect("write file");
     fs::remove_file(place.at("log")).expect("remove file");
@@ -61,7 +62,7 @@ fn damaged_line_reruns_only_its_job() {
     assert_eq!(file(&place.at("log")), "2\n");
 }
 
-/// A journal whose times were set back or forth, with new checksums.
+/// Returns a journal whose times are shifted by this many seconds, with new checksums.
 fn moved(text: &str, seconds: f64) -> String {
     let line = |line: &str| {
         let (head, rest) = line.split_once("\"at\":").unwrap_or((line, ""));
@@ -69,13 +70,13 @@ fn moved(text: &str, seconds: f64) -> String {
         let at: f64 = at.parse().expect("parse time");
         let mark = rest.as_bytes()[rest.len() - tail.len() - 1] as char;
         let unsealed = format!("{head}\"at\":{:.6}{mark}{tail}", at + seconds);
-        let (checked, _) = unsealed.split_once(",\"crc\":\"").expect("a checksum");
+        let (checked, _) = unsealed.split_once(",\"crc\":\"").expect("find checksum");
         format!("{checked},\"crc\":\"{:08x}\"}}\n", crc(checked.as_bytes()))
     };
     text.lines().map(line).collect()
 }
 
-/// The checksum of gzip and PNG.
+/// Returns the CRC-32 of gzip and PNG.
 fn crc(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0_u32, |crc, byte| {
         (0..8)

@@ -15,7 +15,7 @@ pub(super) struct Disk(PathBuf);
 
 fn tool(words: &str) -> bool {
     let mut words = words.split(' ');
-    let mut command = minder::Command::new(words.next().expect("a program"));
+    let mut command = minder::Command::new(words.next().expect("take program"));
     command.args(words).stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
     command.spawn().and_then(|mut child| child.wait()).is_ok_and(|exit| exit.status.success())
 }
@@ -56,8 +56,8 @@ enum Torn {
     Any,
 }
 
-/// The jobs that are whole in a stream. All of it is jobs, or beginnings of them where they may be
-/// torn.
+/// Returns the jobs with complete output in a stream. Fails if it contains anything else, except
+/// cut output where `torn` allows it.
 fn whole(stream: &[u8], len: usize, torn: Torn) -> Vec<usize> {
     let mut rest = stream;
     let mut found = Vec::new();
@@ -88,7 +88,7 @@ fn whole(stream: &[u8], len: usize, torn: Torn) -> Vec<usize> {
     found
 }
 
-/// Whether a job begins here.
+/// Returns whether the stream begins with the head line of a job.
 fn is_job(stream: &[u8], len: usize) -> bool {
     let head = &stream[..stream.len().min(20)];
     let end = format!(" {len}]\n");
@@ -97,7 +97,7 @@ fn is_job(stream: &[u8], len: usize) -> bool {
     head.starts_with(b"[") && digits > 0 && rest.starts_with(end.as_bytes())
 }
 
-/// How many sizes of the disk are tried.
+/// Returns the number of disk sizes that are tried.
 fn sizes() -> usize {
     std::env::var("MINDER_DISKS").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
 }

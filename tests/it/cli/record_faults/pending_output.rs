@@ -40,9 +40,9 @@ fn killed(place: &Place, flags: &str) {
     fs::write(place.at("go"), "").expect("write file");
 }
 
-/// The files with output in a directory whose names begin so.
-fn outputs(folder: &Path, begins: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).expect("list directory").flatten().map(|entry| entry.path());
+/// Returns the files in a directory whose names begin with this prefix.
+fn outputs(dir: &Path, begins: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).expect("list directory").flatten().map(|entry| entry.path());
     let is_wanted = |path: &PathBuf| {
         let name = path.file_name().expect("path has a file name").to_string_lossy().into_owned();
         name.starts_with(begins) && fs::metadata(path).expect("read metadata").len() > 0
@@ -51,7 +51,7 @@ fn outputs(folder: &Path, begins: &str) -> Vec<PathBuf> {
 }
 
 fn cut(path: &Path) {
-    File::options().write(true).open(path).and_then(|file| file.set_len(3)).expect("a shorter file");
+    File::options().write(true).open(path).and_then(|file| file.set_len(3)).expect("truncate file");
 }
 
 fn pipe_instead(path: &Path) {
@@ -65,7 +65,7 @@ fn link_instead(path: &Path) {
     symlink(&aside, path).expect("create symbolic link");
 }
 
-fn folder_instead(path: &Path) {
+fn dir_instead(path: &Path) {
     fs::remove_file(path).expect("remove file");
     fs::create_dir(path).expect("create directory");
 }
@@ -75,7 +75,7 @@ fn nothing_instead(path: &Path) {
 }
 
 fn give_away(path: &Path) {
-    std::os::unix::fs::chown(path, Some(12_345), None).expect("another owner");
+    std::os::unix::fs::chown(path, Some(12_345), None).expect("change owner");
 }
 
 /// What is seen of all five jobs.
@@ -93,8 +93,7 @@ fn ran(place: &Place) -> Vec<String> {
 
 #[test]
 fn unreadable_pending_output_reruns_only_its_jobs() {
-    let damages: [fn(&Path); 6] =
-        [cut, nothing_instead, pipe_instead, link_instead, folder_instead, give_away];
+    let damages: [fn(&Path); 6] = [cut, nothing_instead, pipe_instead, link_instead, dir_instead, give_away];
     for (number, damage) in damages.into_iter().enumerate() {
         if number == 5 && !is_root() {
             eprintln!("skipped: only root may give a file away");
@@ -153,25 +152,26 @@ fn skip_lost_counts_lost_jobs_as_done() {
 fn missing_or_foreign_output_directory_reruns_only_its_jobs() {
     for stranger in [false, true] {
         if stranger && !is_root() {
-            eprintln!("skipped: only root may give a folder away");
+            eprintln!("skipped: only root may change the owner of a directory");
             continue;
         }
         let place = Place::new();
         fs::create_dir(place.at("tmp")).expect("create directory");
         killed(&place, "--tmpdir DIR/tmp");
-        let folder = place.at("tmp").join(format!("minder-{}-1", place.id()));
-        match stranger {
-            true => std::os::unix::fs::chown(&folder, Some(12_345), None).expect("another owner"),
-            false => fs::remove_dir_all(&folder).expect("remove directory"),
+        let dir = place.at("tmp").join(format!("minder-{}-1", place.id()));
+        if stranger {
+            std::os::unix::fs::chown(&dir, Some(12_345), None).expect("change owner");
+        } else {
+            fs::remove_dir_all(&dir).expect("remove directory");
         }
-        // The name of the next one can be foreseen.
+        // The name of the next directory is predictable, so that another program may take it.
         fs::create_dir(place.at("tmp").join(format!("minder-{}-2", place.id()))).expect("create directory");
         let ended = place.ended(&format!("run --resume {}", place.id())).exit_code(0);
         assert_eq!(all_of(&ended.out), ALL);
         assert_eq!(ran(&place), ["1", "2", "3", "4", "5"]);
         let part = if stranger { "belongs to another user" } else { "no such file" };
         ended.error_line(&["jobs 2-5", part]);
-        assert_eq!(folder.exists(), stranger, "what is not ours stays");
+        assert_eq!(dir.exists(), stranger, "what is not ours stays");
         let left: Vec<_> = fs::read_dir(place.at("tmp")).expect("list directory").flatten().collect();
         assert_eq!(left.len(), 1 + usize::from(stranger), "{left:?}");
         place.ended(&format!("run --resume {}", place.id())).exit_code(0).stderr("");

@@ -12,21 +12,23 @@ use super::{Random, Running, Trial, kills, numbers};
 use crate::cli::path;
 use crate::support::KID;
 
-/// Asks a run to end when its log has that many lines, and waits for its end.
+/// Sends a signal to a run when its log has `lines` lines, and waits for its exit.
 fn interrupt(trial: &mut Trial, signal: Signal, lines: usize) {
     let mut running = trial.start();
-    running.wait_until("so many jobs", |_| trial.log().lines().count() >= lines);
+    running.wait_until("enough jobs", |_| trial.log().lines().count() >= lines);
     running.signal(signal);
     let (status, out, err) = running.wait();
     let by = matches!(status, ExitStatus::Signaled { signal: by, .. } if by == signal.as_raw());
     assert!(by || status == ExitStatus::Exited(0), "{status:?}: {err}");
-    let done: BTreeSet<usize> = match trial.flags.contains("--no-record") {
-        // At most that many had noted their end, and were asked to end before they had.
-        true => numbers(&trial.log(), '-').into_iter().filter(|job| whole(&out, trial.seed, *job)).collect(),
-        false => trial.recorded(),
+    let done: BTreeSet<usize> = if trial.flags.contains("--no-record") {
+        numbers(&trial.log(), '-').into_iter().filter(|job| whole(&out, trial.seed, *job)).collect()
+    } else {
+        trial.recorded()
     };
+    // A job notes its end in the log before it exits. Each of the running jobs may have been killed in
+    // between.
     let noted = numbers(&trial.log(), '-').len();
-    assert!(done.len() + trial.degree >= noted, "{noted} jobs finished, and {} are there", done.len());
+    assert!(done.len() + trial.degree >= noted, "{noted} jobs finished, {} are recorded", done.len());
     let cut = numbers(&trial.log(), '+').into_iter().filter(|job| !done.contains(job)).collect();
     trial.shown.push(Shown { out, err, killed: false, cut });
     check(&trial.shown, Look::of(&trial.flags), trial.seed, &done, 0);
@@ -37,7 +39,7 @@ fn whole(out: &[u8], seed: usize, job: usize) -> bool {
     work.is_empty() || stands_in(out, &work)
 }
 
-/// Whether `part` stands in `all`, at the beginning of a line.
+/// Returns whether `all` contains `part` at the beginning of a line.
 fn stands_in(all: &[u8], part: &[u8]) -> bool {
     all.split_inclusive(|byte| *byte == b'\n')
         .scan(0, |at, line| Some(std::mem::replace(at, *at + line.len())))
@@ -65,7 +67,8 @@ fn interrupt_loses_no_finished_job() {
     }
 }
 
-/// A run whose first job does not heed TERM and does not end, while all others have ended.
+/// Starts a run whose first job ignores SIGTERM and keeps running, and waits until all others have
+/// exited.
 fn stuck(trial: &Trial) -> Running {
     let log = trial.file("log");
     let go = trial.file("go");
@@ -79,7 +82,7 @@ fn stuck(trial: &Trial) -> Running {
         format!("run {}", trial.flags).split_whitespace().map(str::to_owned).collect();
     words.extend([line, ":::".to_owned()]);
     words.extend((1..=trial.jobs).map(|job| job.to_string()));
-    let mut running = Running::start(&words, trial.folder.path(), true);
+    let mut running = Running::start(&words, trial.dir.path(), true);
     let others = trial.jobs - 1;
     running.wait_until("the other jobs", |running| {
         let left =

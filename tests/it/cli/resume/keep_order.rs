@@ -12,7 +12,7 @@ use crate::cli::{minder, path, pipe, with_script};
 /// Bytes of each job: together far more than a pipe holds.
 const LEN: usize = 100_000;
 
-/// The jobs whose head line is in a stream.
+/// Returns the jobs whose head line is in a stream.
 fn heads(stream: &[u8]) -> BTreeSet<usize> {
     let lines = stream.split(|byte| *byte == b'\n');
     let head = |line: &[u8]| {
@@ -35,7 +35,7 @@ fn kill_while_showing_repeats_at_most_the_running_jobs() {
     command.stderr(minder::Stdio::Null);
     let child = command.spawn().expect("start command");
     drop(command);
-    let mut running = Running { child, sinks: None, here: home(trial.folder.path()) };
+    let mut running = Running { child, sinks: None, here: home(trial.dir.path()) };
     running.wait_until("the other jobs", |_| {
         trial.run().is_some_and(|run| recorded(&run).len() == trial.jobs - 1)
     });
@@ -50,7 +50,7 @@ fn kill_while_showing_repeats_at_most_the_running_jobs() {
     running.settle();
     drop(running);
     let words = trial.words();
-    let running = Running::start(&words, trial.folder.path(), true);
+    let running = Running::start(&words, trial.dir.path(), true);
     let (status, second, err) = running.wait();
     assert_eq!(status, ExitStatus::Exited(0), "{err}");
     let first = heads(&first);

@@ -11,7 +11,7 @@ use crate::cli::text;
 /// The length of a line, with its end.
 const WIDTH: usize = 64;
 
-/// How many lines `work` writes for this job: see test_child.
+/// Returns how many lines test_child's `work` writes for this job.
 pub(super) fn lines_of(seed: usize, job: usize) -> usize {
     let hash = (job * 1_000_003 + seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
     (hash / 8) % [1, 64, 64, 64, 64, 64, 2048, 16_384][hash % 8]
@@ -21,12 +21,12 @@ fn line(job: usize, number: usize) -> Vec<u8> {
     format!("{job:06} {number:06} {:>49}\n", number ^ job).into_bytes()
 }
 
-/// All that `work` writes to its standard output.
+/// Returns what `work` writes to its stdout.
 pub(super) fn work(seed: usize, job: usize) -> Vec<u8> {
     (0..lines_of(seed, job)).flat_map(|number| line(job, number)).collect()
 }
 
-/// The job and the number of a line, if it is one.
+/// Returns the job and the number of a line of `work`, or `None` for other lines.
 fn known(bytes: &[u8]) -> Option<(usize, usize)> {
     let text = str::from_utf8(bytes).ok()?;
     let job = text.get(..6)?.parse().ok()?;
@@ -94,14 +94,18 @@ impl Lines {
             if let Some((job, number)) = known(&whole) {
                 assert!(tag.is_none_or(|tag| tag == job.to_string()), "job {job} has another's tag");
                 lines.found.push((job, number));
-            } else if let Some(job) = rest.strip_prefix(b"err ").filter(|_| look.merged) {
+            } else if look.merged
+                && let Some(job) = rest.strip_prefix(b"err ")
+            {
                 lines.ended.push(text(job).parse().expect("parse number"));
-            } else if let Some(last) = whole.len().checked_sub(WIDTH).filter(|_| !shown.cut.is_empty()) {
-                // Behind what was cut off in a line.
+            } else if !shown.cut.is_empty()
+                && let Some(last) = whole.len().checked_sub(WIDTH)
+            {
+                // The line begins with the part of another line that was cut off.
                 lines.found.push(known(&whole[last..]).unwrap_or_else(|| panic!("torn: {:?}", text(&whole))));
             } else {
-                // The rest of what was shown as it came, before the kill.
-                let before = before.filter(|_| place == 0 && whole.len() < WIDTH);
+                // The attempt before was killed after it had shown the first part of this line.
+                assert!(place == 0 && whole.len() < WIDTH, "torn: line {place}, {:?}", text(&whole));
                 let before = before.unwrap_or_else(|| panic!("torn: line {place}, {:?}", text(&whole)));
                 let from = before.torn.as_slice();
                 let missing = WIDTH - whole.len();
@@ -112,8 +116,8 @@ impl Lines {
         lines
     }
 
-    /// Each job's lines stand together, from the first to the last; where the attempt was cut off,
-    /// or took up a job that was being shown, they may lack what was not there.
+    /// Fails unless the lines of each job are contiguous and complete. The last job of a killed
+    /// attempt may lack its end, and the first job of a resumed attempt its beginning.
     fn check_grouped(&self, seed: usize, shown: &Shown, first: bool, ordered: bool) {
         let runs: Vec<&[(usize, usize)]> = self.found.chunk_by(|a, b| a.0 == b.0 && a.1 + 1 == b.1).collect();
         for (place, run) in runs.iter().enumerate() {
@@ -137,15 +141,16 @@ impl Lines {
     }
 }
 
-/// Fails unless every job's output is there, whole, and at most `twice_max` of them in more than
-/// one attempt.
+/// Fails unless the output of every job is complete. At most `twice_max` jobs may have output in
+/// more than one attempt.
 pub(super) fn check(attempts: &[Shown], look: Look, seed: usize, jobs: &BTreeSet<usize>, twice_max: usize) {
     let mut all: Vec<Lines> = Vec::new();
     for shown in attempts {
         let lines = Lines::of(shown, look, all.last());
-        match look.mixed {
-            true => lines.check_mixed(),
-            false => lines.check_grouped(seed, shown, all.is_empty(), look.ordered),
+        if look.mixed {
+            lines.check_mixed();
+        } else {
+            lines.check_grouped(seed, shown, all.is_empty(), look.ordered);
         }
         all.push(lines);
     }

@@ -24,11 +24,11 @@ fn mode(_about: &fs::Metadata) -> u32 {
     0
 }
 
-/// All files below a directory, with their modes.
+/// Returns all files below a directory, with their modes and sizes.
 #[cfg(any(target_os = "linux", windows))]
-fn listed(folder: &Path) -> Vec<(String, u32, u64)> {
+fn listed(dir: &Path) -> Vec<(String, u32, u64)> {
     let mut found = Vec::new();
-    for item in fs::read_dir(folder).into_iter().flatten().flatten() {
+    for item in fs::read_dir(dir).into_iter().flatten().flatten() {
         // What Windows keeps in the directory itself is late with the size of an open file.
         match fs::symlink_metadata(item.path()).or_else(|_| item.metadata()) {
             Ok(about) if about.is_dir() => {
@@ -44,17 +44,17 @@ fn listed(folder: &Path) -> Vec<(String, u32, u64)> {
 
 /// On Windows all files have names.
 #[cfg(windows)]
-fn held(_runner: u32, _folder: &Path) -> Vec<(String, u32, u64)> {
+fn held(_runner: u32, _dir: &Path) -> Vec<(String, u32, u64)> {
     Vec::new()
 }
 
-/// The files below a directory that the runner has open, be they without a name.
+/// Returns the files below a directory that the runner has open, including those without a name.
 #[cfg(target_os = "linux")]
-fn held(outer: u32, folder: &Path) -> Vec<(String, u32, u64)> {
-    let runner = super::super::runner(outer).expect("the process that runs the jobs");
+fn held(outer: u32, dir: &Path) -> Vec<(String, u32, u64)> {
+    let runner = super::super::runner(outer).expect("find runner");
     let links = fs::read_dir(format!("/proc/{runner}/fd")).into_iter().flatten().flatten();
     let named = |link: fs::DirEntry| {
-        let target = fs::read_link(link.path()).ok().filter(|target| target.starts_with(folder))?;
+        let target = fs::read_link(link.path()).ok().filter(|target| target.starts_with(dir))?;
         let about = fs::metadata(link.path()).ok()?;
         Some((path(&target).to_owned(), mode(&about), about.len()))
     };
@@ -64,20 +64,20 @@ fn held(outer: u32, folder: &Path) -> Vec<(String, u32, u64)> {
 #[cfg(target_os = "linux")] // As `/proc` shows it: Wine's figures of memory are not those of Windows.
 #[test]
 fn memory_use_is_bounded() {
-    let folder = temp_dir();
-    let mark = |job: usize| folder.path().join(job.to_string());
-    let target = folder.path().join("out");
+    let dir = temp_dir();
+    let mark = |job: usize| dir.path().join(job.to_string());
+    let target = dir.path().join("out");
     let file = fs::File::create(&target).expect("create file");
     let mut command = minder("run -j64 KID fill 4194304 :::");
     for job in 0..64 {
         command.arg(mark(job));
     }
-    let mut live = Run::start(command.stdout(file).env("MINDER_STATE_DIR", folder.path().join("state")));
+    let mut live = Run::start(command.stdout(file).env("MINDER_STATE_DIR", dir.path().join("state")));
     let outer = live.pid();
     live.wait_until_true("all of the jobs' output", || (0..64).all(|job| mark(job).exists()));
-    let runner = super::super::runner(outer).expect("the process that runs the jobs");
+    let runner = super::super::runner(outer).expect("find runner");
     let status = super::file(Path::new(&format!("/proc/{runner}/status")));
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a size");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("find VmHWM");
     let peak: usize = peak.trim().trim_end_matches(" kB").parse().expect("parse number");
     assert!(peak < 40 << 10, "{peak} KiB resident");
     (0..64).for_each(|job| fs::write(mark(job).with_extension("go"), "").expect("write file"));
@@ -93,10 +93,10 @@ fn output_files_are_private_and_removed() {
     // Under Wine, a start takes many times as long.
     for flags in &all[..if cfg!(windows) { 3 } else { all.len() }] {
         for tmpdir in [false, true] {
-            let folder = temp_dir();
-            let state = folder.path().join("state");
-            let own = folder.path().join("own");
-            let [written, wait] = ["written", "wait"].map(|name| folder.path().join(name));
+            let dir = temp_dir();
+            let state = dir.path().join("state");
+            let own = dir.path().join("own");
+            let [written, wait] = ["written", "wait"].map(|name| dir.path().join(name));
             fs::create_dir(&own).expect("create directory");
             let more = if tmpdir { format!(" --tmpdir {}", path(&own)) } else { String::new() };
             let line = format!(
@@ -108,7 +108,7 @@ fn output_files_are_private_and_removed() {
             let mut command = shell(&format!("{flags}{more}"), &line, &["first", "second", "third"]);
             let mut live = Run::start(command.env("MINDER_STATE_DIR", &state));
             live.wait_until_true("output that waits", || written.exists());
-            let found = [listed(&state), listed(&own), held(live.pid(), folder.path())].concat();
+            let found = [listed(&state), listed(&own), held(live.pid(), dir.path())].concat();
             for (name, mode, _) in &found {
                 assert_eq!(mode & 0o077, 0, "{flags}: {name} is for all");
             }
@@ -134,9 +134,9 @@ fn output_files_are_private_and_removed() {
 
 #[test]
 fn no_record_leaves_no_output_files() {
-    let folder = temp_dir();
-    let state = folder.path().join("state");
-    let own = folder.path().join("own");
+    let dir = temp_dir();
+    let state = dir.path().join("state");
+    let own = dir.path().join("own");
     fs::create_dir(&own).expect("create directory");
     let jobs = texts(8, 2000, MIB);
     let all = ["-j3", "-k -j3", "--spool -j3", "--lb -j3", "-u -j1", "--pty -j2", "-j3 --buffer 64k"];
@@ -187,8 +187,8 @@ struct Small(tempfile::TempDir);
 #[cfg(target_os = "linux")]
 impl Small {
     fn new() -> Option<Self> {
-        let folder = temp_dir();
-        let mount = ["-t", "tmpfs", "-o", "size=1m", "minder-test", path(folder.path())];
+        let dir = temp_dir();
+        let mount = ["-t", "tmpfs", "-o", "size=1m", "minder-test", path(dir.path())];
         let mounted = is_root()
             && std::process::Command::new("mount")
                 .args(mount)
@@ -197,7 +197,7 @@ impl Small {
         if !mounted {
             crate::support::skip(format_args!("a full disk needs the right to mount one"));
         }
-        mounted.then(|| Self(folder))
+        mounted.then(|| Self(dir))
     }
 }
 
@@ -238,14 +238,14 @@ fn full_disk_is_one_line_of_error_and_tears_no_output() {
             "{flags}: {said:?}"
         );
         if !flags.contains("-k") {
-            assert_eq!(ended.out.len(), 0, "{flags}: pieces of killed jobs are shown");
+            assert_eq!(ended.out.len(), 0, "{flags}: output of killed jobs is shown");
         }
         // Output of finished jobs that was not shown is kept for a resume.
         if flags.contains("--no-record") {
             assert_eq!(files(small.0.path()), 0, "{flags}");
         }
         for left in fs::read_dir(small.0.path()).expect("list directory").flatten() {
-            fs::remove_dir_all(left.path()).expect("what is left");
+            fs::remove_dir_all(left.path()).expect("remove directory");
         }
     }
 }
@@ -256,8 +256,8 @@ fn jobs_finished_before_the_disk_was_full_are_complete() {
     let Some(small) = Small::new() else { return };
     let jobs: Vec<Text> =
         (0..40).map(|id| Text { id: id * 2, lens: [200_000, 0], longest: 300, code: 0 }).collect();
-    let folder = temp_dir();
-    let wait = folder.path().join("never");
+    let dir = temp_dir();
+    let wait = dir.path().join("never");
     let place = path(small.0.path());
     // All wait behind the first until nothing more fits.
     let mut command = minder(&format!("run -k -j3 --buffer 64k --tmpdir {place}"));
@@ -283,8 +283,8 @@ fn jobs_finished_before_the_disk_was_full_are_complete() {
 #[test]
 fn missing_tmpdir_is_one_line_of_error() {
     for flags in ["-j2 --buffer 64k", "--spool -j2", "-k -j2 --buffer 64k", "--spool -j1 --no-record"] {
-        let told = if cfg!(windows) { r":\no\such\folder`" } else { "`/no/such/folder`" };
-        let line = format!("run {flags} --tmpdir /no/such/folder KID spew 900000 ::: 1 2 3");
+        let told = if cfg!(windows) { r":\no\such\dir`" } else { "`/no/such/dir`" };
+        let line = format!("run {flags} --tmpdir /no/such/dir KID spew 900000 ::: 1 2 3");
         let ended = run_to_end(&line).exit_code(255).stderr_contains(told);
         assert_eq!(ended.err.lines().count(), 1, "{flags}: {}", ended.err);
     }

@@ -4,7 +4,7 @@ use super::{Text, compare, feed, run_with_input, texts, untangle};
 
 const MIB: usize = 1 << 20;
 
-/// The jobs whole, one after the other.
+/// Checks that the output of each job is complete and contiguous. Returns the jobs in their order.
 #[track_caller]
 fn whole(flags: &str, jobs: &[Text]) -> Vec<usize> {
     let order = compare(flags, jobs);

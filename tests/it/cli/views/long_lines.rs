@@ -48,14 +48,14 @@ fn lines_through_one_pipe_are_complete() {
 fn output_waiting_behind_a_long_line_is_complete() {
     // One has the screen with a line without an end; the others write more than fits, and end, long
     // before it does.
-    let folder = temp_dir();
-    let [begun, wait] = ["begun", "wait"].map(|name| folder.path().join(name));
+    let dir = temp_dir();
+    let [begun, wait] = ["begun", "wait"].map(|name| dir.path().join(name));
     let line = format!(
         "case {{}} in long) KID spew 3000000; KID touch {0} 0; KID await {1} end;; \
          *) KID await {0} x; KID spew 200000; echo; echo {{}}; KID touch {2}/{{}} 0;; esac",
         path(&begun),
         path(&wait),
-        path(folder.path())
+        path(dir.path())
     );
     for flags in ["--lb -j4", "--lb -j4 --buffer 64k"] {
         let mut live = Run::start(&shell(flags, &line, &["long", "a", "b", "c"]));
@@ -77,8 +77,8 @@ fn output_waiting_behind_a_long_line_is_complete() {
 
 #[test]
 fn finished_jobs_are_shown_after_a_long_line_ends() {
-    let folder = temp_dir();
-    let [begun, line_end, wait] = ["begun", "line_end", "wait"].map(|name| folder.path().join(name));
+    let dir = temp_dir();
+    let [begun, line_end, wait] = ["begun", "line_end", "wait"].map(|name| dir.path().join(name));
     let line = format!(
         "case {{}} in long) KID spew 3000000; KID touch {0} 0; KID await {1} end; exec KID await {2} over;; \
          *) KID await {0} x >&2; KID raw {{}};; esac",
@@ -109,8 +109,8 @@ fn finished_jobs_are_shown_after_a_long_line_ends() {
 #[test]
 fn jobs_held_by_an_unfinished_line_continue() {
     // The line never ends, its job does; the others are held by then, in this loop and in the other.
-    let folder = temp_dir();
-    let [begun, wait, rest] = ["begun", "wait", "rest"].map(|name| folder.path().join(name));
+    let dir = temp_dir();
+    let [begun, wait, rest] = ["begun", "wait", "rest"].map(|name| dir.path().join(name));
     let line = format!(
         "case {{}} in long) KID spew 3000000; KID touch {0} 0; KID await {1} x >&2;; \
          *) KID await {0} x >&2; KID lines LINES 0; KID await {2} x >&2;; esac",
@@ -130,7 +130,9 @@ fn jobs_held_by_an_unfinished_line_continue() {
         live.wait_until("the lines of the others", |record| record.outs[0].len() == len);
         std::fs::write(&rest, "").expect("write file");
         live.wait().exit_code(0);
-        [&begun, &wait, &rest].into_iter().for_each(|path| std::fs::remove_file(path).expect("remove file"));
+        for path in [&begun, &wait, &rest] {
+            std::fs::remove_file(path).expect("remove file");
+        }
     }
 }
 

@@ -75,14 +75,14 @@ fn tag_is_the_argument_or_a_template() {
 
 #[test]
 fn dry_run_prints_and_changes_nothing() {
-    let folder = temp_dir();
-    let state = folder.path().join("state");
-    let mark = folder.path().join("mark");
-    let results = folder.path().join("results");
+    let dir = temp_dir();
+    let state = dir.path().join("state");
+    let mark = dir.path().join("mark");
+    let results = dir.path().join("results");
     let all = ["", "-k", "--spool", "--lb", "-u", "--pty", "--joblog", "--results", "--tmpdir /no/such"];
     for flags in all.into_iter().filter(|flags| is_known(flags)) {
         let flags = match flags {
-            "--joblog" => format!("--joblog {}", path(&folder.path().join("joblog"))),
+            "--joblog" => format!("--joblog {}", path(&dir.path().join("joblog"))),
             "--results" => format!("--results {}", path(&results)),
             flags => flags.to_owned(),
         };
@@ -100,7 +100,7 @@ fn dry_run_prints_and_changes_nothing() {
             "{text}"
         );
     }
-    assert_eq!(super::files(folder.path()), 0);
+    assert_eq!(super::files(dir.path()), 0);
     assert!(!state.exists() && !mark.exists() && !results.exists());
     // From standard input, a shell line, and into a pipe that is closed.
     let ended = run_with_input("run --dry-run echo {#} {}", b"x\ny\n").exit_code(0);
@@ -154,8 +154,8 @@ fn verbose_prints_each_command() {
 
 #[test]
 fn ungrouped_jobs_inherit_our_outputs() {
-    let folder = temp_dir();
-    let target = folder.path().join("out");
+    let dir = temp_dir();
+    let target = dir.path().join("out");
     let file = fs::File::create(&target).expect("create file");
     let kid = if cfg!(target_os = "linux") { "fds" } else { "echo-args x" };
     let mut command = minder(&format!("run -u -j2 KID {kid} ::: 1 2"));
@@ -172,7 +172,7 @@ fn ungrouped_jobs_inherit_our_outputs() {
 #[cfg(unix)] // No pseudo console is made on Windows as yet.
 #[test]
 fn pty_gives_jobs_a_terminal() {
-    let folder = temp_dir();
+    let dir = temp_dir();
     let line = "test -t 1 && test -t 2 && printf '\\033[31mred {}\\033[0m\\n'; test -t 0 && echo in; true";
     for view in [
         "--pty -j1",
@@ -196,7 +196,7 @@ fn pty_gives_jobs_a_terminal() {
     // Without it there is none.
     assert!(!Run::start(&shell("-j2", line, &["a"])).wait().text().contains("red"));
     // Large ones are whole, each job for itself.
-    let results = folder.path().join("results");
+    let results = dir.path().join("results");
     let mut command = shell(
         &format!("--pty -j3 --buffer 64k --results {}", path(&results)),
         "KID spew 700000; echo; echo {} >&2",
@@ -230,12 +230,12 @@ fn pty_has_a_window_size() {
 #[cfg(target_os = "linux")] // As `/proc` shows it.
 #[test]
 fn tmpdir_holds_waiting_output() {
-    let folder = temp_dir();
-    let own = folder.path().join("own");
+    let dir = temp_dir();
+    let own = dir.path().join("own");
     fs::create_dir(&own).expect("create directory");
     // A directory by a path from here.
     let mut command = minder("run --tmpdir own --spool -j2 KID fds ::: 1");
-    let text = Run::start(command.current_dir(folder.path())).wait().exit_code(0).text();
+    let text = Run::start(command.current_dir(dir.path())).wait().exit_code(0).text();
     assert!(text.lines().any(|line| line.starts_with("1 ") && line.contains("/own/")), "{text}");
     assert_eq!(super::files(&own), 0);
 }

@@ -12,9 +12,9 @@ fn failed_silent_and_missing_jobs_keep_their_order() {
     use super::path;
     use crate::support::KID;
 
-    let folder = temp_dir();
+    let dir = temp_dir();
     let script = |name: &str, text: &str| {
-        let file = folder.path().join(name);
+        let file = dir.path().join(name);
         std::fs::write(&file, format!("#!/bin/sh\n{text}\n")).expect("write file");
         std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755))
             .expect("set permissions");
@@ -24,9 +24,9 @@ fn failed_silent_and_missing_jobs_keep_their_order() {
         script("a", &format!("{KID} sleep-ms 60; echo a")),
         script("b", "echo b; echo b >&2; exit 3"),
         script("c", "exit 0"),
-        path(&folder.path().join("none")).to_owned(),
+        path(&dir.path().join("none")).to_owned(),
         script("e", "echo e; kill -9 $$"),
-        path(folder.path()).to_owned(),
+        path(dir.path()).to_owned(),
         script("f", "echo f"),
     ];
     for degree in ["-j1", "-j2", "-j3", "-j16"] {
@@ -57,8 +57,8 @@ fn overlong_lines_keep_their_order() {
 
 #[test]
 fn slow_first_job_holds_back_the_others() {
-    let folder = temp_dir();
-    let wait = folder.path().join("wait");
+    let dir = temp_dir();
+    let wait = dir.path().join("wait");
     // Under Wine, a start takes many times as long.
     let many = if cfg!(windows) { 60 } else { 300 };
     let jobs: Vec<Text> = (0..many)

@@ -25,8 +25,8 @@ fn each_job_has_a_directory() {
         "-j4 --buffer 64k",
         "-j3 --no-record",
     ] {
-        let folder = temp_dir();
-        let results = folder.path().join("deep/er");
+        let dir = temp_dir();
+        let results = dir.path().join("deep/er");
         let mut command = minder(&format!("run {flags} --results {} KID text", path(&results)));
         let ended = Run::start(command.stdin(input(&feed(&jobs)))).wait().exit_code(0);
         super::untangle(&ended.out, 0, &jobs, flags.contains("--tag"));
@@ -36,7 +36,10 @@ fn each_job_has_a_directory() {
                 let bytes = fs::read(own.join(name)).expect("read result");
                 assert!(bytes == job.lines(stream).concat(), "{flags}: {name} of {job:?}");
             }
-            assert_eq!(fs::read(own.join("seq")).expect("a number"), (job.id + 1).to_string().as_bytes());
+            assert_eq!(
+                fs::read(own.join("seq")).expect("read sequence number"),
+                (job.id + 1).to_string().as_bytes()
+            );
         }
         assert_eq!(files(&results), 3 * jobs.len());
     }
@@ -66,16 +69,16 @@ fn unusual_names_stay_inside_the_results() {
         &long,
         umlauts.as_bytes(),
     ];
-    let folder = temp_dir();
-    let results = folder.path().join("a/results");
+    let dir = temp_dir();
+    let results = dir.path().join("a/results");
     let ended = echoed(&results, "-j3 -k", args).exit_code(0);
     assert_eq!(ended.out, args.concat());
     assert_eq!(
         fs::read_dir(results.join("1")).expect("list directory").count(),
         args.len(),
-        "two have one folder"
+        "two arguments share a directory"
     );
-    assert_eq!(files(folder.path()), 3 * args.len(), "something is elsewhere");
+    assert_eq!(files(dir.path()), 3 * args.len(), "something is elsewhere");
     let mut found: Vec<Vec<u8>> = Vec::new();
     for item in fs::read_dir(results.join("1")).expect("list directory").flatten() {
         found.push(fs::read(item.path().join("stdout")).expect("read result"));
@@ -88,9 +91,9 @@ fn unusual_names_stay_inside_the_results() {
 
 #[test]
 fn previous_results_are_replaced() {
-    let folder = temp_dir();
-    let victim = folder.path().join("victim");
-    let results = folder.path().join("results");
+    let dir = temp_dir();
+    let victim = dir.path().join("victim");
+    let results = dir.path().join("results");
     fs::write(&victim, "precious").expect("write file");
     let own = results.join("1/x");
     fs::create_dir_all(&own).expect("create directory");
@@ -118,18 +121,18 @@ fn previous_results_are_replaced() {
 fn repeated_argument_shares_a_directory() {
     // Under Wine, a start takes many times as long.
     const JOBS: usize = if cfg!(windows) { 50 } else { 200 };
-    let folder = temp_dir();
+    let dir = temp_dir();
     for flags in ["-j16", "-k -j16", "--spool -j8"] {
-        let ended = echoed(folder.path(), flags, &[&b"same"[..]; JOBS]).exit_code(0);
+        let ended = echoed(dir.path(), flags, &[&b"same"[..]; JOBS]).exit_code(0);
         assert_eq!(ended.out, b"same".repeat(JOBS));
-        assert_eq!(fs::read(folder.path().join("1/same/stdout")).expect("read result"), b"same");
+        assert_eq!(fs::read(dir.path().join("1/same/stdout")).expect("read result"), b"same");
     }
 }
 
 #[test]
 fn unwritable_results_are_one_line_of_error() {
-    let folder = temp_dir();
-    let file = folder.path().join("file");
+    let dir = temp_dir();
+    let file = dir.path().join("file");
     fs::write(&file, "").expect("write file");
     echoed(&file, "-j2", &[b"1", b"2", b"3"])
         .exit_code(255)
@@ -140,8 +143,6 @@ fn unwritable_results_are_one_line_of_error() {
             .error_line(&["cannot write results in `/proc/none`"]);
     }
     // In the way of one job's file.
-    fs::create_dir_all(folder.path().join("1/b/stdout/x")).expect("create directory");
-    echoed(folder.path(), "-j1", &[b"a", b"b", b"c"])
-        .exit_code(255)
-        .error_line(&["cannot write results in `"]);
+    fs::create_dir_all(dir.path().join("1/b/stdout/x")).expect("create directory");
+    echoed(dir.path(), "-j1", &[b"a", b"b", b"c"]).exit_code(255).error_line(&["cannot write results in `"]);
 }

@@ -23,13 +23,13 @@ fn files_option_writes_one_file_per_job() {
     let all =
         ["-j1", "-j4", "-k -j4", "--lb -j4", "--spool -j4", "-j4 --buffer 64k --no-record", "--pty -j3"];
     for flags in all.into_iter().filter(|flags| is_known(flags)) {
-        let folder = temp_dir();
-        let mut command = minder(&format!("run {flags} --files --tmpdir {} KID text", path(folder.path())));
+        let dir = temp_dir();
+        let mut command = minder(&format!("run {flags} --files --tmpdir {} KID text", path(dir.path())));
         let ended = Run::start(command.stdin(input(&feed(&jobs)))).wait().exit_code(0);
-        let names = String::from_utf8(ended.out).expect("names");
+        let names = String::from_utf8(ended.out).expect("decode UTF-8");
         let names: Vec<&Path> = names.lines().map(Path::new).collect();
         assert_eq!(names.len(), jobs.len(), "{flags}");
-        assert_eq!(files(folder.path()), jobs.len(), "{flags}: something else is left");
+        assert_eq!(files(dir.path()), jobs.len(), "{flags}: something else is left");
         #[cfg(unix)] // Modes are those of Unix.
         assert!(names.iter().all(|name| mode(name) == 0o600));
         if flags.contains("--pty") {
@@ -48,11 +48,11 @@ fn files_option_writes_one_file_per_job() {
 
 #[test]
 fn retried_job_has_one_file() {
-    let folder = temp_dir();
-    let flags = format!("--files --retries 3 --tmpdir {}", path(folder.path()));
+    let dir = temp_dir();
+    let flags = format!("--files --retries 3 --tmpdir {}", path(dir.path()));
     let ended = Run::start(&shell(&flags, "echo {}; exit 1", &["a", "b"])).wait().exit_code(2);
     assert_eq!(String::from_utf8_lossy(&ended.out).lines().count(), 2);
-    assert_eq!(files(folder.path()), 2);
+    assert_eq!(files(dir.path()), 2);
 }
 
 #[cfg(target_os = "linux")] // A directory that not even root may write.
@@ -67,8 +67,8 @@ fn unwritable_output_files_are_one_line_of_error() {
 
 #[test]
 fn results_template_names_the_file() {
-    let folder = temp_dir();
-    let at = |name: &str| folder.path().join(name);
+    let dir = temp_dir();
+    let at = |name: &str| dir.path().join(name);
     let line = "echo out {}; echo err >&2";
     Run::start(&shell(&format!("--results {}", path(&at("d/{#}.txt"))), line, &["a", "b/c"]))
         .wait()
@@ -76,7 +76,7 @@ fn results_template_names_the_file() {
     assert_eq!(text(&at("d/2.txt")), "out b/c\n");
     assert_eq!(text(&at("d/2.txt.err")), "err\n");
     assert_eq!(text(&at("d/2.txt.seq")), "2");
-    assert_eq!(files(folder.path()), 6);
+    assert_eq!(files(dir.path()), 6);
     Run::start(&shell(&format!("--results {}", path(&at("e{}/"))), line, &["x"])).wait().exit_code(0);
     assert_eq!(text(&at("ex/stdout")), "out x\n");
     assert_eq!(text(&at("ex/seq")), "1");
@@ -93,20 +93,20 @@ fn results_template_names_the_file() {
 
 #[test]
 fn results_directories_follow_column_names() {
-    let folder = temp_dir();
+    let dir = temp_dir();
     let line = "echo {z}";
-    let flags = format!("--header : --files --results {}", path(folder.path()));
+    let flags = format!("--header : --files --results {}", path(dir.path()));
     let ended = Run::start(&shell(&flags, line, &["z", "1", ":::", "a/b", "2"])).wait().exit_code(0);
     let value = if cfg!(windows) { "a%2Fb" } else { "a\\_b" };
-    let own = [value, "2", "z", "1"].iter().fold(folder.path().to_owned(), |path, name| path.join(name));
+    let own = [value, "2", "z", "1"].iter().fold(dir.path().to_owned(), |path, name| path.join(name));
     assert_eq!(text(&own.join("stdout")), "1\n");
     assert_eq!(String::from_utf8_lossy(&ended.out), format!("{}\n", path(&own.join("stdout"))));
 }
 
 #[test]
 fn template_copies_contain_the_values() {
-    let folder = temp_dir();
-    let at = |name: &str| folder.path().join(name);
+    let dir = temp_dir();
+    let at = |name: &str| dir.path().join(name);
     fs::write(at("t"), "<{}> {#} {/.} {n}\n$(echo {})").expect("write file");
     fs::write(at("victim"), "precious").expect("write file");
     #[cfg(unix)]
@@ -121,7 +121,7 @@ fn template_copies_contain_the_values() {
     assert_eq!(text(&at("victim")), "precious");
     #[cfg(unix)]
     assert_eq!(mode(&at("1.o")), 0o640);
-    assert_eq!(files(folder.path()), 4);
+    assert_eq!(files(dir.path()), 4);
     // Several, which go with the job, also with one that fails and one that cannot start.
     let more = format!("{flags} --cleanup --retries 2 --tmpl {}={}", path(&at("t")), path(&at("{}.q")));
     let ended = Run::start(&shell(&more, &format!("{line}; exit 1"), &["x"])).wait().exit_code(1);
@@ -129,13 +129,13 @@ fn template_copies_contain_the_values() {
     let mut command = minder(&format!("run {more}"));
     Run::start(command.args(["/no/such/program", "{}", ":::", "x"])).wait();
     // A copy that replaced a file stays: `1.o` was there.
-    assert_eq!(files(folder.path()), 4);
+    assert_eq!(files(dir.path()), 4);
 }
 
 #[test]
 fn failed_template_copies_are_one_line_of_error() {
-    let folder = temp_dir();
-    let at = |name: &str| folder.path().join(name);
+    let dir = temp_dir();
+    let at = |name: &str| dir.path().join(name);
     fs::write(at("t"), "{}").expect("write file");
     fs::create_dir(at("d")).expect("create directory");
     for (flag, why, code) in [
@@ -153,13 +153,13 @@ fn failed_template_copies_are_one_line_of_error() {
             assert!(ended.err.contains(why), "{ended:?}");
         }
     }
-    assert_eq!(files(folder.path()), 1, "a part is left");
+    assert_eq!(files(dir.path()), 1, "a part is left");
 }
 
 #[test]
 fn working_directories_are_created_and_cleaned_up() {
-    let folder = temp_dir();
-    let at = |name: &str| folder.path().join(name);
+    let dir = temp_dir();
+    let at = |name: &str| dir.path().join(name);
     let flags = format!("--wd {}", path(&at("new/{}")));
     Run::start(&shell(&flags, "touch x", &["a", "b"])).wait().exit_code(0);
     // The argument is a last word.

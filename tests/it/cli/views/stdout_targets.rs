@@ -29,8 +29,8 @@ fn jobs() -> Vec<Text> {
 #[test]
 fn file_is_written_from_the_start_or_appended() {
     for view in views().filter(|view| !view.contains("--pty")) {
-        let folder = temp_dir();
-        let target = folder.path().join("out");
+        let dir = temp_dir();
+        let target = dir.path().join("out");
         for (append, before) in [(false, ""), (true, "before\n")] {
             fs::write(&target, before).expect("write file");
             let file = OpenOptions::new().write(true).append(append).open(&target).expect("open file");
@@ -48,8 +48,8 @@ fn file_is_written_from_the_start_or_appended() {
 #[test]
 fn only_job_writes_to_any_target() {
     let jobs = [Text { id: 0, lens: [3_000_000, 10], longest: 9000, code: 0 }];
-    let folder = temp_dir();
-    let target = folder.path().join("out");
+    let dir = temp_dir();
+    let target = dir.path().join("out");
     for append in [false, true] {
         fs::write(&target, "").expect("write file");
         let file = OpenOptions::new().write(true).append(append).open(&target).expect("open file");
@@ -58,7 +58,7 @@ fn only_job_writes_to_any_target() {
         untangle(&fs::read(&target).expect("read file"), 0, &jobs, false);
     }
     let null = if cfg!(windows) { "NUL" } else { "/dev/null" };
-    let null = OpenOptions::new().write(true).open(null).expect("null");
+    let null = OpenOptions::new().write(true).open(null).expect("open null device");
     Run::start(minder("run KID text :::").arg(jobs[0].word()).stdout(null)).wait().exit_code(0);
     // Both streams into one file that is appended to: neither overwrites the other.
     fs::write(&target, "").expect("write file");
@@ -150,8 +150,8 @@ fn closed_streams_fail_only_if_bytes_are_lost() {
 
 #[test]
 fn stderr_goes_to_its_own_file() {
-    let folder = temp_dir();
-    let target = folder.path().join("err");
+    let dir = temp_dir();
+    let target = dir.path().join("err");
     for view in ["", "-k", "--lb", "--spool", "-j1"] {
         let errors = File::create(&target).expect("create file");
         let mut command = minder(&format!("run {view} KID text"));

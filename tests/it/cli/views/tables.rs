@@ -34,8 +34,8 @@ fn each_job_is_one_row_with_any_output() {
     let jobs = texts(9, 3000, 700_000);
     for flags in ["-j1", "-j4", "-k -j4", "--spool -j4", "-j4 --buffer 64k --no-record", "--tag -j3"] {
         for (name, between) in [("out.csv", b','), ("out.tsv", b'\t'), ("-.csv", b',')] {
-            let folder = temp_dir();
-            let table = folder.path().join(name);
+            let dir = temp_dir();
+            let table = dir.path().join(name);
             let to_screen = name.starts_with('-');
             let results = if to_screen { name } else { path(&table) };
             let mut command = minder(&format!("run {flags} --results {results} KID text"));
@@ -70,11 +70,11 @@ fn each_job_is_one_row_with_any_output() {
 
 #[test]
 fn json_rows_are_lines() {
-    let folder = temp_dir();
-    let table = folder.path().join("out.json");
+    let dir = temp_dir();
+    let table = dir.path().join("out.json");
     let line = r"printf 'a\377\001ä\n'; exit {}";
     Run::start(&shell(&format!("-j1 --results {}", path(&table)), line, &["0", "3"])).wait().exit_code(1);
-    let text = fs::read_to_string(&table).expect("text");
+    let text = fs::read_to_string(&table).expect("read file");
     for (line, code) in text.lines().zip([0, 3]) {
         assert!(line.contains(&format!("\"Exitval\": {code}, \"Signal\": 0, ")), "{line}");
         let end =
@@ -86,8 +86,8 @@ fn json_rows_are_lines() {
 
 #[test]
 fn job_that_cannot_start_has_a_row() {
-    let folder = temp_dir();
-    let table = folder.path().join("out.csv");
+    let dir = temp_dir();
+    let table = dir.path().join("out.csv");
     let mut command = minder(&format!("run -j1 --results {} {{}} :::", path(&table)));
     let fine = if cfg!(windows) { "hostname" } else { "true" };
     Run::start(command.args([fine, "/no/such/program"])).wait().exit_code(1);
@@ -98,9 +98,9 @@ fn job_that_cannot_start_has_a_row() {
 
 #[test]
 fn resume_continues_the_table() {
-    let folder = temp_dir();
-    let table = folder.path().join("out.csv");
-    let joblog = folder.path().join("log");
+    let dir = temp_dir();
+    let table = dir.path().join("out.csv");
+    let joblog = dir.path().join("log");
     let flags = format!("-j1 --no-record --joblog {} --results {}", path(&joblog), path(&table));
     let run = |more: &str, args: &[&str]| {
         Run::start(&shell(&format!("{flags} {more}"), "echo {}; echo e >&2", args)).wait().exit_code(0)
@@ -120,8 +120,8 @@ fn resume_continues_the_table() {
 
 #[test]
 fn delayed_row_is_written_once() {
-    let folder = temp_dir();
-    let at = |name: &str| folder.path().join(name);
+    let dir = temp_dir();
+    let at = |name: &str| dir.path().join(name);
     let table = at("out.csv");
     let joblog = at("log");
     let go = at("go");
@@ -143,8 +143,8 @@ fn delayed_row_is_written_once() {
 
 #[test]
 fn unwritable_table_is_one_line_of_error() {
-    let folder = temp_dir();
-    let nowhere = folder.path().join("no/such/out.csv");
+    let dir = temp_dir();
+    let nowhere = dir.path().join("no/such/out.csv");
     Run::start(&shell(&format!("--results {}", path(&nowhere)), "echo {}", &["a"]))
         .wait()
         .exit_code(255)
@@ -152,7 +152,7 @@ fn unwritable_table_is_one_line_of_error() {
     // Windows has no device that is always full.
     #[cfg(unix)]
     if std::path::Path::new("/dev/full").exists() {
-        let table = folder.path().join("full.csv");
+        let table = dir.path().join("full.csv");
         std::os::unix::fs::symlink("/dev/full", &table).expect("create symbolic link");
         Run::start(&shell(&format!("--results {}", path(&table)), "echo {}", &["a", "b"]))
             .wait()

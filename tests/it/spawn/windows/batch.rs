@@ -11,8 +11,8 @@ use crate::support::{TEST_CHILD, alone, stdout_of};
 
 /// Shows what test_child gets of what the batch file gets, then the first two arguments, and ends
 /// with 7.
-fn batch(folder: &Path, name: &str) -> PathBuf {
-    let path = folder.join(name);
+fn batch(dir: &Path, name: &str) -> PathBuf {
+    let path = dir.join(name);
     let text =
         format!("@echo off\r\n\"{TEST_CHILD}\" echo-args %*\r\necho 1:%1\r\necho \"2:%~2\"\r\nexit /b 7\r\n");
     std::fs::write(&path, text).expect("write file");
@@ -28,9 +28,9 @@ fn output(command: &mut Command) -> (String, Option<i32>) {
 
 #[test]
 fn batch_file_receives_its_arguments() {
-    let folder = tempfile::tempdir().expect("create temporary directory");
+    let dir = tempfile::tempdir().expect("create temporary directory");
     for name in ["x.bat", "a & b ^ (c) !d! ;e,f=g'.cmd", "grün.BAT"] {
-        let path = batch(folder.path(), name);
+        let path = batch(dir.path(), name);
         for args in [
             &["a", "b c"][..],
             &["", "x"],
@@ -64,10 +64,11 @@ fn batch_file_receives_its_arguments() {
 
 #[test]
 fn unsafe_batch_argument_is_rejected() {
-    let folder = tempfile::tempdir().expect("create temporary directory");
-    let path = batch(folder.path(), "x.cmd");
-    let fails =
-        |arg: &str| Command::new(&path).args(["a", arg]).spawn().expect_err("no batch file can have it");
+    let dir = tempfile::tempdir().expect("create temporary directory");
+    let path = batch(dir.path(), "x.cmd");
+    let fails = |arg: &str| {
+        Command::new(&path).args(["a", arg]).spawn().expect_err("start batch file with refused argument")
+    };
     for (arg, what) in [
         ("100%", "`100%`, holds `%`"),
         ("a\"&calc", "`a\"&calc`, holds `\"`"),
@@ -87,10 +88,11 @@ fn unsafe_batch_argument_is_rejected() {
     let error = fails(&"x".repeat(9000));
     assert_eq!(error.kind(), ErrorKind::TooLong, "{error}");
     assert!(error.to_string().contains("8,191 characters"), "{error}");
-    let error =
-        Command::new(batch(folder.path(), "100%.cmd")).spawn().expect_err("its name is not known to cmd.exe");
+    let error = Command::new(batch(dir.path(), "100%.cmd"))
+        .spawn()
+        .expect_err("start batch file with `%` in its name");
     assert!(error.to_string().contains("its path holds `%`"), "{error}");
-    let error = Command::new(folder.path().join("missing.bat")).spawn().expect_err("there is none");
+    let error = Command::new(dir.path().join("missing.bat")).spawn().expect_err("start missing batch file");
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
 }
 
@@ -98,8 +100,8 @@ fn unsafe_batch_argument_is_rejected() {
 /// by itself.
 #[test]
 fn no_spelling_of_a_name_bypasses_the_rules() {
-    let folder = tempfile::tempdir().expect("create temporary directory");
-    let path = batch(folder.path(), "x.bat");
+    let dir = tempfile::tempdir().expect("create temporary directory");
+    let path = batch(dir.path(), "x.bat");
     for tail in ["", ".", " ", ". .", "...   "] {
         let mut name = path.clone().into_os_string();
         name.push(tail);
@@ -115,10 +117,10 @@ fn no_spelling_of_a_name_bypasses_the_rules() {
 #[test]
 fn path_finds_batch_files_and_no_documents() {
     alone("spawn::windows::batch::path_finds_batch_files_and_no_documents", || {
-        let folder = tempfile::tempdir().expect("create temporary directory");
-        batch(folder.path(), "tool.cmd");
-        std::fs::write(folder.path().join("page.js"), "").expect("write file");
-        set_path(listed(&[folder.path()]));
+        let dir = tempfile::tempdir().expect("create temporary directory");
+        batch(dir.path(), "tool.cmd");
+        std::fs::write(dir.path().join("page.js"), "").expect("write file");
+        set_path(listed(&[dir.path()]));
         // SAFETY: this process has no other thread that reads the environment.
         unsafe { std::env::set_var("PATHEXT", ".COM;.EXE;.BAT;.CMD;.VBS;.JS") };
         assert_eq!(
@@ -126,20 +128,20 @@ fn path_finds_batch_files_and_no_documents() {
             "\"a b\"\n\"c\"\n1:\"a b\"\r\n\"2:c\"\r\n"
         );
         for name in ["page", "page.js"] {
-            let error = Command::new(name).spawn().expect_err("no program");
+            let error = Command::new(name).spawn().expect_err("start document");
             assert_eq!(error.kind(), ErrorKind::Unsupported);
             let text = "`page.js` is a document, not a program: start the program that reads it";
             assert_eq!(error.to_string(), format!("failed to start `{name}`: {text}"));
         }
-        // The interpreter is the one of Windows, for any environment.
-        std::fs::copy(TEST_CHILD, folder.path().join("cmd.exe")).expect("copy file");
+        // Batch files are run by the interpreter of Windows, whatever the environment names.
+        std::fs::copy(TEST_CHILD, dir.path().join("cmd.exe")).expect("copy file");
         let mut command = Command::new("tool");
-        command.args(["a", "b"]).env("COMSPEC", folder.path().join("cmd.exe")).env("PATHEXT", ".EXE");
+        command.args(["a", "b"]).env("COMSPEC", dir.path().join("cmd.exe")).env("PATHEXT", ".EXE");
         assert_eq!(output(&mut command).1, Some(7));
         assert_eq!(
             stdout_of(Command::new("cmd").args(["echo-args", "x"])),
             "\"x\"\n",
-            "PATH has another one"
+            "a bare `cmd` was not found in PATH"
         );
     });
 }

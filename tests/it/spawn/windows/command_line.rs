@@ -11,7 +11,7 @@ use minder::{Command, ErrorKind, Stdio};
 
 use crate::support::{TEST_CHILD, alone, stdout_of, test_child};
 
-/// Each as test_child shows it, on a separate line.
+/// Formats arguments as test_child prints them, one on a line.
 fn shown(args: &[OsString]) -> String {
     args.iter().map(|arg| format!("{arg:?}\n")).collect()
 }
@@ -92,17 +92,21 @@ fn longest_command_line_arrives_and_a_longer_one_is_rejected() {
     let longest = "x".repeat(32_767 - rest);
     let text = stdout_of(test_child("count-args").arg(&longest));
     assert_eq!(text.trim(), longest.len().to_string());
-    let error = test_child("count-args").arg(longest + "x").spawn().expect_err("one too many");
+    let error =
+        test_child("count-args").arg(longest + "x").spawn().expect_err("spawn with overlong command line");
     assert_eq!(error.kind(), ErrorKind::TooLong);
     let text = "with its arguments it is longer than the 32,766 characters that the system takes: \
                 pass them through a file or standard input";
     assert_eq!(error.reason(), text);
     // Quoting counts.
-    let error = test_child("count-args").arg("\"".repeat(17_000)).spawn().expect_err("twice as long");
+    let error = test_child("count-args")
+        .arg("\"".repeat(17_000))
+        .spawn()
+        .expect_err("spawn with overlong quoted argument");
     assert_eq!(error.kind(), ErrorKind::TooLong);
 }
 
-/// The variables of a child, without those that begin with `=` and without those that Wine sees to.
+/// Returns the variables of a child, except those that begin with `=` and those that Wine sets.
 fn variables(command: &Command) -> Vec<String> {
     let text = stdout_of(command);
     let of_wine = ["\"=", "\"WINE", "\"System"];
@@ -140,18 +144,18 @@ fn current_directories_of_drives_are_inherited() {
 #[test]
 fn directory_may_be_relative_or_verbatim() {
     alone("spawn::windows::command_line::directory_may_be_relative_or_verbatim", || {
-        let folder = tempfile::tempdir_in("C:\\").expect("a folder");
-        std::fs::create_dir(folder.path().join("sub")).expect("create directory");
-        std::env::set_current_dir(folder.path()).expect("change directory");
-        let name = folder.path().file_name().expect("path has a file name").to_string_lossy().into_owned();
-        let expected = folder.path().join("sub").to_string_lossy().into_owned();
+        let temp_dir = tempfile::tempdir_in("C:\\").expect("create temporary directory");
+        std::fs::create_dir(temp_dir.path().join("sub")).expect("create directory");
+        std::env::set_current_dir(temp_dir.path()).expect("change directory");
+        let name = temp_dir.path().file_name().expect("path has a file name").to_string_lossy().into_owned();
+        let expected = temp_dir.path().join("sub").to_string_lossy().into_owned();
         for dir in
             ["sub", ".\\sub", "./sub/../sub", "C:sub", &format!("\\{name}\\sub"), &format!(r"\\?\{expected}")]
         {
             assert_eq!(stdout_of(test_child("cwd").current_dir(dir)).trim(), expected, "{dir}");
         }
-        // A program is looked for from there, a bare name in PATH as ever.
-        std::fs::copy(TEST_CHILD, folder.path().join("sub/here.exe")).expect("copy file");
+        // A relative path starts at the directory of the child. A bare name is searched in PATH only.
+        std::fs::copy(TEST_CHILD, temp_dir.path().join("sub/here.exe")).expect("copy file");
         for program in ["./here", ".\\here.exe", "..\\sub\\here"] {
             let mut command = Command::new(program);
             assert_eq!(
@@ -160,25 +164,27 @@ fn directory_may_be_relative_or_verbatim() {
                 "{program}"
             );
         }
-        let error = Command::new("here").current_dir("sub").spawn().expect_err("it is not in PATH");
+        let error =
+            Command::new("here").current_dir("sub").spawn().expect_err("start program that is not in PATH");
         assert_eq!(error.reason(), "not found in PATH");
-        std::env::set_current_dir("C:\\").expect("create temporary directory");
+        std::env::set_current_dir("C:\\").expect("change directory");
     });
 }
 
 #[test]
 fn unusable_directory_is_reported() {
-    let folder = tempfile::tempdir().expect("create temporary directory");
-    let file = folder.path().join("file");
+    let temp_dir = tempfile::tempdir().expect("create temporary directory");
+    let file = temp_dir.path().join("file");
     std::fs::write(&file, "").expect("write file");
-    for dir in [Path::new("Q:\\no\\such"), &folder.path().join("missing"), &file, Path::new("")] {
-        let error = test_child("exit 0").current_dir(dir).spawn().expect_err("no folder");
+    for dir in [Path::new("Q:\\no\\such"), &temp_dir.path().join("missing"), &file, Path::new("")] {
+        let error = test_child("exit 0").current_dir(dir).spawn().expect_err("enter unusable directory");
         assert!(error.to_string().starts_with("failed to enter the directory `"), "{error}");
     }
-    let long = (0..6).fold(folder.path().to_owned(), |path, _| path.join("x".repeat(50)));
+    let long = (0..6).fold(temp_dir.path().to_owned(), |path, _| path.join("x".repeat(50)));
     std::fs::create_dir_all(Path::new(&format!(r"\\?\{}", long.display()))).expect("create directory");
     for dir in [long.clone(), format!(r"\\?\{}", long.display()).into()] {
-        let error = test_child("exit 0").current_dir(dir).spawn().expect_err("no folder for a process");
+        let error =
+            test_child("exit 0").current_dir(dir).spawn().expect_err("enter directory with a long path");
         assert!(error.to_string().starts_with("failed to enter the directory `"), "{error}");
         assert!(error.to_string().contains("longer than the 258 characters"), "{error}");
     }
@@ -192,7 +198,7 @@ fn resource_usage_is_reported() {
         .expect("spawn test child")
         .wait()
         .expect("wait for child");
-    let usage = exit.usage.expect("an account");
+    let usage = exit.usage.expect("get resource usage");
     assert!(usage.user + usage.system >= std::time::Duration::from_millis(50), "{usage:?}");
     assert!(usage.max_rss.is_none_or(|bytes| bytes > 100_000), "{usage:?}");
 }

@@ -8,7 +8,7 @@ use crate::support::{EventLog, end, lives, nap, patience, quiet_child, read_all,
 fn numbers(child: &mut Child, many: usize) -> Vec<u32> {
     use std::io::BufRead;
     let lines = std::io::BufReader::new(child.take_stdout().expect("take stdout")).lines();
-    let numbers = lines.take(many).map(|line| line.expect("a line").trim().parse().expect("parse number"));
+    let numbers = lines.take(many).map(|line| line.expect("read line").trim().parse().expect("parse number"));
     numbers.collect()
 }
 

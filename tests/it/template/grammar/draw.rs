@@ -1,4 +1,5 @@
-//! Draws a line from the grammar, with its placeholders and the arguments that its programs must get.
+//! Draws a line from the grammar, with its placeholders and the arguments that its programs must
+//! get.
 
 use std::collections::HashMap;
 
@@ -26,14 +27,15 @@ impl Choice {
 impl Grammar {
     pub(super) fn new() -> Grammar {
         let mut rules: HashMap<&str, Vec<Choice>> = HashMap::new();
-        let (mut name, mut words) = ("", false);
+        let mut name = "";
+        let mut words = false;
         for line in include_str!("rules.txt").lines().chain(include_str!("names.txt").lines()) {
             match line.strip_prefix("    ") {
                 None if line.is_empty() || line.starts_with('#') => {}
                 None => (name, words) = line.strip_suffix(" =").map_or((line, false), |name| (name, true)),
                 Some(line) => {
                     let (weight, line) = match line.split_once("× ") {
-                        Some((weight, line)) if !words => (weight.parse().expect("a number"), line),
+                        Some((weight, line)) if !words => (weight.parse().expect("parse weight"), line),
                         _ => (1, line),
                     };
                     let (shells, line) = match line.strip_prefix('@').and_then(|line| line.split_once(' ')) {
@@ -42,9 +44,10 @@ impl Grammar {
                     };
                     let choice = |text| Choice { text, weight, shells };
                     let texts = rules.entry(name).or_default();
-                    match words {
-                        true => texts.extend(line.split(' ').map(choice)),
-                        false => texts.push(choice(line)),
+                    if words {
+                        texts.extend(line.split(' ').map(choice));
+                    } else {
+                        texts.push(choice(line));
                     }
                 }
             }
@@ -97,7 +100,7 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// Whether the line still contains the call unchanged.
+    /// Returns whether the line still contains the call unchanged.
     pub(super) fn is_in(&self, line: &str) -> bool {
         let ends = |rest: &str| rest.chars().next().is_none_or(|c| " \n;&|<>)`".contains(c));
         line.match_indices(&self.written).any(|(at, text)| ends(&line[at + text.len()..]))
@@ -175,7 +178,7 @@ impl<'a> Writer<'a> {
         for (nth, part) in text.split('«').enumerate() {
             let mut rest = part;
             if nth > 0 {
-                let (name, behind) = part.split_once('»').expect("a closed name");
+                let (name, behind) = part.split_once('»').expect("find end of rule name");
                 self.rule(name, depth + 1);
                 rest = behind;
             }
@@ -198,34 +201,23 @@ impl<'a> Writer<'a> {
         };
         let brace = self.random.below(3) == 0 && name.len() > 1;
         let quotes = if quoted || self.random.below(2) == 0 { "" } else { "\"" };
-        self.drawn.line += &match brace {
-            true => format!("{quotes}${{{name}}}{quotes}"),
-            false => format!("{quotes}${name}{quotes}"),
-        };
+        self.drawn.line +=
+            &if brace { format!("{quotes}${{{name}}}{quotes}") } else { format!("{quotes}${name}{quotes}") };
     }
 
-    /// Writes a placeholder. Outside of quotes, with or without quotes.
+    /// Writes a placeholder. Outside quotes it may get quotes around it.
     fn value(&mut self, quoted: bool) {
         const FORMS: [&str; 16] = [
             "{}", "{}", "{}", "{}", "{}", "{}", "{}", "{1}", "{1}", "{.}", "{/}", "{//}", "{/.}", "{#}",
             "{%}", "{-1}",
         ];
+        const AROUND: [(&str, &str); 7] =
+            [("", ""), ("", ""), ("", ""), ("\"", "\""), ("'", "'"), ("a", ""), ("\"a ", "\"")];
         let form = match self.random.below(4) {
             0 if self.count > 1 => "{2}",
             _ => self.random.pick(&FORMS),
         };
-        let (before, after) = match quoted {
-            true => ("", ""),
-            false => self.random.pick(&[
-                ("", ""),
-                ("", ""),
-                ("", ""),
-                ("\"", "\""),
-                ("'", "'"),
-                ("a", ""),
-                ("\"a ", "\""),
-            ]),
-        };
+        let (before, after) = if quoted { ("", "") } else { self.random.pick(&AROUND) };
         self.drawn.line += before;
         self.drawn.line += form;
         self.drawn.line += after;

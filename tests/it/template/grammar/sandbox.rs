@@ -40,7 +40,7 @@ impl Ground {
         std::fs::hard_link(&first, programs.join("cat")).unwrap();
         // Displayed lines use it, and not every shell has it as a builtin.
         let printf = ["/usr/bin/printf", "/bin/printf"].into_iter().find(|path| Path::new(path).exists());
-        symlink(printf.expect("printf, as POSIX has it"), programs.join("printf")).unwrap();
+        symlink(printf.expect("find printf"), programs.join("printf")).unwrap();
         ground
     }
 
@@ -50,19 +50,19 @@ impl Ground {
 
     /// Returns a link to a shell with the name `sh`.
     pub(super) fn called_sh(&self, name: &str, program: &Path) -> PathBuf {
-        let folder = self.root.path().join(format!("as-{name}"));
-        let link = folder.join("sh");
+        let dir = self.root.path().join(format!("as-{name}"));
+        let link = dir.join("sh");
         if !link.exists() {
-            std::fs::create_dir_all(&folder).unwrap();
-            open(&folder);
+            std::fs::create_dir_all(&dir).unwrap();
+            open(&dir);
             symlink(program, &link).unwrap();
         }
         link
     }
 }
 
-fn open(folder: &Path) {
-    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+fn open(dir: &Path) {
+    std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// What a line did.
@@ -80,8 +80,8 @@ pub(super) struct Sandbox<'a> {
     ground: &'a Ground,
     number: u32,
     /// The number of directories. One that cannot be emptied is replaced by another.
-    folders: u32,
-    folder: PathBuf,
+    dirs: u32,
+    dir: PathBuf,
     log: PathBuf,
     /// The user id that lines run as, if it differs from that of the tests.
     user: Option<u32>,
@@ -94,8 +94,8 @@ impl<'a> Sandbox<'a> {
         let mut sandbox = Sandbox {
             ground,
             number,
-            folders: 0,
-            folder: PathBuf::new(),
+            dirs: 0,
+            dir: PathBuf::new(),
             log: PathBuf::new(),
             user,
             watch: Watch::new(),
@@ -106,17 +106,17 @@ impl<'a> Sandbox<'a> {
 
     /// Creates a new directory.
     fn renew(&mut self) {
-        self.folders += 1;
-        let outer = self.ground.root.path().join(format!("{}-{}", self.number, self.folders));
+        self.dirs += 1;
+        let outer = self.ground.root.path().join(format!("{}-{}", self.number, self.dirs));
         // In another directory, so that `..` is private, too.
-        self.folder = outer.join("in");
-        self.log = self.folder.join("LOG");
-        std::fs::create_dir_all(&self.folder).unwrap();
-        for folder in [&outer, &self.folder] {
-            open(folder);
+        self.dir = outer.join("in");
+        self.log = self.dir.join("LOG");
+        std::fs::create_dir_all(&self.dir).unwrap();
+        for dir in [&outer, &self.dir] {
+            open(dir);
         }
         if let Some(user) = self.user {
-            chown(&self.folder, Some(user), Some(user)).unwrap();
+            chown(&self.dir, Some(user), Some(user)).unwrap();
         }
     }
 
@@ -127,12 +127,12 @@ impl<'a> Sandbox<'a> {
             .args(&argv[1..])
             .env_clear()
             .env("PATH", self.ground.programs())
-            .env("HOME", &self.folder)
+            .env("HOME", &self.dir)
             .env("ARGUMENT_LOG", &self.log)
             .env("TERM", "dumb")
             .env("LC_ALL", "C")
             .envs(variables.iter().copied())
-            .current_dir(&self.folder)
+            .current_dir(&self.dir)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -141,7 +141,7 @@ impl<'a> Sandbox<'a> {
             command.uid(user).gid(user);
         }
         // A file for globs to find.
-        let _ = std::fs::write(self.folder.join("f"), "");
+        let _ = std::fs::write(self.dir.join("f"), "");
         #[expect(clippy::disallowed_methods, reason = "another user's id is for std's commands only")]
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{argv:?}: {error}"));
         bound(&child, self.user.is_some());
@@ -161,7 +161,7 @@ impl<'a> Sandbox<'a> {
     fn empty(&mut self) -> bool {
         let mut marked = false;
         let mut failed = false;
-        let Ok(entries) = std::fs::read_dir(&self.folder) else {
+        let Ok(entries) = std::fs::read_dir(&self.dir) else {
             self.renew();
             return false;
         };
@@ -169,12 +169,9 @@ impl<'a> Sandbox<'a> {
             let name = entry.file_name();
             marked |= name.as_bytes() == MARK.as_bytes();
             let path = entry.path();
-            let folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            failed |= match folder {
-                true => std::fs::remove_dir_all(&path),
-                false => std::fs::remove_file(&path),
-            }
-            .is_err();
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let removed = if is_dir { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+            failed |= removed.is_err();
         }
         if failed {
             self.renew();
@@ -183,7 +180,7 @@ impl<'a> Sandbox<'a> {
     }
 }
 
-/// The records of a log, each `LENGTH:BYTES` for an argument, then `;`.
+/// Returns the records of a log, each `LENGTH:BYTES` for an argument, then `;`.
 fn calls(log: &[u8]) -> Vec<Vec<Vec<u8>>> {
     let mut calls = Vec::new();
     let mut words = Vec::new();
@@ -194,7 +191,7 @@ fn calls(log: &[u8]) -> Vec<Vec<Vec<u8>>> {
             rest = &rest[1..];
             continue;
         }
-        let colon = rest.iter().position(|&byte| byte == b':').expect("a length");
+        let colon = rest.iter().position(|&byte| byte == b':').expect("find length prefix");
         let length: usize = std::str::from_utf8(&rest[..colon]).unwrap().parse().unwrap();
         words.push(rest[colon + 1..colon + 1 + length].to_vec());
         rest = &rest[colon + 1 + length..];
@@ -267,7 +264,7 @@ impl Watch {
         };
         // It is not reaped yet, so the id is still that of its group.
         let _ = kill_process_group(pid, Signal::KILL);
-        child.wait().expect("our own child");
+        child.wait().expect("wait for child");
         ended || stopped
     }
 }

@@ -34,7 +34,8 @@ const KNOWN: [(&str, &str, bool); 11] = [
     ("yash", "yash", false),
 ];
 
-const FOLDERS: [&str; 3] = ["/bin", "/usr/bin", "/usr/local/bin"];
+/// The directories that may contain shells.
+const DIRS: [&str; 3] = ["/bin", "/usr/bin", "/usr/local/bin"];
 
 /// Returns the shells of this machine. Prints which ones are missing, and which minder refuses.
 pub(super) fn found(ground: &Ground) -> Vec<Subject> {
@@ -42,7 +43,7 @@ pub(super) fn found(ground: &Ground) -> Vec<Subject> {
     let mut absent = Vec::new();
     let mut known = Vec::new();
     for (name, family, called_sh) in KNOWN {
-        let places = FOLDERS.map(|folder| Path::new(folder).join(name));
+        let places = DIRS.map(|dir| Path::new(dir).join(name));
         let Some(program) = places.into_iter().find(|path| path.exists()) else {
             absent.push(name);
             continue;
@@ -77,7 +78,7 @@ pub(super) fn found(ground: &Ground) -> Vec<Subject> {
             return false;
         };
         let argv = template.argv(&job).unwrap();
-        let line = argv.iter().position(|word| word == "-c").expect("a line follows `-c`");
+        let line = argv.iter().position(|word| word == "-c").expect("find `-c`");
         subject.head = argv[..=line].to_vec();
         true
     });
@@ -87,8 +88,8 @@ pub(super) fn found(ground: &Ground) -> Vec<Subject> {
     subjects
 }
 
-/// Returns whether an evaluated value leaves its mark in this shell, and programs log their arguments.
-/// Otherwise nothing could fail.
+/// Returns whether an evaluated value leaves its mark in this shell, and programs log their
+/// arguments. Otherwise nothing could fail.
 fn works(subject: &Subject, sandbox: &mut Sandbox) -> bool {
     let mut argv = subject.head.clone();
     argv.extend(["prog a \"$1\"; eval \"$1\"".into(), "sh".into(), format!("$(:>{MARK})").into()]);

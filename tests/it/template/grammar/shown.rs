@@ -1,5 +1,5 @@
-//! Displayed commands (`--dry-run`, records), pasted into a shell: no value is evaluated, and programs
-//! get the same arguments.
+//! Displayed commands (`--dry-run`, records), pasted into a shell: no value is evaluated, and
+//! programs get the same arguments.
 
 use std::ffi::OsString;
 
@@ -80,7 +80,8 @@ fn is_the_same(
     // The line for `sh`, which users paste into their shell.
     let options = Options { shell: Some("/bin/sh".into()), ..Options::default() };
     let template = Template::parse(&[OsString::from(line)], &options).unwrap();
-    let (mut text, mut expected) = (String::new(), Vec::new());
+    let mut text = String::new();
+    let mut expected = Vec::new();
     let (before, after) = meant.split_once('\0').unwrap();
     for value in values {
         let columns = [(*value).clone()];

@@ -46,8 +46,8 @@ $   $1   $@   ${1}   "$1"   \   \\   '   "   `   ''   ""   %s%n   %d   %1$s   \0
 a␤   é   -eq   =~   ]   ]]   )   ))   #
 "##;
 
-/// Names of commands that evaluate their arguments, and parts of such names, for lines whose commands
-/// are composed of values.
+/// Names of commands that evaluate their arguments, and parts of such names, for lines whose
+/// commands are composed of values.
 const NAMES: &str =
     "eval   ev   al   e   v   l   val   /eval   a/eval   aeval   evalx   .   -v   :>MARK   eval >MARK";
 
@@ -94,7 +94,8 @@ impl Values {
             return OsString::from_vec(one(&self.names));
         }
         let broad = one(&self.broad);
-        let (first, second) = (one(&self.narrow), one(&self.narrow));
+        let first = one(&self.narrow);
+        let second = one(&self.narrow);
         OsString::from_vec(match random.below(20) {
             0..=9 => broad,
             10..=17 => first,
@@ -103,12 +104,12 @@ impl Values {
         })
     }
 
-    /// The values that shrinking tries.
+    /// Returns the values that shrinking tries.
     pub(super) fn plainest(&self) -> impl Iterator<Item = OsString> {
         self.broad.iter().rev().cloned().chain([b"x".to_vec()]).map(OsString::from_vec)
     }
 
-    /// All values, for lines that are tried with each.
+    /// Returns all values, for lines that are tried with each.
     pub(super) fn all(&self) -> impl Iterator<Item = OsString> {
         self.broad.iter().chain(&self.narrow).cloned().map(OsString::from_vec)
     }

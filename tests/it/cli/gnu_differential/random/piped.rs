@@ -80,7 +80,7 @@ const MODES: &[(&[&str], &str)] = &[
     (&["--pipe-part", "-a", "file"], "cat; echo '<{#}>'"),
 ];
 
-/// A random input, and a random way to cut it.
+/// Returns a random input, and a random way to cut it.
 pub(super) fn invocation() -> impl Strategy<Value = Invocation> {
     let choices = (
         prop::sample::select(MODES),
@@ -114,8 +114,8 @@ pub(super) fn invocation() -> impl Strategy<Value = Invocation> {
     })
 }
 
-/// Whether records are counted, and one of them is nothing but its end, or its start, or what
-/// stands before the first start.
+/// Returns whether `-N` counts records and one of them consists only of its end, of its start, or
+/// of the bytes before the first start.
 pub(super) fn has_bare_record(invocation: &Invocation) -> bool {
     if !["-N1", "-N2", "-N3"].iter().any(|amount| invocation.has(amount)) {
         return false;

@@ -1,5 +1,5 @@
-//! The mechanisms of `minder-bench` that wait: each reports the right object at the sizes where its
-//! cost changes, and leaves no thread.
+//! The crate `minder-bench`: each mechanism for waiting reports the right object at the sizes where
+//! its cost changes, and leaves no thread.
 
 use std::time::{Duration, Instant};
 

@@ -1,9 +1,9 @@
-//! `cargo xtask bench wait|exit|spawn|wine`: `minder bench` beside other people's programs, with
-//! goals, charts and rows to keep.
+//! `cargo xtask bench wait|exit|spawn|wine`: compares the mechanisms of `minder bench` with
+//! programs of other projects.
 //!
-//! The mechanisms that are published as designs are in `minder bench` itself; here come the
-//! programs that would have to be linked. What was aimed at stands beside what was found, and what
-//! was missed is said to be.
+//! `minder bench` contains each mechanism that is published as a design. The programs here are
+//! those that it would have to link: mio, polling, libuv. Each table shows the goals beside the
+//! measured values and marks the goals that were missed.
 
 mod rows;
 mod goals;
@@ -21,11 +21,11 @@ use std::process::Command;
 
 pub(super) use rows::{Point, Rows};
 
-/// One question, and how it is answered.
+/// A question, and the function that measures the answer.
 pub(super) struct Question {
     name: &'static str,
     what: &'static str,
-    /// How many rounds tell enough, unless the caller says.
+    /// The number of rounds without `--rounds`.
     rounds: usize,
     ask: fn(&Bench) -> Result<Answer>,
 }
@@ -38,7 +38,7 @@ const VERBS: [(&str, &[Question]); 4] = [
     (wine::VERB, &wine::QUESTIONS),
 ];
 
-/// The questions of a verb of this module.
+/// Returns the questions of a verb, if it is one of this module.
 pub(super) fn questions(verb: &str) -> Option<&'static [Question]> {
     VERBS.iter().find(|(name, _)| *name == verb).map(|(_, questions)| *questions)
 }
@@ -67,11 +67,10 @@ pub(super) fn main(verb: &str, questions: &[Question], words: &[String]) -> Resu
     if asked.quick || foreign { Ok(()) } else { backends::write() }
 }
 
-/// Runs a program that prints rows. What it said on standard error beside them is returned as
-/// remarks.
+/// Runs a program that prints rows. Adds each line of its standard error to the remarks, once.
 fn rows(cmd: &mut Command, remarks: &mut Vec<String>) -> Result<Rows> {
-    let (out, said) = run::read_both(cmd)?;
-    for line in said.lines().map(|line| format!("message: {line}")) {
+    let (out, err) = run::read_both(cmd)?;
+    for line in err.lines().map(|line| format!("message: {line}")) {
         if !remarks.contains(&line) {
             remarks.push(line);
         }
@@ -89,15 +88,15 @@ fn minder(bench: &Bench, verb: &str, rounds: usize, chart: Option<&PathBuf>) -> 
     cmd
 }
 
-/// Where the chart of a question goes: beside its table.
+/// Returns the path of the chart of a question, beside its table.
 fn chart(bench: &Bench, verb: &str, name: &str) -> Result<PathBuf> {
     let dir = bench.results();
     std::fs::create_dir_all(&dir)?;
     Ok(dir.join(format!("{verb}-{name}.svg")))
 }
 
-/// Builds a C program of `benches/peers`, with what follows its name on the command line of the
-/// compiler.
+/// Compiles a C program of `benches/peers` with these arguments before and after its name. Returns
+/// the path of the program.
 fn compile(bench: &Bench, name: &str, before: &[&str], after: &[&str]) -> Result<String> {
     let built = bench.peers.built(name);
     let mut cc = run::command("cc");
@@ -107,7 +106,7 @@ fn compile(bench: &Bench, name: &str, before: &[&str], after: &[&str]) -> Result
     Ok(built)
 }
 
-/// A number with commas between its thousands.
+/// Returns a number with commas between its thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -120,7 +119,7 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// A table of processor time in microseconds: a line for each name, a column for each size.
+/// Returns a table of CPU time in microseconds: a line for each name, a column for each size.
 fn costs(rows: &Rows, kind: Option<&str>, head: &str) -> String {
     let sizes = rows.sizes();
     let columns: Vec<String> =
@@ -137,7 +136,7 @@ fn costs(rows: &Rows, kind: Option<&str>, head: &str) -> String {
     super::table::markdown(&columns.iter().map(String::as_str).collect::<Vec<_>>(), &lines)
 }
 
-/// Nanoseconds as microseconds with their extremes, in three digits or so.
+/// Returns nanoseconds as microseconds, with minimum and maximum, in about three digits.
 fn micros(nanos: &super::table::Spread) -> String {
     let decimals = [1e3, 1e4, 1e6].iter().filter(|limit| nanos.median < **limit).count();
     let [median, least, most] = [nanos.median, nanos.least, nanos.most].map(|n| n / 1e3);
@@ -154,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_costs_has_a_column_for_each_size() {
+    fn cost_table_has_a_column_for_each_size() {
         let text = "mechanism,objects,round,waits,cpu_ns,wall_ns\n\
                     epoll,64,1,9,250,260\npoll,2,1,9,400,410\npoll,64,1,9,12345678,12345679\n";
         assert_eq!(

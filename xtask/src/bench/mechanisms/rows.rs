@@ -1,5 +1,4 @@
-//! Rows of CSV as `minder bench` and its opponents print them, and what is asked of them: medians
-//! and paired ratios.
+//! CSV rows that `minder bench` and the other programs print, and their medians and paired ratios.
 
 use super::super::table::Spread;
 use anyhow::{Context, Result, bail};
@@ -7,9 +6,9 @@ use anyhow::{Context, Result, bail};
 /// One measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
-    /// A mechanism, or an opponent.
+    /// A mechanism, or another program.
     pub(crate) name: String,
-    /// For questions that have several: `one`, `burst`.
+    /// `one` or `burst`, for questions that measure both.
     pub(crate) kind: Option<String>,
     /// Objects, living children, MiB of the parent.
     pub(crate) size: u64,
@@ -19,7 +18,7 @@ pub(crate) struct Row {
     /// Nanoseconds of processor time for one operation.
     pub(crate) cpu: f64,
     pub(crate) wall: f64,
-    /// What has to be said of it, where there is such a column.
+    /// A remark about the row, if the rows have such a column.
     pub(crate) note: Option<String>,
 }
 
@@ -30,7 +29,7 @@ pub(crate) struct Rows {
     pub(crate) list: Vec<Row>,
 }
 
-/// Whose cost is looked at, and at which size.
+/// A mechanism and a size, whose cost is looked up in the rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Point<'a> {
     pub(crate) name: &'a str,

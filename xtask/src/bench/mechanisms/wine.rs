@@ -1,7 +1,8 @@
-//! `minder bench` as built for Windows, under Wine. Its times say nothing about Windows, so only
-//! ratios are told: between mechanisms in the same round, and from size to size. They are of wall
-//! time with everything on one processor: what Wine's server does for a program is in no CPU time
-//! of that program.
+//! The Windows build of `minder bench`, under Wine.
+//!
+//! Times under Wine are not times of Windows, so the tables contain only ratios: between mechanisms
+//! in the same round, and between sizes. They are ratios of wall time with everything on one
+//! processor, since the work of Wine's server is in no CPU time of the program.
 
 use super::goals::{self, Aim, Goal};
 use super::{Answer, Bench, Point, Question, Rows, chart, grouped, rows};
@@ -11,9 +12,9 @@ use anyhow::{Context, Result, bail};
 use std::path::Path;
 
 pub(super) const VERB: &str = "wine";
-/// What the others are told in.
+/// The mechanism that the others are compared with.
 const UNIT: &str = "iocp";
-/// The published pool, and ours that wait for handles.
+/// The published pool, and our mechanisms that wait for handles.
 const PUBLISHED: &str = "pool";
 const RESIDENT: [&str; 4] = ["iocp", "wait_pool", "thread_pool", "posting-pool"];
 
@@ -40,7 +41,7 @@ pub(super) fn build() -> Result<()> {
     }
     let build = ["build", "--release", "-p", "minder-cli", "--no-default-features"];
     let mut cargo = wine::Prefix::open()?.cargo(&build);
-    // What is measured is Wine for the most part, and links in a tenth of the time.
+    // Most of the measured time is Wine's. Without LTO the program links in a tenth of the time.
     run::run(
         cargo.envs([("CARGO_PROFILE_RELEASE_LTO", "off"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")]),
     )
@@ -82,7 +83,7 @@ fn exit(bench: &Bench) -> Result<Answer> {
 }
 
 fn spawn(bench: &Bench) -> Result<Answer> {
-    // A larger parent makes Wine slower, which has to copy it; Windows has nothing of the kind.
+    // Wine copies the memory of the parent, so a larger parent makes it slower. Windows does not.
     answer(bench, "spawn", &["--parent-mib", "10"], None, |rows| {
         let at = |name| Point { name, kind: None, size: 10 };
         let over = |name| rows.wall_ratio(at(name), at("create-process"));
@@ -118,7 +119,8 @@ fn answer(
     let unit = if verb == "spawn" { "create-process" } else { UNIT };
     let first = rows.sizes().into_iter().find(|size| *size > 0).unwrap_or_default();
     let table = format!(
-        "![Chart](wine-{verb}.svg)\n\nGoals are for medians; ratios are of wall time, formed within a round.\n\n{}\n\
+        "![Chart](wine-{verb}.svg)\n\n\
+         Goals are for medians; ratios are of wall time, formed within a round.\n\n{}\n\
          Relative to `{unit}` at {first}:\n\n{}",
         goals::table(&goals(&rows)),
         ratios(&rows, kind, Point { name: unit, kind, size: first })
@@ -126,7 +128,8 @@ fn answer(
     Ok(Answer { table, remarks, csv: rows.csv() })
 }
 
-/// A table of wall time in multiples of one point: a line for each name, a column for each size.
+/// Returns a table of wall time in multiples of one point: a line for each name, a column for each
+/// size.
 fn ratios(rows: &Rows, kind: Option<&str>, unit: Point<'_>) -> String {
     let sizes = rows.sizes();
     let head: Vec<String> =
@@ -142,7 +145,7 @@ fn ratios(rows: &Rows, kind: Option<&str>, unit: Point<'_>) -> String {
     markdown(&head.iter().map(String::as_str).collect::<Vec<_>>(), &lines)
 }
 
-/// The first processor that we may run on.
+/// Returns the first processor of the affinity mask of this process.
 fn first_processor() -> Result<String> {
     let status = std::fs::read_to_string("/proc/self/status").context("/proc/self/status")?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
@@ -150,7 +153,7 @@ fn first_processor() -> Result<String> {
     first.map(str::to_owned).context("/proc/self/status: no list of processors")
 }
 
-/// A path of ours as programs for Windows name it: Wine has our root as drive Z.
+/// Returns a path as Windows programs name it: Wine maps drive Z to the root directory.
 fn foreign(path: &Path) -> String {
     format!("Z:{}", path.display()).replace('/', "\\")
 }
@@ -160,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_but_ratios_is_told() {
+    fn table_contains_only_ratios() {
         let text = "mechanism,objects,round,waits,cpu_ns,wall_ns,note\n\
             iocp,0,1,9,0,50,under Wine\niocp,2,1,9,0,100,under Wine\n\
             pool,2,1,9,0,1234,under Wine\niocp,2,2,9,0,200,under Wine\n";
@@ -175,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_on_the_drive_of_our_root() {
+    fn paths_are_on_drive_z() {
         assert_eq!(foreign(Path::new("/a/b c.svg")), "Z:\\a\\b c.svg");
     }
 }

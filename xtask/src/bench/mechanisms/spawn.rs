@@ -1,4 +1,4 @@
-//! What it costs to start a child, by how much memory the parent has.
+//! The cost of starting a child, by the memory of the parent.
 
 use super::goals::{self, Aim, Goal};
 use super::{Answer, Bench, Point, Question, Rows, chart, compile, costs, minder, rows};

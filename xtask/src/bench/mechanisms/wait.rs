@@ -1,5 +1,5 @@
-//! One wait for one of many objects: minder's front beside the bare call and other event loops, and
-//! all mechanisms.
+//! One wait for one of many objects: `Poller` beside the bare system call and other event loops,
+//! and all mechanisms of `minder bench`.
 
 use super::goals::{self, Aim, Goal};
 use super::{Answer, Bench, Point, Question, Rows, chart, costs, grouped, minder, rows};
@@ -12,7 +12,7 @@ const SIZES: [u64; 4] = [2, 64, 2048, 8192];
 const BARE: &str = "bare-epoll";
 const OURS: &str = "minder epoll";
 const EDGE: &str = "minder epoll edge";
-/// The most microseconds that a wait by it is to cost.
+/// The goal for a wait by it, in microseconds.
 const OURS_MOST: f64 = 0.30;
 
 pub(super) const QUESTIONS: [Question; 2] = [
@@ -44,7 +44,7 @@ fn peers(bench: &Bench) -> Result<Answer> {
          the bare call. `polling oneshot` is polling's default mode, in which the caller rearms the \
          descriptor after each event."
             .into(),
-        format!("CPU of the process, per wait; contestants: {}", opponents()?),
+        format!("CPU of the process, per wait; contestants: {}", peer_versions()?),
     ];
     let mut cmd = run::command(program);
     let budget = if bench.quick { "10" } else { "40" };
@@ -90,14 +90,14 @@ fn goals_of_peers(rows: &Rows) -> Vec<Goal> {
     goals
 }
 
-/// Says so where the call that everything stands on is dearer than what was aimed at.
+/// Returns a remark if the bare system call alone costs more than the goal allows.
 fn out_of_reach(rows: &Rows) -> Option<String> {
     let bare = rows.cpu(Point { name: BARE, kind: None, size: SIZES[0] })?.median / 1e3;
-    let told = format!(
+    let remark = format!(
         "On this machine the bare call costs {bare:.2} us, more than the {OURS_MOST} us of the goal: no \
          wrapper of the call can meet that goal here."
     );
-    (bare > OURS_MOST).then_some(told)
+    (bare > OURS_MOST).then_some(remark)
 }
 
 /// Builds the program in a separate target directory, with a separate lock file.
@@ -109,14 +109,14 @@ fn build() -> Result<PathBuf> {
     Ok(target.join(format!("release/loops{}", std::env::consts::EXE_SUFFIX)))
 }
 
-/// What is compared with, and in which version.
-fn opponents() -> Result<String> {
+/// Returns the names and versions of the other event loops.
+fn peer_versions() -> Result<String> {
     let lock = std::fs::read_to_string(tree::root().join("benches/peers/loops/Cargo.lock"))?;
     let named = ["mio", "polling", "rustix"].map(|name| format!("{name} {}", version(&lock, name)));
     Ok(named.join(", "))
 }
 
-/// The version of a package in a lock file.
+/// Returns the version of a package in a lock file.
 fn version<'a>(lock: &'a str, name: &str) -> &'a str {
     let mut lines = lock.lines().skip_while(|line| *line != format!("name = \"{name}\""));
     let version = lines.nth(1).and_then(|line| line.strip_prefix("version = "));

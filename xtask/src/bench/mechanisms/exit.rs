@@ -1,17 +1,17 @@
-//! The end of a child among many: minder beside the floor, the published ways, and libuv.
+//! The exit of one of many children: minder beside the lower bound, published designs, and libuv.
 
 use super::goals::{self, Aim, Goal};
 use super::{Answer, Bench, Point, Question, Rows, chart, compile, costs, grouped, minder, rows};
 use crate::{install, run};
 use anyhow::{Context, Result};
 
-/// What our own way is called: the best backend of Linux.
+/// The mechanism of minder that has goals: the best backend of Linux.
 const OURS: &str = "epoll";
 /// How many living children libuv is measured with.
 const LIVE: [&str; 4] = ["10", "100", "1000", "5000"];
 const FEW: u64 = 10;
 const MANY: u64 = 5000;
-/// How many ends are measured at each size, for libuv.
+/// How many exits are measured at each size, for libuv.
 const EXITS: usize = 200;
 
 pub(super) const QUESTIONS: [Question; 1] = [Question {

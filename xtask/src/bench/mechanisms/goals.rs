@@ -1,8 +1,8 @@
-//! Goals: what a figure is to be, and whether it is.
+//! Goals: limits of measured values, and whether they were met.
 
 use super::super::table::{Spread, markdown};
 
-/// What was aimed at, by the median over the rounds.
+/// A limit of the median over the rounds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Aim {
     AtMost(f64),
@@ -11,24 +11,24 @@ pub(crate) enum Aim {
     None,
 }
 
-/// One figure beside its aim.
+/// A measured value and its limit.
 #[derive(Debug)]
 pub(crate) struct Goal {
     pub(crate) what: String,
-    /// What belongs to the figure and to the aim: nothing for ratios.
+    /// The unit of the value and of the limit; empty for ratios.
     pub(crate) unit: &'static str,
-    /// `None` if something that it needs was not measured.
+    /// `None` if a measurement that it needs is missing.
     pub(crate) figure: Option<Spread>,
     pub(crate) aim: Aim,
 }
 
 impl Goal {
-    /// A ratio.
+    /// Returns a goal for a ratio.
     pub(crate) fn ratio(what: impl Into<String>, figure: Option<Spread>, aim: Aim) -> Self {
         Self { what: what.into(), unit: "", figure, aim }
     }
 
-    /// A time, from nanoseconds, in microseconds.
+    /// Returns a goal for a time in microseconds, from nanoseconds.
     pub(crate) fn micros(what: impl Into<String>, nanos: Option<Spread>, aim: Aim) -> Self {
         let figure =
             nanos.map(|n| Spread { median: n.median / 1e3, least: n.least / 1e3, most: n.most / 1e3 });
@@ -56,7 +56,7 @@ impl Goal {
     }
 }
 
-/// The goals as a table, and below it how many were missed.
+/// Returns the goals as a table, followed by the number of those met and missed.
 pub(crate) fn table(goals: &[Goal]) -> String {
     let rows: Vec<Vec<String>> = goals.iter().map(Goal::row).collect();
     let count = |verdict: &str| goals.iter().filter(|goal| goal.verdict() == verdict).count();
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_goal_that_is_missed_is_said_to_be() {
+    fn verdict_compares_the_median_with_the_limit() {
         let one = |median: f64, aim| Goal::ratio("x", Some(Spread::of([median])), aim).verdict();
         assert_eq!((one(1.15, Aim::AtMost(1.15)), one(1.16, Aim::AtMost(1.15))), ("met", "**missed**"));
         assert_eq!((one(30.0, Aim::AtLeast(30.0)), one(29.9, Aim::AtLeast(30.0))), ("met", "**missed**"));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_counts_them() {
+    fn table_counts_met_and_missed_goals() {
         let goals = [
             Goal::micros("a wait", Some(Spread::of([250.0])), Aim::AtMost(0.3)),
             Goal::ratio("over bare", Some(Spread::of([1.5])), Aim::AtMost(1.15)),
