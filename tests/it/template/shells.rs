@@ -148,14 +148,19 @@ fn displayed_line_has_same_effect_in_every_shell() {
     std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let program = program.to_str().unwrap();
     let canary = place.canary();
+    let is_full = std::env::var("MINDER_ORACLE").is_ok_and(|value| value == "full");
     for shell in shells_and_yash() {
         let yash = shell.as_bytes().ends_with(b"yash");
-        for template in SHOWN {
+        for (row, template) in SHOWN.iter().enumerate() {
             // A bell of our own in a line means nothing to look at for shells that drop it.
             let line = OsString::from(template.replace('P', program));
             let Ok(parsed) = Template::parse(&[line], &with_shell(&shell)) else { continue };
             let values: Vec<String> = ODD.iter().map(|value| value.replace('C', &canary)).collect();
-            for value in values.iter().filter(|value| !yash || value.is_ascii()) {
+            // Without MINDER_ORACLE=full, every template is tried with a quarter of the values, and every
+            // value with a quarter of the templates.
+            let is_chosen = |column: usize| is_full || (row + column).is_multiple_of(4);
+            let values = values.iter().enumerate().filter(|(column, _)| is_chosen(*column));
+            for (_, value) in values.filter(|(_, value)| !yash || value.is_ascii()) {
                 let columns = [OsString::from(value)];
                 let job = Job { columns: &columns, ..Job::default() };
                 let ran = place.run(&parsed.argv(&job).unwrap()).unwrap();
