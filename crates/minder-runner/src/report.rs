@@ -37,7 +37,7 @@ pub struct RunReport {
 pub struct TerminalState {
     /// Whether the last line has no end.
     pub open_line: bool,
-    /// Whether a job may have left a colour on.
+    /// Whether a job may have left a color on.
     pub colored: bool,
 }
 

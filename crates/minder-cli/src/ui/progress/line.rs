@@ -42,13 +42,13 @@ pub(super) struct Eta {
 const PERCENT: u8 = 5;
 
 /// A function that colors a part of a line.
-type Colour = fn(Palette, &str) -> String;
+type Color = fn(Palette, &str) -> String;
 
 /// A part of a line. If the line is too long, the parts with the highest ranks are dropped first.
 struct Part {
     rank: u8,
     text: String,
-    colour: Colour,
+    color: Color,
 }
 
 /// Returns the line with the state of the whole run.
@@ -65,7 +65,7 @@ pub(super) fn first(view: &Snapshot, eta: &Eta, layout: &LineLayout) -> String {
         parts.remove(last);
     }
     let room = width.saturating_sub(line_width(&parts));
-    let painted = |part: &Part| (part.colour)(layout.paint, &part.text);
+    let painted = |part: &Part| (part.color)(layout.paint, &part.text);
     let texts: Vec<String> = parts.iter().map(painted).collect();
     if line_width(&parts) > width {
         return shorten(&format!("{spinner}{}", parts[0].text), width);
@@ -85,8 +85,8 @@ pub(super) fn first(view: &Snapshot, eta: &Eta, layout: &LineLayout) -> String {
 }
 
 fn parts(view: &Snapshot, eta: &Eta, percent: bool) -> Vec<Part> {
-    let plain: Colour = |_, text| text.to_owned();
-    let part = |rank, text, colour| Part { rank, text, colour };
+    let plain: Color = |_, text| text.to_owned();
+    let part = |rank, text, color| Part { rank, text, color };
     let done = view.finished();
     let of = view.known_total().map_or_else(String::new, |total| format!("/{total}"));
     let mut parts = Vec::new();
