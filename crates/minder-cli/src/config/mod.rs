@@ -180,7 +180,7 @@ fn record_config(
         run: None,
         by_joblog: mode.is_some(),
         cwd,
-        words: command_line.words,
+        command: command_line.words,
         trailing: command_line.behind,
         files: command_line.files,
         stdin: command_line.stdin,

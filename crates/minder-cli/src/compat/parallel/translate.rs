@@ -112,9 +112,8 @@ fn push_tag_flags(args: &ParallelArgs, out: &mut Vec<OsString>) {
 /// Pushes the flags for the colors of jobs. With `by_line`, output is shown line by line in the
 /// order of the input.
 fn push_color_flags(args: &ParallelArgs, by_line: bool, out: &mut Vec<OsString>) {
-    let color_jobs = [OptionKey::Color, OptionKey::ColorTag, OptionKey::ColorTagString]
-        .iter()
-        .any(|key| args.has(*key));
+    let color_jobs =
+        [OptionKey::Color, OptionKey::ColorTag, OptionKey::ColorTagString].iter().any(|key| args.has(*key));
     if color_jobs {
         out.push("--color".into());
     }
