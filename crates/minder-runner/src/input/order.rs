@@ -95,8 +95,8 @@ pub(crate) fn fingerprint(arguments: &Record) -> u64 {
     hasher.finish()
 }
 
-/// Sorts the jobs by cost, in reverse: the first jobs to run come last. Jobs without a known time count as the
-/// median; equal ones stay in the order of the input.
+/// Sorts the jobs by cost, in reverse: the first jobs to run come last. Jobs without a known time
+/// count as the median; equal ones stay in the order of the input.
 fn sort_by_cost(mut places: Vec<(u64, u32)>, costs: &[Option<f32>], longest: bool) -> Vec<(u64, u32)> {
     let mut known: Vec<f32> = costs.iter().copied().flatten().collect();
     known.sort_by(f32::total_cmp);
