@@ -396,7 +396,7 @@ impl ChildSet {
         }
         let woken = if self.events.is_empty() { Ok(()) } else { self.io.reactor.waker().wake() };
         let updated = woken.and_then(|()| self.io.reactor.poll_handle(self.timers.next_at()).map(drop));
-        updated.map_err(|error| Error::new("announce news", error).during(Operation::Watch))
+        updated.map_err(|error| Error::new("update the poll handle", error).during(Operation::Watch))
     }
 }
 

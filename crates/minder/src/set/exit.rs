@@ -70,7 +70,7 @@ impl ChildState {
         }
         let exit = self.process.progress(reactor, report).map_err(|error| {
             let subject = self.process.pid().to_string();
-            Error::new("take the end of", error).during(Operation::Wait).with_subject(subject)
+            Error::new("read the exit status of", error).during(Operation::Wait).with_subject(subject)
         })?;
         let Some(exit) = exit else { return Ok(ProcessStep::Alive) };
         self.phase = Phase::Exited(exit);

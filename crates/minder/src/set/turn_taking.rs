@@ -283,7 +283,7 @@ impl ChildSet {
         let is_registered = child
             .stream(stream)
             .resume(&mut self.io.reactor, key)
-            .map_err(|error| Error::new("read on", error).during(Operation::Read))?;
+            .map_err(|error| Error::new("resume reading a child", error).during(Operation::Read))?;
         if !is_registered {
             self.defer_read(token, INTERVAL_MIN);
         }
