@@ -212,7 +212,7 @@ impl ProcessGuard {
         self.sys.guardians().map(|(outer, inner)| GuardianPids { outer, inner })
     }
 
-    /// Whether the descendants of the run are killed when it is killed: there are guardians, or the
+    /// Returns whether the descendants of the run are killed when it is killed: there are guardians, or the
     /// kernel does it.
     ///
     /// - Windows: always; the kernel ends the job objects of the children.

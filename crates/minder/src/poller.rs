@@ -13,7 +13,7 @@ use crate::sys::thread;
 use crate::sys::wait::{self, PollHandle, PollerBackend, Ready};
 use crate::{Error, ErrorKind, Result};
 
-/// The value of [`Poller::waiter`] before the first wait. It is no thread's id.
+/// The value of [`Poller::waiter`] before the first wait. No thread has this id.
 const NO_WAITER: usize = 0;
 
 /// A source that a [`Poller`] can watch: a borrowed descriptor or handle, which is therefore open;

@@ -58,7 +58,7 @@ pub(super) fn reply_channel<T>() -> (ReplySender<T>, ReplyReceiver<T>) {
 }
 
 impl<T> ReplySender<T> {
-    /// Whether the caller still waits.
+    /// Returns whether the caller still waits.
     pub(super) fn is_wanted(&self) -> bool {
         matches!(*self.0.state.lock(), State::Waiting)
     }

@@ -126,7 +126,7 @@ impl ChildSet {
         self.children.len()
     }
 
-    /// Whether all children are done.
+    /// Returns whether all children are done.
     pub fn is_empty(&self) -> bool {
         self.children.len() == 0
     }
@@ -332,7 +332,7 @@ impl ChildSet {
         Waker(self.io.reactor.waker())
     }
 
-    /// Whether [`next`](Self::next) would return an event without a system call.
+    /// Returns whether [`next`](Self::next) would return an event without a system call.
     pub fn has_pending_events(&self) -> bool {
         !self.events.is_empty()
     }

@@ -181,7 +181,7 @@ impl ChildState {
         LeakCheck::Silent
     }
 
-    /// Whether a stream was active since `now`, or is paused: it is not silent then.
+    /// Returns whether a stream was active since `now`, or is paused: it is not silent then.
     pub(super) fn was_active_since(&self, stream: Stream, now: Instant) -> bool {
         self.streams[stream as usize].is_paused() || self.last_activity.is_some_and(|at| at > now)
     }
