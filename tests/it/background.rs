@@ -1,4 +1,4 @@
-//! The pump: a set on its own thread, and a host that watches one descriptor.
+//! Background sets: a set on its own thread, and a host that watches one descriptor.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -76,7 +76,7 @@ impl Host {
     }
 }
 
-/// Lets time pass, while the pump works.
+/// Lets time pass, while the background set works.
 fn meanwhile(time: Duration) {
     let poller = Poller::new().expect("create poller");
     poller.wait(&mut minder::Events::new(), Some(Instant::now() + time)).expect("wait for events");
@@ -383,7 +383,7 @@ fn stop_escalates_and_ends_the_set_for_all_handles() {
         assert!(pids.iter().all(|pid| !crate::support::lives(*pid)));
         let error =
             other.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("spawn in stopped set");
-        assert_eq!(error.to_string(), "failed to start a child: the pump was stopped");
+        assert_eq!(error.to_string(), "failed to start a child: the set was stopped");
         assert_eq!((other.drain_events(&mut Vec::new(), 1), other.children()), (0, 0));
         assert!(!Host::of(other.clone()).news(Instant::now()));
         other.stop(Duration::ZERO).expect("stop set again");
@@ -412,7 +412,7 @@ fn dropping_the_last_handle_ends_the_thread_and_kills_no_child() {
             let names = std::fs::read_dir("/proc/self/task").expect("list directory").flatten();
             let names =
                 names.map(|task| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default());
-            names.filter(|name| name.trim() == "minder-pump").count()
+            names.filter(|name| name.trim() == "minder-set").count()
         };
         let before = crate::support::open_descriptors();
         let set = BackgroundSet::start(ChildSetConfig::default()).expect("start background set");
@@ -475,7 +475,7 @@ fn background_thread_blocks_signals_of_the_host() {
         let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
         let field =
             |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
-        if field("Name:") == "minder-pump" {
+        if field("Name:") == "minder-set" {
             let blocked = u64::from_str_radix(field("SigBlk:"), 16).expect("parse number");
             // All but the two that cannot be blocked and the two of the C library, 32 and 33.
             assert_eq!(blocked | 1 << 8 | 1 << 18 | 3 << 31, u64::MAX, "{blocked:x}");

@@ -25,10 +25,9 @@ cargo xtask COMMAND
       Runs everything that CI checks. Installs what is missing, or lists it as skipped.
       --full: every case, test and target; --sequential: one step after the other.
   tidy
-      Checks the rules about the tree: import order, cycles, cfg, unsafe, words, manifests.
-  tidy --cycles | --order CRATE | --hits DIRECTORY | --lower
-      Prints the import cycles; the import order of a crate, for xtask/layers; the words, idioms and
-      wide lines that xtask/allowances.txt counts. Lowers those numbers to the present counts.
+      Checks the rules about the tree: import order, cycles, cfg, unsafe, words, idioms, manifests.
+  tidy --cycles | --order CRATE
+      Prints the import cycles, or the import order of a crate, for xtask/layers.
   dist
       Builds the program to install, with its debugging information beside it, in target/dist.
   bare [--keep] [--again] [--only run|STEP]...

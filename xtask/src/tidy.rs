@@ -13,7 +13,6 @@ mod source;
 mod text;
 mod prose;
 mod idioms;
-mod allowances;
 mod wine;
 
 use crate::bench::backends;
@@ -50,8 +49,6 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         [] => run(),
         [flag, name] if flag == "--order" => layers::propose(name),
         [flag] if flag == "--cycles" => layers::show_cycles(),
-        [flag] if flag == "--lower" => allowances::lower(),
-        [flag, directory] if flag == "--hits" => allowances::show(directory),
         _ => bail!("unknown arguments of tidy; cure: cargo xtask help"),
     }
 }
@@ -112,7 +109,7 @@ fn all() -> Result<Vec<Finding>> {
         }
     }
     found.extend(layers::check(&tree));
-    found.extend(allowances::check(&tree)?);
+    found.extend(prose::check(&tree)?);
     found.extend(map::check(&tree));
     found.extend(wine::check(&tree));
     found.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));

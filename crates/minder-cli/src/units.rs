@@ -13,19 +13,19 @@ fn unit(letter: char) -> Option<u64> {
 /// # Errors
 /// The text is not such a number, or the number is too large.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
-    let wrong = || {
+    let invalid = || {
         format!(
             "invalid number `{text}`: expected digits, and K, M, G, T, P (powers of 1024) or k, m, g, t, p \
              (of 1000) after them"
         )
     };
-    let last = text.chars().last().ok_or_else(wrong)?;
+    let last = text.chars().last().ok_or_else(invalid)?;
     let (number, unit) = match unit(last) {
         Some(unit) => (&text[..text.len() - 1], unit),
         None => (text, 1),
     };
     if number.is_empty() || !number.chars().all(|c| c.is_ascii_digit() || c == '.') {
-        return Err(wrong());
+        return Err(invalid());
     }
     if let Ok(number) = number.parse::<u64>() {
         return number.checked_mul(unit).ok_or_else(|| format!("`{text}` is too large"));
@@ -34,7 +34,7 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
         Ok(number) if number.is_finite() && number * (unit as f64) < 1e18 => {
             Ok((number * unit as f64).round() as u64)
         }
-        _ => Err(wrong()),
+        _ => Err(invalid()),
     }
 }
 
@@ -77,12 +77,12 @@ const TIME_MAX: f64 = 100.0 * 365.0 * 86_400.0;
 /// # Errors
 /// The text is not a duration, or is longer than 100 years.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("invalid duration `{text}`: expected seconds, or a value such as 1h30m or 2d");
+    let invalid = || format!("invalid duration `{text}`: expected seconds, or a value such as 1h30m or 2d");
     let mut rest = text;
     let mut sum = 0.0;
     while !rest.is_empty() {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let number: f64 = rest[..end].parse().map_err(|_| wrong())?;
+        let number: f64 = rest[..end].parse().map_err(|_| invalid())?;
         let mut after = rest[end..].chars();
         sum += number
             * match after.next() {
@@ -90,12 +90,12 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
                 Some('m' | 'M') => 60.0,
                 Some('h' | 'H') => 3600.0,
                 Some('d' | 'D') => 86_400.0,
-                Some(_) => return Err(wrong()),
+                Some(_) => return Err(invalid()),
             };
         rest = after.as_str();
     }
     if text.is_empty() || sum > TIME_MAX {
-        return Err(wrong());
+        return Err(invalid());
     }
     Ok(Duration::from_secs_f64(sum))
 }
@@ -108,8 +108,8 @@ mod tests {
     fn count_parses_suffixes() {
         let counts = ["0", "12", "64K", "64k", "1M", "1.5K", "2g", "1P"].map(|text| count(text).unwrap_or(7));
         assert_eq!(counts, [0, 12, 65_536, 64_000, 1 << 20, 1536, 2_000_000_000, 1 << 50]);
-        for wrong in ["", "k", "x", "12x", "-1", "-1M", "999999999P", "1e3", "inf", "NaN", "0x10", "1 k"] {
-            assert!(count(wrong).is_err(), "{wrong}");
+        for invalid in ["", "k", "x", "12x", "-1", "-1M", "999999999P", "1e3", "inf", "NaN", "0x10", "1 k"] {
+            assert!(count(invalid).is_err(), "{invalid}");
         }
         assert_eq!((buffer("64k"), buffer("16M"), buffer("131072")), (Ok(64_000), Ok(16 << 20), Ok(131_072)));
         assert!(buffer("12k").is_err() && positive("0").is_err());
@@ -120,8 +120,8 @@ mod tests {
         let times = ["10", "0.5", "2m", "1h30m", "1d", "1d3.5h16.6m4s"].map(|text| time(text).ok());
         let seconds = [10.0, 0.5, 120.0, 5400.0, 86_400.0, 100_000.0];
         assert_eq!(times, seconds.map(|seconds| Some(Duration::from_secs_f64(seconds))));
-        for wrong in ["", "s", "1x", "-1", "1.2.3", "1e9", "99999999999999d", "ten"] {
-            assert!(time(wrong).is_err(), "{wrong}");
+        for invalid in ["", "s", "1x", "-1", "1.2.3", "1e9", "99999999999999d", "ten"] {
+            assert!(time(invalid).is_err(), "{invalid}");
         }
     }
 }

@@ -42,7 +42,7 @@ impl Joblog {
     /// If the file cannot be opened or written, or if another process writes to it. `InvalidData`
     /// if lines are to be kept and the file is not a joblog.
     pub fn open(path: &Path, append: bool) -> io::Result<Self> {
-        let stream = std::fs::metadata(path).is_ok_and(|about| !about.is_file());
+        let stream = std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
         let (mut lines, empty, cut) = if stream {
             (LineWriter::stream(OpenOptions::new().write(true).open(path)?), true, false)
         } else {

@@ -205,13 +205,14 @@ impl InputSource {
 impl FileFingerprint {
     fn of(path: &Path) -> io::Result<Self> {
         let path = std::path::absolute(path)?;
-        let about = fs::metadata(&path)?;
-        if !about.is_file() {
+        let metadata = fs::metadata(&path)?;
+        if !metadata.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
-        let mtime = about.modified().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let mtime =
+            metadata.modified().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
         let mtime = mtime.and_then(|since| u64::try_from(since.as_nanos()).ok());
-        Ok(Self { path: path.as_os_str().into(), dev: None, ino: None, len: about.len(), mtime })
+        Ok(Self { path: path.as_os_str().into(), dev: None, ino: None, len: metadata.len(), mtime })
     }
 
     /// Checks that length and modification time of the file are still the same.

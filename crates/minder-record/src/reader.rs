@@ -151,7 +151,7 @@ impl<F: FnMut(JournalEvent)> Scan<F> {
 pub(crate) fn lines(
     reader: &mut impl BufRead,
     max: usize,
-    mut each: impl FnMut(u64, Option<&[u8]>, u64),
+    mut visit: impl FnMut(u64, Option<&[u8]>, u64),
 ) -> io::Result<u64> {
     let mut line = Vec::new();
     let mut len = 0;
@@ -171,13 +171,13 @@ pub(crate) fn lines(
         let fits = len <= max as u64;
         if end.is_some() && len == used as u64 {
             // The whole line is in the buffer. This is the usual case.
-            each(number, if fits { Some(part) } else { None }, len);
+            visit(number, if fits { Some(part) } else { None }, len);
         } else {
             if fits {
                 line.extend_from_slice(part);
             }
             if end.is_some() {
-                each(number, if fits { Some(&line) } else { None }, len);
+                visit(number, if fits { Some(&line) } else { None }, len);
             }
         }
         if end.is_some() {

@@ -93,9 +93,9 @@ pub enum PruneReason {
 /// As [`prune`]; also if the file with the time of the last pruning cannot be written.
 pub fn prune_daily(root: &Path, own: &Path) -> Result<Option<PruneReport>> {
     let stamp = root.join(STAMP);
-    let made = fs::symlink_metadata(&stamp).and_then(|about| about.modified());
+    let pruned_at = fs::symlink_metadata(&stamp).and_then(|metadata| metadata.modified());
     // A time in the future counts as old: the clock was set back.
-    if made.is_ok_and(|made| SystemTime::now().duration_since(made).is_ok_and(|age| age < DAY)) {
+    if pruned_at.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age < DAY)) {
         return Ok(None);
     }
     match fs::remove_file(&stamp) {
@@ -165,8 +165,8 @@ fn prune_by(
             continue;
         };
         let unfinished = is_unfinished(&run.dir);
-        let removed =
-            check(&run, &size, why).and_then(|()| if dry_run { Ok(()) } else { remove(root, &run) });
+        let removed = check_removable(&run, &size, why)
+            .and_then(|()| if dry_run { Ok(()) } else { remove(root, &run) });
         match removed {
             Ok(()) => {
                 count -= 1;
@@ -189,7 +189,8 @@ fn prune_by(
 fn is_unfinished(dir: &Path) -> bool {
     let last = store::attempts(dir).ok().and_then(|attempts| attempts.last().copied());
     last.is_some_and(|number| {
-        reader::attempt_finished(&dir.join(store::attempt_name(number))).is_none_or(|over| over.why.is_some())
+        reader::attempt_finished(&dir.join(store::attempt_name(number)))
+            .is_none_or(|finished| finished.why.is_some())
     })
 }
 
@@ -219,12 +220,12 @@ impl Size {
     fn add(&mut self, dir: &Path) {
         for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
             // Does not follow links.
-            let Ok(about) = entry.metadata() else { continue };
-            if about.is_dir() {
+            let Ok(metadata) = entry.metadata() else { continue };
+            if metadata.is_dir() {
                 self.add(&entry.path());
-            } else if about.is_file() {
-                self.bytes += about.len();
-                self.last = self.last.max(about.modified().map_or(0.0, since_1970));
+            } else if metadata.is_file() {
+                self.bytes += metadata.len();
+                self.last = self.last.max(metadata.modified().map_or(0.0, since_1970));
                 self.outputs |= entry.file_name().to_str().and_then(file_kind) == Some(FileKind::Output);
             }
         }
@@ -232,7 +233,7 @@ impl Size {
 }
 
 /// Returns an error for a run that stays although it exceeds the policy.
-fn check(run: &RunEntry, size: &Size, why: PruneReason) -> Result<()> {
+fn check_removable(run: &RunEntry, size: &Size, why: PruneReason) -> Result<()> {
     if store::is_alive(&run.dir) {
         return Err(Error::new(ErrorKind::Locked, RUNNING));
     }

@@ -46,7 +46,7 @@ impl RunState {
         let unreadable = |path: &Path| format!("cannot read the record in `{}`", path.display());
         for number in store::attempts(dir).context(|| unreadable(dir))? {
             let path = dir.join(store::attempt_name(number));
-            let damage = read_journal(&path, |row| state.apply(&row)).context(|| unreadable(&path))?;
+            let damage = read_journal(&path, |event| state.apply(&event)).context(|| unreadable(&path))?;
             if damage.any() {
                 damaged.push((number, damage));
             }
@@ -55,8 +55,8 @@ impl RunState {
     }
 
     /// Applies an event that was written later than all events before.
-    pub fn apply(&mut self, row: &JournalEvent) {
-        match row {
+    pub fn apply(&mut self, event: &JournalEvent) {
+        match event {
             JournalEvent::AttemptStarted(_) | JournalEvent::AttemptFinished(_) => (),
             JournalEvent::OutputDir(outputs) => {
                 self.outputs.insert(outputs.attempt, outputs.dir.clone());

@@ -191,25 +191,25 @@ pub(crate) fn is_never_started(dir: &Path) -> bool {
 /// [`ErrorKind::Insecure`] if it is a link or belongs to another user, who could put runs there.
 pub fn check_runs(root: &Path) -> Result<bool> {
     let runs = runs_dir(root);
-    let about = match fs::symlink_metadata(&runs) {
+    let metadata = match fs::symlink_metadata(&runs) {
         // The caller's next operation reports both.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(false);
         }
-        about => about.context(|| format!("cannot read `{}`", runs.display()))?,
+        metadata => metadata.context(|| format!("cannot read `{}`", runs.display()))?,
     };
     let refuse = |why: &str| {
         let text = format!("cannot use `{}`: {why} (MINDER_STATE_DIR names another)", runs.display());
         Err(Error::new(ErrorKind::Insecure, text))
     };
-    if about.is_symlink() {
+    if metadata.is_symlink() {
         return refuse("it is a link");
     }
     // The caller's next operation reports a file.
-    if about.is_dir() && !is_owned_by_user(&about) {
+    if metadata.is_dir() && !is_owned_by_user(&metadata) {
         return refuse("it belongs to another user");
     }
-    Ok(about.is_dir() && is_writable_by_others(&about))
+    Ok(metadata.is_dir() && is_writable_by_others(&metadata))
 }
 
 /// Removes the access of other users to the directory of all runs. Returns whether they could write
@@ -266,7 +266,8 @@ impl PartialOrd for Time {
 impl RunEntry {
     fn new(id: String, dir: PathBuf) -> Self {
         let manifest = Manifest::read(&dir);
-        let made = || fs::symlink_metadata(&dir).and_then(|about| about.modified()).map_or(0.0, since_1970);
+        let made =
+            || fs::symlink_metadata(&dir).and_then(|metadata| metadata.modified()).map_or(0.0, since_1970);
         let at = manifest.as_ref().map_or_else(|_| made(), |manifest| manifest.at);
         Self { id, dir, at, manifest }
     }
@@ -301,12 +302,12 @@ pub fn is_id(name: &str) -> bool {
 /// Refuses a path that is not a directory of this user. A link could lead anywhere, and the run of
 /// another user contains that user's command.
 pub(crate) fn check_run_dir(dir: &Path) -> Result<()> {
-    let about = fs::symlink_metadata(dir).context(|| format!("cannot read `{}`", dir.display()))?;
-    if !about.is_dir() {
+    let metadata = fs::symlink_metadata(dir).context(|| format!("cannot read `{}`", dir.display()))?;
+    if !metadata.is_dir() {
         let text = format!("`{}` is a link or a file, not a directory: it is left alone", dir.display());
         return Err(Error::new(ErrorKind::Insecure, text));
     }
-    if !is_owned_by_user(&about) {
+    if !is_owned_by_user(&metadata) {
         let text = format!("`{}` belongs to another user: it is left alone", dir.display());
         return Err(Error::new(ErrorKind::Insecure, text));
     }
@@ -386,8 +387,8 @@ pub fn last_attempt(dir: &Path) -> io::Result<u32> {
     Ok(all?.last().copied().unwrap_or(0))
 }
 
-/// Returns the attempt that created an output file: A of `out-A-L` and `spill-A-L-N`, where L is
-/// the loop.
+/// Returns the attempt that created an output file: A of `out-A-W` and `spill-A-W-N`, where W is the
+/// index of the worker thread.
 pub fn attempt_of(output: &str) -> Option<u32> {
     output.split('-').nth(1).and_then(|number| number.parse().ok())
 }

@@ -26,9 +26,9 @@ pub(crate) struct BlockSource {
     pub(crate) runs_values: bool,
     /// For blocks as files: the path, to which the job's number is appended. It is the first
     /// argument.
-    pub(crate) name: Option<PathBuf>,
+    pub(crate) file_prefix: Option<PathBuf>,
     /// The block whose values are not read yet.
-    pub(crate) held: Option<JobInput>,
+    pub(crate) pending: Option<JobInput>,
 }
 
 /// Values beside blocks.
@@ -44,7 +44,7 @@ impl Values {
     /// Returns how many there are, if that is known without reading.
     pub(crate) fn total(&self) -> Option<u64> {
         match self {
-            Self::Here(opened) => opened.total(),
+            Self::Here(reader) => reader.total(),
             _ => None,
         }
     }
@@ -53,10 +53,10 @@ impl Values {
     /// sends the values.
     pub(crate) fn read_ahead(&mut self) -> Option<(Box<ArgumentReader>, SyncSender<Result<JobArgs>>)> {
         match std::mem::replace(self, Self::None) {
-            Self::Here(opened) if opened.blocks => {
+            Self::Here(reader) if reader.may_block => {
                 let (sender, receiver) = sync_channel(AHEAD_MAX);
                 *self = Self::Ahead(receiver);
-                Some((opened, sender))
+                Some((reader, sender))
             }
             other => {
                 *self = other;
@@ -68,7 +68,7 @@ impl Values {
     fn next(&mut self) -> Result<NextJob<JobArgs>> {
         Ok(match self {
             Self::None => NextJob::Ready(JobArgs::Columns(Vec::new())),
-            Self::Here(opened) => opened.next_arguments()?.map_or(NextJob::Exhausted, NextJob::Ready),
+            Self::Here(reader) => reader.next_arguments()?.map_or(NextJob::Exhausted, NextJob::Ready),
             Self::Ahead(receiver) => match receiver.try_recv() {
                 Ok(arguments) => NextJob::Ready(arguments?),
                 Err(TryRecvError::Empty) => NextJob::Pending,
@@ -81,10 +81,10 @@ impl Values {
 impl BlockSource {
     /// Returns the next block, with the arguments of job `number`.
     pub(crate) fn next(&mut self, number: u64) -> Result<NextJob<(JobInput, JobArgs)>> {
-        let part = match self.held.take() {
-            Some(part) => part,
+        let block = match self.pending.take() {
+            Some(block) => block,
             None => match self.splitter.next() {
-                NextJob::Ready(part) => part,
+                NextJob::Ready(block) => block,
                 NextJob::Pending => return Ok(NextJob::Pending),
                 NextJob::Exhausted => return Ok(NextJob::Exhausted),
             },
@@ -92,7 +92,7 @@ impl BlockSource {
         let values = match self.values.next()? {
             NextJob::Ready(values) => values,
             NextJob::Pending => {
-                self.held = Some(part);
+                self.pending = Some(block);
                 return Ok(NextJob::Pending);
             }
             NextJob::Exhausted if self.runs_values => bail!(
@@ -101,15 +101,15 @@ impl BlockSource {
             // As with GNU parallel, the placeholders of the remaining jobs are empty.
             NextJob::Exhausted => JobArgs::Columns(vec![OsString::new()]),
         };
-        Ok(NextJob::Ready((part, self.named(number, values))))
+        Ok(NextJob::Ready((block, self.with_file_name(number, values))))
     }
 
     /// Puts the name of the block's file before the values.
-    fn named(&self, number: u64, values: JobArgs) -> JobArgs {
-        match (&self.name, values) {
-            (Some(name), JobArgs::Columns(mut columns)) => {
+    fn with_file_name(&self, number: u64, values: JobArgs) -> JobArgs {
+        match (&self.file_prefix, values) {
+            (Some(prefix), JobArgs::Columns(mut columns)) => {
                 // The file is created for this job and removed with it.
-                let mut name = name.clone().into_os_string();
+                let mut name = prefix.clone().into_os_string();
                 name.push(number.to_string());
                 columns.splice(..columns.len().min(1), [name]);
                 JobArgs::Columns(columns)

@@ -11,7 +11,7 @@ use minder::os::wait_ready;
 pub(crate) fn read(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match file.read(buffer) {
-            Err(error) => patient(file, Interest::READABLE, error)?,
+            Err(error) => wait_for_retry(file, Interest::READABLE, error)?,
             read => return read,
         }
     }
@@ -24,7 +24,7 @@ pub(crate) fn write_all(mut file: &File, bytes: &[u8]) -> io::Result<()> {
         match file.write(rest) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(count) => rest = &rest[count..],
-            Err(error) => patient(file, Interest::WRITABLE, error)?,
+            Err(error) => wait_for_retry(file, Interest::WRITABLE, error)?,
         }
     }
     Ok(())
@@ -34,14 +34,14 @@ pub(crate) fn write_all(mut file: &File, bytes: &[u8]) -> io::Result<()> {
 pub(crate) fn write_with(file: &File, mut write: impl FnMut() -> io::Result<u64>) -> io::Result<u64> {
     loop {
         match write() {
-            Err(error) => patient(file, Interest::WRITABLE, error)?,
+            Err(error) => wait_for_retry(file, Interest::WRITABLE, error)?,
             written => return written,
         }
     }
 }
 
 /// Waits if the error means that waiting helps; returns the error otherwise.
-fn patient(file: &File, interest: Interest, error: io::Error) -> io::Result<()> {
+fn wait_for_retry(file: &File, interest: Interest, error: io::Error) -> io::Result<()> {
     match error.kind() {
         io::ErrorKind::Interrupted => Ok(()),
         io::ErrorKind::WouldBlock => wait_ready(file, interest, None).map(drop),

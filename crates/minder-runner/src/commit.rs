@@ -63,20 +63,21 @@ impl<'a> Committer<'a> {
         Self { sequencer, recorder, observer, lost_output: AtomicBool::new(false) }
     }
 
-    /// Commits the jobs of a batch. What may not be written yet waits in files. `chunk` is how many
-    /// jobs are written before their event; `wake` wakes the worker threads.
+    /// Commits the jobs of a batch. What may not be written yet waits in files. At most `max_jobs` jobs
+    /// are written before their event; `wake` wakes the worker threads.
     ///
     /// # Errors
-    /// One line. The jobs of the batch have no event then, and run again.
+    /// One line: the output, the journal or the joblog cannot be written. A job without an event runs
+    /// again when the run is resumed; output of a job with an event is shown then.
     pub(crate) fn flush(
         &self,
         batch: &mut OutputBatch,
         events: &mut PendingEvents,
-        chunk: usize,
+        max_jobs: usize,
         wake: &dyn Fn(),
     ) -> Result<(), String> {
-        let flushed = self.try_flush(batch, events, chunk, wake);
-        // Offsets in later events count from here.
+        let flushed = self.try_flush(batch, events, max_jobs, wake);
+        // They are in the journal, or refer to bytes that are dropped.
         events.clear();
         if flushed.is_err() {
             batch.forget();
@@ -88,7 +89,7 @@ impl<'a> Committer<'a> {
         &self,
         batch: &mut OutputBatch,
         events: &mut PendingEvents,
-        chunk: usize,
+        max_jobs: usize,
         wake: &dyn Fn(),
     ) -> Result<(), String> {
         if self.recorder.is_kept() {
@@ -96,7 +97,7 @@ impl<'a> Committer<'a> {
         }
         self.recorder.append(&events.journal)?;
         self.recorder.append_joblog(&events.joblog)?;
-        let mut shown = self.sequencer.submit(batch, chunk).map_err(|error| self.cannot_save(&error))?;
+        let mut shown = self.sequencer.submit(batch, max_jobs).map_err(|error| self.cannot_save(&error))?;
         let nothing_waits = loop {
             let has_more = shown.more;
             let must_wake = shown.wake;
@@ -107,7 +108,7 @@ impl<'a> Committer<'a> {
             if !has_more || self.sequencer.stdio.is_broken() {
                 break nothing_waits;
             }
-            shown = self.sequencer.show_more(false, chunk);
+            shown = self.sequencer.show_more(false, max_jobs);
         };
         if nothing_waits && !self.sequencer.stdio.is_broken() {
             batch.store().empty();
@@ -120,10 +121,10 @@ impl<'a> Committer<'a> {
     ///
     /// # Errors
     /// One line: the journal cannot be written.
-    pub(crate) fn write_waiting(&self, all: bool, chunk: usize) -> Result<(), String> {
+    pub(crate) fn write_waiting(&self, all: bool, max_jobs: usize) -> Result<(), String> {
         let mut has_more = true;
         while has_more && !self.sequencer.stdio.is_broken() {
-            let shown = self.sequencer.show_more(all, chunk);
+            let shown = self.sequencer.show_more(all, max_jobs);
             has_more = shown.more;
             self.record_shown(shown)?;
         }
@@ -135,7 +136,7 @@ impl<'a> Committer<'a> {
         let jobs = shown.jobs.len();
         // Output that could not be written stays owed.
         if !self.sequencer.stdio.is_broken() {
-            self.recorder.shown(shown.jobs)?;
+            self.recorder.record_shown(shown.jobs)?;
             self.record_lost(&shown.lost)?;
             for file in shown.files {
                 file.remove();
@@ -158,7 +159,7 @@ impl<'a> Committer<'a> {
                 self.lost_output.store(true, Ordering::Relaxed);
             }
         }
-        self.recorder.lost(lost.iter().map(|lost| lost.job).collect())
+        self.recorder.record_lost(lost.iter().map(|lost| lost.job).collect())
     }
 
     /// Returns `true` if output of an earlier attempt could not be read when it was too late to run

@@ -56,13 +56,13 @@ pub fn load(text: &str) -> Result<f64> {
 
 fn load_on(text: &str, processors: usize) -> Result<f64> {
     let fraction = || {
-        let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-        plain.then(|| text.parse::<f64>().ok()).flatten()
+        let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        is_decimal.then(|| text.parse::<f64>().ok()).flatten()
     };
     // Numbers of processes are small enough to be exact.
     let load = match JobsSpec::parse(text) {
         Some(JobsSpec::Percent(percent)) => Some(processors as f64 * percent as f64 / 100.0),
-        Some(amount) => Some(amount.of(processors) as f64),
+        Some(spec) => Some(spec.of(processors) as f64),
         None => fraction(),
     };
     match load {
@@ -90,10 +90,10 @@ pub fn size(text: &str) -> Result<u64> {
         Some(place @ 0..5) => 1 << (10 * (place + 1)),
         Some(place) => 1000_u64.pow(place as u32 - 4),
     };
-    let plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let is_decimal = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     // A float is exact up to 2^53: more memory than any machine has.
     match number.parse::<f64>() {
-        Ok(count) if plain && count * factor as f64 >= 1.0 => Ok((count * factor as f64) as u64),
+        Ok(count) if is_decimal && count * factor as f64 >= 1.0 => Ok((count * factor as f64) as u64),
         _ => bail!(
             "invalid size `{text}`: expected bytes, or a number with the suffix K, M, G, T or P (512M, 1.5G)"
         ),

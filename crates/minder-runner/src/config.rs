@@ -129,7 +129,7 @@ pub struct RecordConfig {
     /// For the manifest: the working directory.
     pub cwd: PathBuf,
     /// For the manifest: the command.
-    pub words: Vec<OsString>,
+    pub command: Vec<OsString>,
     /// For the manifest: separators and arguments after the command.
     pub trailing: Vec<OsString>,
     /// For the manifest: files of arguments, as absolute paths.
@@ -172,7 +172,7 @@ pub struct PipeConfig {
 
 impl PipeConfig {
     /// Returns the flag whose jobs all run at once, since each gets its input bit by bit.
-    pub fn stream(&self) -> Option<&'static str> {
+    pub fn stream_flag(&self) -> Option<&'static str> {
         self.splitter.spread.flag()
     }
 
@@ -265,7 +265,7 @@ pub enum Results {
     Tree {
         /// Its root.
         root: PathBuf,
-        /// How its directories are called.
+        /// How its directories are named.
         keys: ResultKeys,
     },
     /// Into files that a template names.
@@ -281,7 +281,7 @@ pub enum Results {
     },
 }
 
-/// How the directories of a results tree are called.
+/// How the directories of a results tree are named.
 #[derive(Debug)]
 pub struct ResultKeys {
     /// The names of columns, as far as they have names.
@@ -314,12 +314,12 @@ pub struct TemplateCopy {
 
 impl RunConfig {
     /// Returns `true` if a running job may be killed and requeued.
-    pub fn may_put_back(&self) -> bool {
+    pub fn may_requeue(&self) -> bool {
         self.control.conditions.memfree.is_some() || self.control.conditions.limit.is_some()
     }
 
-    /// Returns `true` if a missing program, or a directory that cannot be entered, is missing for
-    /// every job.
+    /// Returns `true` if a program that one job cannot start cannot be started by any job. With
+    /// `is_directory`, the same for a working directory that a job cannot enter.
     pub fn is_same_for_all(&self, is_directory: bool) -> bool {
         let directory_varies = self.control.directory.as_ref().is_some_and(Template::has_placeholders);
         if is_directory {

@@ -13,7 +13,7 @@ pub trait Confirm: fmt::Debug + Send {
     fn confirm(&mut self, command: &str) -> bool;
 }
 
-/// The questions of one run.
+/// Confirms the jobs of one run by their command lines.
 #[derive(Debug)]
 pub(crate) struct ConfirmPrompt {
     template: Template,

@@ -76,8 +76,8 @@ impl RunStatus {
         Some(self.first_failure.load(Ordering::Relaxed)).filter(|status| *status > 0)
     }
 
-    /// The flag that is set when the run is asked to end. Jobs that die around that moment were cut
-    /// off with it.
+    /// Returns the flag that is set when the run is asked to end. Jobs that die around that moment were
+    /// cut off with it.
     pub(crate) fn shutdown_flag(&self) -> &Arc<AtomicBool> {
         &self.shutdown
     }

@@ -22,8 +22,8 @@ pub(crate) fn job_source(
     recorder: Option<&RunRecorder>,
     observer: &dyn Observer,
 ) -> Result<JobSource> {
-    if let Some(splitter) = &config.pipe {
-        return block_source(splitter, arguments, slots, recorder);
+    if let Some(pipe) = &config.pipe {
+        return block_source(pipe, arguments, slots, recorder);
     }
     let order = match config.order {
         OrderConfig::Given if config.template.needs_total() && arguments.total().is_none() => Order::Given,
@@ -32,41 +32,41 @@ pub(crate) fn job_source(
         OrderConfig::Shortest => Order::Shortest(resume::costs(config)),
         OrderConfig::Longest => Order::Longest(resume::costs(config)),
     };
-    if arguments.blocks {
+    if arguments.may_block {
         observer.notice(&Notice::ReadingAllInput);
     }
     Ok(JobSource::Unread(Box::new(arguments), order))
 }
 
 fn block_source(
-    splitter: &PipeConfig,
+    pipe: &PipeConfig,
     arguments: ArgumentReader,
     slots: usize,
     recorder: Option<&RunRecorder>,
 ) -> Result<JobSource> {
     // With --tee, each set of values is a job that reads all of the input, and all run at once. The
     // values are arguments, so that they can be counted.
-    let jobs = arguments.total().filter(|jobs| splitter.is_tee() && *jobs > 0);
+    let jobs = arguments.total().filter(|jobs| pipe.is_tee() && *jobs > 0);
     let slots = jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(slots);
-    let name = match (splitter.delivery, recorder) {
+    let file_prefix = match (pipe.delivery, recorder) {
         (InputDelivery::Stdin, _) => None,
         // After the id of the run, so that no two runs share a file.
         (_, Some(recorder)) => {
-            let name = recorder.name("part", 0).unwrap_or_else(unrecorded_name);
+            let name = recorder.file_prefix("part", 0).unwrap_or_else(unrecorded_name);
             Some(recorder.dir().join(format!("{name}-")))
         }
         (_, None) => Some("part-".into()),
     };
-    let source = match splitter.files.as_slice() {
+    let source = match pipe.files.as_slice() {
         [] => SplitterSource::Reader(std_file(StdStream::Input).context("cannot read standard input")?),
         files => SplitterSource::Files(files.to_vec()),
     };
-    Ok(JobSource::Parts(Box::new(BlockSource {
-        splitter: InputSplitter::open(splitter.splitter.clone(), source, slots)?,
-        values: if splitter.has_values { Values::Here(Box::new(arguments)) } else { Values::None },
-        runs_values: splitter.runs_values,
-        name,
-        held: None,
+    Ok(JobSource::Blocks(Box::new(BlockSource {
+        splitter: InputSplitter::open(pipe.splitter.clone(), source, slots)?,
+        values: if pipe.has_values { Values::Here(Box::new(arguments)) } else { Values::None },
+        runs_values: pipe.runs_values,
+        file_prefix,
+        pending: None,
     })))
 }
 

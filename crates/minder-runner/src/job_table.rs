@@ -135,19 +135,19 @@ impl JobTable {
 
     /// Makes a request to the youngest job that is not suspended, or, to resume, to the oldest that
     /// is. Returns `false` if there is no such job.
-    pub(crate) fn request(&self, order: JobRequest) -> bool {
+    pub(crate) fn request(&self, request: JobRequest) -> bool {
         let mut state = self.lock();
-        let suspended = order == JobRequest::Resume;
+        let suspended = request == JobRequest::Resume;
         let candidates = state.running.iter().filter(|(_, entry)| entry.suspended == suspended);
-        let chosen = match order {
+        let chosen = match request {
             JobRequest::Resume => candidates.min_by_key(|(_, entry)| entry.started_at),
             _ => candidates.max_by_key(|(_, entry)| entry.started_at),
         };
         let Some(job) = chosen.map(|(job, _)| *job) else { return false };
         if let Some(entry) = state.running.get_mut(&job) {
-            entry.suspended = order == JobRequest::Suspend;
+            entry.suspended = request == JobRequest::Suspend;
         }
-        state.requests.push((job, order));
+        state.requests.push((job, request));
         self.has_requests.store(true, Ordering::SeqCst);
         true
     }
@@ -159,11 +159,13 @@ impl JobTable {
         }
         let mut state = self.lock();
         // A job that is not in `running` has finished, and its request with it.
-        let State { running, requests: orders, .. } = &mut *state;
-        let (requests_here, requests_elsewhere): (Vec<_>, Vec<_>) =
-            orders.drain(..).filter(|(job, _)| running.contains_key(job)).partition(|(job, _)| is_here(*job));
-        *orders = requests_elsewhere;
-        self.has_requests.store(!orders.is_empty(), Ordering::SeqCst);
+        let State { running, requests, .. } = &mut *state;
+        let (requests_here, requests_elsewhere): (Vec<_>, Vec<_>) = requests
+            .drain(..)
+            .filter(|(job, _)| running.contains_key(job))
+            .partition(|(job, _)| is_here(*job));
+        *requests = requests_elsewhere;
+        self.has_requests.store(!requests.is_empty(), Ordering::SeqCst);
         requests_here
     }
 

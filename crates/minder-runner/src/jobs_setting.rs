@@ -87,8 +87,8 @@ struct File {
 
 #[derive(Debug)]
 struct State {
-    amount: JobsSpec,
-    looked: Instant,
+    spec: JobsSpec,
+    read_at: Instant,
     /// Whether the file could not be used, and that was reported.
     was_reported: bool,
 }
@@ -104,16 +104,16 @@ impl JobsSetting {
 
     fn parse_on(text: &OsStr, processors: usize, now: Instant) -> Result<Self> {
         // The output of a command may end with a line break.
-        if let Some(amount) = text.to_str().and_then(|text| JobsSpec::parse(text.trim_ascii())) {
+        if let Some(spec) = text.to_str().and_then(|text| JobsSpec::parse(text.trim_ascii())) {
             return Ok(Self {
                 processors,
                 file: None,
-                state: State { amount, looked: now, was_reported: false }.into(),
+                state: State { spec, read_at: now, was_reported: false }.into(),
             });
         }
         let path = PathBuf::from(text);
-        let amount = match read(&path) {
-            Ok(content) => amount_in(&path, &content)?,
+        let spec = match read(&path) {
+            Ok(content) => parse_content(&path, &content)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 bail!(
                     "-j: invalid value `{}`: expected a number (8, 150%, +2, -1 or 0), or a file with one",
@@ -126,7 +126,7 @@ impl JobsSetting {
         Ok(Self {
             processors,
             file: Some(file),
-            state: State { amount, looked: now, was_reported: false }.into(),
+            state: State { spec, read_at: now, was_reported: false }.into(),
         })
     }
 
@@ -148,25 +148,25 @@ impl JobsSetting {
     fn at(&self, now: Instant) -> Result<Option<usize>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(File { path, rereads: true }) = &self.file
-            && now.saturating_duration_since(state.looked) >= PERIOD
+            && now.saturating_duration_since(state.read_at) >= PERIOD
         {
-            state.looked = now;
+            state.read_at = now;
             let content = read(path).map_err(|error| {
                 anyhow!("-j: cannot read `{}` any more: {}", path.display(), os_error_text(&error))
             });
-            match content.and_then(|content| amount_in(path, &content)) {
-                Ok(amount) => {
-                    state.amount = amount;
+            match content.and_then(|content| parse_content(path, &content)) {
+                Ok(spec) => {
+                    state.spec = spec;
                     state.was_reported = false;
                 }
                 Err(error) if !std::mem::replace(&mut state.was_reported, true) => {
-                    let last = state.amount.of(self.processors);
+                    let last = state.spec.of(self.processors);
                     return Err(error.context(format!("still {} at once", count(last as u64, "job"))));
                 }
                 Err(_) => (),
             }
         }
-        Ok(Some(state.amount.of(self.processors)).filter(|count| *count > 0))
+        Ok(Some(state.spec.of(self.processors)).filter(|count| *count > 0))
     }
 }
 
@@ -176,7 +176,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-fn amount_in(path: &Path, content: &[u8]) -> Result<JobsSpec> {
+fn parse_content(path: &Path, content: &[u8]) -> Result<JobsSpec> {
     let text = String::from_utf8_lossy(content);
     let text = text.trim();
     JobsSpec::parse(text).ok_or_else(|| {
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     fn on_four(text: &str) -> Option<usize> {
-        JobsSpec::parse(text).map(|amount| amount.of(4))
+        JobsSpec::parse(text).map(|spec| spec.of(4))
     }
 
     #[test]

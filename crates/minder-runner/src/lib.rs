@@ -8,7 +8,7 @@
 //! In reading order: [`config`] and [`notice`] are plain data; [`input`] makes arguments; `queue`
 //! numbers the jobs; `splitter` cuts standard input for `--pipe`; `admission` decides whether a job
 //! may start now; `output` writes what jobs wrote; `recorder` keeps the journal; `worker` runs the
-//! jobs of one thread; `main_loop` handles signals; `runner` puts the parts together.
+//! jobs of one thread; `main_loop` handles signals; `runner` builds all of them and runs the jobs.
 
 pub mod text;
 pub mod exit_status;

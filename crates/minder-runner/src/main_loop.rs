@@ -199,7 +199,7 @@ fn suspend_run(guard: &ProcessGuard, context: &RunContext<'_>) {
 fn force_exit(context: &RunContext<'_>, shutdown: &ShutdownState) -> ! {
     // Nothing is dropped here, and the surrounding make needs its tokens back.
     if let Some(jobserver) = &context.admission.jobserver {
-        jobserver.give_back();
+        jobserver.release_tokens();
     }
     std::process::exit(i32::from(match shutdown.signal {
         Some(Signal::Terminate) => exit_status::TERMINATED,

@@ -29,8 +29,8 @@ pub trait Observer: fmt::Debug + Send + Sync {
     /// it does not wait for a thread that is writing: the display may stay visible then.
     fn try_suspend_display(&self, act: &mut dyn FnMut());
 
-    /// Returns `true` if [`snapshot`](Self::snapshot) will ever be interested. If not, the engine
-    /// does not keep the table of running jobs for it.
+    /// Returns `true` if [`snapshot`](Self::snapshot) may take a snapshot during the run. If not, the
+    /// engine does not keep the table of running jobs for it.
     fn wants_snapshots(&self) -> bool;
 
     /// Returns `true` if the total number of jobs is wanted as early as possible: a regular file of
@@ -65,7 +65,7 @@ pub struct Snapshot {
     pub running: Vec<RunningSnapshot>,
     /// The median wall time of recent successful jobs, once three have finished.
     pub median: Option<Duration>,
-    /// Why no job starts, such as `load above 8`.
+    /// Why no job starts, such as `load 9 of 8`.
     pub paused: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a run came to: its report, its exit status, and the last event of its journal.
+//! The result of a run: its report, its exit status, and the last event of its journal.
 
 use std::time::Duration;
 
@@ -39,8 +39,8 @@ pub(crate) fn report(
     }
 }
 
-/// Returns `true` if a run that ended so has written all output that it recorded.
-pub(crate) fn keeps_promises(end: &RunEnd) -> bool {
+/// Returns `true` if a run with this end has written all output that it recorded.
+pub(crate) fn has_written_output(end: &RunEnd) -> bool {
     matches!(end, RunEnd::Status(_) | RunEnd::Signal(_))
 }
 

@@ -7,12 +7,12 @@
 //! # Locking
 //!
 //! `state` protects everything that changes while jobs are taken. `room` belongs to it: the reader
-//! waits there. A taker that finds nothing sets `is_starved` under the lock. The reader clears it
+//! waits there. A worker thread that finds no job sets `is_starved` under the lock. The reader clears it
 //! under the same lock when it adds a job, and then wakes the pool, so no wake-up is lost. The pool
 //! is woken after the lock is released, since its worker threads take the lock at once.
 //!
-//! `total` is read without the lock. It changes once, from [`UNKNOWN`] to a number, by whichever
-//! thread counts the jobs first. No other memory is published with it, so relaxed ordering is
+//! `total` is read without the lock. It changes once, from [`UNKNOWN`] to a number, by the
+//! thread that counts the jobs first. No other memory is published with it, so relaxed ordering is
 //! enough.
 //!
 //! The other mutexes are only locked to take their content, before any job runs, and never
@@ -84,7 +84,7 @@ pub(crate) enum JobSource {
     /// Arguments that were read completely.
     Ordered(Box<Ordered>),
     /// Blocks of the input.
-    Parts(Box<BlockSource>),
+    Blocks(Box<BlockSource>),
 }
 
 impl JobSource {
@@ -105,7 +105,7 @@ impl JobSource {
                 *created += 1;
                 Task::new(*created, item)
             })),
-            Self::Parts(..) | Self::Unread(..) => Ok(None),
+            Self::Blocks(..) | Self::Unread(..) => Ok(None),
             Self::Ordered(ordered) => Ok(ordered.next()?.map(|(number, item)| Task::new(number, item))),
         }
     }
@@ -143,7 +143,7 @@ struct State {
     /// The size of the jobs in `ready`.
     bytes: usize,
     ended: bool,
-    /// Whether a taker found no job since the last one was added.
+    /// Whether a worker thread found no job since the last one was added.
     is_starved: bool,
     /// Why the input could not be read to its end.
     error: Option<String>,
@@ -159,24 +159,24 @@ impl JobQueue {
         known_total: Option<u64>,
         confirm: Option<ConfirmPrompt>,
     ) -> Arc<Self> {
-        let (total, blocks, countable) = match &mut source {
-            JobSource::Lazy(reader) => (reader.total(), reader.blocks, reader.take_countable()),
+        let (total, may_block, countable) = match &mut source {
+            JobSource::Lazy(reader) => (reader.total(), reader.may_block, reader.take_countable()),
             // A separate thread reads, so that signals are handled meanwhile.
             JobSource::Unread(reader, _) => (reader.total(), true, None),
             JobSource::Ordered(ordered) => (Some(ordered.total()), false, None),
             // With `--tee`, each set of values is a job. Otherwise each block is one.
-            JobSource::Parts(parts) => {
-                let total = if parts.splitter.is_tee() { parts.values.total() } else { None };
+            JobSource::Blocks(blocks) => {
+                let total = if blocks.splitter.is_tee() { blocks.values.total() } else { None };
                 (total, false, None)
             }
         };
         let splitter = match &source {
-            JobSource::Parts(parts) => Some(Arc::clone(&parts.splitter)),
+            JobSource::Blocks(blocks) => Some(Arc::clone(&blocks.splitter)),
             _ => None,
         };
         let total = known_total.or(total.map(|total| total - resume.skipped(total)));
         let (inline_source, thread_source) =
-            if blocks || confirm.is_some() { (None, Some(source)) } else { (Some(source), None) };
+            if may_block || confirm.is_some() { (None, Some(source)) } else { (Some(source), None) };
         let state = State {
             ready: VecDeque::new(),
             inline_source,
@@ -231,22 +231,22 @@ impl JobQueue {
         let Some(mut source) = self.source.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return Ok(());
         };
-        let input = Arc::clone(self);
+        let queue = Arc::clone(self);
         let pool = Arc::clone(pool);
-        detach("minder-input", move || input.read(&mut source, &pool))
+        detach("minder-input", move || queue.read(&mut source, &pool))
     }
 
     /// Starts a reader thread for the values that jobs have beside their blocks.
     fn start_reading_values(self: &Arc<Self>, pool: &Arc<JobPool<Task>>) -> Result<()> {
-        let ahead = match &mut self.lock().inline_source {
-            Some(JobSource::Parts(parts)) => parts.values.read_ahead(),
+        let read_ahead = match &mut self.lock().inline_source {
+            Some(JobSource::Blocks(blocks)) => blocks.values.read_ahead(),
             _ => None,
         };
-        let Some((mut reader, sender)) = ahead else { return Ok(()) };
-        let input = Arc::clone(self);
+        let Some((mut reader, sender)) = read_ahead else { return Ok(()) };
+        let queue = Arc::clone(self);
         let pool = Arc::clone(pool);
         let wake = move || {
-            if std::mem::take(&mut input.lock().is_starved) {
+            if std::mem::take(&mut queue.lock().is_starved) {
                 pool.wake();
             }
         };
@@ -270,12 +270,12 @@ impl JobQueue {
             return;
         }
         let Some((file, end)) = countable else { return };
-        let input = Arc::clone(self);
+        let queue = Arc::clone(self);
         // If it cannot be started, the progress display has no total before the end of the input.
         let _ = detach("minder-count", move || {
             if let Some(total) = count(&file, end) {
-                let total = total - input.resume.skipped(total);
-                let _ = input.total.compare_exchange(UNKNOWN, total, Ordering::Relaxed, Ordering::Relaxed);
+                let total = total - queue.resume.skipped(total);
+                let _ = queue.total.compare_exchange(UNKNOWN, total, Ordering::Relaxed, Ordering::Relaxed);
             }
         });
     }
@@ -331,8 +331,8 @@ impl JobQueue {
         loop {
             match self.next_job() {
                 NextJob::Ready(task) => {
-                    if let Some(part) = task.block().as_mut() {
-                        splitter.give_up(part);
+                    if let Some(block) = task.block().as_mut() {
+                        splitter.give_up(block);
                     }
                     take(task)?;
                 }
@@ -469,9 +469,9 @@ impl JobQueue {
         }
         state.bytes += len(&task);
         state.ready.push_back(task);
-        let is_starved = std::mem::take(&mut state.is_starved);
+        let was_starved = std::mem::take(&mut state.is_starved);
         drop(state);
-        if is_starved {
+        if was_starved {
             pool.wake();
         }
     }
@@ -488,12 +488,12 @@ impl State {
             return;
         }
         let Some(source) = &mut self.inline_source else { return };
-        if let JobSource::Parts(parts) = source {
-            return match parts.next(self.created + 1) {
-                Ok(NextJob::Ready((part, arguments))) => {
+        if let JobSource::Blocks(blocks) = source {
+            return match blocks.next(self.created + 1) {
+                Ok(NextJob::Ready((block, arguments))) => {
                     self.created += 1;
                     let task = Task::new(self.created, arguments);
-                    *task.block() = Some(Box::new(part));
+                    *task.block() = Some(Box::new(block));
                     self.ready.push_back(task);
                 }
                 Ok(NextJob::Pending) => (),

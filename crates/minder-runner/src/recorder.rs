@@ -31,8 +31,8 @@ use minder_template::Job;
 /// The reason in the last event of an attempt that ended because minder itself failed.
 pub(crate) const FAILED: &str = "it failed";
 
-/// Writes the events of a run. All worker threads share it; the journal and the joblog append each
-/// call in one piece.
+/// Writes the events of a run. All worker threads share it; the journal and the joblog append the
+/// lines of each call together.
 #[derive(Debug, Default)]
 pub(crate) struct RunRecorder {
     record: Option<JournalWriter>,
@@ -120,9 +120,10 @@ impl ResumeState {
 /// Returns the attempts without a journal, although later ones have one, or although they left
 /// output.
 fn missing_attempts(dir: &Path) -> Result<Vec<u32>> {
-    let of = || format!("cannot read the record in `{}`", dir.display());
-    let (found, last) =
-        store::attempts(dir).and_then(|found| Ok((found, store::last_attempt(dir)?))).with_context(of)?;
+    let context = || format!("cannot read the record in `{}`", dir.display());
+    let (found, last) = store::attempts(dir)
+        .and_then(|found| Ok((found, store::last_attempt(dir)?)))
+        .with_context(context)?;
     Ok((1..=last).filter(|attempt| !found.contains(attempt)).take(MISSING_NAMED_MAX).collect())
 }
 
@@ -160,7 +161,7 @@ impl RunRecorder {
             // After a kill between the journal event and the joblog line of a job, the line is
             // missing.
             let missing_lines = match &config.record.run {
-                Some(dir) => missing_events(dir, path, &resume_state, config)?,
+                Some(dir) => missing_lines(dir, path, &resume_state, config)?,
                 None => Vec::new(),
             };
             let opened = Joblog::open(path, config.record.mode.is_some() || config.record.joblog_append);
@@ -232,14 +233,14 @@ impl RunRecorder {
 
     /// Returns the start of the names of output files: those of `kind`, of one worker thread.
     /// `None` if output files have no names.
-    pub(crate) fn name(&self, kind: &str, worker: usize) -> Option<String> {
+    pub(crate) fn file_prefix(&self, kind: &str, worker: usize) -> Option<String> {
         let record = self.record.as_ref()?;
         Some(format!("{kind}-{}-{worker}", record.attempt()))
     }
 
     /// Returns the file of a worker thread for small outputs.
     pub(crate) fn store(&self, worker: usize) -> AppendFile {
-        AppendFile::new(&self.dir, self.name("out", worker))
+        AppendFile::new(&self.dir, self.file_prefix("out", worker))
     }
 
     pub(crate) fn syncs(&self) -> bool {
@@ -258,16 +259,16 @@ impl RunRecorder {
     }
 
     /// Appends encoded lines to the joblog.
-    pub(crate) fn append_joblog(&self, events: &[u8]) -> Result<(), String> {
-        if events.is_empty() {
+    pub(crate) fn append_joblog(&self, lines: &[u8]) -> Result<(), String> {
+        if lines.is_empty() {
             return Ok(());
         }
         let Some(joblog) = &self.joblog else { return Ok(()) };
-        joblog.append(events).map_err(|error| format!("cannot write the joblog: {}", os_error_text(&error)))
+        joblog.append(lines).map_err(|error| format!("cannot write the joblog: {}", os_error_text(&error)))
     }
 
     /// Records that the saved output of these jobs was written.
-    pub(crate) fn shown(&self, jobs: Vec<u64>) -> Result<(), String> {
+    pub(crate) fn record_shown(&self, jobs: Vec<u64>) -> Result<(), String> {
         if self.record.is_none() || jobs.is_empty() {
             return Ok(());
         }
@@ -277,7 +278,7 @@ impl RunRecorder {
     }
 
     /// Records that the saved output of these jobs is lost.
-    pub(crate) fn lost(&self, jobs: Vec<u64>) -> Result<(), String> {
+    pub(crate) fn record_lost(&self, jobs: Vec<u64>) -> Result<(), String> {
         if self.record.is_none() || jobs.is_empty() {
             return Ok(());
         }
@@ -350,20 +351,20 @@ fn create(
         let runs = store::runs_dir(root);
         observer.notice(&Notice::ModeCorrected { dir: runs });
     }
-    let RecordConfig { files, stdin, trailing: behind, .. } = &config.record;
-    let (input, arguments) = match (files.is_empty() && behind.is_empty(), stdin) {
+    let RecordConfig { files, stdin, trailing, .. } = &config.record;
+    let (input, arguments) = match (files.is_empty() && trailing.is_empty(), stdin) {
         _ if config.record.redact => {
             (InputSource::Lost { why: "arguments were to be kept out of its record".to_owned() }, &[][..])
         }
-        (true, _) => (of_stdin(), &[][..]),
+        (true, _) => (stdin_source(), &[][..]),
         (false, stdin) => {
             let fingerprints = files.iter().filter_map(|path| InputSource::fingerprint(path)).collect();
-            let stdin = stdin.then(|| Box::new(of_stdin()));
-            (InputSource::arguments(jobs, fingerprints, stdin), behind.as_slice())
+            let stdin = stdin.then(|| Box::new(stdin_source()));
+            (InputSource::arguments(jobs, fingerprints, stdin), trailing.as_slice())
         }
     };
-    let mut manifest = Manifest::new(&config.record.cwd, &config.record.words, input);
-    let typed: Vec<_> = config.record.typed.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
+    let mut manifest = Manifest::new(&config.record.cwd, &config.record.command, input);
+    let typed: Vec<_> = config.record.typed.iter().map(|flag| OsBytes::from(flag.as_os_str())).collect();
     manifest.flags.insert("typed".to_owned(), serde_json::to_value(typed)?);
     if config.record.mode.is_some() {
         manifest.flags.insert(BY_JOBLOG.to_owned(), true.into());
@@ -374,8 +375,8 @@ fn create(
     Ok(JournalWriter::create(root, manifest, arguments, config.record.sync)?)
 }
 
-/// Returns how a resumed run can read standard input again.
-fn of_stdin() -> InputSource {
+/// Returns where a resumed run can read standard input again.
+fn stdin_source() -> InputSource {
     let lost = |why: &str| InputSource::Lost { why: why.to_owned() };
     match minder_os::stdio::stdin_path() {
         Some(path) => InputSource::file(&path).unwrap_or_else(|_| lost("its input was a file that is gone")),
@@ -395,32 +396,33 @@ fn read_joblog(path: &Path, observer: &dyn Observer) -> Result<RunState> {
 }
 
 /// Returns the joblog lines of jobs that are in the journal but not in the joblog.
-fn missing_events(
-    dir: &Path,
-    path: &Path,
-    resume_state: &ResumeState,
-    config: &RunConfig,
-) -> Result<Vec<u8>> {
+fn missing_lines(dir: &Path, path: &Path, resume_state: &ResumeState, config: &RunConfig) -> Result<Vec<u8>> {
     let logged = if path.is_file() { joblog::read(path)?.0.done } else { JobSet::default() };
-    let mut events = Vec::new();
-    for number in store::attempts(dir)? {
-        read_journal(&dir.join(store::attempt_name(number)), |event| {
+    let mut lines = Vec::new();
+    for attempt in store::attempts(dir)? {
+        read_journal(&dir.join(store::attempt_name(attempt)), |event| {
             if let JournalEvent::JobFinished(ended) = event
                 && !logged.contains(ended.job)
                 && !resume_state.lost.contains(ended.job)
                 && (!config.record.by_joblog || resume_state.waiting.contains(ended.job))
             {
-                joblog::encode(&ended, command_of(&ended.args, ended.job, 1, config).as_bytes(), &mut events);
+                joblog::encode(&ended, command_of(&ended.args, ended.job, 1, config).as_bytes(), &mut lines);
             }
         })?;
     }
-    Ok(events)
+    Ok(lines)
 }
 
 /// Returns a job's command for the joblog: the command without arguments, if those are redacted.
 pub(crate) fn command_of(args: &[OsBytes], number: u64, slot: u32, config: &RunConfig) -> String {
     if config.record.redact || args.is_empty() {
-        return config.record.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        return config
+            .record
+            .command
+            .iter()
+            .map(|argument| argument.to_string_lossy())
+            .collect::<Vec<_>>()
+            .join(" ");
     }
     let columns: Vec<_> = args.iter().map(OsBytes::to_os).collect();
     config.template.display(&Job { columns: &columns, number, slot, ..Job::default() })

@@ -37,7 +37,7 @@ pub struct RunReport {
 pub struct TerminalState {
     /// Whether the last line has no end.
     pub open_line: bool,
-    /// Whether a job may have left a colour on.
+    /// Whether a job may have left a color on.
     pub colored: bool,
 }
 
@@ -89,8 +89,8 @@ pub enum EndCause {
 }
 
 impl EndCause {
-    /// Returns the word for the journal, if it has one. A time-out has its own field there.
-    pub(crate) fn word(self) -> Option<&'static str> {
+    /// Returns the value of the journal's key `cause`, if it has one. A time-out has its own key there.
+    pub(crate) fn journal_value(self) -> Option<&'static str> {
         match self {
             Self::Own | Self::TimedOut(_) => None,
             Self::Memory => Some("memory"),

@@ -75,11 +75,11 @@ impl ResumeFilter {
 /// Returns the wall times of jobs in earlier runs of this command, in seconds, by the fingerprint
 /// of their arguments. Records that cannot be read are ignored.
 pub(crate) fn costs(config: &RunConfig) -> HashMap<u64, f32> {
-    let words: Vec<OsBytes> =
-        config.record.words.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
+    let command: Vec<OsBytes> =
+        config.record.command.iter().map(|argument| OsBytes::from(argument.as_os_str())).collect();
     let runs = store::state_root().and_then(|root| store::list(&root)).unwrap_or_default();
     let same =
-        runs.into_iter().filter(|run| run.manifest.as_ref().is_ok_and(|manifest| manifest.words == words));
+        runs.into_iter().filter(|run| run.manifest.as_ref().is_ok_and(|manifest| manifest.words == command));
     let mut costs = HashMap::new();
     // The newest runs come first, and their times are kept.
     for run in same.take(RUNS_MAX) {

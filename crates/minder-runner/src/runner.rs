@@ -1,4 +1,4 @@
-//! Puts the parts of a run together, runs it to its end, and takes it apart again.
+//! Builds the components of a run, runs it to its end, and closes its record.
 //!
 //! Three kinds of threads, four at most: the main thread handles signals and offers snapshots; one
 //! or two equal worker threads start, watch and finish the jobs; one thread reads the input where a
@@ -167,7 +167,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let report = outcome::report(&context, stats, signal, guard, started_at.elapsed());
     observer.finished(&report);
     let all_shown =
-        sequencer.is_done() && !context.status.has_failed() && outcome::keeps_promises(&report.end);
+        sequencer.is_done() && !context.status.has_failed() && outcome::has_written_output(&report.end);
     recorder.close(outcome::attempt_finished(&context, &report), all_shown, &*observer);
     Ok(report)
 }
@@ -205,7 +205,7 @@ fn run_threads(
         let mut stats = RunStats::default();
         for handle in handles {
             match handle.join() {
-                Ok(part) => stats.merge(part),
+                Ok(worker_stats) => stats.merge(worker_stats),
                 Err(_) => context.fail("a part of minder panicked; this is a defect of minder".to_owned()),
             }
         }
@@ -296,13 +296,13 @@ fn open_stdio(
     config: &RunConfig,
     observer: &Arc<dyn Observer>,
 ) -> Result<(StdioWriter, StdStreams, Option<ResultsTable>)> {
-    let (table, instead) = ResultsTable::open(config)?.unzip();
-    let instead = instead.flatten().zip(config.files.table_name());
+    let (table, replacement) = ResultsTable::open(config)?.unzip();
+    let replacement = replacement.flatten().zip(config.files.table_name());
     if config.view == OutputView::Straight && std_was_closed(StdStream::Output) {
         bail!("cannot hand standard output to the jobs: it is closed");
     }
     let (stdio, streams) =
-        StdioWriter::open(Arc::clone(observer), instead).context("cannot use the standard streams")?;
+        StdioWriter::open(Arc::clone(observer), replacement).context("cannot use the standard streams")?;
     Ok((stdio, streams, table))
 }
 
@@ -332,7 +332,7 @@ fn set_config(
     set.max_buffered_bytes = config.buffer / workers / share;
     set.max_child_bytes = JOB_BYTES_MAX.min(set.max_buffered_bytes);
     set.spill_dir = Some(recorder.dir().to_owned());
-    set.spill_prefix = recorder.name("spill", index).map(|name| format!("{name}-"));
+    set.spill_prefix = recorder.file_prefix("spill", index).map(|prefix| format!("{prefix}-"));
     let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     set.backlog = Some(Arc::clone(backlog));
     set.min_readers = processors.div_ceil(workers);

@@ -63,12 +63,12 @@ impl Backlog {
         self.even_max.saturating_sub(self.bytes())
     }
 
-    /// Whether children are read in turn.
+    /// Returns whether children are read in turn.
     pub(crate) fn is_long(&self) -> bool {
         self.bytes() > self.even_max
     }
 
-    /// Whether the backlog is so long that only streaming children should be read, and output of one
+    /// Returns whether the backlog is so long that only streaming children should be read, and output of one
     /// arrived less than `within` ago.
     pub(crate) fn is_crowded(&self, within: Duration) -> bool {
         let shown_at = self.shown_at.load(Ordering::Relaxed);

@@ -28,7 +28,7 @@ pub fn capabilities() -> Vec<Capability> {
 
 /// Opens a wait backend and reports whether that succeeded.
 fn backend(name: &'static str) -> Capability {
-    let capability = Capability::there("waiting", name).note(capabilities::remark(name));
+    let capability = Capability::available("waiting", name).note(capabilities::remark(name));
     match Poller::with_backend(name) {
         Ok(_) => capability,
         Err(error) => capability.refused(capabilities::refusal(name, error.io_error())),

@@ -186,13 +186,13 @@ impl MemoryQuota {
         Arc::new(Self { used: AtomicUsize::new(0), max, budget: Arc::clone(budget) })
     }
 
-    /// Whether `more` bytes fit into this quota and into the budget. An empty quota has room for one
+    /// Returns whether `more` bytes fit into this quota and into the budget. An empty quota has room for one
     /// chunk of any size. Otherwise a chunk larger than the limit would wait for ever.
     pub(crate) fn has_room(&self, more: usize) -> bool {
         self.used.load(Ordering::SeqCst) == 0 || self.has_strict_room(more)
     }
 
-    /// Whether `more` bytes fit into this quota and into the budget, without that exception.
+    /// Returns whether `more` bytes fit into this quota and into the budget, without that exception.
     pub(crate) fn has_strict_room(&self, more: usize) -> bool {
         self.used.load(Ordering::SeqCst) + more <= self.max
             && self.budget.used.load(Ordering::SeqCst) + more <= self.budget.max

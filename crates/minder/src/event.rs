@@ -65,22 +65,22 @@ impl Interest {
         Self(self.0 & !Self::ONESHOT | Self::EDGE)
     }
 
-    /// Whether it includes reading.
+    /// Returns whether it includes reading.
     pub const fn is_readable(self) -> bool {
         self.0 & 1 != 0
     }
 
-    /// Whether it includes writing.
+    /// Returns whether it includes writing.
     pub const fn is_writable(self) -> bool {
         self.0 & 2 != 0
     }
 
-    /// Whether it is reported once only.
+    /// Returns whether it is reported once only.
     pub const fn is_oneshot(self) -> bool {
         self.0 & Self::ONESHOT != 0
     }
 
-    /// Whether it is edge-triggered.
+    /// Returns whether it is edge-triggered.
     pub const fn is_edge(self) -> bool {
         self.0 & Self::EDGE != 0
     }
@@ -114,7 +114,7 @@ pub enum ExitStatus {
 }
 
 impl ExitStatus {
-    /// Whether the child exited with code 0.
+    /// Returns whether the child exited with code 0.
     pub fn success(self) -> bool {
         self == Self::Exited(0)
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::sys::guard as sys;
-use crate::sys::jobserver::Debt;
+use crate::sys::jobserver::HeldTokens;
 
 pub use crate::sys::guard::{ExitMode, Signal, SignalSource};
 
@@ -19,7 +19,7 @@ pub use crate::sys::guard::{ExitMode, Signal, SignalSource};
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct GuardOptions {
-    setup: sys::GuardConfig,
+    config: sys::GuardConfig,
 }
 
 impl Default for GuardOptions {
@@ -32,13 +32,17 @@ impl GuardOptions {
     /// Requests guardians where the operating system supports them.
     pub fn new() -> Self {
         GuardOptions {
-            setup: sys::GuardConfig { guardians: true, faults: sys::FaultInjection::default(), debt: None },
+            config: sys::GuardConfig {
+                guardians: true,
+                faults: sys::FaultInjection::default(),
+                held_tokens: None,
+            },
         }
     }
 
     /// Returns these jobserver tokens when the run is killed.
-    pub(crate) fn owing(mut self, debt: Option<Debt>) -> Self {
-        self.setup.debt = debt.map(Arc::new);
+    pub(crate) fn held_tokens(mut self, tokens: Option<HeldTokens>) -> Self {
+        self.config.held_tokens = tokens.map(Arc::new);
         self
     }
 
@@ -46,28 +50,28 @@ impl GuardOptions {
     /// the same, and its jobs keep running after a `kill -9` of it, except on Windows, where job
     /// objects end them.
     pub fn guardians(mut self, guardians: bool) -> Self {
-        self.setup.guardians = guardians;
+        self.config.guardians = guardians;
         self
     }
 
     /// Delays the inner guardian, as a busy machine would. For tests.
     #[doc(hidden)]
     pub fn fault_late(mut self, late: Duration) -> Self {
-        self.setup.faults.late = late;
+        self.config.faults.late = late;
         self
     }
 
     /// Does not use the `children` files of `/proc`. For tests.
     #[doc(hidden)]
     pub fn fault_no_children_file(mut self) -> Self {
-        self.setup.faults.no_children_file = true;
+        self.config.faults.no_children_file = true;
         self
     }
 
     /// Does not use pidfds. For tests.
     #[doc(hidden)]
     pub fn fault_no_pidfd(mut self) -> Self {
-        self.setup.faults.no_pidfd = true;
+        self.config.faults.no_pidfd = true;
         self
     }
 }
@@ -196,7 +200,7 @@ impl ProcessGuard {
     /// - The process already has a guard, or more than one thread.
     /// - No memory, process or descriptor is free.
     pub fn install(options: &GuardOptions) -> Result<ProcessGuard> {
-        let sys = sys::Guard::enter(&options.setup).map_err(|error| failed("guard the run", error))?;
+        let sys = sys::Guard::install(&options.config).map_err(|error| failed("guard the run", error))?;
         Ok(ProcessGuard { sys })
     }
 
@@ -208,13 +212,13 @@ impl ProcessGuard {
         self.sys.guardians().map(|(outer, inner)| GuardianPids { outer, inner })
     }
 
-    /// Whether the descendants of the run are killed when it is killed: there are guardians, or the
+    /// Returns whether the descendants of the run are killed when it is killed: there are guardians, or the
     /// kernel does it.
     ///
     /// - Windows: always; the kernel ends the job objects of the children.
     #[must_use]
     pub fn kills_descendants(&self) -> bool {
-        self.sys.holds_tree()
+        self.sys.kills_descendants()
     }
 
     /// Waits until the guardians watch the runner. Call it just before the first child is started; the
@@ -226,7 +230,7 @@ impl ProcessGuard {
     /// # Errors
     /// The guardians are not ready after 5 s.
     pub fn wait_ready(&self) -> Result<()> {
-        self.sys.armed().map_err(|error| failed("guard the run", error))
+        self.sys.wait_ready().map_err(|error| failed("guard the run", error))
     }
 
     /// Returns what to wait for in addition to the children. It is readable while
@@ -234,7 +238,7 @@ impl ProcessGuard {
     /// method handles. Level-triggered.
     #[must_use]
     pub fn signals(&self) -> SignalSource<'_> {
-        self.sys.source()
+        self.sys.signals()
     }
 
     /// Returns the next pending signal. Never blocks.
@@ -250,7 +254,7 @@ impl ProcessGuard {
     /// see [`ProcessGuard::next_signal`]. Other threads read from it that children do not exit by
     /// themselves. Without guardians it is never set.
     pub fn set_orphaned_flag(&mut self, flag: Arc<AtomicBool>) {
-        self.sys.tell_orphaned(flag);
+        self.sys.set_orphaned_flag(flag);
     }
 
     /// Stops this process as Ctrl-Z does, and returns when it was continued. Suspend the jobs before, and
@@ -259,7 +263,7 @@ impl ProcessGuard {
     /// In a process group that no shell watches (`ssh -t`, `script`, a container's terminal) the kernel
     /// ignores Ctrl-Z, and this returns at once. Without effect on Windows.
     pub fn suspend_self(&self) {
-        self.sys.stop_self();
+        self.sys.suspend_self();
     }
 
     /// Raises the soft limit on descriptors to the hard limit, at most 1048576, and returns the old and
@@ -275,18 +279,18 @@ impl ProcessGuard {
     /// guardians.
     #[must_use]
     pub fn orphans(&self) -> Vec<(u32, String)> {
-        self.sys.adopted()
+        self.sys.orphans()
     }
 
     /// Exits with this status. Processes that jobs left behind keep running.
     pub fn exit(self, status: u8) -> ! {
-        self.sys.leave(status)
+        self.sys.exit(status)
     }
 
     /// Exits a run that was cancelled: ends this process at once, without flushing buffers or running
     /// destructors, then kills all of its descendants. The caller sees the exit after that.
     pub fn terminate(self, ending: ExitMode) -> ! {
-        self.sys.die(ending)
+        self.sys.terminate(ending)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::sys::thread;
 use crate::sys::wait::{self, PollHandle, PollerBackend, Ready};
 use crate::{Error, ErrorKind, Result};
 
-/// The name of no thread.
+/// The value of [`Poller::waiter`] before the first wait. No thread has this id.
 const NO_WAITER: usize = 0;
 
 /// A source that a [`Poller`] can watch: a borrowed descriptor or handle, which is therefore open;
@@ -74,8 +74,7 @@ impl fmt::Debug for Source<'_> {
 /// shares this one's kernel state.
 ///
 /// With `io_uring`, if several threads wait or [`poll_handle`](Self::poll_handle) is used, the kernel
-/// completes
-/// the requests of a thread in that thread. A system call of it may then fail with `EINTR`, and a
+/// completes the requests of a thread in that thread. A system call of it may then fail with `EINTR`, and a
 /// report is late while the thread is in a call that cannot be interrupted.
 ///
 /// - Linux: `epoll` (the default), `io_uring` (5.11; often forbidden in containers) and `poll`.
@@ -105,16 +104,16 @@ impl fmt::Debug for Source<'_> {
 pub struct Poller {
     backend: PollerBackend,
     timers: Mutex<Timers>,
-    /// Whether something beside the caller's deadline may bound a wait: it is never unset.
+    /// Whether a timer or a polled process may bound a wait. It is never cleared.
     bounded: AtomicBool,
-    /// The thread that waited last, and whether there are several that wait.
+    /// The thread that waited last, and whether several threads have waited.
     waiter: AtomicUsize,
-    many: AtomicBool,
-    /// Whether a foreign loop watches our descriptor.
-    watched: AtomicBool,
+    has_several_waiters: AtomicBool,
+    /// Whether the caller watches the descriptor of [`poll_handle`](Self::poll_handle).
+    is_watched: AtomicBool,
 }
 
-/// What one [`Poller::wait`] found.
+/// The sources and timers that one [`Poller::wait`] reports.
 #[derive(Debug, Default)]
 pub struct Events(Vec<Ready>);
 
@@ -128,25 +127,25 @@ pub struct Readiness {
     pub readable: bool,
     /// A write would not block.
     pub writable: bool,
-    /// The other side is gone, or the source is in error: the next read or write says which.
+    /// The other side is closed, or the source has an error. The next read or write returns which.
     ///
-    /// - `kqueue`: of a socket that is watched in one direction only, what poll(2) of the operating system
-    ///   says of the other; the systems differ.
-    /// - Windows: not of a connection both of whose directions were ended in order; that it ended
-    ///   is read.
+    /// - `kqueue`: for a socket that is watched in one direction only, this is what poll(2) reports
+    ///   about the other direction. Operating systems differ there.
+    /// - Windows: not set for a connection that was shut down in order in both directions. A read
+    ///   returns its end.
     pub closed: bool,
-    /// A timer has come to its deadline.
+    /// The deadline of a timer has passed.
     pub expired: bool,
 }
 
 impl Events {
-    /// Makes an empty list. Its memory is kept from wait to wait.
+    /// Creates an empty list. A wait reuses its memory.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The sources that are ready, in no particular order, then the timers that have expired, by
-    /// their deadlines.
+    /// Returns the sources that are ready, in any order, and then the timers that have expired, in the
+    /// order of their deadlines.
     pub fn iter(&self) -> impl Iterator<Item = Readiness> + '_ {
         self.0.iter().filter(|ready| ready.token <= wait::TOKEN_MAX).map(|ready| Readiness {
             token: Token(ready.token),
@@ -157,13 +156,14 @@ impl Events {
         })
     }
 
-    /// Returns whether a [`Waker`] ended the wait, or took part in it.
+    /// Returns whether a [`Waker`] was used before the wait ended.
     pub fn woken(&self) -> bool {
         self.0.iter().any(|ready| ready.token == wait::WAKE_TOKEN)
     }
 }
 
-/// The names of the backends of this system, best first: what [`Poller::with_backend`] takes.
+/// Returns the names of the backends of this operating system, best first, for
+/// [`Poller::with_backend`].
 pub fn backends() -> impl Iterator<Item = &'static str> {
     wait::BACKENDS.iter().map(|(name, _)| *name)
 }
@@ -187,7 +187,7 @@ impl Poller {
     }
 
     fn open(name: Option<&str>) -> Result<Self> {
-        let watch = PollerBackend::open(name).map_err(|error| match name {
+        let backend = PollerBackend::open(name).map_err(|error| match name {
             Some(name) if backends().all(|known| known != name) => {
                 let cause = "this system has no such backend";
                 Error::of_kind(ErrorKind::Unsupported, "open the wait backend", cause).with_subject(name)
@@ -195,16 +195,16 @@ impl Poller {
             name => Error::new("open the wait backend", error).with_subject(name.unwrap_or("default")),
         })?;
         Ok(Self {
-            backend: watch,
+            backend,
             timers: Mutex::default(),
             bounded: AtomicBool::new(false),
             waiter: AtomicUsize::new(NO_WAITER),
-            many: AtomicBool::new(false),
-            watched: AtomicBool::new(false),
+            has_several_waiters: AtomicBool::new(false),
+            is_watched: AtomicBool::new(false),
         })
     }
 
-    /// The backend's name.
+    /// Returns the name of the backend.
     pub fn backend(&self) -> &'static str {
         self.backend.name()
     }
@@ -212,15 +212,15 @@ impl Poller {
     /// Registers a source. Delete it before it is closed.
     ///
     /// # Errors
-    /// `InvalidInput` for a source that is registered already; `Unknown` for a process that there
-    /// is not; `Unsupported` for an interest that the backend does not have; what the operating system
-    /// says of a source that it cannot watch, such as a plain file with `epoll` and `kqueue`,
-    /// or of a descriptor that is not open.
+    /// `InvalidInput` for a source that is registered already; `Unknown` for a process that does not
+    /// exist; `Unsupported` for an interest that the backend does not support; the error of the
+    /// operating system for a source that it cannot watch, such as a regular file with `epoll` and
+    /// `kqueue`, and for a descriptor that is not open.
     pub fn add<'a>(&self, source: impl Into<Source<'a>>, token: Token, interest: Interest) -> Result<()> {
-        let token = check(token)?;
-        let swept = self.backend.add(source.into().0, token, interest);
-        let swept = swept.map_err(|error| Error::new("watch a source", error))?;
-        if swept { self.bound() } else { Ok(()) }
+        let token = check_token(token)?;
+        let is_polled = self.backend.add(source.into().0, token, interest);
+        let is_polled = is_polled.map_err(|error| Error::new("watch a source", error))?;
+        if is_polled { self.update_deadlines() } else { Ok(()) }
     }
 
     /// Changes the token or the interest of a registered source. A one-shot source is enabled
@@ -229,10 +229,10 @@ impl Poller {
     /// # Errors
     /// `NotFound` for a source that is not registered; otherwise as [`add`](Self::add).
     pub fn modify<'a>(&self, source: impl Into<Source<'a>>, token: Token, interest: Interest) -> Result<()> {
-        let token = check(token)?;
-        let swept = self.backend.modify(source.into().0, token, interest);
-        let swept = swept.map_err(|error| Error::new("change a source", error))?;
-        if swept { self.bound() } else { Ok(()) }
+        let token = check_token(token)?;
+        let is_polled = self.backend.modify(source.into().0, token, interest);
+        let is_polled = is_polled.map_err(|error| Error::new("change a source", error))?;
+        if is_polled { self.update_deadlines() } else { Ok(()) }
     }
 
     /// Deletes a source. Waits that begin after this call do not report its token.
@@ -247,7 +247,7 @@ impl Poller {
     /// # Errors
     /// `NotFound` for a source that is not registered.
     pub fn delete<'a>(&self, source: impl Into<Source<'a>>) -> Result<()> {
-        self.backend.delete(source.into().0).map_err(|error| Error::new("forget a source", error))
+        self.backend.delete(source.into().0).map_err(|error| Error::new("delete a source", error))
     }
 
     /// Adds a timer. Its token is reported once, from `deadline` on and within `tolerance` of it if
@@ -270,13 +270,13 @@ impl Poller {
     /// # Errors
     /// `InvalidInput` for a token that has a timer already.
     pub fn add_timer(&self, token: Token, deadline: Instant, tolerance: Duration) -> Result<()> {
-        let number = Token(check(token)?);
+        let number = Token(check_token(token)?);
         if !self.lock_timers().add(number, deadline, tolerance) {
             let error =
                 Error::of_kind(ErrorKind::InvalidInput, "add a timer", "this token has a timer already");
             return Err(error.with_subject(token.0.to_string()));
         }
-        self.bound()
+        self.update_deadlines()
     }
 
     /// Deletes a timer. Waits that begin after this call do not report it.
@@ -287,7 +287,7 @@ impl Poller {
         if self.lock_timers().delete(token) {
             return Ok(());
         }
-        let error = Error::of_kind(ErrorKind::Unknown, "forget a timer", "this token has no timer");
+        let error = Error::of_kind(ErrorKind::Unknown, "delete a timer", "this token has no timer");
         Err(error.with_subject(token.0.to_string()))
     }
 
@@ -298,16 +298,16 @@ impl Poller {
     /// A wait reports at most some hundred sources; the next wait reports the remaining ones first.
     ///
     /// # Errors
-    /// Only those of a system call that should not fail. A signal does not end the wait.
+    /// A system call fails that should not. A signal does not end the wait.
     pub fn wait(&self, events: &mut Events, deadline: Option<Instant>) -> Result<usize> {
         events.0.clear();
-        let present = WaitScope::enter(self);
+        let scope = WaitScope::enter(self);
         let ready = &mut events.0;
-        let result = if present.bounded() {
+        let result = if scope.is_bounded() {
             self.wait_bounded(ready, deadline)
         } else {
             self.backend.wait(ready, deadline).and_then(|()| match ready[..] {
-                // A nudge alone says that this wait is bounded from now on.
+                // Another thread has added a timer or a polled process during this wait.
                 [Ready { token: wait::RECHECK_TOKEN, .. }] => {
                     ready.clear();
                     self.wait_bounded(ready, deadline)
@@ -315,15 +315,16 @@ impl Poller {
                 _ => Ok(()),
             })
         };
-        drop(present);
+        drop(scope);
         let reported = result.map(|()| events.iter().count()).map_err(|error| Error::new("wait", error));
-        if self.watched.load(Ordering::Relaxed) {
-            self.announce()?;
+        if self.is_watched.load(Ordering::Relaxed) {
+            self.update_poll_handle()?;
         }
         reported
     }
 
-    /// A wait that timers bound, or processes that have to be looked at.
+    /// Waits until a source is ready, a timer has expired, a polled process has exited or the deadline
+    /// has passed.
     fn wait_bounded(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> std::io::Result<()> {
         loop {
             let until = [deadline, self.next_at()].into_iter().flatten().min();
@@ -336,9 +337,9 @@ impl Poller {
                 ready.push(Ready { expired: true, ..Ready::none(token.0) });
             }
             drop(timers);
-            // The backend has looked once more after a deadline that it was given.
-            let over = until == deadline && deadline.is_some_and(|deadline| now >= deadline);
-            if !ready.is_empty() || over {
+            // The backend has polled once more after a deadline that it was given.
+            let deadline_passed = until == deadline && deadline.is_some_and(|deadline| now >= deadline);
+            if !ready.is_empty() || deadline_passed {
                 return Ok(());
             }
         }
@@ -347,23 +348,23 @@ impl Poller {
     /// Ends the running wait, or else the next one.
     ///
     /// # Errors
-    /// Only those of a system call that should not fail.
+    /// A system call fails that should not.
     pub fn notify(&self) -> Result<()> {
         self.waker().wake()
     }
 
-    /// A handle that ends waits from any thread.
+    /// Returns a handle that ends waits from any thread.
     pub fn waker(&self) -> Waker {
         Waker(self.backend.waker())
     }
 
-    /// A descriptor or handle for another loop: readable while [`wait`](Self::wait) would return at
-    /// once. Watch it level-triggered and, when it is readable, call `wait` with a deadline
-    /// that has passed; it may find nothing.
+    /// Returns a descriptor or handle for another event loop. It is readable while
+    /// [`wait`](Self::wait) would return at once. Watch it level-triggered. When it is readable, call
+    /// `wait` with a deadline that has passed; that may report nothing.
     ///
-    /// - `epoll`, `io_uring`, `kqueue`: the kernel's own object; a wait costs one system call more
-    ///   from now on, if there are timers. The backend `poll` starts a thread that polls in your
-    ///   place.
+    /// - `epoll`, `io_uring`, `kqueue`: the kernel's own object. If there are timers, each wait costs
+    ///   one more system call from now on. The backend `poll` starts a thread that polls for the
+    ///   caller.
     /// - Windows: `Unsupported` so far.
     ///
     /// ```
@@ -381,14 +382,13 @@ impl Poller {
     /// ```
     ///
     /// # Errors
-    /// `Unsupported` where the backend has nothing of the kind; `Exhausted` when no descriptor is
-    /// free.
+    /// `Unsupported` if the backend has no such object; `Exhausted` if no descriptor is free.
     pub fn poll_handle(&self) -> Result<PollHandle<'_>> {
-        self.watched.store(true, Ordering::SeqCst);
+        self.is_watched.store(true, Ordering::SeqCst);
         self.backend.poll_handle(self.next_at()).map_err(|error| Error::new("watch a poller", error))
     }
 
-    fn announce(&self) -> Result<()> {
+    fn update_poll_handle(&self) -> Result<()> {
         self.poll_handle().map(drop)
     }
 
@@ -396,28 +396,30 @@ impl Poller {
         self.timers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What bounds a wait beside the caller's deadline.
+    /// Returns when the next timer expires or polled process is checked.
     fn next_at(&self) -> Option<Instant> {
         let timers = self.lock_timers().next_at();
         [timers, self.backend.next_at()].into_iter().flatten().min()
     }
 
-    /// Makes running waits, and a foreign loop, compute their deadlines again.
-    fn bound(&self) -> Result<()> {
+    /// Makes running waits, and the caller's event loop, compute their deadlines again.
+    fn update_deadlines(&self) -> Result<()> {
         // This thread stores `bounded` and then reads the waiters. A waiting thread stores itself
         // as a waiter and then reads `bounded`. With sequential consistency at least one of them
         // sees the other's store.
         self.bounded.store(true, Ordering::SeqCst);
         let waiter = self.waiter.load(Ordering::SeqCst);
         // The calling thread itself does not wait.
-        if self.many.load(Ordering::SeqCst) || (waiter != NO_WAITER && waiter != thread::here()) {
+        if self.has_several_waiters.load(Ordering::SeqCst)
+            || (waiter != NO_WAITER && waiter != thread::here())
+        {
             self.backend.waker().recheck().map_err(|error| Error::new("wake a wait", error))?;
         }
-        if self.watched.load(Ordering::SeqCst) { self.announce() } else { Ok(()) }
+        if self.is_watched.load(Ordering::SeqCst) { self.update_poll_handle() } else { Ok(()) }
     }
 }
 
-/// A thread in a wait.
+/// Registers the calling thread as a waiter, for the time of one wait.
 struct WaitScope<'a>(&'a Poller);
 
 impl<'a> WaitScope<'a> {
@@ -425,12 +427,12 @@ impl<'a> WaitScope<'a> {
         let here = thread::here();
         let last = poller.waiter.swap(here, Ordering::SeqCst);
         if last != here && last != NO_WAITER {
-            poller.many.store(true, Ordering::SeqCst);
+            poller.has_several_waiters.store(true, Ordering::SeqCst);
         }
         Self(poller)
     }
 
-    fn bounded(&self) -> bool {
+    fn is_bounded(&self) -> bool {
         self.0.bounded.load(Ordering::SeqCst)
     }
 }
@@ -439,7 +441,10 @@ impl Drop for WaitScope<'_> {
     fn drop(&mut self) {
         // A recheck wakes one thread. A thread that leaves wakes another, so that timers are
         // reported in time.
-        if self.0.many.load(Ordering::SeqCst) && self.bounded() && self.0.next_at().is_some() {
+        if self.0.has_several_waiters.load(Ordering::SeqCst)
+            && self.is_bounded()
+            && self.0.next_at().is_some()
+        {
             let _ = self.0.backend.waker().recheck();
         }
     }
@@ -454,14 +459,14 @@ impl Waker {
     /// written before this call.
     ///
     /// # Errors
-    /// Only those of a system call that should not fail.
+    /// A system call fails that should not.
     pub fn wake(&self) -> Result<()> {
         self.0.wake().map_err(|error| Error::new("wake a wait", error))
     }
 }
 
-/// A few tokens are the backend's own.
-fn check(token: Token) -> Result<u64> {
+/// Returns the number of a token. The highest ones are reserved for the backend.
+fn check_token(token: Token) -> Result<u64> {
     if token.0 <= wait::TOKEN_MAX {
         return Ok(token.0);
     }

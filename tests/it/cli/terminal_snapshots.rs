@@ -286,6 +286,6 @@ fn pty_jobs_show_their_colors() {
         .line("LS_COLORS='di=32' minder run --quiet --pty -k 'ls --color=auto -d {}' ::: inner; echo over");
     terminal.wait_for_prompt("\nover\n");
     let screen = terminal.tmux(&["capture-pane", "-p", "-e", "-J"]);
-    insta::assert_snapshot!("colours", even(&screen));
+    insta::assert_snapshot!("colors", even(&screen));
     assert!(screen.contains("\x1b[32minner"), "{screen:?}");
 }

@@ -291,7 +291,7 @@ fn readiness_is_announced_after_the_requesting_thread_exited() {
 fn notifier_threads() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").expect("list directory").flatten();
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
-    names.filter(|name| name.trim_end() == "minder news").count()
+    names.filter(|name| name.trim_end() == "minder-notifier").count()
 }
 
 #[cfg(target_os = "linux")]

@@ -3,10 +3,36 @@
 //! Code in backticks and in fences is left out, and so are words that are part of a path or of an
 //! assignment. A phrase is found across the end of a line.
 
+use super::{Finding, Tree};
+use crate::tree;
+use anyhow::{Context, Result};
 use std::collections::HashMap;
 
+/// The file of the words.
+const WORDS: &str = "xtask/words.txt";
+
+/// Checks the Rust and Markdown files of the tree.
+pub(crate) fn check(tree: &Tree) -> Result<Vec<Finding>> {
+    let words = Words::parse(&std::fs::read_to_string(tree::root().join(WORDS)).context(WORDS)?);
+    let mut found = Vec::new();
+    for (file, text) in &tree.texts {
+        let hits = if let Some(source) = tree.sources.get(file) {
+            words.in_rust(&source.prose)
+        } else if file.extension().is_some_and(|extension| extension == "md") {
+            words.in_markdown(text)
+        } else {
+            continue;
+        };
+        for (line, phrase) in hits {
+            let what = format!("`{phrase}`; cure: see *Writing* in CONTRIBUTING.md");
+            found.push(Finding::new(file, line, what));
+        }
+    }
+    Ok(found)
+}
+
 /// The words of the list.
-pub(crate) struct Words {
+struct Words {
     /// The entries, by the first word of each.
     entries: HashMap<String, Vec<Entry>>,
 }
@@ -22,7 +48,7 @@ type Token<'a> = (usize, &'a str);
 
 impl Words {
     /// Reads the list.
-    pub(crate) fn parse(list: &str) -> Self {
+    fn parse(list: &str) -> Self {
         let lines = list.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
         let phrase = |text: &str| text.split_whitespace().map(str::to_lowercase).collect();
         let entry = |line: &str| {
@@ -38,12 +64,12 @@ impl Words {
     }
 
     /// Returns every hit in the comments and strings of a Rust file: its line and the phrase.
-    pub(crate) fn in_rust(&self, prose: &str) -> Vec<(usize, String)> {
+    fn in_rust(&self, prose: &str) -> Vec<(usize, String)> {
         self.find(&tokens(&prose.to_lowercase()))
     }
 
     /// Returns every hit in Markdown.
-    pub(crate) fn in_markdown(&self, text: &str) -> Vec<(usize, String)> {
+    fn in_markdown(&self, text: &str) -> Vec<(usize, String)> {
         let mut is_code = false;
         let mut prose = String::with_capacity(text.len());
         for line in text.lines() {

@@ -1,13 +1,14 @@
-//! Rules about one Rust file: its head, size and name, and words that only some files may use.
+//! Rules about one Rust file: its head, size and name, its idioms, and code that only some files may
+//! contain.
 
-use super::{Finding, within};
+use super::{Finding, idioms, within};
 use std::path::{Path, PathBuf};
 
 /// The most lines that a file may have.
 const LINES_MAX: usize = 800;
 
-/// The most columns of a line with a comment.
-const COMMENT_COLUMNS_MAX: usize = 110;
+/// The most columns of a line.
+const COLUMNS_MAX: usize = 110;
 
 /// The directories that may contain `unsafe`.
 const UNSAFE: [&str; 4] =
@@ -59,7 +60,10 @@ pub(crate) fn check(file: &Path, text: &str, code: &str) -> Vec<Finding> {
         ));
     }
     found.extend(danger(file, code));
-    found.extend(wide_comments(file, text));
+    found.extend(wide_lines(file, text));
+    for (line, what) in idioms::find(code) {
+        found.push(Finding::new(file, line, what));
+    }
     for (number, line) in code.lines().enumerate() {
         if line.contains("thread::sleep") && !within(file, &SLEEPERS) {
             let what = "thread::sleep; cure: wait for the event itself, with a deadline";
@@ -74,17 +78,14 @@ pub(crate) fn check(file: &Path, text: &str, code: &str) -> Vec<Finding> {
     found
 }
 
-/// Comments are wrapped, except tables. `cargo +nightly fmt -- --config
-/// wrap_comments=true,comment_width=100` wraps them, indented ones at a few columns more.
-fn wide_comments(file: &Path, text: &str) -> Vec<Finding> {
-    let is_wide = |line: &str| {
-        let comment = line.trim_start();
-        comment.starts_with("//") && !comment.contains('|') && line.chars().count() > COMMENT_COLUMNS_MAX
-    };
-    let wide = text.lines().enumerate().filter(|(_, line)| is_wide(line));
-    wide.map(|(number, line)| {
-        let columns = line.chars().count();
-        Finding::new(file, number + 1, format!("a comment of {columns} columns; cure: wrap it at 100"))
+/// Returns the lines that are too wide. rustfmt breaks code; `cargo +nightly fmt -- --config
+/// wrap_comments=true,comment_width=100` wraps comments, indented ones at a few columns more.
+fn wide_lines(file: &Path, text: &str) -> Vec<Finding> {
+    let counted = text.lines().map(|line| line.chars().count()).enumerate();
+    let wide = counted.filter(|(_, columns)| *columns > COLUMNS_MAX);
+    wide.map(|(number, columns)| {
+        let what = format!("{columns} columns, {COLUMNS_MAX} allowed; cure: break the line");
+        Finding::new(file, number + 1, what)
     })
     .collect()
 }
@@ -202,6 +203,10 @@ mod tests {
         one("crates/minder/src/a.rs", "//! A.\n#[cfg(any(unix, loom))]\nfn f() {}\n", "2: cfg");
         one("crates/minder/src/a.rs", "//! A.\nfn f() { if cfg!(windows) {} }\n", "2: cfg");
         one("crates/minder/src/a.rs", "//! A.\nuse std::thread::sleep;\n", "2: thread::sleep");
+        one("crates/minder/src/a.rs", "//! A.\nlet (a, b) = (c, d);\n", "2: `let (a, b)");
+        let wide = format!("//! A.\n// {}\n", "ä".repeat(COLUMNS_MAX - 2));
+        one("crates/minder/src/a.rs", &wide, "2: 111 columns");
+        assert_eq!(told("crates/minder/src/a.rs", &wide.replacen('ä', "", 1)), [""; 0]);
         one("crates/minder/src/a.rs", &format!("//! A.\n{}", "\n".repeat(LINES_MAX)), "lines");
         assert_eq!(told("tests/it/a.rs", "//! A.\n#[cfg(unix)]\nfn f() {}\n"), [""; 0]);
         assert_eq!(

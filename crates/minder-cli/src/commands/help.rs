@@ -38,7 +38,7 @@ pub(crate) fn run(out: &mut dyn Write, flags: &HelpFlags) -> Result<()> {
         return Ok(out.write_all(text.as_bytes())?);
     }
     if find_subcommand(&minder, &flags.name).is_some() {
-        // clap prints the help itself: it knows the width and the colours of the terminal.
+        // clap prints the help itself: it knows the width and the colors of the terminal.
         let path = flags.name.iter().map(String::as_str);
         if let Err(help) = Flags::try_parse_from(["minder"].into_iter().chain(path).chain(["--help"])) {
             help.print()?;

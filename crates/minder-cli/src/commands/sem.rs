@@ -175,7 +175,7 @@ impl WaitLimit {
         }
     }
 
-    fn is_over(&self) -> bool {
+    fn has_passed(&self) -> bool {
         Instant::now() >= self.deadline
     }
 }
@@ -200,7 +200,7 @@ impl Semaphore {
             let gate = self.lock_gate()?;
             let scan = self.scan()?;
             let is_free = slots_max.is_none_or(|slots_max| scan.held < slots_max);
-            let exceeded = limit.filter(WaitLimit::is_over);
+            let exceeded = limit.filter(WaitLimit::has_passed);
             if is_free || exceeded.is_some_and(|limit| limit.run_anyway) {
                 return self.take_slot(scan).map(Some);
             }

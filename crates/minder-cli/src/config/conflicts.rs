@@ -19,7 +19,7 @@ pub(super) fn check(flags: &RunFlags) -> Result<()> {
             bail!("`{first}` cannot be used with `{second}`");
         }
     }
-    for (alone, flag, other) in lone(flags) {
+    for (alone, flag, other) in dependent_flags(flags) {
         if alone {
             bail!("`{flag}` requires {other}");
         }
@@ -27,6 +27,7 @@ pub(super) fn check(flags: &RunFlags) -> Result<()> {
     Ok(())
 }
 
+/// Returns the pairs of flags that exclude each other.
 fn pairs(flags: &RunFlags) -> Vec<Pair> {
     let RunFlags { arity, input, pipe, control, output, .. } = flags;
     let args = (arity.max_args.is_some(), "--max-args");
@@ -66,7 +67,8 @@ fn pairs(flags: &RunFlags) -> Vec<Pair> {
     pairs
 }
 
-fn lone(flags: &RunFlags) -> [(bool, &'static str, &'static str); 5] {
+/// Returns flags that need another one: whether such a flag is alone, its name, and what it needs.
+fn dependent_flags(flags: &RunFlags) -> [(bool, &'static str, &'static str); 5] {
     let RunFlags { input, pipe, control, record, .. } = flags;
     let resumes = record.resume || record.resume_failed || record.retry_failed;
     let random = input.shuf || input.order == Some(OrderFlag::Random);

@@ -43,7 +43,7 @@ pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
         },
         retry_delay: match (control.retry_delay, control.retries) {
             (Some(delay), _) => delay,
-            // Otherwise a job that always fails would keep a processor busy for ever.
+            // Otherwise a job that always fails would keep a processor busy forever.
             (None, Some(0)) if !flags.parallel_env => ENDLESS_RETRY_DELAY,
             (None, _) => Duration::ZERO,
         },
@@ -93,13 +93,13 @@ fn timeout(text: &str) -> Result<Option<Timeout>> {
 
 /// Parses the argument of `--halt`: the forms of GNU parallel, including the old numbers.
 fn halt(text: &str) -> Result<Option<HaltPolicy>> {
-    let wrong = || {
+    let invalid = || {
         anyhow::anyhow!(
             "--halt: invalid value `{text}`: expected never, or now or soon, a comma, and fail=N, success=N \
              or done=N (N may be a percentage, 10%)"
         )
     };
-    let at = |text: &str| -> Option<Threshold> {
+    let threshold = |text: &str| -> Option<Threshold> {
         match text.strip_suffix('%') {
             Some(percent) => {
                 percent.parse().ok().filter(|percent| (1..=100).contains(percent)).map(Threshold::Percent)
@@ -107,35 +107,39 @@ fn halt(text: &str) -> Result<Option<HaltPolicy>> {
             None => text.parse().ok().filter(|count| *count > 0).map(Threshold::Count),
         }
     };
-    let old = |now, on| Ok(Some(HaltPolicy { now, on, at: Threshold::Count(1) }));
+    let old_form = |now, on| Ok(Some(HaltPolicy { now, on, at: Threshold::Count(1) }));
     match text {
         "never" | "0" => return Ok(None),
-        "1" => return old(false, HaltTrigger::Failed),
-        "2" => return old(true, HaltTrigger::Failed),
-        "-1" => return old(false, HaltTrigger::Succeeded),
-        "-2" => return old(true, HaltTrigger::Succeeded),
+        "1" => return old_form(false, HaltTrigger::Failed),
+        "2" => return old_form(true, HaltTrigger::Failed),
+        "-1" => return old_form(false, HaltTrigger::Succeeded),
+        "-2" => return old_form(true, HaltTrigger::Succeeded),
         _ => (),
     }
     if text.ends_with('%') && !text.contains(',') {
-        return Ok(Some(HaltPolicy { now: false, on: HaltTrigger::Failed, at: at(text).ok_or_else(wrong)? }));
+        return Ok(Some(HaltPolicy {
+            now: false,
+            on: HaltTrigger::Failed,
+            at: threshold(text).ok_or_else(invalid)?,
+        }));
     }
-    let (when, why) = text.split_once(',').ok_or_else(wrong)?;
+    let (when, why) = text.split_once(',').ok_or_else(invalid)?;
     if when == "never" {
         return Ok(None);
     }
     let now = match when {
         "now" => true,
         "soon" => false,
-        _ => return Err(wrong()),
+        _ => return Err(invalid()),
     };
-    let (on, count) = why.split_once('=').ok_or_else(wrong)?;
+    let (on, count) = why.split_once('=').ok_or_else(invalid)?;
     let on = match on {
         "fail" => HaltTrigger::Failed,
         "success" => HaltTrigger::Succeeded,
         "done" => HaltTrigger::Finished,
-        _ => return Err(wrong()),
+        _ => return Err(invalid()),
     };
-    Ok(Some(HaltPolicy { now, on, at: at(count).ok_or_else(wrong)? }))
+    Ok(Some(HaltPolicy { now, on, at: threshold(count).ok_or_else(invalid)? }))
 }
 
 /// The maximum number of signals in `--termseq`.
@@ -189,10 +193,10 @@ mod tests {
         ] {
             assert_eq!(halt(text).ok(), Some(read), "{text}");
         }
-        for wrong in
+        for invalid in
             ["", "now", "soon,fail", "later,fail=1", "now,fail=0", "now,fail=x", "now,end=1", "3", "200%"]
         {
-            assert!(halt(wrong).is_err(), "{wrong}");
+            assert!(halt(invalid).is_err(), "{invalid}");
         }
     }
 
@@ -202,8 +206,8 @@ mod tests {
         let millis = Duration::from_millis;
         assert_eq!(read, Some(vec![(15, millis(200)), (2, millis(100)), (9, millis(25))]));
         assert_eq!(termseq("KILL").ok(), Some(vec![(9, Duration::ZERO)]));
-        for wrong in ["", "NONE,3", "TERM,x", "0,1", "99", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"] {
-            assert!(termseq(wrong).is_err(), "{wrong}");
+        for invalid in ["", "NONE,3", "TERM,x", "0,1", "99", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"] {
+            assert!(termseq(invalid).is_err(), "{invalid}");
         }
     }
 

@@ -168,7 +168,7 @@ impl ParsedCommandLine {
                     }
                 }
                 Kind::File(path) => files.push(std::path::absolute(path)?),
-                Kind::Words(_) => (),
+                Kind::Arguments(_) => (),
             }
         }
         let columns = columns(input)?;
@@ -216,7 +216,7 @@ fn take_parts(
     // GNU parallel splits only the files of --pipe-part. With --pipe, a file contains arguments.
     let has_arguments = compat == CompatMode::Parallel && !flags.pipe.pipe_part;
     let is_part = |source: &Source| match source.kind {
-        Kind::Words(_) => false,
+        Kind::Arguments(_) => false,
         Kind::File(_) => !has_arguments,
         Kind::Stdin => true,
     };
@@ -282,14 +282,14 @@ fn sources(flags: &InputFlags, behind: &[OsString]) -> Result<Vec<Source>> {
     for word in behind {
         if let Some(mark) = mark(word, flags) {
             if !mark.files {
-                sources.push(Source { kind: Kind::Words(Vec::new()), linked: mark.linked });
+                sources.push(Source { kind: Kind::Arguments(Vec::new()), linked: mark.linked });
             }
             now = Some(mark);
             continue;
         }
         match (now, sources.last_mut()) {
-            (Some(Mark { files: false, .. }), Some(Source { kind: Kind::Words(words), .. })) => {
-                words.push(word.clone());
+            (Some(Mark { files: false, .. }), Some(Source { kind: Kind::Arguments(values), .. })) => {
+                values.push(word.clone());
             }
             (Some(Mark { linked, .. }), _) => sources.push(Source { kind: file(word), linked }),
             (None, _) => bail!("`{}` stands before the first list of arguments", word.display()),

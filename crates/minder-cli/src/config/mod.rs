@@ -24,7 +24,7 @@ mod splitter;
 pub(crate) use self::input::{CompatMode, ParsedCommandLine};
 pub(crate) use self::output_files::template_flag;
 use self::seed::new_seed;
-use crate::flags::{Colour, Leak, OutputFlags, RecordFlags, RunFlags};
+use crate::flags::{Color, Leak, OutputFlags, RecordFlags, RunFlags};
 use crate::ui::ProgressOptions;
 use crate::ui::color::When;
 
@@ -121,7 +121,7 @@ pub(crate) fn build(
     let display = Display {
         // With --tty the job draws on the terminal.
         progress: if tty { ProgressOptions::default() } else { progress },
-        color: colours(display_flags.color),
+        color: colors(display_flags.color),
         quiet: display_flags.quiet,
         parallel: flags.parallel_env,
         straight: view == OutputView::Straight,
@@ -142,7 +142,7 @@ pub(crate) fn build(
         // An empty MINDER_BACKEND counts as not set.
         backend: backend.filter(|name| !name.is_empty()).map(known_backend).transpose()?,
         guardians: !no_guard,
-        color_jobs: display_flags.color == Some(Colour::Jobs) && !files.replaces_output(),
+        color_jobs: display_flags.color == Some(Color::Jobs) && !files.replaces_output(),
         color_lines: output.line_buffer || display_flags.color_lines,
         color_failed: display_flags.color_failed && !output.line_buffer && !files.replaces_output(),
         verbose: display_flags.verbose,
@@ -180,7 +180,7 @@ fn record_config(
         run: None,
         by_joblog: mode.is_some(),
         cwd,
-        words: command_line.words,
+        command: command_line.words,
         trailing: command_line.behind,
         files: command_line.files,
         stdin: command_line.stdin,
@@ -188,10 +188,10 @@ fn record_config(
     })
 }
 
-fn colours(flag: Option<Colour>) -> When {
+fn colors(flag: Option<Color>) -> When {
     match flag {
-        Some(Colour::Always) => When::Always,
-        Some(Colour::Never) => When::Never,
+        Some(Color::Always) => When::Always,
+        Some(Color::Never) => When::Never,
         _ => When::Auto,
     }
 }

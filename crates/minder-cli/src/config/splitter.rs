@@ -27,7 +27,7 @@ pub(super) fn pipe_config(
 ) -> Result<Option<PipeConfig>> {
     let pipe = &flags.pipe;
     if !pipe.is_wanted() {
-        if let Some(flag) = pipe.lone() {
+        if let Some(flag) = pipe.block_flag() {
             bail!("{flag} requires --pipe or --pipe-part");
         }
         return Ok(None);
@@ -45,9 +45,9 @@ pub(super) fn pipe_config(
         bail!("cannot resume a run with `--round-robin`: the input is distributed differently each time");
     }
     if delivery == InputDelivery::File
-        && let Some(stream) = pipe.stream()
+        && let Some(stream_flag) = pipe.stream_flag()
     {
-        bail!("--cat needs a complete part, but `{stream}` writes parts gradually (use --fifo)");
+        bail!("--cat needs a complete part, but `{stream_flag}` writes parts gradually (use --fifo)");
     }
     let colsep = flags.input.colsep.clone().or_else(|| flags.input.csv.then(|| ",".to_owned()));
     Ok(Some(PipeConfig {
@@ -135,14 +135,14 @@ fn check_streams(flags: &RunFlags) -> Result<()> {
     if control.interactive {
         bail!("`--interactive` confirms arguments: it cannot be used with parts of the input");
     }
-    let Some(stream) = pipe.stream() else { return Ok(()) };
+    let Some(stream_flag) = pipe.stream_flag() else { return Ok(()) };
     let retrying = [
         (control.retries.is_some_and(|times| times != 1), "--retries"),
         (control.memfree.is_some_and(|size| size > 0), "--memfree"),
         (control.limit.is_some(), "--limit"),
     ];
     if let Some((_, flag)) = retrying.iter().find(|(given, _)| *given) {
-        bail!("`{flag}` may run a job again, but its part of `{stream}` can be read only once");
+        bail!("`{flag}` may run a job again, but its part of `{stream_flag}` can be read only once");
     }
     let delaying = [
         (control.load.is_some(), "--load"),
@@ -150,7 +150,7 @@ fn check_streams(flags: &RunFlags) -> Result<()> {
         (control.noswap, "--noswap"),
     ];
     if let Some((_, flag)) = delaying.iter().find(|(given, _)| *given) {
-        bail!("`{flag}` cannot delay some of the jobs of `{stream}`, because all of them run at once");
+        bail!("`{flag}` cannot delay some of the jobs of `{stream_flag}`, because all of them run at once");
     }
     Ok(())
 }

@@ -130,22 +130,22 @@ impl RunFacts {
 }
 
 /// Returns a row of [`ATTEMPTS`]. A killed attempt has no end.
-pub(crate) fn attempt(begun: &AttemptStarted, over: Option<&AttemptFinished>) -> Vec<Value> {
+pub(crate) fn attempt(started: &AttemptStarted, finished: Option<&AttemptFinished>) -> Vec<Value> {
     vec![
-        Value::Text(begun.run.clone()),
-        Value::Integer(begun.attempt.into()),
-        Value::Text(begun.version.clone()),
-        Value::Integer(begun.pid.into()),
-        Value::Real(begun.at),
-        over.map_or(Value::Null, |over| integer(over.succeeded)),
-        over.map_or(Value::Null, |over| integer(over.failed)),
-        real(over.map(|over| over.elapsed)),
-        real(over.map(|over| over.cpu)),
-        text(over.and_then(|over| over.why.as_deref())),
-        over.map_or(Value::Null, |over| integer(over.timed_out)),
-        over.map_or(Value::Null, |over| integer(over.retried)),
-        over.map_or(Value::Null, |over| integer(over.cut)),
-        over.and_then(|over| over.not_run).map_or(Value::Null, integer),
+        Value::Text(started.run.clone()),
+        Value::Integer(started.attempt.into()),
+        Value::Text(started.version.clone()),
+        Value::Integer(started.pid.into()),
+        Value::Real(started.at),
+        finished.map_or(Value::Null, |finished| integer(finished.succeeded)),
+        finished.map_or(Value::Null, |finished| integer(finished.failed)),
+        real(finished.map(|finished| finished.elapsed)),
+        real(finished.map(|finished| finished.cpu)),
+        text(finished.and_then(|finished| finished.why.as_deref())),
+        finished.map_or(Value::Null, |finished| integer(finished.timed_out)),
+        finished.map_or(Value::Null, |finished| integer(finished.retried)),
+        finished.map_or(Value::Null, |finished| integer(finished.cut)),
+        finished.and_then(|finished| finished.not_run).map_or(Value::Null, integer),
     ]
 }
 

@@ -125,12 +125,12 @@ const SIZE_MAX: u64 = 1 << 20;
 /// One line that quotes the text.
 fn objects(text: &str) -> Result<Sizes, String> {
     let others: Vec<&str> = text.split(',').filter(|part| *part != "0").collect();
-    let none = text.split(',').count() > others.len();
-    if none && others.is_empty() {
+    let has_zero = text.split(',').count() > others.len();
+    if has_zero && others.is_empty() {
         return Ok(Sizes(vec![0]));
     }
     let Sizes(sizes) = sizes(&others.join(","))?;
-    Ok(Sizes(none.then_some(0).into_iter().chain(sizes).collect()))
+    Ok(Sizes(has_zero.then_some(0).into_iter().chain(sizes).collect()))
 }
 
 /// Parses a list of numbers and of ranges: `2,64,2048`, `2..16384`.
@@ -138,13 +138,13 @@ fn objects(text: &str) -> Result<Sizes, String> {
 /// # Errors
 /// One line that quotes the text.
 fn sizes(text: &str) -> Result<Sizes, String> {
-    let wrong = || format!("invalid list `{text}`: expected numbers and ranges (2,64,2048 or 2..16384)");
+    let invalid = || format!("invalid list `{text}`: expected numbers and ranges (2,64,2048 or 2..16384)");
     let number = |text: &str| {
         // `parse` accepts a sign, which is invalid here.
         if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(wrong());
+            return Err(invalid());
         }
-        text.parse::<u64>().map_err(|_| wrong())
+        text.parse::<u64>().map_err(|_| invalid())
     };
     let mut sizes = Vec::new();
     for part in text.split(',') {
@@ -177,8 +177,8 @@ pub(crate) struct ChildLine(pub(crate) Vec<String>);
 /// # Errors
 /// If there is no program.
 fn child(text: &str) -> Result<ChildLine, String> {
-    let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-    if words.is_empty() { Err("there is no program in it".to_owned()) } else { Ok(ChildLine(words)) }
+    let line: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    if line.is_empty() { Err("there is no program in it".to_owned()) } else { Ok(ChildLine(line)) }
 }
 
 const WAIT: &str = "\
@@ -308,10 +308,10 @@ mod tests {
         assert_eq!(read("2..16"), Ok(vec![2, 4, 8, 16]));
         assert_eq!(read("3..20,1"), Ok(vec![1, 3, 6, 12, 20]));
         assert_eq!(read("5..5"), Ok(vec![5]));
-        for wrong in
+        for invalid in
             ["", ",", "2,", "x", "-1", "+1", "2..", "..2", "2...4", "0", "0..4", "4..2", "9999999", "2 4"]
         {
-            assert!(read(wrong).is_err(), "{wrong}");
+            assert!(read(invalid).is_err(), "{invalid}");
         }
     }
 
@@ -321,8 +321,8 @@ mod tests {
         assert_eq!(read("0"), Ok(vec![0]));
         assert_eq!(read("4,0,2"), Ok(vec![0, 2, 4]));
         assert_eq!(read("2..4"), Ok(vec![2, 4]));
-        for wrong in ["", ",", "0,", "0..4", "00"] {
-            assert!(read(wrong).is_err(), "{wrong}");
+        for invalid in ["", ",", "0,", "0..4", "00"] {
+            assert!(read(invalid).is_err(), "{invalid}");
         }
     }
 }

@@ -32,12 +32,12 @@ pub(crate) struct DisplayFlags {
     #[arg(short = 'v')]
     pub(crate) print: bool,
 
-    /// Colours: auto, always, never; without WHEN: one for each job.
+    /// Colors: auto, always, never; without WHEN: one for each job.
     ///
-    /// By default (auto), minder's messages are coloured on a terminal. Without WHEN, or with `jobs`,
-    /// the output of each job has its own background colour, even if standard output is not a
+    /// By default (auto), minder's messages are colored on a terminal. Without WHEN, or with `jobs`,
+    /// the output of each job has its own background color, even if standard output is not a
     /// terminal or NO_COLOR is set. An unterminated line shown by --lb, and all output with -u, has
-    /// no colour.
+    /// no color.
     #[arg(
         long,
         value_name = "WHEN",
@@ -46,28 +46,28 @@ pub(crate) struct DisplayFlags {
         default_missing_value = "jobs",
         hide_possible_values = true
     )]
-    pub(crate) color: Option<Colour>,
+    pub(crate) color: Option<Color>,
 
-    /// Colour the output of failed jobs.
+    /// Color the output of failed jobs.
     ///
     /// Output is then shown when the job has finished, also with -k. No effect with --lb and -u.
     #[arg(long, visible_alias = "cf")]
     pub(crate) color_failed: bool,
 
-    /// Do not colour unterminated lines, as with --lb.
+    /// Do not color unterminated lines, as with --lb.
     #[arg(long, hide = true)]
     pub(crate) color_lines: bool,
 }
 
-/// When colours are used.
+/// When colors are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Colour {
+pub(crate) enum Color {
     /// On a terminal, unless NO_COLOR is set.
     Auto,
     /// Always.
     Always,
     /// Never.
     Never,
-    /// For the output of jobs, one colour for each job.
+    /// For the output of jobs, one color for each job.
     Jobs,
 }

@@ -16,7 +16,7 @@ mod run;
 pub(crate) use self::{
     bench::{Bench, BenchFlags, ChildLine, ExitFlags, MeasureFlags, SpawnFlags, WaitFlags},
     clap_error::clap_error_line,
-    display::Colour,
+    display::Color,
     doctor::DoctorFlags,
     help::{CompletionsFlags, HelpFlags, ManFlags},
     input::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, Trim},

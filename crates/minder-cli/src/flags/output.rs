@@ -72,7 +72,7 @@ pub(crate) struct OutputFlags {
     #[arg(long)]
     pub(crate) cleanup: bool,
 
-    /// Give each job a pseudo-terminal, so that it colours and flushes.
+    /// Give each job a pseudo-terminal, so that it colors and flushes.
     ///
     /// stdout and stderr become one stream, with lines that end in CR LF. Its input stays empty: a job
     /// that prompts on its terminal waits forever.

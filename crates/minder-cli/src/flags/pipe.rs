@@ -95,7 +95,7 @@ impl PipeFlags {
 
     /// Returns the flag with which all jobs read their input concurrently: no job can make progress
     /// until all of them run.
-    pub(crate) fn stream(&self) -> Option<&'static str> {
+    pub(crate) fn stream_flag(&self) -> Option<&'static str> {
         let Self { round_robin, tee, shard, bin, .. } = self;
         [
             (*round_robin, "--round-robin"),
@@ -108,7 +108,7 @@ impl PipeFlags {
     }
 
     /// Returns a flag that has no effect unless jobs read blocks.
-    pub(crate) fn lone(&self) -> Option<&'static str> {
+    pub(crate) fn block_flag(&self) -> Option<&'static str> {
         let Self { block_timeout, recstart, recend, remove_rec_sep, .. } = self;
         [
             (block_timeout.is_some(), "--block-timeout"),

@@ -1,4 +1,4 @@
-//! A chart of costs over sizes, as SVG. Both axes are logarithmic; curves differ in colour and in
+//! A chart of costs over sizes, as SVG. Both axes are logarithmic; curves differ in color and in
 //! the shape of their marks.
 
 use std::ops::Range;
@@ -54,9 +54,9 @@ const LINE: i32 = 19;
 /// The least distance between labels of sizes.
 const LABEL_DISTANCE_MIN: i32 = 46;
 
-/// The palette of Okabe and Ito, which is safe for colour-blind readers, with brown in place of
+/// The palette of Okabe and Ito, which is safe for color-blind readers, with brown in place of
 /// yellow, which is hard to see on white.
-const COLOURS: [RGBColor; 8] = [
+const COLORS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -118,7 +118,7 @@ impl Chart {
         area.present()
     }
 
-    /// Returns the labels of measured curves; their order gives each its colour in every panel.
+    /// Returns the labels of measured curves; their order gives each its color in every panel.
     fn labels(&self) -> Vec<&str> {
         let curves = self.panels.iter().flat_map(|panel| &panel.curves).filter(|curve| !curve.published);
         let mut labels: Vec<&str> = Vec::new();
@@ -229,7 +229,7 @@ impl PlotArea {
             ends.push((*y, style_index));
             area.draw(&PathElement::new(
                 positions.clone(),
-                COLOURS[style_index % COLOURS.len()].stroke_width(2),
+                COLORS[style_index % COLORS.len()].stroke_width(2),
             ))?;
             for position in &positions {
                 mark(area, *position, style_index)?;
@@ -241,8 +241,8 @@ impl PlotArea {
         let wanted: Vec<i32> = ends.iter().map(|(y, _)| *y).collect();
         for (y, (_, style_index)) in separate_labels(&wanted, top..bottom).into_iter().zip(ends) {
             let x = self.left + PLOT.0 + 14;
-            let colour = COLOURS[style_index % COLOURS.len()];
-            area.draw(&PathElement::new(vec![(x, y), (x + 20, y)], colour.stroke_width(2)))?;
+            let color = COLORS[style_index % COLORS.len()];
+            area.draw(&PathElement::new(vec![(x, y), (x + 20, y)], color.stroke_width(2)))?;
             mark(area, (x + 10, y), style_index)?;
             let style = font(15).color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
             area.draw(&Text::new(labels[style_index].to_owned(), (x + 26, y), style))?;
@@ -319,8 +319,8 @@ fn font(size: i32) -> FontDesc<'static> {
     FontDesc::new(FontFamily::SansSerif, f64::from(size), FontStyle::Normal)
 }
 
-fn line(area: &Area<'_>, positions: &[(i32, i32)], colour: RGBColor) -> DrawResult {
-    area.draw(&PathElement::new(positions.to_vec(), colour.stroke_width(1)))
+fn line(area: &Area<'_>, positions: &[(i32, i32)], color: RGBColor) -> DrawResult {
+    area.draw(&PathElement::new(positions.to_vec(), color.stroke_width(1)))
 }
 
 fn dashed(area: &Area<'_>, positions: &[(i32, i32)]) -> DrawResult {
@@ -329,13 +329,13 @@ fn dashed(area: &Area<'_>, positions: &[(i32, i32)]) -> DrawResult {
 
 /// Draws the mark of a point; each style has its own shape.
 fn mark(area: &Area<'_>, (x, y): (i32, i32), style_index: usize) -> DrawResult {
-    let colour = COLOURS[style_index % COLOURS.len()];
-    let full = colour.filled();
+    let color = COLORS[style_index % COLORS.len()];
+    let full = color.filled();
     let hollow = WHITE.filled();
-    let edge = colour.stroke_width(2);
+    let edge = color.stroke_width(2);
     let square = [(x - 4, y - 4), (x + 4, y + 4)];
     let around = |points: [(i32, i32); 4]| points.map(|(right, down)| (x + right, y + down));
-    match style_index % COLOURS.len() {
+    match style_index % COLORS.len() {
         0 => area.draw(&Circle::new((x, y), 5, full)),
         1 => area.draw(&Rectangle::new(square, full)),
         2 => area.draw(&TriangleMarker::new((x, y), 6, full)),

@@ -1,13 +1,13 @@
-//! Colours of messages, and when they are used.
+//! Colors of messages, and when they are used.
 //!
-//! Colours only repeat what the text says: a red line also contains the word failed.
+//! Colors only repeat what the text says: a red line also contains the word failed.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
 
 use anstyle::{AnsiColor, Style};
 
-/// When colours are used.
+/// When colors are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum When {
     /// On a terminal, unless the environment disables them.
@@ -17,12 +17,12 @@ pub(crate) enum When {
     Never,
 }
 
-/// Adds colours to texts, or returns them unchanged.
+/// Adds colors to texts, or returns them unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Palette(bool);
 
 impl Palette {
-    /// No colours.
+    /// No colors.
     pub(crate) const PLAIN: Self = Self(false);
 
     /// Returns the palette for standard error.
@@ -33,17 +33,17 @@ impl Palette {
         )
     }
 
-    /// Colours a failure.
+    /// Colors a failure.
     pub(crate) fn failed(self, text: &str) -> String {
         self.styled(text, AnsiColor::Red.on_default())
     }
 
-    /// Colours a warning.
+    /// Colors a warning.
     pub(crate) fn notable(self, text: &str) -> String {
         self.styled(text, AnsiColor::Yellow.on_default())
     }
 
-    /// Colours a success.
+    /// Colors a success.
     pub(crate) fn done(self, text: &str) -> String {
         self.styled(text, AnsiColor::Green.on_default())
     }
@@ -63,7 +63,7 @@ impl Palette {
     }
 }
 
-/// Returns `true` if colours are used. The command line takes precedence, then `NO_COLOR`, then
+/// Returns `true` if colors are used. The command line takes precedence, then `NO_COLOR`, then
 /// `CLICOLOR_FORCE` and `FORCE_COLOR`, then the properties of the terminal.
 fn is_enabled(when: When, terminal: bool, variable: &dyn Fn(&str) -> Option<OsString>) -> bool {
     let is_set =
@@ -81,7 +81,7 @@ fn is_enabled(when: When, terminal: bool, variable: &dyn Fn(&str) -> Option<OsSt
     }
 }
 
-/// Returns `true` if stderr is a terminal whose cursor can be moved, whether or not colours are used.
+/// Returns `true` if stderr is a terminal whose cursor can be moved, whether or not colors are used.
 pub(crate) fn can_draw() -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     stderr().is_terminal() && !dumb && supports_escapes(&stderr())
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_enabled_on_terminals_by_default() {
+    fn colors_are_enabled_on_terminals_by_default() {
         let auto = |terminal, variables: &[(&str, &str)]| in_environment(When::Auto, terminal, variables);
         assert!(auto(true, &[]) && !auto(false, &[]));
         assert!(auto(true, &[("TERM", "xterm")]) && !auto(true, &[("TERM", "dumb")]));

@@ -38,7 +38,7 @@ const LINE_INTERVAL: Duration = Duration::from_secs(30);
 /// faster, the display is drawn at the next [`DRAW_INTERVAL`].
 const REDRAW_DELAY: Duration = Duration::from_millis(2);
 /// How long an incomplete line of output postpones the display.
-const TORN_MAX: Duration = Duration::from_millis(500);
+const INCOMPLETE_LINE_MAX: Duration = Duration::from_millis(500);
 /// If less time is left, the time of the end includes seconds.
 const SECONDS_MAX: Duration = Duration::from_secs(600);
 /// If less time is left, the time of the end has a day of the week instead of a date.
@@ -64,7 +64,7 @@ pub(crate) struct Progress(Option<Arc<Inner>>);
 #[derive(Debug)]
 struct Inner {
     options: ProgressOptions,
-    paint: Palette,
+    palette: Palette,
     /// When [`Progress::draw`] has something to do next, in nanoseconds since the start of the run.
     /// Only the main thread uses it, so it needs no lock.
     next: AtomicU64,
@@ -85,7 +85,7 @@ struct State {
     drawn: usize,
     drawn_at: Option<Instant>,
     /// Since when the last line of output is incomplete.
-    torn: Option<Instant>,
+    incomplete_since: Option<Instant>,
 }
 
 /// The target of the display.
@@ -143,12 +143,12 @@ impl Progress {
 
     /// Creates a display on stderr. It consists of plain lines, as in a log, if jobs write to the
     /// terminal directly (`may_draw` is `false`).
-    pub(crate) fn new(options: ProgressOptions, paint: Palette, may_draw: bool) -> Self {
+    pub(crate) fn new(options: ProgressOptions, palette: Palette, may_draw: bool) -> Self {
         let sink: Box<dyn Sink> = if may_draw && can_draw() { Box::new(Terminal) } else { Box::new(Log) };
-        Self::on(options, paint, sink)
+        Self::on(options, palette, sink)
     }
 
-    fn on(options: ProgressOptions, paint: Palette, sink: Box<dyn Sink>) -> Self {
+    fn on(options: ProgressOptions, palette: Palette, sink: Box<dyn Sink>) -> Self {
         if options == ProgressOptions::default() {
             return Self(None);
         }
@@ -160,9 +160,9 @@ impl Progress {
             lines: Vec::new(),
             drawn: 0,
             drawn_at: None,
-            torn: None,
+            incomplete_since: None,
         };
-        Self(Some(Arc::new(Inner { options, paint, next: AtomicU64::new(0), state: Mutex::new(state) })))
+        Self(Some(Arc::new(Inner { options, palette, next: AtomicU64::new(0), state: Mutex::new(state) })))
     }
 
     /// Returns the time until [`Self::draw`] has something to do, if it ever has.
@@ -171,8 +171,8 @@ impl Progress {
         Some(inner.next().saturating_sub(elapsed))
     }
 
-    /// Draws the state of the run if it is time to. Calls `view` only then.
-    pub(crate) fn draw(&self, elapsed: Duration, view: impl FnOnce() -> Snapshot) {
+    /// Draws the state of the run if it is time to. Calls `take` only then.
+    pub(crate) fn draw(&self, elapsed: Duration, take: impl FnOnce() -> Snapshot) {
         let Some(inner) = &self.0 else { return };
         if elapsed < inner.next() {
             return;
@@ -180,12 +180,12 @@ impl Progress {
         // A worker thread that holds the lock may be writing to a terminal that accepts nothing. The
         // main thread, which draws, has to handle signals and must not wait for it.
         let Some(mut state) = inner.try_lock() else { return inner.set_next(elapsed + DRAW_INTERVAL) };
-        let view = view();
-        let eta = inner.update_estimate(&mut state, &view);
+        let snapshot = take();
+        let eta = inner.update_estimate(&mut state, &snapshot);
         match state.sink.size() {
             Some(size) => {
                 inner.set_next(elapsed + DRAW_INTERVAL);
-                state.lines = inner.frame(&view, &eta, size, state.frames);
+                state.lines = inner.frame(&snapshot, &eta, size, state.frames);
                 state.frames += 1;
                 if state.sink.is_ready() {
                     state.show(Instant::now());
@@ -197,12 +197,12 @@ impl Progress {
                     state.line_at = elapsed;
                     let layout = LineLayout {
                         width: None,
-                        graph: inner.options.bar,
-                        turn: None,
-                        paint: Palette::PLAIN,
+                        bar: inner.options.bar,
+                        frame: None,
+                        palette: Palette::PLAIN,
                     };
                     if state.sink.is_ready() {
-                        state.sink.write(&line::first(&view, &eta, &layout));
+                        state.sink.write(&line::first(&snapshot, &eta, &layout));
                     }
                 }
             }
@@ -215,15 +215,15 @@ impl Progress {
     }
 
     /// Erases the display while `write` writes to the terminal. If the output does not end with a
-    /// complete line (`whole` is `false`), the display waits for the rest of the line, at most
-    /// [`TORN_MAX`].
-    pub(crate) fn suspend_for<T>(&self, whole: bool, write: impl FnOnce() -> T) -> T {
+    /// complete line (`ends_line` is `false`), the display waits for the rest of the line, at most
+    /// [`INCOMPLETE_LINE_MAX`].
+    pub(crate) fn suspend_for<T>(&self, ends_line: bool, write: impl FnOnce() -> T) -> T {
         let Some(inner) = &self.0 else { return write() };
         let mut state = inner.lock();
         state.hide();
         let result = write();
         let now = Instant::now();
-        state.torn = (!whole).then_some(now);
+        state.incomplete_since = (!ends_line).then_some(now);
         if state.drawn_at.is_none_or(|at| now.duration_since(at) >= REDRAW_DELAY) {
             state.show(now);
         }
@@ -272,16 +272,16 @@ impl Inner {
     }
 
     /// Adds a sample to the estimate, and returns the estimated end.
-    fn update_estimate(&self, state: &mut State, view: &Snapshot) -> Eta {
-        let settled = view.finished() + view.counts.skipped;
-        let ages: Vec<Duration> = view.running.iter().map(|job| job.age).collect();
+    fn update_estimate(&self, state: &mut State, snapshot: &Snapshot) -> Eta {
+        let settled = snapshot.finished() + snapshot.counts.skipped;
+        let ages: Vec<Duration> = snapshot.running.iter().map(|job| job.age).collect();
         let sample = Sample {
-            elapsed: view.elapsed,
-            done: view.finished(),
-            rest: view.known_total().map(|total| total.saturating_sub(settled)),
-            running: view.counts.running,
+            elapsed: snapshot.elapsed,
+            done: snapshot.finished(),
+            rest: snapshot.known_total().map(|total| total.saturating_sub(settled)),
+            running: snapshot.counts.running,
             ages: &ages,
-            median: view.median,
+            median: snapshot.median,
             suspended: false,
         };
         state.estimate.add(&sample);
@@ -291,14 +291,20 @@ impl Inner {
     }
 
     /// Returns the lines of a frame for a terminal of this size.
-    fn frame(&self, view: &Snapshot, eta: &Eta, (width, rows): (usize, usize), turn: usize) -> Vec<String> {
+    fn frame(
+        &self,
+        snapshot: &Snapshot,
+        eta: &Eta,
+        (width, rows): (usize, usize),
+        frame: usize,
+    ) -> Vec<String> {
         // The last column stays free: after a character in it, some terminals move the cursor to the
         // next line.
         let width = Some(width.saturating_sub(1).max(1));
-        let layout = LineLayout { width, graph: self.options.bar, turn: Some(turn), paint: self.paint };
-        let mut lines = vec![line::first(view, eta, &layout)];
+        let layout = LineLayout { width, bar: self.options.bar, frame: Some(frame), palette: self.palette };
+        let mut lines = vec![line::first(snapshot, eta, &layout)];
         if self.options.jobs {
-            lines.extend(line::jobs(view, rows.saturating_sub(2), &layout));
+            lines.extend(line::jobs(snapshot, rows.saturating_sub(2), &layout));
         }
         lines
     }
@@ -311,12 +317,12 @@ impl State {
             return;
         }
         let mut text = String::new();
-        match self.torn {
-            Some(since) if now.duration_since(since) < TORN_MAX => return,
+        match self.incomplete_since {
+            Some(since) if now.duration_since(since) < INCOMPLETE_LINE_MAX => return,
             Some(_) => text += "\r\n",
             None => (),
         }
-        self.torn = None;
+        self.incomplete_since = None;
         text += &self.move_to_start();
         for (index, line) in self.lines.iter().enumerate() {
             text += if index > 0 { "\r\n" } else { "" };

@@ -22,9 +22,7 @@ impl Summary<'_> {
     fn is_cancelled(&self) -> bool {
         matches!(self.report.end, RunEnd::Signal(_))
     }
-}
 
-impl Summary<'_> {
     /// Returns `true` if the summary is printed: always on a terminal, elsewhere only if a job
     /// failed or left something behind.
     pub(crate) fn is_wanted(&self) -> bool {
@@ -35,30 +33,33 @@ impl Summary<'_> {
     }
 
     /// Returns the lines of the summary.
-    pub(crate) fn lines(&self, paint: Palette) -> Vec<String> {
+    pub(crate) fn lines(&self, palette: Palette) -> Vec<String> {
         let failed = self.report.failed();
-        let mut lines = vec![self.first_line(paint)];
-        let tally = &self.report.stats;
-        let named = |job: &JobFailure| format!("{}  ({})", paint.name(&job.name), failure_text(&job.reason));
-        lines.extend(tally.failed.iter().map(|job| format!("  {} {}", paint.failed("failed:"), named(job))));
-        let told = tally.failed.len() as u64;
-        if failed > told && told > 0 {
-            lines.push(format!("  and {} more", failed - told));
+        let mut lines = vec![self.first_line(palette)];
+        let stats = &self.report.stats;
+        let with_reason =
+            |job: &JobFailure| format!("{}  ({})", palette.name(&job.name), failure_text(&job.reason));
+        lines.extend(
+            stats.failed.iter().map(|job| format!("  {} {}", palette.failed("failed:"), with_reason(job))),
+        );
+        let named_count = stats.failed.len() as u64;
+        if failed > named_count && named_count > 0 {
+            lines.push(format!("  and {} more", failed - named_count));
         }
-        lines.extend(tally.cut_off.iter().map(|job| format!("  cut off: {}", named(job))));
-        let cut = tally.cancelled.saturating_sub(tally.halted + tally.cut_off.len() as u64);
+        lines.extend(stats.cut_off.iter().map(|job| format!("  cut off: {}", with_reason(job))));
+        let cut = stats.cancelled.saturating_sub(stats.halted + stats.cut_off.len() as u64);
         if cut > 0 {
             lines.push(format!("  and {cut} more"));
         }
         lines.extend(self.halted_lines());
-        if tally.requeued > 0 {
-            let jobs = count(tally.requeued, "job");
+        if stats.requeued > 0 {
+            let jobs = count(stats.requeued, "job");
             lines.push(format!("  killed since memory ran short, and put back: {jobs}"));
         }
         let leaked =
             |job| format!("  left its output open: {job}  (closed after 100 ms; `--leak wait` reads on)");
-        lines.extend(tally.leaked.iter().map(leaked));
-        let unnamed = tally.leaked_count - tally.leaked.len() as u64;
+        lines.extend(stats.leaked.iter().map(leaked));
+        let unnamed = stats.leaked_count - stats.leaked.len() as u64;
         if unnamed > 0 {
             lines.push(format!("  and {unnamed} more that left their output open"));
         }
@@ -73,12 +74,12 @@ impl Summary<'_> {
     }
 
     /// Returns the line with the counts of jobs and the times.
-    fn first_line(&self, paint: Palette) -> String {
+    fn first_line(&self, palette: Palette) -> String {
         let JobCounts { succeeded, retried, .. } = self.report.counts;
         let failed = self.report.failed();
         let text = format!("{failed} failed");
         let mut parts = vec![count(succeeded + failed, "job")];
-        parts.push(if failed > 0 { paint.failed(&text) } else { text });
+        parts.push(if failed > 0 { palette.failed(&text) } else { text });
         let mut some = |number: u64, text: String| (number > 0).then(|| parts.push(text));
         some(self.report.stats.timed_out, format!("{} timed out", self.report.stats.timed_out));
         some(

@@ -37,7 +37,7 @@ pub(crate) type JobserverLookup = Result<Option<minder::os::Jobserver>, String>;
 /// Variables in which a build names its jobserver; cargo's own comes first.
 const VARIABLES: [&str; 3] = ["CARGO_MAKEFLAGS", "MAKEFLAGS", "MFLAGS"];
 /// Flags that name it, the newer one first.
-const WORDS: [&str; 2] = ["--jobserver-auth=", "--jobserver-fds="];
+const FLAGS: [&str; 2] = ["--jobserver-auth=", "--jobserver-fds="];
 /// How often to try for a token if waiting for one is not possible.
 const PERIOD: Duration = Duration::from_millis(20);
 
@@ -49,7 +49,7 @@ pub(crate) struct JobserverClient {
 
 impl fmt::Debug for JobserverClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tokens").field("shared", &self.shared).finish_non_exhaustive()
+        f.debug_struct("JobserverClient").field("shared", &self.shared).finish_non_exhaustive()
     }
 }
 
@@ -67,7 +67,7 @@ impl JobPermit {
 impl Drop for JobPermit {
     fn drop(&mut self) {
         if let Some(shared) = &self.0 {
-            shared.ended();
+            shared.finish_job();
         }
     }
 }
@@ -97,7 +97,7 @@ struct State {
 /// One line for the user, if there is a jobserver that cannot be reached. The run continues without
 /// it.
 pub(crate) fn find() -> Result<Option<Jobserver>, String> {
-    let Some(auth) = offered(|name| std::env::var_os(name)).filter(|auth| !is_refusal(auth)) else {
+    let Some(auth) = find_auth(|name| std::env::var_os(name)).filter(|auth| !is_refusal(auth)) else {
         return Ok(None);
     };
     Jobserver::connect(&auth).map(Some).map_err(|error| {
@@ -116,8 +116,8 @@ impl JobserverClient {
     /// # Errors
     /// The thread cannot be started, or no descriptor is free.
     pub(crate) fn start(server: Jobserver, wake: impl Fn() + Send + 'static) -> anyhow::Result<Self> {
-        let mut tokens = Self::of(server)?;
-        let shared = Arc::clone(&tokens.shared);
+        let mut client = Self::new(server)?;
+        let shared = Arc::clone(&client.shared);
         let waiting = move || {
             if shared.wait(&wake).is_err() {
                 // Without this thread nothing would wake the run: it continues with `-j` alone.
@@ -125,11 +125,11 @@ impl JobserverClient {
                 wake();
             }
         };
-        tokens.thread = Some(thread::Builder::new().name("jobserver".into()).spawn(waiting)?);
-        Ok(tokens)
+        client.thread = Some(thread::Builder::new().name("jobserver".into()).spawn(waiting)?);
+        Ok(client)
     }
 
-    fn of(server: Jobserver) -> minder::Result<Self> {
+    fn new(server: Jobserver) -> minder::Result<Self> {
         let poller = Poller::new()?;
         let shared = Shared { server, poller, state: Mutex::default() };
         Ok(Self { shared: shared.into(), thread: None })
@@ -159,8 +159,8 @@ impl JobserverClient {
     }
 
     /// Releases all tokens while jobs may still run: for an exit that drops nothing.
-    pub(crate) fn give_back(&self) {
-        self.shared.give_back();
+    pub(crate) fn release_tokens(&self) {
+        self.shared.release_tokens();
     }
 }
 
@@ -180,8 +180,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends a job. The slot without a token is the last one to be free.
-    fn ended(&self) {
+    /// Releases the token of a finished job. The slot without a token is the last one to be free.
+    fn finish_job(&self) {
         let mut state = self.lock();
         state.running -= 1;
         if let Some(token) = state.held.pop() {
@@ -190,7 +190,7 @@ impl Shared {
         }
     }
 
-    fn give_back(&self) {
+    fn release_tokens(&self) {
         let mut state = self.lock();
         state.stopped = true;
         for token in std::mem::take(&mut state.held) {
@@ -239,35 +239,36 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.give_back();
+        self.release_tokens();
     }
 }
 
 /// Returns the name of the jobserver, from the first variable that has one.
-fn offered(variable: impl Fn(&str) -> Option<OsString>) -> Option<String> {
-    VARIABLES.iter().find_map(|name| auth(&variable(name)?))
+fn find_auth(variable: impl Fn(&str) -> Option<OsString>) -> Option<String> {
+    VARIABLES.iter().find_map(|name| last_auth(&variable(name)?))
 }
 
-/// The last flag counts, as in make.
-fn auth(flags: &OsStr) -> Option<String> {
+/// Returns the name of the jobserver in the flags of one variable. The last flag counts, as in make.
+fn last_auth(flags: &OsStr) -> Option<String> {
     let bytes = flags.as_encoded_bytes();
-    let flags: Vec<&[u8]> = flag_ranges(bytes).into_iter().map(|place| &bytes[place]).collect();
-    WORDS.iter().find_map(|name| {
+    let flags: Vec<&[u8]> = flag_ranges(bytes).into_iter().map(|range| &bytes[range]).collect();
+    FLAGS.iter().find_map(|name| {
         let value = flags.iter().rev().find_map(|flag| flag.strip_prefix(name.as_bytes()))?;
         // A path that is not UTF-8 fails later, when the jobserver is opened by name.
         Some(String::from_utf8_lossy(value).into_owned())
     })
 }
 
-/// Make passes invalid descriptors to commands that may not use the jobserver.
+/// Returns `true` for the invalid descriptors that make passes to commands that may not use the
+/// jobserver.
 fn is_refusal(auth: &str) -> bool {
     auth.is_empty() || auth.starts_with('-')
 }
 
 /// Returns `true` if the jobserver is a pipe that is named by descriptor numbers.
 fn is_by_number(auth: &str) -> bool {
-    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    auth.split_once(',').is_some_and(|(reads, writes)| number(reads) && number(writes))
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    auth.split_once(',').is_some_and(|(read_end, write_end)| is_number(read_end) && is_number(write_end))
 }
 
 /// Returns the variables whose value for the jobs differs from ours. `jobserver` is the result of
@@ -277,22 +278,26 @@ pub(crate) fn job_environment(
     descriptors: &Descriptors,
 ) -> Vec<(&'static str, OsString)> {
     let variable = |name: &str| std::env::var_os(name);
-    let open =
-        |number: &str| number.parse().is_ok_and(|number: i32| descriptors.numbers().any(|it| it == number));
-    let is_there =
-        |auth: &String| auth.split_once(',').is_some_and(|(reads, writes)| open(reads) && open(writes));
-    let reached = if matches!(jobserver, Ok(Some(_))) { offered(variable).filter(is_there) } else { None };
-    changed(variable, reached.as_deref())
+    let is_inherited =
+        |text: &str| text.parse().is_ok_and(|number: i32| descriptors.numbers().any(|it| it == number));
+    let is_usable = |auth: &String| {
+        auth.split_once(',')
+            .is_some_and(|(read_end, write_end)| is_inherited(read_end) && is_inherited(write_end))
+    };
+    let reached = if matches!(jobserver, Ok(Some(_))) { find_auth(variable).filter(is_usable) } else { None };
+    changed_variables(variable, reached.as_deref())
 }
 
-/// `reached` names the pipe that jobs can use.
-fn changed(
+/// Returns the variables that name a pipe that jobs cannot use, with the values for the jobs.
+/// `reached` names the pipe that they can use.
+fn changed_variables(
     variable: impl Fn(&str) -> Option<OsString>,
     reached: Option<&str>,
 ) -> Vec<(&'static str, OsString)> {
     let other = |name: &&'static str| {
         let flags = variable(name)?;
-        let lost = auth(&flags).is_some_and(|auth| is_by_number(&auth) && Some(auth.as_str()) != reached);
+        let lost =
+            last_auth(&flags).is_some_and(|auth| is_by_number(&auth) && Some(auth.as_str()) != reached);
         lost.then(|| (*name, without_jobserver(&flags)))
     };
     VARIABLES.iter().filter_map(other).collect()
@@ -303,33 +308,33 @@ fn without_jobserver(flags: &OsStr) -> OsString {
     let bytes = flags.as_encoded_bytes();
     let mut rest = Vec::with_capacity(bytes.len());
     let mut from = 0;
-    for place in flag_ranges(bytes) {
-        let flag = &bytes[place.clone()];
-        let jobserver = WORDS.iter().any(|name| flag.starts_with(name.as_bytes()));
-        let count = |digits: &[u8]| digits.iter().all(u8::is_ascii_digit);
-        let jobs = flag == b"--jobs"
-            || flag.strip_prefix(b"--jobs=").is_some_and(count)
-            || flag.strip_prefix(b"-j").is_some_and(count);
-        if jobserver || jobs {
+    for range in flag_ranges(bytes) {
+        let flag = &bytes[range.clone()];
+        let names_jobserver = FLAGS.iter().any(|name| flag.starts_with(name.as_bytes()));
+        let is_count = |digits: &[u8]| digits.iter().all(u8::is_ascii_digit);
+        let sets_jobs = flag == b"--jobs"
+            || flag.strip_prefix(b"--jobs=").is_some_and(is_count)
+            || flag.strip_prefix(b"-j").is_some_and(is_count);
+        if names_jobserver || sets_jobs {
             // Removes the space before the flag too, or, at the beginning, the one after it.
-            rest.extend_from_slice(&bytes[from..place.start.saturating_sub(1).max(from)]);
-            from = place.end;
+            rest.extend_from_slice(&bytes[from..range.start.saturating_sub(1).max(from)]);
+            from = range.end;
         }
     }
     rest.extend_from_slice(&bytes[from..]);
     os_str_from_encoded(&rest).into_owned()
 }
 
-/// Returns where the flags are, up to those that set variables: after `--` any text may follow. A
-/// space within a flag is escaped.
+/// Returns the ranges of the flags, up to those that set variables: after `--` any text may follow.
+/// A space within a flag is escaped.
 fn flag_ranges(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = None;
     let mut escaped = false;
     for (at, byte) in bytes.iter().chain(b" ").enumerate() {
-        let blank = byte.is_ascii_whitespace() && !escaped;
+        let is_separator = byte.is_ascii_whitespace() && !escaped;
         escaped = *byte == b'\\' && !escaped;
-        match (blank, start) {
+        match (is_separator, start) {
             (true, Some(from)) => {
                 if &bytes[from..at] == b"--" {
                     break;
@@ -350,7 +355,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn of(flags: &str) -> Option<String> {
-        auth(OsStr::new(flags))
+        last_auth(OsStr::new(flags))
     }
 
     fn without(flags: &str) -> String {
@@ -377,12 +382,12 @@ mod tests {
             "MAKEFLAGS" => Some(" -j3 --jobserver-auth=3,4".into()),
             _ => None,
         };
-        assert_eq!(offered(environment).as_deref(), Some("8,9"));
+        assert_eq!(find_auth(environment).as_deref(), Some("8,9"));
         let bare = |name: &str| match name {
             "CARGO_MAKEFLAGS" => Some("-j".into()),
             other => environment(other),
         };
-        assert_eq!(offered(bare).as_deref(), Some("3,4"));
+        assert_eq!(find_auth(bare).as_deref(), Some("3,4"));
         assert!(is_refusal("-2,-2") && is_refusal("") && !is_refusal("3,4"));
         assert!(
             is_by_number("3,4")
@@ -405,9 +410,9 @@ mod tests {
             "MFLAGS" => Some("-s".into()),
             _ => None,
         };
-        assert_eq!(changed(environment, None), [("MAKEFLAGS", OsString::from("s"))]);
-        assert_eq!(changed(environment, Some("5,6")), [("MAKEFLAGS", OsString::from("s"))]);
-        assert_eq!(changed(environment, Some("3,4")), []);
+        assert_eq!(changed_variables(environment, None), [("MAKEFLAGS", OsString::from("s"))]);
+        assert_eq!(changed_variables(environment, Some("5,6")), [("MAKEFLAGS", OsString::from("s"))]);
+        assert_eq!(changed_variables(environment, Some("3,4")), []);
     }
 
     proptest! {
@@ -418,7 +423,7 @@ mod tests {
             let flags = os_str_from_encoded(&bytes);
             let rest = without_jobserver(&flags);
             prop_assert!(rest.len() <= flags.len());
-            prop_assert_eq!(auth(&rest), None);
+            prop_assert_eq!(last_auth(&rest), None);
         }
     }
 
@@ -431,13 +436,13 @@ mod tests {
 
         const PATIENCE: Duration = Duration::from_secs(20);
 
-        fn server(tokens: &[u8]) -> (std::fs::File, Jobserver, tempfile::TempDir) {
+        fn server(client: &[u8]) -> (std::fs::File, Jobserver, tempfile::TempDir) {
             let dir = tempfile::tempdir().expect("create temp dir");
-            let path = dir.path().join("tokens");
+            let path = dir.path().join("client");
             let mkfifo = minder::Command::new("mkfifo").arg(&path).spawn().and_then(|mut child| child.wait());
             assert!(mkfifo.expect("run mkfifo").status.success());
             let mut pipe = std::fs::OpenOptions::new().read(true).write(true).open(&path).expect("open pipe");
-            pipe.write_all(tokens).expect("write token");
+            pipe.write_all(client).expect("write token");
             let server =
                 Jobserver::connect(&format!("fifo:{}", path.display())).expect("connect to jobserver");
             (pipe, server, dir)
@@ -457,15 +462,15 @@ mod tests {
         #[test]
         fn first_job_needs_no_token_and_others_one_each() {
             let (mut pipe, server, _dir) = server(b"ab");
-            let tokens = JobserverClient::of(server).expect("create client");
-            let first = tokens.take().expect("take own slot");
-            let second = tokens.take().expect("take token");
-            let third = tokens.take().expect("take token");
-            assert!(tokens.take().is_none());
+            let client = JobserverClient::new(server).expect("create client");
+            let first = client.take().expect("take own slot");
+            let second = client.take().expect("take token");
+            let third = client.take().expect("take token");
+            assert!(client.take().is_none());
             drop(first);
             // The free one is a token, not the slot: the build may use it.
-            let again = tokens.take().expect("take token");
-            assert!(tokens.take().is_none());
+            let again = client.take().expect("take token");
+            assert!(client.take().is_none());
             drop((second, third, again));
             let mut back = rest(&mut pipe);
             back.sort_unstable();
@@ -476,16 +481,16 @@ mod tests {
         fn waiting_client_is_woken_when_token_is_free() {
             let (mut pipe, server, _dir) = server(b"");
             let (sender, receiver) = mpsc::channel();
-            let tokens = JobserverClient::start(server, move || _ = sender.send(())).expect("start client");
-            let first = tokens.take().expect("take own slot");
+            let client = JobserverClient::start(server, move || _ = sender.send(())).expect("start client");
+            let first = client.take().expect("take own slot");
             for _ in 0..3 {
-                assert!(tokens.take().is_none());
+                assert!(client.take().is_none());
                 pipe.write_all(b"+").expect("write token");
                 receiver.recv_timeout(PATIENCE).expect("receive wake");
-                drop(tokens.take().expect("take token"));
+                drop(client.take().expect("take token"));
                 // The token was released. It is taken once more, so that the next job has to wait
                 // for it.
-                assert!(tokens.shared.server.try_acquire().expect("read pipe").is_some());
+                assert!(client.shared.server.try_acquire().expect("read pipe").is_some());
             }
             drop(first);
         }
@@ -493,18 +498,18 @@ mod tests {
         #[test]
         fn give_back_releases_held_tokens() {
             let (mut pipe, server, _dir) = server(b"abc");
-            let tokens = JobserverClient::of(server).expect("create client");
-            let held: Vec<JobPermit> = (0..3).filter_map(|_| tokens.take()).collect();
+            let client = JobserverClient::new(server).expect("create client");
+            let held: Vec<JobPermit> = (0..3).filter_map(|_| client.take()).collect();
             assert_eq!(held.len(), 3);
-            tokens.give_back();
+            client.release_tokens();
             assert_eq!(rest(&mut pipe).len(), 3);
             drop(held);
             assert_eq!(rest(&mut pipe), b"");
             let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                let _held = (tokens.take(), tokens.take());
+                let _held = (client.take(), client.take());
                 panic!("on purpose");
             }));
-            assert!(panicked.is_err() && tokens.shared.lock().running == 0);
+            assert!(panicked.is_err() && client.shared.lock().running == 0);
         }
     }
 }

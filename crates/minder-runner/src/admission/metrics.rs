@@ -59,8 +59,8 @@ pub(crate) struct HostMetrics {
 }
 
 impl HostMetrics {
-    /// Creates it. `shell` runs the command of `--limit`, instead of the default shell. Once `over`
-    /// is set, no command is waited for.
+    /// Creates the metrics of this host. `shell` runs the command of `--limit`, instead of the default
+    /// shell. Once `stop` is set, no command is waited for.
     pub(crate) fn new(shell: Option<OsString>, descriptors: Descriptors, stop: Arc<AtomicBool>) -> Self {
         Self { shell, descriptors, stop }
     }
@@ -79,12 +79,12 @@ impl HostMetrics {
             match child.wait_deadline(slice) {
                 Ok(Some(exit)) => return exit.status.code().ok_or_else(|| exit.status.to_string()),
                 Ok(None) if self.stop.load(Ordering::SeqCst) => {
-                    end(&mut child);
+                    kill_child(&mut child);
                     return Ok(1);
                 }
                 Ok(None) if Instant::now() < deadline => {}
                 Ok(None) => {
-                    end(&mut child);
+                    kill_child(&mut child);
                     return Err(format!("no answer within {}", time(ANSWER_MAX)));
                 }
                 Err(error) => return Err(format_error(&error.into())),
@@ -93,7 +93,8 @@ impl HostMetrics {
     }
 }
 
-fn end(child: &mut Child) {
+/// Kills a command that gave no answer, and waits a moment for its end.
+fn kill_child(child: &mut Child) {
     // A command that changed its user id cannot be killed, and is not waited for.
     if child.kill(Termination::IMMEDIATE).is_ok() {
         let _ = child.wait_timeout(Duration::from_secs(1));
@@ -122,14 +123,14 @@ impl Metrics for HostMetrics {
     }
 
     fn ask(&mut self, command: &str) -> (LimitDecision, Option<String>) {
-        let said = match self.run(command) {
+        let problem = match self.run(command) {
             Ok(0) => return (LimitDecision::Start, None),
             Ok(1) => return (LimitDecision::Wait, None),
             Ok(2) => return (LimitDecision::Kill, None),
             Ok(code) => format!("exit {code}"),
             Err(why) => why,
         };
-        (LimitDecision::Wait, Some(format!("--limit: `{command}`: {said}; taken for 1: no job starts")))
+        (LimitDecision::Wait, Some(format!("--limit: `{command}`: {problem}; taken for 1: no job starts")))
     }
 }
 

@@ -17,7 +17,7 @@
 //! 4. Right before each start, [`AdmissionController::admit`]. After `None`, the job is put back,
 //!    and the worker thread waits to be woken. A [`JobPermit`] is kept while the job runs.
 //! 5. Dropping the controller stops both threads. Tokens are released with their permits.
-//!    [`JobserverClient::give_back`] is for an exit that drops nothing (`process::exit`). Only a
+//!    [`JobserverClient::release_tokens`] is for an exit that drops nothing (`process::exit`). Only a
 //!    SIGKILL of the runner loses tokens: no other process knows which ones it held.
 //!
 //! The conditions:

@@ -31,8 +31,8 @@ use crate::admission::Quota;
 pub(crate) trait JobControl: Send + Sync {
     /// Returns how many jobs run, and how many of them are suspended; `wanted` is ignored.
     fn jobs(&self) -> Jobs;
-    /// Lets no job start while `held`; wakes the worker threads when it is not.
-    fn set_paused(&self, held: bool);
+    /// Keeps jobs from starting while `paused` is `true`. `false` also wakes the worker threads.
+    fn set_paused(&self, paused: bool);
     /// Kills the job that was started last, to run again later.
     fn kill_youngest(&self);
     /// Suspends the job that was started last among those that are not suspended.
@@ -93,10 +93,9 @@ impl AdmissionMonitor {
             asks_each_time: policy.asks_each_time(),
         };
         let shared = Arc::new(shared);
-        let watched = Arc::clone(&shared);
-        let thread = thread::Builder::new()
-            .name("admission".into())
-            .spawn(move || watched.watch(policy, &*control))?;
+        let state = Arc::clone(&shared);
+        let thread =
+            thread::Builder::new().name("admission".into()).spawn(move || state.watch(policy, &*control))?;
         Ok(Self { shared, stop, thread: Some(thread) })
     }
 
@@ -154,11 +153,11 @@ impl AdmissionState {
                 self.0.set_paused(false);
             }
         }
-        let _open = ReopenOnDrop(control, self);
+        let _reopen = ReopenOnDrop(control, self);
         loop {
             let wanted = std::mem::take(&mut self.lock().wanted);
             let decision = policy.evaluate(Instant::now(), Jobs { wanted, ..control.jobs() });
-            policy.complaints().iter().for_each(|line| control.warn(line));
+            policy.take_messages().iter().for_each(|line| control.warn(line));
             let quota = if let Decision::Start(quota) = decision { Some(quota) } else { None };
             let mut state = self.lock();
             state.quota = quota;
@@ -214,7 +213,7 @@ impl AdmissionController {
         // A token can be released again, but a decision of `--limit` is valid for one start. So the
         // token comes first.
         let permit = match &self.jobserver {
-            Some(tokens) => tokens.take()?,
+            Some(client) => client.take()?,
             None => JobPermit::free(),
         };
         self.monitor.as_ref().is_none_or(|monitor| monitor.admit(running)).then_some(permit)

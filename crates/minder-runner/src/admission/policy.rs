@@ -19,7 +19,7 @@ pub(crate) const PERIOD: Duration = Duration::from_secs(1);
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// Why no job starts if the command of `--limit` exited with 1 or 2.
 const REFUSED: &str = "refused by the --limit command";
-/// The least time between two readings of counters that are compared.
+/// The least time between two metrics of counters that are compared.
 const SPAN_MIN: Duration = Duration::from_millis(500);
 
 /// The jobs, as far as the policy needs them.
@@ -69,7 +69,7 @@ impl Quota {
 #[derive(Debug)]
 pub(crate) struct AdmissionPolicy {
     conditions: Conditions,
-    readings: Box<dyn Metrics>,
+    metrics: Box<dyn Metrics>,
     swaps: RateSample<minder_os::host_stats::SwapCounters, bool>,
     disks: RateSample<HashMap<String, Duration>, f64>,
     /// Since when other processes of the machine keep all jobs from running.
@@ -77,7 +77,7 @@ pub(crate) struct AdmissionPolicy {
     why: Option<String>,
     /// The lines that were reported; each text is reported once.
     reported: Vec<String>,
-    fresh: Vec<String>,
+    unreported: Vec<String>,
 }
 
 /// The counters of the last useful reading, and what they showed in comparison with the ones
@@ -96,11 +96,11 @@ impl<T, V> Default for RateSample<T, V> {
 
 impl<T, V> RateSample<T, V> {
     /// Takes new counters, and compares them with the old ones if those are old enough.
-    fn take(&mut self, now: Instant, counters: T, judge: impl FnOnce(&T, &T, Duration) -> V) {
+    fn take(&mut self, now: Instant, counters: T, compare: impl FnOnce(&T, &T, Duration) -> V) {
         match &self.from {
             None => self.from = Some((now, counters)),
             Some((then, before)) if now.saturating_duration_since(*then) >= SPAN_MIN => {
-                self.result = Some(judge(before, &counters, now.saturating_duration_since(*then)));
+                self.result = Some(compare(before, &counters, now.saturating_duration_since(*then)));
                 self.from = Some((now, counters));
             }
             Some(_) => (),
@@ -111,10 +111,10 @@ impl<T, V> RateSample<T, V> {
 /// What one condition allows.
 enum Constraint {
     Open(Quota),
-    /// No job starts, for this reason. With `ours`, the policy waits without a time limit.
+    /// No job starts, for this reason. With `is_unbounded`, it is waited for without a time limit.
     Closed {
         why: String,
-        ours: bool,
+        is_unbounded: bool,
     },
     Kill,
 }
@@ -125,13 +125,13 @@ impl AdmissionPolicy {
     /// # Errors
     /// The operating system does not provide a measurement, or the machine has less memory than is
     /// required.
-    pub(crate) fn new(conditions: Conditions, readings: Box<dyn Metrics>) -> Result<Self> {
+    pub(crate) fn new(conditions: Conditions, metrics: Box<dyn Metrics>) -> Result<Self> {
         let swaps = RateSample::default();
         let disks = RateSample::default();
         let reported = Vec::new();
-        let fresh = Vec::new();
+        let unreported = Vec::new();
         let mut policy =
-            Self { conditions, readings, swaps, disks, idle_since: None, why: None, reported, fresh };
+            Self { conditions, metrics, swaps, disks, idle_since: None, why: None, reported, unreported };
         policy.check()?;
         Ok(policy)
     }
@@ -142,27 +142,27 @@ impl AdmissionPolicy {
         let sizes = [("--memfree", memfree), ("--memsuspend", memsuspend), ("--limit mem", limit_memory)];
         for (flag, size) in sizes {
             let Some(size) = size else { continue };
-            let total = known(flag, self.readings.memory())?.total;
+            let total = first_reading(flag, self.metrics.memory())?.total;
             if size > total {
                 let size = format_bytes(size);
                 let total = format_bytes(total);
                 bail!("{flag}: {size} is more than the {total} that this machine has");
             }
         }
-        if memsuspend.is_some() && !self.readings.suspends() {
+        if memsuspend.is_some() && !self.metrics.suspends() {
             bail!("`--memsuspend` is not supported on this system");
         }
         if load.is_some() {
-            known("--load", self.readings.load())?;
+            first_reading("--load", self.metrics.load())?;
         }
         if let Some(Limit::Load(_)) = limit {
-            known("--limit load", self.readings.load())?;
+            first_reading("--limit load", self.metrics.load())?;
         }
         if noswap {
-            known("--noswap", self.readings.swaps())?;
+            first_reading("--noswap", self.metrics.swaps())?;
         }
         if let Some(Limit::Io(_)) = limit {
-            known("--limit io", self.readings.disks())?;
+            first_reading("--limit io", self.metrics.disks())?;
         }
         Ok(())
     }
@@ -179,8 +179,8 @@ impl AdmissionPolicy {
     }
 
     /// Takes the lines to report since the last call. Each text is reported once.
-    pub(crate) fn complaints(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.fresh)
+    pub(crate) fn take_messages(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.unreported)
     }
 
     /// Measures and decides.
@@ -189,38 +189,38 @@ impl AdmissionPolicy {
         if let Some(decision) = self.check_suspension(now, jobs) {
             return decision;
         }
-        let mut room = Quota::ALL;
+        let mut quota = Quota::ALL;
         let mut closed = None;
-        let mut endless = false;
+        let mut is_unbounded_wait = false;
         for constraint in self.conditions_except_command(now, jobs) {
             match constraint {
-                Constraint::Open(narrower) => room = room.up_to(narrower.most),
+                Constraint::Open(narrower) => quota = quota.up_to(narrower.most),
                 Constraint::Kill => return self.kill("too little memory is free"),
-                Constraint::Closed { why, ours } => {
-                    endless |= ours;
+                Constraint::Closed { why, is_unbounded } => {
+                    is_unbounded_wait |= is_unbounded;
                     closed.get_or_insert(why);
                 }
             }
         }
         if let Some(why) = closed {
-            if jobs.running > 0 || endless {
+            if jobs.running > 0 || is_unbounded_wait {
                 self.idle_since = None;
                 return self.wait(now, why);
             }
             if now.saturating_duration_since(*self.idle_since.get_or_insert(now)) < PATIENCE {
                 return self.wait(now, why);
             }
-            room = Quota { most: 1, starts: 1 };
+            quota = Quota { most: 1, starts: 1 };
         }
-        match self.command(room, jobs) {
+        match self.command(quota, jobs) {
             Constraint::Kill if jobs.running > 0 => self.kill(REFUSED),
             Constraint::Kill => self.wait(now, REFUSED.to_owned()),
             Constraint::Closed { why, .. } => self.wait(now, why),
-            Constraint::Open(room) => {
-                if room.starts > 0 {
+            Constraint::Open(quota) => {
+                if quota.starts > 0 {
                     self.idle_since = None;
                 }
-                Decision::Start(room)
+                Decision::Start(quota)
             }
         }
     }
@@ -258,7 +258,7 @@ impl AdmissionPolicy {
 
     /// Evaluates `--memsuspend` for starts. One job may always run, others only if none would be
     /// suspended.
-    fn one_alone(&mut self, size: u64) -> Option<Constraint> {
+    fn limit_to_one(&mut self, size: u64) -> Option<Constraint> {
         let short = self.free_memory("--memsuspend")? < size.saturating_mul(2);
         short.then_some(Constraint::Open(Quota::ALL.up_to(1)))
     }
@@ -272,7 +272,7 @@ impl AdmissionPolicy {
             constraints.extend(self.memory("--memfree", size, jobs));
         }
         if let Some(size) = memsuspend {
-            constraints.extend(self.one_alone(size));
+            constraints.extend(self.limit_to_one(size));
         }
         if let Some(most) = load {
             constraints.extend(self.load("--load", most, jobs));
@@ -298,7 +298,7 @@ impl AdmissionPolicy {
         }
         if free < size {
             let why = format!("{} of memory free", format_bytes(free));
-            return Some(Constraint::Closed { why, ours: true });
+            return Some(Constraint::Closed { why, is_unbounded: true });
         }
         let more = usize::try_from(free / size.max(1)).unwrap_or(usize::MAX);
         Some(Constraint::Open(Quota::ALL.up_to(jobs.running.saturating_add(more))))
@@ -307,12 +307,12 @@ impl AdmissionPolicy {
     /// Evaluates a condition on the load. A job that has just started does not show in the load
     /// yet, so the distance from the limit bounds how many start.
     fn load(&mut self, flag: &str, most: f64, jobs: Jobs) -> Option<Constraint> {
-        let load = self.readings.load();
+        let load = self.metrics.load();
         let load = self.read(flag, load)?;
         if load >= most {
             return Some(Constraint::Closed {
-                why: format!("load {load:.0} of {}", plain(most)),
-                ours: false,
+                why: format!("load {load:.0} of {}", format_number(most)),
+                is_unbounded: false,
             });
         }
         // Casting a float saturates at the bounds of the integer.
@@ -321,7 +321,7 @@ impl AdmissionPolicy {
     }
 
     fn swapping(&mut self, now: Instant) -> Option<Constraint> {
-        let swaps = self.readings.swaps();
+        let swaps = self.metrics.swaps();
         let swaps = self.read("--noswap", swaps)?;
         self.swaps.take(now, swaps, |before, after, _| {
             after.pages_in > before.pages_in && after.pages_out > before.pages_out
@@ -331,11 +331,11 @@ impl AdmissionPolicy {
             Some(true) => "the machine swaps",
             None => "measuring swapping",
         };
-        Some(Constraint::Closed { why: why.to_owned(), ours: false })
+        Some(Constraint::Closed { why: why.to_owned(), is_unbounded: false })
     }
 
     fn disks(&mut self, now: Instant, most: f64, jobs: Jobs) -> Option<Constraint> {
-        let disks = self.readings.disks();
+        let disks = self.metrics.disks();
         let disks = self.read("--limit io", disks)?;
         self.disks.take(now, disks, |before, after, span| {
             let busy =
@@ -349,28 +349,28 @@ impl AdmissionPolicy {
             Some(busy) => format!("a disk is busy for {busy:.0} % of the time"),
             None => "measuring the disks".to_owned(),
         };
-        Some(Constraint::Closed { why, ours: false })
+        Some(Constraint::Closed { why, is_unbounded: false })
     }
 
-    /// The command runs only when a start waits, and decides about that start alone.
-    fn command(&mut self, room: Quota, jobs: Jobs) -> Constraint {
-        let Some(Limit::Command(command)) = &self.conditions.limit else { return Constraint::Open(room) };
-        if !jobs.wanted || jobs.running >= room.most {
-            return Constraint::Open(Quota { starts: 0, ..room });
+    /// Runs the `--limit` command, but only when a start waits: it decides about that start alone.
+    fn command(&mut self, quota: Quota, jobs: Jobs) -> Constraint {
+        let Some(Limit::Command(command)) = &self.conditions.limit else { return Constraint::Open(quota) };
+        if !jobs.wanted || jobs.running >= quota.most {
+            return Constraint::Open(Quota { starts: 0, ..quota });
         }
-        let (answer, complaint) = self.readings.ask(command);
-        if let Some(line) = complaint {
+        let (answer, message) = self.metrics.ask(command);
+        if let Some(line) = message {
             self.report(line);
         }
         match answer {
-            LimitDecision::Start => Constraint::Open(Quota { starts: 1, ..room }),
-            LimitDecision::Wait => Constraint::Closed { why: REFUSED.to_owned(), ours: true },
+            LimitDecision::Start => Constraint::Open(Quota { starts: 1, ..quota }),
+            LimitDecision::Wait => Constraint::Closed { why: REFUSED.to_owned(), is_unbounded: true },
             LimitDecision::Kill => Constraint::Kill,
         }
     }
 
     fn free_memory(&mut self, flag: &str) -> Option<u64> {
-        let memory = self.readings.memory();
+        let memory = self.metrics.memory();
         self.read(flag, memory).map(|memory| memory.available)
     }
 
@@ -390,7 +390,7 @@ impl AdmissionPolicy {
     fn report(&mut self, line: String) {
         if !self.reported.contains(&line) {
             self.reported.push(line.clone());
-            self.fresh.push(line);
+            self.unreported.push(line);
         }
     }
 }
@@ -399,7 +399,7 @@ impl AdmissionPolicy {
 ///
 /// # Errors
 /// The operating system does not support it, or it failed.
-fn known<T>(flag: &str, reading: io::Result<T>) -> Result<T> {
+fn first_reading<T>(flag: &str, reading: io::Result<T>) -> Result<T> {
     match reading {
         Ok(reading) => Ok(reading),
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {
@@ -410,6 +410,6 @@ fn known<T>(flag: &str, reading: io::Result<T>) -> Result<T> {
 }
 
 /// Formats a number, without decimals if it is whole.
-fn plain(number: f64) -> String {
+fn format_number(number: f64) -> String {
     if number.fract() == 0.0 { format!("{number:.0}") } else { format!("{number:.2}") }
 }

@@ -49,7 +49,7 @@ pub(crate) fn admission(
     if !config.control.jobserver {
         return Ok(admission);
     }
-    match (jobserver, config.pipe.as_ref().and_then(|pipe| pipe.stream())) {
+    match (jobserver, config.pipe.as_ref().and_then(|pipe| pipe.stream_flag())) {
         (Ok(None), _) => (),
         // With fewer tokens than jobs, the running ones would wait for the others for ever.
         (Ok(Some(_)), Some(flag)) => observer.notice(&Notice::JobserverIgnored { flag }),

@@ -229,9 +229,9 @@ fn limit_command_runs_for_each_start() {
         metrics.set(|given| given.answer = answer);
         assert_eq!(policy.evaluate(now, running(jobs)), expected, "{answer:?}");
     }
-    assert_eq!(policy.complaints(), ["ask is odd"]);
+    assert_eq!(policy.take_messages(), ["ask is odd"]);
     policy.evaluate(now, running(0));
-    assert!(policy.complaints().is_empty(), "told before");
+    assert!(policy.take_messages().is_empty(), "told before");
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn failed_measurement_is_reported_once_and_holds_nothing() {
     metrics.set(|given| given.fails = true);
     assert_eq!(policy.evaluate(Instant::now(), running(3)), Decision::Start(Quota::ALL));
     assert_eq!(policy.evaluate(Instant::now(), running(3)), Decision::Start(Quota::ALL));
-    assert_eq!(policy.complaints().len(), 2);
+    assert_eq!(policy.take_messages().len(), 2);
 }
 
 /// Applies a decision to the jobs: starts, kills and suspensions take effect at once.

@@ -33,19 +33,19 @@ impl fmt::Debug for LineLimit {
 
 /// Gathers records into the arguments of jobs.
 pub(crate) struct ArgBatcher {
-    from: Combined,
+    source: Combined,
     arity: ArgsPerJob,
     slots: usize,
     /// The size of the command without arguments.
     base: usize,
     cost: CostFn,
     line: Option<LineLimit>,
-    /// How many records went into the last line that was cut.
-    cut: usize,
+    /// How many records went into the last line that was too long for all of its records.
+    last_cut: usize,
     /// The most arguments of a command.
-    most: usize,
+    arguments_max: usize,
     /// Records that did not fit into the last job, or are to be distributed.
-    left: VecDeque<Record>,
+    pending: VecDeque<Record>,
     /// How many records each of the last jobs gets, once the end of the input is known.
     share: Option<usize>,
 }
@@ -57,62 +57,62 @@ impl fmt::Debug for ArgBatcher {
 }
 
 impl ArgBatcher {
-    pub(crate) fn new(from: Combined, arity: ArgsPerJob, slots: usize) -> Self {
+    pub(crate) fn new(source: Combined, arity: ArgsPerJob, slots: usize) -> Self {
         let cost = Box::new(|argument: &OsStr| argument.len() + 1);
         Self {
-            from,
+            source,
             arity,
             slots: slots.max(1),
             base: 0,
             cost,
             line: None,
-            cut: 1,
-            most: usize::MAX,
-            left: VecDeque::new(),
+            last_cut: 1,
+            arguments_max: usize::MAX,
+            pending: VecDeque::new(),
             share: None,
         }
     }
 
     /// Sets the cost of a command, how many bytes its shell accepts, and how many arguments it may
     /// have.
-    pub(crate) fn costs(
+    pub(crate) fn set_costs(
         &mut self,
         base: usize,
         cost: CostFn,
         bytes_max: Option<usize>,
-        most: usize,
+        arguments_max: usize,
         line: Option<LineLimit>,
     ) {
         self.base = base;
         self.cost = cost;
-        self.most = most;
+        self.arguments_max = arguments_max;
         self.line = line;
         self.arity.bytes_max = self.arity.bytes_max.min(bytes_max.unwrap_or(usize::MAX));
     }
 
-    /// Returns `true` if the cost of arguments limits how many a job gets.
-    pub(crate) fn counts(&self) -> bool {
+    /// Returns `true` if a job may get several arguments, as many as a command line has room for.
+    pub(crate) fn is_limited(&self) -> bool {
         self.arity.limit() > 1 || self.arity.bounded
     }
 
     /// Returns the arguments of the next job.
     pub(crate) fn next(&mut self) -> Result<Option<JobArgs>> {
         if let Some(share) = self.share {
-            return Ok(self.some_of_left(share));
+            return Ok(self.take_share(share));
         }
         if self.arity.none {
-            return Ok(self.from.next()?.map(|_| Record::Columns(Vec::new())));
+            return Ok(self.source.next()?.map(|_| Record::Columns(Vec::new())));
         }
-        let limit = self.arity.limit().min(self.most as u64);
+        let limit = self.arity.limit().min(self.arguments_max as u64);
         if limit == 1 && !self.arity.lines && !self.arity.strict && !self.arity.bounded {
-            return self.from.next();
+            return self.source.next();
         }
         let mut taken = Vec::new();
         let mut bytes = self.base;
-        let mut over = false;
+        let mut ended = false;
         while (taken.len() as u64) < limit {
             let Some(record) = self.record()? else {
-                over = true;
+                ended = true;
                 break;
             };
             bytes += self.cost_of(&record);
@@ -124,7 +124,7 @@ impl ArgBatcher {
                     bail!("a command would have {bytes} bytes, and may have {} (-s)", self.arity.bytes_max);
                 }
                 if !taken.is_empty() {
-                    self.left.push_front(record);
+                    self.pending.push_front(record);
                     break;
                 }
             }
@@ -132,19 +132,19 @@ impl ArgBatcher {
                 if taken.is_empty() {
                     return Ok(Some(record));
                 }
-                self.left.push_front(record);
+                self.pending.push_front(record);
                 break;
             }
             taken.push(record);
         }
-        over &= !self.cut_line(&mut taken)?;
-        if over && self.arity.fill == Fill::Shared && taken.len() > 1 {
+        ended &= !self.cut_line(&mut taken)?;
+        if ended && self.arity.fill == Fill::Shared && taken.len() > 1 {
             let share = taken.len().div_ceil(self.slots);
             self.share = Some(usize::try_from(limit).map_or(share, |limit| share.min(limit)));
-            self.left.extend(taken);
+            self.pending.extend(taken);
             return self.next();
         }
-        Ok(joined(taken))
+        Ok(join_columns(taken))
     }
 
     /// Puts back the records that do not fit into one line for the operating system. Returns `true`
@@ -174,43 +174,50 @@ impl ArgBatcher {
         }
         // A line holds about as many records as the last one, so the search starts there, in
         // growing steps.
-        let mut least = 1;
-        let mut over = taken.len();
-        let mut guess = self.cut;
-        let mut step = self.cut / 16 + 1;
-        while over - least > 1 {
-            let count = guess.clamp(least + 1, over - 1);
-            *if takes(count) { &mut least } else { &mut over } = count;
-            guess = match (least, over) {
-                (least, over) if over == taken.len() => least + step,
-                (1, over) => over.saturating_sub(step),
-                (least, over) => usize::midpoint(least, over),
+        let mut fitting = 1;
+        let mut too_many = taken.len();
+        let mut guess = self.last_cut;
+        let mut step = self.last_cut / 16 + 1;
+        while too_many - fitting > 1 {
+            let count = guess.clamp(fitting + 1, too_many - 1);
+            if takes(count) {
+                fitting = count;
+            } else {
+                too_many = count;
+            }
+            guess = if too_many == taken.len() {
+                fitting + step
+            } else if fitting == 1 {
+                too_many.saturating_sub(step)
+            } else {
+                usize::midpoint(fitting, too_many)
             };
             step *= 4;
         }
-        self.cut = least;
-        for record in taken.drain(least..).rev() {
-            self.left.push_front(record);
+        self.last_cut = fitting;
+        for record in taken.drain(fitting..).rev() {
+            self.pending.push_front(record);
         }
         Ok(true)
     }
 
-    fn some_of_left(&mut self, share: usize) -> Option<JobArgs> {
-        let count = share.min(self.left.len());
-        joined(self.left.drain(..count).collect())
+    /// Returns the arguments of a job that gets `share` of the last records.
+    fn take_share(&mut self, share: usize) -> Option<JobArgs> {
+        let count = share.min(self.pending.len());
+        join_columns(self.pending.drain(..count).collect())
     }
 
     /// Returns the next record. Lines that continue in the next line are joined.
     fn record(&mut self) -> Result<Option<Record>> {
-        if let Some(record) = self.left.pop_front() {
+        if let Some(record) = self.pending.pop_front() {
             return Ok(Some(record));
         }
         if !self.arity.lines {
-            return self.from.next();
+            return self.source.next();
         }
         let mut started: Option<Vec<OsString>> = None;
         loop {
-            let columns = match self.from.next()? {
+            let columns = match self.source.next()? {
                 Some(Record::Columns(columns)) => columns,
                 Some(unfit) => return Ok(Some(unfit)),
                 None => return Ok(started.map(Record::Columns)),
@@ -249,7 +256,7 @@ fn is_blank(value: &OsStr) -> bool {
     value.as_encoded_bytes().iter().all(u8::is_ascii_whitespace)
 }
 
-fn joined(records: Vec<Record>) -> Option<JobArgs> {
+fn join_columns(records: Vec<Record>) -> Option<JobArgs> {
     let mut all: Option<Vec<OsString>> = None;
     for record in records {
         match (record, &mut all) {

@@ -33,15 +33,15 @@ pub(crate) struct Ordered {
 }
 
 impl Ordered {
-    /// Reads all of `opened`.
+    /// Reads all of `reader`.
     ///
     /// # Errors
     /// The input cannot be read, or there is no space to keep it.
-    pub(crate) fn read(opened: &mut ArgumentReader, order: &Order) -> Result<Self> {
+    pub(crate) fn read(reader: &mut ArgumentReader, order: &Order) -> Result<Self> {
         let mut buffer = ReplayBuffer::default();
         let mut places = Vec::new();
         let mut costs = Vec::new();
-        while let Some(arguments) = opened.next_arguments()? {
+        while let Some(arguments) = reader.next_arguments()? {
             if !matches!(order, Order::Given) {
                 places.push((buffer.end(), buffer.records() as u32 + 1));
             }
@@ -56,8 +56,8 @@ impl Ordered {
                 shuffle(&mut places, *seed);
                 Some(places)
             }
-            Order::Shortest(_) => Some(sorted(places, &costs, false)),
-            Order::Longest(_) => Some(sorted(places, &costs, true)),
+            Order::Shortest(_) => Some(sort_by_cost(places, &costs, false)),
+            Order::Longest(_) => Some(sort_by_cost(places, &costs, true)),
         };
         Ok(Self { buffer, index, cursor: ReplayCursor::default(), taken: 0 })
     }
@@ -95,9 +95,9 @@ pub(crate) fn fingerprint(arguments: &Record) -> u64 {
     hasher.finish()
 }
 
-/// Sorts in reverse: the first jobs to run come last. Jobs without a known time count as the
-/// median; equal ones stay in the order of the input.
-fn sorted(mut places: Vec<(u64, u32)>, costs: &[Option<f32>], longest: bool) -> Vec<(u64, u32)> {
+/// Sorts the jobs by cost, in reverse: the first jobs to run come last. Jobs without a known time
+/// count as the median; equal ones stay in the order of the input.
+fn sort_by_cost(mut places: Vec<(u64, u32)>, costs: &[Option<f32>], longest: bool) -> Vec<(u64, u32)> {
     let mut known: Vec<f32> = costs.iter().copied().flatten().collect();
     known.sort_by(f32::total_cmp);
     let median = known.get(known.len() / 2).copied().unwrap_or(0.0);
@@ -137,7 +137,7 @@ mod tests {
         let costs = [Some(5.0), None, Some(1.0), Some(3.0), Some(1.0)];
         let numbers = |longest| {
             let mut order: Vec<u32> =
-                sorted(places.clone(), &costs, longest).into_iter().map(|(_, number)| number).collect();
+                sort_by_cost(places.clone(), &costs, longest).into_iter().map(|(_, number)| number).collect();
             order.reverse();
             order
         };

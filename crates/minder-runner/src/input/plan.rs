@@ -58,7 +58,7 @@ pub struct Source {
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// On the command line.
-    Words(Vec<OsString>),
+    Arguments(Vec<OsString>),
     /// On standard input.
     Stdin,
     /// In a file.

@@ -12,7 +12,7 @@ use crate::input::replay_buffer::ReplayCursor;
 pub(crate) struct Combined {
     groups: Vec<Group>,
     /// The current record of each group. Empty before the first combination.
-    now: Vec<Record>,
+    current: Vec<Record>,
     finished: bool,
 }
 
@@ -55,10 +55,10 @@ impl Combined {
             }
         }
         for (place, group) in groups.iter_mut().enumerate() {
-            let again = place > 0 || (group.wraps && group.sources.len() > 1);
-            group.sources.iter_mut().for_each(|source| source.buffer = again.then(ReplayBuffer::default));
+            let is_reread = place > 0 || (group.wraps && group.sources.len() > 1);
+            group.sources.iter_mut().for_each(|source| source.buffer = is_reread.then(ReplayBuffer::default));
         }
-        Self { groups, now: Vec::new(), finished: false }
+        Self { groups, current: Vec::new(), finished: false }
     }
 
     /// Returns the next combination.
@@ -66,15 +66,15 @@ impl Combined {
         if !self.finished && !self.step()? {
             self.finished = true;
         }
-        Ok((!self.finished).then(|| self.joined()))
+        Ok((!self.finished).then(|| self.take_current()))
     }
 
     /// Advances to the next combination. Returns `false` at the end.
     fn step(&mut self) -> Result<bool> {
-        if self.now.is_empty() {
+        if self.current.is_empty() {
             for group in &mut self.groups {
                 match group.next()? {
-                    Some(record) => self.now.push(record),
+                    Some(record) => self.current.push(record),
                     None => return Ok(false),
                 }
             }
@@ -83,13 +83,13 @@ impl Combined {
         }
         for place in (0..self.groups.len()).rev() {
             if let Some(record) = self.groups[place].next()? {
-                self.now[place] = record;
+                self.current[place] = record;
                 return Ok(true);
             }
             if place > 0 {
                 self.groups[place].rewind();
                 match self.groups[place].next()? {
-                    Some(record) => self.now[place] = record,
+                    Some(record) => self.current[place] = record,
                     None => return Ok(false),
                 }
             }
@@ -97,12 +97,13 @@ impl Combined {
         Ok(false)
     }
 
-    fn joined(&mut self) -> Record {
-        if let ([_], Some(only)) = (self.groups.as_slice(), self.now.first_mut()) {
+    /// Returns the current combination. That of a single group is moved, since no other one needs it.
+    fn take_current(&mut self) -> Record {
+        if let ([_], Some(only)) = (self.groups.as_slice(), self.current.first_mut()) {
             return std::mem::replace(only, Record::Columns(Vec::new()));
         }
         let mut all = Vec::new();
-        for record in &self.now {
+        for record in &self.current {
             match record {
                 Record::Columns(columns) => all.extend(columns.iter().cloned()),
                 Record::Unfit(why) => return Record::Unfit(*why),
@@ -215,7 +216,7 @@ mod tests {
         };
         let open = |(words, linked): &(&str, bool)| {
             let words = words.split_whitespace().map(Into::into).collect();
-            let source = Source { kind: Kind::Words(words), linked: *linked };
+            let source = Source { kind: Kind::Arguments(words), linked: *linked };
             (Records::open(&source, &plan).expect("words"), *linked)
         };
         let mut combined = Combined::new(sources.iter().map(open).collect(), link, false);

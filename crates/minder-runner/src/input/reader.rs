@@ -17,8 +17,8 @@ pub struct ArgumentReader {
     /// The names of the columns, if they have names.
     pub names: Vec<OsString>,
     /// Whether a read may block.
-    pub blocks: bool,
-    gathered: ArgBatcher,
+    pub may_block: bool,
+    batcher: ArgBatcher,
     total: Option<u64>,
     /// A regular file with one record per job: its records can be counted beforehand.
     countable: Option<(File, u8)>,
@@ -34,32 +34,33 @@ impl ArgumentReader {
         let mut names = Vec::new();
         let mut readers = Vec::new();
         let countable = countable(&plan);
-        let blocks = plan.sources.iter().any(|source| !matches!(source.kind, Kind::Words(_)));
-        let lone = (plan.arity.is_plain() && !plan.skip_blank && plan.eof.is_none()).then(|| count(&plan));
+        let may_block = plan.sources.iter().any(|source| !matches!(source.kind, Kind::Arguments(_)));
+        let has_known_count = plan.arity.is_plain() && !plan.skip_blank && plan.eof.is_none();
+        let total = if has_known_count { count_jobs(&plan) } else { None };
         for source in &plan.sources {
             let mut records = Records::open(source, &plan)?;
-            let mut of_source = Vec::new();
+            let mut source_names = Vec::new();
             match (plan.header, &source.kind) {
                 (Header::Lines(lines), _) => {
                     for _ in 0..lines {
                         if let Some(Record::Columns(columns)) = records.next()? {
-                            of_source = columns;
+                            source_names = columns;
                         }
                     }
                 }
-                (Header::FileNames, Kind::File(path)) => of_source = vec![path.clone().into()],
-                (Header::FileNames, _) => of_source = vec![OsString::new()],
+                (Header::FileNames, Kind::File(path)) => source_names = vec![path.clone().into()],
+                (Header::FileNames, _) => source_names = vec![OsString::new()],
                 (Header::None, _) if plan.skip_first && names.is_empty() && readers.is_empty() => {
                     records.next()?;
                 }
                 (Header::None, _) => (),
             }
-            names.append(&mut of_source);
+            names.append(&mut source_names);
             readers.push((records, source.linked));
         }
         let combined = Combined::new(readers, plan.link, plan.empty_counts);
-        let gathered = ArgBatcher::new(combined, plan.arity, slots);
-        Ok(Self { names, blocks, gathered, total: lone.flatten(), countable })
+        let batcher = ArgBatcher::new(combined, plan.arity, slots);
+        Ok(Self { names, may_block, batcher, total, countable })
     }
 
     /// Returns the next job's arguments, or `None` at the end.
@@ -67,14 +68,14 @@ impl ArgumentReader {
     /// # Errors
     /// A source cannot be read any more.
     pub fn next_arguments(&mut self) -> Result<Option<JobArgs>> {
-        self.gathered.next()
+        self.batcher.next()
     }
 
     /// Sets the limits of a command line, for inputs that put as many arguments into a command as
     /// fit: what a command costs without arguments and with one more, how many bytes it may have if
     /// its shell accepts fewer than the operating system, how many arguments it may have, and what
     /// else the operating system limits.
-    pub fn costs(
+    pub fn set_costs(
         &mut self,
         base: usize,
         cost: batching::CostFn,
@@ -82,14 +83,14 @@ impl ArgumentReader {
         most: impl FnOnce() -> usize,
         line: impl FnOnce() -> Option<batching::LineLimit>,
     ) {
-        if self.gathered.counts() {
-            self.gathered.costs(base, cost, bytes_max, most(), line());
+        if self.batcher.is_limited() {
+            self.batcher.set_costs(base, cost, bytes_max, most(), line());
         }
     }
 
     /// Returns `true` if jobs have several records each.
     pub fn gathers(&self) -> bool {
-        self.gathered.counts()
+        self.batcher.is_limited()
     }
 
     /// Returns the number of jobs, if it is known without reading.
@@ -105,18 +106,18 @@ impl ArgumentReader {
 }
 
 /// Returns how many jobs these sources make, if all of them are on the command line.
-fn count(plan: &InputPlan) -> Option<u64> {
+fn count_jobs(plan: &InputPlan) -> Option<u64> {
     let mut groups: Vec<Vec<u64>> = Vec::new();
     if plan.sources.is_empty() {
         return None;
     }
     for source in &plan.sources {
-        let Kind::Words(words) = &source.kind else { return None };
+        let Kind::Arguments(values) = &source.kind else { return None };
         let header = match plan.header {
             Header::Lines(lines) => lines,
             _ => u64::from(plan.skip_first && groups.is_empty()),
         };
-        let len = (words.len() as u64).saturating_sub(header);
+        let len = (values.len() as u64).saturating_sub(header);
         let len = if plan.empty_counts && plan.sources.len() > 1 { len.max(1) } else { len };
         match groups.last_mut() {
             Some(group) if source.linked || plan.link => group.push(len),
@@ -147,12 +148,12 @@ fn countable(plan: &InputPlan) -> Option<(File, u8)> {
     let path = match kind {
         Kind::File(path) => path.clone(),
         Kind::Stdin => minder_os::stdio::stdin_path()?,
-        Kind::Words(_) => return None,
+        Kind::Arguments(_) => return None,
     };
     // Checked before it is opened: opening a named pipe waits for a writer.
-    if !std::fs::metadata(&path).is_ok_and(|about| about.is_file()) {
+    if !std::fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
         return None;
     }
     let file = File::open(&path).ok()?;
-    file.metadata().is_ok_and(|about| about.is_file()).then_some((file, *separator))
+    file.metadata().is_ok_and(|metadata| metadata.is_file()).then_some((file, *separator))
 }

@@ -18,12 +18,12 @@ use crate::input::Trim;
 use crate::input::columns::Columns;
 
 /// The most bytes that are read at once.
-const READ: usize = 16 << 10;
+const READ_SIZE: usize = 16 << 10;
 /// The longest record that is one value. Linux accepts no longer argument (128 KiB with the
 /// terminating zero byte, execve(2)).
 const VALUE_MAX: usize = 128 << 10;
 /// The longest record that is split into columns.
-const ROW_MAX: usize = 16 << 20;
+const COLUMNS_MAX: usize = 16 << 20;
 /// The byte order marks, which may precede a text and are not part of it.
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
@@ -47,16 +47,16 @@ enum ValueSource {
 
 impl Records {
     pub(crate) fn open(source: &Source, plan: &InputPlan) -> Result<Self> {
-        let bytes = |file: File, name: String| {
-            let most = if plan.columns.is_some() { ROW_MAX } else { VALUE_MAX };
+        let open = |file: File, name: String| {
+            let most = if plan.columns.is_some() { COLUMNS_MAX } else { VALUE_MAX };
             let mut splitter = RecordSplitter::new(file, name, plan.separator.clone(), most);
             splitter.windows_text = plan.windows_text;
             ValueSource::Splitter(Box::new(splitter))
         };
         let from = match &source.kind {
-            Kind::Words(words) => ValueSource::List(words.iter().cloned().collect()),
-            Kind::Stdin => bytes(open_stdin()?, "standard input".to_owned()),
-            Kind::File(path) => bytes(open_file(path)?, format!("`{}`", path.display())),
+            Kind::Arguments(values) => ValueSource::List(values.iter().cloned().collect()),
+            Kind::Stdin => open(open_stdin()?, "standard input".to_owned()),
+            Kind::File(path) => open(open_file(path)?, format!("`{}`", path.display())),
         };
         Ok(Self {
             from,
@@ -72,7 +72,7 @@ impl Records {
     pub(crate) fn next(&mut self) -> Result<Option<Record>> {
         while !self.finished {
             let item = match &mut self.from {
-                ValueSource::List(words) => words.pop_front().map(Item::Value),
+                ValueSource::List(values) => values.pop_front().map(Item::Value),
                 ValueSource::Splitter(splitter) => {
                     let quoted = self.columns.as_ref().is_some_and(Columns::quotes);
                     splitter.next(quoted)?
@@ -153,7 +153,7 @@ impl RecordSplitter {
             most,
             windows_text: false,
             first: true,
-            buffer: vec![0; READ],
+            buffer: vec![0; READ_SIZE],
             at: 0,
             filled: 0,
             partial: Vec::new(),
@@ -177,10 +177,10 @@ impl RecordSplitter {
                 }
             }
             if self.take(quoted) {
-                return self.item().map(Some);
+                return self.finish_record().map(Some);
             }
         }
-        std::mem::take(&mut self.open).then(|| self.item()).transpose()
+        std::mem::take(&mut self.open).then(|| self.finish_record()).transpose()
     }
 
     /// Moves bytes from the buffer to the record. Returns `true` at the end of the record.
@@ -194,8 +194,8 @@ impl RecordSplitter {
             return false;
         };
         self.keep(end + 1);
-        let whole = self.dropped > 0 || self.partial.ends_with(&self.separator);
-        if !whole || (quoted && self.dropped == 0 && self.quoting) {
+        let is_complete = self.dropped > 0 || self.partial.ends_with(&self.separator);
+        if !is_complete || (quoted && self.dropped == 0 && self.quoting) {
             return false;
         }
         match self.dropped {
@@ -217,7 +217,8 @@ impl RecordSplitter {
         self.at += count;
     }
 
-    fn item(&mut self) -> Result<Item> {
+    /// Returns the record that was read, or why it cannot be an argument.
+    fn finish_record(&mut self) -> Result<Item> {
         let mut bytes = std::mem::take(&mut self.partial);
         let first = std::mem::take(&mut self.first);
         self.quoting = false;
@@ -327,7 +328,7 @@ mod tests {
         let text = [&b"\"a\n"[..], &b"1\n".repeat(4 << 20)].concat();
         file.write_all(&text).expect("write temp file");
         file.rewind().expect("rewind temp file");
-        let mut splitter = RecordSplitter::new(file, "a test".to_owned(), b"\n".to_vec(), ROW_MAX);
+        let mut splitter = RecordSplitter::new(file, "a test".to_owned(), b"\n".to_vec(), COLUMNS_MAX);
         // Searching all of the record again for each line would take hours.
         let Some(Item::Value(value)) = splitter.next(true).expect("read temp file") else {
             panic!("one record")

@@ -13,11 +13,11 @@ use crate::input::InvalidArgument;
 use crate::input::Record;
 
 /// The most bytes of a buffer in memory.
-const MEMORY: usize = 1 << 20;
+const MEMORY_MAX: usize = 1 << 20;
 /// How many bytes are read at once.
-const READ: usize = 64 << 10;
+const READ_SIZE: usize = 64 << 10;
 /// How many bytes are read at once for a single record.
-const READ_ONE: usize = 1 << 10;
+const READ_ONE_SIZE: usize = 1 << 10;
 /// The lengths that mark records that cannot be arguments.
 const TOO_LONG: u32 = u32::MAX;
 const NO_TEXT: u32 = u32::MAX - 1;
@@ -57,12 +57,12 @@ impl ReplayBuffer {
     pub(crate) fn push(&mut self, record: &Record) -> Result<()> {
         match record {
             Record::Unfit(why) => {
-                let (mark, figure) = match why {
+                let (mark, detail) = match why {
                     InvalidArgument::TooLong(len) => (TOO_LONG, *len as u64),
                     InvalidArgument::NoText(byte) => (NO_TEXT, u64::from(*byte)),
                 };
                 self.tail.extend_from_slice(&mark.to_le_bytes());
-                self.tail.extend_from_slice(&figure.to_le_bytes());
+                self.tail.extend_from_slice(&detail.to_le_bytes());
             }
             Record::Columns(columns) => {
                 self.tail.extend_from_slice(&(columns.len() as u32).to_le_bytes());
@@ -74,7 +74,7 @@ impl ReplayBuffer {
             }
         }
         self.records += 1;
-        if self.tail.len() >= MEMORY {
+        if self.tail.len() >= MEMORY_MAX {
             self.spill().with_context(|| {
                 format!(
                     "cannot save the input in a temporary file \
@@ -132,26 +132,26 @@ impl ReplayCursor {
     }
 
     fn record(&mut self, buffer: &ReplayBuffer) -> io::Result<Record> {
-        let count = self.number(buffer)?;
+        let count = self.read_u32(buffer)?;
         if matches!(count, TOO_LONG | NO_TEXT) {
-            let figure = u64::from(self.number(buffer)?) | u64::from(self.number(buffer)?) << 32;
-            let too_long = InvalidArgument::TooLong(figure as usize);
+            let detail = u64::from(self.read_u32(buffer)?) | u64::from(self.read_u32(buffer)?) << 32;
+            let too_long = InvalidArgument::TooLong(detail as usize);
             return Ok(Record::Unfit(if count == TOO_LONG {
                 too_long
             } else {
-                InvalidArgument::NoText(figure as u8)
+                InvalidArgument::NoText(detail as u8)
             }));
         }
         let mut columns: Vec<OsString> = Vec::with_capacity(count as usize);
         for _ in 0..count {
-            let mut bytes = vec![0; self.number(buffer)? as usize];
+            let mut bytes = vec![0; self.read_u32(buffer)? as usize];
             self.fill(buffer, &mut bytes)?;
             columns.push(os_string_from_encoded(bytes));
         }
         Ok(Record::Columns(columns))
     }
 
-    fn number(&mut self, buffer: &ReplayBuffer) -> io::Result<u32> {
+    fn read_u32(&mut self, buffer: &ReplayBuffer) -> io::Result<u32> {
         let mut bytes = [0; 4];
         self.fill(buffer, &mut bytes)?;
         Ok(u32::from_le_bytes(bytes))
@@ -160,7 +160,7 @@ impl ReplayCursor {
     fn fill(&mut self, buffer: &ReplayBuffer, mut into: &mut [u8]) -> io::Result<()> {
         while !into.is_empty() {
             if self.within == self.ahead.len() {
-                self.ahead.resize(if self.for_one { READ_ONE } else { READ }, 0);
+                self.ahead.resize(if self.for_one { READ_ONE_SIZE } else { READ_SIZE }, 0);
                 let read = buffer.read(self.at, &mut self.ahead)?;
                 self.ahead.truncate(read);
                 self.within = 0;
@@ -187,31 +187,31 @@ mod tests {
     fn replay_returns_records_from_any_offset() {
         let mut buffer = ReplayBuffer::default();
         let mut places = Vec::new();
-        let record = |number: usize| match number % 100 {
-            99 => Record::Unfit(InvalidArgument::TooLong(number << 20)),
-            98 => Record::Unfit(InvalidArgument::NoText(number as u8)),
-            _ => Record::Columns(vec![format!("{number}").into(), "x".repeat(number % 300).into()]),
+        let record = |read_u32: usize| match read_u32 % 100 {
+            99 => Record::Unfit(InvalidArgument::TooLong(read_u32 << 20)),
+            98 => Record::Unfit(InvalidArgument::NoText(read_u32 as u8)),
+            _ => Record::Columns(vec![format!("{read_u32}").into(), "x".repeat(read_u32 % 300).into()]),
         };
-        for number in 0..20_000 {
+        for read_u32 in 0..20_000 {
             places.push(buffer.end());
-            buffer.push(&record(number)).expect("room");
-            if number % 1000 == 999 {
+            buffer.push(&record(read_u32)).expect("room");
+            if read_u32 % 1000 == 999 {
                 // Some are read again while others are added.
-                let mut cursor = ReplayCursor::at(places[number / 2]);
-                assert_eq!(cursor.next(&buffer).expect("read replay buffer"), Some(record(number / 2)));
+                let mut cursor = ReplayCursor::at(places[read_u32 / 2]);
+                assert_eq!(cursor.next(&buffer).expect("read replay buffer"), Some(record(read_u32 / 2)));
             }
         }
-        assert!(buffer.file.is_some() && buffer.tail.len() < MEMORY && buffer.records() == 20_000);
+        assert!(buffer.file.is_some() && buffer.tail.len() < MEMORY_MAX && buffer.records() == 20_000);
         let mut cursor = ReplayCursor::default();
-        for number in 0..20_000 {
-            assert_eq!(cursor.next(&buffer).expect("read replay buffer"), Some(record(number)));
+        for read_u32 in 0..20_000 {
+            assert_eq!(cursor.next(&buffer).expect("read replay buffer"), Some(record(read_u32)));
         }
         assert_eq!(cursor.next(&buffer).expect("read replay buffer"), None);
         cursor.rewind();
         assert_eq!(cursor.next(&buffer).expect("read replay buffer"), Some(record(0)));
-        for number in [19_999, 7, 12_345] {
-            let mut cursor = ReplayCursor::at(places[number]);
-            assert_eq!(cursor.next(&buffer).expect("read replay buffer"), Some(record(number)));
+        for read_u32 in [19_999, 7, 12_345] {
+            let mut cursor = ReplayCursor::at(places[read_u32]);
+            assert_eq!(cursor.next(&buffer).expect("read replay buffer"), Some(record(read_u32)));
         }
     }
 }

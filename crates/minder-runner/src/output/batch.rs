@@ -96,7 +96,7 @@ impl OutputBatch {
     ///
     /// # Errors
     /// A file cannot be read or is too short, or `take` fails.
-    pub(crate) fn each(
+    pub(crate) fn for_each_chunk(
         &self,
         stream: Stream,
         take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
@@ -157,11 +157,11 @@ impl OutputBatch {
 
     /// Returns how many bytes of output the current job has.
     pub(crate) fn len(&self) -> u64 {
-        let of = |segment: &Segment| match &segment.location {
+        let len = |segment: &Segment| match &segment.location {
             Location::Batch(range) => range.len() as u64,
             Location::Own(JobFile { range, .. }) | Location::Shared(_, range) => range.end - range.start,
         };
-        self.segments.iter().map(of).sum()
+        self.segments.iter().map(len).sum()
     }
 
     /// Drops the output of the current job and removes its files.

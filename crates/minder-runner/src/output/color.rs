@@ -10,9 +10,9 @@ const END: &[u8] = b"\x1b[m";
 /// Returns what each line of a job starts and ends with under `--color`. The colors repeat.
 pub(crate) fn job_style(number: u64) -> (Vec<u8>, &'static [u8]) {
     let place = number.saturating_sub(1) % PALETTE.len() as u64;
-    let colour = PALETTE[usize::try_from(place).unwrap_or(0)];
-    let text = if colour < 0 { "000" } else { "231" };
-    (format!("\x1b[48;5;{:03};38;5;{text}m\x1b[K", colour.unsigned_abs()).into_bytes(), END)
+    let color = PALETTE[usize::try_from(place).unwrap_or(0)];
+    let text = if color < 0 { "000" } else { "231" };
+    (format!("\x1b[48;5;{:03};38;5;{text}m\x1b[K", color.unsigned_abs()).into_bytes(), END)
 }
 
 /// Returns what each line of a failed job starts and ends with under `--color-failed`. GNU parallel

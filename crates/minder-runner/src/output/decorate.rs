@@ -20,7 +20,7 @@ type Style = (Vec<u8>, &'static [u8]);
 pub(crate) struct LineStyle {
     tag: Vec<u8>,
     /// The tag is part of its start.
-    colour: Option<Style>,
+    color: Option<Style>,
     /// Whether a last line without a line break gets no color, as with `--line-buffer`: it may be
     /// incomplete.
     bare_end: bool,
@@ -46,11 +46,11 @@ impl LineStyle {
             return None;
         }
         let tag = tag.unwrap_or_default();
-        let colour = style.map(|(mut before, after)| {
+        let color = style.map(|(mut before, after)| {
             before.extend_from_slice(&tag);
             (before, after)
         });
-        Some(Self { tag, colour, bare_end })
+        Some(Self { tag, color, bare_end })
     }
 
     /// Returns a text of whole lines with the decoration around each.
@@ -100,13 +100,13 @@ pub(crate) struct LineDecorator {
 impl LineDecorator {
     /// Creates a decorator for one stream of a job.
     pub(crate) fn new(style: Option<&LineStyle>) -> Self {
-        let held = style.is_some_and(|style| style.bare_end && style.colour.is_some()).then(Vec::new);
+        let held = style.is_some_and(|style| style.bare_end && style.color.is_some()).then(Vec::new);
         Self { held, ..Self::default() }
     }
 
     /// Appends the decorated `bytes` to `out`.
     pub(crate) fn push(&mut self, style: &LineStyle, bytes: &[u8], out: &mut Vec<u8>) {
-        let Some((before, after)) = &style.colour else {
+        let Some((before, after)) = &style.color else {
             return self.tagger.push(&style.tag, bytes, out);
         };
         let Some(held) = &mut self.held else {
@@ -136,7 +136,7 @@ impl LineDecorator {
             out.extend_from_slice(&style.tag);
             out.extend_from_slice(&held);
         }
-        if let Some((_, after)) = &style.colour {
+        if let Some((_, after)) = &style.color {
             self.colorizer.finish(after, out);
         }
     }

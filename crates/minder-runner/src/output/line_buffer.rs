@@ -73,7 +73,7 @@ impl LineBuffer {
         let mut released = false;
         while let Some((stream, chunk)) = self.queued.pop_front() {
             match self.show(stream, &chunk, sink) {
-                Some(gave_back) => released |= gave_back,
+                Some(was_released) => released |= was_released,
                 None => {
                     self.queued.push_front((stream, chunk));
                     break;

@@ -54,7 +54,7 @@ use crate::resume::ResumeFilter;
 /// written.
 const WAITING_MAX: usize = 10_000;
 /// From this length on, the kernel moves the bytes of a file without a copy.
-const SENT_FROM: u64 = 32 << 10;
+const SENDFILE_MIN: u64 = 32 << 10;
 
 /// The order in which the output of jobs is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +148,7 @@ impl OutputSequencer {
         };
         for finished in unshown {
             if state.resume.skips(finished.job) {
-                state.wait(order, finished);
+                state.add_waiting(order, finished);
             } else {
                 state.repeated.push(finished);
             }
@@ -254,10 +254,10 @@ impl OutputSequencer {
 
     /// Ends an open colored line of a finished job whose output was shown live.
     pub(crate) fn end_line(&self, stream: Stream, decoration: LineDecoration<'_>) {
-        self.finish(&mut self.lock(), stream, decoration);
+        self.end_open_line(&mut self.lock(), stream, decoration);
     }
 
-    fn finish(&self, state: &mut State, stream: Stream, (style, decorator): LineDecoration<'_>) {
+    fn end_open_line(&self, state: &mut State, stream: Stream, (style, decorator): LineDecoration<'_>) {
         if decorator.is_open() {
             state.decorated.clear();
             decorator.finish(style, &mut state.decorated);
@@ -265,22 +265,22 @@ impl OutputSequencer {
         }
     }
 
-    /// Writes lines of a running job. Returns `false` if another job is live. With `keep`, the job
-    /// is live from here on.
+    /// Writes lines of a running job. Returns `false` if another job is live. With
+    /// `claim`, the job is live from here on.
     pub(crate) fn show_lines(
         &self,
         job: u64,
         stream: Stream,
         parts: [&[u8]; 2],
         mut decoration: Option<LineDecoration<'_>>,
-        keep: bool,
+        claim: bool,
     ) -> bool {
         let state = &mut *self.lock();
         if !self.may_show(job) {
             self.lines_waiting.store(true, Ordering::SeqCst);
             return false;
         }
-        if keep {
+        if claim {
             self.live_job.store(job, Ordering::SeqCst);
         }
         for bytes in parts {
@@ -319,19 +319,19 @@ impl OutputSequencer {
         let state = &mut *self.lock();
         let mut shown = ShowResult::default();
         let before = self.live_job.load(Ordering::SeqCst);
-        let mut run = PendingWrite::default();
+        let mut pending = PendingWrite::default();
         let jobs = batch.take_jobs();
         let submitted = jobs.len();
         for mut finished in jobs {
             if self.may_show(finished.job) {
-                self.show_finished(state, &mut finished, batch.bytes(), &mut run, &mut shown);
+                self.show_finished(state, &mut finished, batch.bytes(), &mut pending, &mut shown);
                 self.advance(state, finished.job);
             } else {
                 batch.keep(&mut finished)?;
-                state.wait(self.order, finished);
+                state.add_waiting(self.order, finished);
             }
         }
-        self.write_pending(state, batch.bytes(), &mut run);
+        self.write_pending(state, batch.bytes(), &mut pending);
         self.unsubmitted.fetch_sub(submitted, Ordering::SeqCst);
         self.show_waiting(state, &mut shown, max_jobs);
         self.update_after_show(state, &mut shown, before);
@@ -424,41 +424,41 @@ impl OutputSequencer {
         }
     }
 
-    /// Writes all output of a job. Adjacent ranges of the batch are collected in `run` and written
+    /// Writes all output of a job. Adjacent ranges of the batch are collected in `pending` and written
     /// together later.
     fn show_finished(
         &self,
         state: &mut State,
         finished: &mut FinishedJob,
         batch: &[u8],
-        run: &mut PendingWrite,
+        pending: &mut PendingWrite,
         shown: &mut ShowResult,
     ) {
         let style = finished.style.as_ref();
         let mut decorators = [LineDecorator::new(style), LineDecorator::new(style)];
         let last = [Stream::Stdout, Stream::Stderr]
-            .map(|of| finished.segments.iter().rposition(|it| it.stream == of));
+            .map(|stream| finished.segments.iter().rposition(|segment| segment.stream == stream));
         let mut read = Ok(());
         for (at, Segment { stream, location }) in finished.segments.drain(..).enumerate() {
             let mut decoration = style.map(|style| (style, &mut decorators[stream as usize]));
             match (location, &mut decoration) {
                 (Location::Batch(range), None) => {
-                    if !run.extend(stream, &range) {
-                        self.write_pending(state, batch, run);
-                        *run = PendingWrite { stream: Some(stream), range };
+                    if !pending.extend(stream, &range) {
+                        self.write_pending(state, batch, pending);
+                        *pending = PendingWrite { stream: Some(stream), range };
                     }
                 }
                 (Location::Batch(range), Some(_)) => {
-                    self.write_pending(state, batch, run);
+                    self.write_pending(state, batch, pending);
                     self.write(state, stream, &batch[range], &mut decoration);
                 }
                 (Location::Shared(file, range), _) => {
-                    self.write_pending(state, batch, run);
+                    self.write_pending(state, batch, pending);
                     read =
                         read.and(self.show_range(state, stream, (&file, range.start, range.end), decoration));
                 }
                 (Location::Own(own), _) => {
-                    self.write_pending(state, batch, run);
+                    self.write_pending(state, batch, pending);
                     let shows = own.open().and_then(|file| {
                         self.show_range(state, stream, (&file, own.range.start, own.range.end), decoration)
                     });
@@ -469,7 +469,7 @@ impl OutputSequencer {
             if last[stream as usize] == Some(at)
                 && let Some(style) = style
             {
-                self.finish(state, stream, (style, &mut decorators[stream as usize]));
+                self.end_open_line(state, stream, (style, &mut decorators[stream as usize]));
             }
         }
         match read {
@@ -483,8 +483,8 @@ impl OutputSequencer {
         }
     }
 
-    fn write_pending(&self, state: &State, batch: &[u8], run: &mut PendingWrite) {
-        let PendingWrite { stream, range } = std::mem::take(run);
+    fn write_pending(&self, state: &State, batch: &[u8], pending: &mut PendingWrite) {
+        let PendingWrite { stream, range } = std::mem::take(pending);
         if let Some(stream) = stream {
             self.stdio.write(&state.streams, stream, &batch[range]);
         }
@@ -499,12 +499,12 @@ impl OutputSequencer {
     ) -> io::Result<()> {
         let State { streams, decorated, .. } = state;
         match decoration {
-            None if end - at >= SENT_FROM => self.stdio.copy(streams, stream, file, at, end - at),
-            None => self.stdio.each_part(streams, file, at, end, |writer, streams, bytes| {
+            None if end - at >= SENDFILE_MIN => self.stdio.copy(streams, stream, file, at, end - at),
+            None => self.stdio.for_each_chunk(streams, file, at, end, |writer, streams, bytes| {
                 writer.write(streams, stream, bytes);
             }),
             Some((style, decorator)) => {
-                self.stdio.each_part(streams, file, at, end, |writer, streams, bytes| {
+                self.stdio.for_each_chunk(streams, file, at, end, |writer, streams, bytes| {
                     decorated.clear();
                     decorator.push(style, bytes, decorated);
                     writer.write(streams, stream, decorated);
@@ -537,7 +537,7 @@ impl PendingWrite {
 }
 
 impl State {
-    fn wait(&mut self, order: ShowOrder, finished: FinishedJob) {
+    fn add_waiting(&mut self, order: ShowOrder, finished: FinishedJob) {
         self.arrivals += 1;
         let key = if order == ShowOrder::Input { finished.job } else { self.arrivals };
         self.waiting.insert(key, finished);

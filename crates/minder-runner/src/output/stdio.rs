@@ -43,7 +43,7 @@ pub(crate) struct StdioWriter {
     closed: AtomicBool,
     failure: Mutex<Option<String>>,
     /// What messages call standard output.
-    out: String,
+    out_name: String,
     /// Whether standard output was closed before this process started.
     is_shut: bool,
     /// Whether the last line on a terminal lacks its end, and whether output there may have left a
@@ -73,7 +73,7 @@ impl StdioWriter {
             observer,
             closed: AtomicBool::new(false),
             failure: Mutex::new(None),
-            out: name,
+            out_name: name,
             is_shut,
             line_is_open: AtomicBool::new(false),
             may_be_colored: AtomicBool::new(false),
@@ -117,17 +117,17 @@ impl StdioWriter {
             return;
         }
         if stream == Stream::Stdout && self.is_shut {
-            return self.fail_with(format!("cannot write to {}: it is closed", self.out));
+            return self.fail_with(format!("cannot write to {}: it is closed", self.out_name));
         }
         let file = streams.file(stream);
         // The lock of the progress display is held only for writes to a terminal. A write to a pipe
         // may block for long, and the main thread needs the lock while it handles signals.
         let result = if file.is_terminal() {
-            let whole = bytes.ends_with(b"\n");
-            self.line_is_open.store(!whole, Ordering::SeqCst);
+            let ends_line = bytes.ends_with(b"\n");
+            self.line_is_open.store(!ends_line, Ordering::SeqCst);
             self.may_be_colored.fetch_or(memchr::memchr(b'\x1b', bytes).is_some(), Ordering::SeqCst);
             let mut result = Ok(());
-            self.observer.suspend_display(whole, &mut || {
+            self.observer.suspend_display(ends_line, &mut || {
                 result = match write_console(file, bytes) {
                     Ok(false) => blocking_io::write_all(file, bytes),
                     written => written.map(drop),
@@ -168,14 +168,16 @@ impl StdioWriter {
                 Err(_) => break,
             }
         }
-        self.each_part(streams, from, at, end, |writer, streams, bytes| writer.write(streams, stream, bytes))
+        self.for_each_chunk(streams, from, at, end, |writer, streams, bytes| {
+            writer.write(streams, stream, bytes)
+        })
     }
 
     /// Reads a part of a file and passes it to `take`, chunk by chunk.
     ///
     /// # Errors
     /// The file cannot be read, or is too short.
-    pub(crate) fn each_part(
+    pub(crate) fn for_each_chunk(
         &self,
         streams: &mut StdStreams,
         from: &File,
@@ -210,7 +212,7 @@ impl StdioWriter {
                 self.closed.store(true, Ordering::SeqCst);
             }
             stream => {
-                let name = if stream == Stream::Stdout { &self.out } else { "standard error" };
+                let name = if stream == Stream::Stdout { &self.out_name } else { "standard error" };
                 self.fail_with(format!("cannot write to {name}: {}", os_error_text(error)));
             }
         }

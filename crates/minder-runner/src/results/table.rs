@@ -293,7 +293,7 @@ impl Formatter for BareJsonString {
 /// as well.
 fn open(path: &Path, is_resumed: bool, form: TableForm) -> io::Result<(File, u64)> {
     let mut options = OpenOptions::new();
-    let is_file = std::fs::metadata(path).map_or(true, |about| about.is_file());
+    let is_file = std::fs::metadata(path).map_or(true, |metadata| metadata.is_file());
     if !is_resumed || !is_file {
         return Ok((options.write(true).create(true).truncate(is_file).open(path)?, 0));
     }

@@ -18,8 +18,8 @@ pub(crate) enum ChunkSize {
 /// Cuts blocks one after the other. Each block starts with what was left of the one before.
 #[derive(Debug)]
 pub(crate) struct Chunker {
-    splitter: RecordBounds,
-    measure: ChunkSize,
+    bounds: RecordBounds,
+    size: ChunkSize,
     /// The number of records of the incomplete chunk, where the last of them ends, and up to where
     /// its end was searched for.
     records: u64,
@@ -39,20 +39,20 @@ pub(crate) enum BlockEnd {
 }
 
 impl Chunker {
-    pub(crate) fn new(splitter: RecordBounds, measure: ChunkSize) -> Self {
-        Self { splitter, measure, records: 0, split: 0, known: 0 }
+    pub(crate) fn new(bounds: RecordBounds, size: ChunkSize) -> Self {
+        Self { bounds, size, records: 0, split: 0, known: 0 }
     }
 
     /// Returns the chunks of `bytes`, and where the rest starts that belongs to the next block.
     pub(crate) fn cut(&mut self, bytes: &[u8], extent: BlockEnd) -> (Vec<Range<usize>>, usize) {
         let whole = 0..bytes.len();
-        match self.measure {
+        match self.size {
             ChunkSize::Reads => (Vec::from_iter((!bytes.is_empty()).then_some(whole)), bytes.len()),
             ChunkSize::Records(count) => self.cut_records(bytes, count, extent),
             ChunkSize::Blocks => match extent {
                 BlockEnd::Open => (Vec::new(), 0),
                 BlockEnd::Last => (Vec::from_iter((!bytes.is_empty()).then_some(whole)), bytes.len()),
-                BlockEnd::Full => match self.splitter.last(bytes) {
+                BlockEnd::Full => match self.bounds.last(bytes) {
                     Some(end) => (Vec::from_iter(Some(0..end)), end),
                     None => (Vec::new(), 0),
                 },
@@ -64,11 +64,11 @@ impl Chunker {
         let mut chunks = Vec::new();
         let mut begin = 0;
         // A search that starts from the beginning of the chunk is not repeated after each read.
-        let is_cheap = matches!(self.splitter, RecordBounds::Anywhere | RecordBounds::Fixed(_));
+        let is_cheap = matches!(self.bounds, RecordBounds::Anywhere | RecordBounds::Fixed(_));
         if is_cheap || extent != BlockEnd::Open {
             let whole = extent == BlockEnd::Last;
             while let Some(split) = self.next(bytes, count, whole) {
-                self.records += match self.splitter {
+                self.records += match self.bounds {
                     RecordBounds::Anywhere => (split - self.split) as u64,
                     _ => 1,
                 };
@@ -98,33 +98,33 @@ impl Chunker {
 
     /// Returns the next split. If each byte is a record, it skips many at once.
     fn next(&self, bytes: &[u8], count: u64, whole: bool) -> Option<usize> {
-        if let RecordBounds::Anywhere = self.splitter {
+        if let RecordBounds::Anywhere = self.bounds {
             let wanted = usize::try_from(count - self.records).unwrap_or(usize::MAX);
             let end = bytes.len().min(self.split.saturating_add(wanted));
             return (end > self.split).then_some(end);
         }
-        self.splitter.next(bytes, self.split, self.known, whole)
+        self.bounds.next(bytes, self.split, self.known, whole)
     }
 
-    pub(crate) fn splitter(&self) -> &RecordBounds {
-        &self.splitter
+    pub(crate) fn bounds(&self) -> &RecordBounds {
+        &self.bounds
     }
 
-    pub(crate) fn splitter_mut(&mut self) -> &mut RecordBounds {
-        &mut self.splitter
+    pub(crate) fn bounds_mut(&mut self) -> &mut RecordBounds {
+        &mut self.bounds
     }
 
     /// Returns `true` if blocks are not cut.
     pub(crate) fn is_raw(&self) -> bool {
-        self.measure == ChunkSize::Reads
+        self.size == ChunkSize::Reads
     }
 
     /// Returns `true` if chunks may be complete before a block is full.
     pub(crate) fn is_eager(&self) -> bool {
-        match self.measure {
+        match self.size {
             ChunkSize::Reads => true,
             ChunkSize::Records(_) => {
-                !matches!(self.splitter, RecordBounds::Pattern(_) | RecordBounds::Group(_))
+                !matches!(self.bounds, RecordBounds::Pattern(_) | RecordBounds::Group(_))
             }
             ChunkSize::Blocks => false,
         }

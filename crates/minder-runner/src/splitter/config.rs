@@ -28,7 +28,7 @@ pub(crate) const READ: usize = 256 << 10;
 /// The most bytes that wait for a stream that gets single lines. One line may be longer.
 pub(crate) const STREAM_MAX: usize = 256 << 10;
 /// The longest chunk that is written at once.
-pub(crate) const PIECE: usize = 64 << 10;
+pub(crate) const CHUNK_MAX: usize = 64 << 10;
 
 /// How the input is cut into blocks, and which job gets which.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::splitter::buffer::Bytes;
-use crate::splitter::config::PIECE;
+use crate::splitter::config::CHUNK_MAX;
 use crate::text::os_error_text;
 
 /// How far from a cut the beginning of the line is searched for.
@@ -49,10 +49,10 @@ impl FileRange {
         if let (Some(header), Ok(at)) = (&self.header, usize::try_from(at))
             && at < header.len()
         {
-            return Ok(header.slice(at, PIECE));
+            return Ok(header.slice(at, CHUNK_MAX));
         }
         let at = self.range.start + (at - header as u64);
-        let len = usize::try_from(self.range.end - at).unwrap_or(usize::MAX).min(PIECE);
+        let len = usize::try_from(self.range.end - at).unwrap_or(usize::MAX).min(CHUNK_MAX);
         let mut bytes = vec![0; len];
         let count = self.file.read_at(at, &mut bytes)?;
         if count == 0 && len > 0 {
@@ -87,7 +87,7 @@ impl SharedFile {
     /// the end of the file.
     pub(super) fn extend(&self, known: &mut Vec<u8>, base: u64) -> Result<bool, String> {
         let len = known.len();
-        let more = len.max(PIECE);
+        let more = len.max(CHUNK_MAX);
         known.resize(len + more, 0);
         let count = self.read_at(base + len as u64, &mut known[len..])?;
         known.truncate(len + count);

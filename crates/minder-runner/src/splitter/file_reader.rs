@@ -2,8 +2,8 @@
 
 use crate::splitter::buffer::Bytes;
 use crate::splitter::config::BlockSize;
+use crate::splitter::config::CHUNK_MAX;
 use crate::splitter::config::HEADER_MAX;
-use crate::splitter::config::PIECE;
 use crate::splitter::config::RECORD_MAX;
 use crate::splitter::header::HeaderMatch;
 use crate::splitter::input_splitter::InputSplitter;
@@ -34,7 +34,7 @@ impl InputSplitter {
         let skipped = if self.config.skip_first && is_first { first_line(&file)? } else { 0 };
         let header = self.header_of(&file, skipped)?;
         let mut chunker = self.chunker()?;
-        if let RecordBounds::Group(key) = chunker.splitter_mut() {
+        if let RecordBounds::Group(key) = chunker.bounds_mut() {
             key.resolve(header.as_deref().unwrap_or_default())?;
         }
         let mut start = skipped + header.as_deref().map_or(0, <[u8]>::len) as u64;
@@ -48,7 +48,7 @@ impl InputSplitter {
         while start < size {
             let least = start.saturating_add(block);
             let end = if least < size {
-                cut(&file, chunker.splitter(), start, least)?.unwrap_or(size).min(size)
+                cut(&file, chunker.bounds(), start, least)?.unwrap_or(size).min(size)
             } else {
                 size
             };
@@ -93,7 +93,7 @@ impl InputSplitter {
 
 /// Returns the length of the first line, with its line break.
 fn first_line(file: &SharedFile) -> Result<u64, String> {
-    let mut segment = vec![0; PIECE];
+    let mut segment = vec![0; CHUNK_MAX];
     let mut at = 0;
     loop {
         let count = file.read_at(at, &mut segment)?;
@@ -106,11 +106,11 @@ fn first_line(file: &SharedFile) -> Result<u64, String> {
 }
 
 /// Returns the first split whose separator starts at `least` or later. The range starts at `start`.
-fn cut(file: &SharedFile, splitter: &RecordBounds, start: u64, least: u64) -> Result<Option<u64>, String> {
-    if let RecordBounds::Anywhere = splitter {
+fn cut(file: &SharedFile, bounds: &RecordBounds, start: u64, least: u64) -> Result<Option<u64>, String> {
+    if let RecordBounds::Anywhere = bounds {
         return Ok(Some(least));
     }
-    let (mut base, mut from) = match splitter {
+    let (mut base, mut from) = match bounds {
         RecordBounds::Group(_) => (line_start(file, start, least)?, 0),
         // A pattern matches from the beginning of a line: of a match that crosses `least`, no part
         // counts. Whether a line starts here is visible only in the byte before.
@@ -124,13 +124,13 @@ fn cut(file: &SharedFile, splitter: &RecordBounds, start: u64, least: u64) -> Re
     let mut bytes = Vec::new();
     loop {
         let is_whole = !file.extend(&mut bytes, base)?;
-        if let Some(at) = splitter.first(&bytes, from, is_whole) {
+        if let Some(at) = bounds.first(&bytes, from, is_whole) {
             return Ok(Some(base + at as u64));
         }
         if is_whole {
             return Ok(None);
         }
-        let passed = splitter.passed(&bytes);
+        let passed = bounds.passed(&bytes);
         bytes.drain(..passed);
         from = from.saturating_sub(passed);
         base += passed as u64;
@@ -145,7 +145,7 @@ fn cut(file: &SharedFile, splitter: &RecordBounds, start: u64, least: u64) -> Re
 fn line_start(file: &SharedFile, start: u64, least: u64) -> Result<u64, String> {
     let mut end = least;
     while end > start {
-        let begin = end.saturating_sub(PIECE as u64).max(start);
+        let begin = end.saturating_sub(CHUNK_MAX as u64).max(start);
         let mut bytes = vec![0; (end - begin) as usize];
         let count = file.read_at(begin, &mut bytes)?;
         bytes.truncate(count);

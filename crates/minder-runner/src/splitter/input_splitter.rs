@@ -24,7 +24,7 @@ use crate::splitter::chunker::Chunker;
 use crate::splitter::column::Column;
 use crate::splitter::column::Key;
 use crate::splitter::config::{
-    BLOCKS_OWN, BlockSize, Distribution, PIECE, READY_MAX, SPANS_MAX, STREAM_MAX, SplitterConfig,
+    BLOCKS_OWN, BlockSize, CHUNK_MAX, Distribution, READY_MAX, SPANS_MAX, STREAM_MAX, SplitterConfig,
     SplitterSource, TEE_BLOCKS,
 };
 use crate::splitter::file_range::FileRange;
@@ -33,7 +33,7 @@ use crate::splitter::record_bounds::RecordBounds;
 use crate::splitter::timed_read::FileFeed;
 
 /// The splitter. `state` protects everything that changes, and `room` belongs to it: the reader
-/// waits there. A job that finds nothing sets `asked` under the lock. The reader takes the flag
+/// waits there. A job that finds nothing sets `is_starved` under the lock. The reader takes the flag
 /// under the same lock when it adds input, and calls `wake` after it has released the lock, so no
 /// wake-up is lost.
 pub(crate) struct InputSplitter {
@@ -87,7 +87,7 @@ pub(super) struct Stream {
 
 /// The input of one job. Dropping it releases what it holds.
 pub(crate) struct JobInput {
-    pipe: Arc<InputSplitter>,
+    splitter: Arc<InputSplitter>,
     /// Its number, from 0, in the order of the input; or the number of its stream.
     pub(crate) place: usize,
     content: Content,
@@ -144,7 +144,7 @@ impl InputSplitter {
         };
         let mut state = State::default();
         state.streams.resize_with(streams, Stream::default);
-        let pipe = Self {
+        let this = Self {
             config,
             slots,
             source: Mutex::new(Some(source)),
@@ -153,8 +153,8 @@ impl InputSplitter {
             room: Condvar::new(),
         };
         // An invalid pattern is reported before anything is read.
-        pipe.chunker().and_then(|_| pipe.key()).and_then(|_| pipe.finder()).map_err(|why| anyhow!(why))?;
-        Ok(Arc::new(pipe))
+        this.chunker().and_then(|_| this.key()).and_then(|_| this.finder()).map_err(|why| anyhow!(why))?;
+        Ok(Arc::new(this))
     }
 
     /// Reads all of the source on the calling thread. Returns when everything was distributed, or
@@ -216,7 +216,7 @@ impl InputSplitter {
         let content = if streams > 0 { state.begin(place, content) } else { content };
         drop(state);
         NextJob::Ready(JobInput {
-            pipe: Arc::clone(self),
+            splitter: Arc::clone(self),
             place,
             content,
             at: 0,
@@ -268,13 +268,13 @@ impl InputSplitter {
 
     /// Rewinds the input of a job that runs again. Returns `false` if that is not possible: the
     /// bytes of a stream are gone.
-    pub(crate) fn again(&self, part: &mut JobInput) -> bool {
-        let is_whole = !matches!(part.content, Content::Stream);
-        if is_whole {
+    pub(crate) fn rewind(&self, part: &mut JobInput) -> bool {
+        let can_rewind = !matches!(part.content, Content::Stream);
+        if can_rewind {
             part.at = 0;
             part.given_up = false;
         }
-        is_whole
+        can_rewind
     }
 
     /// Starts no more jobs. Waiting chunks go to the streams that run, if there are any.
@@ -316,8 +316,8 @@ impl InputSplitter {
                 self.room.notify_all();
             }
             // Before the last stream started, no thread was woken for the chunks that were left.
-            let take_wake = (all_started && !state.ready.is_empty()).then(|| state.take_wake()).flatten();
-            call(take_wake, state);
+            let wake = (all_started && !state.ready.is_empty()).then(|| state.take_wake()).flatten();
+            call(wake, state);
             return ReadResult::Bytes(segment);
         }
         // While there are jobs to start, a chunk starts one.
@@ -372,8 +372,8 @@ impl InputSplitter {
     }
 
     /// Adds a chunk when there is room. Returns `false` if no more input is needed.
-    pub(super) fn push(&self, portion: ReadyBlock) -> bool {
-        let most = if matches!(portion, ReadyBlock::Span(_)) { SPANS_MAX } else { READY_MAX };
+    pub(super) fn push(&self, block: ReadyBlock) -> bool {
+        let most = if matches!(block, ReadyBlock::Span(_)) { SPANS_MAX } else { READY_MAX };
         let mut state = self.lock();
         while state.ready.len() >= most && !state.stopped {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -381,7 +381,7 @@ impl InputSplitter {
         if state.stopped {
             return false;
         }
-        state.ready.push_back(portion);
+        state.ready.push_back(block);
         call(state.take_wake(), state);
         true
     }
@@ -418,7 +418,7 @@ impl InputSplitter {
     /// Returns the chunker for this configuration.
     pub(super) fn chunker(&self) -> Result<Chunker, String> {
         let config = &self.config;
-        let splitter = match &config.group_by {
+        let bounds = match &config.group_by {
             Some(column) => RecordBounds::Group(Key::new(column.clone(), config.colsep.as_deref())?),
             None => {
                 let start = config.start.as_deref().unwrap_or_default();
@@ -431,13 +431,13 @@ impl InputSplitter {
                 }
             }
         };
-        let measure = match (config.records, &config.spread) {
+        let size = match (config.records, &config.spread) {
             // Every job gets the same bytes, however they are cut.
             (_, Distribution::Tee) if !config.remove_separator => ChunkSize::Reads,
             (Some(records), _) => ChunkSize::Records(records.get()),
             (None, _) => ChunkSize::Blocks,
         };
-        Ok(Chunker::new(splitter, measure))
+        Ok(Chunker::new(bounds, size))
     }
 
     /// Returns how the stream of a line is found.
@@ -484,7 +484,7 @@ impl Stream {
 
     fn pop(&mut self) -> Option<Bytes> {
         let first = self.queue.front_mut()?;
-        let segment = first.slice(0, PIECE);
+        let segment = first.slice(0, CHUNK_MAX);
         self.bytes -= segment.len();
         *first = first.slice(segment.len(), usize::MAX);
         if first.is_empty() {
@@ -512,20 +512,20 @@ impl JobInput {
 
 impl Drop for JobInput {
     fn drop(&mut self) {
-        let pipe = Arc::clone(&self.pipe);
-        pipe.give_up(self);
+        let splitter = Arc::clone(&self.splitter);
+        splitter.give_up(self);
     }
 }
 
 impl fmt::Debug for JobInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Part").field("place", &self.place).field("at", &self.at).finish_non_exhaustive()
+        f.debug_struct("JobInput").field("place", &self.place).field("at", &self.at).finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for InputSplitter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pipe").field("plan", &self.config).finish_non_exhaustive()
+        f.debug_struct("InputSplitter").field("config", &self.config).finish_non_exhaustive()
     }
 }
 
@@ -541,8 +541,8 @@ fn call(wake: Option<Wake>, state: MutexGuard<'_, State>) {
 fn held(header: Option<&Bytes>, chunk: &Bytes, at: u64) -> Bytes {
     let at = usize::try_from(at).unwrap_or(usize::MAX);
     match header {
-        Some(header) if at < header.len() => header.slice(at, PIECE),
-        header => chunk.slice(at - header.map_or(0, |header| header.len()), PIECE),
+        Some(header) if at < header.len() => header.slice(at, CHUNK_MAX),
+        header => chunk.slice(at - header.map_or(0, |header| header.len()), CHUNK_MAX),
     }
 }
 

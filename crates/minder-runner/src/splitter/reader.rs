@@ -130,7 +130,7 @@ impl InputSplitter {
         let own = header.as_deref().unwrap_or_default();
         let mut chunker = self.chunker()?;
         let mut key = self.key()?;
-        if let RecordBounds::Group(key) = chunker.splitter_mut() {
+        if let RecordBounds::Group(key) = chunker.bounds_mut() {
             key.resolve(own)?;
         }
         if let Some(key) = &mut key {
@@ -250,9 +250,9 @@ impl InputSplitter {
                 }
                 continue;
             }
-            let is_over = extent == BlockEnd::Last;
+            let is_last = extent == BlockEnd::Last;
             let next = self.hand_out(filling, header.as_ref(), chunks, chunker);
-            if is_over {
+            if is_last {
                 return Ok(());
             }
             let Some(block) = next else { return Ok(()) };
@@ -274,7 +274,7 @@ impl InputSplitter {
     ) -> Option<SealedBlock> {
         if self.config.remove_separator {
             for chunk in &mut chunks {
-                let kept = chunker.splitter().remove(&mut filling.buffer.as_mut()[chunk.clone()]);
+                let kept = chunker.bounds().remove(&mut filling.buffer.as_mut()[chunk.clone()]);
                 chunk.end = chunk.start + kept;
             }
             // As in GNU parallel, an empty chunk starts no job.

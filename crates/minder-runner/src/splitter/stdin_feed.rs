@@ -16,12 +16,12 @@ fn is_closed(error: &minder::Error) -> bool {
 }
 
 /// How many chunks a job gets before other jobs have their turn.
-const PIECES: usize = 16;
+const CHUNKS_PER_TURN: usize = 16;
 
 /// The input of a job, on its way into its standard input.
 #[derive(Debug)]
 pub(crate) struct StdinFeeder {
-    part: Box<JobInput>,
+    input: Box<JobInput>,
     /// The chunk that is not written completely, and how much of it is.
     left: Option<(Bytes, usize)>,
     /// Whether there was no input, or other jobs had their turn: it is fed again when the worker
@@ -35,33 +35,33 @@ pub(crate) struct StdinFeeder {
 }
 
 impl StdinFeeder {
-    pub(crate) fn new(part: Box<JobInput>) -> Self {
-        Self { part, left: None, waiting: false, sent: 0, finished: false, is_broken: false }
+    pub(crate) fn new(input: Box<JobInput>) -> Self {
+        Self { input, left: None, waiting: false, sent: 0, finished: false, is_broken: false }
     }
 
     /// Writes as much as the job accepts. Returns `true` if it stopped so that other jobs have
     /// their turn: the worker thread then has to call it again.
     pub(crate) fn write(
         &mut self,
-        pipe: &InputSplitter,
+        splitter: &InputSplitter,
         token: Token,
         children: &mut ChildControl<'_>,
     ) -> bool {
         self.waiting = false;
-        for _ in 0..PIECES {
+        for _ in 0..CHUNKS_PER_TURN {
             if self.finished {
                 return false;
             }
             let (bytes, from) = match self.left.take() {
                 Some(left) => left,
-                None => match pipe.more(&mut self.part) {
+                None => match splitter.more(&mut self.input) {
                     ReadResult::Bytes(bytes) => (bytes, 0),
                     ReadResult::Pending => {
                         self.waiting = true;
                         return false;
                     }
                     ReadResult::Eof => {
-                        self.end(pipe);
+                        self.end(splitter);
                         // It fails only for a child that has exited.
                         let _ = children.close_stdin(token);
                         return false;
@@ -82,9 +82,9 @@ impl StdinFeeder {
                         // The job takes the part that it has read for the whole input. `is_torn`
                         // makes sure that its result does not count.
                         self.is_broken = true;
-                        pipe.fail(format_error(&error.into()));
+                        splitter.fail(format_error(&error.into()));
                     }
-                    self.end(pipe);
+                    self.end(splitter);
                     return false;
                 }
             }
@@ -94,29 +94,29 @@ impl StdinFeeder {
     }
 
     /// Ends the input: the job takes no more.
-    pub(crate) fn end(&mut self, pipe: &InputSplitter) {
+    pub(crate) fn end(&mut self, splitter: &InputSplitter) {
         self.finished = true;
         self.left = None;
-        pipe.give_up(&mut self.part);
+        splitter.give_up(&mut self.input);
     }
 
     /// Returns `true` if the job got less than its input, since reading or writing it failed.
     pub(crate) fn is_torn(&self) -> bool {
-        self.is_broken || self.part.is_torn()
+        self.is_broken || self.input.is_torn()
     }
 
     /// Returns the input for the job to run again, if it can be read from the start.
-    pub(crate) fn again(mut self, pipe: &InputSplitter) -> Option<Box<JobInput>> {
-        pipe.again(&mut self.part).then_some(self.part)
+    pub(crate) fn rewind(mut self, splitter: &InputSplitter) -> Option<Box<JobInput>> {
+        splitter.rewind(&mut self.input).then_some(self.input)
     }
 
-    /// Passes all of the input to `write`, chunk by chunk.
-    pub(crate) fn write_all<E>(
+    /// Passes all of the input to `take`, chunk by chunk.
+    pub(crate) fn read_all<E>(
         &mut self,
-        pipe: &InputSplitter,
+        splitter: &InputSplitter,
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        while let ReadResult::Bytes(bytes) = pipe.more(&mut self.part) {
+        while let ReadResult::Bytes(bytes) = splitter.more(&mut self.input) {
             take(&bytes)?;
             self.sent += bytes.len() as u64;
         }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use minder::jobs::NextJob;
 
-use super::config::{BLOCKS_OWN, PIECE, READY_MAX};
+use super::config::{BLOCKS_OWN, CHUNK_MAX, READY_MAX};
 use super::input_splitter::ReadResult;
 use super::*;
 
@@ -79,7 +79,7 @@ pub(crate) fn nothing() -> SplitterSource {
 pub(crate) fn drain(pipe: &InputSplitter, part: &mut JobInput) -> Vec<u8> {
     let mut all = Vec::new();
     while let ReadResult::Bytes(segment) = pipe.more(part) {
-        assert!(!segment.is_empty() && segment.len() <= PIECE);
+        assert!(!segment.is_empty() && segment.len() <= CHUNK_MAX);
         all.extend_from_slice(&segment);
     }
     all

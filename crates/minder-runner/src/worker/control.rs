@@ -14,10 +14,10 @@ impl RunWorker<'_> {
     /// another job.
     pub(crate) fn feed_stdin(&mut self, slot: u32, children: &mut ChildControl<'_>) {
         let context = self.context;
-        let Some(pipe) = context.queue.splitter() else { return };
+        let Some(splitter) = context.queue.splitter() else { return };
         let Some(running) = self.running.get_mut(slot) else { return };
         let (Some(feeder), Some(token)) = (&mut running.stdin, running.token) else { return };
-        let again = feeder.write(pipe, token, children);
+        let again = feeder.write(splitter, token, children);
         if feeder.waiting {
             self.running.starved_stdin.insert(slot);
         }
@@ -39,12 +39,12 @@ impl RunWorker<'_> {
     /// Carries out the requests for jobs that run on this worker thread.
     pub(crate) fn apply_requests(&mut self, children: &mut ChildControl<'_>) {
         let job_table = self.context.job_table;
-        for (job, order) in job_table.take_requests(|job| self.running.slot_of(job).is_some()) {
+        for (job, request) in job_table.take_requests(|job| self.running.slot_of(job).is_some()) {
             let Some(slot) = self.running.slot_of(job) else { continue };
             let Some(running) = self.running.get_mut(slot) else { continue };
             let Some(token) = running.token else { continue };
             // These calls fail only for a child that has exited.
-            let _ = match order {
+            let _ = match request {
                 JobRequest::Requeue => {
                     running.is_requeued = true;
                     children.kill(token, self.context.config.kill())

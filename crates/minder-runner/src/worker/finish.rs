@@ -100,7 +100,8 @@ impl RunWorker<'_> {
         for (stream, mut job_file) in
             [Stream::Stdout, Stream::Stderr].into_iter().zip(running.output.spool.drain(..))
         {
-            let len = job_file.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|about| about.len()));
+            let len =
+                job_file.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|metadata| metadata.len()));
             let len =
                 len.map_err(|error| format!("cannot read the output of a job: {}", os_error_text(&error)))?;
             running.output.written[stream as usize] = len;
@@ -122,7 +123,7 @@ impl RunWorker<'_> {
             let written = written.map_err(|error| cannot_write(results.place(), &error))?;
             if let Some((file, len)) = written {
                 running.output.written[stream as usize] = len;
-                let end = file.metadata().map_or(len, |about| about.len());
+                let end = file.metadata().map_or(len, |metadata| metadata.len());
                 running.output.tails[stream as usize].push(&last_bytes(file, end));
             }
         }
@@ -175,7 +176,7 @@ impl RunWorker<'_> {
         let large = self.batch.len() > ROW_MAX;
         let file = if large { Some(self.spool(running)?) } else { None };
         let batch = &self.batch;
-        let output: Output<'_> = &|stream, take| batch.each(stream, take);
+        let output: Output<'_> = &|stream, take| batch.for_each_chunk(stream, take);
         let mut row = Vec::new();
         let written = match &file {
             Some(file) => {
@@ -189,7 +190,8 @@ impl RunWorker<'_> {
         self.batch.discard();
         self.batch.push(Stream::Stdout, &row);
         if let Some(mut job_file) = running.output.spool.pop() {
-            let len = job_file.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|about| about.len()));
+            let len =
+                job_file.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|metadata| metadata.len()));
             job_file.range = 0..len.map_err(|error| context.committer.cannot_save(&error))?;
             self.batch.push_file(Stream::Stdout, job_file);
         }
@@ -230,8 +232,8 @@ impl RunWorker<'_> {
             self.context.pool.wake();
         }
         running.output.delete_files();
-        if let (Some(pipe), Some(feeder)) = (self.context.queue.splitter(), running.stdin.take()) {
-            *task.block() = feeder.again(pipe);
+        if let (Some(splitter), Some(feeder)) = (self.context.queue.splitter(), running.stdin.take()) {
+            *task.block() = feeder.rewind(splitter);
         }
         self.batch.discard();
     }
@@ -262,8 +264,8 @@ impl RunWorker<'_> {
             }
             return true;
         }
-        let head = std::mem::take(&mut running.output.header);
-        self.batch.push(Stream::Stdout, &head);
+        let header = std::mem::take(&mut running.output.header);
+        self.batch.push(Stream::Stdout, &header);
         if let Err(error) = self.collect_output(running) {
             // The events of other jobs must not refer to this output.
             self.batch.discard();
@@ -275,9 +277,9 @@ impl RunWorker<'_> {
         let unseen = was_shown && running.output.written != [0; 2] && context.sequencer.stdio.is_broken();
         // A job whose event was held back ended before the run was asked to end. A halt that this
         // job caused does not cut it off.
-        let ordered =
+        let is_cancelled =
             if running.is_held { context.status.is_shutting_down() } else { context.pool.is_cancelled() };
-        let cut = unseen || was_cancelled(outcome, ordered);
+        let cut = unseen || was_cancelled(outcome, is_cancelled);
         if cut && context.table.is_some() {
             self.batch.discard();
         }
@@ -288,7 +290,7 @@ impl RunWorker<'_> {
             event.timed_out = matches!(cause, EndCause::TimedOut(_)) && !event.succeeded();
             event.attempts = Some(attempt.attempt).filter(|attempt| *attempt > 1);
             if !event.succeeded() {
-                event.cause = cause.word().map(str::to_owned);
+                event.cause = cause.journal_value().map(str::to_owned);
             }
             // The output may contain arguments.
             if !event.succeeded() && !context.config.record.redact {

@@ -96,8 +96,8 @@ impl JobHandler for RunWorker<'_> {
             ));
         }
         let values = job_values(self.context, task, attempt);
-        let call = match config.template.invocation(&values) {
-            Ok(call) => call,
+        let invocation = match config.template.invocation(&values) {
+            Ok(invocation) => invocation,
             Err(error) if error.kind() == template::ErrorKind::Column => {
                 // The error is the same for every job: it is reported once, and it ends the run.
                 self.context.fail(error.to_string());
@@ -108,12 +108,11 @@ impl JobHandler for RunWorker<'_> {
                 return Err(self.fail_unstarted(attempt, task, &name, &error.to_string()));
             }
         };
-        let mut command = spawn_command(&call);
+        let mut command = spawn_command(&invocation);
         let mut running = RunningJob::new(task.number);
         running.permit = permit;
         running.is_last_attempt = self.context.is_last_attempt(attempt);
-        running.output.may_be_live =
-            running.is_last_attempt && !config.may_put_back() && !config.color_failed;
+        running.output.may_be_live = running.is_last_attempt && !config.may_requeue() && !config.color_failed;
         running.output.style = LineStyle::of(config, &values);
         if config.view == OutputView::Ordered {
             running.output.decorate_lines();
@@ -125,15 +124,15 @@ impl JobHandler for RunWorker<'_> {
                 return Err(JobResult::PermanentFailure);
             }
             Err(Refusal::Own(why)) => {
-                if let (Some(pipe), Some(feeder)) = (self.context.queue.splitter(), &mut running.stdin) {
-                    feeder.end(pipe);
+                if let (Some(splitter), Some(feeder)) = (self.context.queue.splitter(), &mut running.stdin) {
+                    feeder.end(splitter);
                 }
                 let name = self.name(attempt, task);
                 return Err(self.fail_unstarted(attempt, task, &name, &why));
             }
         };
         // `configure` may have replaced the command, so the variables are set afterwards.
-        for (name, value) in &call.variables {
+        for (name, value) in &invocation.variables {
             command.env(name, value);
         }
         if config.verbose {
@@ -242,10 +241,10 @@ impl JobHandler for RunWorker<'_> {
                 return result;
             }
         }
-        if let (Some(pipe), Some(feeder)) = (context.queue.splitter(), &mut running.stdin) {
-            feeder.end(pipe);
+        if let (Some(splitter), Some(feeder)) = (context.queue.splitter(), &mut running.stdin) {
+            feeder.end(splitter);
         }
-        if self.is_to_hold(&running, &outcome) {
+        if self.must_hold(&running, &outcome) {
             self.hold(attempt, task, running, outcome, cause);
         } else {
             self.finish_job(attempt, task, &mut running, &outcome, cause);
@@ -257,10 +256,10 @@ impl JobHandler for RunWorker<'_> {
             return JobResult::Success;
         }
         context.status.add_failure(status);
-        if let Some(pipe) = context.queue.splitter()
+        if let Some(splitter) = context.queue.splitter()
             && context.pool.is_cancelled()
         {
-            pipe.close();
+            splitter.close();
         }
         JobResult::Failure
     }
@@ -268,8 +267,9 @@ impl JobHandler for RunWorker<'_> {
     fn spawn_failed(&mut self, attempt: Attempt, task: &Task, error: Error) -> JobResult {
         if let Some(mut running) = self.running.remove(attempt.slot) {
             running.output.delete_files();
-            if let (Some(pipe), Some(mut feeder)) = (self.context.queue.splitter(), running.stdin.take()) {
-                feeder.end(pipe);
+            if let (Some(splitter), Some(mut feeder)) = (self.context.queue.splitter(), running.stdin.take())
+            {
+                feeder.end(splitter);
             }
             self.context.job_table.remove(task.number, None);
         }

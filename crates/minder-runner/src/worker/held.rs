@@ -27,7 +27,7 @@ const HELD_MAX: usize = 256;
 const HELD_BYTES_MAX: usize = 1 << 20;
 impl RunWorker<'_> {
     /// Returns `true` if the event of a job without a further attempt is to be held back.
-    pub(crate) fn is_to_hold(&self, running: &RunningJob, outcome: &Outcome) -> bool {
+    pub(crate) fn must_hold(&self, running: &RunningJob, outcome: &Outcome) -> bool {
         minder::os::looks_terminated(outcome.exit.status)
             && !outcome.killed
             && !running.is_interrupted
@@ -57,7 +57,7 @@ impl RunWorker<'_> {
     }
 
     fn holds_too_much(&self) -> bool {
-        let sum = |of: fn(&HeldFinish) -> usize| self.held.iter().map(of).sum::<usize>();
+        let sum = |value: fn(&HeldFinish) -> usize| self.held.iter().map(value).sum::<usize>();
         self.held.len() > HELD_MAX
             || sum(|held| held.output.len()) > HELD_BYTES_MAX
             || sum(|held| held.output.open_files() + held.running.output.open_files()) > HELD_FILES_MAX
@@ -85,8 +85,8 @@ impl RunWorker<'_> {
     }
 
     fn release_first(&mut self) {
-        let Some(is_held) = self.held.pop_front() else { return };
-        let HeldFinish { attempt, task, mut running, outcome, cause, output, .. } = is_held;
+        let Some(first) = self.held.pop_front() else { return };
+        let HeldFinish { attempt, task, mut running, outcome, cause, output, .. } = first;
         self.batch.restore_unfinished(output);
         self.finish_job(attempt, &task, &mut running, &outcome, cause);
         // `take_unfinished` closed the files; `restore_unfinished` has opened them again.

@@ -60,7 +60,7 @@ impl JobOutput {
         (&mut self.lines, LineSink { sequencer, job, line_max, style, decorators: &mut self.decorators })
     }
 
-    /// Returns the incomplete lines of both streams.
+    /// Passes what was not written of the lines of both streams to `take`.
     pub(crate) fn take_rest_of_lines(&mut self, take: impl FnMut(Stream, &[u8])) {
         self.lines.take_rest(take);
     }
@@ -98,7 +98,7 @@ impl OutputTail {
     }
 }
 
-/// The last bytes of a file, up to `end`; nothing if it cannot be read.
+/// Returns the last bytes of a file, up to `end`; nothing if it cannot be read.
 pub(crate) fn last_bytes(file: &std::fs::File, end: u64) -> Vec<u8> {
     let mut tail = vec![0; TAIL_MAX.min(usize::try_from(end).unwrap_or(TAIL_MAX))];
     let at = end - tail.len() as u64;

@@ -94,13 +94,13 @@ impl RunWorker<'_> {
         if running.output.is_live {
             return show_header(self.context, running);
         }
-        let head = std::mem::take(&mut running.output.header);
+        let header = std::mem::take(&mut running.output.header);
         if self.context.config.view == OutputView::Lines {
             let (lines, mut sink) =
                 running.output.lines(self.context.sequencer, running.number, self.line_max);
-            lines.begin(head, &mut sink);
+            lines.begin(header, &mut sink);
         } else {
-            self.batch.push(Stream::Stdout, &head);
+            self.batch.push(Stream::Stdout, &header);
         }
     }
 
@@ -186,8 +186,8 @@ impl RunWorker<'_> {
 
 /// Writes the header of a job whose output is shown live.
 pub(crate) fn show_header(context: &RunContext<'_>, running: &mut RunningJob) {
-    let head = std::mem::take(&mut running.output.header);
-    context.sequencer.show(Stream::Stdout, &head, running.output.line_decoration(Stream::Stdout));
+    let header = std::mem::take(&mut running.output.header);
+    context.sequencer.show(Stream::Stdout, &header, running.output.line_decoration(Stream::Stdout));
 }
 
 /// Closes the colored lines of a finished job whose output was shown live.

@@ -47,8 +47,8 @@ impl RunWorker<'_> {
         let config = self.context.config;
         command.stdin(Stdio::Null).die_with_parent(true);
         running.copies = TemplateFiles::create(&config.files, values)?;
-        if let Some(part) = task.block().take() {
-            self.attach_input(command, running, task, StdinFeeder::new(part))?;
+        if let Some(block) = task.block().take() {
+            self.attach_input(command, running, task, StdinFeeder::new(block))?;
         }
         self.apply_environment(command, running, task, values)?;
         if config.print {
@@ -108,13 +108,13 @@ impl RunWorker<'_> {
         task: &Task,
         mut feeder: StdinFeeder,
     ) -> Result<(), String> {
-        let (Some(pipe), Some(asked)) = (self.context.queue.splitter(), &self.context.config.pipe) else {
+        let (Some(splitter), Some(pipe)) = (self.context.queue.splitter(), &self.context.config.pipe) else {
             return Ok(());
         };
         let path = PathBuf::from(task.columns().first().cloned().unwrap_or_default());
         let failed =
             |error: std::io::Error| format!("cannot make `{}`: {}", path.display(), os_error_text(&error));
-        match asked.delivery {
+        match pipe.delivery {
             InputDelivery::Stdin => {
                 command.stdin(Stdio::Piped);
             }
@@ -123,9 +123,11 @@ impl RunWorker<'_> {
                 let _ = std::fs::remove_file(&path);
                 let mut file = minder_os::files::create_private_file(&path).map_err(failed)?;
                 running.files.push(path.clone());
-                feeder.write_all(pipe, |bytes| file.write_all(bytes)).map_err(failed)?;
+                feeder.read_all(splitter, |bytes| file.write_all(bytes)).map_err(failed)?;
                 if feeder.is_torn() {
-                    return Err(pipe.error().unwrap_or_else(|| format!("cannot fill `{}`", path.display())));
+                    return Err(splitter
+                        .error()
+                        .unwrap_or_else(|| format!("cannot fill `{}`", path.display())));
                 }
             }
             InputDelivery::Fifo => {
@@ -217,19 +219,19 @@ impl RunWorker<'_> {
                 .group(Group::Inherit)
                 .stdin(minder_os::terminal::open_terminal().map_or(Stdio::Null, Stdio::from));
         }
-        let head = std::mem::take(&mut running.output.header);
-        self.context.sequencer.show(Stream::Stdout, &head, None);
+        let header = std::mem::take(&mut running.output.header);
+        self.context.sequencer.show(Stream::Stdout, &header, None);
     }
 
     /// Creates a file that a job writes to.
     pub(crate) fn spool(&mut self, running: &mut RunningJob) -> Result<std::fs::File, String> {
         let context = self.context;
         let dir = context.recorder.dir();
-        let made = match context.recorder.name("spill", self.index) {
+        let made = match context.recorder.file_prefix("spill", self.index) {
             None => minder_os::files::create_unnamed_file(dir).map(|file| (file, None)),
-            Some(name) => {
+            Some(prefix) => {
                 self.spool_count += 1;
-                let path = dir.join(format!("{name}-job{}", self.spool_count));
+                let path = dir.join(format!("{prefix}-job{}", self.spool_count));
                 minder_os::files::create_private_file(&path).map(|file| (file, Some(path)))
             }
         };
@@ -251,8 +253,8 @@ impl RunWorker<'_> {
 fn redirect_to_results(command: &mut Command, running: &mut RunningJob) -> Result<(), String> {
     let Some(results) = &mut running.output.results else { return Ok(()) };
     if !results.shows(Stream::Stdout) {
-        let head = std::mem::take(&mut running.output.header);
-        results.begin(&head).map_err(|error| cannot_write(results.place(), &error))?;
+        let header = std::mem::take(&mut running.output.header);
+        results.begin(&header).map_err(|error| cannot_write(results.place(), &error))?;
     }
     for stream in [Stream::Stdout, Stream::Stderr] {
         let file = results.hand_over(stream).map_err(|error| cannot_write(results.place(), &error))?;

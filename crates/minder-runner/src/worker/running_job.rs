@@ -21,7 +21,7 @@ pub(crate) struct RunningJob {
     pub(crate) started_at: Instant,
     /// The wall time, once the job has finished.
     pub(crate) wall_time: Option<Duration>,
-    at: SystemTime,
+    start_time: SystemTime,
     /// Whether minder killed it because minder itself failed. Its incomplete output is not shown.
     pub(crate) is_interrupted: bool,
     /// Copies of `--template` files, which are removed with the job.
@@ -50,7 +50,7 @@ impl RunningJob {
             output: JobOutput::default(),
             started_at: Instant::now(),
             wall_time: None,
-            at: SystemTime::now(),
+            start_time: SystemTime::now(),
             is_interrupted: false,
             copies: TemplateFiles::default(),
             is_last_attempt: true,
@@ -92,7 +92,7 @@ impl RunningJob {
         JobFinished {
             job: self.number,
             args,
-            at: since_1970(self.at),
+            at: since_1970(self.start_time),
             wall: self.wall().as_secs_f64(),
             user: exit.usage.map(|usage| usage.user.as_secs_f64()),
             system: exit.usage.map(|usage| usage.system.as_secs_f64()),

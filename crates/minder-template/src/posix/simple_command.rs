@@ -53,22 +53,22 @@ pub(crate) fn check(
     let rest = &words[at + 1..];
     let may_be_builtin = |word: &Word| word.text.is_empty() || can_become_builtin(word, context.kinds);
     flow.call(first, rest, may_be_builtin);
-    let held = if context.trusted { None } else { rest.iter().find_map(|word| word.placeholder) };
+    let placeholder = if context.trusted { None } else { rest.iter().find_map(|word| word.placeholder) };
     if first.special || first.first_expansion.is_some() {
-        found.command_name = check_unknown_name(first, rest, held, context, flow)?;
+        found.command_name = check_unknown_name(first, rest, placeholder, context, flow)?;
         check_alternatives(first, rest, context, flow, &mut found)?;
         return Ok(found);
     }
-    let builtin = |word: &Word| {
+    let is_builtin = |word: &Word| {
         word.first_expansion.is_none()
             && word.text != b"."
             && (can_evaluate(&word.text, context.kinds) || is_prefix(&word.text))
     };
     flow.builtin_as_argument |=
-        rest.iter().any(|word| word.special && word.first_expansion.is_none() || builtin(word));
+        rest.iter().any(|word| word.special && word.first_expansion.is_none() || is_builtin(word));
     let name = String::from_utf8_lossy(&first.text).into_owned();
     refuse_line_changes(&name, rest, context)?;
-    if let Some(placeholder) = held {
+    if let Some(placeholder) = placeholder {
         check_values(&name, rest, placeholder, context)?;
     }
     // A variable may hold the value of a placeholder. Where a placeholder would be refused, these
@@ -137,16 +137,17 @@ fn command_word(words: &[Word], context: CommandContext) -> Result<Option<usize>
 fn check_unknown_name(
     first: &Word,
     rest: &[Word],
-    held: Option<Placeholder>,
+    argument: Option<Placeholder>,
     context: CommandContext,
     flow: &mut Flow,
 ) -> Result<Option<Placeholder>, Error> {
     let refuse = |placeholder: Placeholder, why: &str| Err(Error::refused(format!("`{placeholder}` {why}")));
     let dynamic: Vec<Vec<u8>> = rest.iter().flat_map(|word| word.variables.iter().cloned()).collect();
-    let becomes = can_become_builtin(first, context.kinds);
-    let odd = first.special || first.substituted || becomes || (first.altered && first.text.is_empty());
-    match (first.placeholder, held) {
-        (_, Some(placeholder)) if odd => refuse(
+    let can_be_builtin = can_become_builtin(first, context.kinds);
+    let is_composed =
+        first.special || first.substituted || can_be_builtin || (first.altered && first.text.is_empty());
+    match (first.placeholder, argument) {
+        (_, Some(placeholder)) if is_composed => refuse(
             placeholder,
             "is an argument of a command whose name the shell makes up, which may be `eval`: write the \
              name, or `env` before it",
@@ -164,14 +165,14 @@ fn check_unknown_name(
             "is part of a command's name, which may become `eval`: write a directory before it, such as `./`",
         ),
         (None, _) => {
-            if odd {
+            if is_composed {
                 flow.evaluate(&dynamic);
             }
             if context.in_function && first.is_plain_variable() && first.variables == [PARAMETERS] {
                 flow.runs_parameters = true;
                 return Ok(None);
             }
-            flow.command(&first.variables, held.is_some());
+            flow.command(&first.variables, argument.is_some());
             Ok(None)
         }
     }
@@ -408,16 +409,18 @@ fn refuse_line_changes(name: &str, rest: &[Word], context: CommandContext) -> Re
     }
 }
 
+/// Returns whether the words are options of `set` and the names of options, and none assigns an
+/// array.
 fn options_only(words: &[Word]) -> bool {
-    let mut takes = false;
+    let mut takes_name = false;
     words.iter().all(|w| {
-        let name = std::mem::take(&mut takes);
-        takes = w.text.ends_with(b"o") && w.text.starts_with(b"-") || w.text == b"+o";
-        let option = w.text.len() > 1
+        let is_name = std::mem::take(&mut takes_name);
+        takes_name = w.text.ends_with(b"o") && w.text.starts_with(b"-") || w.text == b"+o";
+        let is_option = w.text.len() > 1
             && matches!(w.text[0], b'-' | b'+')
             && w.text[1..].iter().all(u8::is_ascii_alphabetic);
-        let array = option && w.text[1..].contains(&b'A');
-        w.first_expansion.is_none() && (name || option && !array)
+        let is_array = is_option && w.text[1..].contains(&b'A');
+        w.first_expansion.is_none() && (is_name || is_option && !is_array)
     })
 }
 
@@ -472,10 +475,15 @@ fn check_values(
 
 /// Returns whether values are only prompts, which `read` prints unchanged: `read -r -p {} x`.
 fn is_prompt_of_read(rest: &[Word]) -> bool {
-    let held: Vec<usize> = (0..rest.len()).filter(|&i| rest[i].placeholder.is_some()).collect();
-    let plain = |i: usize| !rest[i].splits && !rest[i].one_of_several && !rest[i].braces;
-    held.iter().all(|&i| i > 0 && plain(i) && matches!(rest[i - 1].text.as_slice(), b"-p" | b"-rp"))
-        && rest.iter().enumerate().all(|(i, word)| held.contains(&i) || word.first_expansion.is_none())
+    let value_indices: Vec<usize> = (0..rest.len()).filter(|&i| rest[i].placeholder.is_some()).collect();
+    let is_plain = |i: usize| !rest[i].splits && !rest[i].one_of_several && !rest[i].braces;
+    value_indices
+        .iter()
+        .all(|&i| i > 0 && is_plain(i) && matches!(rest[i - 1].text.as_slice(), b"-p" | b"-rp"))
+        && rest
+            .iter()
+            .enumerate()
+            .all(|(i, word)| value_indices.contains(&i) || word.first_expansion.is_none())
 }
 
 /// Returns whether values come after `--` and harmless options: `print -r -- {}`.
@@ -503,20 +511,20 @@ fn is_assignment(word: &Word, kinds: ShellSet) -> bool {
 
 fn check_printf(rest: &[Word], placeholder: Placeholder, korn: bool) -> Result<(), Error> {
     // `printf -va[$(cmd)] x` runs cmd in bash: no value may become an option.
-    let format =
+    let format_index =
         rest.iter().position(|w| w.text == b"--" && w.first_expansion.is_none()).map_or(0, |i| i + 1);
-    let first = rest.get(format);
-    let open = first.is_some_and(|w| {
-        (w.placeholder.is_some() && format == 0 && w.first_expansion == Some(0))
+    let format = rest.get(format_index);
+    let can_be_option = format.is_some_and(|w| {
+        (w.placeholder.is_some() && format_index == 0 && w.first_expansion == Some(0))
             || w.text.starts_with(b"-")
             || w.splits
     });
-    let options = rest[..format].iter().any(|w| w.first_expansion.is_some() || w.text != b"--");
-    let mut letters = first.map_or(b"".as_slice(), |w| &w.text).split(|&b| b == b'%').skip(1);
-    let numbers = korn
-        && (first.is_some_and(|w| w.first_expansion.is_some() || w.special)
-            || letters.any(|l| !matches!(l.first(), Some(b's' | b'b' | b'c'))));
-    if open || options || numbers {
+    let has_options = rest[..format_index].iter().any(|w| w.first_expansion.is_some() || w.text != b"--");
+    let mut conversions = format.map_or(b"".as_slice(), |w| &w.text).split(|&b| b == b'%').skip(1);
+    let may_read_number = korn
+        && (format.is_some_and(|w| w.first_expansion.is_some() || w.special)
+            || conversions.any(|conversion| !matches!(conversion.first(), Some(b's' | b'b' | b'c'))));
+    if can_be_option || has_options || may_read_number {
         return Err(Error::refused(format!(
             "`{placeholder}` can be read by `printf` as more than text: write `printf '%s\\n' {{}}`, or see \
              `--only`"
@@ -528,10 +536,11 @@ fn check_printf(rest: &[Word], placeholder: Placeholder, korn: bool) -> Result<(
 fn check_test(rest: &[Word], placeholder: Placeholder, kinds: ShellSet) -> Result<(), Error> {
     let operators: &[&[u8]] = if kinds.meets(ZSH) { &[b"-v", b"-R", b"-t"] } else { &[b"-v", b"-R"] };
     let evaluates = kinds.meets(BASH | KORN);
-    let open = |w: &Word| w.first_expansion == Some(0) || may_be_operator(w, operators);
+    let can_be_operator = |w: &Word| w.first_expansion == Some(0) || may_be_operator(w, operators);
     // `[ -v 'a[$(cmd)]' ]` runs cmd in bash. Two adjacent values can be `-v` and its operand.
-    let elements = evaluates && rest.iter().any(|word| word.array_elements);
-    if elements || rest.windows(2).any(|pair| open(&pair[0]) && pair[1].placeholder.is_some()) {
+    let has_elements = evaluates && rest.iter().any(|word| word.array_elements);
+    if has_elements || rest.windows(2).any(|pair| can_be_operator(&pair[0]) && pair[1].placeholder.is_some())
+    {
         return Err(Error::refused(format!(
             "`{placeholder}` stands in `[ … ]` where it can be evaluated as a variable: put an operator \
              such as `=` before it"

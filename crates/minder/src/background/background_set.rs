@@ -96,7 +96,7 @@ impl BackgroundSet {
     pub fn with_options(options: BackgroundSetConfig) -> Result<Self> {
         let set = ChildSet::new(options.set.clone())?;
         let ready = wait::Waker::new()
-            .map_err(|error| Error::new("make a descriptor for news", error).during(Operation::Watch))?;
+            .map_err(|error| Error::new("make a descriptor for events", error).during(Operation::Watch))?;
         let shared = Arc::new(Shared {
             state: Mutex::new(State::default()),
             changed: Condvar::new(),
@@ -229,11 +229,12 @@ impl BackgroundSet {
     ///   for its last bytes.
     /// - `Other`: the thread panicked before.
     pub fn stop(self, grace: Duration) -> Result<()> {
-        let failed =
-            |reason| Err(Error::of_kind(ErrorKind::Other, "stop a pump", reason).during(Operation::Stop));
+        let failed = |reason| {
+            Err(Error::of_kind(ErrorKind::Other, "stop a background set", reason).during(Operation::Stop))
+        };
         let shared = self.shared();
         // If the thread has ended already, the reason is read below.
-        let _ = self.send_request("stop a pump", Operation::Stop, Request::Stop(grace));
+        let _ = self.send_request("stop a background set", Operation::Stop, Request::Stop(grace));
         let deadline = Instant::now().checked_add(grace.saturating_add(2 * STOP_TIMEOUT));
         let mut state = shared.state.lock();
         let reason = loop {
@@ -255,7 +256,7 @@ impl BackgroundSet {
         match reason {
             StopReason::Stopped => Ok(()),
             StopReason::LeftSome => failed("some children were not gone in time"),
-            StopReason::Panicked => failed("the pump's thread panicked"),
+            StopReason::Panicked => failed("the set's thread panicked"),
         }
     }
 
@@ -313,8 +314,8 @@ mod tests {
         let error = set.spawn(&Command::new("true"), SpawnOptions::default()).unwrap_err();
         assert!(error.to_string().contains("thread"), "{error}");
         let error = set.stop(Duration::ZERO).unwrap_err();
-        assert_eq!(error.to_string(), "failed to stop a pump: the pump's thread panicked");
-        assert!(other.write(Token(0), b"x").unwrap_err().to_string().ends_with("the pump's thread panicked"));
+        assert_eq!(error.to_string(), "failed to stop a background set: the set's thread panicked");
+        assert!(other.write(Token(0), b"x").unwrap_err().to_string().ends_with("the set's thread panicked"));
         assert_eq!(other.drain_events(&mut Vec::new(), 1), 0);
     }
 }

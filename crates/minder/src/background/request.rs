@@ -58,7 +58,7 @@ pub(super) fn reply_channel<T>() -> (ReplySender<T>, ReplyReceiver<T>) {
 }
 
 impl<T> ReplySender<T> {
-    /// Whether the caller still waits.
+    /// Returns whether the caller still waits.
     pub(super) fn is_wanted(&self) -> bool {
         matches!(*self.0.state.lock(), State::Waiting)
     }
@@ -105,8 +105,8 @@ impl<T> ReplyReceiver<T> {
                     state = self.0.changed.wait_timeout(state, left);
                     continue;
                 }
-                State::Waiting | State::Closed => "the pump's thread did not answer in time",
-                State::Dropped => "the pump's thread ended before it was done",
+                State::Waiting | State::Closed => "the set's thread did not answer in time",
+                State::Dropped => "the set's thread ended before it was done",
             };
             return Err(Error::of_kind(ErrorKind::Other, phrase, reason).during(operation));
         }
@@ -129,7 +129,7 @@ mod tests {
         let (sender, receiver) = reply_channel::<()>();
         std::thread::spawn(move || drop(sender));
         let error = receiver.wait("ask", Operation::Other, Duration::from_secs(600)).unwrap_err();
-        assert_eq!(error.to_string(), "failed to ask: the pump's thread ended before it was done");
+        assert_eq!(error.to_string(), "failed to ask: the set's thread ended before it was done");
     }
 
     #[test]

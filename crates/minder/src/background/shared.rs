@@ -95,8 +95,8 @@ impl State {
     pub(super) fn check_running(&self, phrase: &'static str, operation: Operation) -> Result<()> {
         let reason = match self.stopped {
             None => return Ok(()),
-            Some(StopReason::Stopped | StopReason::LeftSome) => "the pump was stopped",
-            Some(StopReason::Panicked) => "the pump's thread panicked",
+            Some(StopReason::Stopped | StopReason::LeftSome) => "the set was stopped",
+            Some(StopReason::Panicked) => "the set's thread panicked",
         };
         Err(Error::of_kind(ErrorKind::Other, phrase, reason).during(operation))
     }

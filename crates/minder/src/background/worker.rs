@@ -45,8 +45,8 @@ pub(super) fn start(shared: Arc<Shared>, set: ChildSet) -> Result<JoinHandle<()>
         let reason = catch_unwind(AssertUnwindSafe(|| worker.run())).unwrap_or(StopReason::Panicked);
         shared.close(reason);
     };
-    let thread = without_signals(|| std::thread::Builder::new().name("minder-pump".into()).spawn(body));
-    thread.map_err(|error| Error::new("start the thread of a pump", error))
+    let thread = without_signals(|| std::thread::Builder::new().name("minder-set".into()).spawn(body));
+    thread.map_err(|error| Error::new("start the thread of a background set", error))
 }
 
 struct Worker<'a> {
@@ -136,7 +136,7 @@ impl Worker<'_> {
         }
         let max = self.shared.options.set.max_children;
         if self.shared.state.lock().queue.children() >= max {
-            let reason = "as many children live, or wait to be taken, as this pump may have";
+            let reason = "as many children run, or wait to be taken, as this set may have";
             let error = Error::of_kind(ErrorKind::Limit, "start", reason).during(Operation::Spawn);
             reply.send(Err(error.with_subject(command.get_program())));
             return;

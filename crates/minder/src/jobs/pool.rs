@@ -408,7 +408,7 @@ impl<J: Send> JobPool<J> {
         self.request(KILL);
     }
 
-    /// Whether the running jobs were asked to exit, or killed.
+    /// Returns whether the running jobs were asked to exit, or killed.
     pub fn is_cancelled(&self) -> bool {
         self.requested.load(Ordering::SeqCst) > 0
     }
@@ -734,7 +734,7 @@ impl<H: JobHandler> Drop for Worker<'_, H> {
     }
 }
 
-/// Whether jobs are suspended in this epoch.
+/// Returns whether jobs are suspended in this epoch.
 fn is_suspended(epoch: u64) -> bool {
     epoch % 2 == 1
 }

@@ -346,7 +346,7 @@ impl<J> Scheduler<J> {
         self.blocked.clear();
     }
 
-    /// Whether no more jobs will start, after a call of [`halt`](Self::halt) or by the policy.
+    /// Returns whether no more jobs will start, after a call of [`halt`](Self::halt) or by the policy.
     pub fn is_halted(&self) -> bool {
         self.halted
     }
@@ -392,12 +392,12 @@ impl<J> Scheduler<J> {
         self.counts
     }
 
-    /// Whether no job runs and none will.
+    /// Returns whether no job runs and none will.
     pub fn is_exhausted(&self) -> bool {
         self.counts.running == 0 && self.is_finished()
     }
 
-    /// Whether no more jobs will start. Some may still run.
+    /// Returns whether no more jobs will start. Some may still run.
     pub fn is_finished(&self) -> bool {
         self.halted || (self.closed && self.is_idle())
     }
@@ -528,12 +528,12 @@ impl<J> Scheduler<J> {
         halt.now
     }
 
-    /// Whether a job waits that could start at once.
+    /// Returns whether a job waits that could start at once.
     fn has_waiting(&self) -> bool {
         !self.fifo.is_empty() || !self.by_cost.is_empty()
     }
 
-    /// Whether no job waits, for its turn, for a retry or for a job that runs.
+    /// Returns whether no job waits, for its turn, for a retry or for a job that runs.
     fn is_idle(&self) -> bool {
         !self.has_waiting()
             && self.retries.is_empty()
@@ -598,7 +598,7 @@ impl<J> Scheduler<J> {
     }
 }
 
-/// Whether `count` is at least this percentage of `all`.
+/// Returns whether `count` is at least this percentage of `all`.
 fn is_share(count: u64, percent: u8, all: u64) -> bool {
     u128::from(count) * 100 >= u128::from(percent) * u128::from(all)
 }

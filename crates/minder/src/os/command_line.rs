@@ -31,16 +31,16 @@ impl CommandLineLimit {
         system::CommandLineLimit::of(command).map(Self)
     }
 
-    /// The longest line, in UTF-16 units.
+    /// Returns the length of the longest line, in UTF-16 units.
     #[must_use]
     pub fn max_units(&self) -> usize {
-        self.0.units_max()
+        self.0.max_units()
     }
 
-    /// Returns whether the line of this command, of the same program and in the same directory, is
-    /// not too long. What else may keep it from being started is not looked at.
+    /// Returns whether the line of this command, with the same program and directory, is short enough.
+    /// Other reasons why it may not start are not checked.
     #[must_use]
     pub fn fits(&self, command: &Command) -> bool {
-        self.0.takes(command)
+        self.0.fits(command)
     }
 }

@@ -26,8 +26,8 @@ impl Descriptors {
         Self { list: Some(kept).filter(|kept| !kept.is_empty()).map(Arc::new) }
     }
 
-    /// Adds an open file. It stays open here for as long as this value, its clones, or a command
-    /// with it are there.
+    /// Adds an open file. It stays open in this process as long as this value, a clone of it, or a
+    /// command with it exists.
     ///
     /// A descriptor below 3 changes nothing, since a child has its streams there.
     ///
@@ -54,22 +54,24 @@ impl Descriptors {
         let kept = Arc::make_mut(self.list.get_or_insert_default());
         let one = Kept { number, file: Some(file) };
         match kept.binary_search_by_key(&number, |kept| kept.number) {
-            Ok(place) => kept[place] = one,
-            Err(place) => kept.insert(place, one),
+            Ok(index) => kept[index] = one,
+            Err(index) => kept.insert(index, one),
         }
         self
     }
 
-    /// The numbers, from the lowest to the highest.
+    /// Returns the numbers, in ascending order.
     pub fn numbers(&self) -> impl ExactSizeIterator<Item = i32> {
         self.kept().iter().map(|kept| kept.number)
     }
 
-    /// Marks all of them so that no program gets them, also one that another library starts.
+    /// Sets the close-on-exec flag of all of them, so that no program inherits them, even if another
+    /// library starts it.
     ///
-    /// Children of this crate get no descriptor that is not in their command's
-    /// [`descriptors`](crate::Command::descriptors) anyhow; but on a Unix system that has
-    /// neither `close_range` (Linux 5.9) nor an equal of it, those without a mark.
+    /// Children that this crate starts inherit only the
+    /// [`descriptors`](crate::Command::descriptors) of their command. The exception is a Unix system
+    /// without `close_range` (Linux 5.9) or an equivalent: there they also inherit descriptors
+    /// without the flag.
     pub fn close_on_exec(&self) {
         self.numbers().for_each(system::close_on_exec);
     }

@@ -15,9 +15,9 @@ use crate::sys::jobserver::Client;
 #[derive(Debug)]
 pub struct Jobserver(Client);
 
-/// What allows one more job. It has to be given back: dropping it does not.
+/// A token, which allows one more job. The caller has to release it: dropping it does not.
 #[derive(Debug, PartialEq, Eq)]
-#[must_use = "others wait for it: give it back"]
+#[must_use = "others wait for it: release it"]
 pub struct JobToken(u8);
 
 impl Jobserver {
@@ -32,18 +32,18 @@ impl Jobserver {
         Client::connect(auth).map(Self)
     }
 
-    /// A token, if one is free now. Never blocks.
+    /// Takes a token, if one is free now. Never blocks.
     ///
     /// # Errors
-    /// When the jobserver is gone.
+    /// The jobserver is gone.
     pub fn try_acquire(&self) -> io::Result<Option<JobToken>> {
         Ok(self.0.try_acquire()?.map(JobToken))
     }
 
-    /// Gives a token back.
+    /// Releases a token.
     ///
     /// # Errors
-    /// When the jobserver is gone.
+    /// The jobserver is gone.
     pub fn release(&self, token: JobToken) -> io::Result<()> {
         self.0.release(token.0)
     }
@@ -56,12 +56,12 @@ impl Jobserver {
     ///   the run is killed between taking a token and recording it.
     /// - Linux only. No effect on other systems, which have no guardians.
     pub fn guarded_by(&self, options: GuardOptions) -> GuardOptions {
-        options.owing(self.0.debt())
+        options.held_tokens(self.0.held_tokens())
     }
 
-    /// What becomes readable when a token may be free, for a [`Poller`](crate::Poller).
+    /// Returns the source that is readable when a token may be free, for a [`Poller`](crate::Poller).
     ///
-    /// - Windows: `None`; ask again after a while.
+    /// - Windows: `None`; try again after a while.
     pub fn source(&self) -> Option<Source<'_>> {
         self.0.source().map(Source)
     }

@@ -1,5 +1,5 @@
-//! What differs between systems in the public interface, and the little that a command needs of its
-//! system.
+//! The parts of the public interface that differ between operating systems, and the functions of the
+//! operating system that a command needs.
 
 mod descriptors;
 mod poller_wait;
@@ -51,19 +51,19 @@ impl Command {
         self
     }
 
-    /// The text that was given to [`raw_tail`](Self::raw_tail).
+    /// Returns the text that was passed to [`raw_tail`](Self::raw_tail).
     pub fn get_raw_tail(&self) -> Option<&OsStr> {
         self.tail.as_deref()
     }
 }
 
-/// Waits until a source is ready, or the deadline has come; whether it is ready. A file that is
-/// never waited for is ready.
+/// Waits until a source is ready or the deadline has passed. Returns whether it is ready. A file that
+/// never blocks is always ready.
 ///
-/// - Unix: poll(2), which takes no descriptor. Windows: a [`Poller`](crate::Poller).
+/// - Unix: poll(2), which needs no further descriptor. Windows: a [`Poller`](crate::Poller).
 ///
 /// # Errors
-/// Windows: `Unsupported` for what cannot be watched.
+/// Windows: `Unsupported` for a source that cannot be watched.
 pub fn wait_ready<'a>(
     source: impl Into<Source<'a>>,
     interest: Interest,
@@ -79,25 +79,25 @@ pub fn wants_terminal(signal: i32) -> bool {
     system::wants_terminal(signal)
 }
 
-/// Returns whether a child that was killed may have ended so.
+/// Returns whether a child with this exit status may have been killed.
 ///
 /// - Unix: by a signal. Windows: with the exit code that killed children get, 1; others may end
 ///   with it, too.
 pub fn looks_killed(status: ExitStatus) -> bool {
-    system::may_be_killed(status)
+    system::looks_killed(status)
 }
 
-/// Returns whether a child may have been terminated by a request, as all processes are when the
-/// machine shuts down.
+/// Returns whether a child with this exit status may have been terminated by a request, as all
+/// processes are when the machine shuts down.
 ///
 /// - Unix: by `SIGHUP`, `SIGINT`, `SIGQUIT`, `SIGTERM` or `SIGKILL`, or with the exit code that
 ///   shells and many programs use for them, 128 plus the signal number. Windows: with the code of a
 ///   console that was closed or interrupted (0xC000013A).
 pub fn looks_terminated(status: ExitStatus) -> bool {
-    system::may_be_told_to_end(status)
+    system::looks_terminated(status)
 }
 
-/// The number of the signal of this name (`TERM`, without `SIG`) on this system.
+/// Returns the number of the signal of this name (`TERM`, without `SIG`) on this operating system.
 ///
 /// - Unix: the signals of POSIX, and `WINCH`. Windows has none; `HUP`, `INT`, `QUIT`, `TERM` and
 ///   `KILL` all end a job at once.
@@ -105,23 +105,23 @@ pub fn signal_number(name: &str) -> Option<i32> {
     system::signal_number(name)
 }
 
-/// Returns whether a child can be asked to end, so that it may tidy up first.
+/// Returns whether a child can be asked to exit, so that it may clean up first.
 ///
-/// - Unix: yes, by a signal. Windows: no, a job object only ends.
+/// - Unix: yes, by a signal. Windows: no, a job object can only be terminated.
 pub fn supports_graceful_termination() -> bool {
-    system::can_ask()
+    system::supports_graceful_termination()
 }
 
 /// Returns whether a child can be suspended and resumed.
 ///
 /// - Unix: yes, by signals. Windows: no.
 pub fn supports_suspend() -> bool {
-    system::can_suspend()
+    system::supports_suspend()
 }
 
-/// Asks for a larger buffer of a pipe, as large as a user may have; other files stay as they are.
+/// Requests a larger buffer for a pipe, as large as a user may have. Other files do not change.
 ///
 /// - Linux: 1 MiB, `F_SETPIPE_SZ`. Elsewhere: without effect.
 pub fn grow_pipe(pipe: &File) {
-    system::enlarge_pipe(pipe);
+    system::grow_pipe(pipe);
 }

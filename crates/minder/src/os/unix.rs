@@ -1,4 +1,4 @@
-//! Unix: descriptors as sources and as news.
+//! Unix: descriptors as sources.
 
 use std::fs::File;
 use std::io;
@@ -48,11 +48,11 @@ impl CommandLineLimit {
         None
     }
 
-    pub(super) fn units_max(&self) -> usize {
+    pub(super) fn max_units(&self) -> usize {
         match *self {}
     }
 
-    pub(super) fn takes(&self, _command: &Command) -> bool {
+    pub(super) fn fits(&self, _command: &Command) -> bool {
         match *self {}
     }
 }
@@ -60,7 +60,7 @@ impl CommandLineLimit {
 /// See [`crate::Descriptors::inherited`].
 pub(super) use crate::sys::spawn::{close_on_exec, inherited as inherited_descriptors};
 
-/// The number of an open file.
+/// Returns the descriptor number of an open file.
 pub(super) fn descriptor_of(file: &File) -> i32 {
     file.as_raw_fd()
 }
@@ -79,12 +79,12 @@ pub(super) fn wait_ready(
 }
 
 /// See [`super::looks_killed`].
-pub(super) fn may_be_killed(status: ExitStatus) -> bool {
+pub(super) fn looks_killed(status: ExitStatus) -> bool {
     matches!(status, ExitStatus::Signaled { .. })
 }
 
 /// See [`super::looks_terminated`].
-pub(super) fn may_be_told_to_end(status: ExitStatus) -> bool {
+pub(super) fn looks_terminated(status: ExitStatus) -> bool {
     let signal = match status {
         ExitStatus::Signaled { signal, .. } => signal,
         ExitStatus::Exited(code) => code - 128,
@@ -134,17 +134,17 @@ pub(super) fn signal_number(name: &str) -> Option<i32> {
 }
 
 /// See [`super::supports_graceful_termination`].
-pub(super) fn can_ask() -> bool {
+pub(super) fn supports_graceful_termination() -> bool {
     true
 }
 
 /// See [`super::supports_suspend`].
-pub(super) fn can_suspend() -> bool {
+pub(super) fn supports_suspend() -> bool {
     true
 }
 
 /// See [`super::grow_pipe`].
-pub(super) fn enlarge_pipe(pipe: &File) {
+pub(super) fn grow_pipe(pipe: &File) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     crate::sys::pipe::enlarge(pipe);
     #[cfg(not(any(target_os = "linux", target_os = "android")))]

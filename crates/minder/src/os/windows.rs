@@ -1,4 +1,4 @@
-//! Windows: handles as sources and as news.
+//! Windows: handles as sources.
 
 use std::fs::File;
 use std::io;
@@ -35,7 +35,7 @@ impl<'a> Source<'a> {
 
 pub use crate::sys::wait::PollHandle;
 
-/// See [`super::Line`].
+/// See [`super::CommandLineLimit`].
 pub(super) use crate::sys::spawn::CommandLineLimit;
 
 /// See [`crate::Descriptors::inherited`]: there are none.
@@ -46,7 +46,7 @@ pub(super) fn inherited_descriptors() -> Vec<i32> {
 /// See [`crate::Descriptors::close_on_exec`]: std's handles are not inherited.
 pub(super) fn close_on_exec(_number: i32) {}
 
-/// Handles have no descriptor numbers.
+/// Returns -1: handles have no descriptor numbers.
 pub(super) fn descriptor_of(_file: &File) -> i32 {
     -1
 }
@@ -61,12 +61,12 @@ pub(super) fn wait_ready(
 }
 
 /// See [`super::looks_killed`].
-pub(super) fn may_be_killed(status: ExitStatus) -> bool {
+pub(super) fn looks_killed(status: ExitStatus) -> bool {
     status == ExitStatus::Exited(crate::sys::process_tree::KILLED.cast_signed())
 }
 
 /// See [`super::looks_terminated`].
-pub(super) fn may_be_told_to_end(status: ExitStatus) -> bool {
+pub(super) fn looks_terminated(status: ExitStatus) -> bool {
     /// `STATUS_CONTROL_C_EXIT` of ntstatus.h.
     const CONTROL_C_EXIT: u32 = 0xC000_013A;
     status == ExitStatus::Exited(CONTROL_C_EXIT.cast_signed())
@@ -79,20 +79,20 @@ pub(super) fn wants_terminal(_signal: i32) -> bool {
 
 /// See [`super::signal_number`].
 pub(super) fn signal_number(name: &str) -> Option<i32> {
-    // Those by which people end programs; a job object knows one way only.
+    // The signals by which users terminate programs. A job object is terminated in one way only.
     let known = [("HUP", 1), ("INT", 2), ("QUIT", 3), ("KILL", 9), ("TERM", 15)];
     known.into_iter().find_map(|(known, number)| (known == name).then_some(number))
 }
 
 /// See [`super::supports_graceful_termination`].
-pub(super) fn can_ask() -> bool {
+pub(super) fn supports_graceful_termination() -> bool {
     false
 }
 
 /// See [`super::supports_suspend`].
-pub(super) fn can_suspend() -> bool {
+pub(super) fn supports_suspend() -> bool {
     false
 }
 
 /// See [`super::grow_pipe`].
-pub(super) fn enlarge_pipe(_pipe: &File) {}
+pub(super) fn grow_pipe(_pipe: &File) {}

@@ -10,14 +10,16 @@ use std::time::{Duration, Instant};
 
 use crate::event::Token;
 
+/// The timers that have not been reported.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
-    times: HashMap<Token, TimerWindow>,
+    windows: HashMap<Token, TimerWindow>,
     /// The same timers, ordered by the earliest and by the latest time of their report.
     from: BTreeSet<(Instant, Token)>,
     until: BTreeSet<(Instant, Token)>,
 }
 
+/// The time in which a timer should be reported.
 #[derive(Clone, Copy, Debug)]
 struct TimerWindow {
     from: Instant,
@@ -25,33 +27,33 @@ struct TimerWindow {
 }
 
 impl Timers {
-    /// Returns whether there was none of this token.
+    /// Adds a timer. Returns `false` if the token has one already.
     pub(super) fn add(&mut self, token: Token, deadline: Instant, tolerance: Duration) -> bool {
-        if self.times.contains_key(&token) {
+        if self.windows.contains_key(&token) {
             return false;
         }
-        // A tolerance beyond the end of time bounds nothing; a century does not either.
+        // A longer tolerance than a century could exceed the range of `Instant`.
         let until = deadline.checked_add(tolerance.min(TOLERANCE_MAX)).unwrap_or(deadline);
-        self.times.insert(token, TimerWindow { from: deadline, until });
+        self.windows.insert(token, TimerWindow { from: deadline, until });
         self.from.insert((deadline, token));
         self.until.insert((until, token));
         true
     }
 
-    /// Returns whether there was one.
+    /// Deletes a timer. Returns `false` if the token has none.
     pub(super) fn delete(&mut self, token: Token) -> bool {
-        let Some(times) = self.times.remove(&token) else { return false };
-        self.from.remove(&(times.from, token));
-        self.until.remove(&(times.until, token));
+        let Some(window) = self.windows.remove(&token) else { return false };
+        self.from.remove(&(window.from, token));
+        self.until.remove(&(window.until, token));
         true
     }
 
-    /// When to wake at the latest.
+    /// Returns the latest time of the next wake-up.
     pub(super) fn next_at(&self) -> Option<Instant> {
         self.until.first().map(|(at, _)| *at)
     }
 
-    /// Takes one that has come to its deadline.
+    /// Takes a timer whose deadline has passed.
     pub(super) fn pop(&mut self, now: Instant) -> Option<Token> {
         let (_, token) = *self.from.first().filter(|(at, _)| *at <= now)?;
         self.delete(token);

@@ -103,12 +103,12 @@ impl ChildState {
         matches!(self.phase, Phase::Draining(_))
     }
 
-    /// Whether its output is handed over as it arrives.
+    /// Returns whether its output is handed over as it arrives.
     pub(super) fn is_streaming(&self) -> bool {
         self.options.output_mode == OutputMode::Stream
     }
 
-    /// Whether its process is alive as far as the kernel knows now. The set may not have observed an
+    /// Returns whether its process is alive as far as the kernel knows now. The set may not have observed an
     /// exit yet.
     pub(super) fn is_alive(&mut self) -> bool {
         !self.has_exited() && matches!(self.process.peek(), Ok(None))

@@ -126,7 +126,7 @@ impl ChildSet {
         self.children.len()
     }
 
-    /// Whether all children are done.
+    /// Returns whether all children are done.
     pub fn is_empty(&self) -> bool {
         self.children.len() == 0
     }
@@ -332,7 +332,7 @@ impl ChildSet {
         Waker(self.io.reactor.waker())
     }
 
-    /// Whether [`next`](Self::next) would return an event without a system call.
+    /// Returns whether [`next`](Self::next) would return an event without a system call.
     pub fn has_pending_events(&self) -> bool {
         !self.events.is_empty()
     }
@@ -396,7 +396,7 @@ impl ChildSet {
         }
         let woken = if self.events.is_empty() { Ok(()) } else { self.io.reactor.waker().wake() };
         let updated = woken.and_then(|()| self.io.reactor.poll_handle(self.timers.next_at()).map(drop));
-        updated.map_err(|error| Error::new("announce news", error).during(Operation::Watch))
+        updated.map_err(|error| Error::new("update the poll handle", error).during(Operation::Watch))
     }
 }
 

@@ -79,5 +79,5 @@ impl ChildSet {
 }
 
 pub(super) fn watch_failed(error: std::io::Error) -> Error {
-    Error::new("hear a child", error).during(Operation::Watch)
+    Error::new("watch a child", error).during(Operation::Watch)
 }

@@ -70,7 +70,7 @@ impl ChildState {
         }
         let exit = self.process.progress(reactor, report).map_err(|error| {
             let subject = self.process.pid().to_string();
-            Error::new("take the end of", error).during(Operation::Wait).with_subject(subject)
+            Error::new("read the exit status of", error).during(Operation::Wait).with_subject(subject)
         })?;
         let Some(exit) = exit else { return Ok(ProcessStep::Alive) };
         self.phase = Phase::Exited(exit);
@@ -181,7 +181,7 @@ impl ChildState {
         LeakCheck::Silent
     }
 
-    /// Whether a stream was active since `now`, or is paused: it is not silent then.
+    /// Returns whether a stream was active since `now`, or is paused: it is not silent then.
     pub(super) fn was_active_since(&self, stream: Stream, now: Instant) -> bool {
         self.streams[stream as usize].is_paused() || self.last_activity.is_some_and(|at| at > now)
     }

@@ -332,5 +332,5 @@ impl ChildState {
 }
 
 pub(super) fn pause_failed(error: std::io::Error) -> Error {
-    Error::new("hold a child", error).during(Operation::Read)
+    Error::new("pause a child", error).during(Operation::Read)
 }

@@ -65,7 +65,7 @@ impl ReadTurns {
         }
     }
 
-    /// Whether so much output waits in files that children are read in turn.
+    /// Returns whether so much output waits in files that children are read in turn.
     pub(super) fn are_active(&self) -> bool {
         self.backlog.as_ref().is_some_and(|backlog| backlog.is_long())
     }
@@ -78,7 +78,7 @@ impl ReadTurns {
         }
     }
 
-    /// Whether a child waits for its turn.
+    /// Returns whether a child waits for its turn.
     pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }

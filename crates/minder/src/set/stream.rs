@@ -121,12 +121,12 @@ impl StreamState {
         matches!(self.pipe, PipeState::Paused(_))
     }
 
-    /// Whether the next bytes go to the file of `forward`: no earlier ones wait here.
+    /// Returns whether the next bytes go to the file of `forward`: no earlier ones wait here.
     pub(super) fn is_forwarding(&self) -> bool {
         self.forward.is_some() && self.buffered.is_empty() && !self.is_spilled()
     }
 
-    /// Whether bytes wait in the spill file, or for it.
+    /// Returns whether bytes wait in the spill file, or for it.
     pub(super) fn is_spilled(&self) -> bool {
         self.spill.as_ref().is_some_and(|spill| spill.len() > 0) || !self.unwritten.is_empty()
     }

@@ -60,7 +60,7 @@ impl TerminationState {
         if self.next_at > now { check_at.min(self.next_at) } else { check_at }
     }
 
-    /// Whether the whole process table may be searched now. The caller searches it after `true`.
+    /// Returns whether the whole process table may be searched now. The caller searches it after `true`.
     pub(super) fn may_search(&mut self, now: Instant) -> bool {
         if now < self.search_at {
             return false;
@@ -85,7 +85,7 @@ impl TerminationState {
         Some(TreeSignal::Signal(step.signal))
     }
 
-    /// Whether the set stops waiting for the tree.
+    /// Returns whether the set stops waiting for the tree.
     pub(super) fn is_hopeless(&self, now: Instant) -> bool {
         self.escalated
             .is_some_and(|(first, count)| count >= KILL_SIGNALS_MIN && now > add_pause(first, KILL_TIMEOUT))

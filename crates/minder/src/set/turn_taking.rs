@@ -19,7 +19,7 @@ const QUIET_MAX: u32 = 20;
 const CREDIT_DIVISOR: u64 = 16;
 
 impl ChildState {
-    /// Whether it may always be read: its output is handed over as it arrives, it is ending, or all
+    /// Returns whether it may always be read: its output is handed over as it arrives, it is ending, or all
     /// of its output is in memory.
     fn needs_no_turn(&self) -> bool {
         self.is_streaming()
@@ -30,7 +30,7 @@ impl ChildState {
 }
 
 impl ChildSet {
-    /// Whether a readable stream may be read. If not, the stream is paused and its child waits for a
+    /// Returns whether a readable stream may be read. If not, the stream is paused and its child waits for a
     /// turn.
     pub(super) fn has_turn(&mut self, token: Token, stream: Stream) -> Result<bool> {
         if !self.read_turns.are_active() {
@@ -252,7 +252,7 @@ impl ChildSet {
         Ok(())
     }
 
-    /// Whether the child is paused only until its turn.
+    /// Returns whether the child is paused only until its turn.
     pub(super) fn waits_for_turn(&self, token: Token) -> bool {
         self.children
             .get(token)
@@ -283,7 +283,7 @@ impl ChildSet {
         let is_registered = child
             .stream(stream)
             .resume(&mut self.io.reactor, key)
-            .map_err(|error| Error::new("read on", error).during(Operation::Read))?;
+            .map_err(|error| Error::new("resume reading a child", error).during(Operation::Read))?;
         if !is_registered {
             self.defer_read(token, INTERVAL_MIN);
         }

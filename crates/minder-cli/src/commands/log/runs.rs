@@ -93,7 +93,7 @@ pub(super) fn facts(run: &RunEntry, ids: &[String]) -> (RunFacts, Vec<String>) {
         // Each argument is a job.
         Ok(InputSource::Arguments { jobs: Some(all), .. }) => all.checked_sub(count.jobs),
         // As the last attempt reported.
-        _ => count.finished.as_ref().and_then(|over| over.not_run),
+        _ => count.finished.as_ref().and_then(|finished| finished.not_run),
     };
     let more = match left.filter(|left| *left > 0) {
         Some(left) => format!(", {left} not run"),

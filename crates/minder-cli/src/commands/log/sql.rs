@@ -116,13 +116,13 @@ mod with_sqlite {
                 }
             };
             let id = run_id(dir);
-            let begun =
+            let attempts =
                 run.attempts.iter().filter_map(|it| Some((it.started.as_ref()?, it.finished.as_ref())));
-            database.insert(&ATTEMPTS, begun.map(|(begun, over)| attempt(begun, over)))?;
+            database.insert(&ATTEMPTS, attempts.map(|(started, finished)| attempt(started, finished)))?;
             database.insert(&JOBS, run.jobs.values().map(|ended| job(&id, ended)))?;
             let at = run.manifest.as_ref().ok().map(|manifest| manifest.at);
-            let begun = run.attempts.iter().find_map(|attempt| Some(attempt.started.as_ref()?.at));
-            let at = at.or(begun).unwrap_or(0.0);
+            let started_at = run.attempts.iter().find_map(|attempt| Some(attempt.started.as_ref()?.at));
+            let at = at.or(started_at).unwrap_or(0.0);
             let entry = RunEntry { id, dir: dir.clone(), at, manifest: run.manifest };
             database.insert(&RUNS, [runs::facts(&entry, &[]).0.values()])?;
         }

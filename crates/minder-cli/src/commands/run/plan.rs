@@ -149,7 +149,7 @@ fn limit_arguments(arguments: &mut ArgumentReader, config: &RunConfig) {
     let lengths = template.lengths();
     let cost = Box::new(move |argument: &OsStr| lengths.cost(argument));
     let line = || line_limit(template, config.control.directory.as_ref());
-    arguments.costs(lengths.once, cost, template.bytes_max(), || template.arguments_max(), line);
+    arguments.set_costs(lengths.once, cost, template.bytes_max(), || template.arguments_max(), line);
 }
 
 /// Returns the limit of the operating system for the command line of this template; `None` if the
@@ -189,7 +189,7 @@ const LONG_NUMBER: u32 = 999_999_999;
 fn stdin_of(manifest: &Manifest, id: &str) -> Result<Option<PathBuf>> {
     let stdin = match &manifest.input {
         InputSource::Arguments { files, stdin, .. } => {
-            files.iter().try_for_each(|marks| marks.check())?;
+            files.iter().try_for_each(|fingerprint| fingerprint.check())?;
             match stdin {
                 Some(stdin) => stdin,
                 None => return Ok(None),
@@ -198,9 +198,9 @@ fn stdin_of(manifest: &Manifest, id: &str) -> Result<Option<PathBuf>> {
         stdin => stdin,
     };
     match stdin {
-        InputSource::File(marks) => {
-            marks.check()?;
-            Ok(Some(PathBuf::from(marks.path.to_os())))
+        InputSource::File(fingerprint) => {
+            fingerprint.check()?;
+            Ok(Some(PathBuf::from(fingerprint.path.to_os())))
         }
         InputSource::Lost { why } if std::io::stdin().is_terminal() => {
             bail!("{why}: give the input again, … | minder run --resume {id}")
@@ -209,9 +209,10 @@ fn stdin_of(manifest: &Manifest, id: &str) -> Result<Option<PathBuf>> {
     }
 }
 
-/// Returns the arguments between `run` and the command, without [`ATTEMPT_FLAGS`].
-fn typed_flags(args: &[OsString], words: usize) -> Vec<OsString> {
-    let end = args.len().saturating_sub(words);
+/// Returns the arguments between `run` and the command, without [`ATTEMPT_FLAGS`]. `after_flags` is
+/// the number of arguments from the command on.
+fn typed_flags(args: &[OsString], after_flags: usize) -> Vec<OsString> {
+    let end = args.len().saturating_sub(after_flags);
     let flags = args.get(2..end).unwrap_or_default();
     let flags = flags.strip_suffix(&[OsString::from("--")]).unwrap_or(flags);
     let lasting = |flag: &&OsString| !ATTEMPT_FLAGS.iter().any(|other| *flag == OsStr::new(other));
@@ -224,10 +225,10 @@ fn run_of_joblog(config: &RunConfig) -> Option<PathBuf> {
     let joblog = config.record.joblog.as_ref().filter(|path| path.is_file())?;
     let joblog = OsBytes::from(joblog.as_os_str());
     let joblog = serde_json::to_value(joblog).ok()?;
-    let words: Vec<OsBytes> =
-        config.record.words.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
+    let command: Vec<OsBytes> =
+        config.record.command.iter().map(|argument| OsBytes::from(argument.as_os_str())).collect();
     let is_same =
-        |manifest: &Manifest| manifest.flags.get("joblog") == Some(&joblog) && manifest.words == words;
+        |manifest: &Manifest| manifest.flags.get("joblog") == Some(&joblog) && manifest.words == command;
     let mut runs = store::list(&store::state_root().ok()?).ok()?.into_iter();
     runs.find(|run| run.manifest.as_ref().is_ok_and(is_same)).map(|run| run.dir)
 }

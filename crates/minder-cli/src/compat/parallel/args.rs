@@ -160,7 +160,7 @@ impl ParallelArgs {
                 );
             }
         }
-        let templates = [OptionKey::TagString, OptionKey::ColourTagString, OptionKey::Results];
+        let templates = [OptionKey::TagString, OptionKey::ColorTagString, OptionKey::Results];
         templates.iter().flat_map(|key| self.values(*key)).chain(&self.run_flags).try_for_each(reject_perl)
     }
 }

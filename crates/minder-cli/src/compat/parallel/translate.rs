@@ -74,7 +74,7 @@ fn push_output_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()>
             out.push("--line-buffer".into());
         }
         push_tag_flags(args, out);
-        push_colour_flags(args, keep_order && has(OptionKey::LineBuffer), out);
+        push_color_flags(args, keep_order && has(OptionKey::LineBuffer), out);
     }
     if let Some(results) = args.value(OptionKey::Results) {
         out.push(flag_with_value("--results", results));
@@ -97,31 +97,30 @@ fn push_output_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()>
 /// Pushes the flags for the start of each line. Jobs that write to the terminal themselves get
 /// none.
 fn push_tag_flags(args: &ParallelArgs, out: &mut Vec<OsString>) {
-    let tag = args.value(OptionKey::TagString).or(args.value(OptionKey::ColourTagString));
+    let tag = args.value(OptionKey::TagString).or(args.value(OptionKey::ColorTagString));
     match tag {
         // An empty tag counts as absent.
         Some(tag) if !tag.is_empty() => {
             let tag = unescape(tag.as_encoded_bytes(), EscapeSet::Tag);
             out.push(flag_with_value("--tagstring", &os_string_from_encoded(tag)));
         }
-        _ if args.has(OptionKey::Tag) || args.has(OptionKey::ColourTag) => out.push("--tag".into()),
+        _ if args.has(OptionKey::Tag) || args.has(OptionKey::ColorTag) => out.push("--tag".into()),
         _ => (),
     }
 }
 
-/// Pushes the flags for the colours of jobs. With `by_line`, output is shown line by line in the
+/// Pushes the flags for the colors of jobs. With `by_line`, output is shown line by line in the
 /// order of the input.
-fn push_colour_flags(args: &ParallelArgs, by_line: bool, out: &mut Vec<OsString>) {
-    let colour_jobs = [OptionKey::Colour, OptionKey::ColourTag, OptionKey::ColourTagString]
-        .iter()
-        .any(|key| args.has(*key));
-    if colour_jobs {
+fn push_color_flags(args: &ParallelArgs, by_line: bool, out: &mut Vec<OsString>) {
+    let color_jobs =
+        [OptionKey::Color, OptionKey::ColorTag, OptionKey::ColorTagString].iter().any(|key| args.has(*key));
+    if color_jobs {
         out.push("--color".into());
     }
-    if args.has(OptionKey::ColourFailed) && !by_line {
+    if args.has(OptionKey::ColorFailed) && !by_line {
         out.push("--color-failed".into());
     }
-    if colour_jobs && by_line {
+    if color_jobs && by_line {
         out.push("--color-lines".into());
     }
 }
@@ -280,7 +279,7 @@ mod tests {
             ("--tag --tagstring x", "--tagstring=x"),
             ("--tag --tagstring ", "--tag"),
             ("--ctag", "--tag --color"),
-            ("--colour --ctagstring x --tag", "--tagstring=x --color"),
+            ("--color --ctagstring x --tag", "--tagstring=x --color"),
             ("--tag --color-failed", "--tag --color-failed"),
             (r"--tagstring a\tb\q\\101\0603", "--tagstring=a\tb\\q\\A03"),
             ("-k --lb --ctag --cf", "--keep-order --tag --color --color-lines"),

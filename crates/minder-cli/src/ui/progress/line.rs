@@ -9,8 +9,8 @@ use crate::ui::table::{escape, shorten};
 use minder_runner::{RunningSnapshot, Snapshot};
 
 /// The bounds of the width of the bar, in columns.
-const GRAPH_MIN: usize = 10;
-const GRAPH_MAX: usize = 30;
+const BAR_MIN: usize = 10;
+const BAR_MAX: usize = 30;
 /// The maximum number of jobs that are shown, one per line.
 const JOBS_MAX: usize = 5;
 const SEPARATOR: &str = " · ";
@@ -22,11 +22,11 @@ pub(super) struct LineLayout {
     /// The number of columns of the terminal; `None` if the line may have any length.
     pub(super) width: Option<usize>,
     /// Whether the bar is shown.
-    pub(super) graph: bool,
+    pub(super) bar: bool,
     /// The number of frames drawn before, which selects the frame of the spinner; `None` for no
     /// spinner.
-    pub(super) turn: Option<usize>,
-    pub(super) paint: Palette,
+    pub(super) frame: Option<usize>,
+    pub(super) palette: Palette,
 }
 
 /// The estimated end of the run, as far as it is known.
@@ -42,19 +42,20 @@ pub(super) struct Eta {
 const PERCENT: u8 = 5;
 
 /// A function that colors a part of a line.
-type Colour = fn(Palette, &str) -> String;
+type Color = fn(Palette, &str) -> String;
 
 /// A part of a line. If the line is too long, the parts with the highest ranks are dropped first.
 struct Part {
     rank: u8,
     text: String,
-    colour: Colour,
+    color: Color,
 }
 
 /// Returns the line with the state of the whole run.
-pub(super) fn first(view: &Snapshot, eta: &Eta, layout: &LineLayout) -> String {
-    let spinner = layout.turn.map_or_else(String::new, |turn| format!("{} ", SPINNER[turn % SPINNER.len()]));
-    let mut parts = parts(view, eta, layout.graph);
+pub(super) fn first(snapshot: &Snapshot, eta: &Eta, layout: &LineLayout) -> String {
+    let spinner =
+        layout.frame.map_or_else(String::new, |frame| format!("{} ", SPINNER[frame % SPINNER.len()]));
+    let mut parts = parts(snapshot, eta, layout.bar);
     let line_width = |parts: &[Part]| {
         let texts = parts.iter().map(|part| part.text.width()).sum::<usize>();
         spinner.width() + texts + SEPARATOR.width() * parts.len().saturating_sub(1)
@@ -65,7 +66,7 @@ pub(super) fn first(view: &Snapshot, eta: &Eta, layout: &LineLayout) -> String {
         parts.remove(last);
     }
     let room = width.saturating_sub(line_width(&parts));
-    let painted = |part: &Part| (part.colour)(layout.paint, &part.text);
+    let painted = |part: &Part| (part.color)(layout.palette, &part.text);
     let texts: Vec<String> = parts.iter().map(painted).collect();
     if line_width(&parts) > width {
         return shorten(&format!("{spinner}{}", parts[0].text), width);
@@ -74,34 +75,34 @@ pub(super) fn first(view: &Snapshot, eta: &Eta, layout: &LineLayout) -> String {
     let text = texts.join(SEPARATOR);
     if has_percent
         && layout.width.is_some()
-        && room > GRAPH_MIN
-        && let Some(share) = share(view)
+        && room > BAR_MIN
+        && let Some(fraction) = fraction(snapshot)
     {
-        let graph = graph(share, (room - 1).min(GRAPH_MAX), layout.paint);
-        format!("{spinner}{graph} {text}")
+        let bar = bar(fraction, (room - 1).min(BAR_MAX), layout.palette);
+        format!("{spinner}{bar} {text}")
     } else {
         format!("{spinner}{text}")
     }
 }
 
-fn parts(view: &Snapshot, eta: &Eta, percent: bool) -> Vec<Part> {
-    let plain: Colour = |_, text| text.to_owned();
-    let part = |rank, text, colour| Part { rank, text, colour };
-    let done = view.finished();
-    let of = view.known_total().map_or_else(String::new, |total| format!("/{total}"));
+fn parts(snapshot: &Snapshot, eta: &Eta, percent: bool) -> Vec<Part> {
+    let plain: Color = |_, text| text.to_owned();
+    let part = |rank, text, color| Part { rank, text, color };
+    let done = snapshot.finished();
+    let total = snapshot.known_total().map_or_else(String::new, |total| format!("/{total}"));
     let mut parts = Vec::new();
-    if percent && let Some(share) = share(view) {
-        parts.push(part(PERCENT, format!("{:>2} %", (share * 100.0).floor()), plain));
+    if percent && let Some(fraction) = fraction(snapshot) {
+        parts.push(part(PERCENT, format!("{:>2} %", (fraction * 100.0).floor()), plain));
     }
-    parts.push(part(0, format!("{done}{of} done"), plain));
-    parts.push(part(7, format!("{} running", view.counts.running), plain));
-    let failed = view.counts.failed;
+    parts.push(part(0, format!("{done}{total} done"), plain));
+    parts.push(part(7, format!("{} running", snapshot.counts.running), plain));
+    let failed = snapshot.counts.failed;
     let text = format!("{failed} failed");
     parts.push(if failed > 0 { part(1, text, Palette::failed) } else { part(8, text, plain) });
-    if let Some(why) = &view.paused {
+    if let Some(why) = &snapshot.paused {
         parts.push(part(3, format!("waiting: {}", escape(why.as_bytes())), Palette::notable));
     }
-    parts.push(part(9, coarse(view.elapsed), Palette::faint));
+    parts.push(part(9, coarse(snapshot.elapsed), Palette::faint));
     if let Some(left) = eta.left {
         parts.push(part(4, format!("about {} left", until(left)), plain));
     }
@@ -112,24 +113,24 @@ fn parts(view: &Snapshot, eta: &Eta, percent: bool) -> Vec<Part> {
 }
 
 /// Returns the fraction of all jobs that is done.
-fn share(view: &Snapshot) -> Option<f64> {
-    let total = view.known_total().filter(|total| *total > 0)?;
-    Some((view.finished() as f64 / total as f64).min(1.0))
+fn fraction(snapshot: &Snapshot) -> Option<f64> {
+    let total = snapshot.known_total().filter(|total| *total > 0)?;
+    Some((snapshot.finished() as f64 / total as f64).min(1.0))
 }
 
-fn graph(share: f64, width: usize, paint: Palette) -> String {
+fn bar(fraction: f64, width: usize, palette: Palette) -> String {
     // Rounded down, so that the bar is full only at the end.
-    let full = ((share * width as f64) as usize).min(width);
-    paint.done(&"━".repeat(full)) + &paint.faint(&"─".repeat(width - full))
+    let full = ((fraction * width as f64) as usize).min(width);
+    palette.done(&"━".repeat(full)) + &palette.faint(&"─".repeat(width - full))
 }
 
 /// Returns a line for each of the oldest jobs, at most `most` lines.
-pub(super) fn jobs(view: &Snapshot, most: usize, layout: &LineLayout) -> Vec<String> {
-    let shown = &view.running[..view.running.len().min(most).min(JOBS_MAX)];
+pub(super) fn jobs(snapshot: &Snapshot, most: usize, layout: &LineLayout) -> Vec<String> {
+    let shown = &snapshot.running[..snapshot.running.len().min(most).min(JOBS_MAX)];
     let ages: Vec<String> = shown.iter().map(|job| coarse(job.age)).collect();
     let age_width = ages.iter().map(|age| age.width()).max().unwrap_or(0);
     let line = |(index, (job, age)): (usize, (&RunningSnapshot, &String))| {
-        let slowest = index == 0 && shown.len() > 1 && view.median.is_some_and(|median| job.age > median);
+        let slowest = index == 0 && shown.len() > 1 && snapshot.median.is_some_and(|median| job.age > median);
         let mut mark = if slowest { "  slowest" } else { "" };
         let begin = format!("  {age:>age_width$}  ");
         let name = escape(job.name.as_bytes());
@@ -144,7 +145,7 @@ pub(super) fn jobs(view: &Snapshot, most: usize, layout: &LineLayout) -> Vec<Str
         if room < 2 {
             return shorten(begin.trim_end(), width);
         }
-        format!("{begin}{}{}", layout.paint.name(&shorten(&name, room)), layout.paint.notable(mark))
+        format!("{begin}{}{}", layout.palette.name(&shorten(&name, room)), layout.palette.notable(mark))
     };
     shown.iter().zip(&ages).enumerate().map(line).collect()
 }

@@ -138,12 +138,12 @@ impl<T: Iterator<Item = char>> TakeWhileInclusive for T {
 const BAR: ProgressOptions = ProgressOptions { bar: true, eta: false, jobs: false };
 const JOBS: ProgressOptions = ProgressOptions { bar: false, eta: false, jobs: true };
 
-fn view(succeeded: u64, failed: u64, running: u64, total: Option<u64>, seconds: u64) -> Snapshot {
-    let mut view = Snapshot { total, elapsed: Duration::from_secs(seconds), ..Snapshot::default() };
-    view.counts.succeeded = succeeded;
-    view.counts.failed = failed;
-    view.counts.running = running;
-    view
+fn snapshot(succeeded: u64, failed: u64, running: u64, total: Option<u64>, seconds: u64) -> Snapshot {
+    let mut snapshot = Snapshot { total, elapsed: Duration::from_secs(seconds), ..Snapshot::default() };
+    snapshot.counts.succeeded = succeeded;
+    snapshot.counts.failed = failed;
+    snapshot.counts.running = running;
+    snapshot
 }
 
 fn running(names: &[(&str, u64)]) -> Vec<RunningSnapshot> {
@@ -158,22 +158,22 @@ fn running(names: &[(&str, u64)]) -> Vec<RunningSnapshot> {
 }
 
 /// Returns what a new display shows for this state.
-fn drawn(options: ProgressOptions, size: (usize, usize), view: &Snapshot) -> String {
+fn drawn(options: ProgressOptions, size: (usize, usize), snapshot: &Snapshot) -> String {
     let screen = SharedScreen::new(Some(size));
-    screen.progress(options).draw(view.elapsed, || view.clone());
+    screen.progress(options).draw(snapshot.elapsed, || snapshot.clone());
     assert!(!screen.with(|screen| screen.beyond), "{size:?}: {}", screen.text());
     screen.text()
 }
 
 #[test]
 fn line_shows_counts_times_and_bar() {
-    let two = view(1, 1, 1, Some(3), 12);
+    let two = snapshot(1, 1, 1, Some(3), 12);
     assert_eq!(drawn(JOBS, (100, 24), &two), "⠋ 2/3 done · 1 running · 1 failed · 12 s · about 5 s left");
     assert_eq!(
         drawn(BAR, (100, 24), &two),
         "⠋ ━━━━━━━━━━━━━━━━━━━━────────── 66 % · 2/3 done · 1 running · 1 failed · 12 s · about 5 s left"
     );
-    let unknown = view(2, 0, 1, None, 1);
+    let unknown = snapshot(2, 0, 1, None, 1);
     assert_eq!(drawn(BAR, (100, 24), &unknown), "⠋ 2 done · 1 running · 0 failed · 1 s");
     let mut over = Snapshot { input_ended: true, ..unknown };
     over.counts.submitted = 4;
@@ -182,7 +182,7 @@ fn line_shows_counts_times_and_bar() {
 
 #[test]
 fn line_shows_why_jobs_wait() {
-    let held = Snapshot { paused: Some("load above 8".to_owned()), ..view(1, 0, 1, Some(3), 12) };
+    let held = Snapshot { paused: Some("load above 8".to_owned()), ..snapshot(1, 0, 1, Some(3), 12) };
     assert!(drawn(BAR, (100, 24), &held).contains(" · 0 failed · waiting: load above 8 · 12 s"));
 }
 
@@ -193,23 +193,23 @@ fn line_fits_every_width_and_drops_parts_by_rank() {
         running: names,
         median: Some(Duration::from_secs(2)),
         paused: Some("load above 8".to_owned()),
-        ..view(123_456, 7, 64, Some(1_000_000), 3700)
+        ..snapshot(123_456, 7, 64, Some(1_000_000), 3700)
     };
     let everything = ProgressOptions { bar: true, eta: true, jobs: true };
     for width in 4..=220 {
-        for view in [&all, &view(0, 0, 0, None, 0), &view(5, 0, 2, Some(7), 9)] {
-            let text = drawn(everything, (width, 24), view);
+        for snapshot in [&all, &snapshot(0, 0, 0, None, 0), &snapshot(5, 0, 2, Some(7), 9)] {
+            let text = drawn(everything, (width, 24), snapshot);
             for line in text.lines() {
                 assert!(line.width() < width, "{width}: {text}");
             }
-            let done = if view.total == Some(7) { "5/7 done" } else { "done" };
+            let done = if snapshot.total == Some(7) { "5/7 done" } else { "done" };
             assert!(width < 24 || text.contains(done), "{width}: {text}");
         }
     }
-    assert_eq!(drawn(BAR, (20, 24), &view(5, 1, 2, Some(70), 9)), "⠋ 6/70 done");
-    assert_eq!(drawn(BAR, (26, 24), &view(5, 1, 2, Some(70), 9)), "⠋ 6/70 done · 1 failed");
+    assert_eq!(drawn(BAR, (20, 24), &snapshot(5, 1, 2, Some(70), 9)), "⠋ 6/70 done");
+    assert_eq!(drawn(BAR, (26, 24), &snapshot(5, 1, 2, Some(70), 9)), "⠋ 6/70 done · 1 failed");
     assert_eq!(
-        drawn(BAR, (48, 24), &view(5, 1, 2, Some(70), 9)),
+        drawn(BAR, (48, 24), &snapshot(5, 1, 2, Some(70), 9)),
         "⠋ 6/70 done · 1 failed · about 1 min 22 s left"
     );
 }
@@ -219,9 +219,9 @@ fn oldest_jobs_have_lines_that_are_erased_when_they_finish() {
     let screen = SharedScreen::new(Some((60, 24)));
     let progress = screen.progress(JOBS);
     let names = running(&[("./test.sh bsd", 125), ("b", 30), ("c", 4), ("d", 3), ("e", 2), ("f", 1)]);
-    let mut view =
-        Snapshot { running: names, median: Some(Duration::from_secs(3)), ..view(9, 0, 6, None, 200) };
-    progress.draw(Duration::from_secs(1), || view.clone());
+    let mut snapshot =
+        Snapshot { running: names, median: Some(Duration::from_secs(3)), ..snapshot(9, 0, 6, None, 200) };
+    progress.draw(Duration::from_secs(1), || snapshot.clone());
     assert_eq!(
         screen.text(),
         [
@@ -234,32 +234,32 @@ fn oldest_jobs_have_lines_that_are_erased_when_they_finish() {
         ]
         .join("\n")
     );
-    view.running.truncate(1);
-    progress.draw(Duration::from_secs(2), || view.clone());
+    snapshot.running.truncate(1);
+    progress.draw(Duration::from_secs(2), || snapshot.clone());
     assert_eq!(screen.text(), "⠙ 9 done · 6 running · 0 failed · 3 min 20 s\n  2 min 5 s  ./test.sh bsd");
     progress.suspend(|| screen.clone().write("output\r\n"));
     assert!(screen.text().starts_with("output"), "{}", screen.text());
-    progress.draw(Duration::from_secs(3), || view.clone());
+    progress.draw(Duration::from_secs(3), || snapshot.clone());
     assert!(screen.text().ends_with("failed · 3 min 20 s\n  2 min 5 s  ./test.sh bsd"), "{}", screen.text());
     assert_eq!(screen.text().lines().count(), 3);
     progress.clear();
     assert_eq!(screen.text(), "output");
-    progress.draw(Duration::from_secs(4), || view.clone());
+    progress.draw(Duration::from_secs(4), || snapshot.clone());
     assert_eq!(screen.text(), "output", "nothing is drawn after `clear`");
     // A terminal with few rows has no room for all lines.
-    view.running = running(&[("a", 3), ("b", 2)]);
-    assert_eq!(drawn(JOBS, (60, 2), &view).lines().count(), 1);
-    assert_eq!(drawn(JOBS, (60, 3), &view).lines().count(), 2);
+    snapshot.running = running(&[("a", 3), ("b", 2)]);
+    assert_eq!(drawn(JOBS, (60, 2), &snapshot).lines().count(), 1);
+    assert_eq!(drawn(JOBS, (60, 3), &snapshot).lines().count(), 2);
 }
 
 #[test]
 fn display_follows_the_width_of_the_terminal() {
     let screen = SharedScreen::new(Some((100, 24)));
     let progress = screen.progress(BAR);
-    let view = view(1, 0, 1, Some(3), 12);
+    let snapshot = snapshot(1, 0, 1, Some(3), 12);
     for (turn, width) in [100, 30, 60, 20, 100].into_iter().enumerate() {
         screen.with(|screen| screen.size = Some((width, 24)));
-        progress.draw(Duration::from_secs(turn as u64 + 1), || view.clone());
+        progress.draw(Duration::from_secs(turn as u64 + 1), || snapshot.clone());
         let text = screen.text();
         assert!(text.lines().count() == 1 && text.width() < width, "{width}: {text}");
     }
@@ -269,21 +269,21 @@ fn display_follows_the_width_of_the_terminal() {
 fn display_waits_for_the_rest_of_a_line() {
     let screen = SharedScreen::new(Some((60, 24)));
     let progress = screen.progress(BAR);
-    let view = view(0, 0, 1, None, 1);
-    progress.draw(Duration::from_secs(1), || view.clone());
+    let snapshot = snapshot(0, 0, 1, None, 1);
+    progress.draw(Duration::from_secs(1), || snapshot.clone());
     progress.suspend_for(false, || screen.clone().write("half a li"));
     assert_eq!(screen.text(), "half a li");
-    progress.draw(Duration::from_secs(2), || view.clone());
+    progress.draw(Duration::from_secs(2), || snapshot.clone());
     assert_eq!(screen.text(), "half a li");
     progress.suspend_for(true, || screen.clone().write("ne\r\n"));
-    progress.draw(Duration::from_secs(3), || view.clone());
+    progress.draw(Duration::from_secs(3), || snapshot.clone());
     assert!(screen.text().starts_with("half a line\n⠹ 0 done"), "{}", screen.text());
     // After some time the display is drawn below an incomplete line.
     progress.suspend_for(false, || screen.clone().write("prompt: "));
     let Some(inner) = &progress.0 else { panic!("the display is disabled") };
-    inner.lock().torn = Instant::now().checked_sub(TORN_MAX);
-    progress.draw(Duration::from_secs(4), || view.clone());
-    progress.draw(Duration::from_secs(5), || view.clone());
+    inner.lock().incomplete_since = Instant::now().checked_sub(INCOMPLETE_LINE_MAX);
+    progress.draw(Duration::from_secs(4), || snapshot.clone());
+    progress.draw(Duration::from_secs(5), || snapshot.clone());
     assert!(screen.text().starts_with("half a line\nprompt:\n⠼ 0 done"), "{}", screen.text());
     assert_eq!(screen.text().lines().count(), 3);
 }
@@ -293,7 +293,7 @@ fn draw_does_not_wait_for_a_blocked_terminal_or_lock() {
     let screen = SharedScreen::new(Some((60, 24)));
     let progress = screen.progress(BAR);
     screen.with(|screen| screen.ready = false);
-    progress.draw(Duration::from_secs(1), || view(0, 0, 1, None, 1));
+    progress.draw(Duration::from_secs(1), || snapshot(0, 0, 1, None, 1));
     assert_eq!(screen.with(|screen| screen.writes), 0);
     // A thread that writes output holds the lock.
     screen.with(|screen| screen.ready = true);
@@ -303,7 +303,7 @@ fn draw_does_not_wait_for_a_blocked_terminal_or_lock() {
         assert_eq!(progress.try_suspend(|| 3), 3);
     });
     progress.try_suspend(|| assert_eq!(screen.text(), ""));
-    progress.draw(Duration::from_secs(3), || view(0, 0, 1, None, 1));
+    progress.draw(Duration::from_secs(3), || snapshot(0, 0, 1, None, 1));
     assert!(screen.text().contains("0 done"));
 }
 
@@ -316,7 +316,7 @@ fn number_of_drawings_is_bounded() {
         let elapsed = Duration::from_micros(micros);
         progress.draw(elapsed, || {
             snapshots += 1;
-            Snapshot { elapsed, ..view(micros / 50, 0, 8, Some(1_000_000), 0) }
+            Snapshot { elapsed, ..snapshot(micros / 50, 0, 8, Some(1_000_000), 0) }
         });
     }
     assert_eq!((snapshots, screen.with(|screen| screen.writes)), (100, 100));
@@ -334,7 +334,7 @@ fn log_gets_a_line_every_30_seconds() {
     for second in 0..=95 {
         let elapsed = Duration::from_secs(second);
         assert!(progress.due(elapsed).is_some_and(|due| due <= SAMPLE_INTERVAL));
-        progress.draw(elapsed, || view(second, 0, 1, Some(200), second));
+        progress.draw(elapsed, || snapshot(second, 0, 1, Some(200), second));
         progress.suspend(|| ());
     }
     let lines = [
@@ -378,6 +378,6 @@ fn clock_formats_depend_on_the_time_left() {
     assert!(of(40 * 86_400) >= 12);
     assert_eq!(clock(now, Duration::MAX), None);
     let eta = ProgressOptions { eta: true, ..ProgressOptions::default() };
-    let text = drawn(eta, (100, 24), &view(1, 0, 1, Some(3), 12));
+    let text = drawn(eta, (100, 24), &snapshot(1, 0, 1, Some(3), 12));
     assert!(text.contains(" · 12 s · about 12 s left · ends ") && !text.contains('%'), "{text}");
 }

@@ -216,11 +216,11 @@ fn retry_reads_same_bytes() {
     pipe.take_in(&mut Script::new(b"h\na\nb\n", &[]), true).unwrap();
     let NextJob::Ready(mut part) = pipe.next() else { panic!("no part is ready") };
     assert_eq!(drain(&pipe, &mut part), b"h\na\nb\n");
-    assert!(pipe.again(&mut part));
+    assert!(pipe.rewind(&mut part));
     assert_eq!(drain(&pipe, &mut part), b"h\na\nb\n");
-    assert!(pipe.again(&mut part));
+    assert!(pipe.rewind(&mut part));
     pipe.give_up(&mut part);
     assert_eq!(drain(&pipe, &mut part), b"");
-    assert!(pipe.again(&mut part));
+    assert!(pipe.rewind(&mut part));
     assert_eq!(drain(&pipe, &mut part), b"h\na\nb\n");
 }

@@ -122,7 +122,7 @@ fn with_quitters(spread: Distribution) {
             Distribution::Tee => assert_eq!(got, input.len()),
             _ => assert!(got > 100_000, "{got}"),
         }
-        assert!(!pipe.again(&mut parts[0]));
+        assert!(!pipe.rewind(&mut parts[0]));
     });
     assert_eq!(pipe.pool.live(), 0);
 }

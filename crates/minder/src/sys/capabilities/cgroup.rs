@@ -8,21 +8,24 @@ use rustix::fs::{Access, access};
 use super::kernel_version::kernel_version;
 use super::types::Capability;
 
-/// The directory of our group in the second version of the hierarchy.
-pub(super) fn folder() -> Option<PathBuf> {
-    place(&fs::read_to_string("/proc/self/mountinfo").ok()?, &fs::read_to_string("/proc/self/cgroup").ok()?)
+/// Returns the directory of our group in the second version of the hierarchy.
+pub(super) fn own_dir() -> Option<PathBuf> {
+    find_dir(
+        &fs::read_to_string("/proc/self/mountinfo").ok()?,
+        &fs::read_to_string("/proc/self/cgroup").ok()?,
+    )
 }
 
 /// Returns whether groups of our own can be made, and killed by one write.
 pub(super) fn delegated() -> Capability {
-    let mechanism = Capability::there("children", "cgroup");
-    let Some(folder) = folder() else { return mechanism.absent("version 2 is not mounted") };
+    let mechanism = Capability::available("children", "cgroup");
+    let Some(dir) = own_dir() else { return mechanism.absent("version 2 is not mounted") };
     let writable = |path: &PathBuf| access(path, Access::WRITE_OK).is_ok();
-    if !writable(&folder) || !writable(&folder.join("cgroup.procs")) {
+    if !writable(&dir) || !writable(&dir.join("cgroup.procs")) {
         return mechanism.refused("not delegated");
     }
     // The root of the hierarchy has no such file; every group below it has, since Linux 5.14.
-    let has_kill = folder.join("cgroup.kill").exists() || kernel_version() >= Some((5, 14));
+    let has_kill = dir.join("cgroup.kill").exists() || kernel_version() >= Some((5, 14));
     if has_kill {
         mechanism.note("not used yet")
     } else {
@@ -30,9 +33,9 @@ pub(super) fn delegated() -> Capability {
     }
 }
 
-/// Finds our directory: the mount point of the hierarchy, and our path in it as far as it goes
-/// beyond what is mounted.
-fn place(mounts: &str, groups: &str) -> Option<PathBuf> {
+/// Returns our directory: the mount point of the hierarchy, and our path relative to the mounted
+/// root.
+fn find_dir(mounts: &str, groups: &str) -> Option<PathBuf> {
     let (root, point) = mounts.lines().find_map(|line| {
         // 35 24 0:30 ROOT POINT OPTIONS … - TYPE SOURCE OPTIONS
         let (left, right) = line.split_once(" - ")?;
@@ -51,12 +54,12 @@ mod tests {
     #[test]
     fn cgroup_dir_is_found_below_mount_point() {
         let mounts = "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
-        let at = |groups| place(mounts, groups).map(|path| path.display().to_string());
+        let at = |groups| find_dir(mounts, groups).map(|path| path.display().to_string());
         assert_eq!(at("0::/user.slice/a b\n"), Some("/sys/fs/cgroup/user.slice/a b".into()));
         assert_eq!(at("3:cpu:/x\n0::/\n"), Some("/sys/fs/cgroup/".into()));
         assert_eq!(at("3:cpu:/x\n"), None);
         let bound = "30 24 0:26 /box /cg rw - cgroup2 none rw\n";
-        assert_eq!(place(bound, "0::/box/in\n"), Some(PathBuf::from("/cg/in")));
-        assert_eq!(place("1 2 0:3 / /proc rw - proc proc rw\n", "0::/\n"), None);
+        assert_eq!(find_dir(bound, "0::/box/in\n"), Some(PathBuf::from("/cg/in")));
+        assert_eq!(find_dir("1 2 0:3 / /proc rw - proc proc rw\n", "0::/\n"), None);
     }
 }

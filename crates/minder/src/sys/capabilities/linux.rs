@@ -13,7 +13,7 @@ use super::unix::{descriptors, terminal, user_processes};
 use crate::sys::pid::pidfd_available;
 use crate::sys::process_tree::why_no_table;
 
-/// Why a wait backend could not be opened.
+/// Returns why a wait backend could not be opened.
 pub(crate) fn refusal(backend: &str, error: &io::Error) -> String {
     if backend == "io_uring" && error.raw_os_error() == Some(libc::EPERM) {
         // 1: for users without a privilege, 2: for all (sysctl kernel, since Linux 6.6).
@@ -24,7 +24,7 @@ pub(crate) fn refusal(backend: &str, error: &io::Error) -> String {
     error.raw_os_error().map_or_else(|| error.to_string(), reason)
 }
 
-/// What children are started, watched and killed by.
+/// Returns the mechanisms that start, watch and kill children.
 pub(crate) fn children() -> Vec<Capability> {
     let clone3 = clone3();
     let by_clone3 = clone3.state == Availability::Available && pidfd_available();
@@ -32,7 +32,7 @@ pub(crate) fn children() -> Vec<Capability> {
         pidfd(),
         kept_status(),
         clone3.chosen(by_clone3),
-        Capability::there("children", "posix_spawn").chosen(!by_clone3),
+        Capability::available("children", "posix_spawn").chosen(!by_clone3),
         close_range(),
         subreaper(),
         children_file(),
@@ -42,7 +42,7 @@ pub(crate) fn children() -> Vec<Capability> {
 }
 
 fn pidfd() -> Capability {
-    let mechanism = Capability::there("children", "pidfd");
+    let mechanism = Capability::available("children", "pidfd");
     match pidfd_open(getpid(), PidfdFlags::empty()) {
         Ok(_) if pidfd_available() => mechanism,
         Ok(_) => mechanism.refused("waitid does not take one (before Linux 5.4)"),
@@ -52,14 +52,14 @@ fn pidfd() -> Capability {
 
 /// Returns whether the pidfd still gives the status after other code has reaped the process.
 fn kept_status() -> Capability {
-    let mechanism = Capability::there("children", "kept status");
+    let mechanism = Capability::available("children", "kept status");
     if kernel_version() >= Some((6, 15)) { mechanism } else { mechanism.absent("before Linux 6.15") }
 }
 
-/// clone3 with a structure of no size: the kernel says "invalid", a sandbox or an old kernel
-/// something else.
+/// Calls clone3 with a structure of no size: the kernel returns EINVAL, a sandbox or an old kernel
+/// another error.
 fn clone3() -> Capability {
-    let mechanism = Capability::there("children", "clone3");
+    let mechanism = Capability::available("children", "clone3");
     if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
         return mechanism.absent("not built in on this processor");
     }
@@ -71,9 +71,9 @@ fn clone3() -> Capability {
     }
 }
 
-/// Closing a range that is empty: its first descriptor lies behind its last.
+/// Calls close_range with an empty range: its first descriptor is greater than its last.
 fn close_range() -> Capability {
-    let mechanism = Capability::there("children", "close_range");
+    let mechanism = Capability::available("children", "close_range");
     // SAFETY: the kernel refuses a range whose first descriptor is greater than the last; none is
     // closed.
     let result = unsafe { libc::syscall(libc::SYS_close_range, 1, 0, 0) };
@@ -84,7 +84,7 @@ fn close_range() -> Capability {
 }
 
 fn subreaper() -> Capability {
-    let mechanism = Capability::there("children", "subreaper");
+    let mechanism = Capability::available("children", "subreaper");
     let mut own: libc::c_int = 0;
     // SAFETY: the call writes one int, to a local that outlives it.
     let result = unsafe { libc::prctl(libc::PR_GET_CHILD_SUBREAPER, &raw mut own) };
@@ -94,9 +94,10 @@ fn subreaper() -> Capability {
     }
 }
 
-/// The list of a thread's children, which spares reading the whole process table.
+/// Returns whether the kernel lists a thread's children, so that the whole process table need not
+/// be read.
 fn children_file() -> Capability {
-    let mechanism = Capability::there("children", "children file");
+    let mechanism = Capability::available("children", "children file");
     match (why_no_table(), fs::read("/proc/thread-self/children")) {
         (Some(why), _) => mechanism.refused(why.replace('`', "")),
         (None, Ok(_)) => mechanism,
@@ -104,7 +105,7 @@ fn children_file() -> Capability {
     }
 }
 
-/// How far descriptors, processes, terminals, pipes and arguments reach.
+/// Returns the limits of descriptors, processes, terminals, pipes and arguments.
 pub(crate) fn limits() -> Vec<Capability> {
     [Some(descriptors(3)), processes(), terminals(), Some(pipes()), Some(arguments())]
         .into_iter()
@@ -113,7 +114,7 @@ pub(crate) fn limits() -> Vec<Capability> {
 }
 
 fn processes() -> Option<Capability> {
-    let pids = cgroup::folder().and_then(|folder| number(&folder.join("pids.max").display().to_string()));
+    let pids = cgroup::own_dir().and_then(|dir| number(&dir.join("pids.max").display().to_string()));
     // The user's limit does not bind a user with the privilege to exceed it.
     let user = if privileged() { None } else { user_processes() };
     let all = [
@@ -181,17 +182,17 @@ fn privileged() -> bool {
     caps & (1 << 21 | 1 << 24) != 0
 }
 
-/// The number that a file holds; `None` for `max` and for a file that is not there.
+/// Returns the number that a file contains; `None` for `max` and for a missing file.
 fn number(path: &str) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// The error number of a call; 0 when it did not fail.
+/// Returns the error number of a call; 0 if it did not fail.
 fn failed(result: libc::c_long) -> i32 {
     if result >= 0 { 0 } else { std::io::Error::last_os_error().raw_os_error().unwrap_or(0) }
 }
 
-/// What an unexpected answer means.
+/// Returns what an unexpected error means.
 fn answer(mechanism: Capability, errno: i32) -> Capability {
     mechanism.refused(reason(errno))
 }

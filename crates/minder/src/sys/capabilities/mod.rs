@@ -27,7 +27,7 @@ use self::windows as system;
 pub(crate) use self::system::{children, limits, refusal};
 pub use self::types::{Availability, Capability};
 
-/// What is to be known of a wait backend beside whether it is there.
+/// Returns the note for a wait backend.
 pub(crate) fn remark(backend: &str) -> &'static str {
     match backend {
         "wait_packets" => "undocumented, untried so far: by name only",

@@ -1,6 +1,6 @@
 //! What a probe returns: a mechanism or a limit, and whether it is available.
 
-/// Something that this machine has, or has not: a mechanism, or a limit.
+/// A mechanism or a limit of this machine, and whether it is available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capability {
@@ -14,7 +14,7 @@ pub struct Capability {
     pub chosen: bool,
     /// The value of a limit; `None` for an unlimited one, and for a mechanism.
     pub value: Option<u64>,
-    /// What else there is to say. A limit's note says everything.
+    /// Details for people. The note of a limit is its whole description.
     pub note: String,
 }
 
@@ -26,12 +26,12 @@ pub enum Availability {
     Available,
     /// No: it is forbidden or not set up. The text gives the reason.
     Refused(String),
-    /// No: this system has no such thing.
+    /// No: this system does not have it.
     Absent,
 }
 
 impl Capability {
-    pub(crate) fn there(area: &'static str, name: &'static str) -> Self {
+    pub(crate) fn available(area: &'static str, name: &'static str) -> Self {
         Self { area, name, state: Availability::Available, chosen: false, value: None, note: String::new() }
     }
 
@@ -52,12 +52,12 @@ impl Capability {
     }
 }
 
-/// A limit; its text says everything.
+/// Returns a limit, which `text` describes.
 pub(super) fn limit(name: &'static str, value: Option<u64>, text: String) -> Capability {
-    Capability { value, ..Capability::there("limits", name).note(text) }
+    Capability { value, ..Capability::available("limits", name).note(text) }
 }
 
-/// A number as people write it: `20,000`.
+/// Formats a number with separators: `20,000`.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -24,7 +24,7 @@ const PATH_MAX: u64 = 32_767;
 const LINE_MAX: u64 = 32_766;
 const LINE_OF_CMD_MAX: u64 = 8_191;
 
-/// Why a wait backend could not be opened.
+/// Returns why a wait backend could not be opened.
 pub(crate) fn refusal(_backend: &str, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::Unsupported => "this system does not have it".to_owned(),
@@ -40,9 +40,9 @@ pub(crate) fn children() -> Vec<Capability> {
         "Windows has pseudo-consoles from Windows 10, version 1809, on"
     };
     vec![
-        Capability::there("children", "CreateProcessW").chosen(true),
-        Capability::there("children", "job objects").note(outer_job()),
-        Capability::there("children", "terminal").absent(why_no_terminal),
+        Capability::available("children", "CreateProcessW").chosen(true),
+        Capability::available("children", "job objects").note(outer_job()),
+        Capability::available("children", "terminal").absent(why_no_terminal),
     ]
 }
 

@@ -1,20 +1,20 @@
-//! What a guard is asked for, and what its host waits on.
+//! The configuration of a guard, and the type of its signal source.
 
-/// What a host's own loop waits on: a descriptor here.
+/// The source that the event loop of the host waits for: a descriptor on Unix.
 #[cfg(unix)]
 pub type SignalSource<'a> = std::os::fd::BorrowedFd<'a>;
-/// What a host's own loop waits on: a handle here.
+/// The source that the event loop of the host waits for: a handle on Windows.
 #[cfg(windows)]
 pub type SignalSource<'a> = std::os::windows::io::BorrowedHandle<'a>;
 
-/// How `Guard::enter` goes about it.
+/// The configuration of `Guard::install`.
 #[derive(Clone, Debug)]
 pub(crate) struct GuardConfig {
     pub(crate) guardians: bool,
     pub(crate) faults: FaultInjection,
-    /// What is to be given back when the run is killed.
+    /// The jobserver tokens to release when the run is killed.
     #[allow(dead_code, reason = "only guardians outlive a kill")]
-    pub(crate) debt: Option<std::sync::Arc<crate::sys::jobserver::Debt>>,
+    pub(crate) held_tokens: Option<std::sync::Arc<crate::sys::jobserver::HeldTokens>>,
 }
 
 /// Faults that tests inject. They are never read from the environment, so users cannot set them.

@@ -38,8 +38,8 @@ pub(super) struct ProcStat {
 }
 
 impl ProcStat {
-    /// It has exited, and is not reaped yet.
-    pub(super) fn ended(self) -> bool {
+    /// Returns whether the process has exited and is not reaped yet.
+    pub(super) fn has_exited(self) -> bool {
         matches!(self.state, b'Z' | b'X')
     }
 }
@@ -50,15 +50,15 @@ impl DescendantFinder {
         if why_no_table().is_some() {
             return DescendantFinder::Unavailable;
         }
-        let there = open(format_args!("/proc/{me}/task/{me}/children")).is_some();
-        if no_children_file || !there {
+        let has_children_file = open(format_args!("/proc/{me}/task/{me}/children")).is_some();
+        if no_children_file || !has_children_file {
             DescendantFinder::Scan(Vec::new())
         } else {
             DescendantFinder::Files(None)
         }
     }
 
-    /// Makes one for a guardian, which has one thread. The file that lists its children stays open.
+    /// Creates a finder for a guardian, which has one thread. The file that lists its children stays open.
     pub(super) fn of_guardian(no_children_file: bool) -> Self {
         let me = rustix::process::getpid().as_raw_nonzero().get();
         match DescendantFinder::new(no_children_file) {
@@ -82,8 +82,8 @@ impl DescendantFinder {
         let DescendantFinder::Scan(pairs) = self else { return };
         pairs.clear();
         each_number(c"/proc", |pid| {
-            if let Some(look) = read_stat_of(pid) {
-                pairs.push((look.parent, pid));
+            if let Some(stat) = read_stat_of(pid) {
+                pairs.push((stat.parent, pid));
             }
         });
         pairs.sort_unstable();
@@ -251,7 +251,7 @@ mod tests {
         let parent = rustix::process::getppid().unwrap().as_raw_nonzero().get();
         let look = read_stat_of(me).unwrap();
         assert_eq!(look.parent, parent);
-        assert!(!look.ended());
+        assert!(!look.has_exited());
         assert!(argument_area().is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! What this process was given at its start and changed for itself; children get it back as it was.
+//! Settings that this process inherited and changed for itself. Children get the inherited values.
 
 #[cfg(unix)]
 mod unix {
@@ -9,17 +9,18 @@ mod unix {
 
     static NOFILE: OnceLock<u64> = OnceLock::new();
 
-    /// No program of ours opens more; an unlimited hard limit would otherwise size tables by it.
+    /// The highest limit that is set. Programs size tables by the limit, and the hard limit may be
+    /// infinite.
     const DESCRIPTORS_MAX: u64 = 1 << 20;
 
-    /// The soft limit of descriptors at the start, if it was raised since: children get this one
-    /// back, since programs that use `select`, or close every descriptor up to the limit, go
-    /// wrong or go slow with a high one.
+    /// Returns the inherited soft limit of descriptors, if it was raised since. Children get this one
+    /// back: programs that use `select` fail with a high limit, and programs that close every
+    /// descriptor up to the limit are slow.
     pub(crate) fn inherited_nofile() -> Option<u64> {
         NOFILE.get().copied()
     }
 
-    /// Raises the soft limit of descriptors to the hard one; the limits before and after.
+    /// Raises the soft limit of descriptors to the hard one. Returns the inherited and the new limit.
     pub(crate) fn raise_descriptors() -> io::Result<(u64, u64)> {
         let limit = getrlimit(Resource::Nofile);
         let now = limit.current.unwrap_or(u64::MAX);
@@ -37,7 +38,7 @@ mod unix {
 #[cfg(unix)]
 pub(crate) use unix::{inherited_nofile, raise_descriptors};
 
-/// There is no such limit here.
+/// Returns the highest numbers: this operating system has no such limit.
 #[cfg(not(unix))]
 pub(crate) fn raise_descriptors() -> std::io::Result<(u64, u64)> {
     Ok((u64::MAX, u64::MAX))

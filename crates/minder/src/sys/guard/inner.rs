@@ -24,9 +24,9 @@ use super::process::{
 };
 use super::shared_page::SharedPage;
 use super::tree_killer::TreeKiller;
-use crate::sys::jobserver::Debt;
+use crate::sys::jobserver::HeldTokens;
 
-/// What the inner guardian has of the two others.
+/// The inner guardian, with its connections to the two other processes.
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) page: &'static SharedPage,
@@ -36,16 +36,16 @@ pub(super) struct Inner {
     pub(super) relay: OwnedFd,
     /// Wakes the outer guardian after a change of the shared page.
     pub(super) stop_event: OwnedFd,
-    /// Ends with the runner.
+    /// The kernel closes its other end when the runner exits.
     pub(super) runner_liveness: OwnedFd,
-    /// Never written: it ends with us.
+    /// Never written: the kernel closes it when this process exits.
     pub(super) own_liveness: OwnedFd,
     pub(super) faults: FaultInjection,
-    /// What is given back when the run is killed.
-    pub(super) debt: Option<Arc<Debt>>,
+    /// The jobserver tokens to release when the run is killed.
+    pub(super) held_tokens: Option<Arc<HeldTokens>>,
 }
 
-/// Guards until the end.
+/// Guards the run until it has finished, and exits.
 pub(super) fn run(inner: Inner) -> ! {
     let _never = AbortOnReturn;
     // Blocks every signal that can be blocked. At shutdown the machine sends SIGTERM to all
@@ -62,8 +62,9 @@ pub(super) fn run(inner: Inner) -> ! {
     let _ = setsid();
     // 2. Have the kernel wake us, should we be stopped when the outer guardian dies.
     let _ = set_parent_process_death_signal(Some(Signal::CONT));
-    // 3. Hold the outer guardian. If it died before step 2 or 3, our parent is another by now.
-    let held = if inner.faults.no_pidfd { None } else { pidfd_open(inner.outer, PidfdFlags::empty()).ok() };
+    // 3. Open a pidfd of the outer guardian. If it died before step 2 or 3, our parent is another by now.
+    let outer_pidfd =
+        if inner.faults.no_pidfd { None } else { pidfd_open(inner.outer, PidfdFlags::empty()).ok() };
     // 4. Hide from `pkill` and `$(…)`, and leave no core dump and no busy mount.
     forbid_core();
     let _ = rustix::process::chdir(c"/");
@@ -79,15 +80,15 @@ pub(super) fn run(inner: Inner) -> ! {
         inner.own_liveness.as_raw_fd(),
         signals.as_raw_fd(),
     ];
-    keep.extend(held.iter().map(AsRawFd::as_raw_fd));
+    keep.extend(outer_pidfd.iter().map(AsRawFd::as_raw_fd));
     keep.extend(tree.descriptor().map(AsRawFd::as_raw_fd));
-    keep.extend(inner.debt.iter().map(|debt| debt.fd()));
+    keep.extend(inner.held_tokens.iter().map(|tokens| tokens.fd()));
     close_inherited(&mut keep, true);
     // 5. Have the kernel wake us, should we be stopped when the runner dies.
     let _ = wake_at_end_of(&inner.runner_liveness);
     // 6. The runner may start jobs.
     if getppid() == Some(inner.outer) {
-        let _ = inner.page.arm();
+        let _ = inner.page.set_ready();
     }
     let mut killer = TreeKiller {
         tree,
@@ -103,10 +104,10 @@ pub(super) fn run(inner: Inner) -> ! {
             inner.resume_runner();
         }
         inner.apply_requests();
-        if held.as_ref().is_some_and(readable) || getppid() != Some(inner.outer) {
+        if outer_pidfd.as_ref().is_some_and(readable) || getppid() != Some(inner.outer) {
             inner.end(&mut killer);
         }
-        let _ = inner.wait(&signals, held.as_ref());
+        let _ = inner.wait(&signals, outer_pidfd.as_ref());
         while let Some(number) = read_signal(signals.as_fd()) {
             continued |= number == libc::SIGCONT;
         }
@@ -119,10 +120,10 @@ impl Inner {
     }
 
     /// Sleeps until a child changed, or the outer guardian is gone.
-    fn wait(&self, signals: &OwnedFd, held: Option<&OwnedFd>) -> io::Result<()> {
+    fn wait(&self, signals: &OwnedFd, outer_pidfd: Option<&OwnedFd>) -> io::Result<()> {
         let signals = PollFd::new(signals, PollFlags::IN);
-        match held {
-            Some(held) => poll(&mut [signals, PollFd::new(held, PollFlags::IN)], None)?,
+        match outer_pidfd {
+            Some(outer_pidfd) => poll(&mut [signals, PollFd::new(outer_pidfd, PollFlags::IN)], None)?,
             // The parent-death signal wakes us; the second is for a kernel that loses it.
             None => poll(&mut [signals], Some(&Timespec { tv_sec: 1, tv_nsec: 0 }))?,
         };
@@ -154,7 +155,7 @@ impl Inner {
                 self.wake_outer();
             }
         } else if status.exited() || status.signaled() {
-            self.page.set_status(status.as_raw());
+            self.page.set_wait_status(status.as_raw());
             self.end(killer);
         }
     }
@@ -162,7 +163,7 @@ impl Inner {
     /// Kills the runner where the outer guardian asks for that. Only its parent can: until it is
     /// reaped, which happens here, its pid names no other process.
     fn apply_requests(&self) {
-        if self.page.must_kill() {
+        if self.page.is_kill_requested() {
             let _ = kill_process(self.runner, Signal::KILL);
         }
     }
@@ -184,28 +185,28 @@ impl Inner {
 
     /// The runner or the outer guardian is gone.
     fn end(&self, killer: &mut TreeKiller<'_>) -> ! {
-        if self.page.leave().is_some() {
-            // In order: daemons live on.
+        if self.page.exit_status().is_some() {
+            // The run has finished: daemons keep running.
             mask::exit_now(0);
         }
-        let pay = || self.debt.iter().for_each(|debt| debt.pay());
+        let release_tokens = || self.held_tokens.iter().for_each(|tokens| tokens.release_all());
         if getppid() != Some(self.outer) {
             // The build has seen the end already, and counts its tokens at its own end. The jobs live for
             // milliseconds. Once it is reaped, its pid may be another's.
-            if self.page.status().is_none() {
+            if self.page.wait_status().is_none() {
                 let _ = kill_process(self.runner, Signal::KILL);
             }
-            pay();
+            release_tokens();
         }
         let left = killer.run();
-        pay();
-        self.page.set_left(left.count, left.first);
+        release_tokens();
+        self.page.set_survivors(left.count, left.first);
         mask::end_by(libc::SIGKILL)
     }
 }
 
 /// Returns whether the process behind a pidfd has ended.
-fn readable(held: &OwnedFd) -> bool {
+fn readable(outer_pidfd: &OwnedFd) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    matches!(poll(&mut [PollFd::new(held, PollFlags::IN)], Some(&now)), Ok(1))
+    matches!(poll(&mut [PollFd::new(outer_pidfd, PollFlags::IN)], Some(&now)), Ok(1))
 }

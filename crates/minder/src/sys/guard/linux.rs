@@ -1,7 +1,7 @@
 //! The guard on Linux: two guardians around the runner, which watch each other.
 //!
 //! The first process becomes the outer guardian. It forks the inner one, which forks the runner.
-//! Only the runner returns from [`Guard::enter`]. The documentation of [`crate::ProcessGuard`]
+//! Only the runner returns from [`Guard::install`]. The documentation of [`crate::ProcessGuard`]
 //! states the guarantees. The table shows which process detects which death. The detecting process
 //! may be stopped at that moment, so the kernel wakes it by SIGCONT in every case:
 //!
@@ -34,16 +34,16 @@ use super::process::{self, Fork, fork, read_sent, read_signal, signalfd};
 use super::shared_page::SharedPage;
 use super::signal::{DeliveryPaths, ExitMode, Signal, SignalDebouncer};
 use super::tree_killer::TreeKiller;
-use crate::sys::jobserver::Debt;
+use crate::sys::jobserver::HeldTokens;
 use crate::sys::process_tree::why_no_table;
 
 /// The most descriptors that a guardian opens: its signals, its list of children, a directory of
 /// `/proc`, a pidfd.
 const GUARDIAN_DESCRIPTORS: usize = 7;
 /// How long the inner guardian may take; 1 ms is usual.
-const ARMED_MAX: Duration = Duration::from_secs(5);
+const READY_TIMEOUT: Duration = Duration::from_secs(5);
 
-static ENTERED: AtomicBool = AtomicBool::new(false);
+static INSTALLED: AtomicBool = AtomicBool::new(false);
 
 /// The runner's side of the guard.
 #[derive(Debug)]
@@ -51,11 +51,11 @@ pub(crate) struct Guard {
     /// An epoll set of the relay and the signalfd of the runner. Without guardians, only a
     /// signalfd.
     signals: OwnedFd,
-    side: Role,
+    role: Role,
     faults: FaultInjection,
     /// Set before the runner kills its tree.
     orphaned: Arc<AtomicBool>,
-    debt: Option<Arc<Debt>>,
+    held_tokens: Option<Arc<HeldTokens>>,
 }
 
 #[derive(Debug)]
@@ -69,96 +69,96 @@ enum Role {
         relay: OwnedFd,
         /// A signalfd for requests that are sent to the runner itself.
         direct: OwnedFd,
-        ways: DeliveryPaths,
+        paths: DeliveryPaths,
         _liveness: OwnedFd,
     },
     Alone {
-        because: &'static str,
+        reason: &'static str,
         repeats: SignalDebouncer,
     },
 }
 
 /// How long a joined thread may still be listed: the kernel reports its exit before it removes it
 /// (`mm_release` in the kernel's fork.c).
-const JOINED: Duration = Duration::from_millis(50);
+const JOIN_TIMEOUT: Duration = Duration::from_millis(50);
 
 impl Guard {
-    pub(crate) fn enter(setup: &GuardConfig) -> io::Result<Guard> {
-        if ENTERED.swap(true, SeqCst) {
+    pub(crate) fn install(config: &GuardConfig) -> io::Result<Guard> {
+        if INSTALLED.swap(true, SeqCst) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the process has a guard already"));
         }
-        if !descendants::is_alone(JOINED) {
+        if !descendants::is_alone(JOIN_TIMEOUT) {
             return Err(io::Error::other("the guard must be entered before any thread is started"));
         }
         mask::restore_sigchld();
-        mask::outgrow();
+        mask::ignore_file_size_signal();
         let relayed = Mask::relayed();
         // Children start with an empty mask in any case, so the previous mask need not be kept.
         relayed.block()?;
-        let because = match (setup.guardians, why_no_table()) {
+        let reason = match (config.guardians, why_no_table()) {
             (false, _) => "not asked for",
             (true, Some(why)) => why,
             (true, None) => match set_child_subreaper(Some(getpid())) {
-                Ok(()) => return fork_guardians(&relayed, setup),
+                Ok(()) => return fork_guardians(&relayed, config),
                 Err(_) => "the kernel refuses to make the process a subreaper",
             },
         };
-        let side = Role::Alone { because, repeats: SignalDebouncer::default() };
-        Ok(Guard::new(signalfd(&relayed)?, side, setup))
+        let role = Role::Alone { reason, repeats: SignalDebouncer::default() };
+        Ok(Guard::new(signalfd(&relayed)?, role, config))
     }
 
-    fn new(signals: OwnedFd, side: Role, setup: &GuardConfig) -> Guard {
+    fn new(signals: OwnedFd, role: Role, config: &GuardConfig) -> Guard {
         Guard {
             signals,
-            side,
-            faults: setup.faults.clone(),
+            role,
+            faults: config.faults.clone(),
             orphaned: Arc::default(),
-            debt: setup.debt.clone(),
+            held_tokens: config.held_tokens.clone(),
         }
     }
 
-    pub(crate) fn tell_orphaned(&mut self, flag: Arc<AtomicBool>) {
+    pub(crate) fn set_orphaned_flag(&mut self, flag: Arc<AtomicBool>) {
         self.orphaned = flag;
     }
 
     pub(crate) fn guardians(&self) -> Result<(u32, u32), &'static str> {
-        match &self.side {
+        match &self.role {
             Role::Guarded { outer, inner, .. } => Ok((number(*outer), number(*inner))),
-            Role::Alone { because, .. } => Err(because),
+            Role::Alone { reason, .. } => Err(reason),
         }
     }
 
-    pub(crate) fn holds_tree(&self) -> bool {
-        matches!(self.side, Role::Guarded { .. })
+    pub(crate) fn kills_descendants(&self) -> bool {
+        matches!(self.role, Role::Guarded { .. })
     }
 
-    pub(crate) fn armed(&self) -> io::Result<()> {
-        let Role::Guarded { page, .. } = &self.side else { return Ok(()) };
-        if page.wait_armed(ARMED_MAX)? {
+    pub(crate) fn wait_ready(&self) -> io::Result<()> {
+        let Role::Guarded { page, .. } = &self.role else { return Ok(()) };
+        if page.wait_ready(READY_TIMEOUT)? {
             return Ok(());
         }
         Err(io::Error::new(io::ErrorKind::TimedOut, "the inner guardian does not answer"))
     }
 
-    pub(crate) fn source(&self) -> BorrowedFd<'_> {
+    pub(crate) fn signals(&self) -> BorrowedFd<'_> {
         self.signals.as_fd()
     }
 
     pub(crate) fn next_signal(&mut self) -> Option<Signal> {
         loop {
             let relayed = self.read_relay();
-            let signal = match &mut self.side {
-                Role::Guarded { page, direct, ways, .. } => match relayed {
+            let signal = match &mut self.role {
+                Role::Guarded { page, direct, paths, .. } => match relayed {
                     Some(number) => {
                         let place = page.count_read_signal();
                         let signal = Signal::from_number(number.into())
                             .filter(|signal| *signal != Signal::Stop || !page.is_stop_done(place));
-                        signal.filter(|signal| ways.relayed(*signal, Instant::now()))
+                        signal.filter(|signal| paths.relayed(*signal, Instant::now()))
                     }
                     // Copies from the terminal also arrive through the relay, and count there.
                     None => match read_sent(direct.as_fd())? {
                         (number, true) => {
-                            Signal::from_number(number).filter(|signal| ways.direct(*signal, Instant::now()))
+                            Signal::from_number(number).filter(|signal| paths.direct(*signal, Instant::now()))
                         }
                         (_, false) => None,
                     },
@@ -175,21 +175,21 @@ impl Guard {
     }
 
     fn read_relay(&self) -> Option<u8> {
-        let Role::Guarded { relay, .. } = &self.side else { return None };
+        let Role::Guarded { relay, .. } = &self.role else { return None };
         let mut byte = [0];
         loop {
             match rustix::io::read(relay, &mut byte) {
                 Ok(1) => return Some(byte[0]),
                 // Both guardians are dead: no process is left above this one that would kill the
                 // tree.
-                Ok(_) => self.end_with_tree(),
+                Ok(_) => self.die_with_tree(),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return None,
             }
         }
     }
 
-    pub(crate) fn stop_self(&self) {
+    pub(crate) fn suspend_self(&self) {
         // Sent to the process, as the terminal does: a pending direct copy and this one merge.
         mask::raise_blocked(libc::SIGTSTP);
         let stop = Mask::empty().with(libc::SIGTSTP);
@@ -198,29 +198,30 @@ impl Guard {
         let _ = stop.block();
     }
 
-    pub(crate) fn adopted(&self) -> Vec<(u32, String)> {
-        let Role::Guarded { inner, .. } = &self.side else { return Vec::new() };
+    pub(crate) fn orphans(&self) -> Vec<(u32, String)> {
+        let Role::Guarded { inner, .. } = &self.role else { return Vec::new() };
         let me = getpid().as_raw_nonzero().get();
         let mut tree = DescendantFinder::new(self.faults.no_children_file);
         tree.refresh();
         let mut children = Vec::new();
         tree.children(inner.as_raw_nonzero().get(), &mut children);
-        let alive = |pid: &i32| {
-            *pid != me && descendants::read_stat_of(*pid).is_some_and(|look| !look.ended() && !look.exiting)
+        let is_alive = |pid: &i32| {
+            *pid != me
+                && descendants::read_stat_of(*pid).is_some_and(|stat| !stat.has_exited() && !stat.exiting)
         };
-        let named = |pid: i32| Some((pid.cast_unsigned(), descendants::name(pid)?));
-        children.into_iter().filter(alive).filter_map(named).collect()
+        let with_name = |pid: i32| Some((pid.cast_unsigned(), descendants::name(pid)?));
+        children.into_iter().filter(is_alive).filter_map(with_name).collect()
     }
 
-    pub(crate) fn leave(self, status: u8) -> ! {
-        if let Role::Guarded { page, .. } = &self.side {
-            page.set_leave(status);
+    pub(crate) fn exit(self, status: u8) -> ! {
+        if let Role::Guarded { page, .. } = &self.role {
+            page.set_exit_status(status);
         }
         std::process::exit(status.into())
     }
 
-    pub(crate) fn die(self, ending: ExitMode) -> ! {
-        if let Role::Alone { .. } = &self.side {
+    pub(crate) fn terminate(self, ending: ExitMode) -> ! {
+        if let Role::Alone { .. } = &self.role {
             self.kill_own_tree();
         }
         process::forbid_core();
@@ -231,10 +232,10 @@ impl Guard {
         }
     }
 
-    fn end_with_tree(&self) -> ! {
+    fn die_with_tree(&self) -> ! {
         self.orphaned.store(true, SeqCst);
         self.kill_own_tree();
-        self.debt.iter().for_each(|debt| debt.pay());
+        self.held_tokens.iter().for_each(|tokens| tokens.release_all());
         mask::end_by(libc::SIGKILL)
     }
 
@@ -248,8 +249,8 @@ impl Guard {
 
 /// Forks the guardians, and returns in the runner. After an error it returns in the process in
 /// which the step failed.
-fn fork_guardians(signals: &Mask, setup: &GuardConfig) -> io::Result<Guard> {
-    let faults = &setup.faults;
+fn fork_guardians(signals: &Mask, config: &GuardConfig) -> io::Result<Guard> {
+    let faults = &config.faults;
     let page = SharedPage::new()?;
     let pipe = || pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
     let (relay_reads, relay) = pipe()?;
@@ -276,7 +277,7 @@ fn fork_guardians(signals: &Mask, setup: &GuardConfig) -> io::Result<Guard> {
             excluded_pids,
             faults: faults.clone(),
             relayed: Cell::default(),
-            debt: setup.debt.clone(),
+            held_tokens: config.held_tokens.clone(),
         };
         outer::run(&guardian, signals);
     }
@@ -294,7 +295,7 @@ fn fork_guardians(signals: &Mask, setup: &GuardConfig) -> io::Result<Guard> {
             runner_liveness: runner_ends,
             own_liveness: inner_life,
             faults: faults.clone(),
-            debt: setup.debt.clone(),
+            held_tokens: config.held_tokens.clone(),
         });
     }
     // First request the signal, then check the parent: if the inner guardian died before the request,
@@ -304,23 +305,23 @@ fn fork_guardians(signals: &Mask, setup: &GuardConfig) -> io::Result<Guard> {
         mask::end_by(libc::SIGKILL);
     }
     let direct = signalfd(&Mask::requests())?;
-    let signals = both(&relay_reads, &direct)?;
-    let side = Role::Guarded {
+    let signals = readable_when_either(&relay_reads, &direct)?;
+    let role = Role::Guarded {
         page,
         outer,
         inner,
         relay: relay_reads,
         direct,
-        ways: DeliveryPaths::default(),
+        paths: DeliveryPaths::default(),
         _liveness: runner_liveness,
     };
-    Ok(Guard::new(signals, side, setup))
+    Ok(Guard::new(signals, role, config))
 }
 
 /// Returns one descriptor that is readable while one of these is. It must be created in the process
 /// that reads: a signalfd reports to a poller only the signals of the process that added it
 /// (signalfd(2)).
-fn both(relay: &OwnedFd, direct: &OwnedFd) -> io::Result<OwnedFd> {
+fn readable_when_either(relay: &OwnedFd, direct: &OwnedFd) -> io::Result<OwnedFd> {
     let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     for fd in [relay, direct] {
         epoll::add(&set, fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;

@@ -65,35 +65,36 @@ impl Mask {
         self
     }
 
-    /// All that a guard relays, but those that this process was started to ignore: a blocked signal
-    /// is queued even when it is ignored, so taking them would undo `nohup` and `sh -c 'minder
-    /// … &'`.
+    /// Returns the signals that a guard relays, without those that this process was started to ignore.
+    /// A blocked signal is queued even if it is ignored, so relaying those would undo `nohup` and
+    /// `sh -c 'minder … &'`.
     pub(super) fn relayed() -> Mask {
         let taken = NUMBERS.iter().filter(|(_, number)| !ignored(*number));
         taken.fold(Mask::empty(), |set, (_, number)| set.with(*number))
     }
 
-    /// Those of the relayed that ask for the end.
+    /// Returns the relayed signals that request the end of the run.
     #[cfg(target_os = "linux")]
     pub(super) fn requests() -> Mask {
         let taken = NUMBERS.iter().filter(|(signal, number)| signal.escalates() && !ignored(*number));
         taken.fold(Mask::empty(), |set, (_, number)| set.with(*number))
     }
 
-    /// The numbers in this set, of those that can be relayed.
+    /// Returns the numbers in this set of signals that can be relayed.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn numbers(self) -> impl Iterator<Item = c_int> {
         // SAFETY: the set is initialised and only read.
         NUMBERS.iter().map(|n| n.1).filter(move |n| unsafe { libc::sigismember(&raw const self.0, *n) } == 1)
     }
 
-    /// Blocks these in the calling thread; returns the mask before.
+    /// Blocks these signals in the calling thread. Returns the previous mask.
     #[cfg(target_os = "linux")]
     pub(super) fn block(&self) -> io::Result<Mask> {
         self.change(libc::SIG_BLOCK)
     }
 
-    /// Lets these through in the calling thread; whatever waits is delivered before this returns.
+    /// Unblocks these signals in the calling thread. Returns the previous mask. A pending signal is
+    /// delivered before this function returns.
     pub(super) fn unblock(&self) -> io::Result<Mask> {
         self.change(libc::SIG_UNBLOCK)
     }
@@ -120,8 +121,8 @@ fn ignored(number: c_int) -> bool {
     action.sa_sigaction == libc::SIG_IGN
 }
 
-/// Lets `SIGCHLD` have its default action. With it ignored, as some parents leave it, children
-/// vanish unreaped and their status with them.
+/// Resets `SIGCHLD` to its default action. If it is ignored, as some parents leave it, the kernel reaps
+/// children and discards their status.
 pub(super) fn restore_sigchld() {
     if ignored(libc::SIGCHLD) {
         // Fails only for numbers that are not signals.
@@ -129,33 +130,33 @@ pub(super) fn restore_sigchld() {
     }
 }
 
-/// Whether a file that may not grow ended this process by a signal, which [`outgrow`] has changed.
-/// Children get that back.
-static GROWN_ENDS: AtomicBool = AtomicBool::new(false);
+/// Whether `SIGXFSZ` terminated this process before [`ignore_file_size_signal`] was called. Children get
+/// the default action back.
+static SIGXFSZ_WAS_DEFAULT: AtomicBool = AtomicBool::new(false);
 
-/// Has a write beyond the limit of a file's size (`ulimit -f`) fail, as on a full disk, instead of
-/// ending the process.
-pub(super) fn outgrow() {
+/// Ignores `SIGXFSZ`, so that a write beyond the limit of a file's size (`ulimit -f`) fails, as on a full
+/// disk, instead of terminating the process.
+pub(super) fn ignore_file_size_signal() {
     if !ignored(libc::SIGXFSZ) && set_disposition(libc::SIGXFSZ, libc::SIG_IGN).is_ok() {
-        GROWN_ENDS.store(true, Ordering::Relaxed);
+        SIGXFSZ_WAS_DEFAULT.store(true, Ordering::Relaxed);
     }
 }
 
-/// The signals that this process ignores and its children do not: Rust's runtime ignores SIGPIPE in
-/// the host.
+/// Returns the signals that this process ignores and its children do not: Rust's runtime ignores
+/// SIGPIPE in the host.
 pub(in crate::sys) fn ignored_by_us() -> impl Iterator<Item = c_int> {
-    let grown = GROWN_ENDS.load(Ordering::Relaxed).then_some(libc::SIGXFSZ);
-    std::iter::once(libc::SIGPIPE).chain(grown)
+    let file_size = SIGXFSZ_WAS_DEFAULT.load(Ordering::Relaxed).then_some(libc::SIGXFSZ);
+    std::iter::once(libc::SIGPIPE).chain(file_size)
 }
 
-/// Gives `number` back its default action.
+/// Resets a signal to its default action.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn default_action(number: c_int) -> io::Result<()> {
     set_disposition(number, libc::SIG_DFL)
 }
 
-/// Has `handler` run at each `number`; calls that it interrupts are restarted where the operating
-/// system can.
+/// Installs a handler for a signal. System calls that it interrupts are restarted where the operating
+/// system supports that.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn handle(number: c_int, handler: extern "C" fn(c_int)) -> io::Result<()> {
     set_disposition(number, handler as *const () as libc::sighandler_t)
@@ -175,15 +176,15 @@ fn set_disposition(number: c_int, handler: libc::sighandler_t) -> io::Result<()>
     }
 }
 
-/// Sends a blocked signal to this process, where it waits until it is unblocked.
+/// Sends a blocked signal to this process, where it is pending until it is unblocked.
 pub(super) fn raise_blocked(number: c_int) {
     let me = rustix::process::getpid().as_raw_nonzero().get();
     // SAFETY: no memory is touched, and our own pid cannot be another's.
     unsafe { libc::kill(me, number) };
 }
 
-/// Ends the process by `number`'s default action; where that is impossible (pid 1), by the status
-/// that stands for it.
+/// Terminates the process by the default action of a signal. Where that is impossible (pid 1), exits
+/// with the status that a shell reports for that signal.
 pub(super) fn end_by(number: c_int) -> ! {
     // Fails for SIGKILL, which has no other action anyway.
     let _ = set_disposition(number, libc::SIG_DFL);
@@ -193,8 +194,8 @@ pub(super) fn end_by(number: c_int) -> ! {
     exit_now(128 + number)
 }
 
-/// Ends the process without running anything: no destructors, no flushing of buffers that are
-/// another process's too.
+/// Exits without running destructors and without flushing buffers, of which another process has a
+/// copy.
 pub(super) fn exit_now(status: c_int) -> ! {
     // SAFETY: ends the process; nothing of it can observe what is left undone.
     unsafe { libc::_exit(status) }

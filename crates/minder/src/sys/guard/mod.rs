@@ -1,22 +1,23 @@
 //! The contract of the guard: what each system supplies to [`crate::guard`], the only code that
 //! changes the process.
 //!
-//! A system is a type `Guard` with these methods; [`linux`] has all of them, the others say
-//! what they leave out.
+//! A system is a type `Guard` with the methods below. [`linux`] implements all of them; the other
+//! systems document what they lack.
 //!
-//! * `enter(&GuardConfig)`: takes the signals and, where it can, puts two guardians round the process.
-//!   Once per process.
+//! * `install(&GuardConfig)`: takes over the signals and, where the system supports it, forks two
+//!   guardians around the process. Once per process.
 //! * `guardians()`: the pids of the two, or why there are none.
-//! * `holds_tree()`: whether what descends from the process ends with it, guardians or not.
-//! * `armed()`: returns when the guardians watch; bounded.
-//! * `source()`: what a host's own loop waits on; readable while `next_signal` has something to
-//!   say.
-//! * `next_signal()`: never blocks.
-//! * `tell_orphaned(flag)`: has a flag set before `next_signal` kills the tree, as it does without
-//!   guardians left.
-//! * `stop_self()`: stops the process as Ctrl-Z does, returns when it was continued.
-//! * `adopted()`: what jobs left behind, by pid and name.
-//! * `leave(status)` and `die(Ending)`: the two ends.
+//! * `kills_descendants()`: whether the descendants of the process are killed with it, by guardians or
+//!   by the kernel.
+//! * `wait_ready()`: waits, for a bounded time, until the guardians watch the process.
+//! * `signals()`: the source that the event loop of the host waits for. It is readable while
+//!   `next_signal` would return a signal.
+//! * `next_signal()`: the next pending signal; never blocks.
+//! * `set_orphaned_flag(flag)`: registers a flag that `next_signal` sets before it kills the tree because
+//!   both guardians are dead.
+//! * `suspend_self()`: stops the process as Ctrl-Z does, and returns when it was continued.
+//! * `orphans()`: the pids and names of processes that jobs left behind.
+//! * `exit(status)` and `terminate(ExitMode)`: the two ways to end the process.
 
 mod config;
 mod inherited;

@@ -15,7 +15,7 @@ use super::config::GuardConfig;
 use super::mask::{self, Mask};
 use super::signal::{ExitMode, Signal, SignalDebouncer};
 
-static ENTERED: AtomicBool = AtomicBool::new(false);
+static INSTALLED: AtomicBool = AtomicBool::new(false);
 /// The writing end of the one guard's pipe, which is never closed.
 static RELAY: AtomicI32 = AtomicI32::new(-1);
 
@@ -27,8 +27,8 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    pub(crate) fn enter(_: &GuardConfig) -> io::Result<Guard> {
-        if ENTERED.swap(true, SeqCst) {
+    pub(crate) fn install(_: &GuardConfig) -> io::Result<Guard> {
+        if INSTALLED.swap(true, SeqCst) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the process has a guard already"));
         }
         let (signals, relay) = rustix::pipe::pipe()?;
@@ -40,9 +40,9 @@ impl Guard {
         // The handler borrows it for as long as the process lives.
         std::mem::forget(relay);
         mask::restore_sigchld();
-        mask::outgrow();
+        mask::ignore_file_size_signal();
         for number in Mask::relayed().numbers() {
-            mask::handle(number, write_down)?;
+            mask::handle(number, relay_signal)?;
         }
         Ok(Guard { signals, repeats: SignalDebouncer::default() })
     }
@@ -53,16 +53,16 @@ impl Guard {
     }
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn holds_tree(&self) -> bool {
+    pub(crate) fn kills_descendants(&self) -> bool {
         false
     }
 
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "the contract's form")]
-    pub(crate) fn armed(&self) -> io::Result<()> {
+    pub(crate) fn wait_ready(&self) -> io::Result<()> {
         Ok(())
     }
 
-    pub(crate) fn source(&self) -> BorrowedFd<'_> {
+    pub(crate) fn signals(&self) -> BorrowedFd<'_> {
         self.signals.as_fd()
     }
 
@@ -83,29 +83,29 @@ impl Guard {
     }
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn stop_self(&self) {
+    pub(crate) fn suspend_self(&self) {
         if mask::default_action(libc::SIGTSTP).is_ok() {
             // The process stops here, and continues here.
             mask::raise_blocked(libc::SIGTSTP);
-            let _ = mask::handle(libc::SIGTSTP, write_down);
+            let _ = mask::handle(libc::SIGTSTP, relay_signal);
         }
     }
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn tell_orphaned(&mut self, _flag: Arc<AtomicBool>) {}
+    pub(crate) fn set_orphaned_flag(&mut self, _flag: Arc<AtomicBool>) {}
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn adopted(&self) -> Vec<(u32, String)> {
+    pub(crate) fn orphans(&self) -> Vec<(u32, String)> {
         Vec::new()
     }
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn leave(self, status: u8) -> ! {
+    pub(crate) fn exit(self, status: u8) -> ! {
         std::process::exit(status.into())
     }
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn die(self, ending: ExitMode) -> ! {
+    pub(crate) fn terminate(self, ending: ExitMode) -> ! {
         match ending {
             ExitMode::Status(status) => mask::exit_now(status.into()),
             ExitMode::Signal(signal) if signal.ends() => mask::end_by(signal.number()),
@@ -116,7 +116,7 @@ impl Guard {
 
 /// Runs at each relayed signal. `write` changes `errno` only when it fails, that is when the pipe
 /// holds 16 Ki signals.
-extern "C" fn write_down(number: libc::c_int) {
+extern "C" fn relay_signal(number: libc::c_int) {
     if let Ok(byte) = u8::try_from(number) {
         // SAFETY: stored before the first handler was set, and never closed.
         let relay = unsafe { BorrowedFd::borrow_raw(RELAY.load(SeqCst)) };

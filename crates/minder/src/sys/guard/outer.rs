@@ -22,7 +22,7 @@ use super::shared_page::SharedPage;
 use super::signal::{Signal, SignalDebouncer};
 use super::silence::{Silence, Step};
 use super::tree_killer::{Survivors, TreeKiller};
-use crate::sys::jobserver::Debt;
+use crate::sys::jobserver::HeldTokens;
 
 /// The outer guardian, with its connections to the inner guardian and the runner.
 #[derive(Debug)]
@@ -38,8 +38,8 @@ pub(super) struct Outer {
     pub(super) faults: FaultInjection,
     /// Number of relayed signals.
     pub(super) relayed: Cell<u32>,
-    /// Jobserver tokens to return when the tree is dead.
-    pub(super) debt: Option<Arc<Debt>>,
+    /// The jobserver tokens to release when the tree is dead.
+    pub(super) held_tokens: Option<Arc<HeldTokens>>,
 }
 
 /// Guards the run until it has finished, and exits. The working directory stays the same: terminals
@@ -57,7 +57,7 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
     let mut keep =
         [&outer.relay, &outer.stop_event, &outer.liveness, &signals].map(AsRawFd::as_raw_fd).to_vec();
     keep.extend(tree.descriptor().map(AsRawFd::as_raw_fd));
-    keep.extend(outer.debt.iter().map(|debt| debt.fd()));
+    keep.extend(outer.held_tokens.iter().map(|tokens| tokens.fd()));
     close_inherited(&mut keep, false);
     let mut killer = TreeKiller {
         tree,
@@ -71,8 +71,8 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
     let mut repeats = SignalDebouncer::default();
     let mut silence = Silence::default();
     loop {
-        outer.pass_on(&signals, &mut repeats, &mut silence);
-        outer.answer_kick(&mut silence);
+        outer.relay_signals(&signals, &mut repeats, &mut silence);
+        outer.handle_stop_event(&mut silence);
         if let Some(status) = outer.reap() {
             outer.end(status, &mut killer);
         }
@@ -84,9 +84,10 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
 }
 
 impl Outer {
-    /// Through a pipe, not as a signal: the runner's own copy of a key's signal may still wait
-    /// there, and two of the same number are one (21 of 40 Ctrl-C were lost, measured).
-    fn pass_on(&self, signals: &OwnedFd, repeats: &mut SignalDebouncer, silence: &mut Silence) {
+    /// Relays pending signals to the runner, through a pipe. The runner's own copy of a key's signal may
+    /// still be pending there, and the kernel merges two signals of the same number (21 of 40 Ctrl-C
+    /// were lost, measured).
+    fn relay_signals(&self, signals: &OwnedFd, repeats: &mut SignalDebouncer, silence: &mut Silence) {
         while let Some(number) = read_signal(signals.as_fd()) {
             let (Some(signal), Ok(byte)) = (Signal::from_number(number), u8::try_from(number)) else {
                 continue;
@@ -104,7 +105,7 @@ impl Outer {
     }
 
     /// Handles a notification from the inner guardian: the runner may have stopped.
-    fn answer_kick(&self, silence: &mut Silence) {
+    fn handle_stop_event(&self, silence: &mut Silence) {
         let mut count = [0; 8];
         if rustix::io::read(&self.stop_event, &mut count).is_ok() {
             silence.stopped();
@@ -123,10 +124,10 @@ impl Outer {
             // The shell shows its prompt. All of the runner that can stop has stopped, and
             // continues together with this process.
             Some(Step::Stop) => self.stop(|| true),
-            Some(Step::Warn) => say("minder: the run does not answer; once more kills it\n"),
+            Some(Step::Warn) => print_line("minder: the run does not answer; once more kills it\n"),
             Some(Step::Kill) => {
-                say("minder: the run did not answer and was killed\n");
-                self.page.order_kill();
+                print_line("minder: the run did not answer and was killed\n");
+                self.page.request_kill();
                 // The inner guardian is a child that is not reaped yet. The signal only wakes it.
                 let _ = kill_process(self.inner, Number::CONT);
             }
@@ -148,7 +149,7 @@ impl Outer {
 
     /// Stops this process, as the runner did, until `fg`, if `wanted` still holds. It uses SIGTSTP:
     /// in a group that no shell watches (`ssh -t`, `script`) the kernel drops it. SIGSTOP would
-    /// stop the run for ever there.
+    /// stop the run forever there.
     fn stop(&self, wanted: impl Fn() -> bool) {
         // The order of steps shows that no continuation is lost between the check and the stop.
         // 1. From here on the inner guardian sends SIGCONT when the runner continues.
@@ -178,17 +179,17 @@ impl Outer {
             // The inner guardian could not fork the runner, reported that, and exited.
             end_like(inner.as_raw());
         };
-        if let Some(status) = self.page.leave() {
+        if let Some(status) = self.page.exit_status() {
             // The runner is a child of this process only if the inner guardian was killed between
             // its last store and its exit.
             let _ = waitpid(Some(runner), WaitOptions::empty());
             mask::exit_now(status.into());
         }
         let own = killer.run();
-        self.debt.iter().for_each(|debt| debt.pay());
-        let (count, first) = self.page.left();
-        complain(if own.count > 0 { own } else { Survivors { count, first } });
-        match self.page.status() {
+        self.held_tokens.iter().for_each(|tokens| tokens.release_all());
+        let (count, first) = self.page.survivors();
+        report_survivors(if own.count > 0 { own } else { Survivors { count, first } });
+        match self.page.wait_status() {
             Some(runner) => end_like(runner),
             None => mask::end_by(libc::SIGKILL),
         }
@@ -200,12 +201,12 @@ fn timespec(time: Duration) -> Timespec {
 }
 
 /// Prints one line to stderr and ignores write errors.
-fn say(line: &str) {
+fn print_line(line: &str) {
     let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
 }
 
 /// Prints one line to stderr about processes that a run without privileges cannot kill.
-fn complain(left: Survivors) {
+fn report_survivors(left: Survivors) {
     if left.count == 0 {
         return;
     }

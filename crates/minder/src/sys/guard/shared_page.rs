@@ -19,14 +19,14 @@ use rustix::time::Timespec;
 #[repr(C)]
 pub(super) struct SharedPage {
     runner: AtomicI32,
-    armed: AtomicU32,
+    ready: AtomicU32,
     stopped: AtomicU32,
-    /// [`IS_SET`] and the exit status, once the runner exits by itself.
-    leave: AtomicU32,
+    /// [`IS_SET`] and the exit status, once the runner exits without a signal.
+    exit_status: AtomicU32,
     /// [`IS_SET`] and the runner's wait status, once it is reaped.
-    status: AtomicU32,
-    left_count: AtomicU32,
-    left_first: AtomicI32,
+    wait_status: AtomicU32,
+    survivor_count: AtomicU32,
+    first_survivor: AtomicI32,
     /// Number of relayed signals that the runner has read.
     signals_read: AtomicU32,
     /// Number of signals that had been relayed when the run stopped last. The stop requests among
@@ -65,22 +65,22 @@ impl SharedPage {
         Pid::from_raw(self.runner.load(SeqCst))
     }
 
-    pub(super) fn arm(&self) -> io::Result<()> {
-        self.armed.store(1, SeqCst);
-        futex::wake(&self.armed, futex::Flags::empty(), 1)?;
+    pub(super) fn set_ready(&self) -> io::Result<()> {
+        self.ready.store(1, SeqCst);
+        futex::wake(&self.ready, futex::Flags::empty(), 1)?;
         Ok(())
     }
 
-    /// Waits for [`SharedPage::arm`]. Returns whether it was called in time.
-    pub(super) fn wait_armed(&self, timeout: Duration) -> io::Result<bool> {
+    /// Waits for [`SharedPage::set_ready`]. Returns whether it was called in time.
+    pub(super) fn wait_ready(&self, timeout: Duration) -> io::Result<bool> {
         let deadline = std::time::Instant::now() + timeout;
-        while self.armed.load(SeqCst) == 0 {
+        while self.ready.load(SeqCst) == 0 {
             let rest = deadline.saturating_duration_since(std::time::Instant::now());
             if rest.is_zero() {
                 return Ok(false);
             }
             let rest = Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() };
-            match futex::wait(&self.armed, futex::Flags::empty(), 0, Some(&rest)) {
+            match futex::wait(&self.ready, futex::Flags::empty(), 0, Some(&rest)) {
                 Ok(()) => {}
                 Err(e) if [rustix::io::Errno::INTR, rustix::io::Errno::AGAIN].contains(&e) => {}
                 Err(rustix::io::Errno::TIMEDOUT) => {}
@@ -98,23 +98,23 @@ impl SharedPage {
         self.stopped.load(SeqCst) != 0
     }
 
-    pub(super) fn set_leave(&self, status: u8) {
-        self.leave.store(IS_SET | u32::from(status), SeqCst);
+    pub(super) fn set_exit_status(&self, status: u8) {
+        self.exit_status.store(IS_SET | u32::from(status), SeqCst);
     }
 
     /// Returns the exit status of a run that exits by itself. The guardians then kill nothing.
-    pub(super) fn leave(&self) -> Option<u8> {
-        let word = self.leave.load(SeqCst);
-        (word & IS_SET != 0).then_some(word.to_le_bytes()[0])
+    pub(super) fn exit_status(&self) -> Option<u8> {
+        let value = self.exit_status.load(SeqCst);
+        (value & IS_SET != 0).then_some(value.to_le_bytes()[0])
     }
 
-    pub(super) fn set_status(&self, raw: i32) {
-        self.status.store(IS_SET | raw.cast_unsigned(), SeqCst);
+    pub(super) fn set_wait_status(&self, raw: i32) {
+        self.wait_status.store(IS_SET | raw.cast_unsigned(), SeqCst);
     }
 
-    pub(super) fn status(&self) -> Option<i32> {
-        let word = self.status.load(SeqCst);
-        (word & IS_SET != 0).then_some((word & !IS_SET).cast_signed())
+    pub(super) fn wait_status(&self) -> Option<i32> {
+        let value = self.wait_status.load(SeqCst);
+        (value & IS_SET != 0).then_some((value & !IS_SET).cast_signed())
     }
 
     /// Counts a relayed signal that the runner has read. Returns the number before.
@@ -144,21 +144,21 @@ impl SharedPage {
         self.outer_stops.load(SeqCst) != 0
     }
 
-    pub(super) fn order_kill(&self) {
+    pub(super) fn request_kill(&self) {
         self.kill_runner.store(1, SeqCst);
     }
 
-    pub(super) fn must_kill(&self) -> bool {
+    pub(super) fn is_kill_requested(&self) -> bool {
         self.kill_runner.load(SeqCst) != 0
     }
 
-    pub(super) fn set_left(&self, count: u32, first: i32) {
-        self.left_first.store(first, SeqCst);
-        self.left_count.store(count, SeqCst);
+    pub(super) fn set_survivors(&self, count: u32, first: i32) {
+        self.first_survivor.store(first, SeqCst);
+        self.survivor_count.store(count, SeqCst);
     }
 
     /// Returns the number of processes that could not be killed, and the first of them.
-    pub(super) fn left(&self) -> (u32, i32) {
-        (self.left_count.load(SeqCst), self.left_first.load(SeqCst))
+    pub(super) fn survivors(&self) -> (u32, i32) {
+        (self.survivor_count.load(SeqCst), self.first_survivor.load(SeqCst))
     }
 }

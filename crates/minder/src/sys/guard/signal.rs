@@ -18,7 +18,7 @@ pub enum Signal {
     User1,
     /// `SIGUSR2`.
     User2,
-    /// `SIGTSTP`, Ctrl-Z: stop the jobs, then call `stop_self`.
+    /// `SIGTSTP`, Ctrl-Z: stop the jobs, then call `suspend_self`.
     Stop,
     /// `SIGCONT`: continue. It may arrive twice for one `fg`, and also when the run was not
     /// stopped.
@@ -109,10 +109,10 @@ impl DeliveryPaths {
         self.counts(signal, now, DeliveryPath::Direct, SignalDebouncer::REPEAT_WINDOW)
     }
 
-    fn counts(&mut self, signal: Signal, now: Instant, way: DeliveryPath, apart: Duration) -> bool {
+    fn counts(&mut self, signal: Signal, now: Instant, path: DeliveryPath, apart: Duration) -> bool {
         if let Some((_, at, last)) = self.last.iter_mut().find(|(before, ..)| *before == signal) {
             let since = now.duration_since(*at);
-            if *last != way && *last != DeliveryPath::Both && since < Self::PAIR_WINDOW {
+            if *last != path && *last != DeliveryPath::Both && since < Self::PAIR_WINDOW {
                 *last = DeliveryPath::Both;
                 return false;
             }
@@ -121,7 +121,7 @@ impl DeliveryPaths {
             }
         }
         self.last.retain(|(before, ..)| *before != signal);
-        self.last.push((signal, now, way));
+        self.last.push((signal, now, path));
         true
     }
 }

@@ -81,8 +81,8 @@ impl TreeKiller<'_> {
     pub(super) fn run(&mut self) -> Survivors {
         let me = rustix::process::getpid().as_raw_nonzero().get();
         let mut before: Vec<i32> = Vec::new();
-        let begun = Instant::now();
-        let mut quiet_since = begun;
+        let started_at = Instant::now();
+        let mut quiet_since = started_at;
         let mut quiet_rounds = 0;
         loop {
             let Some(reaped) = self.reap(&before) else { return Survivors::default() };
@@ -91,14 +91,14 @@ impl TreeKiller<'_> {
                 return Survivors::default();
             }
             round.killed.sort_unstable();
-            let fresh = round.killed.iter().any(|pid| before.binary_search(pid).is_err());
-            if reaped || fresh {
+            let found_new = round.killed.iter().any(|pid| before.binary_search(pid).is_err());
+            if reaped || found_new {
                 quiet_since = Instant::now();
                 quiet_rounds = 0;
             } else if quiet_since.elapsed() >= QUIET_MAX {
                 return round.refused;
             }
-            if round.refused.count > 0 && begun.elapsed() >= REFUSED_MAX {
+            if round.refused.count > 0 && started_at.elapsed() >= REFUSED_MAX {
                 return round.refused;
             }
             quiet_rounds += 1;
@@ -108,7 +108,7 @@ impl TreeKiller<'_> {
     }
 
     /// Reaps all children that have exited. Returns whether any of those in `killed` was among
-    /// them, or `None` if there are no children at all. Other children may exit for ever: orphans
+    /// them, or `None` if there are no children at all. Other children may exit forever: orphans
     /// of a process that may not be signalled.
     fn reap(&self, killed: &[i32]) -> Option<bool> {
         let mut any = false;
@@ -140,7 +140,7 @@ impl TreeKiller<'_> {
                     continue;
                 }
                 match self.kill_child(child, parent, me) {
-                    KillResult::Stopped(held) => stopped.push((child, held)),
+                    KillResult::Stopped(pidfd) => stopped.push((child, pidfd)),
                     KillResult::Killed => {
                         round.found += 1;
                         round.killed.push(child);
@@ -157,12 +157,12 @@ impl TreeKiller<'_> {
                 todo.push(child);
             }
         }
-        for (child, held) in stopped {
+        for (child, pidfd) in stopped {
             round.found += 1;
             round.killed.push(child);
             // A stopped process is alive, so even without a pidfd the pid still refers to it.
-            let _ = match (held, Pid::from_raw(child)) {
-                (Some(held), _) => pidfd_send_signal(held, Signal::KILL),
+            let _ = match (pidfd, Pid::from_raw(child)) {
+                (Some(pidfd), _) => pidfd_send_signal(pidfd, Signal::KILL),
                 (None, Some(pid)) => kill_process(pid, Signal::KILL),
                 (None, None) => Ok(()),
             };
@@ -179,21 +179,22 @@ impl TreeKiller<'_> {
         // one forking tree used 2600 pids a second (measured), and wraps a range of 32768 in 13 s.
         // So:
         // 1. open a pidfd; 2. check that the process still belongs to this tree; 3. kill by the pidfd.
-        let held = if self.no_pidfd { Err(Errno::NOSYS) } else { pidfd_open(pid, PidfdFlags::empty()) };
-        if held.as_ref().err() == Some(&Errno::SRCH) {
+        let pidfd = if self.no_pidfd { Err(Errno::NOSYS) } else { pidfd_open(pid, PidfdFlags::empty()) };
+        if pidfd.as_ref().err() == Some(&Errno::SRCH) {
             return KillResult::Gone;
         }
         match read_stat_of(child) {
-            Some(look) if !look.ended() && (look.parent == parent || look.parent == me) => {}
+            Some(stat) if !stat.has_exited() && (stat.parent == parent || stat.parent == me) => {}
             _ => return KillResult::Gone,
         }
         let signal = if self.reaps { Signal::KILL } else { Signal::STOP };
         // After an error (no pidfds, or no free descriptor) the pid is used. It was checked a
         // moment ago.
-        let sent =
-            held.as_ref().map_or_else(|_| kill_process(pid, signal), |held| pidfd_send_signal(held, signal));
+        let sent = pidfd
+            .as_ref()
+            .map_or_else(|_| kill_process(pid, signal), |pidfd| pidfd_send_signal(pidfd, signal));
         match kill_result(sent) {
-            KillResult::Killed if !self.reaps => KillResult::Stopped(held.ok()),
+            KillResult::Killed if !self.reaps => KillResult::Stopped(pidfd.ok()),
             other => other,
         }
     }

@@ -23,11 +23,11 @@ use super::config::GuardConfig;
 use super::signal::{ExitMode, Signal, SignalDebouncer};
 use crate::sys::event::event;
 
-static ENTERED: AtomicBool = AtomicBool::new(false);
+static INSTALLED: AtomicBool = AtomicBool::new(false);
 /// The one guard's event, for the handler; never closed.
 static EVENT: AtomicPtr<std::ffi::c_void> = AtomicPtr::new(ptr::null_mut());
-/// One bit a signal that waits.
-static WAITING: AtomicU32 = AtomicU32::new(0);
+/// One bit for each pending signal.
+static PENDING: AtomicU32 = AtomicU32::new(0);
 
 const BITS: [Signal; 3] = [Signal::Terminate, Signal::Interrupt, Signal::Hangup];
 
@@ -39,15 +39,15 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    pub(crate) fn enter(_: &GuardConfig) -> io::Result<Guard> {
-        if ENTERED.swap(true, SeqCst) {
+    pub(crate) fn install(_: &GuardConfig) -> io::Result<Guard> {
+        if INSTALLED.swap(true, SeqCst) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the process has a guard already"));
         }
         // It stays signalled until all was read.
         let event = event(true)?;
         EVENT.store(event.try_clone()?.into_raw_handle(), SeqCst);
         // SAFETY: the handler is a function of this program and only uses the two statics, set by now.
-        if unsafe { SetConsoleCtrlHandler(Some(note), TRUE) } == FALSE {
+        if unsafe { SetConsoleCtrlHandler(Some(handle_console_event), TRUE) } == FALSE {
             return Err(io::Error::last_os_error());
         }
         Ok(Guard { event, repeats: SignalDebouncer::default() })
@@ -59,16 +59,16 @@ impl Guard {
     }
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn holds_tree(&self) -> bool {
+    pub(crate) fn kills_descendants(&self) -> bool {
         true
     }
 
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "the contract's form")]
-    pub(crate) fn armed(&self) -> io::Result<()> {
+    pub(crate) fn wait_ready(&self) -> io::Result<()> {
         Ok(())
     }
 
-    pub(crate) fn source(&self) -> BorrowedHandle<'_> {
+    pub(crate) fn signals(&self) -> BorrowedHandle<'_> {
         self.event.as_handle()
     }
 
@@ -78,9 +78,9 @@ impl Guard {
             // looks again.
             // SAFETY: the event is never closed.
             unsafe { ResetEvent(EVENT.load(SeqCst)) };
-            let waiting = WAITING.load(SeqCst);
-            let bit = (0..BITS.len()).find(|bit| waiting & (1 << bit) != 0)?;
-            let rest = WAITING.fetch_and(!(1 << bit), SeqCst) & !(1 << bit);
+            let pending = PENDING.load(SeqCst);
+            let bit = (0..BITS.len()).find(|bit| pending & (1 << bit) != 0)?;
+            let rest = PENDING.fetch_and(!(1 << bit), SeqCst) & !(1 << bit);
             if rest != 0 {
                 // SAFETY: as above.
                 unsafe { SetEvent(EVENT.load(SeqCst)) };
@@ -92,23 +92,23 @@ impl Guard {
     }
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn stop_self(&self) {}
+    pub(crate) fn suspend_self(&self) {}
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn tell_orphaned(&mut self, _flag: Arc<AtomicBool>) {}
+    pub(crate) fn set_orphaned_flag(&mut self, _flag: Arc<AtomicBool>) {}
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn adopted(&self) -> Vec<(u32, String)> {
+    pub(crate) fn orphans(&self) -> Vec<(u32, String)> {
         Vec::new()
     }
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn leave(self, status: u8) -> ! {
+    pub(crate) fn exit(self, status: u8) -> ! {
         std::process::exit(status.into())
     }
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn die(self, ending: ExitMode) -> ! {
+    pub(crate) fn terminate(self, ending: ExitMode) -> ! {
         // The exit code that Windows gives a console program after Ctrl-C, Ctrl-Break or a closed
         // window. `cmd.exe` uses it to decide whether to ask about continuing the batch file.
         const CONTROL_C_EXIT: i32 = 0xC000_013A_u32.cast_signed();
@@ -122,14 +122,14 @@ impl Guard {
 /// Runs on a thread of the operating system. Saying TRUE to a closing console would end the process
 /// at once when this returns; the operating system gives about five seconds otherwise, which the
 /// run needs to end in order.
-unsafe extern "system" fn note(kind: u32) -> BOOL {
+unsafe extern "system" fn handle_console_event(kind: u32) -> BOOL {
     let bit = match kind {
         CTRL_BREAK_EVENT => 0,
         CTRL_C_EVENT => 1,
         CTRL_CLOSE_EVENT | CTRL_LOGOFF_EVENT | CTRL_SHUTDOWN_EVENT => 2,
         _ => return FALSE,
     };
-    WAITING.fetch_or(1 << bit, SeqCst);
+    PENDING.fetch_or(1 << bit, SeqCst);
     // SAFETY: stored before the handler was set, and never closed.
     unsafe { SetEvent(EVENT.load(SeqCst)) };
     if bit == 2 {

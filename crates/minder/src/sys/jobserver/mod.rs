@@ -1,18 +1,18 @@
 //! Make's jobserver: tokens that all participants of one build share.
 //!
 //! Each system supplies `Client`: `connect` to the value of `--jobserver-auth=`; `try_acquire` and
-//! `release`, which never block; a source to wait for, if there is one; and `debt`, which another
-//! process can return if this one is killed.
+//! `release`, which never block; a source to wait for, if there is one; and
+//! `held_tokens`, which another process can release if this one is killed.
 
-mod debt;
+mod held_tokens;
 #[cfg(target_os = "linux")]
-mod held;
+mod token_record;
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]
 pub(crate) use unix::Client;
 #[cfg(windows)]
 mod windows;
-pub(crate) use debt::Debt;
+pub(crate) use held_tokens::HeldTokens;
 #[cfg(windows)]
 pub(crate) use windows::Client;

@@ -24,7 +24,7 @@ pub(crate) struct Client {
     writes: OwnedFd,
     /// The record of held tokens, if there was memory for it.
     #[cfg(target_os = "linux")]
-    held: Option<&'static super::held::Held>,
+    record: Option<&'static super::token_record::TokenRecord>,
 }
 
 impl Client {
@@ -43,7 +43,7 @@ impl Client {
             reads,
             writes,
             #[cfg(target_os = "linux")]
-            held: super::held::Held::new().ok(),
+            record: super::token_record::TokenRecord::new().ok(),
         }
     }
 
@@ -63,7 +63,7 @@ impl Client {
             match read(&self.reads, &mut byte) {
                 Ok(1..) => {
                     #[cfg(target_os = "linux")]
-                    self.held.inspect(|held| held.take(byte[0]));
+                    self.record.inspect(|record| record.add(byte[0]));
                     return Ok(Some(byte[0]));
                 }
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -76,7 +76,7 @@ impl Client {
 
     pub(crate) fn release(&self, token: u8) -> io::Result<()> {
         #[cfg(target_os = "linux")]
-        if self.held.is_some_and(|held| !held.give_back(token)) {
+        if self.record.is_some_and(|record| !record.remove(token)) {
             return Ok(());
         }
         loop {
@@ -87,16 +87,16 @@ impl Client {
         }
     }
 
-    /// Returns the tokens that another process can return if this one is killed.
+    /// Returns the held tokens, for another process to release if this one is killed.
     #[cfg(target_os = "linux")]
-    pub(crate) fn debt(&self) -> Option<super::debt::Debt> {
-        Some(super::debt::Debt::new(self.writes.try_clone().ok()?, self.held?))
+    pub(crate) fn held_tokens(&self) -> Option<super::held_tokens::HeldTokens> {
+        Some(super::held_tokens::HeldTokens::new(self.writes.try_clone().ok()?, self.record?))
     }
 
-    /// None, because there are no guardians.
+    /// Returns `None`, because there are no guardians.
     #[cfg(not(target_os = "linux"))]
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn debt(&self) -> Option<super::debt::Debt> {
+    pub(crate) fn held_tokens(&self) -> Option<super::held_tokens::HeldTokens> {
         None
     }
 
@@ -184,21 +184,21 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn debt_returns_held_tokens_once() {
+    fn held_tokens_are_released_once() {
         let (reads, writes) = pair();
         write(&writes, b"abb").expect("write tokens");
         let client = Client::connect(&auth(&reads, &writes)).expect("connect to jobserver");
-        let debt = client.debt().expect("share memory");
+        let held_tokens = client.held_tokens().expect("share memory");
         for _ in 0..3 {
             client.try_acquire().expect("read from pipe").expect("acquire token");
         }
         client.release(b'b').expect("release token");
-        debt.pay();
-        debt.pay();
+        held_tokens.release_all();
+        held_tokens.release_all();
         for token in [b'a', b'b'] {
-            client.release(token).expect("release paid token");
+            client.release(token).expect("release token again");
         }
-        drop((client, debt, writes));
+        drop((client, held_tokens, writes));
         let mut rest = Vec::new();
         File::from(reads).read_to_end(&mut rest).expect("read remaining tokens");
         rest.sort_unstable();

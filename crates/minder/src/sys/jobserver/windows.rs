@@ -28,7 +28,7 @@ impl Client {
         Ok(Self(unsafe { OwnedHandle::from_raw_handle(handle) }))
     }
 
-    /// A token, if one is free now.
+    /// Takes a token, if one is free now.
     pub(crate) fn try_acquire(&self) -> io::Result<Option<u8>> {
         // SAFETY: the handle is open as long as we are.
         match unsafe { WaitForSingleObject(self.0.as_raw_handle(), 0) } {
@@ -46,13 +46,13 @@ impl Client {
         }
     }
 
-    /// None, because there are no guardians.
+    /// Returns `None`, because there are no guardians.
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn debt(&self) -> Option<super::debt::Debt> {
+    pub(crate) fn held_tokens(&self) -> Option<super::held_tokens::HeldTokens> {
         None
     }
 
-    /// None: a wait for a semaphore takes a token, and nothing else reports one.
+    /// Returns `None`: a wait for a semaphore takes a token, and nothing else reports one.
     pub(crate) fn source(&self) -> Option<crate::sys::wait::Source<'_>> {
         None
     }

@@ -279,10 +279,10 @@ impl Writer {
         let mut written = 0;
         // `chunks` yields no empty chunk: many programs read a write of zero bytes as the end of
         // file.
-        for piece in bytes.chunks(PIPE_BYTES as usize) {
+        for chunk in bytes.chunks(PIPE_BYTES as usize) {
             line.packet.suppress();
-            let submission = self.send(line, piece)?;
-            written += piece.len();
+            let submission = self.send(line, chunk)?;
+            written += chunk.len();
             if submission == Submission::Pending {
                 self.sent = true;
                 break;
@@ -291,12 +291,12 @@ impl Writer {
         Ok(written)
     }
 
-    fn send(&self, line: &Line, piece: &[u8]) -> io::Result<Submission> {
+    fn send(&self, line: &Line, chunk: &[u8]) -> io::Result<Submission> {
         let mut data = line.packet.data();
         data.bytes.clear();
-        data.bytes.extend_from_slice(piece);
+        data.bytes.extend_from_slice(chunk);
         let bytes = data.bytes.as_ptr();
-        let count = PIPE_BYTES.min(piece.len() as u32);
+        let count = PIPE_BYTES.min(chunk.len() as u32);
         drop(data);
         let handle = self.handle.as_raw_handle();
         // SAFETY: the handle is open, `overlapped` comes from `submit`, and at least `count` bytes

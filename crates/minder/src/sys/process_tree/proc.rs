@@ -110,7 +110,7 @@ pub(super) fn descendants(root: libc::pid_t, found: &mut HashSet<(libc::pid_t, u
         found.clear();
         return;
     }
-    found.retain(|one| is(*one).unwrap_or(true));
+    found.retain(|process| is_alive(*process).unwrap_or(true));
     let mut parents = vec![root];
     parents.extend(found.iter().map(|&(pid, _)| pid));
     while let Some(parent) = parents.pop() {
@@ -149,7 +149,7 @@ fn children(pid: libc::pid_t) -> Vec<libc::pid_t> {
 }
 
 /// Returns whether this process is alive.
-fn is((pid, started): (libc::pid_t, u64)) -> io::Result<bool> {
+fn is_alive((pid, started): (libc::pid_t, u64)) -> io::Result<bool> {
     Ok(entry(pid)?.is_some_and(|process| process.started == started))
 }
 
@@ -159,17 +159,17 @@ pub(super) fn signal((pid, started): (libc::pid_t, u64), signal: i32) -> bool {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
     // First open a pidfd, then check that the pid still belongs to the process that was found, then
     // signal the pidfd. A process that reuses the pid after the check gets no signal.
-    let held = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-    match is((pid, started)) {
+    let pidfd = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    match is_alive((pid, started)) {
         Ok(true) => (),
         Ok(false) => return false,
         Err(_) => return true,
     }
-    match held {
-        Some(held) => {
+    match pidfd {
+        Some(pidfd) => {
             let info: *const libc::siginfo_t = std::ptr::null();
             // SAFETY: the descriptor is open, and the siginfo may be null.
-            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, held.as_raw_fd(), signal, info, 0) == 0 }
+            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, info, 0) == 0 }
         }
         // SAFETY: kill takes two numbers.
         None => unsafe { libc::kill(pid, signal) == 0 },

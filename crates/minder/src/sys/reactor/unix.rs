@@ -10,12 +10,12 @@ use crate::event::Interest;
 use crate::sys::error::{is_no_such_process, is_registration_limit};
 use crate::sys::wait::{Backend, ExitPoller, PollHandle, Report, TOKEN_MAX, Waker, open};
 
-/// What the endpoints of one set are armed on.
+/// The port that watches the endpoints of one set.
 #[derive(Debug)]
 pub(crate) struct Reactor {
     backend: Arc<dyn Backend>,
     exit_poller: ExitPoller,
-    /// How many more descriptors it takes, where a test says so.
+    /// How many more descriptors it accepts; a test may set a limit.
     capacity: Cell<Option<usize>>,
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::sys::wait::{Backend, CompletionPort, Operation, PollHandle, Report, Waker, Watched, open};
 
-/// What the endpoints of one set are armed on.
+/// The port that watches the endpoints of one set.
 #[derive(Debug)]
 pub(crate) struct Reactor {
     port: Arc<CompletionPort>,

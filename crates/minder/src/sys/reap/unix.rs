@@ -1,4 +1,4 @@
-//! A child process on Unix: by its pidfd where there is one, else by its pid.
+//! A child process on Unix, identified by its pidfd where there is one, else by its pid.
 
 #![expect(unsafe_code, reason = "kill")]
 
@@ -18,12 +18,12 @@ pub(crate) struct Process {
     pid: libc::pid_t,
     pidfd: Option<OwnedFd>,
     watched: Option<Watched>,
-    /// The end, once seen.
+    /// The exit, once it was observed.
     exit: Option<ExitInfo>,
     reaped: bool,
 }
 
-/// By what a port watches a process.
+/// The registration by which a port watches a process.
 #[derive(Clone, Copy, Debug)]
 enum Watched {
     Descriptor,
@@ -56,7 +56,7 @@ impl Process {
         Ok(())
     }
 
-    /// Takes the report: the end of the process, if it did end.
+    /// Takes the report: how the process exited, if it did.
     pub(crate) fn progress(
         &mut self,
         reactor: &mut Reactor,
@@ -69,7 +69,7 @@ impl Process {
         Ok(exit)
     }
 
-    /// Asks for no more reports.
+    /// Ends the reports.
     pub(crate) fn unwatch(&mut self, reactor: &mut Reactor) -> io::Result<()> {
         match (self.watched.take(), &self.pidfd) {
             (Some(Watched::Descriptor), Some(pidfd)) => reactor.delete(pidfd),
@@ -78,7 +78,7 @@ impl Process {
         }
     }
 
-    /// Returns whether it ended, and how; its pid stays in use.
+    /// Returns how the process exited, or `None` while it runs. The pid stays in use.
     pub(crate) fn peek(&mut self) -> io::Result<Option<ExitInfo>> {
         if self.exit.is_none() {
             self.exit = wait_for_exit(self.pid, self.pidfd.as_ref(), libc::WNOHANG | libc::WNOWAIT)?;
@@ -95,7 +95,7 @@ impl Process {
         self.reaped |= looked.is_err_and(|error| error.raw_os_error() == Some(libc::ECHILD));
     }
 
-    /// Waits for the end until the deadline, or for ever. The pid stays in use until
+    /// Waits for the exit until the deadline, or without a limit. The pid stays in use until
     /// [`reap`](Self::reap).
     pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Option<ExitInfo>> {
         loop {
@@ -129,7 +129,7 @@ impl Process {
         }
     }
 
-    /// Lets the number go. Call it after `peek` said that the process ended.
+    /// Releases the pid. Call it after `peek` has returned the exit.
     pub(crate) fn reap(&mut self) {
         if !std::mem::replace(&mut self.reaped, true) {
             // An error means that other code has reaped the child, which has the same effect.
@@ -137,7 +137,7 @@ impl Process {
         }
     }
 
-    /// Returns whether it stopped (job control) since it was asked last, and by which signal.
+    /// Returns the signal that stopped the child (job control) since the last call, if one did.
     pub(crate) fn stopped(&self) -> Option<i32> {
         stop_signal(self.pid, self.pidfd.as_ref())
     }

@@ -72,26 +72,26 @@ impl Process {
         Ok(exit)
     }
 
-    /// Asks for no more reports.
+    /// Ends the reports.
     pub(crate) fn unwatch(&mut self, _reactor: &mut Reactor) -> io::Result<()> {
         self.watch = None;
         Ok(())
     }
 
-    /// Looks whether the number is still the child's own: it is, while its handle is open.
+    /// Checks whether the pid still belongs to the child. It does while the handle is open.
     pub(crate) fn check(&mut self) {}
 
-    /// Returns whether it ended, and how; its pid stays in use.
+    /// Returns how the process exited, or `None` while it runs. The pid stays in use.
     pub(crate) fn peek(&mut self) -> io::Result<Option<ExitInfo>> {
         let handle = &self.handle;
-        if self.exit.is_none() && is_over(handle, Some(Duration::ZERO))? {
+        if self.exit.is_none() && has_exited(handle, Some(Duration::ZERO))? {
             self.exit =
                 Some(ExitInfo { status: ExitStatus::Exited(exit_code(handle)?), usage: usage(handle) });
         }
         Ok(self.exit)
     }
 
-    /// Waits for the end until the deadline, or for ever. The pid stays in use until
+    /// Waits for the exit until the deadline, or without a limit. The pid stays in use until
     /// [`reap`](Self::reap).
     pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Option<ExitInfo>> {
         loop {
@@ -104,18 +104,18 @@ impl Process {
             if left == Some(Duration::ZERO) {
                 return Ok(None);
             }
-            is_over(&self.handle, left)?;
+            has_exited(&self.handle, left)?;
         }
     }
 
-    /// Asks no more of the process. Call it after `peek` said that it ended. Its number is let go
-    /// with its handle.
+    /// Marks the process as reaped. Call it after `peek` has returned the exit. The pid is released
+    /// with the handle.
     pub(crate) fn reap(&mut self) {
         self.watch = None;
         self.reaped = true;
     }
 
-    /// Returns whether it stopped: never, because Windows has no job control.
+    /// Returns the signal that stopped it: always `None`, because Windows has no job control.
     pub(crate) fn stopped(&self) -> Option<i32> {
         None
     }
@@ -133,7 +133,7 @@ impl Process {
         }
         let error = io::Error::last_os_error();
         // The kernel refuses this for a process that has exited, which is the desired state.
-        if is_over(handle, Some(Duration::ZERO))? { Ok(()) } else { Err(error) }
+        if has_exited(handle, Some(Duration::ZERO))? { Ok(()) } else { Err(error) }
     }
 
     pub(crate) fn reaped(&self) -> bool {
@@ -154,8 +154,8 @@ impl Drop for ExitWait {
     }
 }
 
-/// Waits until the process has ended, for at most `left`.
-fn is_over(process: &OwnedHandle, left: Option<Duration>) -> io::Result<bool> {
+/// Waits until the process has exited, for at most `left`. Returns whether it has.
+fn has_exited(process: &OwnedHandle, left: Option<Duration>) -> io::Result<bool> {
     // SAFETY: the handle is open.
     match unsafe { WaitForSingleObject(process.as_raw_handle(), millis(left)) } {
         WAIT_OBJECT_0 => Ok(true),

@@ -1,5 +1,4 @@
-//! What the kernel needs to load a program: path, arguments and environment as C strings, in one
-//! piece of memory.
+//! The path, arguments and environment of a program for execve(2): C strings in one block of memory.
 
 #![expect(unsafe_code, reason = "pointers into memory of the same object may move to another thread")]
 

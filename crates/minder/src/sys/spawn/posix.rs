@@ -148,7 +148,7 @@ impl Actions {
         Ok(actions)
     }
 
-    /// Lets the child have these descriptors, and none that lies between them; returns the highest
+    /// Lets the child inherit these descriptors, and none between them; returns the highest
     /// number that it has.
     fn keep(&mut self, kept: &[Kept]) -> io::Result<RawFd> {
         let Some(last) = kept.last() else { return Ok(2) };
@@ -184,7 +184,7 @@ impl Actions {
     }
 
     #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-    fn dir(&mut self, _folder: &std::ffi::CStr) -> io::Result<()> {
+    fn dir(&mut self, _dir: &std::ffi::CStr) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }

@@ -62,7 +62,7 @@ impl Epoll {
             TIMER if own_timer => self.timer.clear(),
             // The timer belongs to another wait, which also receives the event, or to no wait any
             // longer.
-            TIMER => drop(TimerLease::take(&self.taken).map(|_turn| self.timer.clear())),
+            TIMER => drop(TimerLease::take(&self.taken).map(|_lease| self.timer.clear())),
             WAKE_TOKEN => self.waker.take_wakes(ready),
             token => ready.push(readiness(token, event.flags)),
         }
@@ -90,7 +90,7 @@ impl Backend for Epoll {
         let before = ready.len();
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS_MAX];
         let mut last = false;
-        let mut turn = None;
+        let mut lease = None;
         loop {
             let mut time = None;
             if let Some(deadline) = deadline {
@@ -100,8 +100,8 @@ impl Backend for Epoll {
                     time = Some(timespec(Duration::ZERO));
                     last = true;
                 } else {
-                    turn = turn.or_else(|| TimerLease::take(&self.taken));
-                    match turn {
+                    lease = lease.or_else(|| TimerLease::take(&self.taken));
+                    match lease {
                         Some(_) => self.timer.arm(deadline, now)?,
                         // Whole milliseconds: any other time needs epoll_pwait2 (Linux 5.11).
                         None => time = Some(timespec(ceil_to_millis(deadline - now))),
@@ -110,7 +110,7 @@ impl Backend for Epoll {
             }
             match epoll::wait(&self.epoll, &mut events, time.as_ref()) {
                 Err(rustix::io::Errno::INTR) => (),
-                result => result?.0.iter().for_each(|event| self.take(event, turn.is_some(), ready)),
+                result => result?.0.iter().for_each(|event| self.take(event, lease.is_some(), ready)),
             }
             if ready.len() > before || last {
                 return Ok(());
@@ -125,7 +125,7 @@ impl Backend for Epoll {
     fn poll_handle(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
         // The wait that uses the timer is also bounded by this deadline, and gets here when it has
         // finished.
-        if let (Some(deadline), Some(_turn)) = (deadline, TimerLease::take(&self.taken)) {
+        if let (Some(deadline), Some(_lease)) = (deadline, TimerLease::take(&self.taken)) {
             self.timer.arm(deadline, Instant::now())?;
         }
         Ok(self.epoll.as_fd())

@@ -12,11 +12,12 @@ use std::time::{Duration, Instant};
 use super::Ready;
 use crate::sys::pid;
 
-/// The first interval after something happened, and the longest.
+/// The first interval after a report or a new process.
 const SHORTEST: Duration = Duration::from_millis(1);
+/// The longest interval.
 const LONGEST: Duration = Duration::from_millis(50);
 
-/// The processes of one port that have to be looked at, by their pids.
+/// The processes of one port that are polled, by their pids.
 #[derive(Debug, Default)]
 pub(crate) struct ExitPoller {
     watched: HashMap<libc::pid_t, PolledProcess>,
@@ -49,7 +50,7 @@ impl PolledProcess {
         if self.is_foreign {
             return !pid::exists(pid);
         }
-        // An error is an end as well: the endpoint finds out which.
+        // An error is reported as an exit, so that the endpoint gets the error when it reaps.
         !matches!(pid::wait_for_exit(pid, None, libc::WNOHANG | libc::WNOWAIT), Ok(None))
     }
 }
@@ -61,14 +62,14 @@ impl ExitPoller {
         self.reset_interval();
     }
 
-    /// Returns whether it was there.
+    /// Removes a process. Returns whether it was polled.
     pub(crate) fn remove(&mut self, pid: libc::pid_t) -> bool {
         let Some(watched) = self.watched.remove(&pid) else { return false };
         self.exited -= usize::from(watched.state == State::Exited);
         true
     }
 
-    /// When the next look is due; `None` without processes.
+    /// Returns when the next poll is due; `None` without processes.
     pub(crate) fn next_at(&self) -> Option<Instant> {
         if self.watched.is_empty() { None } else { self.next_poll }
     }

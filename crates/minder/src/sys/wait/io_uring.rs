@@ -46,9 +46,9 @@ use crate::sys::thread::here;
 const CHANGES_MAX: u32 = 256;
 /// Entries of the completion ring. More wait in a list of the kernel.
 const COMPLETIONS_MAX: u32 = 4096;
-/// From how many names on it is worth looking which of them still mean something.
+/// `due` may hold this many outdated keys, plus two for each slot, before they are removed.
 const DUE_MIN: usize = 64;
-/// How often the ring may move from thread to thread before it becomes one for all.
+/// How often the ring may move to another thread. After that it is opened for all threads.
 const MOVES_MAX: u32 = 8;
 /// The user data of requests that cancel others. Their completions are ignored.
 const CANCEL: u64 = u64::MAX;
@@ -79,12 +79,12 @@ struct State {
     slots: Vec<Slot>,
     free: Vec<u32>,
     places: HashMap<RawFd, u32>,
-    /// What is to be armed by the next call, in this order. Names of slots that changed since are
-    /// passed over.
+    /// The slots that the next call arms, in this order. Keys of slots that have changed since are
+    /// skipped.
     due: Vec<SlotKey>,
-    /// Polls that the owner is to end, since their sources are gone.
+    /// The polls that the owner has to cancel, because their sources were deleted or changed.
     ends: Vec<SlotKey>,
-    /// What completed before the wait that found it, or maybe so: to be looked at.
+    /// The slots whose completions may be older than the wait that found them: they are polled again.
     unconfirmed: Vec<SlotKey>,
     polled: Vec<libc::pollfd>,
     /// Counts the turns of waits.
@@ -109,7 +109,7 @@ enum HintPolicy {
 #[derive(Clone, Copy, PartialEq)]
 enum Owner {
     /// The first thread that uses it becomes its only user.
-    Nobody,
+    Unowned,
     Thread(usize),
     All,
 }
@@ -208,17 +208,17 @@ impl Uring {
 
     /// Writes all due polls into the submission ring, which must belong to this thread.
     fn arm(ring: &IoUring, state: &mut State) -> io::Result<()> {
-        while let Some(&name) = state.ends.last() {
-            Self::push(ring, state, &opcode::PollRemove::new(name.packed()).build().user_data(CANCEL))?;
+        while let Some(&key) = state.ends.last() {
+            Self::push(ring, state, &opcode::PollRemove::new(key.packed()).build().user_data(CANCEL))?;
             state.ends.pop();
         }
         let turn = state.turn;
         let mut due = std::mem::take(&mut state.due);
-        let result = due.iter().try_for_each(|&name| {
-            let Some(slot) = state.named(name).filter(|slot| slot.phase == Phase::Due) else { return Ok(()) };
+        let result = due.iter().try_for_each(|&key| {
+            let Some(slot) = state.slot(key).filter(|slot| slot.phase == Phase::Due) else { return Ok(()) };
             let poll = opcode::PollAdd::new(Fd(slot.fd), mask(slot.interest)).multi(slot.interest.is_edge());
-            Self::push(ring, state, &poll.build().user_data(name.packed()))?;
-            if let Some(slot) = state.named(name) {
+            Self::push(ring, state, &poll.build().user_data(key.packed()))?;
+            if let Some(slot) = state.slot(key) {
                 slot.phase = Phase::Armed;
                 slot.turn = turn;
             }
@@ -233,7 +233,7 @@ impl Uring {
         result
     }
 
-    /// Ends the poll of a slot that is about to change, so that the kernel lets go of its file.
+    /// Ends the poll of a slot that is about to change, so that the kernel releases its file.
     fn disarm(&self, state: &mut State, place: u32) -> io::Result<()> {
         let slot = &state.slots[place as usize];
         if slot.phase != Phase::Armed {
@@ -251,7 +251,7 @@ impl Uring {
     }
 
     /// Makes due changes visible to a running wait or to a foreign loop.
-    fn report_ready(&self, state: &mut State) -> io::Result<()> {
+    fn publish_changes(&self, state: &mut State) -> io::Result<()> {
         if state.waiting == 0 && !state.watched {
             Ok(())
         } else if state.is_ours()? {
@@ -287,8 +287,8 @@ impl Uring {
         let queue = unsafe { ring.completion_shared() };
         for completion in queue {
             taken += 1;
-            let name = SlotKey::unpacked(completion.user_data());
-            let Some(slot) = state.named(name).filter(|slot| slot.phase == Phase::Armed) else { continue };
+            let key = SlotKey::unpacked(completion.user_data());
+            let Some(slot) = state.slot(key).filter(|slot| slot.phase == Phase::Armed) else { continue };
             // The thread that armed it has exited.
             let cancelled = completion.result() == -libc::ECANCELED;
             let fresh = fresh == HintPolicy::All || fresh == HintPolicy::ArmedNow && slot.turn == turn;
@@ -296,17 +296,17 @@ impl Uring {
                 slot.phase = Phase::Due;
             }
             if !cancelled && (fresh || slot.interest.is_edge()) {
-                self.report(state, name, completion.result(), ready);
+                self.report(state, key, completion.result(), ready);
             } else if slot.phase == Phase::Due {
-                state.unconfirmed.push(name);
+                state.unconfirmed.push(key);
             }
         }
         taken
     }
 
     /// Reports what is ready. The source is then due, or disabled.
-    fn report(&self, state: &mut State, name: SlotKey, result: i32, ready: &mut Vec<Ready>) {
-        let Some(slot) = state.named(name) else { return };
+    fn report(&self, state: &mut State, key: SlotKey, result: i32, ready: &mut Vec<Ready>) {
+        let Some(slot) = state.slot(key) else { return };
         match slot.token {
             WAKE_TOKEN => self.waker.take_wakes(ready),
             CHANGED => self.changed.reset(),
@@ -320,7 +320,7 @@ impl Uring {
         if slot.phase == Phase::Due && slot.interest.is_oneshot() {
             slot.phase = Phase::Silent;
         } else if slot.phase == Phase::Due {
-            state.due.push(name);
+            state.due.push(key);
         }
     }
 
@@ -335,19 +335,19 @@ impl Uring {
     }
 
     /// Polls the sources of all hints and reports the ready ones. The others are due.
-    fn check_timer(&self, state: &mut State, ready: &mut Vec<Ready>) -> io::Result<()> {
+    fn poll_hints(&self, state: &mut State, ready: &mut Vec<Ready>) -> io::Result<()> {
         let mut hints = std::mem::take(&mut state.unconfirmed);
         let mut polled = std::mem::take(&mut state.polled);
-        polled.extend(hints.iter().map(|name| {
-            let slot = &state.slots[name.slot as usize];
+        polled.extend(hints.iter().map(|key| {
+            let slot = &state.slots[key.slot as usize];
             libc::pollfd { fd: slot.fd, events: mask(slot.interest) as i16, revents: 0 }
         }));
         let result = poll_now(&mut polled);
-        for (name, entry) in hints.drain(..).zip(polled.drain(..)) {
+        for (key, entry) in hints.drain(..).zip(polled.drain(..)) {
             if entry.revents != 0 {
-                self.report(state, name, entry.revents.into(), ready);
+                self.report(state, key, entry.revents.into(), ready);
             } else {
-                state.due.push(name);
+                state.due.push(key);
             }
         }
         // The next call uses their allocations again.
@@ -384,13 +384,13 @@ impl Uring {
         let State { unconfirmed: hints, due, .. } = &mut *state;
         hints.append(due);
         std::mem::swap(hints, due);
-        // Work that waits for us in the kernel is of an earlier time. Arming may make completions of it.
+        // Work that is pending in the kernel is older than this wait. Arming may complete it.
         let stale = !*idle && requests(&ring, &mut state).taskrun();
         Self::arm(&ring, &mut state)?;
         // 2. What is ready completes within this call.
         let count = requests(&ring, &mut state).len();
         let entered = if last || stale || ready.len() > before {
-            // It does not sleep, and keeps the lock: another wait would take what this one is to find.
+            // It does not sleep, and keeps the lock: another wait would take the completions of this one.
             enter(&ring, count, 0, None)
         } else {
             state.waiting += 1;
@@ -420,7 +420,7 @@ impl Uring {
             *idle = false;
         }
         if !state.unconfirmed.is_empty() {
-            self.check_timer(&mut state, ready)?;
+            self.poll_hints(&mut state, ready)?;
         }
         // Other waits also report this. A poll of a deleted source is cancelled now, since no other
         // wait may follow.
@@ -456,7 +456,7 @@ impl State {
 
     /// Returns whether the calling thread may use the ring. The first caller becomes the owner.
     fn is_ours(&mut self) -> io::Result<bool> {
-        if self.owner == Owner::Nobody {
+        if self.owner == Owner::Unowned {
             self.ring.submitter().register_enable_rings()?;
             self.owner = Owner::Thread(here());
         }
@@ -473,18 +473,18 @@ impl State {
         self.renew(place, |slot| (slot.fd, slot.token, slot.interest) = (fd, token, interest));
     }
 
-    /// Changes a slot, whose poll was ended, and makes it due. What the kernel may still say of it
-    /// means nothing.
+    /// Changes a slot, whose poll was ended, and makes it due. Completions of the ended poll carry
+    /// an outdated key, and are ignored.
     fn renew(&mut self, place: u32, change: impl FnOnce(&mut Slot)) {
         let slot = &mut self.slots[place as usize];
         slot.generation = slot.generation.wrapping_add(1);
         slot.phase = Phase::Due;
         change(slot);
         self.due.push(SlotKey { slot: place, generation: slot.generation });
-        // Sources that come and go without a wait leave names behind that mean nothing.
+        // Sources that are added and deleted without a wait leave outdated keys behind.
         if self.due.len() > 2 * self.slots.len() + DUE_MIN {
             let slots = &self.slots;
-            self.due.retain(|name| slots[name.slot as usize].generation == name.generation);
+            self.due.retain(|key| slots[key.slot as usize].generation == key.generation);
         }
     }
 
@@ -498,9 +498,9 @@ impl State {
         }
     }
 
-    /// The slot, if it was not changed since.
-    fn named(&mut self, name: SlotKey) -> Option<&mut Slot> {
-        self.slots.get_mut(name.slot as usize).filter(|slot| slot.generation == name.generation)
+    /// Returns the slot, unless it has changed since.
+    fn slot(&mut self, key: SlotKey) -> Option<&mut Slot> {
+        self.slots.get_mut(key.slot as usize).filter(|slot| slot.generation == key.generation)
     }
 }
 
@@ -517,7 +517,7 @@ impl Backend for Uring {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         state.insert(source.as_raw_fd(), token, interest);
-        self.report_ready(&mut state)
+        self.publish_changes(&mut state)
     }
 
     fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
@@ -527,7 +527,7 @@ impl Backend for Uring {
         let place = *state.places.get(&source.as_raw_fd()).ok_or(io::ErrorKind::NotFound)?;
         self.disarm(&mut state, place)?;
         state.renew(place, |slot| (slot.token, slot.interest) = (token, interest));
-        self.report_ready(&mut state)
+        self.publish_changes(&mut state)
     }
 
     fn delete(&self, source: BorrowedFd<'_>) -> io::Result<()> {
@@ -565,13 +565,13 @@ impl Backend for Uring {
                 None => {
                     let timer = Timer::new()?;
                     state.insert(timer.as_fd().as_raw_fd(), TIMER, Interest::READABLE);
-                    // The lock keeps a second one away.
+                    // The lock keeps other threads from adding a second one.
                     self.timer.get_or_init(|| timer)
                 }
             };
             timer.arm(deadline, Instant::now())?;
         }
-        self.report_ready(&mut state)?;
+        self.publish_changes(&mut state)?;
         // SAFETY: a shared ring is never replaced, so it is open as long as `self` is, which the
         // result borrows.
         Ok(unsafe { BorrowedFd::borrow_raw(state.ring.as_raw_fd()) })
@@ -583,11 +583,11 @@ fn open(alone: bool) -> io::Result<(IoUring, Owner)> {
     let mut builder = IoUring::builder();
     builder.setup_clamp().setup_cqsize(COMPLETIONS_MAX);
     let mut newer = builder.clone();
-    // That a request which is refused does not hold up those behind it came with 5.18.
+    // Since Linux 5.18 a refused request does not delay those behind it.
     newer.setup_submit_all();
     let all = newer.clone();
     newer.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_r_disabled();
-    let kinds = [(newer, Owner::Nobody), (all, Owner::All), (builder, Owner::All)];
+    let kinds = [(newer, Owner::Unowned), (all, Owner::All), (builder, Owner::All)];
     let mut result = Err(io::ErrorKind::Unsupported.into());
     for (kind, owner) in kinds.into_iter().skip(usize::from(!alone)) {
         result = kind.build(CHANGES_MAX).map(|ring| (ring, owner));

@@ -28,16 +28,16 @@ use super::{Backend, PollHandle, Ready, Waker};
 use crate::event::{ExitInfo, ExitStatus, Interest};
 use crate::sys::pid;
 
-/// How many events one call takes. More stay in the kernel and come first next time.
+/// The maximum number of events of one call. More stay in the kernel and come first in the next call.
 const EVENTS_MAX: usize = 256;
-/// The longest time-out. Some systems refuse what is longer than 100,000,000 seconds.
-const LONGEST: Duration = Duration::from_secs(86_400);
+/// The longest time-out. Some systems refuse one that is longer than 100,000,000 seconds.
+const TIMEOUT_MAX: Duration = Duration::from_secs(86_400);
 /// Delay before a process that cannot be reaped yet is checked again.
 const RESCAN_DELAY: Duration = Duration::from_millis(1);
 
-/// Timers: for the deadline of a foreign event loop, and for states that the kernel does not
-/// report.
-const DEADLINE: usize = 0;
+/// The timer for the deadline of a foreign event loop.
+const DEADLINE_TIMER: usize = 0;
+/// The timer for states that the kernel does not report.
 const RESCAN_TIMER: usize = 1;
 
 /// The flag for the unit of a timer, and the number of nanoseconds in this unit.
@@ -79,7 +79,7 @@ impl Kqueue {
         rustix::io::fcntl_setfd(&queue, rustix::io::FdFlags::CLOEXEC)?;
         let kqueue = Self { queue, state: Mutex::default(), waker: Arc::new(Waker::new()?) };
         let change = adding(kqueue.waker_fd(), FilterKind::Read, Interest::READABLE, 0);
-        kqueue.apply([change]).map(|[refusal]| refusal)?.map_or(Ok(kqueue), |errno| Err(os(errno)))
+        kqueue.apply([change]).map(|[refusal]| refusal)?.map_or(Ok(kqueue), |errno| Err(os_error(errno)))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -93,28 +93,34 @@ impl Kqueue {
     /// Applies changes, and takes no events. Returns the error number of each change that the
     /// kernel refused.
     fn apply<const N: usize>(&self, mut changes: [libc::kevent; N]) -> io::Result<[Option<i32>; N]> {
-        // With EV_RECEIPT the kernel answers every change, and returns no events. The zero time-out keeps
-        // a kernel that does not know this flag from waiting.
+        // With EV_RECEIPT the kernel returns a receipt for every change, and no events. The zero
+        // time-out keeps a kernel that does not know this flag from waiting.
         let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let queue = self.queue.as_raw_fd();
         let list = changes.as_mut_ptr();
-        // SAFETY: `list` has room for N answers, and outlives the call, as does `now`. Changes and answers
+        // SAFETY: `list` has room for N receipts, and outlives the call, as does `now`. Changes and receipts
         // may share an array (kevent(2) of each operating system).
         let count = unsafe { libc::kevent(queue, list, N as _, list, N as _, &now) };
         if count < 0 {
             return Err(io::Error::last_os_error());
         }
-        let answered = usize::try_from(count).unwrap_or(0);
+        let receipts = usize::try_from(count).unwrap_or(0);
         let mut refusals = [None; N];
-        for (refusal, answer) in refusals.iter_mut().zip(&changes[..answered.min(N)]) {
-            let refused = answer.flags & libc::EV_ERROR != 0 && answer.data != 0;
-            *refusal = refused.then_some(answer.data as i32);
+        for (refusal, receipt) in refusals.iter_mut().zip(&changes[..receipts.min(N)]) {
+            let is_refused = receipt.flags & libc::EV_ERROR != 0 && receipt.data != 0;
+            *refusal = is_refused.then_some(receipt.data as i32);
         }
         Ok(refusals)
     }
 
     /// Adds the notes of a source that has none.
-    fn note(&self, state: &mut State, fd: RawFd, interest: Interest, generation: usize) -> io::Result<()> {
+    fn add_notes(
+        &self,
+        state: &mut State,
+        fd: RawFd,
+        interest: Interest,
+        generation: usize,
+    ) -> io::Result<()> {
         let note = |filter| adding(fd, filter, interest, generation);
         let refusal = match (interest.is_readable(), interest.is_writable()) {
             (true, true) => {
@@ -125,9 +131,9 @@ impl Kqueue {
             }
         };
         let Some(errno) = refusal else { return Ok(()) };
-        self.forget(fd)?;
+        self.delete_notes(fd)?;
         if errno != libc::EPIPE {
-            return Err(os(errno));
+            return Err(os_error(errno));
         }
         // The other end of a pipe is closed already. The kernel makes no note for writing
         // (pipe_kqfilter of FreeBSD; mio and polling report the same of macOS). The table reports
@@ -137,7 +143,7 @@ impl Kqueue {
     }
 
     /// Deletes the notes of a source, and ignores notes that do not exist.
-    fn forget(&self, fd: RawFd) -> io::Result<()> {
+    fn delete_notes(&self, fd: RawFd) -> io::Result<()> {
         self.apply([deleting(fd as usize, FilterKind::Read), deleting(fd as usize, FilterKind::Write)])
             .map(drop)
     }
@@ -150,24 +156,25 @@ impl Kqueue {
         setting.flags = libc::EV_ADD | libc::EV_ONESHOT | libc::EV_RECEIPT;
         setting.fflags = flag;
         // Rounded up. The meaning of zero differs between kernels.
-        setting.data = left.min(LONGEST).as_nanos().div_ceil(unit).max(1) as _;
+        setting.data = left.min(TIMEOUT_MAX).as_nanos().div_ceil(unit).max(1) as _;
         let [_, refusal] = self.apply([deleting(timer, FilterKind::Timer), setting])?;
-        refusal.map_or(Ok(()), |errno| Err(os(errno)))
+        refusal.map_or(Ok(()), |errno| Err(os_error(errno)))
     }
 
     /// Polls once, for at most `left`. Returns the number of events, or zero if a signal
     /// interrupted the call.
-    fn look(&self, list: &mut [MaybeUninit<libc::kevent>], left: Option<Duration>) -> io::Result<usize> {
+    fn poll_once(&self, list: &mut [MaybeUninit<libc::kevent>], left: Option<Duration>) -> io::Result<usize> {
         let time = left
-            .map(|left| left.min(LONGEST))
+            .map(|left| left.min(TIMEOUT_MAX))
             .map(|left| libc::timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ });
         let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let queue = self.queue.as_raw_fd();
-        let room = list.len();
+        let capacity = list.len();
         // SAFETY: `list` has room for as many events, and `time` is null or points to a local that outlives
         // the call.
-        let count =
-            unsafe { libc::kevent(queue, std::ptr::null(), 0, list.as_mut_ptr().cast(), room as _, time) };
+        let count = unsafe {
+            libc::kevent(queue, std::ptr::null(), 0, list.as_mut_ptr().cast(), capacity as _, time)
+        };
         usize::try_from(count).or_else(|_| match io::Error::last_os_error() {
             error if error.kind() == io::ErrorKind::Interrupted => Ok(0),
             error => Err(error),
@@ -187,7 +194,7 @@ impl Kqueue {
                 libc::EVFILT_WRITE => Filter::Write(event.ident as RawFd),
                 libc::EVFILT_PROC => Filter::Exit(event.ident as u32),
                 _ => {
-                    if event.ident == DEADLINE {
+                    if event.ident == DEADLINE_TIMER {
                         *armed = None;
                     }
                     return None;
@@ -227,7 +234,7 @@ impl Backend for Kqueue {
         // At its end a plain file is ready for poll(2), but not for kqueue. It is refused, as by epoll.
         let kind = kind(source)?;
         if kind == FileType::RegularFile {
-            return Err(os(libc::EPERM));
+            return Err(os_error(libc::EPERM));
         }
         let fd = source.as_raw_fd();
         let mut state = self.lock();
@@ -235,7 +242,7 @@ impl Backend for Kqueue {
         if kind == FileType::Socket {
             state.table.mark_socket(fd);
         }
-        let result = self.note(&mut state, fd, interest, generation);
+        let result = self.add_notes(&mut state, fd, interest, generation);
         if result.is_err() {
             state.table.remove(Ident::Source(fd))?;
         }
@@ -250,42 +257,42 @@ impl Backend for Kqueue {
         if kind == FileType::Socket {
             state.table.mark_socket(fd);
         }
-        self.forget(fd)?;
-        self.note(&mut state, fd, interest, generation)
+        self.delete_notes(fd)?;
+        self.add_notes(&mut state, fd, interest, generation)
     }
 
     fn delete(&self, source: BorrowedFd<'_>) -> io::Result<()> {
         let fd = source.as_raw_fd();
         let mut state = self.lock();
         state.table.remove(Ident::Source(fd))?;
-        self.forget(fd)
+        self.delete_notes(fd)
     }
 
     fn add_process(&self, pid: u32, token: u64, interest: Interest) -> io::Result<()> {
-        let name = Ident::Process(pid);
+        let ident = Ident::Process(pid);
         let mut state = self.lock();
-        let generation = state.table.insert(name, token, interest)?;
+        let generation = state.table.insert(ident, token, interest)?;
         let mut change = adding(0, FilterKind::Exit, Interest::READABLE, generation);
         (change.ident, change.fflags) = (pid as usize, libc::NOTE_EXIT);
         let refused = match self.apply([change])? {
             [None] => None,
             // "The specified process to attach to does not exist". Kernels also return this for a process
             // that has exited or is exiting (sources of xnu and OpenBSD, libuv's issue 3451).
-            [Some(libc::ESRCH)] if is_there(pid) => {
+            [Some(libc::ESRCH)] if is_unreaped(pid) => {
                 state.table.end(pid);
                 None
             }
             // OpenBSD refuses a process of another user, such as sudo: it has to be polled.
             [Some(libc::EACCES | libc::EPERM)] => Some(io::ErrorKind::Unsupported.into()),
-            [Some(errno)] => Some(os(errno)),
+            [Some(errno)] => Some(os_error(errno)),
         };
         if let Some(error) = refused {
-            state.table.remove(name)?;
+            state.table.remove(ident)?;
             return Err(error);
         }
         // A note that is added after the exit may be added silently and never fire (reported for
         // macOS in bun's pull request 35414).
-        if matches!(end_of(pid), Some(exit) if exit.status != ExitStatus::Unknown) {
+        if matches!(peek_exit(pid), Some(exit) if exit.status != ExitStatus::Unknown) {
             state.table.end(pid);
         }
         // The running wait reports it.
@@ -307,7 +314,7 @@ impl Backend for Kqueue {
         loop {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let has_standing = self.lock().table.has_standing();
-            let count = self.look(&mut list, if has_standing { Some(Duration::ZERO) } else { left })?;
+            let count = self.poll_once(&mut list, if has_standing { Some(Duration::ZERO) } else { left })?;
             self.collect(&list[..count], ready)?;
             // With nothing to report, the wait continues until a poll *after* the deadline finds
             // nothing.
@@ -329,7 +336,7 @@ impl Backend for Kqueue {
         if let Some(at) = deadline
             && state.armed != deadline
         {
-            self.arm(DEADLINE, at.saturating_duration_since(Instant::now()))?;
+            self.arm(DEADLINE_TIMER, at.saturating_duration_since(Instant::now()))?;
             state.armed = deadline;
         }
         Ok(self.queue.as_fd())
@@ -339,8 +346,8 @@ impl Backend for Kqueue {
 /// Returns whether both directions have ended, as far as the kernel reports it.
 fn is_hung_up(fd: RawFd) -> bool {
     let mut list = [libc::pollfd { fd, events: 0, revents: 0 }];
-    let asked = super::poll::poll(&mut list, Some(Duration::ZERO));
-    asked.is_ok() && list[0].revents & (libc::POLLHUP | libc::POLLERR) != 0
+    let polled = super::poll::poll(&mut list, Some(Duration::ZERO));
+    polled.is_ok() && list[0].revents & (libc::POLLHUP | libc::POLLERR) != 0
 }
 
 /// Returns the type of the open file.
@@ -380,23 +387,23 @@ fn deleting(ident: usize, filter: FilterKind) -> libc::kevent {
 }
 
 /// Returns how a process exited; `Unknown` if it is not a child of ours.
-fn end_of(pid: u32) -> Option<ExitInfo> {
-    let number = libc::pid_t::try_from(pid).ok()?;
-    pid::wait_for_exit(number, None, libc::WNOHANG | libc::WNOWAIT).ok()?
+fn peek_exit(pid: u32) -> Option<ExitInfo> {
+    let pid = libc::pid_t::try_from(pid).ok()?;
+    pid::wait_for_exit(pid, None, libc::WNOHANG | libc::WNOWAIT).ok()?
 }
 
-/// Returns whether nothing is left to wait for. The kernel's report is enough for a process that is
-/// not a child of ours.
+/// Returns whether the exit can be reported: a child can be reaped now. For other processes the
+/// kernel's report is enough.
 fn has_ended(pid: u32) -> bool {
-    end_of(pid).is_some()
+    peek_exit(pid).is_some()
 }
 
 /// Returns whether the process has not been reaped.
-fn is_there(pid: u32) -> bool {
-    let ours = !matches!(end_of(pid), Some(exit) if exit.status == ExitStatus::Unknown);
-    ours || libc::pid_t::try_from(pid).is_ok_and(pid::exists)
+fn is_unreaped(pid: u32) -> bool {
+    let is_child = !matches!(peek_exit(pid), Some(exit) if exit.status == ExitStatus::Unknown);
+    is_child || libc::pid_t::try_from(pid).is_ok_and(pid::exists)
 }
 
-fn os(errno: i32) -> io::Error {
+fn os_error(errno: i32) -> io::Error {
     io::Error::from_raw_os_error(errno)
 }

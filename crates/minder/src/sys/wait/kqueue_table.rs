@@ -49,8 +49,8 @@ pub(super) struct RegistrationTable {
     ending: Vec<u32>,
     /// The registrations in the phase `Standing`.
     standing: Vec<Ident>,
-    /// How many events must be reported before standing registrations are reported again.
-    patience: usize,
+    /// The number of events that must be reported before standing registrations are reported again.
+    events_first: usize,
 }
 
 #[derive(Debug)]
@@ -77,21 +77,21 @@ enum Phase {
 
 impl RegistrationTable {
     /// Adds an entry. Returns the generation of its notes.
-    pub(super) fn insert(&mut self, name: Ident, token: u64, interest: Interest) -> io::Result<usize> {
-        if self.entries.contains_key(&name) {
+    pub(super) fn insert(&mut self, ident: Ident, token: u64, interest: Interest) -> io::Result<usize> {
+        if self.entries.contains_key(&ident) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
-        self.entries.insert(name, Entry { token, interest, generation, socket: false, phase: Phase::Noted });
+        self.entries.insert(ident, Entry { token, interest, generation, socket: false, phase: Phase::Noted });
         Ok(generation)
     }
 
     /// Changes an entry, whose notes are about to be replaced. Returns the generation of the new
     /// ones.
-    pub(super) fn renew(&mut self, name: Ident, token: u64, interest: Interest) -> io::Result<usize> {
-        self.remove(name)?;
-        self.insert(name, token, interest)
+    pub(super) fn renew(&mut self, ident: Ident, token: u64, interest: Interest) -> io::Result<usize> {
+        self.remove(ident)?;
+        self.insert(ident, token, interest)
     }
 
     /// Marks a source as a socket, which is closed when both directions have ended.
@@ -101,21 +101,21 @@ impl RegistrationTable {
         }
     }
 
-    pub(super) fn remove(&mut self, name: Ident) -> io::Result<()> {
-        let entry = self.entries.remove(&name).ok_or(io::ErrorKind::NotFound)?;
+    pub(super) fn remove(&mut self, ident: Ident) -> io::Result<()> {
+        let entry = self.entries.remove(&ident).ok_or(io::ErrorKind::NotFound)?;
         match entry.phase {
-            Phase::Ending => self.ending.retain(|&pid| Ident::Process(pid) != name),
-            Phase::Standing => self.standing.retain(|&standing| standing != name),
+            Phase::Ending => self.ending.retain(|&pid| Ident::Process(pid) != ident),
+            Phase::Standing => self.standing.retain(|&standing| standing != ident),
             Phase::Noted | Phase::Silent => (),
         }
         Ok(())
     }
 
     /// Marks a source that the kernel no longer reports, since its other end is closed.
-    pub(super) fn mark_standing(&mut self, name: Ident) {
-        if let Some(entry) = self.entries.get_mut(&name) {
+    pub(super) fn mark_standing(&mut self, ident: Ident) {
+        if let Some(entry) = self.entries.get_mut(&ident) {
             entry.phase = Phase::Standing;
-            self.standing.push(name);
+            self.standing.push(ident);
         }
     }
 
@@ -136,17 +136,17 @@ impl RegistrationTable {
             if !has_ended(pid) {
                 return true;
             }
-            let name = Ident::Process(pid);
-            if let Some(entry) = entries.get_mut(&name) {
+            let ident = Ident::Process(pid);
+            if let Some(entry) = entries.get_mut(&ident) {
                 entry.phase = Phase::Standing;
-                standing.push(name);
+                standing.push(ident);
             }
             false
         });
         !self.ending.is_empty()
     }
 
-    /// Returns whether there is something to report that the kernel does not report.
+    /// Returns whether a registration has to be reported that the kernel no longer reports.
     pub(super) fn has_standing(&self) -> bool {
         !self.standing.is_empty()
     }
@@ -154,9 +154,9 @@ impl RegistrationTable {
     /// Moves the events of one call of kevent(2) into `ready`, except those of registrations that
     /// were deleted, changed or silenced since.
     pub(super) fn take(&mut self, fired: impl Iterator<Item = KernelEvent>, ready: &mut Vec<Ready>) {
-        // Where a source is in `ready` that may have two events, and whether the direction of the first has
-        // ended.
-        let mut places = HashMap::new();
+        // For sources that may have two events: the index in `ready`, and whether the direction of the
+        // first event has ended.
+        let mut indexes = HashMap::new();
         for KernelEvent { note, generation, ended, failed } in fired {
             let (Filter::Read(fd) | Filter::Write(fd)) = note else {
                 if let Filter::Exit(pid) = note
@@ -168,21 +168,21 @@ impl RegistrationTable {
             };
             let entry = self.entries.get_mut(&Ident::Source(fd));
             let Some(entry) = entry.filter(|entry| entry.generation == generation) else { continue };
-            let (place, both_ended) = match places.get(&fd) {
-                Some(&(place, other_ended)) => (place, ended && other_ended),
+            let (index, both_ended) = match indexes.get(&fd) {
+                Some(&(index, other_ended)) => (index, ended && other_ended),
                 None if entry.phase != Phase::Noted => continue,
                 None => {
                     if entry.interest.is_oneshot() {
                         entry.phase = Phase::Silent;
                     }
                     if entry.interest.is_readable() && entry.interest.is_writable() {
-                        places.insert(fd, (ready.len(), ended));
+                        indexes.insert(fd, (ready.len(), ended));
                     }
                     ready.push(Ready::none(entry.token));
                     (ready.len() - 1, false)
                 }
             };
-            let reported = &mut ready[place];
+            let reported = &mut ready[index];
             reported.readable |= matches!(note, Filter::Read(_));
             reported.writable |= matches!(note, Filter::Write(_));
             if failed || both_ended || ended && !entry.socket {
@@ -194,14 +194,14 @@ impl RegistrationTable {
     /// Reports the standing registrations. `taken` is the number of events of the previous call. If
     /// that call was `crowded`, with more events left in the kernel, those events come first.
     pub(super) fn report(&mut self, taken: usize, crowded: bool, ready: &mut Vec<Ready>) {
-        self.patience = if crowded { self.patience.saturating_sub(taken) } else { 0 };
-        if self.patience > 0 {
+        self.events_first = if crowded { self.events_first.saturating_sub(taken) } else { 0 };
+        if self.events_first > 0 {
             return;
         }
         let entries = &mut self.entries;
-        self.standing.retain(|name| {
-            let Some(entry) = entries.get_mut(name) else { return false };
-            let closed = matches!(name, Ident::Source(_));
+        self.standing.retain(|ident| {
+            let Some(entry) = entries.get_mut(ident) else { return false };
+            let closed = matches!(ident, Ident::Source(_));
             ready.push(Ready { readable: true, writable: closed, closed, ..Ready::none(entry.token) });
             if entry.interest.is_oneshot() || entry.interest.is_edge() {
                 entry.phase = Phase::Silent;
@@ -210,12 +210,12 @@ impl RegistrationTable {
         });
         if crowded {
             // Two notes for each source.
-            self.patience = 2 * self.entries.len();
+            self.events_first = 2 * self.entries.len();
         }
     }
 
-    fn is_current(&self, name: Ident, generation: usize) -> bool {
-        self.entries.get(&name).is_some_and(|entry| entry.generation == generation)
+    fn is_current(&self, ident: Ident, generation: usize) -> bool {
+        self.entries.get(&ident).is_some_and(|entry| entry.generation == generation)
     }
 }
 
@@ -273,14 +273,14 @@ mod tests {
     #[test]
     fn one_shot_source_is_reported_once_for_both_notes() {
         let mut table = RegistrationTable::default();
-        let name = Ident::Source(FD);
-        let generation = table.insert(name, 7, Interest::BOTH.oneshot()).unwrap();
+        let ident = Ident::Source(FD);
+        let generation = table.insert(ident, 7, Interest::BOTH.oneshot()).unwrap();
         let read = event(Filter::Read(FD), generation);
         let write = event(Filter::Write(FD), generation);
         let ready = taken(&mut table, [read, write]);
         assert_eq!(ready, [Ready { readable: true, writable: true, ..Ready::none(7) }]);
         assert!(taken(&mut table, [write]).is_empty());
-        let generation = table.renew(name, 9, Interest::READABLE.oneshot()).unwrap();
+        let generation = table.renew(ident, 9, Interest::READABLE.oneshot()).unwrap();
         assert!(taken(&mut table, [read]).is_empty(), "its note was replaced");
         assert_eq!(taken(&mut table, [event(Filter::Read(FD), generation)])[0].token, 9);
     }
@@ -288,21 +288,21 @@ mod tests {
     #[test]
     fn deleted_source_is_not_reported() {
         let mut table = RegistrationTable::default();
-        let name = Ident::Source(FD);
-        let old = table.insert(name, 7, Interest::READABLE).unwrap();
+        let ident = Ident::Source(FD);
+        let old = table.insert(ident, 7, Interest::READABLE).unwrap();
         assert_eq!(
-            table.insert(name, 8, Interest::READABLE).unwrap_err().kind(),
+            table.insert(ident, 8, Interest::READABLE).unwrap_err().kind(),
             io::ErrorKind::AlreadyExists
         );
-        table.remove(name).unwrap();
+        table.remove(ident).unwrap();
         assert!(taken(&mut table, [event(Filter::Read(FD), old)]).is_empty());
-        table.insert(name, 8, Interest::READABLE).unwrap();
+        table.insert(ident, 8, Interest::READABLE).unwrap();
         assert!(taken(&mut table, [event(Filter::Read(FD), old)]).is_empty());
-        table.mark_standing(name);
-        table.remove(name).unwrap();
+        table.mark_standing(ident);
+        table.remove(ident).unwrap();
         assert!(!table.has_standing());
-        assert_eq!(table.remove(name).unwrap_err().kind(), io::ErrorKind::NotFound);
-        assert!(table.renew(name, 8, Interest::READABLE).is_err());
+        assert_eq!(table.remove(ident).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(table.renew(ident, 8, Interest::READABLE).is_err());
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! poll(2): a list of descriptors, handed to the kernel at every wait. The plainest backend, there
-//! on every Unix.
+//! poll(2): a list of descriptors, passed to the kernel in every wait. The simplest backend; every
+//! Unix has it.
 //!
 //! A wait costs about 0.1 us for each descriptor watched (measured, Linux 6.18), so this one is for
-//! systems that have nothing better, and for comparison.
+//! systems that have no other, and for comparison.
 
 mod notifier;
 mod registry;
@@ -27,7 +27,7 @@ use crate::event::Interest;
 #[derive(Debug)]
 pub(crate) struct Poll {
     shared: Arc<Shared>,
-    /// Looks in our place, for a foreign loop.
+    /// Polls for a foreign loop; started by the first request for a descriptor.
     notifier: OnceLock<Notifier>,
 }
 
@@ -75,7 +75,7 @@ impl Backend for Poll {
         let index = sources.indexes.remove(&source.as_raw_fd()).ok_or(io::ErrorKind::NotFound)?;
         sources.list.swap_remove(index);
         sources.registrations.swap_remove(index);
-        if let Some(moved) = sources.registrations.get(index).map(|registrations| registrations.fd) {
+        if let Some(moved) = sources.registrations.get(index).map(|registration| registration.fd) {
             sources.indexes.insert(moved, index);
         }
         self.shared.list_changed(&mut sources)
@@ -106,7 +106,7 @@ impl Backend for Poll {
         let notifier = match self.notifier.get() {
             Some(notifier) => notifier,
             None => {
-                // Two threads may come here at once: the herald that is one too many ends when it is dropped.
+                // Two threads may start one at the same time: the surplus notifier ends when it is dropped.
                 let notifier = Notifier::start(Arc::clone(&self.shared))?;
                 self.notifier.get_or_init(|| notifier)
             }

@@ -8,8 +8,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::Source;
 use crate::event::Interest;
 
-/// Waits by poll(2) until the source is ready, or the deadline has come; whether it is ready.
-/// `None` for what has no descriptor.
+/// Waits by poll(2) until the source is ready or the deadline has passed. Returns whether it is
+/// ready, or `None` if the source has no descriptor.
 pub(crate) fn poll_once(
     source: &Source<'_>,
     interest: Interest,

@@ -1,8 +1,7 @@
-//! What the public poller stands on: a backend, and the processes that are watched by their
-//! numbers.
+//! The implementation of the public poller: a backend, and the processes that are watched by pid.
 //!
-//! A process is watched by a pidfd (Linux), by the backend itself (kqueue), or else looked at now
-//! and then.
+//! A process is watched by a pidfd (Linux), by the backend itself (kqueue), or else polled at
+//! intervals.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,14 +13,14 @@ use super::{Backend, ExitPoller, PollHandle, Ready, Source, Waker, open};
 use crate::event::Interest;
 use crate::sys::pid;
 
-/// A backend that takes processes as well as descriptors.
+/// A backend, and the processes that it does not watch itself.
 #[derive(Debug)]
 pub(crate) struct PollerBackend {
     backend: Arc<dyn Backend>,
     processes: Mutex<Processes>,
 }
 
-/// Those that are watched by pid, and those among them that have to be looked at.
+/// The processes that are watched by pid, and those among them that are polled.
 #[derive(Debug, Default)]
 struct Processes {
     handles: HashMap<u32, ProcessHandle>,
@@ -30,8 +29,8 @@ struct Processes {
 
 #[derive(Debug)]
 enum ProcessHandle {
-    /// By a descriptor that names it and no other. A process may be gone, and its number taken, by
-    /// the time that it is deleted; the descriptor is not.
+    /// Watched by a descriptor. Unlike the pid, the descriptor still refers to this process when the
+    /// source is deleted.
     Pidfd(OwnedFd),
     Backend,
     Polled,
@@ -50,7 +49,7 @@ impl PollerBackend {
         self.backend.waker()
     }
 
-    /// Returns whether waits have to be bounded anew: see [`next_at`](Self::next_at).
+    /// Returns whether running waits have to compute their bound again: see [`next_at`](Self::next_at).
     pub(crate) fn add(&self, source: Source<'_>, token: u64, interest: Interest) -> io::Result<bool> {
         match source {
             Source::Descriptor(fd) => self.backend.add(fd, token, interest).map(|()| false),
@@ -126,11 +125,11 @@ impl PollerBackend {
         token: u64,
         interest: Interest,
     ) -> io::Result<ProcessHandle> {
-        // Zero and what is negative name groups.
-        let number = libc::pid_t::try_from(pid).ok().filter(|&number| number > 0);
-        let number = number.ok_or(io::ErrorKind::InvalidInput)?;
+        // Zero and negative numbers refer to process groups.
+        let raw_pid = libc::pid_t::try_from(pid).ok().filter(|&raw_pid| raw_pid > 0);
+        let raw_pid = raw_pid.ok_or(io::ErrorKind::InvalidInput)?;
         let interest = exit_interest(interest);
-        if let Some(pidfd) = pid::open_pidfd(number)? {
+        if let Some(pidfd) = pid::open_pidfd(raw_pid)? {
             self.backend.add(pidfd.as_fd(), token, interest)?;
             return Ok(ProcessHandle::Pidfd(pidfd));
         }
@@ -139,10 +138,10 @@ impl PollerBackend {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => (),
             Err(error) => return Err(error),
         }
-        if !pid::exists(number) {
+        if !pid::exists(raw_pid) {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
-        exit_poller.add(number, token, interest.is_oneshot());
+        exit_poller.add(raw_pid, token, interest.is_oneshot());
         Ok(ProcessHandle::Polled)
     }
 
@@ -158,7 +157,7 @@ impl PollerBackend {
     }
 }
 
-/// An end comes once, so that edge is the same as one-shot.
+/// A process exits once, so edge-triggered is the same as one-shot.
 fn exit_interest(interest: Interest) -> Interest {
     let once = interest.is_oneshot() || interest.is_edge();
     if once { Interest::READABLE.oneshot() } else { Interest::READABLE }

@@ -17,7 +17,7 @@ use rustix::time::{
 #[derive(Debug)]
 pub(super) struct Timer {
     fd: OwnedFd,
-    /// The deadline that it is set to. Fired or not, it stays until another one is asked for.
+    /// The deadline that it is set to. It stays after the timer has fired, until another deadline is set.
     armed: Mutex<Option<Instant>>,
 }
 
@@ -42,7 +42,7 @@ impl Timer {
         Ok(())
     }
 
-    /// Makes it unreadable, if it had fired.
+    /// Makes the timer unreadable, if it has fired.
     pub(super) fn clear(&self) {
         let mut armed = self.armed();
         let mut count = [0; 8];

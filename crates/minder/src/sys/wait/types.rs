@@ -1,13 +1,13 @@
 //! What waits report, and the tokens that callers cannot use.
 
-/// The token of reports for a use of the waker.
+/// The token of reports about a wake-up.
 pub(crate) const WAKE_TOKEN: u64 = u64::MAX;
-/// The token of reports that say that what bounds a wait has changed.
+/// The token of reports that the bound of a wait has changed.
 pub(crate) const RECHECK_TOKEN: u64 = u64::MAX - 1;
 /// The largest token that a caller may use.
 pub(crate) const TOKEN_MAX: u64 = u64::MAX - 16;
 
-/// What a wait reports for one token.
+/// The report of a wait for one token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ready {
     pub(crate) token: u64,
@@ -15,7 +15,7 @@ pub(crate) struct Ready {
     pub(crate) writable: bool,
     /// The other side is gone, or the source is in error.
     pub(crate) closed: bool,
-    /// A timer has come to its deadline.
+    /// The deadline of a timer has passed.
     pub(crate) expired: bool,
 }
 

@@ -24,8 +24,7 @@ use crate::event::Interest;
 ///    read or write returns the cause.
 /// 6. All functions may be called from any thread. A change made during a wait takes effect in that
 ///    wait. The exit of a thread removes no registration.
-/// 7. If many sources are ready, each is reported before any other is
-///    reported two more times.
+/// 7. If many sources are ready, each is reported before any other is reported two more times.
 pub(crate) trait Backend: Debug + Send + Sync {
     /// The name in the table, in `minder doctor` and in `--backend`.
     fn name(&self) -> &'static str;
@@ -45,17 +44,16 @@ pub(crate) trait Backend: Debug + Send + Sync {
     fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()>;
     /// Returns the waker that ends a wait from any thread.
     fn waker(&self) -> Arc<Waker>;
-    /// A descriptor that is readable while `wait` would return at once, and from `deadline` on.
-    /// From the first call on it has to be called again whenever a wait has returned, or the
-    /// deadline is another one.
+    /// Returns a descriptor that is readable while `wait` would return at once, and from `deadline` on.
+    /// After the first call, call it again whenever a wait has returned or the deadline has changed.
     fn poll_handle(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>>;
 }
 
-/// What can be registered with a [`Watch`](super::PollerBackend).
+/// A source that can be registered with a [`PollerBackend`](super::PollerBackend).
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source<'a> {
     Descriptor(BorrowedFd<'a>),
-    /// The end of a process, ours or not.
+    /// The exit of a process, which may be any process.
     Process(u32),
 }
 
@@ -65,6 +63,6 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A descriptor that becomes readable when there is news. Watch it level-triggered, in any loop;
+/// A descriptor that becomes readable when an event is pending. Watch it level-triggered, in any loop;
 /// never read from it.
 pub type PollHandle<'a> = BorrowedFd<'a>;

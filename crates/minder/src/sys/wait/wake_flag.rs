@@ -13,7 +13,7 @@ use super::types::{RECHECK_TOKEN, Ready, WAKE_TOKEN};
 
 /// A caller used the waker.
 pub(crate) const WOKEN: u8 = 1;
-/// Something changed that bounds waits: they have to look at it again.
+/// The bound of waits has changed: they have to compute it again.
 pub(crate) const RECHECK: u8 = 2;
 
 /// A waking thread makes the kernel object ready, or has done so. Without this bit the next wake-up

@@ -25,12 +25,12 @@ impl CommandLineLimit {
         Some(Self { program, dir })
     }
 
-    pub(crate) fn units_max(&self) -> usize {
+    pub(crate) fn max_units(&self) -> usize {
         // The line of a program has its end mark counted.
         if search::is_batch(&self.program) { cmd_quote::LINE_MAX } else { quote::LINE_MAX - 1 }
     }
 
-    pub(crate) fn takes(&self, command: &Command) -> bool {
+    pub(crate) fn fits(&self, command: &Command) -> bool {
         match ProcessParams::line(command, &self.program, self.dir.as_deref()) {
             Err(failure) => failure.error.kind() != io::ErrorKind::ArgumentListTooLong,
             Ok(_) => true,

@@ -55,8 +55,8 @@ pub(super) fn start(
     entry: &mut JobAssignment,
 ) -> io::Result<Process> {
     if *entry == JobAssignment::AtCreation {
-        let born = create(request, Some(tree)).map(|made| Process::new(made.pid, made.process));
-        match born {
+        let process = create(request, Some(tree)).map(|made| Process::new(made.pid, made.process));
+        match process {
             Err(error) if is_about_jobs(&error) => (),
             result => return result,
         }

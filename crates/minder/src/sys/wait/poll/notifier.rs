@@ -35,8 +35,9 @@ struct NotifierShared {
 #[derive(Debug, Default)]
 struct NotifierState {
     deadline: Option<Instant>,
-    /// The waker is signalled. The thread waits until it is asked to poll again.
+    /// The waker is signalled. The thread waits until `again` or `stop` is set.
     signalled: bool,
+    /// The thread has to poll again, with the current list and deadline.
     again: bool,
     stop: bool,
 }
@@ -47,7 +48,7 @@ impl Notifier {
         let shared =
             Arc::new(NotifierShared { sources, waker: Waker::new()?, state, state_changed: Condvar::new() });
         let thread_shared = Arc::clone(&shared);
-        let thread = start_small("minder news", move || thread_shared.run())?;
+        let thread = start_small("minder-notifier", move || thread_shared.run())?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
@@ -59,14 +60,14 @@ impl Notifier {
     /// deadline.
     pub(super) fn restart(&self, deadline: Option<Instant>) -> io::Result<()> {
         let mut state = self.shared.lock();
-        let other = state.deadline != deadline;
+        let deadline_changed = state.deadline != deadline;
         state.deadline = deadline;
         if state.signalled {
             self.shared.waker.reset();
             state.signalled = false;
             state.again = true;
             self.shared.state_changed.notify_one();
-        } else if other {
+        } else if deadline_changed {
             state.again = true;
             self.shared.interrupt()?;
         }
@@ -79,9 +80,9 @@ impl Drop for Notifier {
         self.shared.lock().stop = true;
         self.shared.state_changed.notify_one();
         // A thread that cannot be woken stays asleep in poll(2). It is then not joined.
-        let is_awake = self.shared.interrupt().is_ok();
+        let is_woken = self.shared.interrupt().is_ok();
         if let Some(thread) = self.thread.take()
-            && is_awake
+            && is_woken
         {
             let _ = thread.join();
         }
@@ -111,8 +112,8 @@ impl NotifierShared {
             drop(state);
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             // The owner gets the error when it waits.
-            let filled = self.sources.poll_once(&mut polled, generation, left);
-            let found = filled.map_or(true, |filled| filled && has_ready_source(&polled));
+            let completed = self.sources.poll_once(&mut polled, generation, left);
+            let found = completed.map_or(true, |completed| completed && has_ready_source(&polled));
             let mut state = self.lock();
             // After a request the thread polls again: the sources that it found may have been served.
             if state.stop || state.again || !(found || left == Some(Duration::ZERO)) {

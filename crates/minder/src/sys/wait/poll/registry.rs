@@ -23,7 +23,7 @@ pub(super) struct Shared {
 /// [`Shared`] protects all of it.
 pub(super) struct Sources {
     pub(super) list: Vec<libc::pollfd>,
-    /// A copy of it that no wait has.
+    /// A copy of `list` that no wait uses. The next wait reuses its memory.
     spare: Vec<libc::pollfd>,
     /// One entry for each entry of `list`. A one-shot source that has been reported has no
     /// descriptor in `list` until it is modified, but keeps it here.
@@ -40,7 +40,7 @@ pub(super) struct Sources {
 
 const WAKER_SLOTS: usize = 2;
 const CHANGES_SLOT: usize = 1;
-/// What poll(2) passes over.
+/// A descriptor that poll(2) ignores.
 const IGNORED_FD: RawFd = -1;
 
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +48,8 @@ pub(super) struct Registration {
     pub(super) fd: RawFd,
     pub(super) token: u64,
     pub(super) once: bool,
-    /// The generation of the first list that has it like this. What the kernel says of an older
-    /// list is of another file, maybe, or of what was asked before.
+    /// The generation of the first list that contains this registration. The result of an older
+    /// list may be that of another file, or of another interest.
     pub(super) since: u64,
 }
 
@@ -69,7 +69,7 @@ impl Shared {
         let sources = Sources {
             registrations: list
                 .iter()
-                .map(|waker| Registration { fd: waker.fd, token: WAKE_TOKEN, once: false, since: 0 })
+                .map(|entry| Registration { fd: entry.fd, token: WAKE_TOKEN, once: false, since: 0 })
                 .collect(),
             list,
             spare: Vec::new(),
@@ -85,7 +85,7 @@ impl Shared {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the waiters see a change.
+    /// Records a change of the list. Calls that wait with an older list return.
     pub(super) fn list_changed(&self, sources: &mut Sources) -> io::Result<()> {
         // The generation grows even if no thread waits: a wait may have returned from poll(2) and
         // not yet collected its results.
@@ -109,8 +109,8 @@ impl Shared {
         }
     }
 
-    /// Takes a copy of the list to wait with. From here on a change ends the call for which it was
-    /// taken.
+    /// Returns a copy of the list, and its generation, for one call of poll(2). From here on, a
+    /// change of the list ends that call.
     pub(super) fn enter(&self) -> (Vec<libc::pollfd>, u64) {
         let mut sources = self.lock();
         sources.active_waits += 1;
@@ -119,7 +119,8 @@ impl Shared {
         (copy, sources.generation)
     }
 
-    /// One call. Whether the kernel filled in the list: it does not when a signal comes.
+    /// Calls poll(2) once. Returns whether the kernel filled in the list; it does not if a signal
+    /// arrives.
     pub(super) fn poll_once(
         &self,
         list: &mut [libc::pollfd],
@@ -134,7 +135,7 @@ impl Shared {
         }
     }
 
-    /// Moves what the kernel said into `ready`, except sources that were deleted or changed
+    /// Appends the ready sources of `polled` to `ready`, except sources that were deleted or changed
     /// meanwhile.
     pub(super) fn collect(&self, polled: Vec<libc::pollfd>, generation: u64, ready: &mut Vec<Ready>) {
         if polled[0].revents != 0 {
@@ -144,7 +145,7 @@ impl Shared {
         for entry in polled.iter().skip(WAKER_SLOTS).filter(|entry| entry.revents != 0) {
             let Some(&index) = sources.indexes.get(&entry.fd) else { continue };
             let Registration { token, once, since, .. } = sources.registrations[index];
-            // Another wait may have reported the source already.
+            // Another wait may have reported a one-shot source already.
             if since <= generation && sources.list[index].fd == entry.fd {
                 ready.push(readiness(token, entry.revents));
                 if once {

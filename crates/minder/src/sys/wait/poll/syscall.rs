@@ -5,8 +5,8 @@
 use std::io;
 use std::time::Duration;
 
-/// Looks at `list` without waiting, by the plain call: a time-out that is handed over and written
-/// back costs more.
+/// Polls `list` without waiting. poll(2) is faster than ppoll(2) here, which copies the time-out in
+/// and out.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn poll_now(list: &mut [libc::pollfd]) -> io::Result<()> {
     loop {
@@ -22,11 +22,11 @@ pub(crate) fn poll_now(list: &mut [libc::pollfd]) -> io::Result<()> {
     }
 }
 
-/// Waits for one of `list`, for at most `left`, rounded up to what the call takes.
+/// Waits for one of `list`, for at most `left`.
 #[cfg(not(target_vendor = "apple"))]
 pub(crate) fn poll(list: &mut [libc::pollfd], left: Option<Duration>) -> io::Result<()> {
     let time = left.map(|left| libc::timespec {
-        // The type's name differs; a year is as good as for ever.
+        // The name of the type depends on the system. A year counts as unlimited.
         tv_sec: left.as_secs().min(365 * 86_400) as _,
         tv_nsec: left.subsec_nanos() as libc::c_long,
     });

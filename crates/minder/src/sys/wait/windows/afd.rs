@@ -101,7 +101,8 @@ impl Afd {
 #[derive(Debug)]
 pub(super) struct Poll {
     afd: Arc<Afd>,
-    /// As the caller knows it, and as the driver does, below what others have put around it.
+    /// The socket as the caller knows it. A layered service provider may have wrapped it: the driver
+    /// knows `base`.
     socket: SOCKET,
     base: SOCKET,
     events: u32,
@@ -165,15 +166,15 @@ impl Poll {
         submission.map(|submission| debug_assert_eq!(submission, Submission::Pending))
     }
 
-    /// Returns the driver's reply after the packet has completed, as far as it still holds. Returns
-    /// `None` if the socket is no longer ready.
+    /// Returns the driver's reply after the packet has completed, without what no longer applies.
+    /// Returns `None` if the socket is no longer ready.
     pub(super) fn take_reply(&self, token: u64) -> io::Result<Option<Ready>> {
         if self.packet.is_in_flight() {
             return Ok(None);
         }
         self.packet.result(&self.afd.device)?;
         let data = self.packet.data();
-        // SAFETY: `arm` put a question here, the driver has answered it, and the packet is at home.
+        // SAFETY: `arm` wrote a request here, the driver has replied, and the packet is not in flight.
         let reply = unsafe { data.buffer.as_ptr().cast::<AfdPollInfo>().read() };
         let events = if reply.count == 0 { 0 } else { reply.events };
         let broken = events & (ABORT | CONNECT_FAIL | LOCAL_CLOSE) != 0;
@@ -203,11 +204,11 @@ impl Poll {
         if count > 0 { pollfd.revents } else { 0 }
     }
 
-    /// Returns whether this serves for another interest, and for a socket that may have taken the
-    /// number of the first: a question that is open was put to the first.
+    /// Returns whether this can be used with `interest`, and for a socket that may have reused the
+    /// number of the first one: a pending request is for the first one.
     pub(super) fn still_matches(&self, interest: Interest) -> bool {
-        let pollfd = (self.events & RECEIVE != 0, self.events & SEND != 0);
-        pollfd == (interest.is_readable(), interest.is_writable())
+        let requested = (self.events & RECEIVE != 0, self.events & SEND != 0);
+        requested == (interest.is_readable(), interest.is_writable())
             && !self.packet.is_in_flight()
             && base_of(self.socket).is_ok_and(|base| base == self.base)
     }

@@ -13,7 +13,7 @@ use crate::sys::wait::Ready;
 pub(crate) trait Backend: Debug + Send + Sync {
     /// The name in the table, in `minder doctor` and in `--backend`.
     fn name(&self) -> &'static str;
-    /// Prepares to wait for `handle`, which it does not do before [`Watched::arm`].
+    /// Prepares to wait for `handle`. The wait itself begins with [`Watched::arm`].
     fn watch(
         &self,
         port: &Arc<CompletionPort>,
@@ -48,13 +48,13 @@ pub(crate) trait Watched: Debug + Send + Sync {
     fn arm(&mut self) -> io::Result<()>;
 }
 
-/// What can be registered with a [`Watch`].
+/// A source that can be registered with a [`PollerBackend`](super::PollerBackend).
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source<'a> {
-    /// Whatever one can wait for: an event, a semaphore, a timer, a thread, a process.
+    /// Any handle that can be waited for: an event, a semaphore, a timer, a thread, a process.
     Handle(BorrowedHandle<'a>),
     Socket(BorrowedSocket<'a>),
-    /// The end of a process, ours or not.
+    /// The exit of a process, which may be any process.
     Process(u32),
 }
 
@@ -68,5 +68,5 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A handle that is signalled when there is news. Wait for it in any loop; never reset it.
+/// A handle that is signalled when an event is pending. Wait for it in any loop; never reset it.
 pub type PollHandle<'a> = BorrowedHandle<'a>;

@@ -11,19 +11,19 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 /// What a callback does.
 type Action = Arc<dyn Fn() + Send + Sync>;
 
-/// A callback that may come until this is dropped.
+/// A callback that may run until this is dropped.
 #[derive(Debug)]
 pub(super) struct Callback {
     number: usize,
-    /// How many waits were to end with it.
+    /// The number of waits that were started, each of which runs it once.
     waits: usize,
 }
 
 #[derive(Default)]
 struct Table {
-    /// What each is to do, and how often it did.
-    calls: HashMap<usize, (Action, usize)>,
-    last: usize,
+    /// The action of each callback, and how often it ran.
+    actions: HashMap<usize, (Action, usize)>,
+    last_number: usize,
 }
 
 static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
@@ -35,32 +35,32 @@ fn table() -> MutexGuard<'static, Table> {
 impl Callback {
     pub(super) fn new(action: impl Fn() + Send + Sync + 'static) -> Self {
         let mut table = table();
-        table.last += 1;
-        let number = table.last;
-        table.calls.insert(number, (Arc::new(action), 0));
+        table.last_number += 1;
+        let number = table.last_number;
+        table.actions.insert(number, (Arc::new(action), 0));
         Self { number, waits: 0 }
     }
 
-    /// What the operating system hands to the callback: it points to nothing.
+    /// Returns the context that the operating system passes to the callback: a number, not a pointer.
     pub(super) fn context(&self) -> *mut c_void {
         std::ptr::without_provenance_mut(self.number)
     }
 
-    /// Counts a wait that ends with it.
-    pub(super) fn expect(&mut self) {
+    /// Counts a wait that was started, and that runs the callback.
+    pub(super) fn count_wait(&mut self) {
         self.waits += 1;
     }
 
     /// Returns whether it ran less often than waits were started: a wait is running, or was
     /// cancelled.
     pub(super) fn is_pending(&self) -> bool {
-        table().calls.get(&self.number).is_none_or(|&(_, runs)| runs < self.waits)
+        table().actions.get(&self.number).is_none_or(|&(_, runs)| runs < self.waits)
     }
 
-    /// Does what the callback with this context is for, if it is still wanted.
+    /// Runs the action of the callback with this context, unless it was dropped.
     pub(super) fn run(context: *mut c_void) {
         // The lock is released before the action runs, because the action may wait for memory.
-        let action = table().calls.get_mut(&context.addr()).map(|(action, runs)| {
+        let action = table().actions.get_mut(&context.addr()).map(|(action, runs)| {
             *runs += 1;
             Arc::clone(action)
         });
@@ -73,7 +73,7 @@ impl Callback {
 impl Drop for Callback {
     fn drop(&mut self) {
         // The action is dropped after the lock is released.
-        let call = table().calls.remove(&self.number);
-        drop(call);
+        let action = table().actions.remove(&self.number);
+        drop(action);
     }
 }

@@ -49,7 +49,7 @@ const POSTS_MAX: u32 = 10_000;
 /// again.
 const KEY_INTERRUPT: usize = 4;
 
-/// Keys from this one on are of jobs: this key plus the token.
+/// The first key of the reports of job objects: this key plus the token.
 const KEY_JOBS: usize = 16;
 
 /// The token of an interruption. No packet has it.
@@ -108,18 +108,18 @@ impl CompletionPort {
         Ok(())
     }
 
-    /// Requests a report with `token` when no process of the job is left. The report is a hint:
+    /// Requests a report with `token` when the last process of the job has exited. The report is a hint:
     /// delivery is not guaranteed (`JOBOBJECT_ASSOCIATE_COMPLETION_PORT`). A token that does not
     /// fit into a key is an error.
     pub(crate) fn associate_job(&self, job: BorrowedHandle<'_>, token: u64) -> io::Result<()> {
         let key = usize::try_from(token).ok().and_then(|token| token.checked_add(KEY_JOBS));
         let key = std::ptr::without_provenance_mut(key.ok_or(io::ErrorKind::Unsupported)?);
-        let port = JOBOBJECT_ASSOCIATE_COMPLETION_PORT {
+        let association = JOBOBJECT_ASSOCIATE_COMPLETION_PORT {
             CompletionKey: key,
             CompletionPort: self.sender.as_raw_handle(),
         };
-        let from = (&raw const port).cast();
-        let size = size_of_val(&port) as u32;
+        let from = (&raw const association).cast();
+        let size = size_of_val(&association) as u32;
         let class = JobObjectAssociateCompletionPortInformation;
         // From here on packets arrive that this process did not post.
         self.sender.set_associated();
@@ -344,17 +344,17 @@ impl Drop for CompletionPort {
             packet.cancel_kept();
         }
         let until = Instant::now() + DRAIN_MAX;
-        let mut landed = Vec::new();
+        let mut reports = Vec::new();
         while self.in_flight.load(Ordering::Acquire) > 0 {
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || self.dequeue(&mut landed, Some(left)).is_err() {
+            if left.is_zero() || self.dequeue(&mut reports, Some(left)).is_err() {
                 return;
             }
         }
     }
 }
 
-/// The report of a completed packet. Its endpoint or source knows what it means.
+/// Returns the report of a completed packet. Its endpoint or source knows the meaning.
 pub(super) fn completed(token: u64) -> Ready {
     Ready { readable: true, writable: true, ..Ready::none(token) }
 }

@@ -1,11 +1,11 @@
-//! Closes handles that a thread of the operating system waited for until now.
+//! Closes handles that a thread of the operating system has waited for.
 //!
 //! Cancelling such a wait takes effect at once. On Windows the handle may then be closed. Under
 //! Wine the thread may already have copied the handle's value and wait for it a moment later,
 //! without a lock (`waitqueue_thread_proc` in `dlls/ntdll/threadpool.c`, Wine 8.0). It then waits
 //! for any object that has that value by then. It consumes the one signal of an event, or breaks
 //! the wait of another thread with an invalid handle. So under Wine a handle's value must not be
-//! reused before the thread has looked again. That moment cannot be observed, so the handle stays
+//! reused before the thread has read its list again. That moment cannot be observed, so the handle stays
 //! open for a fixed time.
 
 use std::collections::VecDeque;
@@ -15,14 +15,15 @@ use std::time::{Duration, Instant};
 
 use crate::sys::dynlib::wine;
 
-/// How long a handle stays open under Wine: longer than a thread that could run is kept from it.
-const OPEN: Duration = Duration::from_secs(2);
+/// How long a handle stays open under Wine: longer than a runnable thread has to wait for a
+/// processor.
+const OPEN_TIME: Duration = Duration::from_secs(2);
 /// How many handles stay open at most; beyond it the oldest is closed early.
 const OPEN_MAX: usize = 4096;
 
 type DeferredHandles = VecDeque<(Instant, Arc<OwnedHandle>)>;
 
-static LATE: LazyLock<Mutex<DeferredHandles>> = LazyLock::new(Mutex::default);
+static DEFERRED: LazyLock<Mutex<DeferredHandles>> = LazyLock::new(Mutex::default);
 
 /// Closes a handle that a Wine thread may still use, and those that have been kept long enough. A
 /// deferred handle is closed by a later call, or when the process exits.
@@ -31,13 +32,13 @@ pub(super) fn close(handle: Arc<OwnedHandle>) {
         return drop(handle);
     }
     let now = Instant::now();
-    let mut late = LATE.lock().unwrap_or_else(PoisonError::into_inner);
-    late.push_back((now, handle));
-    let over = late.iter().take_while(|(since, _)| now.duration_since(*since) >= OPEN).count();
-    let over = over.max(late.len().saturating_sub(OPEN_MAX));
-    let over: Vec<_> = late.drain(..over).collect();
-    drop(late);
-    drop(over);
+    let mut deferred = DEFERRED.lock().unwrap_or_else(PoisonError::into_inner);
+    deferred.push_back((now, handle));
+    let expired = deferred.iter().take_while(|(since, _)| now.duration_since(*since) >= OPEN_TIME).count();
+    let count = expired.max(deferred.len().saturating_sub(OPEN_MAX));
+    let closed: Vec<_> = deferred.drain(..count).collect();
+    drop(deferred);
+    drop(closed);
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ impl Watched for Registered {
             return Err(io::Error::last_os_error());
         }
         *self.wait.get_mut() = wait;
-        self.callback.expect();
+        self.callback.count_wait();
         Ok(())
     }
 }

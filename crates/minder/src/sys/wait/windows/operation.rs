@@ -55,15 +55,15 @@ const NO_TOKEN: u64 = RECHECK_TOKEN - 1;
 // SAFETY: of its parts only `overlapped` is not `Send`, for the pointers in it: they are null, or
 // an offset of zero. Nothing in it depends on the thread.
 unsafe impl Send for Operation {}
-// SAFETY: of its parts only `overlapped` is not `Sync`. It is written by `depart` alone, whose swap
+// SAFETY: of its parts only `overlapped` is not `Sync`. It is written by `begin` alone, whose swap
 // of `in_flight` lets one thread through and keeps it from running while the kernel has it; the
-// kernel's own accesses go by a raw pointer.
+// kernel itself accesses it through a raw pointer.
 unsafe impl Sync for Operation {}
 
 impl Debug for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Packet")
-            .field("flying", &self.in_flight)
+        f.debug_struct("Operation")
+            .field("in_flight", &self.in_flight)
             .field("token", &self.token)
             .finish_non_exhaustive()
     }
@@ -88,8 +88,8 @@ impl Operation {
             return None;
         }
         // SAFETY: `in_flight` was false, so that neither the kernel nor another thread uses the
-        // structure, and
-        // we have just made it true.
+        // structure,
+        // and this thread has just set it.
         unsafe { *self.overlapped.get() = OVERLAPPED::default() };
         // The structure is the first field, so that its address is the packet's.
         Some(Arc::into_raw(Arc::clone(self)).cast_mut().cast())
@@ -100,7 +100,7 @@ impl Operation {
     /// # Safety
     /// The pointer was returned by [`begin`](Self::begin), and comes back once.
     pub(super) unsafe fn complete(overlapped: *mut OVERLAPPED) -> Arc<Self> {
-        // SAFETY: so says the caller.
+        // SAFETY: the caller guarantees it.
         let packet = unsafe { Arc::from_raw(overlapped.cast::<Self>().cast_const()) };
         packet.in_flight.store(false, Ordering::Release);
         packet
@@ -154,7 +154,7 @@ impl Operation {
     /// Returns the number of bytes that the completed operation on `handle` transferred, or its
     /// error.
     pub(crate) fn result(&self, handle: &OwnedHandle) -> io::Result<u32> {
-        assert!(!self.is_in_flight(), "the result is there when the packet has landed");
+        assert!(!self.is_in_flight(), "the result exists once the packet has completed");
         let mut count = 0;
         // SAFETY: the packet is not in flight, so the kernel does not write to the structure, and
         // its only endpoint is this caller. The call does not wait and only reads.

@@ -5,7 +5,7 @@
 //! No handle is armed while no thread waits. So the cost of arming depends on the number of events,
 //! not of registrations.
 
-#![expect(unsafe_code, reason = "copies of handles, and looks at them")]
+#![expect(unsafe_code, reason = "duplicating handles, and checking their state")]
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -29,8 +29,8 @@ use crate::event::Interest;
 use crate::sys::pid::open_process;
 use crate::sys::wait::{RECHECK_TOKEN, Ready, WAKE_TOKEN, open};
 
-/// Number of deleted sources that the list of idle sources may hold, beside one for each registered
-/// source.
+/// The list of idle sources may contain this many deleted ones, plus two for each registered source,
+/// before they are removed.
 const IDLE_MIN: usize = 64;
 
 /// The implementation of the public poller.
@@ -46,10 +46,10 @@ pub(crate) struct PollerBackend {
 #[derive(Debug, Default)]
 struct Sources {
     /// The tokens of the packets, by the caller's handle, socket or pid.
-    ids: HashMap<Name, u64>,
+    ids: HashMap<SourceKey, u64>,
     /// Registrations by the token of their packets.
     registrations: HashMap<u64, Registration>,
-    next: u64,
+    next_id: u64,
     /// Sources that the next wait checks and arms. Some may be deleted.
     idle: VecDeque<u64>,
     /// Number of threads that are blocked in a wait, and check no sources.
@@ -57,7 +57,7 @@ struct Sources {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Name {
+enum SourceKey {
     Handle(usize),
     Socket(u64),
     Process(u32),
@@ -104,49 +104,49 @@ impl PollerBackend {
         self.port.waker()
     }
 
-    /// Returns whether waits have to be bounded anew: never, here.
+    /// Returns whether running waits have to compute their bound again: never on Windows.
     pub(crate) fn add(&self, source: Source<'_>, token: u64, interest: Interest) -> io::Result<bool> {
         let mut sources = self.lock();
-        if sources.ids.contains_key(&Name::of(source)) {
+        if sources.ids.contains_key(&SourceKey::of(source)) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let packet = Operation::new();
         let kind = self.watch(source, interest, &packet)?;
         let interest = if matches!(source, Source::Process(_)) { exit_interest(interest) } else { interest };
-        sources.insert(Name::of(source), token, interest, packet, kind)?;
+        sources.insert(SourceKey::of(source), token, interest, packet, kind)?;
         Ok(false)
     }
 
     /// See [`add`](Self::add).
     pub(crate) fn modify(&self, source: Source<'_>, token: u64, interest: Interest) -> io::Result<bool> {
         let mut sources = self.lock();
-        let id = *sources.ids.get(&Name::of(source)).ok_or(io::ErrorKind::NotFound)?;
-        let Some(registrations) = sources.registrations.get_mut(&id) else {
+        let id = *sources.ids.get(&SourceKey::of(source)).ok_or(io::ErrorKind::NotFound)?;
+        let Some(registration) = sources.registrations.get_mut(&id) else {
             return Err(io::ErrorKind::NotFound.into());
         };
-        if !registrations.still_matches(source, interest) {
+        if !registration.still_matches(source, interest) {
             // Another object has the same handle value, or the interest differs.
             let packet = Operation::new();
             let kind = self.watch(source, interest, &packet)?;
-            let old = sources.remove(Name::of(source));
-            sources.insert(Name::of(source), token, interest, packet, kind)?;
+            let old = sources.remove(SourceKey::of(source));
+            sources.insert(SourceKey::of(source), token, interest, packet, kind)?;
             drop(sources);
             drop(old);
             return Ok(false);
         }
-        registrations.token = token;
-        registrations.interest =
+        registration.token = token;
+        registration.interest =
             if matches!(source, Source::Process(_)) { exit_interest(interest) } else { interest };
-        if registrations.state == State::Disabled {
+        if registration.state == State::Disabled {
             sources.schedule_check(id)?;
         }
         Ok(false)
     }
 
     pub(crate) fn delete(&self, source: Source<'_>) -> io::Result<()> {
-        let registrations = self.lock().remove(Name::of(source));
+        let registration = self.lock().remove(SourceKey::of(source));
         // Outside of the lock: this may wait for a thread that waits for the handle.
-        registrations.map(drop).ok_or_else(|| io::ErrorKind::NotFound.into())
+        registration.map(drop).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     fn watch(
@@ -225,7 +225,7 @@ impl PollerBackend {
             let mut sources = self.lock();
             sources.blocked -= usize::from(!is_poll);
             sources.translate(ready, found);
-            let most = sources.registrations.len() / PACKETS_MAX;
+            let polls_max = sources.registrations.len() / PACKETS_MAX;
             drop(sources);
             if ready.len() > before {
                 return Ok(());
@@ -234,7 +234,7 @@ impl PollerBackend {
             // A poll after the deadline that reports nothing ends the wait. Packets of sources that
             // were served meanwhile may hide others from a poll, if they are more than one call
             // takes.
-            let is_last = found_nothing || is_poll && polls >= most;
+            let is_last = found_nothing || is_poll && polls >= polls_max;
             polls += usize::from(is_poll);
             if is_last {
                 return Ok(());
@@ -242,7 +242,7 @@ impl PollerBackend {
         }
     }
 
-    /// A handle that is signalled while `wait` would return at once: there is none.
+    /// Returns an error: no handle is signalled while `wait` would return at once.
     pub(crate) fn poll_handle(&self, _deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -262,35 +262,35 @@ impl PollerBackend {
 impl Sources {
     fn insert(
         &mut self,
-        name: Name,
+        key: SourceKey,
         token: u64,
         interest: Interest,
         packet: Arc<Operation>,
         kind: SourceKind,
     ) -> io::Result<()> {
-        let id = self.next;
-        self.next += 1;
+        let id = self.next_id;
+        self.next_id += 1;
         packet.set_token(id);
-        self.ids.insert(name, id);
+        self.ids.insert(key, id);
         self.registrations.insert(id, Registration { token, interest, packet, kind, state: State::Disabled });
-        self.schedule_check(id).inspect_err(|_| drop(self.remove(name)))
+        self.schedule_check(id).inspect_err(|_| drop(self.remove(key)))
     }
 
-    fn remove(&mut self, name: Name) -> Option<Registration> {
-        let registrations = self.registrations.remove(&self.ids.remove(&name)?)?;
-        registrations.packet.suppress();
-        Some(registrations)
+    fn remove(&mut self, key: SourceKey) -> Option<Registration> {
+        let registration = self.registrations.remove(&self.ids.remove(&key)?)?;
+        registration.packet.suppress();
+        Some(registration)
     }
 
     /// Schedules a check of a disabled source by the next wait. If threads are blocked they will
     /// not check, so the source is armed here.
     fn schedule_check(&mut self, id: u64) -> io::Result<()> {
-        let Some(registrations) = self.registrations.get_mut(&id) else { return Ok(()) };
+        let Some(registration) = self.registrations.get_mut(&id) else { return Ok(()) };
         if self.blocked > 0 {
-            registrations.kind.arm()?;
-            registrations.state = State::Armed;
+            registration.kind.arm()?;
+            registration.state = State::Armed;
         } else {
-            registrations.state = State::Idle;
+            registration.state = State::Idle;
             self.idle.push_back(id);
             if self.idle.len() > 2 * self.registrations.len() + IDLE_MIN {
                 // Many sources were added and deleted while no thread waited.
@@ -303,25 +303,25 @@ impl Sources {
     /// Checks the sources that are not armed, reports the signalled ones and arms the others.
     /// Reported sources that stay enabled move behind the others.
     fn arm(&mut self, ready: &mut Vec<Ready>) -> io::Result<()> {
-        let most = ready.len() + PACKETS_MAX;
+        let len_max = ready.len() + PACKETS_MAX;
         for _ in 0..self.idle.len() {
-            if ready.len() == most {
+            if ready.len() == len_max {
                 break;
             }
             let Some(id) = self.idle.pop_front() else { break };
-            let Some(registrations) =
-                self.registrations.get_mut(&id).filter(|registrations| registrations.state == State::Idle)
+            let Some(registration) =
+                self.registrations.get_mut(&id).filter(|registration| registration.state == State::Idle)
             else {
                 continue;
             };
-            match registrations.kind.check_or_arm() {
-                Ok(false) => registrations.state = State::Armed,
+            match registration.kind.check_or_arm() {
+                Ok(false) => registration.state = State::Armed,
                 Ok(true) => {
-                    ready.push(Ready { readable: true, ..Ready::none(registrations.token) });
+                    ready.push(Ready { readable: true, ..Ready::none(registration.token) });
                     self.after_report(id);
                 }
-                Err(error) if registrations.kind.means_closed_socket(&error) => {
-                    ready.push(closed_report(registrations.token));
+                Err(error) if registration.kind.means_closed_socket(&error) => {
+                    ready.push(closed_report(registration.token));
                     self.after_report(id);
                 }
                 Err(error) => {
@@ -335,11 +335,11 @@ impl Sources {
 
     /// Updates the state of a source that was reported.
     fn after_report(&mut self, id: u64) {
-        let Some(registrations) = self.registrations.get_mut(&id) else { return };
-        if registrations.interest.is_oneshot() {
-            registrations.state = State::Disabled;
+        let Some(registration) = self.registrations.get_mut(&id) else { return };
+        if registration.interest.is_oneshot() {
+            registration.state = State::Disabled;
         } else {
-            registrations.state = State::Idle;
+            registration.state = State::Idle;
             self.idle.push_back(id);
         }
     }
@@ -365,16 +365,16 @@ impl Sources {
     /// Converts one completed packet. Returns `None` for a source that was deleted or served
     /// meanwhile.
     fn on_completion(&mut self, id: u64) -> Option<Ready> {
-        let registrations = self.registrations.get_mut(&id)?;
-        let report = match &registrations.kind {
-            SourceKind::Handle(..) => Ok(Some(Ready { readable: true, ..Ready::none(registrations.token) })),
-            SourceKind::Socket(poll) => poll.take_reply(registrations.token),
+        let registration = self.registrations.get_mut(&id)?;
+        let report = match &registration.kind {
+            SourceKind::Handle(..) => Ok(Some(Ready { readable: true, ..Ready::none(registration.token) })),
+            SourceKind::Socket(poll) => poll.take_reply(registration.token),
         };
-        let report = report.unwrap_or(Some(closed_report(registrations.token)));
+        let report = report.unwrap_or(Some(closed_report(registration.token)));
         match report {
             Some(_) => self.after_report(id),
             None => {
-                registrations.state = State::Idle;
+                registration.state = State::Idle;
                 self.idle.push_back(id);
             }
         }
@@ -418,19 +418,19 @@ impl SourceKind {
         self.arm().map(|()| false)
     }
 
-    /// Returns whether this error of arming says that a socket was closed without being deleted.
+    /// Returns whether this error of arming means that a socket was closed without being deleted.
     fn means_closed_socket(&self, error: &io::Error) -> bool {
         let closed = error.raw_os_error() == Some(ERROR_INVALID_HANDLE.cast_signed());
         matches!(self, Self::Socket(_)) && closed
     }
 }
 
-/// The report of a socket that was closed: the next read or write returns the cause.
+/// Returns the report of a socket that was closed: the next read or write returns the cause.
 fn closed_report(token: u64) -> Ready {
     Ready { readable: true, writable: true, closed: true, ..Ready::none(token) }
 }
 
-impl Name {
+impl SourceKey {
     fn of(source: Source<'_>) -> Self {
         match source {
             Source::Handle(handle) => Self::Handle(handle.as_raw_handle().addr()),
@@ -456,10 +456,11 @@ fn is_file(handle: BorrowedHandle<'_>) -> bool {
 /// Returns a copy of the handle that can only be waited for.
 fn duplicate(handle: BorrowedHandle<'_>) -> io::Result<OwnedHandle> {
     // SAFETY: the call has no preconditions.
-    let us = unsafe { GetCurrentProcess() };
+    let process = unsafe { GetCurrentProcess() };
     let mut copy = null_mut();
     // SAFETY: the handle is borrowed, so open; `copy` outlives the call.
-    let answer = unsafe { DuplicateHandle(us, handle.as_raw_handle(), us, &mut copy, SYNCHRONIZE, 0, 0) };
+    let answer =
+        unsafe { DuplicateHandle(process, handle.as_raw_handle(), process, &mut copy, SYNCHRONIZE, 0, 0) };
     if answer == 0 {
         return Err(io::Error::last_os_error());
     }

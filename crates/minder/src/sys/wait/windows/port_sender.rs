@@ -22,7 +22,7 @@ pub(super) const KEY_TIMER: usize = 3;
 #[derive(Debug)]
 pub(super) struct PortSender {
     port: OwnedHandle,
-    /// How many packets that were posted are in the port, as long as nothing else gets there.
+    /// The number of posted packets in the port. Valid until a handle or job is associated.
     posted: AtomicUsize,
     /// Whether a handle was associated, so that the kernel queues packets by itself.
     associated: AtomicBool,
@@ -45,7 +45,7 @@ impl PortSender {
 
     pub(super) fn send(&self, key: usize, overlapped: *const OVERLAPPED) -> io::Result<()> {
         self.posted.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: the port is open. The pointer is handed through as it is: null, or a reference that
+        // SAFETY: the port is open. The pointer is passed through unchanged: null, or a reference that
         // `dequeue` takes back.
         let answer = unsafe { PostQueuedCompletionStatus(self.port.as_raw_handle(), 0, key, overlapped) };
         if answer == 0 {
@@ -53,10 +53,9 @@ impl PortSender {
             self.posted.fetch_sub(1, Ordering::SeqCst);
             return Err(error);
         }
-        // This thread writes `posted` and then reads `has_event_waiter`. The thread that waits beside the
-        // port
-        // writes `has_event_waiter` and then reads `posted`. With sequential consistency at least one of them
-        // sees the other's store, so no message is missed.
+        // This thread writes `posted` and then reads `has_event_waiter`. The thread that waits beside
+        // the port writes `has_event_waiter` and then reads `posted`. With sequential consistency at
+        // least one of them sees the other's store, so no packet is missed.
         self.signal_event();
         Ok(())
     }

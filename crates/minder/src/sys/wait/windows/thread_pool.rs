@@ -1,10 +1,10 @@
 //! The backend `thread_pool`: waits of the operating system's thread pool, whose callbacks only post to the
 //! port.
 //!
-//! Since Windows 8 the pool waits for any number of handles by one completion port; Wine does so by
-//! a thread for each 63. Unlike a registered wait, one is armed again without being made again; in
-//! exchange its callback runs on a worker of the pool that the whole process shares, and is late
-//! when others keep all workers busy.
+//! Since Windows 8 the pool waits for any number of handles by one completion port; Wine uses a
+//! thread for each 63 handles. Unlike a registered wait, a wait of the pool can be armed again. But
+//! its callback runs on a worker of the pool that the whole process shares, and is late when other
+//! code keeps all workers busy.
 
 #![expect(unsafe_code, reason = "waits of the thread pool")]
 
@@ -24,7 +24,7 @@ use super::{Backend, CompletionPort, Operation, Watched};
 
 pub(in crate::sys::wait) const NAME: &str = "thread_pool";
 
-/// The backend: the operating system keeps everything.
+/// The backend. The operating system keeps all state.
 #[derive(Debug)]
 pub(in crate::sys::wait) struct ThreadPool;
 
@@ -46,29 +46,29 @@ impl Backend for ThreadPool {
         if wait == 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(Box::new(Pooled { wait, handle, callback }))
+        Ok(Box::new(PoolWait { wait, handle, callback }))
     }
 }
 
 /// One wait object of the pool.
 #[derive(Debug)]
-struct Pooled {
+struct PoolWait {
     wait: PTP_WAIT,
     handle: Arc<OwnedHandle>,
     callback: Callback,
 }
 
-impl Watched for Pooled {
+impl Watched for PoolWait {
     fn arm(&mut self) -> io::Result<()> {
-        // SAFETY: the wait object is open; the handle stays open until `drop` has taken it out again. No
+        // SAFETY: the wait object is open; the handle stays open until `drop` has removed it. No
         // time-out.
         unsafe { SetThreadpoolWait(self.wait, self.handle.as_raw_handle(), null()) };
-        self.callback.expect();
+        self.callback.count_wait();
         Ok(())
     }
 }
 
-impl Drop for Pooled {
+impl Drop for PoolWait {
     fn drop(&mut self) {
         // SAFETY: the wait object is open; it waits for nothing from here on.
         unsafe { SetThreadpoolWait(self.wait, null_mut(), null()) };

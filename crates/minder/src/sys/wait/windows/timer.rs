@@ -27,7 +27,7 @@ use super::callback::Callback;
 use super::deferred_close::close;
 use super::port_sender::{KEY_TIMER, PortSender};
 
-/// Made by the first wait that has a deadline.
+/// The timer of a port. The first wait that has a deadline creates it.
 #[derive(Debug, Default)]
 pub(super) struct PortTimer(Mutex<State>);
 
@@ -36,7 +36,7 @@ enum State {
     #[default]
     Unknown,
     Absent,
-    There(Timer),
+    Present(Timer),
 }
 
 #[derive(Debug)]
@@ -44,8 +44,8 @@ struct Timer {
     wait: AtomicPtr<c_void>,
     timer: Arc<OwnedHandle>,
     _callback: Callback,
-    /// The deadline that it is set for.
-    next: Option<Instant>,
+    /// The deadline that it is set to.
+    deadline: Option<Instant>,
 }
 
 impl PortTimer {
@@ -55,9 +55,9 @@ impl PortTimer {
     pub(super) fn set(&self, sender: &Arc<PortSender>, deadline: Instant, left: Duration) {
         let Ok(mut state) = self.0.try_lock() else { return };
         if matches!(*state, State::Unknown) {
-            *state = Timer::open(sender).map_or(State::Absent, State::There);
+            *state = Timer::open(sender).map_or(State::Absent, State::Present);
         }
-        if let State::There(timer) = &mut *state {
+        if let State::Present(timer) = &mut *state {
             timer.set(deadline, left);
         }
     }
@@ -75,7 +75,7 @@ impl Timer {
         // SAFETY: the call above created the handle, and nothing else owns it.
         let timer = Arc::new(unsafe { OwnedHandle::from_raw_handle(raw) });
         let sender = Arc::clone(sender);
-        // If the message cannot be posted, the time-out of the wait call still ends the wait.
+        // If the packet cannot be posted, the time-out of the wait call still ends the wait.
         let callback = Callback::new(move || drop(sender.send(KEY_TIMER, null())));
         let mut wait = null_mut();
         // SAFETY: the timer is open until the wait is unregistered; `expired` follows no pointer.
@@ -92,14 +92,14 @@ impl Timer {
         if answer == 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(Self { wait: AtomicPtr::new(wait), timer, _callback: callback, next: None })
+        Ok(Self { wait: AtomicPtr::new(wait), timer, _callback: callback, deadline: None })
     }
 
     fn set(&mut self, deadline: Instant, left: Duration) {
         // The earlier deadline may have passed. The timer then has expired, or is about to.
         let now = deadline.checked_sub(left);
-        let comes_first = |next: Instant| next <= deadline && now.is_some_and(|now| next > now);
-        if self.next.is_some_and(comes_first) {
+        let comes_first = |current: Instant| current <= deadline && now.is_some_and(|now| current > now);
+        if self.deadline.is_some_and(comes_first) {
             return;
         }
         // Negative: from now on, in units of 100 ns.
@@ -107,7 +107,7 @@ impl Timer {
         // SAFETY: the timer is open, and `due` outlives the call; no routine, no argument, no waking from
         // sleep.
         let answer = unsafe { SetWaitableTimer(self.timer.as_raw_handle(), &due, 0, None, null(), 0) };
-        self.next = (answer != 0).then_some(deadline);
+        self.deadline = (answer != 0).then_some(deadline);
     }
 }
 
@@ -119,7 +119,7 @@ impl Drop for Timer {
     }
 }
 
-/// Runs on a thread of the operating system, each time that the timer has come to its end.
+/// Runs on a thread of the operating system, each time the timer expires.
 unsafe extern "system" fn expired(context: *mut c_void, _timed_out: bool) {
     Callback::run(context);
 }

@@ -1,7 +1,7 @@
 //! The backend `wait_packets`: the kernel itself queues a packet when a handle is signalled.
 //!
 //! Windows 8 and later have it in `ntdll`, undocumented; newer language runtimes use it. It is
-//! looked up at run time, is never chosen by itself, and was never run: Wine does not have it.
+//! looked up at run time, is used only by name, and was never run: Wine does not have it.
 
 #![expect(unsafe_code, reason = "three calls of ntdll that are not declared anywhere")]
 
@@ -31,7 +31,7 @@ type Associate = unsafe extern "system" fn(
 ) -> NTSTATUS;
 type Cancel = unsafe extern "system" fn(HANDLE, u8) -> NTSTATUS;
 
-/// The three calls.
+/// The backend: the three functions.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sys::wait) struct WaitPackets {
     create: Create,
@@ -74,13 +74,13 @@ impl Backend for WaitPackets {
         check(unsafe { (self.create)(&mut raw, GENERIC_ALL, null()) })?;
         // SAFETY: the call above created the handle, and nothing else owns it.
         let wait = unsafe { OwnedHandle::from_raw_handle(raw) };
-        Ok(Box::new(Packeted { calls: *self, wait, handle, packet, port: Arc::clone(port) }))
+        Ok(Box::new(PacketWait { calls: *self, wait, handle, packet, port: Arc::clone(port) }))
     }
 }
 
 /// A wait completion packet, an object of the kernel.
 #[derive(Debug)]
-struct Packeted {
+struct PacketWait {
     calls: WaitPackets,
     wait: OwnedHandle,
     handle: Arc<OwnedHandle>,
@@ -88,7 +88,7 @@ struct Packeted {
     port: Arc<CompletionPort>,
 }
 
-impl Watched for Packeted {
+impl Watched for PacketWait {
     fn arm(&mut self) -> io::Result<()> {
         let wait = self.wait.as_raw_handle();
         let handle = self.handle.as_raw_handle();
@@ -102,7 +102,7 @@ impl Watched for Packeted {
     }
 }
 
-impl Drop for Packeted {
+impl Drop for PacketWait {
     fn drop(&mut self) {
         if !self.packet.is_in_flight() {
             return;

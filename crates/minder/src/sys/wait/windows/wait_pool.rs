@@ -86,9 +86,9 @@ impl Backend for WaitPool {
         // This thread writes `port_waiters` and then reads the list of threads. The thread that
         // adds one writes the list and then reads `port_waiters`. At least one of them sees the
         // other.
-        let _here = Count::up(&self.port_waiters);
+        let _waiter = Count::up(&self.port_waiters);
         let before = ready.len();
-        while let Some(thread) = self.borrow_caller(port)? {
+        while let Some(thread) = self.claim_inline(port)? {
             thread.wait_inline(port, ready, deadline)?;
             if ready.len() > before || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(());
@@ -100,7 +100,7 @@ impl Backend for WaitPool {
 
 impl WaitPool {
     /// Returns the only set, for the caller to serve, if no thread serves it.
-    fn borrow_caller(&self, port: &CompletionPort) -> io::Result<Option<Arc<WaitThread>>> {
+    fn claim_inline(&self, port: &CompletionPort) -> io::Result<Option<Arc<WaitThread>>> {
         let threads = self.threads();
         let [thread] = &threads[..] else { return Ok(None) };
         let mut state = thread.lock();
@@ -150,7 +150,7 @@ struct State {
     slots: Vec<Option<WaitSlot>>,
     /// The number of changes, and how many of them the serving thread has seen.
     changes: u64,
-    known: u64,
+    seen: u64,
     /// Whether a thread runs, or is about to.
     has_worker: bool,
     /// Whether a thread or a caller serves the set now.
@@ -185,8 +185,8 @@ impl WaitThread {
         if state.has_worker {
             return Ok(());
         }
-        let theirs = Arc::clone(self);
-        drop(thread::start_small(&format!("minder-wait-{}", self.number), move || theirs.run())?);
+        let thread_self = Arc::clone(self);
+        drop(thread::start_small(&format!("minder-wait-{}", self.number), move || thread_self.run())?);
         state.has_worker = true;
         drop(state);
         // The caller that serves the set returns.
@@ -212,15 +212,15 @@ impl WaitThread {
     fn run(&self) {
         let mut waits = Waits::default();
         let state = self.lock();
-        let here = self.observed.wait_while(state, |state| state.is_served && !state.closed);
-        here.unwrap_or_else(PoisonError::into_inner).is_served = true;
-        while self.note(&mut waits) {
-            self.attend(&mut waits);
+        let claimed = self.observed.wait_while(state, |state| state.is_served && !state.closed);
+        claimed.unwrap_or_else(PoisonError::into_inner).is_served = true;
+        while self.refresh(&mut waits) {
+            self.serve(&mut waits);
         }
     }
 
     /// Copies the armed handles to `waits`. Returns whether the set is still open.
-    fn note(&self, waits: &mut Waits) -> bool {
+    fn refresh(&self, waits: &mut Waits) -> bool {
         let mut state = self.lock();
         waits.handles.clear();
         waits.places.clear();
@@ -231,7 +231,7 @@ impl WaitThread {
                 waits.places.push(place);
             }
         }
-        state.known = state.changes;
+        state.seen = state.changes;
         let closed = state.closed;
         drop(state);
         self.observed.notify_all();
@@ -246,10 +246,10 @@ impl WaitThread {
         ready: &mut Vec<Ready>,
         deadline: Option<Instant>,
     ) -> io::Result<()> {
-        let _beside = CallerWait::new(self, port);
+        let _caller_wait = CallerWait::new(self, port);
         let before = ready.len();
         let mut waits = Waits::default();
-        while self.note(&mut waits) && !port.is_associated() && !self.lock().has_worker {
+        while self.refresh(&mut waits) && !port.is_associated() && !self.lock().has_worker {
             port.take_posted(ready)?;
             let left = match deadline {
                 _ if ready.len() > before => Some(Duration::ZERO),
@@ -276,7 +276,7 @@ impl WaitThread {
     }
 
     /// Waits for these handles until the set changes.
-    fn attend(&self, waits: &mut Waits) {
+    fn serve(&self, waits: &mut Waits) {
         loop {
             match waits.next(None) {
                 Ok(WaitResult::Handle(index)) => {
@@ -307,14 +307,14 @@ impl WaitThread {
         let number = state.changes;
         let is_served = state.is_served;
         drop(state);
-        // A thread that serves the set later calls `note` first.
+        // A thread that serves the set later calls `refresh` first.
         if is_served {
             self.wake();
         }
         if observed {
             let state = self.lock();
-            let unknown = |state: &mut State| state.known < number && state.is_served && !state.closed;
-            drop(self.observed.wait_while(state, unknown));
+            let is_unseen = |state: &mut State| state.seen < number && state.is_served && !state.closed;
+            drop(self.observed.wait_while(state, is_unseen));
         }
     }
 

@@ -24,9 +24,9 @@ pub(crate) struct Waker {
 /// The kernel object that a wake-up signals.
 #[derive(Debug)]
 enum WakeTarget {
-    /// A packet without an operation, by the port.
+    /// A packet without an operation, posted to the port.
     Port(Arc<PortSender>),
-    /// An event that stays set, by a loop that is not ours.
+    /// An event that stays set, for a foreign loop.
     Event(OwnedHandle),
 }
 
@@ -38,8 +38,8 @@ impl Waker {
     }
 
     /// Creates the waker of a port.
-    pub(super) fn of_port(post: Arc<PortSender>) -> Self {
-        Self { flag: WakeFlag::new(), target: WakeTarget::Port(post) }
+    pub(super) fn of_port(sender: Arc<PortSender>) -> Self {
+        Self { flag: WakeFlag::new(), target: WakeTarget::Port(sender) }
     }
 
     /// Ends the running wait, or else the next one. The thread that waits sees everything that was
@@ -66,7 +66,7 @@ impl Waker {
 
     fn signal(&self) -> io::Result<()> {
         match &self.target {
-            WakeTarget::Port(post) => post.send(KEY_WAKER, std::ptr::null()),
+            WakeTarget::Port(sender) => sender.send(KEY_WAKER, std::ptr::null()),
             WakeTarget::Event(event) => set_event(event),
         }
     }
@@ -84,7 +84,7 @@ impl Waker {
     /// a separate waker instead.
     pub(crate) fn poll_handle(&self) -> BorrowedHandle<'_> {
         match &self.target {
-            WakeTarget::Port(post) => post.as_handle(),
+            WakeTarget::Port(sender) => sender.as_handle(),
             WakeTarget::Event(event) => event.as_handle(),
         }
     }
