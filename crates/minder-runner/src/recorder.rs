@@ -23,7 +23,7 @@ use minder_record::event::{AttemptFinished, JobList, JournalEvent, OsBytes, Outp
 use minder_record::joblog::{self, Joblog};
 use minder_record::manifest::{InputSource, Manifest};
 use minder_record::reader::{Corruption, read_journal};
-use minder_record::run_state::{JobSet, RunState};
+use minder_record::run_state::{ComparedArgs, JobSet, RunState};
 use minder_record::writer::{JournalWriter, remove_outputs};
 use minder_record::{codec, retention, store};
 use minder_template::Job;
@@ -71,7 +71,8 @@ impl ResumeState {
         let Some(mode) = config.record.mode else { return Ok(Self::default()) };
         match (&config.record.run, &config.record.joblog) {
             (Some(dir), joblog) => {
-                let (mut progress, damaged) = RunState::of_run(dir, !config.record.redact)?;
+                let compared = if config.record.redact { ComparedArgs::None } else { ComparedArgs::All };
+                let (mut progress, damaged) = RunState::of_run(dir, compared)?;
                 for (attempt, damage) in &damaged {
                     report_damage(
                         &format!("attempt {attempt} of the record in `{}`", dir.display()),
