@@ -101,6 +101,12 @@ pub struct JobFinished {
     /// The number of bytes that it read from minder on its standard input.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sent: u64,
+    /// The offset of its block in the input. Several files count as one input.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub block_at: u64,
+    /// The length of its block in bytes, without a repeated header. 0 if it read no block.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub block_len: u64,
     /// Whether another process still had its outputs open when minder stopped reading them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub leaked: bool,

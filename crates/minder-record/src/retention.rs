@@ -10,7 +10,7 @@ use minder_os::files::create_private_file;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{now, since_1970};
 use crate::reader;
-use crate::run_state::RunState;
+use crate::run_state::{ComparedArgs, RunState};
 use crate::store::{self, FileKind, RunEntry, file_kind};
 
 /// The name of the file whose modification time is when runs were last pruned.
@@ -238,7 +238,7 @@ fn check_removable(run: &RunEntry, size: &Size, why: PruneReason) -> Result<()> 
         return Err(Error::new(ErrorKind::Locked, RUNNING));
     }
     if why != PruneReason::Age && size.outputs {
-        let (state, _) = RunState::of_run(&run.dir, false)?;
+        let (state, _) = RunState::of_run(&run.dir, ComparedArgs::None)?;
         if !state.unshown.is_empty() {
             return Err(Error::new(ErrorKind::Unshown, "it keeps output that was not shown"));
         }

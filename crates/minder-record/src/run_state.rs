@@ -2,6 +2,7 @@
 //! run is resumed.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use crate::error::{Context, Result};
@@ -27,20 +28,37 @@ pub struct RunState {
     pub last_job: u64,
     /// Checksums of the arguments, if [`of_run`](Self::of_run) was asked for them.
     args: Option<Checksums>,
+    blocks: Blocks,
+}
+
+/// Which arguments of a job are compared when a run is resumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComparedArgs {
+    /// None.
+    None,
+    /// All.
+    All,
+    /// All except the first, which is the name of a temporary file of minder.
+    AfterFirst,
 }
 
 impl RunState {
     /// Reads all attempts of a run in the order of their numbers, which does not depend on the
     /// clock. Also returns the corruption of each damaged journal.
     ///
-    /// `with_args` keeps checksums of the arguments for [`differs`](Self::differs): 4 bytes for
-    /// each job.
+    /// The checksums of `compared`, for [`differs`](Self::differs), take 4 bytes for each job. The
+    /// blocks of the input, for [`block`](Self::block), take 16.
     ///
     /// # Errors
     ///
     /// If the journal of an attempt cannot be read at all. Without it, its jobs would run again.
-    pub fn of_run(dir: &Path, with_args: bool) -> Result<(Self, Vec<(u32, Corruption)>)> {
-        let args = if with_args { Some(Checksums::default()) } else { None };
+    pub fn of_run(dir: &Path, compared: ComparedArgs) -> Result<(Self, Vec<(u32, Corruption)>)> {
+        let checksums = |first| Some(Checksums { by_job: Vec::new(), first });
+        let args = match compared {
+            ComparedArgs::None => None,
+            ComparedArgs::All => checksums(0),
+            ComparedArgs::AfterFirst => checksums(1),
+        };
         let mut state = Self { args, ..Self::default() };
         let mut damaged = Vec::new();
         let unreadable = |path: &Path| format!("cannot read the record in `{}`", path.display());
@@ -95,6 +113,7 @@ impl RunState {
         if let Some(args) = self.args.as_mut() {
             args.put(ended.job, &ended.args);
         }
+        self.blocks.put(ended);
     }
 
     /// Records that a job finished, later than all events before.
@@ -111,6 +130,11 @@ impl RunState {
     /// Returns whether the journal has other arguments for this job. Then the input was changed.
     pub fn differs(&self, job: u64, args: &[OsBytes]) -> bool {
         self.args.as_ref().is_some_and(|known| known.differs(job, args))
+    }
+
+    /// Returns which bytes of the input the journal has for this job, if it read a block.
+    pub fn block(&self, job: u64) -> Option<Range<u64>> {
+        self.blocks.get(job)
     }
 }
 
@@ -183,6 +207,15 @@ impl JobSet {
         self.ranges.last_key_value().map(|(_, last)| *last)
     }
 
+    /// Returns the lowest job above `job`.
+    pub fn first_after(&self, job: u64) -> Option<u64> {
+        let next = job.checked_add(1)?;
+        if self.contains(next) {
+            return Some(next);
+        }
+        self.ranges.range(next..).next().map(|(&first, _)| first)
+    }
+
     /// Returns the jobs in ascending order.
     pub fn jobs(&self) -> impl Iterator<Item = u64> + '_ {
         self.ranges().flat_map(|(first, last)| first..=last)
@@ -195,27 +228,63 @@ impl JobSet {
 }
 
 /// A checksum of the arguments of each job, by its number. 0 means unknown.
-#[derive(Debug, Default)]
-struct Checksums(Vec<u32>);
+#[derive(Debug)]
+struct Checksums {
+    by_job: Vec<u32>,
+    /// The first argument that counts.
+    first: usize,
+}
 
 impl Checksums {
     /// Jobs with this number or a higher one are not checked. Limits the memory to 64 MiB.
     const JOBS_MAX: u64 = 1 << 24;
 
     fn put(&mut self, job: u64, args: &[OsBytes]) {
+        let args = self.compared(args);
         if args.is_empty() || job >= Self::JOBS_MAX {
             return;
         }
         let index = usize::try_from(job).unwrap_or(usize::MAX);
-        if self.0.len() <= index {
-            self.0.resize(index + 1, 0);
+        if self.by_job.len() <= index {
+            self.by_job.resize(index + 1, 0);
         }
-        self.0[index] = checksum(args);
+        self.by_job[index] = checksum(args);
     }
 
     fn differs(&self, job: u64, args: &[OsBytes]) -> bool {
-        let known = usize::try_from(job).ok().and_then(|index| self.0.get(index)).copied().unwrap_or(0);
-        known != 0 && known != checksum(args)
+        let known = usize::try_from(job).ok().and_then(|index| self.by_job.get(index)).copied().unwrap_or(0);
+        known != 0 && known != checksum(self.compared(args))
+    }
+
+    fn compared<'a>(&self, args: &'a [OsBytes]) -> &'a [OsBytes] {
+        args.get(self.first..).unwrap_or_default()
+    }
+}
+
+/// The block of the input of each job, by its number: offset and length. A length of 0 means
+/// unknown, because no job has an empty block.
+#[derive(Debug, Default)]
+struct Blocks(Vec<(u64, u64)>);
+
+impl Blocks {
+    /// Jobs with this number or a higher one are not checked. Limits the memory to 64 MiB.
+    const JOBS_MAX: u64 = 1 << 22;
+
+    fn put(&mut self, ended: &JobFinished) {
+        let Ok(index) = usize::try_from(ended.job) else { return };
+        if self.0.len() <= index {
+            if ended.block_len == 0 || ended.job >= Self::JOBS_MAX {
+                return;
+            }
+            self.0.resize(index + 1, (0, 0));
+        }
+        // The last event of a job is the valid one, even if it is of an old version without blocks.
+        self.0[index] = (ended.block_at, ended.block_len);
+    }
+
+    fn get(&self, job: u64) -> Option<Range<u64>> {
+        let (at, len) = *self.0.get(usize::try_from(job).ok()?)?;
+        (len > 0).then(|| at..at.saturating_add(len))
     }
 }
 

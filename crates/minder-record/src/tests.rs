@@ -12,7 +12,7 @@ use crate::event::{
 };
 use crate::manifest::{InputSource, Manifest};
 use crate::reader::{read_journal, read_run};
-use crate::run_state::{JobSet, RunState};
+use crate::run_state::{ComparedArgs, JobSet, RunState};
 use crate::writer::JournalWriter;
 
 mod damage;
@@ -231,7 +231,7 @@ fn threads_append_complete_lines() {
             });
         }
     });
-    let (progress, damaged) = RunState::of_run(record.dir(), false).unwrap();
+    let (progress, damaged) = RunState::of_run(record.dir(), ComparedArgs::None).unwrap();
     assert!(damaged.is_empty());
     assert_eq!(progress.done.ranges().collect::<Vec<_>>(), [(1, 1000)]);
 }
@@ -260,7 +260,7 @@ fn last_event_of_a_job_counts_even_if_clock_jumps() {
         JournalEvent::AttemptFinished(over.clone()),
     ];
     second.append(&lines(&second_rows)).unwrap();
-    let (progress, damaged) = RunState::of_run(&dir, false).unwrap();
+    let (progress, damaged) = RunState::of_run(&dir, ComparedArgs::None).unwrap();
     assert!(damaged.is_empty());
     assert_eq!(progress.done.ranges().collect::<Vec<_>>(), [(1, 6)]);
     assert_eq!(progress.failed.ranges().collect::<Vec<_>>(), [(2, 3)]);
@@ -286,7 +286,7 @@ fn attempts_are_ordered_by_number_not_by_name() {
         let row = if number == 10 { ended(1) } else { failed(1) };
         record.append(&lines(&[JournalEvent::JobFinished(row)])).unwrap();
     }
-    let (progress, _) = RunState::of_run(&dir, false).unwrap();
+    let (progress, _) = RunState::of_run(&dir, ComparedArgs::None).unwrap();
     assert_eq!(progress.failed, JobSet::default());
 }
 
@@ -299,13 +299,32 @@ fn differs_detects_changed_arguments() {
         .append(&lines(&[JournalEvent::JobFinished(JobFinished { args: args(&["a", "b"]), ..ended(2) })]))
         .unwrap();
     record.append(&lines(&[JournalEvent::JobFinished(ended(3))])).unwrap();
-    let (progress, _) = RunState::of_run(record.dir(), true).unwrap();
+    let (progress, _) = RunState::of_run(record.dir(), ComparedArgs::All).unwrap();
     assert!(!progress.differs(2, &args(&["a", "b"])));
     assert!(progress.differs(2, &args(&["ab"])));
     assert!(progress.differs(2, &args(&["a"])));
     assert!(!progress.differs(1, &args(&["x"])) && !progress.differs(3, &args(&["x"])), "not recorded");
-    let (progress, _) = RunState::of_run(record.dir(), false).unwrap();
+    let (progress, _) = RunState::of_run(record.dir(), ComparedArgs::None).unwrap();
     assert!(!progress.differs(2, &args(&["x"])), "not asked for");
+    let (progress, _) = RunState::of_run(record.dir(), ComparedArgs::AfterFirst).unwrap();
+    assert!(!progress.differs(2, &args(&["x", "b"])), "the first one may differ");
+    assert!(progress.differs(2, &args(&["a", "x"])));
+}
+
+#[test]
+fn block_is_that_of_the_last_event() {
+    let root = tempfile::tempdir().unwrap();
+    let record = new_run(root.path());
+    let block = |job, at, len| {
+        let event = JobFinished { block_at: at, block_len: len, ..ended(job) };
+        JournalEvent::JobFinished(event)
+    };
+    record.append(&lines(&[block(1, 0, 9), block(2, 9, 8), block(3, 17, 3), block(2, 9, 7)])).unwrap();
+    // An old version does not record the block.
+    record.append(&lines(&[JournalEvent::JobFinished(ended(3))])).unwrap();
+    let (progress, _) = RunState::of_run(record.dir(), ComparedArgs::None).unwrap();
+    let blocks: Vec<_> = (0..5).map(|job| progress.block(job)).collect();
+    assert_eq!(blocks, [None, Some(0..9), Some(9..16), None, None]);
 }
 
 #[test]
@@ -346,7 +365,7 @@ fn any_ended() -> impl Strategy<Value = JobFinished> {
     let what = (any::<u64>(), prop::collection::vec(text(), 0..4), seconds(), seconds());
     let cost = (prop::option::of(seconds()), prop::option::of(seconds()), prop::option::of(any::<u64>()));
     let end = (any::<Option<i32>>(), any::<Option<i32>>(), any::<Option<String>>());
-    let output = (any::<u64>(), any::<u64>(), any::<bool>());
+    let output = (any::<u64>(), any::<u64>(), any::<bool>(), any::<u64>(), any::<u64>());
     let last = (prop::option::of(text()), prop::option::of(text()));
     let left = (prop::collection::vec(segment(), 0..3), last, any::<Option<u32>>(), any::<Option<String>>());
     (what, cost, end, output, left).prop_map(
@@ -354,7 +373,7 @@ fn any_ended() -> impl Strategy<Value = JobFinished> {
             (job, args, at, wall),
             (user, system, rss),
             (exit, signal, error),
-            (out, err, leaked),
+            (out, err, leaked, block_at, block_len),
             (kept, (tail, out_tail), attempts, cause),
         )| {
             JobFinished {
@@ -372,6 +391,8 @@ fn any_ended() -> impl Strategy<Value = JobFinished> {
                 err,
                 leaked,
                 sent: 0,
+                block_at,
+                block_len,
                 timed_out: false,
                 kept,
                 tail,
@@ -426,6 +447,7 @@ proptest! {
             prop_assert_eq!(set.len_up_to(last), model.range(..=last).filter(|job| **job > 0).count() as u64);
         }
         prop_assert!((0..42).all(|job| set.contains(job) == model.contains(&job)));
+        prop_assert!((0..42).all(|job| set.first_after(job) == model.range(job + 1..).next().copied()));
         let ranges: Vec<_> = set.ranges().collect();
         prop_assert!(ranges.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0), "{:?}", ranges);
     }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use minder::Termination;
 use minder::jobs::HaltPolicy;
+use minder_record::manifest::InputSource;
 use minder_template::Template;
 
 use crate::conditions::Conditions;
@@ -20,6 +21,10 @@ use crate::splitter::{Distribution, SplitterConfig};
 /// The key in the manifest of a run that continued a joblog. What had finished before it is known
 /// only to that joblog.
 pub const BY_JOBLOG: &str = "by_joblog";
+
+/// The key in the manifest of the number of slots of the first attempt, for runs whose jobs read
+/// blocks. Old versions did not record it.
+pub const SLOTS: &str = "slots";
 
 /// Everything that a run has to know.
 #[derive(Debug)]
@@ -126,6 +131,8 @@ pub struct RecordConfig {
     pub run: Option<PathBuf>,
     /// Whether the joblog decides which jobs are done.
     pub by_joblog: bool,
+    /// The number of slots of the first attempt of that run, if its record has it.
+    pub first_slots: Option<u64>,
     /// For the manifest: the working directory.
     pub cwd: PathBuf,
     /// For the manifest: the command.
@@ -134,8 +141,8 @@ pub struct RecordConfig {
     pub trailing: Vec<OsString>,
     /// For the manifest: files of arguments, as absolute paths.
     pub files: Vec<PathBuf>,
-    /// Whether standard input is read.
-    pub stdin: bool,
+    /// How standard input can be read again, if it is read.
+    pub stdin: Option<InputSource>,
     /// For the manifest: the flags as they were typed.
     pub typed: Vec<OsString>,
 }
@@ -158,8 +165,10 @@ pub enum OrderConfig {
 pub struct PipeConfig {
     /// How the input is cut and distributed.
     pub splitter: SplitterConfig,
-    /// The files to read. If there is none, standard input is read.
-    pub files: Vec<PathBuf>,
+    /// What is read, in this order.
+    pub inputs: Vec<PipeInput>,
+    /// Whether jobs read ranges of files directly (`--pipe-part`). All inputs are files then.
+    pub ranges: bool,
     /// How a job receives its block.
     pub delivery: InputDelivery,
     /// Whether jobs have arguments beside their blocks.
@@ -170,7 +179,26 @@ pub struct PipeConfig {
     pub print_blocks: bool,
 }
 
+/// One input of a run whose jobs read blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PipeInput {
+    /// Standard input.
+    Stdin,
+    /// A file.
+    File(PathBuf),
+}
+
 impl PipeConfig {
+    /// Returns the flag with which the same input is distributed differently each time, so that a
+    /// run cannot be resumed.
+    pub fn unrepeatable(&self) -> Option<&'static str> {
+        match (&self.splitter.spread, self.splitter.block_timeout) {
+            (Distribution::RoundRobin, _) => Some("--round-robin"),
+            (_, Some(_)) => Some("--block-timeout"),
+            _ => None,
+        }
+    }
+
     /// Returns the flag whose jobs all run at once, since each gets its input bit by bit.
     pub fn stream_flag(&self) -> Option<&'static str> {
         self.splitter.spread.flag()

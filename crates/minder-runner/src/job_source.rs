@@ -1,18 +1,20 @@
 //! Where the jobs of a run come from: arguments as they are read, all arguments in another order,
 //! or blocks of the input.
 
-use anyhow::{Context, Result};
+use std::num::NonZeroU64;
+
+use anyhow::{Context, Result, bail};
 use minder_os::stdio::{StdStream, std_file};
 
 use crate::block_source::{BlockSource, Values};
-use crate::config::{InputDelivery, OrderConfig, PipeConfig, RunConfig};
+use crate::config::{InputDelivery, OrderConfig, PipeConfig, PipeInput, RunConfig};
 use crate::input::{ArgumentReader, Order};
 use crate::notice::Notice;
 use crate::observer::Observer;
 use crate::queue::JobSource;
 use crate::recorder::RunRecorder;
 use crate::resume;
-use crate::splitter::{InputSplitter, SplitterSource};
+use crate::splitter::{BlockSize, InputSplitter, SplitterSource, StreamSource};
 
 /// Opens the source of jobs. In another order than that of the input, all of it is read first.
 pub(crate) fn job_source(
@@ -23,7 +25,7 @@ pub(crate) fn job_source(
     observer: &dyn Observer,
 ) -> Result<JobSource> {
     if let Some(pipe) = &config.pipe {
-        return block_source(pipe, arguments, slots, recorder);
+        return block_source(config, pipe, arguments, slots, recorder);
     }
     let order = match config.order {
         OrderConfig::Given if config.template.needs_total() && arguments.total().is_none() => Order::Given,
@@ -39,6 +41,7 @@ pub(crate) fn job_source(
 }
 
 fn block_source(
+    config: &RunConfig,
     pipe: &PipeConfig,
     arguments: ArgumentReader,
     slots: usize,
@@ -47,6 +50,10 @@ fn block_source(
     // With --tee, each set of values is a job that reads all of the input, and all run at once. The
     // values are arguments, so that they can be counted.
     let jobs = arguments.total().filter(|jobs| pipe.is_tee() && *jobs > 0);
+    let mut splitter_config = pipe.splitter.clone();
+    if config.record.mode.is_some() && jobs.is_none() {
+        splitter_config.share_slots = slots_of_first_attempt(config, pipe, slots)?;
+    }
     let slots = jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(slots);
     let file_prefix = match (pipe.delivery, recorder) {
         (InputDelivery::Stdin, _) => None,
@@ -57,17 +64,58 @@ fn block_source(
         }
         (_, None) => Some("part-".into()),
     };
-    let source = match pipe.files.as_slice() {
-        [] => SplitterSource::Reader(std_file(StdStream::Input).context("cannot read standard input")?),
-        files => SplitterSource::Files(files.to_vec()),
-    };
+    let source = splitter_source(pipe)?;
     Ok(JobSource::Blocks(Box::new(BlockSource {
-        splitter: InputSplitter::open(pipe.splitter.clone(), source, slots)?,
+        splitter: InputSplitter::open(splitter_config, source, slots)?,
         values: if pipe.has_values { Values::Here(Box::new(arguments)) } else { Values::None },
         runs_values: pipe.runs_values,
         file_prefix,
         pending: None,
     })))
+}
+
+/// Returns the number of slots of the first attempt, if the input depends on it.
+///
+/// # Errors
+/// It is not recorded, or the input of each job depends on it and this attempt has another number.
+fn slots_of_first_attempt(config: &RunConfig, pipe: &PipeConfig, slots: usize) -> Result<Option<NonZeroU64>> {
+    let stream = pipe.stream_flag();
+    let flag = match (stream, pipe.splitter.block) {
+        (Some(flag), _) => flag,
+        (None, BlockSize::Shares(_)) => "--block",
+        (None, BlockSize::Bytes(_)) => return Ok(None),
+    };
+    let Some(first) = config.record.first_slots.and_then(NonZeroU64::new) else {
+        bail!(
+            "cannot resume a run with `{flag}`: its jobs depend on the number of slots, and no record has \
+             that of its first attempt"
+        );
+    };
+    if stream.is_some() && first.get() != slots as u64 {
+        bail!(
+            "the jobs of `{flag}` depend on the number of slots, which was {first} and is {slots}: resume \
+             the run with -j{first}"
+        );
+    }
+    Ok(Some(first))
+}
+
+/// Opens standard input, if it is read. Files are opened when they are read.
+fn splitter_source(pipe: &PipeConfig) -> Result<SplitterSource> {
+    let paths = pipe.inputs.iter().filter_map(|input| match input {
+        PipeInput::Stdin => None,
+        PipeInput::File(path) => Some(path.clone()),
+    });
+    if pipe.ranges {
+        return Ok(SplitterSource::Files(paths.collect()));
+    }
+    let open = |input: &PipeInput| match input {
+        PipeInput::Stdin => {
+            std_file(StdStream::Input).map(StreamSource::Open).context("cannot read standard input")
+        }
+        PipeInput::File(path) => Ok(StreamSource::Path(path.clone())),
+    };
+    pipe.inputs.iter().map(open).collect::<Result<_>>().map(SplitterSource::Streams)
 }
 
 /// The beginning of file names of a run without a record.

@@ -48,6 +48,7 @@ pub use self::{
     dry_run::list_commands,
     notice::Notice,
     observer::{Observer, RunningSnapshot, Snapshot},
+    recorder::stdin_source,
     report::{RunEnd, RunReport},
     runner::{Inherited, RunRequest, run},
     spawn_command::spawn_command,

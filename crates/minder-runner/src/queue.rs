@@ -21,6 +21,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -50,6 +51,8 @@ const UNKNOWN: u64 = u64::MAX;
 pub(crate) struct Task {
     pub(crate) number: u64,
     pub(crate) item: JobArgs,
+    /// Which bytes of the input its block has, if it reads a block.
+    pub(crate) range: Option<Range<u64>>,
     /// Its block of input, until it is started. A mutex, because a job is shared with the pool;
     /// only the worker thread that runs the job locks it.
     pub(crate) block: Mutex<Option<Box<JobInput>>>,
@@ -57,7 +60,13 @@ pub(crate) struct Task {
 
 impl Task {
     pub(crate) fn new(number: u64, item: JobArgs) -> Self {
-        Self { number, item, block: Mutex::new(None) }
+        Self { number, item, range: None, block: Mutex::new(None) }
+    }
+
+    /// Creates a job that reads a part of the input.
+    fn with_block(number: u64, item: JobArgs, block: JobInput) -> Self {
+        let range = block.range.clone();
+        Self { number, item, range, block: Mutex::new(Some(Box::new(block))) }
     }
 
     /// Locks the block, to take it or to put it back.
@@ -363,9 +372,10 @@ impl JobQueue {
                 let taken = state.taken;
                 let expected = self.resume.last();
                 if state.ended && taken < expected && state.error.is_none() {
+                    let unit = if self.splitter.is_some() { "block" } else { "line" };
                     let why = format!(
                         "the input is not what it was: it has {}, and had {expected} at least",
-                        crate::text::count(taken, "line")
+                        crate::text::count(taken, unit)
                     );
                     state.error = Some(why);
                     state.stopped = true;
@@ -374,6 +384,13 @@ impl JobQueue {
             };
             state.taken += 1;
             self.make_room(&mut state, &task);
+            if let Some(range) = &task.range
+                && let Some(why) = self.resume.block_mismatch(task.number, range)
+            {
+                state.error = Some(why);
+                state.stopped = true;
+                continue;
+            }
             if !self.resume.skips(task.number) {
                 return NextJob::Ready(task);
             }
@@ -492,9 +509,7 @@ impl State {
             return match blocks.next(self.created + 1) {
                 Ok(NextJob::Ready((block, arguments))) => {
                     self.created += 1;
-                    let task = Task::new(self.created, arguments);
-                    *task.block() = Some(Box::new(block));
-                    self.ready.push_back(task);
+                    self.ready.push_back(Task::with_block(self.created, arguments, block));
                 }
                 Ok(NextJob::Pending) => (),
                 Ok(NextJob::Exhausted) => self.ended = true,

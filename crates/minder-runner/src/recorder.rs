@@ -6,9 +6,11 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 
 use crate::config::BY_JOBLOG;
+use crate::config::InputDelivery;
 use crate::config::RecordConfig;
 use crate::config::ResumeMode;
 use crate::config::RunConfig;
+use crate::config::SLOTS;
 use crate::earlier_output;
 use crate::earlier_output::Kept;
 use crate::notice::Notice;
@@ -16,14 +18,13 @@ use crate::observer::Observer;
 use crate::output::store::AppendFile;
 use crate::output::store::FinishedJob;
 use crate::resume::ResumeFilter;
-use crate::splitter::Distribution;
 use crate::text::format_error;
 use crate::text::os_error_text;
 use minder_record::event::{AttemptFinished, JobList, JournalEvent, OsBytes, OutputDir};
 use minder_record::joblog::{self, Joblog};
 use minder_record::manifest::{InputSource, Manifest};
 use minder_record::reader::{Corruption, read_journal};
-use minder_record::run_state::{JobSet, RunState};
+use minder_record::run_state::{ComparedArgs, JobSet, RunState};
 use minder_record::writer::{JournalWriter, remove_outputs};
 use minder_record::{codec, retention, store};
 use minder_template::Job;
@@ -71,7 +72,7 @@ impl ResumeState {
         let Some(mode) = config.record.mode else { return Ok(Self::default()) };
         match (&config.record.run, &config.record.joblog) {
             (Some(dir), joblog) => {
-                let (mut progress, damaged) = RunState::of_run(dir, !config.record.redact)?;
+                let (mut progress, damaged) = RunState::of_run(dir, compared_args(config))?;
                 for (attempt, damage) in &damaged {
                     report_damage(
                         &format!("attempt {attempt} of the record in `{}`", dir.display()),
@@ -117,6 +118,16 @@ impl ResumeState {
     }
 }
 
+/// Returns which arguments are compared with those of earlier attempts.
+fn compared_args(config: &RunConfig) -> ComparedArgs {
+    match &config.pipe {
+        _ if config.record.redact => ComparedArgs::None,
+        // The file of a block has another name in each attempt.
+        Some(pipe) if pipe.delivery != InputDelivery::Stdin => ComparedArgs::AfterFirst,
+        _ => ComparedArgs::All,
+    }
+}
+
 /// Returns the attempts without a journal, although later ones have one, or although they left
 /// output.
 fn missing_attempts(dir: &Path) -> Result<Vec<u32>> {
@@ -128,10 +139,12 @@ fn missing_attempts(dir: &Path) -> Result<Vec<u32>> {
 }
 
 impl RunRecorder {
-    /// Opens the record of this run and reads what earlier attempts left.
+    /// Opens the record of this run and reads what earlier attempts left. `jobs` is the number of
+    /// jobs, if it is known, and `slots` how many run at once.
     pub(crate) fn open(
         config: &RunConfig,
         jobs: Option<u64>,
+        slots: usize,
         observer: &dyn Observer,
     ) -> Result<(Self, ResumeState)> {
         let mut recorder = Self::default();
@@ -144,7 +157,7 @@ impl RunRecorder {
         if config.record.keep && recorder.record.is_none() {
             match store::state_root()
                 .map_err(Into::into)
-                .and_then(|root| create(&root, config, jobs, observer))
+                .and_then(|root| create(&root, config, jobs, slots, observer))
             {
                 Ok(record) => recorder.record = Some(record),
                 Err(error) if config.record.sync => return Err(error),
@@ -212,13 +225,7 @@ impl RunRecorder {
     /// Returns the arguments of `--resume` that continue the run.
     pub(crate) fn resume(&self, config: &RunConfig) -> Option<String> {
         match &config.record.joblog {
-            _ if config
-                .pipe
-                .as_ref()
-                .is_some_and(|pipe| pipe.splitter.spread == Distribution::RoundRobin) =>
-            {
-                None
-            }
+            _ if config.pipe.as_ref().is_some_and(|pipe| pipe.unrepeatable().is_some()) => None,
             Some(joblog) if config.record.by_joblog => {
                 Some(format!("--joblog {} COMMAND…", joblog.display()))
             }
@@ -340,11 +347,13 @@ impl Drop for RunRecorder {
     }
 }
 
-/// Creates a new record. `jobs` is the number of jobs, if it is known.
+/// Creates a new record. `jobs` is the number of jobs, if it is known, and `slots` how many run at
+/// once.
 fn create(
     root: &Path,
     config: &RunConfig,
     jobs: Option<u64>,
+    slots: usize,
     observer: &dyn Observer,
 ) -> Result<JournalWriter> {
     if store::secure_runs(root)? {
@@ -352,20 +361,23 @@ fn create(
         observer.notice(&Notice::ModeCorrected { dir: runs });
     }
     let RecordConfig { files, stdin, trailing, .. } = &config.record;
-    let (input, arguments) = match (files.is_empty() && trailing.is_empty(), stdin) {
+    let (input, arguments) = match stdin {
         _ if config.record.redact => {
             (InputSource::Lost { why: "arguments were to be kept out of its record".to_owned() }, &[][..])
         }
-        (true, _) => (stdin_source(), &[][..]),
-        (false, stdin) => {
+        Some(stdin) if files.is_empty() && trailing.is_empty() => (stdin.clone(), &[][..]),
+        stdin => {
             let fingerprints = files.iter().filter_map(|path| InputSource::fingerprint(path)).collect();
-            let stdin = stdin.then(|| Box::new(stdin_source()));
+            let stdin = stdin.clone().map(Box::new);
             (InputSource::arguments(jobs, fingerprints, stdin), trailing.as_slice())
         }
     };
     let mut manifest = Manifest::new(&config.record.cwd, &config.record.command, input);
     let typed: Vec<_> = config.record.typed.iter().map(|flag| OsBytes::from(flag.as_os_str())).collect();
     manifest.flags.insert("typed".to_owned(), serde_json::to_value(typed)?);
+    if config.pipe.is_some() {
+        manifest.flags.insert(SLOTS.to_owned(), slots.into());
+    }
     if config.record.mode.is_some() {
         manifest.flags.insert(BY_JOBLOG.to_owned(), true.into());
     }
@@ -375,8 +387,9 @@ fn create(
     Ok(JournalWriter::create(root, manifest, arguments, config.record.sync)?)
 }
 
-/// Returns where a resumed run can read standard input again.
-fn stdin_source() -> InputSource {
+/// Returns how a resumed run can read standard input again. Call it before anything is read: a file
+/// counts only if it is read from its beginning.
+pub fn stdin_source() -> InputSource {
     let lost = |why: &str| InputSource::Lost { why: why.to_owned() };
     match minder_os::stdio::stdin_path() {
         Some(path) => InputSource::file(&path).unwrap_or_else(|_| lost("its input was a file that is gone")),

@@ -1,13 +1,14 @@
 //! Decides which jobs run when a run is resumed.
 
-use std::ffi::OsString;
-
 use std::collections::HashMap;
+use std::ffi::OsString;
+use std::ops::Range;
 
 use crate::config::ResumeMode;
 use crate::config::RunConfig;
 use crate::input::JobArgs;
 use crate::input::fingerprint;
+use crate::text::count;
 use minder_record::event::{JournalEvent, OsBytes};
 use minder_record::reader::read_journal;
 use minder_record::run_state::{JobSet, RunState};
@@ -65,6 +66,27 @@ impl ResumeFilter {
     pub(crate) fn differs(&self, job: u64, columns: &[OsString]) -> bool {
         let texts = || columns.iter().map(|value| OsBytes::from(value.as_os_str())).collect::<Vec<_>>();
         self.mode.is_some() && self.done().contains(job) && self.progress.differs(job, &texts())
+    }
+
+    /// Returns why the block of a job, whose bytes of the input are `range`, does not fit the
+    /// recorded blocks: that of this job if it finished, otherwise that of the next finished one.
+    pub(crate) fn block_mismatch(&self, job: u64, range: &Range<u64>) -> Option<String> {
+        self.mode?;
+        let changed = |why: String| Some(format!("block {job} of the input is not what it was: {why}"));
+        let len = range.end - range.start;
+        if self.done().contains(job) {
+            let known = self.progress.block(job).filter(|known| known != range)?;
+            return changed(format!(
+                "it has {} at offset {}, and had {} at offset {}",
+                count(len, "byte"),
+                range.start,
+                count(known.end - known.start, "byte"),
+                known.start
+            ));
+        }
+        let next = self.done().first_after(job)?;
+        let known = self.progress.block(next).filter(|known| known.start < range.end)?;
+        changed(format!("it ends at offset {}, and block {next} started at {}", range.end, known.start))
     }
 
     fn done(&self) -> &JobSet {

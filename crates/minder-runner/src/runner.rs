@@ -118,7 +118,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     environment.variables = jobserver::job_environment(&jobserver, &environment.descriptors);
     let Slots { slots, max_slots } = Slots::new(&config, &environment, &arguments, guard)?;
     let pool = Arc::new(JobPool::new(scheduler_config(&config.control, slots), config.grace));
-    let (recorder, resumed) = RunRecorder::open(&config, arguments.total(), &*observer)?;
+    let (recorder, resumed) = RunRecorder::open(&config, arguments.total(), slots, &*observer)?;
     let confirm = confirm.map(|confirm| ConfirmPrompt::new(&config.template, confirm));
     let source = job_source(&config, arguments, slots, Some(&recorder), &*observer)?;
     let queue = JobQueue::open(source, Arc::clone(&resumed.filter), config.total, confirm);

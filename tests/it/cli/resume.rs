@@ -9,6 +9,8 @@ mod output_checks;
 #[cfg(unix)] // Signals ask for the end.
 mod interrupts;
 mod keep_order;
+#[cfg(unix)] // The jobs are utilities of POSIX.
+mod blocks;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -15,6 +15,7 @@ use crate::flags::PlaceholderFlags;
 use crate::flags::RunFlags;
 use crate::flags::Trim as TrimFlag;
 use minder_runner::config::OrderConfig;
+use minder_runner::config::PipeInput;
 use minder_runner::input::ArgsPerJob;
 use minder_runner::input::Columns;
 use minder_runner::input::Fill;
@@ -24,6 +25,9 @@ use minder_runner::input::Kind;
 use minder_runner::input::Source;
 use minder_runner::input::Trim;
 use minder_template::{Form, Options, PlaceholderKind, PlaceholderSet, Repeat, ValueRules};
+
+/// The message for two inputs of which each is standard input.
+const STDIN_TWICE: &str = "standard input is read twice: name it as `-` once";
 
 /// Which program's rules apply where minder and GNU parallel differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,8 +134,8 @@ pub(crate) struct ParsedCommandLine {
     pub(crate) width: Option<usize>,
     pub(crate) files: Vec<PathBuf>,
     pub(crate) stdin: bool,
-    /// The files that are split into parts for jobs.
-    pub(crate) parts: Vec<PathBuf>,
+    /// What is cut into blocks for jobs.
+    pub(crate) blocks: Vec<PipeInput>,
 }
 
 impl ParsedCommandLine {
@@ -148,19 +152,20 @@ impl ParsedCommandLine {
         let mut sources = sources(input, &behind)?;
         let mut files = Vec::new();
         let mut reads_stdin = false;
-        let mut parts = Vec::new();
+        let mut blocks = Vec::new();
         if flags.pipe.is_wanted() {
-            (parts, reads_stdin) = take_parts(flags, compat, &mut sources)?;
-            files.clone_from(&parts);
-            if reads_stdin {
-                parts.extend(stdin.clone());
-            }
+            blocks = take_block_inputs(flags, compat, &mut sources)?;
+            files.extend(blocks.iter().filter_map(|input| match input {
+                PipeInput::Stdin => None,
+                PipeInput::File(path) => Some(path.clone()),
+            }));
+            reads_stdin = replace_stdin(&mut blocks, stdin.as_ref())?;
         } else if sources.is_empty() {
             sources.push(Source { kind: Kind::Stdin, linked: false });
         }
         for source in &mut sources {
             match &source.kind {
-                Kind::Stdin if reads_stdin => bail!("standard input is read twice: name it as `-` once"),
+                Kind::Stdin if reads_stdin => bail!("{STDIN_TWICE}"),
                 Kind::Stdin => {
                     reads_stdin = true;
                     if let Some(path) = &stdin {
@@ -202,33 +207,29 @@ impl ParsedCommandLine {
                 ArgsPerJob { most: arity.max_replace_args.or(arity.max_args), ..ArgsPerJob::default() }
             },
         };
-        Ok(Self { plan, words, behind, width, files, stdin: reads_stdin, parts })
+        Ok(Self { plan, words, behind, width, files, stdin: reads_stdin, blocks })
     }
 }
 
-/// Removes the sources that are split into parts, and leaves those of arguments. Returns the files,
-/// and whether standard input is split.
-fn take_parts(
+/// Removes the sources that are cut into blocks, and leaves those of arguments. Returns the removed
+/// ones: standard input if there is none.
+fn take_block_inputs(
     flags: &RunFlags,
     compat: CompatMode,
     sources: &mut Vec<Source>,
-) -> Result<(Vec<PathBuf>, bool)> {
+) -> Result<Vec<PipeInput>> {
     // GNU parallel splits only the files of --pipe-part. With --pipe, a file contains arguments.
     let has_arguments = compat == CompatMode::Parallel && !flags.pipe.pipe_part;
-    let is_part = |source: &Source| match source.kind {
-        Kind::Arguments(_) => false,
-        Kind::File(_) => !has_arguments,
-        Kind::Stdin => true,
-    };
-    let mut files = Vec::new();
-    let mut reads_stdin = false;
-    for source in sources.iter().filter(|source| is_part(source)) {
-        match &source.kind {
-            Kind::File(path) => files.push(path.clone()),
-            _ => reads_stdin = true,
+    let mut inputs = Vec::new();
+    let mut arguments = Vec::new();
+    for source in sources.drain(..) {
+        match source.kind {
+            Kind::Stdin => inputs.push(PipeInput::Stdin),
+            Kind::File(path) if !has_arguments => inputs.push(PipeInput::File(path)),
+            _ => arguments.push(source),
         }
     }
-    sources.retain(|source| !is_part(source));
+    *sources = arguments;
     if flags.pipe.tee && sources.iter().any(|source| matches!(source.kind, Kind::File(_))) {
         bail!("--tee runs all of its jobs at once, and takes their arguments behind `:::` only");
     }
@@ -238,8 +239,26 @@ fn take_parts(
              reads all of the input"
         );
     }
-    reads_stdin |= files.is_empty();
-    Ok((files, reads_stdin))
+    if inputs.is_empty() {
+        inputs.push(PipeInput::Stdin);
+    }
+    Ok(inputs)
+}
+
+/// Replaces standard input by `file`, if there is one. Returns `true` if standard input is one of the
+/// inputs.
+fn replace_stdin(inputs: &mut [PipeInput], file: Option<&PathBuf>) -> Result<bool> {
+    let mut is_read = false;
+    for input in inputs.iter_mut().filter(|input| **input == PipeInput::Stdin) {
+        if is_read {
+            bail!("{STDIN_TWICE}");
+        }
+        is_read = true;
+        if let Some(path) = file {
+            *input = PipeInput::File(path.clone());
+        }
+    }
+    Ok(is_read)
 }
 
 /// Splits the words into the command, and the separators and arguments after it.

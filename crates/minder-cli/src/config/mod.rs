@@ -24,6 +24,7 @@ mod splitter;
 pub(crate) use self::input::{CompatMode, ParsedCommandLine};
 pub(crate) use self::output_files::template_flag;
 use self::seed::new_seed;
+pub(crate) use self::splitter::check_same_blocks;
 use crate::flags::{Color, Leak, OutputFlags, RecordFlags, RunFlags};
 use crate::ui::ProgressOptions;
 use crate::ui::color::When;
@@ -73,8 +74,8 @@ impl Parsed {
         let mut command_line = ParsedCommandLine::new(flags, compat, stdin)?;
         let has_values = !command_line.plan.sources.is_empty();
         let runs_values = flags.script || command_line.words.is_empty();
-        let files = std::mem::take(&mut command_line.parts);
-        let pipe = splitter::pipe_config(flags, files, has_values, runs_values, mode.is_some())?;
+        let inputs = std::mem::take(&mut command_line.blocks);
+        let pipe = splitter::pipe_config(flags, inputs, has_values, runs_values, mode.is_some())?;
         let order = input::order(&flags.input, new_seed);
         let typed = with_seed(typed, order, flags.input.seed);
         Ok(Self { command_line, slots, order, pipe, typed, mode, compat })
@@ -179,11 +180,12 @@ fn record_config(
         skip_lost: flags.skip_lost,
         run: None,
         by_joblog: mode.is_some(),
+        first_slots: None,
         cwd,
         command: command_line.words,
         trailing: command_line.behind,
         files: command_line.files,
-        stdin: command_line.stdin,
+        stdin: None,
         typed,
     })
 }

@@ -2,10 +2,9 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroU64;
-use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use minder_runner::config::{InputDelivery, PipeConfig};
+use minder_runner::config::{InputDelivery, PipeConfig, PipeInput};
 use minder_runner::splitter::{BLOCK, BlockSize, Column, Distribution, Header, SplitterConfig};
 
 use crate::escapes::{EscapeSet, unescape};
@@ -14,13 +13,13 @@ use crate::units;
 
 /// Returns how the input is split, if jobs read parts of it.
 ///
-/// - `files`: the files of `-a` and `::::`.
+/// - `inputs`: the files of `-a` and `::::`, or standard input.
 /// - `has_values`: whether jobs also have arguments, of `:::`.
 /// - `runs_values`: whether the argument is the command.
 /// - `is_resumed`: whether an earlier run is resumed.
 pub(super) fn pipe_config(
     flags: &RunFlags,
-    files: Vec<PathBuf>,
+    inputs: Vec<PipeInput>,
     has_values: bool,
     runs_values: bool,
     is_resumed: bool,
@@ -32,7 +31,7 @@ pub(super) fn pipe_config(
         }
         return Ok(None);
     }
-    if pipe.pipe_part && files.is_empty() {
+    if pipe.pipe_part && inputs.contains(&PipeInput::Stdin) {
         bail!("--pipe-part requires regular files: name them with -a FILE or :::: FILE");
     }
     let delivery = match pipe {
@@ -41,23 +40,72 @@ pub(super) fn pipe_config(
         _ => InputDelivery::Stdin,
     };
     check_streams(flags)?;
-    if is_resumed && pipe.round_robin {
-        bail!("cannot resume a run with `--round-robin`: the input is distributed differently each time");
-    }
     if delivery == InputDelivery::File
         && let Some(stream_flag) = pipe.stream_flag()
     {
         bail!("--cat needs a complete part, but `{stream_flag}` writes parts gradually (use --fifo)");
     }
-    let colsep = flags.input.colsep.clone().or_else(|| flags.input.csv.then(|| ",".to_owned()));
-    Ok(Some(PipeConfig {
-        splitter: splitter_config(flags, has_values, colsep)?,
-        files,
+    let config = PipeConfig {
+        splitter: splitter_config(flags, has_values, colsep(flags))?,
+        inputs,
+        ranges: pipe.pipe_part,
         delivery,
         has_values,
         runs_values,
         print_blocks: pipe.print_parts,
-    }))
+    };
+    if is_resumed && let Some(flag) = config.unrepeatable() {
+        bail!("cannot resume a run with `{flag}`: the input is distributed differently each time");
+    }
+    Ok(Some(config))
+}
+
+/// Refuses a flag that would cut the input in another way than `first`, the flags of the first
+/// attempt, did: the blocks of finished jobs are skipped by their numbers.
+///
+/// # Errors
+/// There is such a flag, or a flag has an invalid value.
+pub(crate) fn check_same_blocks(first: &RunFlags, now: &RunFlags) -> Result<()> {
+    let changed = match (first.pipe.is_wanted(), now.pipe.is_wanted()) {
+        (false, false) => None,
+        (true, true) => changed_flag(first, now)?,
+        _ => Some("--pipe"),
+    };
+    if let Some(flag) = changed {
+        bail!(
+            "cannot resume a run with another `{flag}`: its input was cut into blocks already (omit `{flag}`)"
+        );
+    }
+    Ok(())
+}
+
+/// Returns a flag that decides how the input is cut and that has another value.
+fn changed_flag(first: &RunFlags, now: &RunFlags) -> Result<Option<&'static str>> {
+    let config = |flags| splitter_config(flags, false, colsep(flags));
+    let old = config(first)?;
+    let new = config(now)?;
+    let records = if first.arity.lines == now.arity.lines { "-N" } else { "-L" };
+    let flags = [
+        (first.pipe.pipe_part != now.pipe.pipe_part, "--pipe-part"),
+        (old.spread != new.spread, new.spread.flag().unwrap_or("--pipe")),
+        (old.block != new.block, "--block"),
+        (old.records != new.records, records),
+        (old.start != new.start, "--recstart"),
+        (old.end != new.end, "--recend"),
+        (old.regexp != new.regexp, "--regexp"),
+        (old.remove_separator != new.remove_separator, "--remove-rec-sep"),
+        (old.skip_blank != new.skip_blank, "--no-run-if-empty"),
+        (old.header != new.header, "--header"),
+        (old.group_by != new.group_by, "--group-by"),
+        (old.colsep != new.colsep, "--colsep"),
+        (old.skip_first != new.skip_first, "--skip-first-line"),
+    ];
+    Ok(flags.into_iter().find_map(|(is_changed, flag)| is_changed.then_some(flag)))
+}
+
+/// Returns the regular expression between the columns of a line.
+fn colsep(flags: &RunFlags) -> Option<String> {
+    flags.input.colsep.clone().or_else(|| flags.input.csv.then(|| ",".to_owned()))
 }
 
 fn splitter_config(flags: &RunFlags, has_values: bool, colsep: Option<String>) -> Result<SplitterConfig> {
@@ -89,6 +137,7 @@ fn splitter_config(flags: &RunFlags, has_values: bool, colsep: Option<String>) -
         group_by: pipe.group_by.as_deref().map(column),
         colsep,
         block_timeout: pipe.block_timeout,
+        share_slots: None,
     })
 }
 

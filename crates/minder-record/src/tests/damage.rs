@@ -131,5 +131,5 @@ fn directory_in_place_of_journal_is_reported() {
     let run = read_run(dir.path()).unwrap();
     assert!(run.attempts[0].error.is_some() && run.manifest.is_err());
     assert_eq!(run.jobs.len(), 1);
-    RunState::of_run(dir.path(), false).unwrap_err();
+    RunState::of_run(dir.path(), ComparedArgs::None).unwrap_err();
 }

@@ -187,7 +187,7 @@ fn fill(root: &Path) {
     assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     assert!(fs::read(journal_of(&record)).unwrap().ends_with(b"\n"));
     let done = || {
-        let (progress, damaged) = RunState::of_run(record.dir(), false).unwrap();
+        let (progress, damaged) = RunState::of_run(record.dir(), ComparedArgs::None).unwrap();
         assert!(damaged.is_empty());
         progress.done.ranges().collect::<Vec<_>>()
     };

@@ -61,6 +61,9 @@ pub struct SplitterConfig {
     pub all_streams: bool,
     /// How long to wait for a full block before a job gets what was read of it.
     pub block_timeout: Option<Duration>,
+    /// The number of slots that divide a file with [`BlockSize::Shares`], if it is not the number
+    /// of jobs that run at once: a resumed run cuts its files as its first attempt did.
+    pub share_slots: Option<NonZeroU64>,
 }
 
 /// How large a block is.
@@ -90,10 +93,19 @@ pub enum Distribution {
 /// Where input comes from.
 #[derive(Debug)]
 pub enum SplitterSource {
-    /// Any descriptor that can be read; it may be non-blocking.
-    Reader(File),
-    /// Regular files, which are not read to be cut.
+    /// Streams, which are read one after the other.
+    Streams(Vec<StreamSource>),
+    /// Regular files, which are not read to be cut if each block has its own job.
     Files(Vec<PathBuf>),
+}
+
+/// Input that is read from its beginning to its end.
+#[derive(Debug)]
+pub enum StreamSource {
+    /// Any descriptor that can be read; it may be non-blocking.
+    Open(File),
+    /// A file that is opened when it is read.
+    Path(PathBuf),
 }
 
 impl Distribution {
@@ -127,6 +139,7 @@ impl Default for SplitterConfig {
             skip_first: false,
             all_streams: false,
             block_timeout: None,
+            share_slots: None,
         }
     }
 }

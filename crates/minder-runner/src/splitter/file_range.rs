@@ -28,9 +28,16 @@ pub(crate) struct FileRange {
 pub(super) struct SharedFile {
     pub(super) file: Mutex<File>,
     pub(super) path: PathBuf,
+    /// The offset of the file in the input, which may have several files.
+    pub(super) base: u64,
 }
 
 impl FileRange {
+    /// Returns which bytes of the input it has.
+    pub(super) fn in_input(&self) -> Range<u64> {
+        self.file.base + self.range.start..self.file.base + self.range.end
+    }
+
     /// Returns a POSIX shell command that writes the same bytes. It uses `tail`, which seeks over
     /// the bytes before the range.
     pub(crate) fn as_shell(&self) -> Option<String> {

@@ -11,14 +11,25 @@ use crate::splitter::input_splitter::ReadyBlock;
 use crate::splitter::record_bounds::RecordBounds;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
-use std::path::Path;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use super::file_range::{FileRange, LINE_MAX, SharedFile, unreadable};
 
 impl InputSplitter {
-    /// Cuts one file into ranges of about one block.
-    pub(crate) fn take_parts(&self, path: &Path, is_first: bool) -> Result<(), String> {
+    /// Cuts one file after the other.
+    pub(super) fn take_files(&self, paths: &[PathBuf]) -> Result<(), String> {
+        let mut base = 0;
+        for (index, path) in paths.iter().enumerate() {
+            base += self.take_parts(path, index == 0, base)?;
+        }
+        Ok(())
+    }
+
+    /// Cuts one file into ranges of about one block. `base` is the offset of the file in the input.
+    /// Returns the length of the file.
+    fn take_parts(&self, path: &Path, is_first: bool, base: u64) -> Result<u64, String> {
         let mut file = File::open(path).map_err(|error| unreadable(path, &error))?;
         // `metadata` reports no size for a device, but its end can be sought.
         let size = file.seek(SeekFrom::End(0)).map_err(|error| match error.kind() {
@@ -30,7 +41,7 @@ impl InputSplitter {
             }
             _ => unreadable(path, &error),
         })?;
-        let file = Arc::new(SharedFile { file: Mutex::new(file), path: path.to_owned() });
+        let file = Arc::new(SharedFile { file: Mutex::new(file), path: path.to_owned(), base });
         let skipped = if self.config.skip_first && is_first { first_line(&file)? } else { 0 };
         let header = self.header_of(&file, skipped)?;
         let mut chunker = self.chunker()?;
@@ -41,7 +52,8 @@ impl InputSplitter {
         let block = match self.config.block {
             BlockSize::Bytes(bytes) => bytes,
             BlockSize::Shares(count) => {
-                let parts = count.get().saturating_mul(self.slots as u64);
+                let slots = self.config.share_slots.map_or(self.slots as u64, NonZeroU64::get);
+                let parts = count.get().saturating_mul(slots);
                 size.saturating_sub(start).div_ceil(parts).max(1)
             }
         };
@@ -59,11 +71,11 @@ impl InputSplitter {
                 range: start..end,
             };
             if !self.push(ReadyBlock::Span(span)) {
-                return Ok(());
+                return Ok(size);
             }
             start = end;
         }
-        Ok(())
+        Ok(size)
     }
 
     /// Returns the header, which starts at `base`.

@@ -11,6 +11,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::vec;
 
@@ -25,12 +26,11 @@ use crate::splitter::column::Column;
 use crate::splitter::column::Key;
 use crate::splitter::config::{
     BLOCKS_OWN, BlockSize, CHUNK_MAX, Distribution, READY_MAX, SPANS_MAX, STREAM_MAX, SplitterConfig,
-    SplitterSource, TEE_BLOCKS,
+    SplitterSource, StreamSource, TEE_BLOCKS,
 };
 use crate::splitter::file_range::FileRange;
 use crate::splitter::header::{self, Header};
 use crate::splitter::record_bounds::RecordBounds;
-use crate::splitter::timed_read::FileFeed;
 
 /// The splitter. `state` protects everything that changes, and `room` belongs to it: the reader
 /// waits there. A job that finds nothing sets `is_starved` under the lock. The reader takes the flag
@@ -70,7 +70,13 @@ pub(super) struct State {
 
 /// Input that waits for a job.
 pub(super) enum ReadyBlock {
-    Held { header: Option<Bytes>, buffer: Arc<Buffer>, chunks: vec::IntoIter<Range<usize>> },
+    Held {
+        header: Option<Bytes>,
+        buffer: Arc<Buffer>,
+        /// The offset of the buffer in the input.
+        base: u64,
+        chunks: vec::IntoIter<Range<usize>>,
+    },
     Span(FileRange),
 }
 
@@ -90,6 +96,8 @@ pub(crate) struct JobInput {
     splitter: Arc<InputSplitter>,
     /// Its number, from 0, in the order of the input; or the number of its stream.
     pub(crate) place: usize,
+    /// Which bytes of the input its block has; `None` if it gets its input gradually.
+    pub(crate) range: Option<Range<u64>>,
     content: Content,
     /// How many bytes were taken.
     at: u64,
@@ -165,8 +173,13 @@ impl InputSplitter {
         let source = self.source.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.lock().wake = Some(Arc::new(wake));
         let result = match source {
-            Some(SplitterSource::Reader(file)) => self.take_in(&mut FileFeed::new(file), true),
-            Some(SplitterSource::Files(paths)) => self.take_files(&paths),
+            Some(SplitterSource::Streams(sources)) => self.take_streams(sources),
+            Some(SplitterSource::Files(paths)) if self.config.spread == Distribution::Blocks => {
+                self.take_files(&paths)
+            }
+            Some(SplitterSource::Files(paths)) => {
+                self.take_streams(paths.into_iter().map(StreamSource::Path).collect())
+            }
             None => Ok(()),
         };
         self.finish(result);
@@ -198,12 +211,12 @@ impl InputSplitter {
             return NextJob::Exhausted;
         }
         let place = state.given;
-        let content = match self.config.spread {
-            Distribution::Tee | Distribution::Shard(_) | Distribution::Bin(_) => Content::Stream,
+        let (content, range) = match self.config.spread {
+            Distribution::Tee | Distribution::Shard(_) | Distribution::Bin(_) => (Content::Stream, None),
             Distribution::Blocks | Distribution::RoundRobin => match self.pop(&mut state) {
-                Some(content) => content,
+                Some((content, range)) => (content, (streams == 0).then_some(range)),
                 None if state.ended && streams > 0 && self.config.all_streams && !state.failed => {
-                    Content::Stream
+                    (Content::Stream, None)
                 }
                 None if state.ended || state.stopped => return NextJob::Exhausted,
                 None => {
@@ -218,6 +231,7 @@ impl InputSplitter {
         NextJob::Ready(JobInput {
             splitter: Arc::clone(self),
             place,
+            range,
             content,
             at: 0,
             given_up: false,
@@ -323,7 +337,7 @@ impl InputSplitter {
         // While there are jobs to start, a chunk starts one.
         if all_started
             && self.config.spread == Distribution::RoundRobin
-            && let Some(Content::Held { chunk, .. }) = self.pop(&mut state)
+            && let Some((Content::Held { chunk, .. }, _)) = self.pop(&mut state)
         {
             let stream = &mut state.streams[place];
             stream.push(chunk);
@@ -337,14 +351,20 @@ impl InputSplitter {
         ReadResult::Pending
     }
 
-    /// Takes a waiting chunk.
-    fn pop(&self, state: &mut State) -> Option<Content> {
+    /// Takes a waiting chunk. Also returns which bytes of the input it has.
+    fn pop(&self, state: &mut State) -> Option<(Content, Range<u64>)> {
         loop {
             let (content, is_used) = match state.ready.front_mut()? {
-                ReadyBlock::Span(span) => (Some(Content::Span(span.clone())), true),
-                ReadyBlock::Held { header, buffer, chunks } => {
-                    let chunk = chunks.next().map(|range| Bytes::new(buffer, range));
-                    let content = chunk.map(|chunk| Content::Held { header: header.clone(), chunk });
+                ReadyBlock::Span(span) => {
+                    let range = span.in_input();
+                    (Some((Content::Span(span.clone()), range)), true)
+                }
+                ReadyBlock::Held { header, buffer, base, chunks } => {
+                    let content = chunks.next().map(|range| {
+                        let in_input = *base + range.start as u64..*base + range.end as u64;
+                        let chunk = Bytes::new(buffer, range);
+                        (Content::Held { header: header.clone(), chunk }, in_input)
+                    });
                     (content, chunks.as_slice().is_empty())
                 }
             };
@@ -570,7 +590,7 @@ fn check(config: &SplitterConfig, source: &SplitterSource) -> Result<()> {
     }
     match (source, config.block) {
         (_, BlockSize::Bytes(0)) => bail!("`--block` is 0, the minimum is 1"),
-        (SplitterSource::Reader(_), BlockSize::Shares(_)) => {
+        (SplitterSource::Streams(_), BlockSize::Shares(_)) => {
             bail!("a negative `--block` divides files: it requires `--pipe-part`")
         }
         _ => {}
@@ -583,15 +603,37 @@ fn check(config: &SplitterConfig, source: &SplitterSource) -> Result<()> {
             bail!("`--pipe-part` does not edit the input: `--remove-rec-sep` requires `--pipe`");
         }
     }
-    let SplitterSource::Files(paths) = source else { return Ok(()) };
-    for path in paths {
-        let found = std::fs::metadata(path).with_context(|| format!("cannot read `{}`", path.display()))?;
-        if !found.is_file() {
-            bail!(
-                "`{}` is not a regular file, which --pipe-part requires (`--pipe` reads standard input)",
-                path.display()
-            );
+    check_files(source)
+}
+
+/// Rejects files that cannot be read, so that no job starts before that is known.
+fn check_files(source: &SplitterSource) -> Result<()> {
+    let about = |path: &Path| std::fs::metadata(path).with_context(|| cannot_read(path));
+    match source {
+        SplitterSource::Streams(sources) => {
+            for source in sources {
+                if let StreamSource::Path(path) = source
+                    && about(path)?.is_dir()
+                {
+                    return Err(anyhow!("is a directory").context(cannot_read(path)));
+                }
+            }
+        }
+        SplitterSource::Files(paths) => {
+            for path in paths {
+                if !about(path)?.is_file() {
+                    bail!(
+                        "`{}` is not a regular file, which --pipe-part requires (`--pipe` reads standard \
+                         input)",
+                        path.display()
+                    );
+                }
+            }
         }
     }
     Ok(())
+}
+
+fn cannot_read(path: &Path) -> String {
+    format!("cannot read `{}`", path.display())
 }

@@ -22,7 +22,7 @@ mod tests;
 
 pub use self::{
     column::Column,
-    config::{BLOCK, BlockSize, Distribution, SplitterConfig, SplitterSource},
+    config::{BLOCK, BlockSize, Distribution, SplitterConfig, SplitterSource, StreamSource},
     header::Header,
 };
 pub(crate) use self::{

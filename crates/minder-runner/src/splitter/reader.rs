@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,6 +18,7 @@ use crate::splitter::config::Distribution;
 use crate::splitter::config::HEADER_MAX;
 use crate::splitter::config::READ;
 use crate::splitter::config::RECORD_MAX;
+use crate::splitter::config::StreamSource;
 use crate::splitter::header::HeaderMatch;
 use crate::splitter::input_splitter::InputSplitter;
 use crate::splitter::input_splitter::ReadyBlock;
@@ -30,6 +30,8 @@ use crate::text::os_error_text;
 /// A block that is being filled.
 struct OpenBlock {
     buffer: Buffer,
+    /// Its offset in the input.
+    base: u64,
     /// How many bytes were read into it.
     filled: usize,
     /// How many bytes are to be read into it.
@@ -40,6 +42,7 @@ struct OpenBlock {
 /// A block that was distributed and is not written to any more.
 struct SealedBlock {
     buffer: Arc<Buffer>,
+    base: u64,
     filled: usize,
     is_last: bool,
 }
@@ -71,6 +74,7 @@ impl OpenBlock {
     fn pass(&mut self, count: usize, limit: usize) {
         self.buffer.as_mut().copy_within(count..self.filled, 0);
         self.filled -= count;
+        self.base += count as u64;
         // Bytes that were read beyond the block, to find the header, are not read again.
         self.limit = self.filled.max(limit.min(self.buffer.len()));
     }
@@ -98,23 +102,26 @@ fn larger(limit: usize, most: usize) -> Option<usize> {
 }
 
 impl InputSplitter {
-    /// Reads one file after the other.
-    pub(crate) fn take_files(&self, paths: &[PathBuf]) -> Result<(), String> {
-        for (at, path) in paths.iter().enumerate() {
-            if self.config.spread == Distribution::Blocks {
-                self.take_parts(path, at == 0)?;
-                continue;
-            }
-            let file = File::open(path)
-                .map_err(|error| format!("cannot read `{}`: {}", path.display(), os_error_text(&error)))?;
-            self.take_in(&mut FileFeed::new(file), at == 0)?;
+    /// Reads one source after the other.
+    pub(super) fn take_streams(&self, sources: Vec<StreamSource>) -> Result<(), String> {
+        let mut base = 0;
+        for (index, source) in sources.into_iter().enumerate() {
+            let file = match source {
+                StreamSource::Open(file) => file,
+                StreamSource::Path(path) => File::open(&path).map_err(|error| {
+                    format!("cannot read `{}`: {}", path.display(), os_error_text(&error))
+                })?,
+            };
+            let mut feed = FileFeed::new(file);
+            self.take_in(&mut feed, index == 0, base)?;
+            base += feed.taken();
         }
         Ok(())
     }
 
-    /// Reads all of a source. If a job gets input from several sources, it gets the header of the
-    /// first one only.
-    pub(crate) fn take_in(&self, feed: &mut impl TimedRead, is_first: bool) -> Result<(), String> {
+    /// Reads all of a source, which starts at `base` in the input. If a job gets input from several
+    /// sources, it gets the header of the first one only.
+    pub(crate) fn take_in(&self, feed: &mut impl TimedRead, is_first: bool, base: u64) -> Result<(), String> {
         let limit = match (self.config.block, &self.config.spread) {
             (_, Distribution::Tee) if !self.config.remove_separator => READ,
             (_, Distribution::Shard(_) | Distribution::Bin(_)) => READ,
@@ -122,7 +129,7 @@ impl InputSplitter {
             // Ranges of files are not read here.
             (BlockSize::Shares(_), _) => BLOCK as usize,
         };
-        let Some(mut filling) = self.fresh(limit, &[])? else { return Ok(()) };
+        let Some(mut filling) = self.fresh(limit, &[], base)? else { return Ok(()) };
         if self.config.skip_first && is_first {
             self.skip_line(feed, &mut filling, limit)?;
         }
@@ -136,7 +143,9 @@ impl InputSplitter {
         if let Some(key) = &mut key {
             key.resolve(own)?;
         }
-        let keeps_header = is_first || self.config.spread == Distribution::RoundRobin;
+        // With these, a job gets the header of the source that its first block is from.
+        let starts_with_block = matches!(self.config.spread, Distribution::Blocks | Distribution::RoundRobin);
+        let keeps_header = is_first || starts_with_block;
         let header = if keeps_header { header } else { None };
         if let Some(key) = key {
             return self.shard(feed, filling, header, &key);
@@ -149,15 +158,16 @@ impl InputSplitter {
         self.cut_all(feed, filling, header, &mut chunker)
     }
 
-    /// Returns a block that starts with `rest`; `None` if no more input is needed.
-    fn fresh(&self, limit: usize, rest: &[u8]) -> Result<Option<OpenBlock>, String> {
+    /// Returns a block that starts with `rest`, at `base` in the input; `None` if no more input is
+    /// needed.
+    fn fresh(&self, limit: usize, rest: &[u8], base: u64) -> Result<Option<OpenBlock>, String> {
         let limit = limit.max(rest.len());
         // A block of gigabytes grows with the input.
         let first = limit.min(rest.len().max(READ.max(BLOCK as usize)));
         let Some(buffer) = self.pool.take(first) else { return Ok(None) };
         let mut buffer = buffer.map_err(|TooLarge| no_memory(first))?;
         buffer.as_mut()[..rest.len()].copy_from_slice(rest);
-        Ok(Some(OpenBlock { buffer, filled: rest.len(), limit: first, is_last: false }))
+        Ok(Some(OpenBlock { buffer, base, filled: rest.len(), limit: first, is_last: false }))
     }
 
     /// Skips the first line, however long it is.
@@ -256,7 +266,7 @@ impl InputSplitter {
                 return Ok(());
             }
             let Some(block) = next else { return Ok(()) };
-            match self.fresh(limit, &block.buffer[rest..block.filled])? {
+            match self.fresh(limit, &block.buffer[rest..block.filled], block.base + rest as u64)? {
                 Some(next) => filling = OpenBlock { is_last: block.is_last, ..next },
                 None => return Ok(()),
             }
@@ -284,9 +294,8 @@ impl InputSplitter {
             let bytes = filling.buffer.as_ref();
             chunks.retain(|chunk| !bytes[chunk.clone()].iter().all(u8::is_ascii_whitespace));
         }
-        let filled = filling.filled;
-        let is_last = filling.is_last;
-        let buffer = Arc::new(filling.buffer);
+        let OpenBlock { buffer, base, filled, is_last, .. } = filling;
+        let buffer = Arc::new(buffer);
         let is_wanted = if self.config.spread == Distribution::Tee {
             chunks.into_iter().all(|chunk| self.push_to_all(&Bytes::new(&buffer, chunk)))
         } else if chunks.is_empty() {
@@ -294,9 +303,9 @@ impl InputSplitter {
         } else {
             let header = header.cloned();
             let chunks = chunks.into_iter();
-            self.push(ReadyBlock::Held { header, buffer: Arc::clone(&buffer), chunks })
+            self.push(ReadyBlock::Held { header, buffer: Arc::clone(&buffer), base, chunks })
         };
-        is_wanted.then_some(SealedBlock { buffer, filled, is_last })
+        is_wanted.then_some(SealedBlock { buffer, base, filled, is_last })
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -72,7 +72,7 @@ pub(crate) fn records(count: u64) -> SplitterConfig {
 
 /// A source that is not read: the script is read instead.
 pub(crate) fn nothing() -> SplitterSource {
-    SplitterSource::Reader(tempfile::tempfile().unwrap())
+    SplitterSource::Streams(vec![StreamSource::Open(tempfile::tempfile().unwrap())])
 }
 
 /// Reads the rest of a job's input.
@@ -145,7 +145,7 @@ pub(crate) fn spread(
     let mut script = Script::new(input, sizes);
     let all = run(&pipe, slots, |pipe, notify| {
         pipe.lock().wake = Some(Arc::new(move || notify.send(()).unwrap_or_default()));
-        let result = pipe.take_in(&mut script, true);
+        let result = pipe.take_in(&mut script, true, 0);
         pipe.finish(result);
     });
     match pipe.error() {

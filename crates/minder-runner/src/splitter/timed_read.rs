@@ -19,6 +19,7 @@ pub(crate) trait TimedRead {
 pub(crate) struct FileFeed {
     file: File,
     watch: Watch,
+    taken: u64,
 }
 
 #[derive(Debug)]
@@ -31,7 +32,12 @@ enum Watch {
 
 impl FileFeed {
     pub(crate) fn new(file: File) -> Self {
-        Self { file, watch: Watch::Unknown }
+        Self { file, watch: Watch::Unknown, taken: 0 }
+    }
+
+    /// Returns how many bytes were read.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// Waits until a read would not block, or until the deadline. Returns `false` at the deadline.
@@ -52,7 +58,11 @@ impl TimedRead for FileFeed {
     fn read(&mut self, buffer: &mut [u8], deadline: Option<Instant>) -> io::Result<Option<usize>> {
         match deadline {
             Some(deadline) if !self.is_ready(deadline)? => Ok(None),
-            _ => blocking_io::read(&mut self.file, buffer).map(Some),
+            _ => {
+                let count = blocking_io::read(&mut self.file, buffer)?;
+                self.taken += count as u64;
+                Ok(Some(count))
+            }
         }
     }
 }

@@ -66,8 +66,12 @@ impl RunWorker<'_> {
         task.columns().iter().map(|value| OsBytes::from(value.as_os_str())).collect()
     }
 
-    pub(crate) fn encode_event(&mut self, attempt: Attempt, task: &Task, event: JobFinished) {
+    pub(crate) fn encode_event(&mut self, attempt: Attempt, task: &Task, mut event: JobFinished) {
         let context = self.context;
+        if let Some(range) = &task.range {
+            event.block_at = range.start;
+            event.block_len = range.end - range.start;
+        }
         if context.recorder.has_joblog() {
             let command = command_of(&self.args(task), task.number, attempt.slot, context.config);
             joblog::encode(&event, command.as_bytes(), &mut self.events.joblog);

@@ -103,6 +103,8 @@ impl RunningJob {
             out: self.output.written[0],
             err: self.output.written[1],
             sent: self.stdin.as_ref().map_or(0, |feeder| feeder.sent),
+            block_at: 0,
+            block_len: 0,
             leaked: false,
             timed_out: false,
             kept,

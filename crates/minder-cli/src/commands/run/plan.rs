@@ -11,9 +11,9 @@ use minder::Command;
 use minder_record::event::OsBytes;
 use minder_record::manifest::{InputSource, Manifest};
 use minder_record::store;
-use minder_runner::config::{BY_JOBLOG, ResumeMode, RunConfig, TemplateCopy, absolute_path};
+use minder_runner::config::{BY_JOBLOG, ResumeMode, RunConfig, SLOTS, TemplateCopy, absolute_path};
 use minder_runner::input::{ArgumentReader, LineLimit};
-use minder_runner::{Notice, spawn_command};
+use minder_runner::{Notice, spawn_command, stdin_source};
 use minder_template::{Job, Options, Template};
 
 use crate::config::{self, CompatMode, Display, Parsed};
@@ -46,8 +46,11 @@ impl Plan {
             None => Self::open(flags, typed, None, compat, None),
             mode => {
                 let mut plan = Self::open(flags, typed, mode, compat, None)?;
-                if plan.config.record.keep {
-                    plan.config.record.run = run_of_joblog(&plan.config);
+                if plan.config.record.keep
+                    && let Some((run, manifest)) = run_of_joblog(&plan.config)
+                {
+                    plan.config.record.first_slots = first_slots(&manifest);
+                    plan.config.record.run = Some(run);
                 }
                 Ok(plan)
             }
@@ -85,26 +88,43 @@ impl Plan {
             None => Vec::new(),
         };
         let words: Vec<OsString> = manifest.words.iter().map(OsBytes::to_os).collect();
-        let mut line: Vec<OsString> = vec!["minder".into(), "run".into()];
-        line.extend(saved.iter().map(OsBytes::to_os));
-        line.extend(typed.iter().cloned());
-        line.push("--".into());
-        line.extend(words.iter().cloned());
-        if let InputSource::Arguments { .. } = &manifest.input {
-            line.extend(manifest.arguments(&run)?);
+        let saved: Vec<OsString> = saved.iter().map(OsBytes::to_os).collect();
+        let arguments = match &manifest.input {
+            InputSource::Arguments { .. } => manifest.arguments(&run)?,
+            _ => Vec::new(),
+        };
+        let parse = |flags: &[&[OsString]]| {
+            let mut line: Vec<OsString> = vec!["minder".into(), "run".into()];
+            line.extend(flags.iter().copied().flatten().cloned());
+            line.push("--".into());
+            line.extend(words.iter().chain(&arguments).cloned());
+            let parsed = Flags::try_parse_from(&line).map_err(|error| {
+                let why = clap_error_line(&error);
+                anyhow::anyhow!("cannot combine these flags with those of run {id}: {why}")
+            })?;
+            match parsed.verb {
+                Verb::Run(flags) => Ok(flags),
+                _ => bail!("the manifest of run {id} is damaged"),
+            }
+        };
+        let all = parse(&[&saved, typed])?;
+        if !typed.is_empty() {
+            config::check_same_blocks(&*parse(&[&saved])?, &all)?;
         }
-        let all = Flags::try_parse_from(&line).map_err(|error| {
-            anyhow::anyhow!("cannot combine these flags with those of run {id}: {}", clap_error_line(&error))
-        })?;
-        let Verb::Run(all) = all.verb else { bail!("the manifest of run {id} is damaged") };
         // The run keeps its compatibility mode.
         let compat = if all.parallel_env { CompatMode::Parallel } else { compat };
         let cwd = PathBuf::from(manifest.cwd.to_os());
         std::env::set_current_dir(&cwd)
             .with_context(|| format!("cannot change to the directory of run {id}, `{}`", cwd.display()))?;
         let stdin = stdin_of(&manifest, id)?;
-        let saved = saved.iter().map(OsBytes::to_os).collect();
         let mut plan = Self::open(*all, saved, Some(mode), compat, stdin)?;
+        plan.config.record.first_slots = first_slots(&manifest);
+        // Old versions cut a named file into ranges with --pipe, too. They recorded no slots.
+        if let Some(pipe) = &mut plan.config.pipe
+            && plan.config.record.first_slots.is_none()
+        {
+            pipe.ranges |= plan.config.record.stdin.is_none() && pipe.stream_flag().is_none();
+        }
         plan.config.record.run = Some(run);
         plan.config.record.by_joblog = false;
         plan.config.record.skip_lost = flags.record.skip_lost;
@@ -123,6 +143,8 @@ impl Plan {
     ) -> Result<Self> {
         let mut parsed = Parsed::new(&flags, typed, mode, compat, stdin)?;
         let input = std::mem::take(&mut parsed.command_line.plan);
+        // Read before the input is: its first line may name its columns.
+        let stdin = parsed.command_line.stdin.then(stdin_source);
         if input.reads_terminal() {
             message(&Notice::ReadingTerminal.to_string());
         }
@@ -139,6 +161,7 @@ impl Plan {
         let (mut config, display) = config::build(flags, parsed, &options, &arguments.names, copies, cwd)?;
         limit_arguments(&mut arguments, &config);
         config.batches_arguments = arguments.gathers();
+        config.record.stdin = stdin;
         Ok(Self { config, arguments, display, dry_run })
     }
 }
@@ -221,7 +244,7 @@ fn typed_flags(args: &[OsString], after_flags: usize) -> Vec<OsString> {
 
 /// Returns the newest run that wrote this joblog with this command. Its record may contain output
 /// that was not shown yet.
-fn run_of_joblog(config: &RunConfig) -> Option<PathBuf> {
+fn run_of_joblog(config: &RunConfig) -> Option<(PathBuf, Manifest)> {
     let joblog = config.record.joblog.as_ref().filter(|path| path.is_file())?;
     let joblog = OsBytes::from(joblog.as_os_str());
     let joblog = serde_json::to_value(joblog).ok()?;
@@ -229,8 +252,14 @@ fn run_of_joblog(config: &RunConfig) -> Option<PathBuf> {
         config.record.command.iter().map(|argument| OsBytes::from(argument.as_os_str())).collect();
     let is_same =
         |manifest: &Manifest| manifest.flags.get("joblog") == Some(&joblog) && manifest.words == command;
-    let mut runs = store::list(&store::state_root().ok()?).ok()?.into_iter();
-    runs.find(|run| run.manifest.as_ref().is_ok_and(is_same)).map(|run| run.dir)
+    let runs = store::list(&store::state_root().ok()?).ok()?.into_iter();
+    let mut manifests = runs.filter_map(|run| Some((run.dir, run.manifest.ok()?)));
+    manifests.find(|(_, manifest)| is_same(manifest))
+}
+
+/// Returns the number of slots of the first attempt, if the manifest has it.
+fn first_slots(manifest: &Manifest) -> Option<u64> {
+    manifest.flags.get(SLOTS)?.as_u64()
 }
 
 /// Reads the file of a `--template FILE=NAME`.

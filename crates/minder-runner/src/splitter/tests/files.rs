@@ -27,6 +27,39 @@ fn parts(config: &SplitterConfig, input: &str) -> Vec<String> {
     texts(of_files(config, 2, &[input.as_bytes()]).unwrap())
 }
 
+#[test]
+fn several_files_are_one_input() {
+    let files = [file(b"h\na\nb\n"), file(b"h\nc\n")];
+    let paths: Vec<PathBuf> = files.iter().map(|file| file.path().to_owned()).collect();
+    let config = SplitterConfig { header: Some(Header::Lines(1)), ..block(2) };
+    let streams = paths.iter().cloned().map(StreamSource::Path).collect();
+    let cut = [vec![2..4, 4..6, 8..10], vec![2..6, 8..10]];
+    let texts = [vec!["h\na\n", "h\nb\n", "h\nc\n"], vec!["h\na\nb\n", "h\nc\n"]];
+    let sources = [SplitterSource::Streams(streams), SplitterSource::Files(paths)];
+    for ((source, ranges), texts) in sources.into_iter().zip(cut).zip(texts) {
+        let pipe = InputSplitter::open(config.clone(), source, 4).unwrap();
+        let (found, all) = thread::scope(|scope| {
+            let reader = Arc::clone(&pipe);
+            let (sender, wake) = mpsc::channel();
+            scope.spawn(move || reader.read(move || sender.send(()).unwrap_or_default()));
+            let mut found = Vec::new();
+            let mut all = Vec::new();
+            loop {
+                match pipe.next() {
+                    NextJob::Ready(mut part) => {
+                        found.extend(part.range.clone());
+                        all.push(String::from_utf8(drain(&pipe, &mut part)).unwrap());
+                    }
+                    NextJob::Pending => wake.recv().expect("receive wake of reader"),
+                    NextJob::Exhausted => return (found, all),
+                }
+            }
+        });
+        assert_eq!(found, ranges);
+        assert_eq!(all, texts);
+    }
+}
+
 const LINES: &str = "a 1\na 2\nb 3\nb 4\nb 5\nc 6\n";
 
 #[test]

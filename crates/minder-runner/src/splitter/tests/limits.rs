@@ -8,7 +8,7 @@ fn reader_stays_little_ahead() {
     thread::scope(|scope| {
         let reader = Arc::clone(&pipe);
         let input = vec![b'\n'; 1 << 20];
-        scope.spawn(move || reader.take_in(&mut Script::new(&input, &[1000]), true).unwrap());
+        scope.spawn(move || reader.take_in(&mut Script::new(&input, &[1000]), true, 0).unwrap());
         // The reads bring many records each, and no job takes them.
         while pipe.lock().ready.len() < READY_MAX {
             thread::yield_now();
@@ -36,7 +36,7 @@ fn reader_waits_while_retries_hold_blocks() {
     thread::scope(|scope| {
         let reader = Arc::clone(&pipe);
         scope.spawn(move || {
-            let result = reader.take_in(&mut Script::new(seq(9).as_bytes(), &[]), true);
+            let result = reader.take_in(&mut Script::new(seq(9).as_bytes(), &[]), true, 0);
             reader.finish(result);
         });
         let mut parts = Vec::new();
@@ -74,7 +74,7 @@ fn failed_read_is_reported_after_complete_records() {
         }
     }
     let pipe = InputSplitter::open(records(1), nothing(), 1).unwrap();
-    let result = pipe.take_in(&mut Fails(false), true);
+    let result = pipe.take_in(&mut Fails(false), true, 0);
     pipe.finish(result);
     assert!(matches!(pipe.next(), NextJob::Ready(_)));
     assert!(matches!(pipe.next(), NextJob::Ready(_)));

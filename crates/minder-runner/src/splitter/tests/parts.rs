@@ -209,11 +209,30 @@ fn block_timeout_yields_incomplete_block() {
 }
 
 #[test]
+fn blocks_have_ranges_of_the_input() {
+    let config = SplitterConfig {
+        skip_first: true,
+        header: Some(Header::Lines(1)),
+        remove_separator: true,
+        ..records(2)
+    };
+    let pipe = InputSplitter::open(config, nothing(), 1).unwrap();
+    pipe.take_in(&mut Script::new(b"skip\nh\na\nbc\nd\ne\nf\n", &[]), true, 100).unwrap();
+    pipe.finish(Ok(()));
+    let ranges = std::iter::from_fn(|| match pipe.next() {
+        NextJob::Ready(part) => part.range.clone(),
+        _ => None,
+    });
+    // The removed separators do not count.
+    assert_eq!(ranges.collect::<Vec<_>>(), [107..110, 112..114, 116..117]);
+}
+
+#[test]
 fn retry_reads_same_bytes() {
     let pipe =
         InputSplitter::open(SplitterConfig { header: Some(Header::Lines(1)), ..block(4) }, nothing(), 1)
             .unwrap();
-    pipe.take_in(&mut Script::new(b"h\na\nb\n", &[]), true).unwrap();
+    pipe.take_in(&mut Script::new(b"h\na\nb\n", &[]), true, 0).unwrap();
     let NextJob::Ready(mut part) = pipe.next() else { panic!("no part is ready") };
     assert_eq!(drain(&pipe, &mut part), b"h\na\nb\n");
     assert!(pipe.rewind(&mut part));

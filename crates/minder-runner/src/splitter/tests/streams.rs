@@ -95,7 +95,7 @@ fn with_quitters(spread: Distribution) {
         let bytes = input.as_bytes();
         scope.spawn(move || {
             reader.lock().wake = Some(Arc::new(move || notify.send(()).unwrap_or_default()));
-            let result = reader.take_in(&mut Script::new(bytes, &[]), true);
+            let result = reader.take_in(&mut Script::new(bytes, &[]), true, 0);
             reader.finish(result);
         });
         let mut parts = Vec::new();
@@ -148,7 +148,7 @@ fn reading_ends_when_all_streams_gave_up() {
             thread::scope(|scope| {
                 let reader = Arc::clone(&pipe);
                 let bytes = input.as_bytes();
-                scope.spawn(move || reader.take_in(&mut Script::new(bytes, &[]), true).unwrap());
+                scope.spawn(move || reader.take_in(&mut Script::new(bytes, &[]), true, 0).unwrap());
                 let mut started = 0;
                 // With and without a stream that never started.
                 while started < 2 - usize::from(close) {
@@ -166,7 +166,7 @@ fn reading_ends_when_all_streams_gave_up() {
 #[test]
 fn close_gives_waiting_chunks_to_running_streams() {
     let pipe = InputSplitter::open(by(Distribution::RoundRobin, records(1)), nothing(), 4).unwrap();
-    pipe.take_in(&mut Script::new(b"1\n2\n3\n", &[]), true).unwrap();
+    pipe.take_in(&mut Script::new(b"1\n2\n3\n", &[]), true, 0).unwrap();
     let NextJob::Ready(mut part) = pipe.next() else { panic!("no part is ready") };
     assert!(matches!(pipe.more(&mut part), ReadResult::Bytes(_)));
     assert!(matches!(pipe.more(&mut part), ReadResult::Pending));

@@ -10,7 +10,8 @@ fn slow_pipe_yields_complete_records_early() {
     let (reader, mut writer) = io::pipe().unwrap();
     let config = SplitterConfig { block_timeout: Some(Duration::from_millis(1)), ..config() };
     let file = File::from(OwnedFd::from(reader));
-    let pipe = InputSplitter::open(config, SplitterSource::Reader(file), 1).unwrap();
+    let pipe =
+        InputSplitter::open(config, SplitterSource::Streams(vec![StreamSource::Open(file)]), 1).unwrap();
     let (notify, take_wake) = mpsc::channel();
     thread::scope(|scope| {
         scope.spawn(|| pipe.read(move || notify.send(()).unwrap_or_default()));
