@@ -19,7 +19,7 @@ use crate::commit::Committer;
 use crate::config::{Control, OrderConfig, OutputView, RunConfig};
 use crate::confirm::{Confirm, ConfirmPrompt};
 use crate::context::{PanicGuard, RunContext, RunStatus};
-use crate::input::ArgumentReader;
+use crate::input::{ArgumentReader, ColumnCount};
 use crate::job_environment::JobEnvironment;
 use crate::job_source::job_source;
 use crate::job_table::JobTable;
@@ -120,6 +120,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let pool = Arc::new(JobPool::new(scheduler_config(&config.control, slots), config.grace));
     let (recorder, resumed) = RunRecorder::open(&config, arguments.total(), &*observer)?;
     let confirm = confirm.map(|confirm| ConfirmPrompt::new(&config.template, confirm));
+    let first_job = arguments.first_job();
     let source = job_source(&config, arguments, slots, Some(&recorder), &*observer)?;
     let queue = JobQueue::open(source, Arc::clone(&resumed.filter), config.total, confirm);
     let jobs = queue.total().map_or(WORKERS_MAX, |total| total.max(1) as usize);
@@ -128,7 +129,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let mut sets = (0..workers)
         .map(|index| ChildSet::new(set_config(&config, workers, &recorder, index, &backlog)))
         .collect::<minder::Result<Vec<_>>>()?;
-    let (stdio, streams, table) = open_stdio(&config, &observer)?;
+    let (stdio, streams, table) = open_stdio(&config, first_job, &observer)?;
     let order = if config.view == OutputView::Ordered { ShowOrder::Input } else { ShowOrder::Ended };
     let sequencer = OutputSequencer::new((stdio, streams), order, resumed.filter, resumed.unshown);
     // In another order than that of the input, the job that all wait for may be the last to start.
@@ -294,9 +295,10 @@ fn descriptors_per_job(config: &RunConfig) -> u64 {
 /// Opens the standard streams, or a table in place of standard output.
 fn open_stdio(
     config: &RunConfig,
+    first_job: ColumnCount,
     observer: &Arc<dyn Observer>,
 ) -> Result<(StdioWriter, StdStreams, Option<ResultsTable>)> {
-    let (table, instead) = ResultsTable::open(config)?.unzip();
+    let (table, instead) = ResultsTable::open(config, first_job)?.unzip();
     let instead = instead.flatten().zip(config.files.table_name());
     if config.view == OutputView::Straight && std_was_closed(StdStream::Output) {
         bail!("cannot hand standard output to the jobs: it is closed");
