@@ -143,7 +143,15 @@ impl Observer for Console {
                     try_message(line);
                 }
             }
-            RunEnd::Failed(error) => message(error),
+            RunEnd::Failed(error) => {
+                message(error);
+                let has_finished_jobs = report.counts.succeeded + report.counts.failed > 0;
+                // GNU parallel prints no summary.
+                if has_finished_jobs && !self.display.quiet && !self.display.parallel {
+                    summary.lines(self.palette).iter().for_each(|line| message(line));
+                    summary.resume_line().iter().for_each(|line| message(line));
+                }
+            }
             // GNU parallel prints no summary: a program that reads its stderr must not get one.
             RunEnd::Status(_) if !self.display.quiet => {
                 let is_wanted = summary.is_wanted() && (!self.display.parallel || stderr().is_terminal());
