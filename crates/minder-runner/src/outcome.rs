@@ -6,6 +6,7 @@ use minder::jobs::{HaltTrigger, JobCounts, Threshold};
 use minder::{ProcessGuard, Signal};
 use minder_record::event::AttemptFinished;
 
+use crate::config::ResumeMode;
 use crate::context::RunContext;
 use crate::exit_status;
 use crate::recorder::FAILED;
@@ -42,6 +43,14 @@ pub(crate) fn report(
 /// Returns `true` if a run that ended so has written all output that it recorded.
 pub(crate) fn keeps_promises(end: &RunEnd) -> bool {
     matches!(end, RunEnd::Status(_) | RunEnd::Signal(_))
+}
+
+/// Returns `true` if the run was to retry failed jobs, and there were none.
+pub(crate) fn has_retried_nothing(context: &RunContext<'_>, report: &RunReport) -> bool {
+    let finished = report.counts.succeeded + report.counts.failed;
+    context.config.record.mode == Some(ResumeMode::Failed)
+        && matches!(report.end, RunEnd::Status(exit_status::SUCCESS))
+        && finished + report.stats.cancelled == 0
 }
 
 fn end(context: &RunContext<'_>, counts: JobCounts, signal: Option<Signal>) -> RunEnd {

@@ -24,6 +24,7 @@ use crate::job_environment::JobEnvironment;
 use crate::job_source::job_source;
 use crate::job_table::JobTable;
 use crate::main_loop::MainLoop;
+use crate::notice::Notice;
 use crate::observer::Observer;
 use crate::outcome;
 use crate::output::batch::OutputBatch;
@@ -166,7 +167,14 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let (stats, signal) = run_threads(&context, &main_loop, &mut sets, guard, started_at);
     write_rest(&context);
     let report = outcome::report(&context, stats, signal, guard, started_at.elapsed());
+    let has_retried_nothing = outcome::has_retried_nothing(&context, &report);
+    if has_retried_nothing {
+        observer.notice(&Notice::NothingToRetry);
+    }
     observer.finished(&report);
+    if has_retried_nothing && recorder.discard() {
+        return Ok(report);
+    }
     let all_shown =
         sequencer.is_done() && !context.status.has_failed() && outcome::keeps_promises(&report.end);
     recorder.close(outcome::attempt_finished(&context, &report), all_shown, &*observer);
