@@ -143,7 +143,8 @@ fn missing_column_of_split_line_is_empty() {
     for flags in ["--colsep ,", "--csv", "--csv --header 0"] {
         let ended = run_with_input(&format!("run -j1 -k {flags} KID echo-args {{1}}-{{2}}"), lines);
         assert_eq!(ended.exit_code(0).text(), "\"a-b\"\n\"c-\"\n\"d-e\"\n", "{flags}");
-        let ended = run_with_input(&format!("run -j1 -k {flags} --tagstring <{{2}}> KID echo-args {{1}}"), lines);
+        let ended =
+            run_with_input(&format!("run -j1 -k {flags} --tagstring <{{2}}> KID echo-args {{1}}"), lines);
         assert_eq!(ended.exit_code(0).text(), "<b>\t\"a\"\n<>\t\"c\"\n<e>\t\"d\"\n", "{flags}");
     }
     let ended = run_with_input("run -j1 --header : KID echo-args {y}-{x}", b"x\ty\na\tb\nc\n");

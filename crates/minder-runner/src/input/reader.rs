@@ -76,7 +76,14 @@ impl ArgumentReader {
         }
         let combined = Combined::new(readers, plan.link, plan.empty_counts);
         let gathered = ArgBatcher::new(combined, plan.arity, slots);
-        Ok(Self { names, blocks, gathered, total: lone.flatten(), countable, first_job: ColumnCount::default() })
+        Ok(Self {
+            names,
+            blocks,
+            gathered,
+            total: lone.flatten(),
+            countable,
+            first_job: ColumnCount::default(),
+        })
     }
 
     /// Returns the next job's arguments, or `None` at the end.

@@ -50,10 +50,7 @@ pub(crate) type Output<'a> = &'a dyn Fn(Stream, &mut dyn FnMut(&[u8]) -> io::Res
 impl ResultsTable {
     /// Opens the table of a run, and its file if it has one. A resumed run appends after the last
     /// complete row.
-    pub(crate) fn open(
-        config: &RunConfig,
-        first_job: ColumnCount,
-    ) -> Result<Option<(Self, Option<File>)>> {
+    pub(crate) fn open(config: &RunConfig, first_job: ColumnCount) -> Result<Option<(Self, Option<File>)>> {
         let Some((form, path, names)) = config.files.table() else { return Ok(None) };
         let is_resumed = config.record.mode.is_some();
         let columns = OnceLock::new();
@@ -78,9 +75,8 @@ impl ResultsTable {
 
     /// Writes the header line before the first row, which has this many arguments.
     pub(crate) fn begin(&self, columns: usize, write: impl FnOnce(&[u8])) {
-        let columns = *self
-            .columns
-            .get_or_init(|| self.first_job.get().unwrap_or(columns).max(self.names.len()));
+        let columns =
+            *self.columns.get_or_init(|| self.first_job.get().unwrap_or(columns).max(self.names.len()));
         let TableForm::Separated(between) = self.form else { return };
         self.header.call_once(|| {
             let mut line = Vec::new();

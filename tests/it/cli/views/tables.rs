@@ -94,7 +94,8 @@ fn header_has_columns_of_first_job_when_last_job_finishes_first() {
         assert_eq!(found[0][9..], [&b"V1"[..], b"V2", b"Stdout", b"Stderr"].map(Vec::from), "{flags}");
         assert_eq!(found[1][0], first, "{flags}");
         for row in &found[1..] {
-            let values: [&[u8]; 4] = if row[0] == b"1" { [b"1", b"2", b"", b""] } else { [b"3", b"", b"", b""] };
+            let values: [&[u8]; 4] =
+                if row[0] == b"1" { [b"1", b"2", b"", b""] } else { [b"3", b"", b"", b""] };
             assert_eq!(row[9..], values.map(Vec::from), "{flags}");
         }
     }

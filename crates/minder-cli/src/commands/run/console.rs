@@ -145,9 +145,9 @@ impl Observer for Console {
             }
             RunEnd::Failed(error) => {
                 message(error);
-                let has_finished_jobs = report.counts.succeeded + report.counts.failed > 0;
+                let has_run_jobs = !report.stats.wall.is_zero();
                 // GNU parallel prints no summary.
-                if has_finished_jobs && !self.display.quiet && !self.display.parallel {
+                if has_run_jobs && !self.display.quiet && !self.display.parallel {
                     summary.lines(self.palette).iter().for_each(|line| message(line));
                     summary.resume_line().iter().for_each(|line| message(line));
                 }

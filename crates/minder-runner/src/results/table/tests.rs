@@ -55,8 +55,9 @@ fn table_has_columns_of_gnu_parallel() {
 fn header_counts_arguments_of_first_job() {
     let table = table(TableForm::Separated(b','), &[]);
     table.first_job.set(2);
-    let rows: Vec<String> =
-        [&["3"][..], &["1", "2"], &["4", "5", "6"]].map(|args| text(written(&table, args, [b"o", b"e"], 9))).into();
+    let rows: Vec<String> = [&["3"][..], &["1", "2"], &["4", "5", "6"]]
+        .map(|args| text(written(&table, args, [b"o", b"e"], 9)))
+        .into();
     let (head, short) = rows[0].split_once('\n').expect("header line");
     assert!(head.ends_with(",Command,V1,V2,Stdout,Stderr"), "{head}");
     assert!(short.ends_with(",\"echo a\",3,,o,e\n"), "{short}");
@@ -67,7 +68,8 @@ fn header_counts_arguments_of_first_job() {
 #[test]
 fn header_columns_are_counted_in_file() {
     let mut file = tempfile::tempfile().expect("create temp file");
-    let head = "Seq,Host,Starttime,JobRuntime,Send,Receive,Exitval,Signal,Command,\"a,\nb\",V2,Stdout,Stderr\n";
+    let head =
+        "Seq,Host,Starttime,JobRuntime,Send,Receive,Exitval,Signal,Command,\"a,\nb\",V2,Stdout,Stderr\n";
     file.write_all(head.as_bytes()).expect("write temp file");
     assert_eq!(header_columns(&mut file, b',').expect("read temp file"), 2);
     assert_eq!(file.stream_position().expect("find position"), head.len() as u64);
