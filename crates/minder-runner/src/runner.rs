@@ -30,6 +30,7 @@ use crate::outcome;
 use crate::output::batch::OutputBatch;
 use crate::output::sequencer::{OutputSequencer, ShowOrder};
 use crate::output::stdio::{StdStreams, StdioWriter};
+use crate::output::store::HeldMemory;
 use crate::queue::JobQueue;
 use crate::recorder::RunRecorder;
 use crate::report::{RunReport, RunStats};
@@ -44,6 +45,8 @@ const WORKERS_MAX: usize = 2;
 /// The most bytes of output in memory of one job that waits for its end: enough for most jobs, and
 /// little to write twice.
 const JOB_BYTES_MAX: usize = 256 << 10;
+/// Without a record, this part of the memory for output is for that of finished jobs that wait.
+const HELD_SHARE: usize = 8;
 /// As long as less output than this waits in files, all jobs are read. Above it, those whose output
 /// is written first are: the others would only fill the disk.
 const BACKLOG_EVEN_MAX: u64 = 16 << 20;
@@ -237,7 +240,8 @@ fn run_worker(context: &RunContext<'_>, set: &mut ChildSet, index: usize, worker
     {
         context.fail(context.committer.cannot_save(&error));
     }
-    let batch = OutputBatch::new(store, recorder.syncs());
+    let memory = HeldMemory::new(held_bytes_max(context.config, recorder, workers));
+    let batch = OutputBatch::new(store, memory, recorder.syncs());
     let mut worker = RunWorker::new(context, batch, index, workers);
     let _panic_guard = PanicGuard(context);
     // The worker has handled the error in `worker_failed`.
@@ -328,6 +332,12 @@ fn scheduler_config(control: &Control, slots: usize) -> SchedulerConfig {
     config
 }
 
+/// Returns how much output of finished jobs waits in the memory of one of `workers` worker threads:
+/// none if the run has a record, whose output is in files before it is written.
+fn held_bytes_max(config: &RunConfig, recorder: &RunRecorder, workers: usize) -> usize {
+    if recorder.is_kept() { 0 } else { config.buffer / workers / HELD_SHARE }
+}
+
 fn set_config(
     config: &RunConfig,
     workers: usize,
@@ -339,7 +349,7 @@ fn set_config(
     set.max_children = usize::MAX;
     // Incomplete lines use the other half.
     let share = if config.view == OutputView::Lines { 2 } else { 1 };
-    set.max_buffered_bytes = config.buffer / workers / share;
+    set.max_buffered_bytes = config.buffer / workers / share - held_bytes_max(config, recorder, workers);
     set.max_child_bytes = JOB_BYTES_MAX.min(set.max_buffered_bytes);
     set.spill_dir = Some(recorder.dir().to_owned());
     set.spill_prefix = recorder.name("spill", index).map(|name| format!("{name}-"));
