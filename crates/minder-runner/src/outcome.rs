@@ -61,9 +61,9 @@ fn end(context: &RunContext<'_>, counts: JobCounts, signal: Option<Signal>) -> R
     if stdio.is_closed() {
         return RunEnd::StdoutClosed;
     }
-    let error = context.status.take_error().or_else(|| stdio.take_failure());
-    if let Some(error) = error.or_else(|| context.queue.error()) {
-        return RunEnd::Failed(error);
+    let error = context.status.take_error().or_else(|| stdio.take_failure().map(RunEnd::Failed));
+    if let Some(end) = error.or_else(|| context.queue.error().map(RunEnd::InputFailed)) {
+        return end;
     }
     match status(context, counts) {
         // Some output that was to be written was not.
@@ -109,7 +109,7 @@ pub(crate) fn attempt_finished(context: &RunContext<'_>, report: &RunReport) -> 
     let why = match &report.end {
         RunEnd::Signal(_) => Some("interrupted".to_owned()),
         RunEnd::StdoutClosed => Some("its output was closed".to_owned()),
-        RunEnd::Failed(_) => Some(FAILED.to_owned()),
+        RunEnd::Failed(_) | RunEnd::InputFailed(_) => Some(FAILED.to_owned()),
         RunEnd::Status(_) => report
             .halted
             .as_ref()

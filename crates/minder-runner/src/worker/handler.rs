@@ -100,7 +100,7 @@ impl JobHandler for RunWorker<'_> {
             Ok(call) => call,
             Err(error) if error.kind() == template::ErrorKind::Column => {
                 // The error is the same for every job: it is reported once, and it ends the run.
-                self.context.fail(error.to_string());
+                self.context.fail_input(error.to_string());
                 return Err(JobResult::PermanentFailure);
             }
             Err(error) => {

@@ -79,7 +79,6 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("-p asks on the terminal, and there is none", "the tests may run on a terminal"),
     // The bar, `--progress` and tables show these.
     ("its output was closed", "a state, for `minder log`"),
-    (": minder run --resume {}", "a cell of a table"),
     ("its manifest cannot be read", "a cell of a table"),
     ("enough have succeeded", "a reason for a line of the summary"),
     ("enough are done", "a reason for a line of the summary"),

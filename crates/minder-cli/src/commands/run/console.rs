@@ -143,7 +143,8 @@ impl Observer for Console {
                     try_message(line);
                 }
             }
-            RunEnd::Failed(error) => {
+            RunEnd::Failed(error) => message(error),
+            RunEnd::InputFailed(error) => {
                 message(error);
                 let has_run_jobs = !report.stats.wall.is_zero();
                 // GNU parallel prints no summary.
