@@ -239,7 +239,8 @@ mod tests {
         let error = JobsSetting::parse(OsStr::new("procs")).expect_err("read missing file");
         assert_eq!(
             error.to_string(),
-            "-j: invalid value `procs`: expected a number of jobs such as 8, 50%, +2, -1 or 0, or a file that contains one"
+            "-j: invalid value `procs`: expected a number of jobs such as 8, 50%, +2, -1 or 0, or a file \
+             that contains one"
         );
         let dir = tempfile::tempdir().expect("create temp dir");
         assert!(JobsSetting::parse(dir.path().as_os_str()).is_err());

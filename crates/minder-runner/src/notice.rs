@@ -144,8 +144,8 @@ impl fmt::Display for Notice {
             Self::CannotRun { job, reason } => write!(f, "cannot run `{job}`: {reason}"),
             Self::NeedsTerminal { job } => write!(
                 f,
-                "`{job}` uses the terminal, which jobs do not have, and is terminated: pass its input in a file, \
-                 or the answer as an argument"
+                "`{job}` uses the terminal, which jobs do not have, and is terminated: pass its input in a \
+                 file, or the answer as an argument"
             ),
             Self::Interrupted { signal, running, asked } => {
                 let name = signal_text(*signal);

@@ -161,7 +161,7 @@ fn column_beyond_all_sources_fails_before_any_job() {
         "run -n2 KID echo-args {3} ::: a b c",
         "run --tagstring {3} KID echo-args {1} ::: a ::: b",
     ] {
-        let ended = Run::start(&mut minder(line)).wait().exit_code(255);
+        let ended = Run::start(&minder(line)).wait().exit_code(255);
         assert!(ended.out.is_empty(), "{line}");
         ended.stderr_contains("column, the input has ");
     }

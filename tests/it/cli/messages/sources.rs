@@ -109,7 +109,6 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
         "a disk that is full in the middle: see cli/record_faults/full_disk.rs: write",
     ),
     ("cannot write the joblog: {}", "a disk that is full in the middle"),
-    ("cannot save output in", "a disk that is full in the middle"),
     (
         "cannot read output that waited in a file",
         "see cli/record_faults/pending_output.rs: cannot read output that waited",

@@ -89,8 +89,8 @@ fn json_rows_are_lines() {
 fn header_has_columns_of_first_job_when_last_job_finishes_first() {
     let line = "[ {1} = 1 ] && sleep 0.3; true {}";
     for (flags, first) in [("-k", &b"1"[..]), ("", b"2"), ("--shuf --seed 1 -k", b"1")] {
-        let mut command = shell(&format!("-j2 -n2 {flags} --results -.csv"), line, &["1", "2", "3"]);
-        let found = rows(&Run::start(&mut command).wait().exit_code(0).out, b',');
+        let command = shell(&format!("-j2 -n2 {flags} --results -.csv"), line, &["1", "2", "3"]);
+        let found = rows(&Run::start(&command).wait().exit_code(0).out, b',');
         assert_eq!(found[0][9..], [&b"V1"[..], b"V2", b"Stdout", b"Stderr"].map(Vec::from), "{flags}");
         assert_eq!(found[1][0], first, "{flags}");
         for row in &found[1..] {
