@@ -33,7 +33,7 @@ fn ends_the_jobs_and_the_run(key: &str, why: &str) {
     let out = String::from_utf8_lossy(&output.stdout);
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(out.trim_end(), "c000013a 0", "{key}: {err}");
-    assert!(err.contains(&format!("minder: {why}: ended 2 running jobs")), "{key}: {err}");
+    assert!(err.contains(&format!("minder: {why}: killed 2 running jobs")), "{key}: {err}");
     let last = journal.lines().last().unwrap_or_default();
     assert!(last.contains("\"over\"") && last.contains("\"why\""), "{key}: {journal}");
 }
@@ -46,5 +46,5 @@ fn ctrl_c_ends_the_jobs_and_the_run() {
 #[test]
 #[ignore = "Wine 8 refuses to press Ctrl-Break in a console without a window"]
 fn ctrl_break_ends_the_jobs_and_the_run() {
-    ends_the_jobs_and_the_run("break", "told to end");
+    ends_the_jobs_and_the_run("break", "terminating");
 }

@@ -31,10 +31,10 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
         return number.checked_mul(unit).ok_or_else(|| format!("`{text}` is too large"));
     }
     match number.parse::<f64>() {
-        Ok(number) if number.is_finite() && number * (unit as f64) < 1e18 => {
-            Ok((number * unit as f64).round() as u64)
-        }
-        _ => Err(invalid()),
+        Ok(number) if !number.is_finite() => Err(invalid()),
+        Ok(number) if number * (unit as f64) < 1e18 => Ok((number * unit as f64).round() as u64),
+        Ok(_) => Err(format!("`{text}` is too large")),
+        Err(_) => Err(invalid()),
     }
 }
 
@@ -110,6 +110,9 @@ mod tests {
         assert_eq!(counts, [0, 12, 65_536, 64_000, 1 << 20, 1536, 2_000_000_000, 1 << 50]);
         for invalid in ["", "k", "x", "12x", "-1", "-1M", "999999999P", "1e3", "inf", "NaN", "0x10", "1 k"] {
             assert!(count(invalid).is_err(), "{invalid}");
+        }
+        for large in ["99999999999999999999", "99999999P", "1e3"] {
+            assert_eq!(count(large).err().is_some_and(|why| why.ends_with("is too large")), large != "1e3");
         }
         assert_eq!((buffer("64k"), buffer("16M"), buffer("131072")), (Ok(64_000), Ok(16 << 20), Ok(131_072)));
         assert!(buffer("12k").is_err() && positive("0").is_err());

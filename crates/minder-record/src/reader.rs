@@ -46,7 +46,7 @@ impl fmt::Display for Corruption {
             (1, Some(line)) => format!("line {line} cannot be read"),
             (lines, Some(line)) => format!("{lines} lines cannot be read, the first is line {line}"),
         };
-        let torn = if self.torn_tail { "its last line was torn" } else { "" };
+        let torn = if self.torn_tail { "its last line is incomplete" } else { "" };
         let between = if lines.is_empty() || torn.is_empty() { "" } else { "; " };
         write!(f, "{lines}{between}{torn}")
     }

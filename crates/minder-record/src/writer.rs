@@ -34,6 +34,8 @@ pub struct JournalWriter {
     /// Whether the journal has events that a later attempt needs. Set before they are appended, and
     /// never cleared; independent of `journal`.
     used: AtomicBool,
+    /// Whether the caller wants nothing of an unused attempt to remain, even if it is the first.
+    discarded: AtomicBool,
     /// The operating system releases the lock when this process exits, however it exits.
     _lock: File,
 }
@@ -137,6 +139,7 @@ impl JournalWriter {
             attempt,
             journal: Mutex::new(journal),
             used: AtomicBool::new(false),
+            discarded: AtomicBool::new(false),
             _lock: lock,
         })
     }
@@ -183,6 +186,14 @@ impl JournalWriter {
         self.attempt > 1 && !self.used.load(Ordering::SeqCst)
     }
 
+    /// Makes dropping the writer remove this attempt, and the run if this is its first attempt.
+    /// Returns `false`, and has no effect, if [`append`](Self::append) was called.
+    pub fn discard(&self) -> bool {
+        let is_unused = !self.used.load(Ordering::SeqCst);
+        self.discarded.store(is_unused, Ordering::SeqCst);
+        is_unused
+    }
+
     /// Returns whether the file of the journal still exists.
     pub fn exists(&self) -> bool {
         self.dir.join(store::attempt_name(self.attempt)).exists()
@@ -194,6 +205,9 @@ impl Drop for JournalWriter {
     fn drop(&mut self) {
         if self.is_unused() && remove_outputs_of(&self.dir, Some(self.attempt)) {
             let _ = fs::remove_file(self.dir.join(store::attempt_name(self.attempt)));
+        }
+        if self.attempt == 1 && self.discarded.load(Ordering::SeqCst) {
+            let _ = crate::retention::remove_run_dir(&self.dir);
         }
     }
 }

@@ -170,11 +170,13 @@ impl<'a> Committer<'a> {
 
     /// Returns the message for output that cannot be saved.
     pub(crate) fn cannot_save(&self, error: &io::Error) -> String {
-        let dir = self.recorder.dir();
-        let why = os_error_text(error);
-        format!(
-            "cannot save output in `{}`: {why} (--tmpdir or {TEMP_DIR_VARIABLE} select another directory)",
-            dir.display()
-        )
+        cannot_save_in(&self.recorder.dir().display().to_string(), &os_error_text(error))
     }
+}
+
+/// Describes why output that waits cannot be written to a file in this directory.
+pub(crate) fn cannot_save_in(dir: &str, reason: &str) -> String {
+    format!(
+        "cannot save output in `{dir}`: {reason} (--tmpdir or {TEMP_DIR_VARIABLE} select another directory)"
+    )
 }

@@ -21,6 +21,7 @@ use crate::observer::Observer;
 use crate::output::sequencer::OutputSequencer;
 use crate::queue::{JobQueue, Task};
 use crate::recorder::RunRecorder;
+use crate::report::RunEnd;
 use crate::results::table::ResultsTable;
 use crate::text::shorten;
 
@@ -54,7 +55,8 @@ pub(crate) struct RunContext<'a> {
 /// worker threads.
 #[derive(Debug, Default)]
 pub(crate) struct RunStatus {
-    fatal_error: Mutex<Option<String>>,
+    /// How the run ends before its jobs are done: [`RunEnd::Failed`] or [`RunEnd::InputFailed`].
+    fatal_error: Mutex<Option<RunEnd>>,
     /// Jobs with a journal event: those that failed, and those that succeeded.
     recorded: [AtomicU64; 2],
     /// The exit status of the first job that failed, as a shell reports it. 0: no job has failed.
@@ -101,7 +103,7 @@ impl RunStatus {
     }
 
     /// Takes the error that ended the run.
-    pub(crate) fn take_error(&self) -> Option<String> {
+    pub(crate) fn take_error(&self) -> Option<RunEnd> {
         self.fatal_error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
@@ -109,7 +111,16 @@ impl RunStatus {
 impl RunContext<'_> {
     /// Ends the run with this error. The first one counts.
     pub(crate) fn fail(&self, error: String) {
-        self.status.fatal_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.fail_with(RunEnd::Failed(error));
+    }
+
+    /// Ends the run because its input lacks a value that every job needs. The first error counts.
+    pub(crate) fn fail_input(&self, error: String) {
+        self.fail_with(RunEnd::InputFailed(error));
+    }
+
+    fn fail_with(&self, end: RunEnd) {
+        self.status.fatal_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(end);
         self.pool.kill();
     }
 

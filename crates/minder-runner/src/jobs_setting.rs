@@ -65,6 +65,9 @@ impl JobsSpec {
     }
 }
 
+/// What messages about an invalid number of jobs expect.
+pub const EXPECTED_JOBS: &str = "a number of jobs such as 8, 50%, +2, -1 or 0";
+
 /// Returns how many processors this process may use.
 pub fn processors() -> usize {
     minder_os::host_stats::processors()
@@ -116,7 +119,7 @@ impl JobsSetting {
             Ok(content) => parse_content(&path, &content)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 bail!(
-                    "-j: invalid value `{}`: expected a number (8, 150%, +2, -1 or 0), or a file with one",
+                    "-j: invalid value `{}`: expected {EXPECTED_JOBS}, or a file that contains one",
                     path.display()
                 )
             }
@@ -181,7 +184,7 @@ fn parse_content(path: &Path, content: &[u8]) -> Result<JobsSpec> {
     let text = text.trim();
     JobsSpec::parse(text).ok_or_else(|| {
         let shown: String = text.chars().filter(|c| !c.is_control()).take(20).collect();
-        anyhow!("-j: invalid value `{shown}` in `{}`: expected 8, 150%, +2, -1 or 0", path.display())
+        anyhow!("-j: invalid value `{shown}` in `{}`: expected {EXPECTED_JOBS}", path.display())
     })
 }
 
@@ -236,7 +239,8 @@ mod tests {
         let error = JobsSetting::parse(OsStr::new("procs")).expect_err("read missing file");
         assert_eq!(
             error.to_string(),
-            "-j: invalid value `procs`: expected a number (8, 150%, +2, -1 or 0), or a file with one"
+            "-j: invalid value `procs`: expected a number of jobs such as 8, 50%, +2, -1 or 0, or a file \
+             that contains one"
         );
         let dir = tempfile::tempdir().expect("create temp dir");
         assert!(JobsSetting::parse(dir.path().as_os_str()).is_err());

@@ -70,6 +70,8 @@ pub enum Notice {
         /// Why.
         reason: String,
     },
+    /// Failed jobs were to run again, and no job has failed.
+    NothingToRetry,
     /// An attempt's journal is gone.
     AttemptMissing {
         /// Its number.
@@ -130,6 +132,7 @@ impl Notice {
                 | Self::JobserverIgnored { .. }
                 | Self::JobserverUnavailable { .. }
                 | Self::NoRecord { .. }
+                | Self::NothingToRetry
                 | Self::Pruned { .. }
         )
     }
@@ -141,16 +144,16 @@ impl fmt::Display for Notice {
             Self::CannotRun { job, reason } => write!(f, "cannot run `{job}`: {reason}"),
             Self::NeedsTerminal { job } => write!(
                 f,
-                "`{job}` wants the terminal, which jobs do not have, and is ended: give it a file as input, \
-                 or the answer as an argument"
+                "`{job}` uses the terminal, which jobs do not have, and is terminated: pass its input in a \
+                 file, or the answer as an argument"
             ),
             Self::Interrupted { signal, running, asked } => {
                 let name = signal_text(*signal);
                 let jobs = count(*running, "running job");
                 if *asked {
-                    write!(f, "{name}: asked {jobs} to end; once more kills")
+                    write!(f, "{name}: asked {jobs} to end; a second signal kills them")
                 } else {
-                    write!(f, "{name}: ended {jobs}")
+                    write!(f, "{name}: killed {jobs}")
                 }
             }
             Self::NoGuardians { reason } => write!(
@@ -174,8 +177,9 @@ impl fmt::Display for Notice {
             Self::JobserverUnavailable { reason } => f.write_str(reason),
             Self::Condition { line } => f.write_str(line),
             Self::NoRecord { reason } => {
-                write!(f, "this run leaves no record: {reason} (--no-record says nothing)")
+                write!(f, "this run leaves no record: {reason} (--no-record suppresses this message)")
             }
+            Self::NothingToRetry => f.write_str("no job has failed: nothing was run"),
             Self::AttemptMissing { attempt, dir } => write!(
                 f,
                 "attempt {attempt} of the record in `{}` is missing: what only it ran, runs again",
@@ -183,7 +187,7 @@ impl fmt::Display for Notice {
             ),
             Self::Damaged { what, damage } => write!(f, "{what} is damaged: {damage}"),
             Self::JoblogTruncated { path } => {
-                write!(f, "the last row of the joblog `{}` was torn, and is dropped", path.display())
+                write!(f, "the last line of the joblog `{}` was incomplete and was removed", path.display())
             }
             Self::RecordRemoved { dir } => {
                 write!(f, "the record of this run is gone: `{}` was removed while it ran", dir.display())
@@ -210,7 +214,7 @@ fn signal_text(signal: Signal) -> &'static str {
     match signal {
         Signal::Interrupt => "interrupted",
         Signal::Hangup => "hung up",
-        _ => "told to end",
+        _ => "terminating",
     }
 }
 

@@ -6,6 +6,7 @@ use minder::jobs::{HaltTrigger, JobCounts, Threshold};
 use minder::{ProcessGuard, Signal};
 use minder_record::event::AttemptFinished;
 
+use crate::config::ResumeMode;
 use crate::context::RunContext;
 use crate::exit_status;
 use crate::recorder::FAILED;
@@ -44,6 +45,14 @@ pub(crate) fn has_written_output(end: &RunEnd) -> bool {
     matches!(end, RunEnd::Status(_) | RunEnd::Signal(_))
 }
 
+/// Returns `true` if the run was to retry failed jobs, and there were none.
+pub(crate) fn has_retried_nothing(context: &RunContext<'_>, report: &RunReport) -> bool {
+    let finished = report.counts.succeeded + report.counts.failed;
+    context.config.record.mode == Some(ResumeMode::Failed)
+        && matches!(report.end, RunEnd::Status(exit_status::SUCCESS))
+        && finished + report.stats.cancelled == 0
+}
+
 fn end(context: &RunContext<'_>, counts: JobCounts, signal: Option<Signal>) -> RunEnd {
     let stdio = &context.sequencer.stdio;
     if let Some(signal) = signal {
@@ -52,9 +61,9 @@ fn end(context: &RunContext<'_>, counts: JobCounts, signal: Option<Signal>) -> R
     if stdio.is_closed() {
         return RunEnd::StdoutClosed;
     }
-    let error = context.status.take_error().or_else(|| stdio.take_failure());
-    if let Some(error) = error.or_else(|| context.queue.error()) {
-        return RunEnd::Failed(error);
+    let error = context.status.take_error().or_else(|| stdio.take_failure().map(RunEnd::Failed));
+    if let Some(end) = error.or_else(|| context.queue.error().map(RunEnd::InputFailed)) {
+        return end;
     }
     match status(context, counts) {
         // Some output that was to be written was not.
@@ -100,7 +109,7 @@ pub(crate) fn attempt_finished(context: &RunContext<'_>, report: &RunReport) -> 
     let why = match &report.end {
         RunEnd::Signal(_) => Some("interrupted".to_owned()),
         RunEnd::StdoutClosed => Some("its output was closed".to_owned()),
-        RunEnd::Failed(_) => Some(FAILED.to_owned()),
+        RunEnd::Failed(_) | RunEnd::InputFailed(_) => Some(FAILED.to_owned()),
         RunEnd::Status(_) => report
             .halted
             .as_ref()

@@ -294,6 +294,12 @@ impl RunRecorder {
         self.append(&events)
     }
 
+    /// Removes the record of an attempt that ran no job when this value is dropped. Returns `false` if
+    /// the attempt has recorded something, such as output of an earlier attempt.
+    pub(crate) fn discard(&self) -> bool {
+        self.record.as_ref().is_none_or(JournalWriter::discard)
+    }
+
     /// Ends the attempt. `shown` is `true` if all output that the record refers to was written. A
     /// failure here loses neither output nor the event of a job.
     pub(crate) fn close(&self, finished: AttemptFinished, shown: bool, observer: &dyn Observer) {
@@ -403,7 +409,9 @@ fn read_joblog(path: &Path, observer: &dyn Observer) -> Result<RunState> {
         return Ok(RunState::default());
     }
     let read = joblog::read(path).with_context(|| format!("cannot read the joblog `{}`", path.display()));
-    let (progress, damage) = read?;
+    let (progress, mut damage) = read?;
+    // The incomplete last line is removed, and reported, when the joblog is opened for writing.
+    damage.torn_tail = false;
     report_damage(&format!("the joblog `{}`", path.display()), &damage, observer);
     Ok(progress)
 }

@@ -72,6 +72,8 @@ pub enum RunEnd {
     StdoutClosed,
     /// minder itself failed: a full disk, no descriptors, a program that does not exist.
     Failed(String),
+    /// The input cannot be read to its end, or lacks a value that the command needs.
+    InputFailed(String),
 }
 
 /// Why a job's process ended.

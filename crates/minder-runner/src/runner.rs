@@ -19,16 +19,18 @@ use crate::commit::Committer;
 use crate::config::{Control, OrderConfig, OutputView, RunConfig};
 use crate::confirm::{Confirm, ConfirmPrompt};
 use crate::context::{PanicGuard, RunContext, RunStatus};
-use crate::input::ArgumentReader;
+use crate::input::{ArgumentReader, ColumnCount};
 use crate::job_environment::JobEnvironment;
 use crate::job_source::job_source;
 use crate::job_table::JobTable;
 use crate::main_loop::MainLoop;
+use crate::notice::Notice;
 use crate::observer::Observer;
 use crate::outcome;
 use crate::output::batch::OutputBatch;
 use crate::output::sequencer::{OutputSequencer, ShowOrder};
 use crate::output::stdio::{StdStreams, StdioWriter};
+use crate::output::store::HeldMemory;
 use crate::queue::JobQueue;
 use crate::recorder::RunRecorder;
 use crate::report::{RunReport, RunStats};
@@ -43,6 +45,8 @@ const WORKERS_MAX: usize = 2;
 /// The most bytes of output in memory of one job that waits for its end: enough for most jobs, and
 /// little to write twice.
 const JOB_BYTES_MAX: usize = 256 << 10;
+/// Without a record, this part of the memory for output is for that of finished jobs that wait.
+const HELD_SHARE: usize = 8;
 /// As long as less output than this waits in files, all jobs are read. Above it, those whose output
 /// is written first are: the others would only fill the disk.
 const BACKLOG_EVEN_MAX: u64 = 16 << 20;
@@ -120,6 +124,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let pool = Arc::new(JobPool::new(scheduler_config(&config.control, slots), config.grace));
     let (recorder, resumed) = RunRecorder::open(&config, arguments.total(), slots, &*observer)?;
     let confirm = confirm.map(|confirm| ConfirmPrompt::new(&config.template, confirm));
+    let first_job = arguments.first_job();
     let source = job_source(&config, arguments, slots, Some(&recorder), &*observer)?;
     let queue = JobQueue::open(source, Arc::clone(&resumed.filter), config.total, confirm);
     let jobs = queue.total().map_or(WORKERS_MAX, |total| total.max(1) as usize);
@@ -128,7 +133,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let mut sets = (0..workers)
         .map(|index| ChildSet::new(set_config(&config, workers, &recorder, index, &backlog)))
         .collect::<minder::Result<Vec<_>>>()?;
-    let (stdio, streams, table) = open_stdio(&config, &observer)?;
+    let (stdio, streams, table) = open_stdio(&config, first_job, &observer)?;
     let order = if config.view == OutputView::Ordered { ShowOrder::Input } else { ShowOrder::Ended };
     let sequencer = OutputSequencer::new((stdio, streams), order, resumed.filter, resumed.unshown);
     // In another order than that of the input, the job that all wait for may be the last to start.
@@ -165,7 +170,14 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let (stats, signal) = run_threads(&context, &main_loop, &mut sets, guard, started_at);
     write_rest(&context);
     let report = outcome::report(&context, stats, signal, guard, started_at.elapsed());
+    let has_retried_nothing = outcome::has_retried_nothing(&context, &report);
+    if has_retried_nothing {
+        observer.notice(&Notice::NothingToRetry);
+    }
     observer.finished(&report);
+    if has_retried_nothing && recorder.discard() {
+        return Ok(report);
+    }
     let all_shown =
         sequencer.is_done() && !context.status.has_failed() && outcome::has_written_output(&report.end);
     recorder.close(outcome::attempt_finished(&context, &report), all_shown, &*observer);
@@ -228,7 +240,8 @@ fn run_worker(context: &RunContext<'_>, set: &mut ChildSet, index: usize, worker
     {
         context.fail(context.committer.cannot_save(&error));
     }
-    let batch = OutputBatch::new(store, recorder.syncs());
+    let memory = HeldMemory::new(held_bytes_max(context.config, recorder, workers));
+    let batch = OutputBatch::new(store, memory, recorder.syncs());
     let mut worker = RunWorker::new(context, batch, index, workers);
     let _panic_guard = PanicGuard(context);
     // The worker has handled the error in `worker_failed`.
@@ -294,9 +307,10 @@ fn descriptors_per_job(config: &RunConfig) -> u64 {
 /// Opens the standard streams, or a table in place of standard output.
 fn open_stdio(
     config: &RunConfig,
+    first_job: ColumnCount,
     observer: &Arc<dyn Observer>,
 ) -> Result<(StdioWriter, StdStreams, Option<ResultsTable>)> {
-    let (table, replacement) = ResultsTable::open(config)?.unzip();
+    let (table, replacement) = ResultsTable::open(config, first_job)?.unzip();
     let replacement = replacement.flatten().zip(config.files.table_name());
     if config.view == OutputView::Straight && std_was_closed(StdStream::Output) {
         bail!("cannot hand standard output to the jobs: it is closed");
@@ -318,6 +332,12 @@ fn scheduler_config(control: &Control, slots: usize) -> SchedulerConfig {
     config
 }
 
+/// Returns how much output of finished jobs waits in the memory of one of `workers` worker threads:
+/// none if the run has a record, whose output is in files before it is written.
+fn held_bytes_max(config: &RunConfig, recorder: &RunRecorder, workers: usize) -> usize {
+    if recorder.is_kept() { 0 } else { config.buffer / workers / HELD_SHARE }
+}
+
 fn set_config(
     config: &RunConfig,
     workers: usize,
@@ -329,7 +349,7 @@ fn set_config(
     set.max_children = usize::MAX;
     // Incomplete lines use the other half.
     let share = if config.view == OutputView::Lines { 2 } else { 1 };
-    set.max_buffered_bytes = config.buffer / workers / share;
+    set.max_buffered_bytes = config.buffer / workers / share - held_bytes_max(config, recorder, workers);
     set.max_child_bytes = JOB_BYTES_MAX.min(set.max_buffered_bytes);
     set.spill_dir = Some(recorder.dir().to_owned());
     set.spill_prefix = recorder.file_prefix("spill", index).map(|prefix| format!("{prefix}-"));

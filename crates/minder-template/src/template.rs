@@ -221,6 +221,17 @@ impl Template {
         self.placeholders().map(Placeholder::max_column).max().unwrap_or(0)
     }
 
+    /// Checks the template for jobs that have at most this many columns.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Column`] if a placeholder refers to a later column.
+    pub fn check_columns(&self, columns: usize) -> Result<(), Error> {
+        match self.placeholders().find(|it| it.max_column() as usize > columns) {
+            Some(placeholder) => Err(placeholder.missing_column(columns)),
+            None => Ok(()),
+        }
+    }
+
     fn placeholders(&self) -> Box<dyn Iterator<Item = Placeholder> + '_> {
         match &self.kind {
             TemplateKind::Direct(command) => Box::new(command.placeholders()),

@@ -50,11 +50,11 @@ pub enum Operation {
     Watch,
     /// Waiting for events or for the exit of a child.
     Wait,
-    /// Reading the output of a child, and pausing or resuming that.
+    /// Reading the output of a child, from a spill file too, and pausing or resuming that.
     Read,
     /// Writing to the standard input of a child, or closing it.
     Write,
-    /// Making, writing or reading a spill file.
+    /// Making or writing a spill file.
     Spill,
     /// Forwarding the output of a child to a file.
     Forward,

@@ -37,6 +37,9 @@ pub(crate) fn explain(command: &Command, failure: SpawnError) -> Error {
         (SpawnStep::Lookup, io::ErrorKind::NotFound) => {
             general(error).with_kind(ErrorKind::NotFound, "not found in PATH")
         }
+        (SpawnStep::Exec | SpawnStep::Process, io::ErrorKind::PermissionDenied) if is_directory(command) => {
+            general(error).with_kind(ErrorKind::PermissionDenied, "is a directory")
+        }
         // The platform code has described the cause in the text of the error.
         (SpawnStep::Exec | SpawnStep::Process, _) if error.get_ref().is_some() => general(error),
         (SpawnStep::Exec, io::ErrorKind::NotFound) => general(error).with_kind(ErrorKind::NotFound, NO_FILE),
@@ -71,6 +74,16 @@ pub(crate) fn explain(command: &Command, failure: SpawnError) -> Error {
         ),
         _ => general(error),
     }
+}
+
+/// Returns whether the program is named by a path, and the path is that of a directory.
+fn is_directory(command: &Command) -> bool {
+    let program = std::path::Path::new(&command.program);
+    // A trailing slash makes a path of a bare name.
+    let is_path =
+        command.program.as_encoded_bytes().iter().any(|byte| std::path::is_separator(*byte as char));
+    let dir = command.current_dir.as_deref().unwrap_or_else(|| std::path::Path::new(""));
+    is_path && dir.join(program).is_dir()
 }
 
 /// Returns which limit of execve(2) the arguments exceed. On Linux one string may have 32 pages,

@@ -2,9 +2,9 @@
 
 use minder::Stdio;
 
-use super::{Run, minder, run_to_end, run_with_input};
+use super::{Run, minder, run_to_end, run_with_input, temp_dir};
 #[cfg(unix)]
-use super::{file, input, minder_as, pipe, temp_dir};
+use super::{file, input, minder_as, pipe};
 
 #[test]
 fn job_starts_before_the_next_line_arrives() {
@@ -135,6 +135,49 @@ fn non_utf8_bytes_reach_jobs() {
     let line = Run::start(&line).wait().exit_code(1);
     assert_eq!(line.out, b"\xff\xfe\x1b[31m");
     assert!(!line.errors.contains(&0x1b) && line.err.contains("\\377"), "{:?}", line.err);
+}
+
+#[test]
+fn missing_column_of_split_line_is_empty() {
+    let lines = b"a,b\nc\nd,e\n";
+    for flags in ["--colsep ,", "--csv", "--csv --header 0"] {
+        let ended = run_with_input(&format!("run -j1 -k {flags} KID echo-args {{1}}-{{2}}"), lines);
+        assert_eq!(ended.exit_code(0).text(), "\"a-b\"\n\"c-\"\n\"d-e\"\n", "{flags}");
+        let ended =
+            run_with_input(&format!("run -j1 -k {flags} --tagstring <{{2}}> KID echo-args {{1}}"), lines);
+        assert_eq!(ended.exit_code(0).text(), "<b>\t\"a\"\n<>\t\"c\"\n<e>\t\"d\"\n", "{flags}");
+    }
+    let ended = run_with_input("run -j1 --header : KID echo-args {y}-{x}", b"x\ty\na\tb\nc\n");
+    assert_eq!(ended.exit_code(0).text(), "\"b-a\"\n\"-c\"\n");
+    // The last job has fewer arguments than the others.
+    let ended = run_with_input("run -j1 -n2 KID echo-args {1}-{2}", b"a\nb\nc\n");
+    assert_eq!(ended.exit_code(0).text(), "\"a-b\"\n\"c-\"\n");
+}
+
+#[test]
+fn column_beyond_all_sources_fails_before_any_job() {
+    for line in [
+        "run KID echo-args {2} ::: a",
+        "run -n2 KID echo-args {3} ::: a b c",
+        "run --tagstring {3} KID echo-args {1} ::: a ::: b",
+    ] {
+        let ended = Run::start(&minder(line)).wait().exit_code(255);
+        assert!(ended.out.is_empty(), "{line}");
+        ended.stderr_contains("column, the input has ");
+    }
+}
+
+#[test]
+fn open_quote_ends_run_after_jobs_before_it() {
+    let dir = temp_dir();
+    let lines = dir.path().join("lines");
+    std::fs::write(&lines, "a\nb,\"c\nd\n").expect("write file");
+    let mut command = minder("run -j1 --csv KID echo-args {1} ::::");
+    let command = command.arg(&lines).env("MINDER_STATE_DIR", dir.path());
+    let ended = Run::start(command).wait().exit_code(255);
+    assert_eq!(ended.text(), "\"a\"\n");
+    let ended = ended.stderr_contains("line 2: a quote is not closed (--csv)");
+    ended.stderr_contains("1 job · 0 failed").stderr_contains("to resume: minder run --resume ");
 }
 
 #[test]

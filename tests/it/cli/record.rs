@@ -91,7 +91,10 @@ fn resume_failed_runs_only_failed_jobs() {
         let ended = place.ended(&format!("run {flag} {}", place.id())).exit_code(0);
         assert_eq!(file(&place.at("log")), again, "{flag}");
         assert_eq!(ended.text(), again.lines().map(|job| format!("out {job}\n")).collect::<String>());
-        place.ended(&format!("run --retry-failed {}", place.id())).exit_code(0).stderr("");
+        let ended = place.ended(&format!("run --retry-failed {}", place.id())).exit_code(0);
+        // After --resume, the failed jobs are still to be retried.
+        let wanted = if flag == "--resume" { "" } else { "minder: no job has failed: nothing was run\n" };
+        assert_eq!(ended.err, wanted, "{flag}");
         assert_eq!(file(&place.at("log")).lines().count(), 2, "{flag}: what failed ran again once");
     }
 }
@@ -435,4 +438,20 @@ fn run_of_an_older_version_is_listed_and_resumed() {
     for event in ["begun", "ended", "shown", "over"] {
         assert!(journal.contains(&format!("{{\"event\":\"{event}\",")), "no `{event}` in {journal}");
     }
+}
+
+#[test]
+fn retry_without_failed_job_leaves_no_record() {
+    let place = Place::new();
+    let files = || place.runs().iter().map(|run| below(run).len()).collect::<Vec<_>>();
+    place.ended("run --joblog DIR/log --no-record KID exit 0 ::: a b").exit_code(0);
+    // No run with a record wrote this joblog, so the retry would be a new run.
+    let ended = place.ended("run --joblog DIR/log --retry-failed KID exit 0 ::: a b").exit_code(0);
+    ended.stderr_contains("no job has failed: nothing was run");
+    assert_eq!(files(), [0; 0]);
+    place.ended("run KID exit 0 ::: a").exit_code(0);
+    let before = files();
+    place.ended("run --retry-failed last").exit_code(0).stderr_contains("nothing was run");
+    assert_eq!((before.len(), files()), (1, before));
+    assert_eq!(place.ended("run --quiet --retry-failed last").exit_code(0).err, "");
 }

@@ -187,7 +187,9 @@ fn ctrl_c_counts_as_one_interrupt() {
     let mut live = Run::start(&command);
     live.wait_until_true("a job", || mark.exists());
     live.write(b"\x03");
-    live.wait_until("an answer", |record| super::text(&record.outs[0]).contains("once more kills"));
+    live.wait_until("an answer", |record| {
+        super::text(&record.outs[0]).contains("a second signal kills them")
+    });
     live.read_for(Duration::from_millis(400));
     assert!(live.record().done.is_none(), "one key is two wishes");
     live.write(b"\x03");
@@ -203,8 +205,8 @@ fn job_that_reads_the_terminal_is_reported_and_ended() {
         .args([":::", "ask", "fine"]);
     let ended = shown(&command).exit_code(1);
     let text = ended.text();
-    assert!(text.contains("fine\r\n") && text.contains("wants the terminal"), "{text}");
-    assert!(text.contains("give it a file as input"), "{text}");
+    assert!(text.contains("fine\r\n") && text.contains("uses the terminal"), "{text}");
+    assert!(text.contains("pass its input in a file"), "{text}");
     assert!(ended.wall < Duration::from_secs(10), "{:?}", ended.wall);
 }
 

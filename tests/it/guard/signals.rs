@@ -213,7 +213,8 @@ fn third_signal_ends_an_unresponsive_run() {
     let said = std::fs::read_to_string(errors).expect("read stderr file");
     assert_eq!(
         said,
-        "minder: the run does not answer; once more kills it\nminder: the run did not answer and was killed\n"
+        "minder: the run does not answer; another signal kills it\n\
+         minder: the run did not answer and was killed\n"
     );
 }
 

@@ -24,7 +24,7 @@ use crate::ui::table::escape;
 use crate::ui::{self, message};
 use crate::units::time;
 use minder_record::store::{create_dirs, state_root};
-use minder_runner::jobs_setting::{JobsSpec, processors};
+use minder_runner::jobs_setting::{EXPECTED_JOBS, JobsSpec, processors};
 use minder_template::Invocation;
 
 use minder_runner::spawn_command;
@@ -142,7 +142,7 @@ fn slots_max(jobs: Option<&OsStr>) -> Result<Option<usize>> {
     let parse_file = || std::fs::read_to_string(jobs).ok().and_then(|text| parse(&text));
     let slots = jobs.to_str().and_then(parse).or_else(parse_file).with_context(|| {
         format!(
-            "invalid value `{}` for --jobs: expected 8, 50%, +2, -1, 0 or a file with one",
+            "-j: invalid value `{}`: expected {EXPECTED_JOBS}, or a file that contains one",
             jobs.display()
         )
     })?;

@@ -50,12 +50,14 @@ pub(super) fn order(flags: &InputFlags, seed: impl FnOnce() -> u64) -> OrderConf
     }
 }
 
-/// Returns how the command is parsed. `words` is the command, `names` the names of the columns.
+/// Returns how the command is parsed. `words` is the command, `names` the names of the columns, and
+/// `width` the number of columns of each argument if that is the same for all.
 pub(super) fn options(
     flags: &RunFlags,
     compat: CompatMode,
     names: &[OsString],
     words: &[OsString],
+    width: Option<usize>,
 ) -> Result<Options> {
     let PlaceholderFlags { plus, rpl, quote, .. } = &flags.placeholders;
     let context = flags.arity.context
@@ -78,7 +80,9 @@ pub(super) fn options(
         form: if parallel { Form::Line } else { Form::Auto },
         repeat: if context { Repeat::Context } else { Repeat::Joined },
         quote: *quote,
-        missing_is_empty: parallel || flags.arity.max_replace_args.is_some(),
+        missing_is_empty: parallel
+            || flags.arity.max_replace_args.is_some()
+            || (!flags.pipe.is_wanted() && (width.is_none() || takes_several(&arity_of(&flags.arity)))),
         value_rules: ValueRules::new(flags.placeholders.only.as_deref(), flags.placeholders.no_dash_values)?,
         // The values of a job that reads a part of the input appear only at placeholders. Without a
         // command, the value itself is the command.
@@ -375,6 +379,30 @@ fn separator(flags: &InputFlags) -> Result<Vec<u8>> {
             Ok(bytes)
         }
     }
+}
+
+/// Returns the most columns that a job can have; `None` if that is not known, or if GNU parallel's
+/// command line or `-N` makes every missing column empty.
+pub(super) fn max_columns(flags: &RunFlags, compat: CompatMode, width: Option<usize>) -> Option<usize> {
+    let arity = arity_of(&flags.arity);
+    if compat == CompatMode::Parallel
+        || flags.pipe.is_wanted()
+        || flags.arity.max_replace_args.is_some()
+        || arity.none
+    {
+        return None;
+    }
+    let records = match (arity.most, arity.fill) {
+        (Some(most), _) => usize::try_from(most).ok()?,
+        (None, Fill::One) => 1,
+        (None, _) => return None,
+    };
+    width?.checked_mul(records)
+}
+
+/// Returns `true` if jobs take several records, so that the last job may have fewer than the others.
+fn takes_several(arity: &ArgsPerJob) -> bool {
+    arity.fill != Fill::One || arity.most.is_some_and(|most| most > 1)
 }
 
 /// Returns how many arguments each job gets.

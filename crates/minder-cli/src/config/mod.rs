@@ -86,7 +86,8 @@ impl Parsed {
     /// # Errors
     /// A placeholder or a rule for values is invalid.
     pub(crate) fn options(&self, flags: &RunFlags, names: &[OsString]) -> Result<Options> {
-        input::options(flags, self.compat, names, &self.command_line.words)
+        let ParsedCommandLine { words, width, .. } = &self.command_line;
+        input::options(flags, self.compat, names, words, *width)
     }
 }
 
@@ -111,6 +112,11 @@ pub(crate) fn build(
     } else {
         Template::parse(&command_line.words, options)?
     };
+    let tagstring = flags.output.tagstring.as_ref().map(|text| Template::text(text, options));
+    if let Some(columns) = input::max_columns(&flags, compat, command_line.width) {
+        template.check_columns(columns)?;
+        tagstring.map_or(Ok(()), |tag| tag.check_columns(columns))?;
+    }
     let control = control::control(&flags, options)?;
     let files = output_files::output_files(&flags, options, compat, command_line.width, names, copies)?;
     let tty = flags.control.tty;

@@ -13,6 +13,9 @@ pub(crate) fn clap_error_line(error: &Error) -> String {
     let valid = context(error, ContextKind::ValidValue).join(", ");
     let value = context(error, ContextKind::InvalidValue).concat();
     match error.kind() {
+        ErrorKind::UnknownArgument if flag == "--version" => {
+            "unknown flag `--version`; did you mean `minder --version`?".to_owned()
+        }
         ErrorKind::UnknownArgument if flag.starts_with('-') => {
             format!("unknown flag `{flag}`{}", suggestion(error, ContextKind::SuggestedArg))
         }
@@ -106,6 +109,7 @@ mod tests {
             ("run -j", "`--jobs` requires a value"),
             ("run --jbos 3 x", "unknown flag `--jbos`; did you mean `--jobs`?"),
             ("run -Z x", "unknown flag `-Z`"),
+            ("run --version", "unknown flag `--version`; did you mean `minder --version`?"),
             ("run --leak x y", "invalid value `x` for --leak: expected one of close, wait"),
             ("run --color=x y", "invalid value `x` for --color: expected one of auto, always, never, jobs"),
             ("run --leak= y", "`--leak` requires a value: one of close, wait"),

@@ -17,9 +17,12 @@ pub enum Columns {
 }
 
 impl Columns {
-    /// Returns `true` if a record may contain its separator, in quotes.
-    pub fn quotes(&self) -> bool {
-        matches!(self, Self::Csv(_))
+    /// Returns the byte between fields if a record may contain its separator, in quotes.
+    pub(super) fn quoted_fields(&self) -> Option<u8> {
+        match self {
+            Self::Csv(between) => Some(*between),
+            Self::Regexp(_) | Self::Byte(_) => None,
+        }
     }
 
     /// Splits a record.

@@ -14,6 +14,7 @@ mod order;
 mod reader;
 
 pub(crate) use self::order::{Order, Ordered, fingerprint};
+pub(crate) use self::reader::ColumnCount;
 pub use self::{
     batching::{CostFn, FitsFn, LineLimit},
     columns::Columns,

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Result;
 
@@ -10,6 +11,21 @@ use crate::input::batching::{self};
 use crate::input::plan::{Header, InputPlan, JobArgs, Kind, Record, Source};
 use crate::input::product::Combined;
 use crate::input::records::Records;
+
+/// The number of arguments of the first job that has any, once it is read. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ColumnCount(Arc<OnceLock<usize>>);
+
+impl ColumnCount {
+    pub(crate) fn get(&self) -> Option<usize> {
+        self.0.get().copied()
+    }
+
+    /// Sets the number. Only the first call has an effect.
+    pub(crate) fn set(&self, columns: usize) {
+        let _ = self.0.set(columns);
+    }
+}
 
 /// An opened input, of which only the headers were read.
 #[derive(Debug)]
@@ -22,6 +38,7 @@ pub struct ArgumentReader {
     total: Option<u64>,
     /// A regular file with one record per job: its records can be counted beforehand.
     countable: Option<(File, u8)>,
+    first_job: ColumnCount,
 }
 
 impl ArgumentReader {
@@ -60,7 +77,7 @@ impl ArgumentReader {
         }
         let combined = Combined::new(readers, plan.link, plan.empty_counts);
         let batcher = ArgBatcher::new(combined, plan.arity, slots);
-        Ok(Self { names, may_block, batcher, total, countable })
+        Ok(Self { names, may_block, batcher, total, countable, first_job: ColumnCount::default() })
     }
 
     /// Returns the next job's arguments, or `None` at the end.
@@ -68,7 +85,16 @@ impl ArgumentReader {
     /// # Errors
     /// A source cannot be read any more.
     pub fn next_arguments(&mut self) -> Result<Option<JobArgs>> {
-        self.batcher.next()
+        let next = self.batcher.next()?;
+        if let Some(JobArgs::Columns(columns)) = &next {
+            self.first_job.set(columns.len());
+        }
+        Ok(next)
+    }
+
+    /// Returns the number of arguments of the first job, which is set when that job is read.
+    pub(crate) fn first_job(&self) -> ColumnCount {
+        self.first_job.clone()
     }
 
     /// Sets the limits of a command line, for inputs that put as many arguments into a command as

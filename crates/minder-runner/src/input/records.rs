@@ -74,8 +74,7 @@ impl Records {
             let item = match &mut self.from {
                 ValueSource::List(values) => values.pop_front().map(Item::Value),
                 ValueSource::Splitter(splitter) => {
-                    let quoted = self.columns.as_ref().is_some_and(Columns::quotes);
-                    splitter.next(quoted)?
+                    splitter.next(self.columns.as_ref().and_then(Columns::quoted_fields))?
                 }
             };
             let value = match item {
@@ -119,6 +118,31 @@ enum Item {
     Unfit(InvalidArgument),
 }
 
+/// A position within a CSV field, as the CSV reader that splits the record sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FieldState {
+    /// Before its first byte.
+    Start,
+    /// After a byte outside quotes. A quote there is text.
+    Unquoted,
+    /// Inside quotes.
+    Quoted,
+    /// After a quote inside quotes, which closes them or is the first half of a doubled one.
+    AfterQuote,
+}
+
+impl FieldState {
+    fn after(self, byte: u8, between: u8) -> Self {
+        match (self, byte) {
+            (Self::Quoted, b'"') => Self::AfterQuote,
+            (Self::Quoted, _) => Self::Quoted,
+            (Self::Start | Self::AfterQuote, b'"') => Self::Quoted,
+            (_, byte) if byte == between => Self::Start,
+            _ => Self::Unquoted,
+        }
+    }
+}
+
 /// Cuts a stream at a separator. The last record may lack it.
 #[derive(Debug)]
 struct RecordSplitter {
@@ -137,8 +161,11 @@ struct RecordSplitter {
     /// The beginning of an incomplete record, and how many more bytes of it were skipped.
     partial: Vec<u8>,
     dropped: usize,
-    /// Whether a double quote is open at the end of it.
-    quoting: bool,
+    /// Where its end is within a CSV field.
+    field: FieldState,
+    /// The number of newlines read, and of those before the last quote that opened a field.
+    newlines: u64,
+    quoted_at: u64,
     /// Whether any byte of the record was read.
     open: bool,
     finished: bool,
@@ -158,14 +185,20 @@ impl RecordSplitter {
             filled: 0,
             partial: Vec::new(),
             dropped: 0,
-            quoting: false,
+            field: FieldState::Start,
+            newlines: 0,
+            quoted_at: 0,
             open: false,
             finished: false,
         }
     }
 
-    /// Returns the next record. With `quoted`, a record continues while a double quote is open.
-    fn next(&mut self, quoted: bool) -> Result<Option<Item>> {
+    /// Returns the next record. With `quoted`, which is the byte between CSV fields, a record
+    /// continues while a double quote is open.
+    ///
+    /// # Errors
+    /// The stream cannot be read, or ends inside quotes.
+    fn next(&mut self, quoted: Option<u8>) -> Result<Option<Item>> {
         while !self.finished {
             if self.at == self.filled {
                 let read = blocking_io::read(&mut self.file, &mut self.buffer);
@@ -180,22 +213,25 @@ impl RecordSplitter {
                 return self.finish_record().map(Some);
             }
         }
+        if self.open && self.dropped == 0 && self.field == FieldState::Quoted {
+            bail!("{}, line {}: a quote is not closed (--csv)", self.name, self.quoted_at + 1);
+        }
         std::mem::take(&mut self.open).then(|| self.finish_record()).transpose()
     }
 
     /// Moves bytes from the buffer to the record. Returns `true` at the end of the record.
-    fn take(&mut self, quoted: bool) -> bool {
+    fn take(&mut self, quoted: Option<u8>) -> bool {
         let last = self.separator.last().copied().unwrap_or(b'\n');
         let rest = &self.buffer[self.at..self.filled];
         self.open = true;
         let Some(end) = memchr::memchr(last, rest) else {
             let len = rest.len();
-            self.keep(len);
+            self.keep(len, quoted);
             return false;
         };
-        self.keep(end + 1);
+        self.keep(end + 1, quoted);
         let is_complete = self.dropped > 0 || self.partial.ends_with(&self.separator);
-        if !is_complete || (quoted && self.dropped == 0 && self.quoting) {
+        if !is_complete || (self.dropped == 0 && self.field == FieldState::Quoted) {
             return false;
         }
         match self.dropped {
@@ -206,13 +242,21 @@ impl RecordSplitter {
         true
     }
 
-    fn keep(&mut self, count: usize) {
+    fn keep(&mut self, count: usize, quoted: Option<u8>) {
         let fits = count.min((self.most + self.separator.len()).saturating_sub(self.partial.len()));
-        let bytes = &self.buffer[self.at..self.at + fits];
-        self.partial.extend_from_slice(bytes);
-        // Quotes are counted as bytes arrive: after a quote that is never closed, all following
-        // lines are one record.
-        self.quoting ^= memchr::memchr_iter(b'"', bytes).count() % 2 == 1;
+        if let Some(between) = quoted {
+            // Bytes are examined once, as they arrive: after a quote that is never closed, all
+            // following lines are one record.
+            for byte in &self.buffer[self.at..self.at + count] {
+                let field = self.field.after(*byte, between);
+                if self.field == FieldState::Start && field == FieldState::Quoted {
+                    self.quoted_at = self.newlines;
+                }
+                self.field = field;
+                self.newlines += u64::from(*byte == b'\n');
+            }
+        }
+        self.partial.extend_from_slice(&self.buffer[self.at..self.at + fits]);
         self.dropped += count - fits;
         self.at += count;
     }
@@ -221,7 +265,7 @@ impl RecordSplitter {
     fn finish_record(&mut self) -> Result<Item> {
         let mut bytes = std::mem::take(&mut self.partial);
         let first = std::mem::take(&mut self.first);
-        self.quoting = false;
+        self.field = FieldState::Start;
         let dropped = std::mem::take(&mut self.dropped);
         if dropped > 0 || bytes.len() > self.most {
             return Ok(Item::Unfit(InvalidArgument::TooLong(bytes.len() + dropped)));
@@ -272,7 +316,7 @@ mod tests {
         let mut splitter = RecordSplitter::new(file, "a test".to_owned(), separator.to_vec(), VALUE_MAX);
         splitter.windows_text = windows_text;
         let mut got = Vec::new();
-        while let Some(item) = splitter.next(false)? {
+        while let Some(item) = splitter.next(None)? {
             got.push(match item {
                 Item::Value(value) => value.to_string_lossy().into_owned(),
                 Item::Unfit(InvalidArgument::TooLong(len)) => format!("<{len}>"),
@@ -330,10 +374,37 @@ mod tests {
         file.rewind().expect("rewind temp file");
         let mut splitter = RecordSplitter::new(file, "a test".to_owned(), b"\n".to_vec(), COLUMNS_MAX);
         // Searching all of the record again for each line would take hours.
-        let Some(Item::Value(value)) = splitter.next(true).expect("read temp file") else {
-            panic!("one record")
-        };
-        assert_eq!(value.as_encoded_bytes(), text);
+        let error = splitter.next(Some(b',')).expect_err("the quote is open").to_string();
+        assert_eq!(error, "a test, line 1: a quote is not closed (--csv)");
+    }
+
+    /// Returns the records of a CSV text, and the error after them.
+    fn csv(text: &str) -> (Vec<String>, Option<String>) {
+        let mut file = tempfile::tempfile().expect("create temp file");
+        file.write_all(text.as_bytes()).expect("write temp file");
+        file.rewind().expect("rewind temp file");
+        let mut splitter = RecordSplitter::new(file, "a test".to_owned(), b"\n".to_vec(), COLUMNS_MAX);
+        let mut records = Vec::new();
+        loop {
+            match splitter.next(Some(b',')) {
+                Ok(Some(Item::Value(value))) => records.push(value.to_string_lossy().into_owned()),
+                Ok(Some(Item::Unfit(why))) => panic!("unfit record: {why}"),
+                Ok(None) => return (records, None),
+                Err(error) => return (records, Some(error.to_string())),
+            }
+        }
+    }
+
+    #[test]
+    fn csv_record_continues_only_inside_quotes() {
+        let whole = |records: &[&str]| (records.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>(), None);
+        assert_eq!(csv("a,\"b\nc\"\nd\n"), whole(&["a,\"b\nc\"", "d"]));
+        // Quotes inside a field that begins without one are text.
+        assert_eq!(csv("a 5\" b\n6\" c\nd\n"), whole(&["a 5\" b", "6\" c", "d"]));
+        assert_eq!(csv("\"a \"\"b\"\"\n\",c\nd"), whole(&["\"a \"\"b\"\"\n\",c", "d"]));
+        let (records, error) = csv("\"a\nb\"\nc,\"d\ne,f\n");
+        assert_eq!(records, ["\"a\nb\""]);
+        assert_eq!(error.as_deref(), Some("a test, line 3: a quote is not closed (--csv)"));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use minder_os::files::read_at;
 use crate::output::decorate::LineStyle;
 use crate::output::store::AppendFile;
 use crate::output::store::FinishedJob;
+use crate::output::store::HeldMemory;
 use crate::output::store::JobFile;
 use crate::output::store::Location;
 use crate::output::store::Segment;
@@ -33,6 +34,8 @@ pub(crate) struct OutputBatch {
     /// The segments of the current job.
     segments: Vec<Segment>,
     store: AppendFile,
+    /// Where output waits as long as there is room, without a file.
+    memory: HeldMemory,
     /// The worker thread's file and the offset of `bytes` in it, once they are saved.
     saved: Option<(Arc<File>, u64)>,
     sync: bool,
@@ -60,8 +63,19 @@ impl UnfinishedOutput {
 }
 
 impl OutputBatch {
-    pub(crate) fn new(store: AppendFile, sync: bool) -> Self {
-        Self { bytes: Vec::new(), start: 0, jobs: Vec::new(), segments: Vec::new(), store, saved: None, sync }
+    /// Creates a batch without jobs. `memory` has room only if the run has no record: recorded
+    /// output is in files before it is written.
+    pub(crate) fn new(store: AppendFile, memory: HeldMemory, sync: bool) -> Self {
+        Self {
+            bytes: Vec::new(),
+            start: 0,
+            jobs: Vec::new(),
+            segments: Vec::new(),
+            store,
+            memory,
+            saved: None,
+            sync,
+        }
     }
 
     /// Adds bytes to the current job.
@@ -118,6 +132,7 @@ impl OutputBatch {
                         at += read as u64;
                     }
                 }
+                Location::Held(held) => take(held.as_slice())?,
                 Location::Shared(..) => (),
             }
         }
@@ -159,6 +174,7 @@ impl OutputBatch {
     pub(crate) fn len(&self) -> u64 {
         let len = |segment: &Segment| match &segment.location {
             Location::Batch(range) => range.len() as u64,
+            Location::Held(held) => held.as_slice().len() as u64,
             Location::Own(JobFile { range, .. }) | Location::Shared(_, range) => range.end - range.start,
         };
         self.segments.iter().map(len).sum()
@@ -242,12 +258,16 @@ impl OutputBatch {
         std::mem::take(&mut self.jobs)
     }
 
-    /// Moves the output of a job that has to wait into files, none of which stays open for this job
-    /// alone.
+    /// Moves the output of a job that has to wait into the memory for that, or into files, none of
+    /// which stays open for this job alone.
     pub(crate) fn keep(&mut self, finished: &mut FinishedJob) -> io::Result<()> {
         for segment in &mut finished.segments {
             match &mut segment.location {
                 Location::Batch(range) => {
+                    if let Some(held) = self.memory.hold(&self.bytes[range.clone()]) {
+                        segment.location = Location::Held(held);
+                        continue;
+                    }
                     self.save()?;
                     if let Some((file, base)) = &self.saved {
                         let range = base + range.start as u64..base + range.end as u64;
@@ -263,7 +283,7 @@ impl OutputBatch {
                         segment.location = Location::Shared(file, range);
                     }
                 }
-                Location::Shared(..) => (),
+                Location::Held(_) | Location::Shared(..) => (),
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 //! At most one job is *live*: its output is written while it runs. In the order of the input, that
 //! is the first job whose output is not complete yet. Otherwise it is a job that claimed it,
 //! because it ran alone or because it is in the middle of a line. Jobs that finish meanwhile wait,
-//! with their output in files.
+//! with their output in files, or in memory if the run has no record and little waits.
 //!
 //! # Locking
 //!
@@ -451,6 +451,10 @@ impl OutputSequencer {
                 (Location::Batch(range), Some(_)) => {
                     self.write_pending(state, batch, pending);
                     self.write(state, stream, &batch[range], &mut decoration);
+                }
+                (Location::Held(held), _) => {
+                    self.write_pending(state, batch, pending);
+                    self.write(state, stream, held.as_slice(), &mut decoration);
                 }
                 (Location::Shared(file, range), _) => {
                     self.write_pending(state, batch, pending);

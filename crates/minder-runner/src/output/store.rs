@@ -6,6 +6,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use minder::{Charge, SpillFile, Stream};
 use minder_os::files::{create_private_file, create_unnamed_file, open_no_follow, write_all_at};
@@ -40,10 +41,60 @@ pub(crate) struct Segment {
 pub(crate) enum Location {
     /// In the memory of the worker thread that ran the job, and nowhere else.
     Batch(Range<usize>),
+    /// In memory, after the batch was written. Only the output of a run without a record waits
+    /// there.
+    Held(HeldBytes),
     /// In a file that is shared with other jobs.
     Shared(Arc<File>, Range<u64>),
     /// In a file of this job, which is removed once it is written.
     Own(JobFile),
+}
+
+/// The memory for waiting output of one worker thread's jobs. Clones share it.
+///
+/// Another thread may drop the bytes, so the count is atomic. It protects no other memory, so
+/// relaxed ordering is enough.
+#[derive(Clone, Debug)]
+pub(crate) struct HeldMemory {
+    held: Arc<AtomicUsize>,
+    max: usize,
+}
+
+impl HeldMemory {
+    /// Memory for at most this many bytes.
+    pub(crate) fn new(max: usize) -> Self {
+        Self { held: Arc::default(), max }
+    }
+
+    /// Copies the bytes, if there is room for them. Only the worker thread that owns the memory may
+    /// call this.
+    pub(crate) fn hold(&self, bytes: &[u8]) -> Option<HeldBytes> {
+        let held = self.held.load(Ordering::Relaxed);
+        if held + bytes.len() > self.max {
+            return None;
+        }
+        self.held.fetch_add(bytes.len(), Ordering::Relaxed);
+        Some(HeldBytes { bytes: bytes.into(), held: Arc::clone(&self.held) })
+    }
+}
+
+/// Bytes that wait in memory. Dropping them makes room for others.
+#[derive(Debug)]
+pub(crate) struct HeldBytes {
+    bytes: Box<[u8]>,
+    held: Arc<AtomicUsize>,
+}
+
+impl HeldBytes {
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for HeldBytes {
+    fn drop(&mut self) {
+        self.held.fetch_sub(self.bytes.len(), Ordering::Relaxed);
+    }
 }
 
 /// A file with the output of one job.
@@ -159,6 +210,18 @@ mod tests {
     use minder_os::files::read_at;
 
     use super::*;
+
+    #[test]
+    fn held_memory_is_limited_and_freed_by_drop() {
+        let memory = HeldMemory::new(5);
+        let first = memory.hold(b"abc").expect("hold three of five bytes");
+        assert_eq!(first.as_slice(), b"abc");
+        assert!(memory.hold(b"def").is_none());
+        let second = memory.hold(b"de").expect("hold the other two bytes");
+        drop(first);
+        assert!(memory.hold(b"def").is_some());
+        drop(second);
+    }
 
     /// Any worker thread may read output that waits, while the owner of the file appends to it.
     #[test]

@@ -2,12 +2,17 @@
 //!
 //! A row replaces the job's output. It is saved, recorded and written like any output, so it is
 //! neither lost nor incomplete. It goes to the file, or to standard output.
+//!
+//! The header line is written with the first row, and counts the arguments of the first job of the
+//! input, whichever job finishes first. A job with fewer arguments has empty cells. The arguments
+//! that a job has beyond the header line come after its last named column, so that no named column
+//! is shifted.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::sync::Once;
+use std::sync::{Once, OnceLock};
 
 use anyhow::{Context, Result};
 use csv_core::WriteResult;
@@ -17,6 +22,7 @@ use serde_json::ser::{CharEscape, Formatter, Serializer};
 
 use crate::config::RunConfig;
 use crate::config::TableForm;
+use crate::input::ColumnCount;
 use minder_record::event::JobFinished;
 use minder_record::joblog::exit_of;
 
@@ -30,10 +36,12 @@ const BEHIND: [&str; 2] = ["Stdout", "Stderr"];
 pub(crate) struct ResultsTable {
     form: TableForm,
     names: Vec<OsString>,
-    /// Set once the header line is written, which happens when the first job shows how many columns
-    /// there are.
+    /// Set once the header line is written, with the first row.
     header: Once,
-    columns: std::sync::OnceLock<usize>,
+    /// How many arguments the first job of the input has.
+    first_job: ColumnCount,
+    /// The number of argument columns of the header line. Set before the first row is written.
+    columns: OnceLock<usize>,
 }
 
 /// Passes one stream of a job to a function, chunk by chunk.
@@ -42,28 +50,33 @@ pub(crate) type Output<'a> = &'a dyn Fn(Stream, &mut dyn FnMut(&[u8]) -> io::Res
 impl ResultsTable {
     /// Opens the table of a run, and its file if it has one. A resumed run appends after the last
     /// complete row.
-    pub(crate) fn open(config: &RunConfig) -> Result<Option<(Self, Option<File>)>> {
+    pub(crate) fn open(config: &RunConfig, first_job: ColumnCount) -> Result<Option<(Self, Option<File>)>> {
         let Some((form, path, names)) = config.files.table() else { return Ok(None) };
         let is_resumed = config.record.mode.is_some();
+        let columns = OnceLock::new();
         let mut file = None;
         let mut headed = is_resumed;
         if let Some(path) = path {
-            let (opened, len) = open(path, is_resumed, form)
-                .with_context(|| format!("cannot write results in `{}`", path.display()))?;
-            file = Some(opened);
+            let cannot = || format!("cannot write results in `{}`", path.display());
+            let (mut opened, len) = open(path, is_resumed, form).with_context(cannot)?;
             headed = len > 0;
+            if let (TableForm::Separated(between), true) = (form, headed) {
+                let _ = columns.set(header_columns(&mut opened, between).with_context(cannot)?);
+            }
+            file = Some(opened);
         }
         let header = Once::new();
         if headed || form == TableForm::Json {
             header.call_once(|| ());
         }
-        let table = Self { form, names: names.to_vec(), header, columns: std::sync::OnceLock::new() };
+        let table = Self { form, names: names.to_vec(), header, first_job, columns };
         Ok(Some((table, file)))
     }
 
-    /// Writes the header line before the first row.
+    /// Writes the header line before the first row, which has this many arguments.
     pub(crate) fn begin(&self, columns: usize, write: impl FnOnce(&[u8])) {
-        let columns = *self.columns.get_or_init(|| columns.max(self.names.len()));
+        let columns =
+            *self.columns.get_or_init(|| self.first_job.get().unwrap_or(columns).max(self.names.len()));
         let TableForm::Separated(between) = self.form else { return };
         self.header.call_once(|| {
             let mut line = Vec::new();
@@ -116,9 +129,8 @@ impl ResultsTable {
             row.push(between);
         }
         quote(command.as_bytes(), between, &mut row);
-        // Every row has at least as many columns as the header line.
-        let most = self.columns.get().copied().unwrap_or_default().max(columns.len());
-        for place in 0..most {
+        let named = self.columns.get().copied().unwrap_or(columns.len());
+        for place in 0..named {
             row.push(between);
             quote(columns.get(place).map_or(&b""[..], |column| column.as_encoded_bytes()), between, &mut row);
         }
@@ -143,7 +155,13 @@ impl ResultsTable {
             })?;
             to.write_all(b"\"")?;
         }
-        to.write_all(b"\n")
+        let mut rest = Vec::new();
+        for column in columns.iter().skip(named) {
+            rest.push(between);
+            quote(column.as_encoded_bytes(), between, &mut rest);
+        }
+        rest.push(b'\n');
+        to.write_all(&rest)
     }
 }
 
@@ -300,8 +318,39 @@ fn open(path: &Path, is_resumed: bool, form: TableForm) -> io::Result<(File, u64
     let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
     let len = whole_rows(BufReader::new(&file), form)?;
     file.set_len(len)?;
-    io::Seek::seek(&mut file, io::SeekFrom::Start(len))?;
+    file.seek(SeekFrom::Start(len))?;
     Ok((file, len))
+}
+
+/// Returns how many argument columns the header line of a table has. The position in the file stays.
+fn header_columns(file: &mut File, between: u8) -> io::Result<usize> {
+    let end = file.stream_position()?;
+    file.rewind()?;
+    let fields = count_fields(BufReader::new(&*file), between)?;
+    file.seek(SeekFrom::Start(end))?;
+    Ok(fields.saturating_sub(BEFORE.len() + BEHIND.len()))
+}
+
+/// Returns the number of fields in the first row of a table.
+fn count_fields(mut from: impl BufRead, between: u8) -> io::Result<usize> {
+    let mut fields = 1;
+    let mut within = false;
+    loop {
+        let bytes = from.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(fields);
+        }
+        for byte in bytes {
+            match byte {
+                b'"' => within = !within,
+                b'\n' if !within => return Ok(fields),
+                byte if *byte == between && !within => fields += 1,
+                _ => (),
+            }
+        }
+        let len = bytes.len();
+        from.consume(len);
+    }
 }
 
 /// Returns how many bytes of a table are complete rows.

@@ -159,7 +159,8 @@ impl RunWorker<'_> {
                         len: job_file.range.end - job_file.range.start,
                     }));
                 }
-                Location::Shared(..) => (),
+                // No event refers to them: such a run has no record, or the job is an earlier one.
+                Location::Held(_) | Location::Shared(..) => (),
             }
         }
         kept

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use minder::jobs::{Attempt, ChildControl, JobHandler, JobResult, NextJob, SpawnRequest};
 use minder::{Error, ErrorKind, Event, Operation, Outcome, Termination, Token};
-use minder_os::system_paths::TEMP_DIR_VARIABLE;
 
 use super::state::RunWorker;
+use crate::commit::cannot_save_in;
 use crate::config::OutputView;
 use crate::config::Timeout;
 use crate::context::RunContext;
@@ -100,7 +100,7 @@ impl JobHandler for RunWorker<'_> {
             Ok(invocation) => invocation,
             Err(error) if error.kind() == template::ErrorKind::Column => {
                 // The error is the same for every job: it is reported once, and it ends the run.
-                self.context.fail(error.to_string());
+                self.context.fail_input(error.to_string());
                 return Err(JobResult::PermanentFailure);
             }
             Err(error) => {
@@ -311,10 +311,8 @@ impl JobHandler for RunWorker<'_> {
                 )
             }
             _ if error.operation() == Operation::Spill => {
-                format!(
-                    "{error} (--tmpdir or {TEMP_DIR_VARIABLE} select another directory for output \
-                     that does not fit into memory)"
-                )
+                let dir = error.subject().unwrap_or_default();
+                cannot_save_in(dir, &error.reason())
             }
             _ => error.to_string(),
         });

@@ -163,7 +163,7 @@ impl Placeholder {
         })
     }
 
-    fn missing_column(self, columns: usize) -> Error {
+    pub(crate) fn missing_column(self, columns: usize) -> Error {
         let wanted = match self.source {
             Source::Nth(n) => nth_column(n),
             Source::Last(n) => format!("column {n} from the last"),

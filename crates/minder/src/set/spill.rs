@@ -71,7 +71,8 @@ impl SpillBuffer {
         if let Err(error) = self.seek(self.written).and_then(|()| self.file.write_all(bytes)) {
             // The next write overwrites the part that was written.
             self.position = UNKNOWN_POSITION;
-            return Err(self.error("spill output to a file in", error));
+            let error = Error::new("spill output to a file in", error);
+            return Err(error.during(Operation::Spill).with_subject(&self.path.dir));
         }
         self.written += bytes.len() as u64;
         self.position = self.written;
@@ -110,7 +111,8 @@ impl SpillBuffer {
             Err(error) => error,
         };
         self.position = UNKNOWN_POSITION;
-        Err(self.error("read spilled output from a file in", error))
+        let error = Error::new("read spilled output from a file in", error);
+        Err(error.during(Operation::Read).with_subject(&self.path.dir))
     }
 
     /// Returns how many bytes wait.
@@ -124,10 +126,6 @@ impl SpillBuffer {
             self.position = position;
         }
         Ok(())
-    }
-
-    fn error(&self, phrase: &'static str, error: std::io::Error) -> Error {
-        Error::new(phrase, error).during(Operation::Spill).with_subject(&self.path.dir)
     }
 }
 

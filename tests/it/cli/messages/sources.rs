@@ -41,9 +41,9 @@ const CURES: &str = "minder-template/programs.rs";
 const WITHOUT_A_CASE: &[(&str, &str)] = &[
     // Their own tests.
     ("run all at once: not by the build's jobserver", "see cli/jobserver.rs: run all at once"),
-    ("asked {jobs} to end; once more kills", "see cli/signals.rs: once more kills"),
-    ("{name}: ended {jobs}", "only where jobs cannot be asked to end: see cli/windows.rs"),
-    ("wants the terminal", "see cli/terminal.rs: wants the terminal"),
+    ("asked {jobs} to end; a second signal", "see cli/signals.rs: a second signal kills them"),
+    ("{name}: killed {jobs}", "only where jobs cannot be asked to end: see cli/windows.rs"),
+    ("uses the terminal", "see cli/terminal.rs: uses the terminal"),
     (
         "cannot write to standard output: it is closed",
         "see cli/output.rs: cannot write to standard output: it is closed",
@@ -78,9 +78,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("its input came through a pipe", "standard input has to be a terminal"),
     ("-p asks on the terminal, and there is none", "the tests may run on a terminal"),
     // The bar, `--progress` and tables show these.
-    ("told to end", "a state, for the bar"),
     ("its output was closed", "a state, for `minder log`"),
-    (": minder run --resume {}", "a cell of a table"),
     ("its manifest cannot be read", "a cell of a table"),
     ("enough have succeeded", "a reason for a line of the summary"),
     ("enough are done", "a reason for a line of the summary"),
@@ -111,7 +109,6 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
         "a disk that is full in the middle: see cli/record_faults/full_disk.rs: write",
     ),
     ("cannot write the joblog: {}", "a disk that is full in the middle"),
-    ("cannot save output in", "a disk that is full in the middle"),
     (
         "cannot read output that waited in a file",
         "see cli/record_faults/pending_output.rs: cannot read output that waited",

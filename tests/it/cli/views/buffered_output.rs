@@ -180,6 +180,22 @@ fn spooled_job_may_truncate_or_read_its_output() {
     assert!(super::run_to_end("run --spool -j2 KID fds ::: 1").exit_code(0).text().lines().count() >= 3);
 }
 
+#[cfg(unix)] // A shell decides which job sleeps.
+#[test]
+fn small_output_without_record_waits_in_memory() {
+    let dir = temp_dir();
+    let mut command = shell("--no-record -k -j2", "test {} -gt 1 || sleep 0.3; echo {}", &["1", "2", "3"]);
+    command.env(minder_os::system_paths::TEMP_DIR_VARIABLE, dir.path().join("nowhere"));
+    assert_eq!(Run::start(&command).wait().exit_code(0).text(), "1\n2\n3\n");
+    // More than the memory for waiting output, which is 8 KiB here, waits in a file.
+    let line = "test {} -gt 1 || sleep 0.3; printf %5000d {}";
+    let mut command = shell("--no-record -k -j2 --buffer 64k", line, &["1", "2", "3", "4"]);
+    let wanted: String = (1..=4).map(|number| format!("{number:0>5000}").replace('0', " ")).collect();
+    assert_eq!(Run::start(&command).wait().exit_code(0).text(), wanted);
+    command.env(minder_os::system_paths::TEMP_DIR_VARIABLE, dir.path().join("nowhere"));
+    Run::start(&command).wait().exit_code(255).stderr_contains("cannot save output in `");
+}
+
 /// A directory with little room, if we may make one.
 #[cfg(target_os = "linux")]
 struct Small(tempfile::TempDir);

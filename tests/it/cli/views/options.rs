@@ -36,9 +36,12 @@ fn conflicting_flags_are_one_line_of_error() {
 
 #[test]
 fn buffer_sizes_are_checked() {
-    for (size, why) in
-        [("1k", "at least 64k"), ("0", "at least 64k"), ("x", "no number"), ("99999999999G", "too large")]
-    {
+    for (size, why) in [
+        ("1k", "minimum is 64k"),
+        ("0", "minimum is 64k"),
+        ("x", "invalid number"),
+        ("99999999999G", "too large"),
+    ] {
         let ended = run_to_end(&format!("run --buffer {size} KID exit ::: 0"))
             .exit_code(255)
             .stderr_contains(why)

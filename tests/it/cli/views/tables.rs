@@ -84,6 +84,50 @@ fn json_rows_are_lines() {
     assert_eq!(text.lines().count(), 2);
 }
 
+#[cfg(unix)] // A shell decides which job sleeps.
+#[test]
+fn header_has_columns_of_first_job_when_last_job_finishes_first() {
+    let line = "[ {1} = 1 ] && sleep 0.3; true {}";
+    for (flags, first) in [("-k", &b"1"[..]), ("", b"2"), ("--shuf --seed 1 -k", b"1")] {
+        let command = shell(&format!("-j2 -n2 {flags} --results -.csv"), line, &["1", "2", "3"]);
+        let found = rows(&Run::start(&command).wait().exit_code(0).out, b',');
+        assert_eq!(found[0][9..], [&b"V1"[..], b"V2", b"Stdout", b"Stderr"].map(Vec::from), "{flags}");
+        assert_eq!(found[1][0], first, "{flags}");
+        for row in &found[1..] {
+            let values: [&[u8]; 4] =
+                if row[0] == b"1" { [b"1", b"2", b"", b""] } else { [b"3", b"", b"", b""] };
+            assert_eq!(row[9..], values.map(Vec::from), "{flags}");
+        }
+    }
+}
+
+#[cfg(unix)] // The jobs run in sequence, in the shell of Unix.
+#[test]
+fn values_beyond_header_come_after_stderr() {
+    let mut command = minder("run -j1 --colsep , --results -.csv true");
+    let found = rows(&Run::start(command.stdin(input(b"a\nb,c\n"))).wait().exit_code(0).out, b',');
+    let texts: Vec<Vec<_>> =
+        found.iter().map(|row| row[9..].iter().map(|it| String::from_utf8_lossy(it)).collect()).collect();
+    assert_eq!(texts, [vec!["V1", "Stdout", "Stderr"], vec!["a", "", ""], vec!["b", "", "", "c"]]);
+}
+
+#[test]
+fn resumed_table_keeps_columns_of_its_header() {
+    let dir = temp_dir();
+    let table = dir.path().join("out.csv");
+    let joblog = dir.path().join("log");
+    let flags = format!("-j1 --colsep , --no-record --joblog {} --results {}", path(&joblog), path(&table));
+    for (more, lines) in [("", "a,b\n"), ("--resume", "a,b\nc\n")] {
+        let mut command = minder(&format!("run {flags} {more} KID exit 0"));
+        Run::start(command.stdin(input(lines.as_bytes()))).wait().exit_code(0);
+    }
+    // The resumed run does not know how long the first row was, except by the file.
+    let mut command = minder(&format!("run {flags} --resume KID exit 0"));
+    Run::start(command.stdin(input(b"a\nc\nd\n"))).wait();
+    let found = rows(&fs::read(&table).expect("read table"), b',');
+    assert!(found.iter().all(|row| row.len() == 13), "{found:?}");
+}
+
 #[test]
 fn job_that_cannot_start_has_a_row() {
     let dir = temp_dir();

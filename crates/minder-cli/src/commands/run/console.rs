@@ -144,6 +144,15 @@ impl Observer for Console {
                 }
             }
             RunEnd::Failed(error) => message(error),
+            RunEnd::InputFailed(error) => {
+                message(error);
+                let has_run_jobs = !report.stats.wall.is_zero();
+                // GNU parallel prints no summary.
+                if has_run_jobs && !self.display.quiet && !self.display.parallel {
+                    summary.lines(self.palette).iter().for_each(|line| message(line));
+                    summary.resume_line().iter().for_each(|line| message(line));
+                }
+            }
             // GNU parallel prints no summary: a program that reads its stderr must not get one.
             RunEnd::Status(_) if !self.display.quiet => {
                 let is_wanted = summary.is_wanted() && (!self.display.parallel || stderr().is_terminal());

@@ -77,7 +77,7 @@ fn end(guard: ProcessGuard, end: &RunEnd) -> ! {
         RunEnd::Status(status) => guard.exit(status),
         RunEnd::Signal(signal) => guard.terminate(ExitMode::Signal(signal)),
         RunEnd::StdoutClosed => guard.terminate(ExitMode::Status(exit_status::BROKEN_PIPE)),
-        RunEnd::Failed(_) => guard.terminate(ExitMode::Status(exit_status::OTHER)),
+        RunEnd::Failed(_) | RunEnd::InputFailed(_) => guard.terminate(ExitMode::Status(exit_status::OTHER)),
     }
 }
 

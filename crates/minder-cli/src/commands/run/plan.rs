@@ -45,6 +45,7 @@ impl Plan {
             Some(mode) if flags.record.joblog.is_none() => Self::resume(&flags, &typed, mode, compat),
             None => Self::open(flags, typed, None, compat, None),
             mode => {
+                refuse_run_as_command(&flags, compat)?;
                 let mut plan = Self::open(flags, typed, mode, compat, None)?;
                 if plan.config.record.keep
                     && let Some((run, manifest)) = run_of_joblog(&plan.config)
@@ -240,6 +241,21 @@ fn typed_flags(args: &[OsString], after_flags: usize) -> Vec<OsString> {
     let flags = flags.strip_suffix(&[OsString::from("--")]).unwrap_or(flags);
     let lasting = |flag: &&OsString| !ATTEMPT_FLAGS.iter().any(|other| *flag == OsStr::new(other));
     flags.iter().filter(lasting).cloned().collect()
+}
+
+/// Refuses a command that is the id of a run, which continues that run only without a joblog.
+fn refuse_run_as_command(flags: &RunFlags, compat: CompatMode) -> Result<()> {
+    let [word] = flags.words.as_slice() else { return Ok(()) };
+    let is_run =
+        |id: &str| store::is_id(id) && store::state_root().and_then(|root| store::find(&root, id)).is_ok();
+    if compat == CompatMode::Own && word.to_str().is_some_and(|id| id == "last" || is_run(id)) {
+        bail!(
+            "`{}` is a run, not a command: leave out --joblog to resume that run, or repeat the command and \
+             arguments of the joblog",
+            word.display()
+        );
+    }
+    Ok(())
 }
 
 /// Returns the newest run that wrote this joblog with this command. Its record may contain output

@@ -3,10 +3,12 @@
 //! A long option may be abbreviated as long as the abbreviation is unambiguous, in either case. Short
 //! options may share one argument. Options end at the first argument that is not an option.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 
 use anyhow::{Result, bail};
 use clap::CommandFactory;
+use clap::error::{ContextKind, ContextValue};
 use minder_os::encoding::os_string_from_encoded;
 
 use super::options::{INTERNAL_OPTIONS, OPTIONS, OptionSpec, ValueKind};
@@ -57,7 +59,7 @@ fn parse_long<'a>(
     let name = String::from_utf8_lossy(name).into_owned();
     let Some(spec) = find(&name)? else {
         let Some(takes_value) = run_flag_takes_value(&name) else {
-            bail!("unknown option `--{name}`: neither GNU parallel nor `minder run` has it");
+            bail!("unknown option `--{name}`{} (see `minder parallel --help`)", suggestion(&name));
         };
         options.push(ParsedOption::Run(arg.clone()));
         let value_len = usize::from(takes_value && attached.is_none() && !after.is_empty());
@@ -83,7 +85,9 @@ fn parse_short<'a>(
 ) -> Result<&'a [OsString]> {
     for (at, letter) in letters.iter().enumerate() {
         let name = char::from(*letter).to_string();
-        let Some(spec) = find_exact(&name) else { bail!("unknown option `-{name}` of GNU parallel") };
+        let Some(spec) = find_exact(&name) else {
+            bail!("unknown option `-{name}` (see `minder parallel --help`)")
+        };
         let attached = &letters[at + 1..];
         match spec.value {
             ValueKind::None => options.push(ParsedOption::Known(spec, None)),
@@ -154,6 +158,23 @@ fn find(name: &str) -> Result<Option<&'static OptionSpec>> {
     }
 }
 
+/// Returns a hint with the option that resembles this unknown name, if there is one.
+fn suggestion(name: &str) -> String {
+    let long_names: BTreeSet<&str> =
+        OPTIONS.iter().flat_map(|spec| spec.names).copied().filter(|known| known.len() > 1).collect();
+    let parser = clap::Command::new("parallel")
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .args(long_names.into_iter().map(|known| clap::Arg::new(known).long(known)));
+    let Err(error) = parser.try_get_matches_from(["parallel", &format!("--{name}")]) else {
+        return String::new();
+    };
+    match error.get(ContextKind::SuggestedArg) {
+        Some(ContextValue::String(known)) => format!("; did you mean `{known}`?"),
+        _ => String::new(),
+    }
+}
+
 /// Returns whether the flag of `minder run` of exactly this name takes a value, or `None` if there
 /// is no such flag.
 fn run_flag_takes_value(name: &str) -> Option<bool> {
@@ -220,7 +241,7 @@ mod tests {
             ("-k -j", "`-j` requires a value"),
             ("--tagstring= echo", "`--tagstring` requires a value"),
             ("--resu x", "ambiguous option `--resu`: it may be --results, --resume, --resume-failed"),
-            ("-kZ echo", "unknown option `-Z` of GNU parallel"),
+            ("-kZ echo", "unknown option `-Z` (see `minder parallel --help`)"),
         ] {
             assert_eq!(parsed(line), expected, "{line}");
         }

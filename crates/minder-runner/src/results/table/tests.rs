@@ -4,7 +4,13 @@ use crate::results::table::*;
 
 fn table(form: TableForm, names: &[&str]) -> ResultsTable {
     let names = names.iter().map(OsString::from).collect();
-    ResultsTable { form, names, header: Once::new(), columns: std::sync::OnceLock::new() }
+    ResultsTable {
+        form,
+        names,
+        header: Once::new(),
+        first_job: ColumnCount::default(),
+        columns: OnceLock::new(),
+    }
 }
 
 /// Returns the table of one job with these arguments and outputs, which arrive in chunks of `step`
@@ -43,6 +49,30 @@ fn table_has_columns_of_gnu_parallel() {
     let row = text(written(&table(TableForm::Separated(b'\t'), &[]), &[], [b"a,b", b"\t"], 9));
     let wanted = "\tCommand\tStdout\tStderr\n7\t:\t1.500\t0.250\t0\t9\t3\t0\t\"echo a\"\ta,b\t\"\t\"\n";
     assert!(row.ends_with(wanted), "{row}");
+}
+
+#[test]
+fn header_counts_arguments_of_first_job() {
+    let table = table(TableForm::Separated(b','), &[]);
+    table.first_job.set(2);
+    let rows: Vec<String> = [&["3"][..], &["1", "2"], &["4", "5", "6"]]
+        .map(|args| text(written(&table, args, [b"o", b"e"], 9)))
+        .into();
+    let (head, short) = rows[0].split_once('\n').expect("header line");
+    assert!(head.ends_with(",Command,V1,V2,Stdout,Stderr"), "{head}");
+    assert!(short.ends_with(",\"echo a\",3,,o,e\n"), "{short}");
+    assert!(rows[1].ends_with(",\"echo a\",1,2,o,e\n"), "{}", rows[1]);
+    assert!(rows[2].ends_with(",\"echo a\",4,5,o,e,6\n"), "{}", rows[2]);
+}
+
+#[test]
+fn header_columns_are_counted_in_file() {
+    let mut file = tempfile::tempfile().expect("create temp file");
+    let head =
+        "Seq,Host,Starttime,JobRuntime,Send,Receive,Exitval,Signal,Command,\"a,\nb\",V2,Stdout,Stderr\n";
+    file.write_all(head.as_bytes()).expect("write temp file");
+    assert_eq!(header_columns(&mut file, b',').expect("read temp file"), 2);
+    assert_eq!(file.stream_position().expect("find position"), head.len() as u64);
 }
 
 #[test]

@@ -124,7 +124,7 @@ impl Outer {
             // The shell shows its prompt. All of the runner that can stop has stopped, and
             // continues together with this process.
             Some(Step::Stop) => self.stop(|| true),
-            Some(Step::Warn) => print_line("minder: the run does not answer; once more kills it\n"),
+            Some(Step::Warn) => print_line("minder: the run does not answer; another signal kills it\n"),
             Some(Step::Kill) => {
                 print_line("minder: the run did not answer and was killed\n");
                 self.page.request_kill();
