@@ -32,7 +32,6 @@ mod poll_once;
 mod exit_poller;
 #[cfg(unix)]
 mod waker;
-#[cfg(unix)]
 mod poller_backend;
 #[cfg(unix)]
 mod unix;
@@ -45,16 +44,16 @@ pub use self::unix::PollHandle;
 pub use self::windows::PollHandle;
 
 pub(crate) use self::backends::{BACKENDS, open};
+pub(crate) use self::poller_backend::PollerBackend;
 pub(crate) use self::types::{RECHECK_TOKEN, Ready, Report, TOKEN_MAX, WAKE_TOKEN};
 #[cfg(windows)]
 pub(crate) use self::windows::{
-    Backend, CompletionPort, Operation, PollerBackend, Source, Submission, Waker, Watched, millis,
+    Backend, CompletionPort, Operation, Source, Submission, Waker, Watched, millis,
 };
 #[cfg(unix)]
 pub(crate) use self::{
     exit_poller::ExitPoller,
     poll_once::poll_once,
-    poller_backend::PollerBackend,
     unix::{Backend, Source},
     waker::Waker,
 };

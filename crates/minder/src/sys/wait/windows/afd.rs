@@ -50,13 +50,13 @@ struct AfdPollInfo {
 
 /// A handle of the driver, which serves any number of sockets.
 #[derive(Debug)]
-pub(super) struct Afd {
+pub(in crate::sys::wait) struct Afd {
     device: OwnedHandle,
     port: Arc<CompletionPort>,
 }
 
 impl Afd {
-    pub(super) fn open(port: &Arc<CompletionPort>) -> io::Result<Self> {
+    pub(in crate::sys::wait) fn open(port: &Arc<CompletionPort>) -> io::Result<Self> {
         let mut name: Vec<u16> = r"\Device\Afd\minder".encode_utf16().collect();
         let bytes = size_of_val(&name[..]) as u16;
         let name = UNICODE_STRING { Length: bytes, MaximumLength: bytes, Buffer: name.as_mut_ptr() };
@@ -99,7 +99,7 @@ impl Afd {
 
 /// A registered socket.
 #[derive(Debug)]
-pub(super) struct Poll {
+pub(in crate::sys::wait) struct Poll {
     afd: Arc<Afd>,
     /// The socket as the caller knows it. A layered service provider may have wrapped it: the driver
     /// knows `base`.
@@ -112,7 +112,7 @@ pub(super) struct Poll {
 impl Poll {
     /// # Errors
     /// The error of Winsock if `socket` is not a socket.
-    pub(super) fn new(
+    pub(in crate::sys::wait) fn new(
         afd: &Arc<Afd>,
         socket: RawSocket,
         interest: Interest,
@@ -132,7 +132,7 @@ impl Poll {
 
     /// Sends a request to the driver, unless one is pending. A socket that is ready now completes
     /// at once.
-    pub(super) fn arm(&mut self) -> io::Result<()> {
+    pub(in crate::sys::wait) fn arm(&mut self) -> io::Result<()> {
         if self.packet.is_in_flight() {
             return Ok(());
         }
@@ -168,7 +168,7 @@ impl Poll {
 
     /// Returns the driver's reply after the packet has completed, without what no longer applies.
     /// Returns `None` if the socket is no longer ready.
-    pub(super) fn take_reply(&self, token: u64) -> io::Result<Option<Ready>> {
+    pub(in crate::sys::wait) fn take_reply(&self, token: u64) -> io::Result<Option<Ready>> {
         if self.packet.is_in_flight() {
             return Ok(None);
         }
@@ -206,7 +206,7 @@ impl Poll {
 
     /// Returns whether this can be used with `interest`, and for a socket that may have reused the
     /// number of the first one: a pending request is for the first one.
-    pub(super) fn still_matches(&self, interest: Interest) -> bool {
+    pub(in crate::sys::wait) fn still_matches(&self, interest: Interest) -> bool {
         let requested = (self.events & RECEIVE != 0, self.events & SEND != 0);
         requested == (interest.is_readable(), interest.is_writable())
             && !self.packet.is_in_flight()

@@ -36,7 +36,7 @@ use crate::sys::wait::types::{RECHECK_TOKEN, Ready};
 
 /// The most packets that one call takes. More packets stay in the kernel and come first in the next
 /// call, so no source starves.
-pub(super) const PACKETS_MAX: usize = 128;
+pub(in crate::sys::wait) const PACKETS_MAX: usize = 128;
 /// The number of threads that the port lets run at the same time: effectively unlimited.
 const THREADS_MAX: u32 = 1 << 16;
 /// How long the last owner of a port waits for cancelled operations. Packets that are still in
@@ -53,7 +53,7 @@ const KEY_INTERRUPT: usize = 4;
 const KEY_JOBS: usize = 16;
 
 /// The token of an interruption. No packet has it.
-pub(super) const INTERRUPT_TOKEN: u64 = RECHECK_TOKEN - 2;
+pub(in crate::sys::wait) const INTERRUPT_TOKEN: u64 = RECHECK_TOKEN - 2;
 
 /// The shared part of a port. It lives as long as the port or any endpoint that was armed on it.
 #[derive(Debug)]
@@ -248,7 +248,7 @@ impl CompletionPort {
     }
 
     /// Interrupts one running wait, or else the next, with the token [`INTERRUPT_TOKEN`].
-    pub(super) fn interrupt_wait(&self) -> io::Result<()> {
+    pub(in crate::sys::wait) fn interrupt_wait(&self) -> io::Result<()> {
         self.sender.send(KEY_INTERRUPT, std::ptr::null())
     }
 

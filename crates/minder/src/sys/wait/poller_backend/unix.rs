@@ -9,9 +9,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::{Backend, ExitPoller, PollHandle, Ready, Source, Waker, open};
 use crate::event::Interest;
 use crate::sys::pid;
+use crate::sys::wait::{Backend, ExitPoller, PollHandle, Ready, Source, Waker, open};
 
 /// A backend, and the processes that it does not watch itself.
 #[derive(Debug)]

@@ -22,12 +22,13 @@ use windows_sys::Win32::Foundation::{
 use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_DISK, FILE_TYPE_PIPE, GetFileType, SYNCHRONIZE};
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, WaitForSingleObject};
 
-use super::afd::{Afd, Poll};
-use super::completion_port::{INTERRUPT_TOKEN, PACKETS_MAX};
-use super::{Backend, CompletionPort, Operation, PollHandle, Source, Waker, Watched};
 use crate::event::Interest;
 use crate::sys::pid::open_process;
-use crate::sys::wait::{RECHECK_TOKEN, Ready, WAKE_TOKEN, open};
+use crate::sys::wait::windows::{Afd, INTERRUPT_TOKEN, PACKETS_MAX, Poll};
+use crate::sys::wait::{
+    Backend, CompletionPort, Operation, PollHandle, RECHECK_TOKEN, Ready, Source, WAKE_TOKEN, Waker, Watched,
+    open,
+};
 
 /// The list of idle sources may contain this many deleted ones, plus two for each registered source,
 /// before they are removed.
