@@ -38,6 +38,21 @@ pub struct JournalWriter {
     discarded: AtomicBool,
     /// The operating system releases the lock when this process exits, however it exits.
     _lock: File,
+    /// Dropped last: Windows removes no directory with an open file in it.
+    removal: RemovalOnDrop,
+}
+
+/// Removes the directory of a run when it is dropped, if it has one.
+#[derive(Debug, Default)]
+struct RemovalOnDrop(Option<PathBuf>);
+
+impl Drop for RemovalOnDrop {
+    fn drop(&mut self) {
+        if let Some(dir) = &self.0 {
+            // What cannot be removed now is removed when runs are pruned.
+            let _ = crate::retention::remove_run_dir(dir);
+        }
+    }
 }
 
 impl JournalWriter {
@@ -141,6 +156,7 @@ impl JournalWriter {
             used: AtomicBool::new(false),
             discarded: AtomicBool::new(false),
             _lock: lock,
+            removal: RemovalOnDrop::default(),
         })
     }
 
@@ -207,7 +223,7 @@ impl Drop for JournalWriter {
             let _ = fs::remove_file(self.dir.join(store::attempt_name(self.attempt)));
         }
         if self.attempt == 1 && self.discarded.load(Ordering::SeqCst) {
-            let _ = crate::retention::remove_run_dir(&self.dir);
+            self.removal.0 = Some(self.dir.clone());
         }
     }
 }

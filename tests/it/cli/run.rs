@@ -201,7 +201,7 @@ fn unrunnable_program_is_reported_with_the_reason() {
     write(&orphan, "#!/no/such/interpreter\n", 0o755);
     for (program, reason) in [
         (path(&plain), "permission denied"),
-        (path(dir.path()), "permission denied"),
+        (path(dir.path()), "is a directory"),
         (path(&orphan), "interpreter"),
     ] {
         // The same for every job, so it is reported once.

@@ -345,7 +345,7 @@ fn unrunnable_program_is_reported_with_the_reason() {
             ErrorKind::NotFound,
             "no such file, or the interpreter named in its first line does not exist",
         ),
-        ("directory", ErrorKind::PermissionDenied, "permission denied"),
+        ("directory", ErrorKind::PermissionDenied, "is a directory"),
         ("not-executable", ErrorKind::PermissionDenied, "permission denied"),
         (
             "no-first-line",
