@@ -1,5 +1,5 @@
 //! GNU parallel is the oracle. Its result for the same arguments, input and environment is what our
-//! compatible face has to do.
+//! compatibility mode has to do.
 //!
 //! A table holds cases; each is run by GNU parallel and by us, one after the other in the same
 //! directory, emptied in between. Where our rules require another result, the case names the
@@ -92,7 +92,7 @@ const EVERY: u64 = 6;
 /// Returns the cases of a table that this run compares: a sample, or all with `MINDER_ORACLE=full`.
 /// `MINDER_SEED` repeats a choice.
 fn chosen(cases: &[Case]) -> Vec<&Case> {
-    if random::is_full() {
+    if crate::support::is_full() {
         return cases.iter().collect();
     }
     let seed = random::seed();

@@ -62,8 +62,8 @@ fn too_few_descriptors_for_one_job_fail_at_once() {
     assert!(kinds > 2, "even 5 descriptors were enough");
 }
 
-/// Returns a user id without other processes, even of the same test in another run. 65534 would not
-/// do, since other programs run as `nobody`.
+/// Returns a user id without other processes, even of the same test in another run. 65534
+/// has some on many machines.
 #[cfg(unix)]
 fn user(place: u32) -> u32 {
     50_000 + 2 * (std::process::id() % 7_000) + place

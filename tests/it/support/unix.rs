@@ -10,6 +10,11 @@ use std::time::{Duration, Instant};
 use minder::ExitStatus;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+/// Returns whether this run tries all cases instead of a sample: with `MINDER_ORACLE=full`.
+pub(crate) fn is_full() -> bool {
+    std::env::var("MINDER_ORACLE").is_ok_and(|value| value == "full")
+}
+
 /// Gives children the default action of the signals that end a run, even if this process inherited
 /// them as ignored.
 ///

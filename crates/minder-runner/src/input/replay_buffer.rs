@@ -187,31 +187,31 @@ mod tests {
     fn replay_returns_records_from_any_offset() {
         let mut buffer = ReplayBuffer::default();
         let mut places = Vec::new();
-        let record = |read_u32: usize| match read_u32 % 100 {
-            99 => Record::Unfit(InvalidArgument::TooLong(read_u32 << 20)),
-            98 => Record::Unfit(InvalidArgument::NoText(read_u32 as u8)),
-            _ => Record::Columns(vec![format!("{read_u32}").into(), "x".repeat(read_u32 % 300).into()]),
+        let record = |number: usize| match number % 100 {
+            99 => Record::Unfit(InvalidArgument::TooLong(number << 20)),
+            98 => Record::Unfit(InvalidArgument::NoText(number as u8)),
+            _ => Record::Columns(vec![format!("{number}").into(), "x".repeat(number % 300).into()]),
         };
-        for read_u32 in 0..20_000 {
+        for number in 0..20_000 {
             places.push(buffer.end());
-            buffer.push(&record(read_u32)).expect("room");
-            if read_u32 % 1000 == 999 {
+            buffer.push(&record(number)).expect("room");
+            if number % 1000 == 999 {
                 // Some are read again while others are added.
-                let mut cursor = ReplayCursor::at(places[read_u32 / 2]);
-                assert_eq!(cursor.next(&buffer).expect("read replay buffer"), Some(record(read_u32 / 2)));
+                let mut cursor = ReplayCursor::at(places[number / 2]);
+                assert_eq!(cursor.next(&buffer).expect("read replay buffer"), Some(record(number / 2)));
             }
         }
         assert!(buffer.file.is_some() && buffer.tail.len() < MEMORY_MAX && buffer.records() == 20_000);
         let mut cursor = ReplayCursor::default();
-        for read_u32 in 0..20_000 {
-            assert_eq!(cursor.next(&buffer).expect("read replay buffer"), Some(record(read_u32)));
+        for number in 0..20_000 {
+            assert_eq!(cursor.next(&buffer).expect("read replay buffer"), Some(record(number)));
         }
         assert_eq!(cursor.next(&buffer).expect("read replay buffer"), None);
         cursor.rewind();
         assert_eq!(cursor.next(&buffer).expect("read replay buffer"), Some(record(0)));
-        for read_u32 in [19_999, 7, 12_345] {
-            let mut cursor = ReplayCursor::at(places[read_u32]);
-            assert_eq!(cursor.next(&buffer).expect("read replay buffer"), Some(record(read_u32)));
+        for number in [19_999, 7, 12_345] {
+            let mut cursor = ReplayCursor::at(places[number]);
+            assert_eq!(cursor.next(&buffer).expect("read replay buffer"), Some(record(number)));
         }
     }
 }

@@ -119,6 +119,11 @@ impl JobFile {
         }
     }
 
+    /// Returns how many bytes its job wrote; 0 if it is closed.
+    pub(crate) fn written(&self) -> io::Result<u64> {
+        self.file.as_ref().map_or(Ok(0), |file| Ok(file.metadata()?.len()))
+    }
+
     /// Removes the file.
     pub(crate) fn remove(self) {
         let Self { path, charge, .. } = self;

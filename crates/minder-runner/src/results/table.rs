@@ -58,10 +58,10 @@ impl ResultsTable {
         let mut headed = is_resumed;
         if let Some(path) = path {
             let cannot = || format!("cannot write results in `{}`", path.display());
-            let (mut opened, len) = open(path, is_resumed, form).with_context(cannot)?;
-            headed = len > 0;
-            if let (TableForm::Separated(between), true) = (form, headed) {
-                let _ = columns.set(header_columns(&mut opened, between).with_context(cannot)?);
+            let (opened, rows) = open(path, is_resumed, form).with_context(cannot)?;
+            headed = rows.len > 0;
+            if headed && form != TableForm::Json {
+                let _ = columns.set(rows.fields.saturating_sub(BEFORE.len() + BEHIND.len()));
             }
             file = Some(opened);
         }
@@ -307,67 +307,46 @@ impl Formatter for BareJsonString {
     }
 }
 
-/// Opens the file of a table, emptied or positioned after its last complete row. Returns its length
-/// as well.
-fn open(path: &Path, is_resumed: bool, form: TableForm) -> io::Result<(File, u64)> {
+/// Opens the file of a table, emptied or positioned after its last complete row.
+fn open(path: &Path, is_resumed: bool, form: TableForm) -> io::Result<(File, CompleteRows)> {
     let mut options = OpenOptions::new();
     let is_file = std::fs::metadata(path).map_or(true, |metadata| metadata.is_file());
     if !is_resumed || !is_file {
-        return Ok((options.write(true).create(true).truncate(is_file).open(path)?, 0));
+        let file = options.write(true).create(true).truncate(is_file).open(path)?;
+        return Ok((file, CompleteRows { len: 0, fields: 0 }));
     }
     let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
-    let len = whole_rows(BufReader::new(&file), form)?;
-    file.set_len(len)?;
-    file.seek(SeekFrom::Start(len))?;
-    Ok((file, len))
+    let rows = complete_rows(BufReader::new(&file), form)?;
+    file.set_len(rows.len)?;
+    file.seek(SeekFrom::Start(rows.len))?;
+    Ok((file, rows))
 }
 
-/// Returns how many argument columns the header line of a table has. The position in the file stays.
-fn header_columns(file: &mut File, between: u8) -> io::Result<usize> {
-    let end = file.stream_position()?;
-    file.rewind()?;
-    let fields = count_fields(BufReader::new(&*file), between)?;
-    file.seek(SeekFrom::Start(end))?;
-    Ok(fields.saturating_sub(BEFORE.len() + BEHIND.len()))
+/// The complete rows of a table.
+#[derive(Debug, PartialEq, Eq)]
+struct CompleteRows {
+    /// Their length in bytes.
+    len: u64,
+    /// How many fields the first one has.
+    fields: usize,
 }
 
-/// Returns the number of fields in the first row of a table.
-fn count_fields(mut from: impl BufRead, between: u8) -> io::Result<usize> {
-    let mut fields = 1;
-    let mut within = false;
-    loop {
-        let bytes = from.fill_buf()?;
-        if bytes.is_empty() {
-            return Ok(fields);
-        }
-        for byte in bytes {
-            match byte {
-                b'"' => within = !within,
-                b'\n' if !within => return Ok(fields),
-                byte if *byte == between && !within => fields += 1,
-                _ => (),
-            }
-        }
-        let len = bytes.len();
-        from.consume(len);
-    }
-}
-
-/// Returns how many bytes of a table are complete rows.
-fn whole_rows(mut from: impl BufRead, form: TableForm) -> io::Result<u64> {
+/// Reads a table to its end.
+fn complete_rows(mut from: impl BufRead, form: TableForm) -> io::Result<CompleteRows> {
     let mut at = 0;
-    let mut whole = 0;
+    let mut rows = CompleteRows { len: 0, fields: 1 };
     let mut within = false;
     loop {
         let bytes = from.fill_buf()?;
         if bytes.is_empty() {
-            return Ok(whole);
+            return Ok(rows);
         }
         for byte in bytes {
             at += 1;
             match byte {
                 b'"' if form != TableForm::Json => within = !within,
-                b'\n' if !within => whole = at,
+                b'\n' if !within => rows.len = at,
+                byte if !within && rows.len == 0 && form == TableForm::Separated(*byte) => rows.fields += 1,
                 _ => (),
             }
         }

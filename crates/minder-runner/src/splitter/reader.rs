@@ -19,6 +19,7 @@ use crate::splitter::config::HEADER_MAX;
 use crate::splitter::config::READ;
 use crate::splitter::config::RECORD_MAX;
 use crate::splitter::config::StreamSource;
+use crate::splitter::file_range;
 use crate::splitter::header::HeaderMatch;
 use crate::splitter::input_splitter::InputSplitter;
 use crate::splitter::input_splitter::ReadyBlock;
@@ -108,9 +109,9 @@ impl InputSplitter {
         for (index, source) in sources.into_iter().enumerate() {
             let file = match source {
                 StreamSource::Open(file) => file,
-                StreamSource::Path(path) => File::open(&path).map_err(|error| {
-                    format!("cannot read `{}`: {}", path.display(), os_error_text(&error))
-                })?,
+                StreamSource::Path(path) => {
+                    File::open(&path).map_err(|error| file_range::unreadable(&path, &error))?
+                }
             };
             let mut feed = FileFeed::new(file);
             self.take_in(&mut feed, index == 0, base)?;

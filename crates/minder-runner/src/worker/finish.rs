@@ -104,10 +104,9 @@ impl RunWorker<'_> {
         for (stream, mut job_file) in
             [Stream::Stdout, Stream::Stderr].into_iter().zip(running.output.spool.drain(..))
         {
-            let len =
-                job_file.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|metadata| metadata.len()));
-            let len =
-                len.map_err(|error| format!("cannot read the output of a job: {}", os_error_text(&error)))?;
+            let len = job_file
+                .written()
+                .map_err(|error| format!("cannot read the output of a job: {}", os_error_text(&error)))?;
             running.output.written[stream as usize] = len;
             job_file.range = 0..len;
             if let (Some(results), Some(file)) = (&mut running.output.results, &job_file.file) {
@@ -195,9 +194,8 @@ impl RunWorker<'_> {
         self.batch.discard();
         self.batch.push(Stream::Stdout, &row);
         if let Some(mut job_file) = running.output.spool.pop() {
-            let len =
-                job_file.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|metadata| metadata.len()));
-            job_file.range = 0..len.map_err(|error| context.committer.cannot_save(&error))?;
+            let len = job_file.written().map_err(|error| context.committer.cannot_save(&error))?;
+            job_file.range = 0..len;
             self.batch.push_file(Stream::Stdout, job_file);
         }
         Ok(())

@@ -23,11 +23,6 @@ const STEPS: usize = 30;
 /// How many failures are shown.
 const SHOWN: usize = 8;
 
-/// Returns whether this run compares everything: with `MINDER_ORACLE=full`.
-pub(super) fn is_full() -> bool {
-    std::env::var("MINDER_ORACLE").is_ok_and(|value| value == "full")
-}
-
 /// What the choice of cases follows from.
 pub(super) fn seed() -> u64 {
     let asked = std::env::var("MINDER_SEED").ok().and_then(|text| text.parse().ok());
@@ -516,7 +511,7 @@ fn try_them(strategy: &(impl Strategy<Value = Invocation> + Sync), right: Player
     if !super::is_there() {
         return;
     }
-    let tries = if is_full() { TRIES_FULL } else { TRIES };
+    let tries = if crate::support::is_full() { TRIES_FULL } else { TRIES };
     let seed = seed();
     eprintln!("MINDER_SEED={seed}");
     let faults = Mutex::new(Vec::new());

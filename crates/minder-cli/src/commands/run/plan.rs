@@ -109,7 +109,7 @@ impl Plan {
             }
         };
         let all = parse(&[&saved, typed])?;
-        if !typed.is_empty() {
+        if !typed.is_empty() && all.pipe.is_wanted() {
             config::check_same_blocks(&*parse(&[&saved])?, &all)?;
         }
         // The run keeps its compatibility mode.

@@ -67,12 +67,13 @@ fn header_counts_arguments_of_first_job() {
 
 #[test]
 fn header_columns_are_counted_in_file() {
-    let mut file = tempfile::tempfile().expect("create temp file");
+    let mut file = tempfile::NamedTempFile::new().expect("create temp file");
     let head =
         "Seq,Host,Starttime,JobRuntime,Send,Receive,Exitval,Signal,Command,\"a,\nb\",V2,Stdout,Stderr\n";
     file.write_all(head.as_bytes()).expect("write temp file");
-    assert_eq!(header_columns(&mut file, b',').expect("read temp file"), 2);
-    assert_eq!(file.stream_position().expect("find position"), head.len() as u64);
+    let (mut opened, rows) = open(file.path(), true, TableForm::Separated(b',')).expect("open table");
+    assert_eq!(rows.fields - BEFORE.len() - BEHIND.len(), 2);
+    assert_eq!(opened.stream_position().expect("find position"), head.len() as u64);
 }
 
 #[test]
@@ -91,9 +92,9 @@ fn json_rows_are_valid_json() {
 }
 
 #[test]
-fn whole_rows_excludes_incomplete_row() {
+fn complete_rows_exclude_incomplete_row() {
     let comma = TableForm::Separated(b',');
-    let whole = |text: &str, form| whole_rows(text.as_bytes(), form).expect("memory");
+    let whole = |text: &str, form| complete_rows(text.as_bytes(), form).expect("memory").len;
     for (text, rows) in [
         ("", 0),
         ("a,b\n", 4),
