@@ -1,4 +1,4 @@
-//! A crew over real children: two loops, as the command has them.
+//! A pool over real children: two workers, as the command has them.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,27 +20,27 @@ mod resource_shortage;
 #[cfg(unix)] // Windows has no way to suspend a process.
 mod suspend;
 
-const LOOPS: usize = 2;
+const WORKERS: usize = 2;
 const LONG: &str = "sleep-ms 600000";
 
-/// What two loops run, and what became of it.
-struct Site {
-    crew: JobPool<Command>,
+/// A pool with two workers, its jobs, and a log of what happened.
+struct PoolTest {
+    pool: JobPool<Command>,
     queue: Mutex<VecDeque<Command>>,
     log: Mutex<Log>,
-    bell: Condvar,
+    changed: Condvar,
     /// Its holder keeps the idle workers busy.
-    gate: Mutex<()>,
-    /// How many loops are at the gate.
-    at_gate: AtomicUsize,
+    idle_lock: Mutex<()>,
+    /// How many workers wait for `idle_lock`.
+    idle_blocked: AtomicUsize,
     /// How many run at most, by the workers' own judgement.
-    admitted: AtomicUsize,
+    admission_limit: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
 struct Log {
     starts: Vec<(Attempt, Instant)>,
-    /// With the loop.
+    /// The worker and the token of each.
     running: HashMap<u64, (usize, Token)>,
     /// How many ran at once.
     peak: usize,
@@ -48,95 +48,101 @@ struct Log {
     /// Of each end whether it was the last attempt.
     last: Vec<bool>,
     text: HashMap<u64, Vec<u8>>,
-    /// Jobs that are to be killed by their loop.
-    doomed: HashSet<u64>,
+    /// Jobs that are to be killed by their worker.
+    to_kill: HashSet<u64>,
     /// Bytes for the input of every job.
     input: Vec<u8>,
 }
 
-/// One loop's worker.
-struct Hand<'a> {
-    site: &'a Site,
-    place: usize,
+/// The handler of one worker.
+struct TestHandler<'a> {
+    test: &'a PoolTest,
+    index: usize,
     /// How much of the input each job has.
     written: HashMap<u64, usize>,
 }
 
-impl Site {
-    fn new(rules: SchedulerConfig, jobs: impl IntoIterator<Item = Command>) -> Self {
+impl PoolTest {
+    fn new(config: SchedulerConfig, jobs: impl IntoIterator<Item = Command>) -> Self {
         Self {
-            crew: JobPool::new(rules, Duration::from_secs(600)),
+            pool: JobPool::new(config, Duration::from_secs(600)),
             queue: Mutex::new(jobs.into_iter().collect()),
             log: Mutex::default(),
-            bell: Condvar::new(),
-            gate: Mutex::default(),
-            at_gate: AtomicUsize::new(0),
-            admitted: AtomicUsize::new(usize::MAX),
+            changed: Condvar::new(),
+            idle_lock: Mutex::default(),
+            idle_blocked: AtomicUsize::new(0),
+            admission_limit: AtomicUsize::new(usize::MAX),
         }
     }
 
-    /// Runs all jobs; `control` meanwhile does as it likes. A failure of it ends the jobs.
+    /// Runs all jobs; `control` runs beside them. If it panics, the jobs are killed.
     fn run(&self, control: impl FnOnce(&Self)) {
-        struct End<'a>(&'a Site);
+        struct End<'a>(&'a PoolTest);
         impl Drop for End<'_> {
             fn drop(&mut self) {
                 if std::thread::panicking() {
-                    self.0.crew.kill();
+                    self.0.pool.kill();
                 }
             }
         }
+        // Before `control`, which may take the descriptors that a set needs.
+        let sets: Vec<_> =
+            (0..WORKERS).map(|_| ChildSet::new(ChildSetConfig::default()).expect("create set")).collect();
         std::thread::scope(|scope| {
-            let loops: Vec<_> = (0..LOOPS).map(|place| scope.spawn(move || self.work(place))).collect();
+            let workers: Vec<_> = sets
+                .into_iter()
+                .enumerate()
+                .map(|(index, set)| scope.spawn(move || self.work(index, set)))
+                .collect();
             let _end = End(self);
             control(self);
-            for worker in loops {
-                worker.join().expect("join worker loop");
+            for worker in workers {
+                worker.join().expect("join worker");
             }
         });
     }
 
-    fn work(&self, place: usize) {
-        let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
-        let mut hand = Hand { site: self, place, written: HashMap::new() };
-        self.crew.run_worker(&mut set, place, LOOPS, &mut hand).expect("run worker");
+    fn work(&self, index: usize, mut set: ChildSet) {
+        let mut handler = TestHandler { test: self, index, written: HashMap::new() };
+        self.pool.run_worker(&mut set, index, WORKERS, &mut handler).expect("run worker");
     }
 
     fn note(&self, change: impl FnOnce(&mut Log)) {
         change(&mut self.log.lock().expect("lock log"));
-        self.bell.notify_all();
+        self.changed.notify_all();
     }
 
-    /// Waits until the log is as it should be.
-    fn await_log(&self, what: &str, enough: impl Fn(&Log) -> bool) {
+    /// Waits until `enough` holds for the log.
+    fn wait_until(&self, what: &str, enough: impl Fn(&Log) -> bool) {
         let mut log = self.log.lock().expect("lock log");
         while !enough(&log) {
             let left = patience().saturating_duration_since(Instant::now());
-            let (next, late) = self.bell.wait_timeout(log, left).expect("wait for child");
+            let (next, late) = self.changed.wait_timeout(log, left).expect("wait for child");
             log = next;
             assert!(!late.timed_out() || enough(&log), "not in time: {what}: {log:?}");
         }
     }
 
     /// Fails if the log matches `bad` within 100 ms.
-    fn never(&self, what: &str, bad: impl Fn(&Log) -> bool) {
+    fn assert_never(&self, what: &str, bad: impl Fn(&Log) -> bool) {
         let end = Instant::now() + Duration::from_millis(100);
         let mut log = self.log.lock().expect("lock log");
         while let Some(left) = end.checked_duration_since(Instant::now()) {
             assert!(!bad(&log), "{what}: {log:?}");
-            log = self.bell.wait_timeout(log, left).expect("wait for child").0;
+            log = self.changed.wait_timeout(log, left).expect("wait for child").0;
         }
     }
 
     /// Returns how many jobs have started, and how many have finished.
-    fn seen(&self) -> (usize, usize) {
+    fn counts(&self) -> (usize, usize) {
         let log = self.log.lock().expect("lock log");
         (log.starts.len(), log.ends.len())
     }
 
-    /// Has the loops kill these jobs.
+    /// Has the workers kill these jobs.
     fn end(&self, jobs: impl IntoIterator<Item = u64>) {
-        self.note(|log| log.doomed.extend(jobs));
-        self.crew.wake();
+        self.note(|log| log.to_kill.extend(jobs));
+        self.pool.wake();
     }
 
     fn end_running(&self) {
@@ -145,10 +151,10 @@ impl Site {
     }
 }
 
-impl Hand<'_> {
+impl TestHandler<'_> {
     /// Writes what there is room for.
     fn feed(&mut self, start: Attempt, token: Token, outputs: &mut ChildControl<'_>) {
-        let input = self.site.log.lock().expect("lock log").input.clone();
+        let input = self.test.log.lock().expect("lock log").input.clone();
         if input.is_empty() {
             return;
         }
@@ -165,15 +171,15 @@ impl Hand<'_> {
     }
 }
 
-impl JobHandler for Hand<'_> {
+impl JobHandler for TestHandler<'_> {
     type Job = Command;
 
     fn next_job(&mut self) -> NextJob<Command> {
-        self.site.queue.lock().expect("lock queue").pop_front().map_or(NextJob::Exhausted, NextJob::Ready)
+        self.test.queue.lock().expect("lock queue").pop_front().map_or(NextJob::Exhausted, NextJob::Ready)
     }
 
     fn admit(&mut self, _start: Attempt, running: u64) -> bool {
-        (running as usize) < self.site.admitted.load(Ordering::SeqCst)
+        (running as usize) < self.test.admission_limit.load(Ordering::SeqCst)
     }
 
     fn prepare(&mut self, _start: Attempt, job: &Command) -> Result<SpawnRequest, JobResult> {
@@ -181,10 +187,10 @@ impl JobHandler for Hand<'_> {
     }
 
     fn started(&mut self, start: Attempt, _job: &Command, token: Token, outputs: &mut ChildControl<'_>) {
-        let place = self.place;
-        self.site.note(|log| {
+        let index = self.index;
+        self.test.note(|log| {
             log.starts.push((start, Instant::now()));
-            log.running.insert(start.job, (place, token));
+            log.running.insert(start.job, (index, token));
             log.peak = log.peak.max(log.running.len());
         });
         self.feed(start, token, outputs);
@@ -199,7 +205,7 @@ impl JobHandler for Hand<'_> {
     ) -> Option<Termination> {
         match event {
             Event::Output(_, _, chunk) => {
-                self.site.note(|log| log.text.entry(start.job).or_default().extend_from_slice(&chunk));
+                self.test.note(|log| log.text.entry(start.job).or_default().extend_from_slice(&chunk));
             }
             Event::Writable(token) => self.feed(start, token, outputs),
             _ => (),
@@ -208,11 +214,11 @@ impl JobHandler for Hand<'_> {
     }
 
     fn finished(&mut self, start: Attempt, _job: &Command, outcome: Outcome) -> JobResult {
-        let last = self.site.crew.is_last_attempt(start);
-        self.site.note(|log| {
+        let last = self.test.pool.is_last_attempt(start);
+        self.test.note(|log| {
             log.running.remove(&start.job);
             // Another attempt is not meant.
-            log.doomed.remove(&start.job);
+            log.to_kill.remove(&start.job);
             log.ends.push((start, outcome));
             log.last.push(last);
         });
@@ -224,20 +230,20 @@ impl JobHandler for Hand<'_> {
     }
 
     fn idle(&mut self, outputs: &mut ChildControl<'_>) {
-        self.site.at_gate.fetch_add(1, Ordering::SeqCst);
-        drop(self.site.gate.lock().expect("lock gate"));
-        self.site.at_gate.fetch_sub(1, Ordering::SeqCst);
-        let log = self.site.log.lock().expect("lock log");
-        for (place, token) in log.doomed.iter().filter_map(|job| log.running.get(job)) {
-            if *place == self.place {
+        self.test.idle_blocked.fetch_add(1, Ordering::SeqCst);
+        drop(self.test.idle_lock.lock().expect("lock idle"));
+        self.test.idle_blocked.fetch_sub(1, Ordering::SeqCst);
+        let log = self.test.log.lock().expect("lock log");
+        for (index, token) in log.to_kill.iter().filter_map(|job| log.running.get(job)) {
+            if *index == self.index {
                 outputs.kill(*token, Termination::IMMEDIATE).expect("kill child");
             }
         }
     }
 }
 
-fn degree(degree: usize) -> SchedulerConfig {
-    let mut rules = SchedulerConfig::default();
-    rules.max_running = degree;
-    rules
+fn max_running(limit: usize) -> SchedulerConfig {
+    let mut config = SchedulerConfig::default();
+    config.max_running = limit;
+    config
 }

@@ -1,81 +1,83 @@
-//! Crews whose jobs are suspended.
+//! Pools whose jobs are suspended.
 
 use super::*;
 
 #[test]
 fn suspend_stops_all_jobs_and_starts_none() {
-    let site = Site::new(degree(4), (0..12).map(|_| quiet_child("sleep-ms 30")));
-    site.run(|site| {
+    let test = PoolTest::new(max_running(4), (0..12).map(|_| quiet_child("sleep-ms 30")));
+    test.run(|test| {
         for _ in 0..3 {
-            site.await_log("some run", |log| !log.running.is_empty() || log.ends.len() == 12);
-            site.crew.suspend();
-            assert!(site.crew.wait_suspended(patience()));
-            assert!(site.crew.wait_suspended(Instant::now()), "it stays so");
+            test.wait_until("some run", |log| !log.running.is_empty() || log.ends.len() == 12);
+            test.pool.suspend();
+            assert!(test.pool.wait_suspended(patience()));
+            assert!(test.pool.wait_suspended(Instant::now()), "it stays so");
             // Earlier exits may still be reported.
             let told = Instant::now() + Duration::from_millis(50);
             while Instant::now() < told {
                 std::thread::yield_now();
             }
-            let (starts, ends) = site.seen();
-            site.never("news", |log| (log.starts.len(), log.ends.len()) != (starts, ends));
-            site.crew.resume();
-            assert!(!site.crew.wait_suspended(patience()), "at once");
+            let (starts, ends) = test.counts();
+            test.assert_never("a start or an end", |log| {
+                (log.starts.len(), log.ends.len()) != (starts, ends)
+            });
+            test.pool.resume();
+            assert!(!test.pool.wait_suspended(patience()), "at once");
         }
     });
-    assert_eq!(site.crew.counts().succeeded, 12);
+    assert_eq!(test.pool.counts().succeeded, 12);
 }
 
 #[test]
 fn suspended_jobs_can_be_ended() {
-    for sharp in [false, true] {
-        let site = Site::new(degree(4), (0..12).map(|_| quiet_child(LONG)));
-        site.run(|site| {
-            site.await_log("four run", |log| log.running.len() == 4);
-            site.crew.suspend();
-            assert!(site.crew.wait_suspended(patience()));
-            if sharp { site.crew.kill() } else { site.crew.cancel() }
+    for immediate in [false, true] {
+        let test = PoolTest::new(max_running(4), (0..12).map(|_| quiet_child(LONG)));
+        test.run(|test| {
+            test.wait_until("four run", |log| log.running.len() == 4);
+            test.pool.suspend();
+            assert!(test.pool.wait_suspended(patience()));
+            if immediate { test.pool.kill() } else { test.pool.cancel() }
         });
-        let log = site.log.lock().expect("lock log");
+        let log = test.log.lock().expect("lock log");
         assert_eq!((log.starts.len(), log.ends.len()), (4, 4));
     }
 }
 
-/// Orders that follow each other faster than the loops look: the last one counts, for all jobs.
+/// Requests may follow each other faster than workers look: the last one counts, for all jobs.
 #[test]
 fn last_of_rapid_suspends_and_resumes_wins() {
-    let site = Site::new(degree(6), (0..60).map(|_| quiet_child("sleep-ms 5")));
-    site.run(|site| {
+    let test = PoolTest::new(max_running(6), (0..60).map(|_| quiet_child("sleep-ms 5")));
+    test.run(|test| {
         let end = Instant::now() + crate::support::race_time() / 2;
-        while Instant::now() < end && site.crew.counts().succeeded < 50 {
-            site.crew.suspend();
-            site.crew.resume();
-            site.crew.suspend();
-            assert!(site.crew.wait_suspended(patience()));
-            site.crew.resume();
+        while Instant::now() < end && test.pool.counts().succeeded < 50 {
+            test.pool.suspend();
+            test.pool.resume();
+            test.pool.suspend();
+            assert!(test.pool.wait_suspended(patience()));
+            test.pool.resume();
         }
-        assert!(!site.crew.wait_suspended(patience()));
+        assert!(!test.pool.wait_suspended(patience()));
     });
-    assert_eq!(site.crew.counts().succeeded, 60);
+    assert_eq!(test.pool.counts().succeeded, 60);
 }
 
-/// It waits for a loop that is busy with its worker, but not forever.
+/// It waits for a worker whose handler is busy, but not beyond the deadline.
 #[test]
 fn wait_suspended_waits_for_a_busy_worker_until_the_deadline() {
-    let site = Site::new(degree(2), (0..2).map(|_| quiet_child(LONG)));
-    site.run(|site| {
-        site.await_log("both run", |log| log.running.len() == 2);
-        let gate = site.gate.lock().expect("lock gate");
+    let test = PoolTest::new(max_running(2), (0..2).map(|_| quiet_child(LONG)));
+    test.run(|test| {
+        test.wait_until("both run", |log| log.running.len() == 2);
+        let idle_lock = test.idle_lock.lock().expect("lock idle");
         let until = patience();
-        site.crew.wake();
-        while site.at_gate.load(Ordering::SeqCst) < LOOPS {
-            assert!(Instant::now() < until, "a loop does not become idle");
+        test.pool.wake();
+        while test.idle_blocked.load(Ordering::SeqCst) < WORKERS {
+            assert!(Instant::now() < until, "a worker does not become idle");
             std::thread::yield_now();
         }
-        site.crew.suspend();
+        test.pool.suspend();
         let deadline = Instant::now() + Duration::from_millis(50);
-        assert!(!site.crew.wait_suspended(deadline) && Instant::now() >= deadline);
-        drop(gate);
-        assert!(site.crew.wait_suspended(patience()));
-        site.crew.kill();
+        assert!(!test.pool.wait_suspended(deadline) && Instant::now() >= deadline);
+        drop(idle_lock);
+        assert!(test.pool.wait_suspended(patience()));
+        test.pool.kill();
     });
 }
