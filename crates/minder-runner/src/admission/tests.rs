@@ -354,12 +354,12 @@ proptest! {
 
 /// A job pool that records calls.
 #[derive(Debug)]
-struct Crew {
+struct FakePool {
     calls: Mutex<mpsc::Sender<&'static str>>,
     running: AtomicUsize,
 }
 
-impl Crew {
+impl FakePool {
     fn new(running: usize) -> (Arc<Self>, mpsc::Receiver<&'static str>) {
         let (sender, receiver) = mpsc::channel();
         (Arc::new(Self { calls: sender.into(), running: running.into() }), receiver)
@@ -371,7 +371,7 @@ impl Crew {
     }
 }
 
-impl JobControl for Crew {
+impl JobControl for FakePool {
     fn jobs(&self) -> Jobs {
         Jobs { running: self.running.load(Ordering::SeqCst), ..Jobs::default() }
     }
@@ -414,7 +414,7 @@ fn monitor_decides_each_start_without_waiting_for_period() {
     let limit = Some(Limit::Command("ask".into()));
     let (policy, metrics) = policy(Conditions { limit, ..Conditions::default() });
     metrics.set(|given| given.answer = Some(LimitDecision::Start));
-    let (pool, calls) = Crew::new(0);
+    let (pool, calls) = FakePool::new(0);
     let begun = Instant::now();
     let policies = AdmissionMonitor::start(policy, pool, Arc::default()).expect("start monitor");
     let mut started = 0;
@@ -432,7 +432,7 @@ fn monitor_decides_each_start_without_waiting_for_period() {
 fn monitor_pauses_kills_and_resumes() {
     let (policy, metrics) = policy(Conditions { memfree: Some(1000), ..Conditions::default() });
     metrics.set(|given| given.free = 100);
-    let (pool, calls) = Crew::new(2);
+    let (pool, calls) = FakePool::new(2);
     let policies = AdmissionMonitor::start(policy, pool, Arc::default()).expect("start monitor");
     wait_for(&calls, "hold");
     wait_for(&calls, "kill");
