@@ -213,8 +213,8 @@ fn herd(many: usize, args: &[std::ffi::OsString]) -> io::Result<()> {
     for _ in 0..many {
         set.spawn(&command, minder::SpawnOptions::default())?;
     }
-    while let Some(event) = set.next(None)? {
-        if let minder::Event::Output(_, _, bytes) = event {
+    while let Some(event) = set.next_event(None)?.into_event() {
+        if let minder::Event::Output { chunk: bytes, .. } = event {
             io::stdout().write_all(&bytes)?;
             io::stdout().flush()?;
         }

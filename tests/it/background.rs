@@ -4,8 +4,8 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use minder::{
-    BackgroundSet, BackgroundSetConfig, ChildSetConfig, Command, ErrorKind, Event, ExitStatus, OutputMode,
-    OverflowPolicy, Poller, SpawnOptions, Stdio, Termination, Token,
+    BackgroundSet, BackgroundSetConfig, ChildId, ChildSetConfig, Command, ErrorKind, Event, ExitStatus,
+    OutputMode, OverflowPolicy, Poller, SpawnOptions, Stdio, Termination,
 };
 
 use crate::support::{EventLog, each_backend, limits, patience, patterned, readable, test_child};
@@ -20,14 +20,14 @@ struct Host {
 
 impl Host {
     fn new(limits: ChildSetConfig) -> Self {
-        Self::of(BackgroundSet::start(limits).expect("start background set"))
+        Self::of(BackgroundSet::new(limits).expect("start background set"))
     }
 
     fn of(set: BackgroundSet) -> Self {
         Self { set, event_log: EventLog::default(), max: usize::MAX }
     }
 
-    fn spawn(&self, command: &Command, options: SpawnOptions) -> Token {
+    fn spawn(&self, command: &Command, options: SpawnOptions) -> ChildId {
         self.set.spawn(command, options).expect("spawn test child")
     }
 
@@ -89,13 +89,13 @@ fn hundred_children_deliver_every_byte() {
         host.max = 100_000;
         let (many, step) = if cfg!(windows) { (25, 12_044) } else { (100, 3011) };
         let sizes: Vec<usize> = (0..many).map(|child| child * step).collect();
-        let kids: Vec<Token> = sizes
+        let kids: Vec<ChildId> = sizes
             .iter()
             .map(|size| host.spawn(&test_child(&format!("both {size} 700")), SpawnOptions::default()))
             .collect();
         host.wait_all();
-        for (token, size) in kids.iter().zip(sizes) {
-            let record = host.event_log.child(*token);
+        for (id, size) in kids.iter().zip(sizes) {
+            let record = host.event_log.child(*id);
             assert!(
                 record.outs.iter().all(|out| *out == patterned(size)),
                 "{size} bytes became {:?}",
@@ -109,8 +109,7 @@ fn hundred_children_deliver_every_byte() {
 #[test]
 fn undrained_set_blocks_a_loud_child_and_loses_nothing() {
     each_backend(|backend| {
-        let mut limits = limits(backend);
-        (limits.max_buffered_bytes, limits.max_child_bytes) = (1 << 20, 256 << 10);
+        let limits = limits(backend).max_buffered_bytes(1 << 20).max_child_bytes(256 << 10);
         let mut host = Host::new(limits);
         let loud = host.spawn(&test_child("spew 8000000"), SpawnOptions::default());
         let quiet = host.spawn(&test_child("spew 5000"), SpawnOptions::default());
@@ -129,9 +128,8 @@ fn undrained_set_blocks_a_loud_child_and_loses_nothing() {
 
 #[test]
 fn chunks_kept_by_the_host_count_against_the_limit() {
-    let mut limits = ChildSetConfig::default();
-    (limits.max_buffered_bytes, limits.max_child_bytes) = (512 << 10, 512 << 10);
-    let set = BackgroundSet::start(limits).expect("start background set");
+    let limits = ChildSetConfig::default().max_buffered_bytes(512 << 10).max_child_bytes(512 << 10);
+    let set = BackgroundSet::new(limits).expect("start background set");
     let _loud = set.spawn(&test_child("spew 4000000"), SpawnOptions::default()).expect("spawn test child");
     let mut kept = Vec::new();
     let until = Instant::now() + Duration::from_millis(200);
@@ -140,7 +138,7 @@ fn chunks_kept_by_the_host_count_against_the_limit() {
         meanwhile(Duration::from_millis(1));
     }
     let bytes = |events: &[Event]| -> usize {
-        events.iter().map(|event| if let Event::Output(_, _, chunk) = event { chunk.len() } else { 0 }).sum()
+        events.iter().map(|event| if let Event::Output { chunk, .. } = event { chunk.len() } else { 0 }).sum()
     };
     let held = bytes(&kept);
     assert!(held <= 512 << 10, "{held} bytes were handed over while none were dropped");
@@ -157,25 +155,24 @@ fn chunks_kept_by_the_host_count_against_the_limit() {
 #[test]
 fn drop_oldest_keeps_the_newest_bytes() {
     each_backend(|backend| {
-        let mut limits = limits(backend);
-        (limits.max_buffered_bytes, limits.max_child_bytes) = (4 << 20, 700_000);
+        let limits = limits(backend).max_buffered_bytes(4 << 20).max_child_bytes(700_000);
         let mut host = Host::new(limits);
         // Small enough for a child that is slow under Wine.
         let size = if cfg!(windows) { 2_000_000 } else { 6_000_000 };
-        let token = host.spawn(
+        let id = host.spawn(
             &test_child(&format!("spew {size}")),
             SpawnOptions::default().overflow(OverflowPolicy::DropOldest),
         );
-        let pid = host.set.id(token).expect("get pid");
+        let pid = host.set.pid(id).expect("get pid");
         let until = patience();
         while crate::support::lives(pid) && Instant::now() < until {
             assert!(host.set.queued_bytes() <= 700_000, "{} bytes wait", host.set.queued_bytes());
             meanwhile(Duration::from_millis(1));
         }
         host.wait_all();
-        let record = host.event_log.child(token);
+        let record = host.event_log.child(id);
         let heard = &record.outs[0];
-        assert_eq!(heard.len() as u64 + host.event_log.outcome(token).dropped, size as u64);
+        assert_eq!(heard.len() as u64 + host.event_log.outcome(id).dropped, size as u64);
         // What was still in the pipe when the child was gone may have been read after the first take.
         let most = 700_000 + (64 << 10);
         assert!(
@@ -189,18 +186,17 @@ fn drop_oldest_keeps_the_newest_bytes() {
 #[test]
 fn spilled_output_returns_within_the_limit() {
     each_backend(|backend| {
-        let mut limits = limits(backend);
-        (limits.max_buffered_bytes, limits.max_child_bytes) = (1 << 20, 256 << 10);
+        let limits = limits(backend).max_buffered_bytes(1 << 20).max_child_bytes(256 << 10);
         let mut host = Host::new(limits);
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill).output_mode(OutputMode::AtExit);
-        let token = host.spawn(&test_child("spew 9000000"), options);
+        let id = host.spawn(&test_child("spew 9000000"), options);
         assert!(host.news(patience()));
         meanwhile(Duration::from_millis(50));
         let waiting = host.set.queued_bytes();
         assert!(waiting <= (1 << 20) + (64 << 10), "{waiting} bytes wait");
         host.max = 300_000;
         host.wait_all();
-        assert_eq!(host.event_log.child(token).outs[0], patterned(9_000_000));
+        assert_eq!(host.event_log.child(id).outs[0], patterned(9_000_000));
     });
 }
 
@@ -208,16 +204,15 @@ fn spilled_output_returns_within_the_limit() {
 fn poll_handle_is_readable_exactly_while_events_wait() {
     each_backend(|backend| {
         for gather in [Duration::ZERO, Duration::from_millis(1)] {
-            let mut options = BackgroundSetConfig::default();
-            (options.set, options.coalesce_delay) = (limits(backend), gather);
-            let mut host = Host::of(BackgroundSet::with_options(options).expect("start set"));
+            let options = BackgroundSetConfig::new().set(limits(backend)).coalesce_delay(gather);
+            let mut host = Host::of(BackgroundSet::new(options).expect("start set"));
             assert!(!host.news(Instant::now()));
-            let kids: Vec<Token> =
+            let kids: Vec<ChildId> =
                 (0..20).map(|_| host.spawn(&test_child("lines 30 1"), SpawnOptions::default())).collect();
             host.max = 50;
             host.wait_all();
             let wanted: String = (0..30).map(|line| format!("line {line}\n")).collect();
-            assert!(kids.iter().all(|token| host.event_log.text(*token) == wanted));
+            assert!(kids.iter().all(|id| host.event_log.text(*id) == wanted));
         }
     });
 }
@@ -225,14 +220,14 @@ fn poll_handle_is_readable_exactly_while_events_wait() {
 #[test]
 fn small_writes_are_coalesced() {
     let mut host = Host::new(ChildSetConfig::default());
-    let token = host.spawn(&test_child("spew 20000 10"), SpawnOptions::default());
-    let pid = host.set.id(token).expect("get pid");
+    let id = host.spawn(&test_child("spew 20000 10"), SpawnOptions::default());
+    let pid = host.set.pid(id).expect("get pid");
     let until = patience();
     while crate::support::lives(pid) && Instant::now() < until {
         meanwhile(Duration::from_millis(1));
     }
     host.wait_all();
-    let record = host.event_log.child(token);
+    let record = host.event_log.child(id);
     assert_eq!(record.outs[0], patterned(20_000));
     assert!(record.chunks <= 3, "20,000 bytes, written ten at a time, came in {} chunks", record.chunks);
 }
@@ -241,29 +236,30 @@ fn small_writes_are_coalesced() {
 fn exit_follows_the_last_byte_unless_eager() {
     each_backend(|backend| {
         for at_once in [false, true] {
-            let mut options = BackgroundSetConfig::default();
-            (options.set, options.eager_exit) = (limits(backend), at_once);
-            options.set.leak_timeout = None;
-            let set = BackgroundSet::with_options(options).expect("start set");
-            let token = set
+            let set = limits(backend).leak_timeout(None);
+            let options = BackgroundSetConfig::new().set(set).eager_exit(at_once);
+            let set = BackgroundSet::new(options).expect("start set");
+            let id = set
                 .spawn(&test_child("leave-lines 30 10"), SpawnOptions::default())
                 .expect("spawn test child");
             let mut events = Vec::new();
             let until = patience();
-            while !matches!(events.last(), Some(Event::Done(..))) {
+            while !matches!(events.last(), Some(Event::Done { .. })) {
                 assert!(Host::of(set.clone()).news(until));
                 set.drain_events(&mut events, usize::MAX);
             }
-            let exited =
-                events.iter().position(|event| matches!(event, Event::Exited(..))).expect("find exit event");
+            let exited = events
+                .iter()
+                .position(|event| matches!(event, Event::Exited { .. }))
+                .expect("find exit event");
             let last = events
                 .iter()
-                .rposition(|event| matches!(event, Event::Output(..)))
+                .rposition(|event| matches!(event, Event::Output { .. }))
                 .expect("find output event");
             assert_eq!(
                 (exited < last, exited + 2 == events.len()),
                 (at_once, !at_once),
-                "{token:?}: {events:?}"
+                "{id:?}: {events:?}"
             );
         }
     });
@@ -272,29 +268,28 @@ fn exit_follows_the_last_byte_unless_eager() {
 #[test]
 fn input_queue_is_bounded_and_closes_after_the_last_byte() {
     each_backend(|backend| {
-        let mut options = BackgroundSetConfig::default();
-        (options.set, options.max_input_bytes) = (limits(backend), 100_000);
-        let mut host = Host::of(BackgroundSet::with_options(options).expect("start set"));
+        let options = BackgroundSetConfig::new().set(limits(backend)).max_input_bytes(100_000);
+        let mut host = Host::of(BackgroundSet::new(options).expect("start set"));
         let mut command = test_child("cat");
-        let token = host.spawn(command.stdin(Stdio::Piped), SpawnOptions::default());
+        let id = host.spawn(command.stdin(Stdio::Piped), SpawnOptions::default());
         let bytes = patterned(3_000_000);
         let mut written = 0;
         let mut refused = 0;
         while written < bytes.len() {
-            let count = host.set.write(token, &bytes[written..]).expect("write to stdin");
+            let count = host.set.write(id, &bytes[written..]).expect("write to stdin");
             assert!(count <= 100_000);
             written += count;
             if written < bytes.len() {
                 refused += 1;
-                host.wait_until(|event_log| event_log.child(token).writables >= refused);
+                host.wait_until(|event_log| event_log.child(id).writables >= refused);
             }
         }
-        host.set.close_stdin(token).expect("close stdin");
-        let error = host.set.write(token, b"x").expect_err("write to closed stdin");
+        host.set.close_stdin(id).expect("close stdin");
+        let error = host.set.write(id, b"x").expect_err("write to closed stdin");
         assert_eq!(error.kind(), ErrorKind::Unknown);
         host.wait_all();
-        assert_eq!(host.event_log.child(token).outs[0], bytes);
-        assert_eq!(host.set.write(token, b"x").map_err(|error| error.kind()), Err(ErrorKind::Unknown));
+        assert_eq!(host.event_log.child(id).outs[0], bytes);
+        assert_eq!(host.set.write(id, b"x").map_err(|error| error.kind()), Err(ErrorKind::Unknown));
     });
 }
 
@@ -302,11 +297,11 @@ fn input_queue_is_bounded_and_closes_after_the_last_byte() {
 fn write_fails_after_the_child_closes_stdin() {
     let mut host = Host::new(ChildSetConfig::default());
     let mut command = test_child("close-stdin 60000");
-    let token = host.spawn(command.stdin(Stdio::Piped), SpawnOptions::default());
-    host.wait_until(|event_log| event_log.text(token) == "closed\n");
+    let id = host.spawn(command.stdin(Stdio::Piped), SpawnOptions::default());
+    host.wait_until(|event_log| event_log.text(id) == "closed\n");
     let until = patience();
     let error = loop {
-        match host.set.write(token, b"bytes") {
+        match host.set.write(id, b"bytes") {
             Ok(_) => assert!(Instant::now() < until),
             Err(error) => break error,
         }
@@ -320,25 +315,25 @@ fn write_fails_after_the_child_closes_stdin() {
 fn kill_ends_a_child_and_rejects_an_unknown_token() {
     each_backend(|backend| {
         let mut host = Host::new(limits(backend));
-        let token = host.spawn(&test_child("tree 3"), SpawnOptions::default());
-        host.wait_until(|event_log| event_log.text(token).lines().count() == 3);
-        host.set.kill(token, Termination::IMMEDIATE).expect("kill child");
+        let id = host.spawn(&test_child("tree 3"), SpawnOptions::default());
+        host.wait_until(|event_log| event_log.text(id).lines().count() == 3);
+        host.set.kill(id, Termination::IMMEDIATE).expect("kill child");
         host.wait_all();
-        assert!(host.event_log.child(token).exit.is_some_and(|status| crate::support::killed(status, 9)));
-        for pid in host.event_log.text(token).lines() {
+        assert!(host.event_log.child(id).exit.is_some_and(|status| crate::support::killed(status, 9)));
+        for pid in host.event_log.text(id).lines() {
             assert!(!crate::support::lives(pid.parse().expect("parse number")), "{pid} lives");
         }
         assert_eq!(
-            host.set.kill(token, Termination::IMMEDIATE).map_err(|error| error.kind()),
+            host.set.kill(id, Termination::IMMEDIATE).map_err(|error| error.kind()),
             Err(ErrorKind::Unknown)
         );
-        assert_eq!(host.set.id(token).map_err(|error| error.kind()), Err(ErrorKind::Unknown));
+        assert_eq!(host.set.pid(id).map_err(|error| error.kind()), Err(ErrorKind::Unknown));
     });
 }
 
 #[test]
 fn spawn_returns_the_error_of_a_missing_program() {
-    let set = BackgroundSet::start(ChildSetConfig::default()).expect("start background set");
+    let set = BackgroundSet::new(ChildSetConfig::default()).expect("start background set");
     let error = set
         .spawn(&Command::new("no-such-program-anywhere"), SpawnOptions::default())
         .expect_err("spawn missing program");
@@ -348,8 +343,7 @@ fn spawn_returns_the_error_of_a_missing_program() {
 
 #[test]
 fn undrained_child_counts_against_max_children() {
-    let mut limits = ChildSetConfig::default();
-    limits.max_children = 2;
+    let limits = ChildSetConfig::default().max_children(2);
     let mut host = Host::new(limits);
     for _ in 0..2 {
         host.spawn(&test_child("exit 3"), SpawnOptions::default());
@@ -374,7 +368,7 @@ fn stop_escalates_and_ends_the_set_for_all_handles() {
         let stubborn = host.spawn(&test_child("ignore-term 600000"), SpawnOptions::default());
         let loud = host.spawn(&test_child("spew 1000000000"), SpawnOptions::default());
         host.wait_until(|event_log| !event_log.text(stubborn).is_empty());
-        let pids = [stubborn, loud].map(|token| host.set.id(token).expect("get pid"));
+        let pids = [stubborn, loud].map(|id| host.set.pid(id).expect("get pid"));
         let other = host.set.clone();
         let grace = Duration::from_millis(60);
         let before = Instant::now();
@@ -392,8 +386,7 @@ fn stop_escalates_and_ends_the_set_for_all_handles() {
 
 #[test]
 fn stop_ends_children_blocked_on_full_buffers() {
-    let mut limits = ChildSetConfig::default();
-    limits.max_buffered_bytes = 128 << 10;
+    let limits = ChildSetConfig::default().max_buffered_bytes(128 << 10);
     let host = Host::new(limits);
     for _ in 0..4 {
         host.spawn(&test_child("spew 100000000"), SpawnOptions::default());
@@ -415,11 +408,11 @@ fn dropping_the_last_handle_ends_the_thread_and_kills_no_child() {
             names.filter(|name| name.trim() == "minder-set").count()
         };
         let before = crate::support::open_descriptors();
-        let set = BackgroundSet::start(ChildSetConfig::default()).expect("start background set");
+        let set = BackgroundSet::new(ChildSetConfig::default()).expect("start background set");
         let second = set.clone();
-        let token =
+        let id =
             set.spawn(&test_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
-        let pid = set.id(token).expect("get pid");
+        let pid = set.pid(id).expect("get pid");
         drop(set);
         assert_eq!((threads(), second.children()), (1, 1));
         drop(second);
@@ -437,7 +430,7 @@ fn dropping_the_last_handle_ends_the_thread_and_kills_no_child() {
 fn many_threads_share_one_set() {
     each_backend(|backend| {
         let mut host = Host::new(limits(backend));
-        let all: Vec<(Token, usize)> = std::thread::scope(|scope| {
+        let all: Vec<(ChildId, usize)> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8)
                 .map(|thread| {
                     let set = host.set.clone();
@@ -445,11 +438,11 @@ fn many_threads_share_one_set() {
                         let start = |child: usize| {
                             let bytes = thread * 1000 + child;
                             let mut command = test_child(&format!("gate {bytes}"));
-                            let token = set
+                            let id = set
                                 .spawn(command.stdin(Stdio::Piped), SpawnOptions::default())
                                 .expect("spawn test child");
-                            set.close_stdin(token).expect("close stdin");
-                            (token, bytes)
+                            set.close_stdin(id).expect("close stdin");
+                            (id, bytes)
                         };
                         (0..if cfg!(windows) { 4 } else { 12 }).map(start).collect::<Vec<_>>()
                     })
@@ -458,9 +451,9 @@ fn many_threads_share_one_set() {
             threads.into_iter().flat_map(|thread| thread.join().expect("join thread")).collect()
         });
         host.wait_all();
-        for (token, bytes) in all {
-            assert_eq!(host.event_log.child(token).outs[0], patterned(bytes));
-            assert_eq!(host.event_log.child(token).exit, Some(ExitStatus::Exited((bytes % 7) as i32)));
+        for (id, bytes) in all {
+            assert_eq!(host.event_log.child(id).outs[0], patterned(bytes));
+            assert_eq!(host.event_log.child(id).exit, Some(ExitStatus::Exited((bytes % 7) as i32)));
         }
     });
 }
@@ -468,7 +461,7 @@ fn many_threads_share_one_set() {
 #[test]
 #[cfg(target_os = "linux")]
 fn background_thread_blocks_signals_of_the_host() {
-    let set = BackgroundSet::start(ChildSetConfig::default()).expect("start background set");
+    let set = BackgroundSet::new(ChildSetConfig::default()).expect("start background set");
     set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("spawn test child");
     let mut seen = 0;
     for task in std::fs::read_dir("/proc/self/task").expect("list directory").flatten() {

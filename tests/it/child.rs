@@ -141,16 +141,14 @@ fn wait_returns_when_the_status_was_reaped_elsewhere() {
         // Stolen from a set.
         crate::support::each_backend(|backend| {
             let mut set = minder::ChildSet::new(crate::support::limits(backend)).expect("create set");
-            let token = set
+            let id = set
                 .spawn(&test_child("script 500 0 5 7"), minder::SpawnOptions::default())
                 .expect("spawn test child");
-            let pid = Pid::from_raw(set.id(token).expect("get pid").cast_signed());
+            let pid = Pid::from_raw(set.pid(id).expect("get pid").cast_signed());
             waitpid(pid, WaitOptions::empty()).expect("wait for child").expect("wait for exit");
             let mut event_log = crate::support::EventLog::default();
             event_log.wait_all(&mut set);
-            assert!(
-                known(event_log.outcome(token).exit.status) && event_log.child(token).outs[0].len() == 500
-            );
+            assert!(known(event_log.outcome(id).exit.status) && event_log.child(id).outs[0].len() == 500);
         });
     });
 }
@@ -168,13 +166,13 @@ fn wait_returns_when_the_host_ignores_sigchld() {
         let error = minder::Command::new("/no/such/program").spawn().expect_err("spawn missing program");
         assert_eq!(error.kind(), minder::ErrorKind::NotFound);
         let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
-        let token = set
+        let id = set
             .spawn(&test_child("script 10 10 1 7"), minder::SpawnOptions::default())
             .expect("spawn test child");
         let mut event_log = crate::support::EventLog::default();
         event_log.wait_all(&mut set);
-        assert!(known(event_log.outcome(token).exit.status));
-        assert_eq!(event_log.child(token).outs, [patterned(10), patterned(10)]);
+        assert!(known(event_log.outcome(id).exit.status));
+        assert_eq!(event_log.child(id).outs, [patterned(10), patterned(10)]);
     });
 }
 
@@ -225,7 +223,8 @@ fn wait_survives_signals_to_the_host() {
                 assert!(event_log.records.values().all(|record| record.outs[1] == patterned(100_000)));
                 let deadline = Instant::now() + Duration::from_millis(20);
                 assert!(
-                    set.next(Some(deadline)).expect("wait for event").is_none() && Instant::now() >= deadline
+                    set.next_event_deadline(Some(deadline)).expect("wait for event").into_event().is_none()
+                        && Instant::now() >= deadline
                 );
             });
             stop.store(true, std::sync::atomic::Ordering::SeqCst);

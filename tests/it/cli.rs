@@ -41,7 +41,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use minder::{
-    ChildSet, ChildSetConfig, Command, ExitStatus, OutputMode, SpawnOptions, Stdio, Termination, Token,
+    ChildId, ChildSet, ChildSetConfig, Command, ExitStatus, OutputMode, SpawnOptions, Stdio, Termination,
 };
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
@@ -174,7 +174,7 @@ fn run_with_input(line: &str, bytes: &[u8]) -> RunOutput {
 /// A running `minder`. It is killed when this is dropped.
 struct Run {
     set: ChildSet,
-    token: Token,
+    token: ChildId,
     event_log: EventLog,
     begun: Instant,
 }
@@ -183,7 +183,7 @@ impl Run {
     fn start(command: &Command) -> Self {
         let mut limits = ChildSetConfig::default();
         // On a busy machine a child of another test may hold copies of the pipes until its exec.
-        limits.leak_timeout = Some(Duration::from_secs(2));
+        limits = limits.leak_timeout(Some(Duration::from_secs(2)));
         let mut set = ChildSet::new(limits).expect("create set");
         let begun = Instant::now();
         let token = set
@@ -194,7 +194,7 @@ impl Run {
 
     /// Returns the pid of the started process, which receives the signals.
     fn pid(&self) -> u32 {
-        self.set.id(self.token).expect("get pid")
+        self.set.pid(self.token).expect("get pid")
     }
 
     /// Ends the process that was started, as nothing else can: by SIGKILL, or by TerminateProcess.

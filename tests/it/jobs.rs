@@ -9,7 +9,7 @@ use minder::jobs::{
     Attempt, ChildControl, JobHandler, JobPool, JobResult, NextJob, SchedulerConfig, SpawnRequest,
 };
 use minder::{
-    ChildSet, ChildSetConfig, Command, Error, Event, Outcome, SpawnOptions, Stdio, Termination, Token,
+    ChildId, ChildSet, ChildSetConfig, Command, Error, Event, Outcome, SpawnOptions, Stdio, Termination,
 };
 
 use crate::support::{patience, patterned, quiet_child, test_child};
@@ -40,8 +40,8 @@ struct PoolTest {
 #[derive(Debug, Default)]
 struct Log {
     starts: Vec<(Attempt, Instant)>,
-    /// The worker and the token of each.
-    running: HashMap<u64, (usize, Token)>,
+    /// The worker and the id of each.
+    running: HashMap<u64, (usize, ChildId)>,
     /// How many ran at once.
     peak: usize,
     ends: Vec<(Attempt, Outcome)>,
@@ -153,20 +153,20 @@ impl PoolTest {
 
 impl TestHandler<'_> {
     /// Writes what there is room for.
-    fn feed(&mut self, start: Attempt, token: Token, outputs: &mut ChildControl<'_>) {
+    fn feed(&mut self, start: Attempt, id: ChildId, outputs: &mut ChildControl<'_>) {
         let input = self.test.log.lock().expect("lock log").input.clone();
         if input.is_empty() {
             return;
         }
         let written = self.written.entry(start.job).or_default();
         loop {
-            match outputs.write(token, &input[*written..]).expect("write to stdin") {
+            match outputs.write(id, &input[*written..]).expect("write to stdin") {
                 0 => break,
                 count => *written += count,
             }
         }
         if *written == input.len() {
-            outputs.close_stdin(token).expect("close stdin");
+            outputs.close_stdin(id).expect("close stdin");
         }
     }
 }
@@ -186,14 +186,14 @@ impl JobHandler for TestHandler<'_> {
         Ok(SpawnRequest { command: job.clone(), options: SpawnOptions::default() })
     }
 
-    fn started(&mut self, start: Attempt, _job: &Command, token: Token, outputs: &mut ChildControl<'_>) {
+    fn started(&mut self, start: Attempt, _job: &Command, id: ChildId, outputs: &mut ChildControl<'_>) {
         let index = self.index;
         self.test.note(|log| {
             log.starts.push((start, Instant::now()));
-            log.running.insert(start.job, (index, token));
+            log.running.insert(start.job, (index, id));
             log.peak = log.peak.max(log.running.len());
         });
-        self.feed(start, token, outputs);
+        self.feed(start, id, outputs);
     }
 
     fn event(
@@ -204,10 +204,10 @@ impl JobHandler for TestHandler<'_> {
         outputs: &mut ChildControl<'_>,
     ) -> Option<Termination> {
         match event {
-            Event::Output(_, _, chunk) => {
+            Event::Output { chunk, .. } => {
                 self.test.note(|log| log.text.entry(start.job).or_default().extend_from_slice(&chunk));
             }
-            Event::Writable(token) => self.feed(start, token, outputs),
+            Event::Writable { child: id, .. } => self.feed(start, id, outputs),
             _ => (),
         }
         None
@@ -234,16 +234,14 @@ impl JobHandler for TestHandler<'_> {
         drop(self.test.idle_lock.lock().expect("lock idle"));
         self.test.idle_blocked.fetch_sub(1, Ordering::SeqCst);
         let log = self.test.log.lock().expect("lock log");
-        for (index, token) in log.to_kill.iter().filter_map(|job| log.running.get(job)) {
+        for (index, id) in log.to_kill.iter().filter_map(|job| log.running.get(job)) {
             if *index == self.index {
-                outputs.kill(*token, Termination::IMMEDIATE).expect("kill child");
+                outputs.kill(*id, Termination::IMMEDIATE).expect("kill child");
             }
         }
     }
 }
 
 fn max_running(limit: usize) -> SchedulerConfig {
-    let mut config = SchedulerConfig::default();
-    config.max_running = limit;
-    config
+    SchedulerConfig::new().max_running(limit)
 }

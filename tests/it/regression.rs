@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use minder::{ChildSet, ChildSetConfig, Event, OverflowPolicy, SpawnOptions, Termination};
 
-use crate::support::{EventLog, kill_group_of, lives, nameless_files, patience, patterned, test_child};
+use crate::support::{
+    EventLog, kill_group_of, lives, nameless_files, next_event, patience, patterned, test_child,
+};
 
 /// A grace period without an end was cut to five seconds.
 // Windows has no request to exit: the first kill ends the child.
@@ -13,64 +15,57 @@ use crate::support::{EventLog, kill_group_of, lives, nameless_files, patience, p
 fn unlimited_grace_was_cut_to_five_seconds() {
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
     let mut event_log = EventLog::default();
-    let token =
-        set.spawn(&test_child("ignore-term 600000"), SpawnOptions::default()).expect("spawn test child");
-    assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.text(token) == "ready\n"));
-    set.kill(token, Termination::graceful(Duration::MAX)).expect("kill child");
+    let id = set.spawn(&test_child("ignore-term 600000"), SpawnOptions::default()).expect("spawn test child");
+    assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.text(id) == "ready\n"));
+    set.kill(id, Termination::graceful(Duration::MAX)).expect("kill child");
     let later = Instant::now() + Duration::from_millis(5300);
     assert!(
-        !event_log.read_until(&mut set, later, |event_log| event_log.child(token).exit.is_some()),
+        !event_log.read_until(&mut set, later, |event_log| event_log.child(id).exit.is_some()),
         "it was killed"
     );
-    set.kill(token, Termination::IMMEDIATE).expect("kill child");
+    set.kill(id, Termination::IMMEDIATE).expect("kill child");
     event_log.wait_all(&mut set);
 }
 
 /// The leader was reaped when its exit was reported. A later kill did not reach its descendants.
 #[test]
 fn rest_of_a_tree_survived_a_kill_after_its_leader_exited() {
-    let mut limits = ChildSetConfig::default();
-    limits.leak_timeout = None;
+    let limits = ChildSetConfig::default().leak_timeout(None);
     let mut set = ChildSet::new(limits).expect("create set");
     let mut event_log = EventLog::default();
-    let token =
-        set.spawn(&test_child("hold-stdout 600000"), SpawnOptions::default()).expect("spawn test child");
-    assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.child(token).exit.is_some()));
+    let id = set.spawn(&test_child("hold-stdout 600000"), SpawnOptions::default()).expect("spawn test child");
+    assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.child(id).exit.is_some()));
     assert!(!event_log.read_until(&mut set, Instant::now() + Duration::from_millis(50), |event_log| {
-        event_log.child(token).done.is_some()
+        event_log.child(id).done.is_some()
     }));
-    set.kill(token, Termination::IMMEDIATE).expect("kill group");
+    set.kill(id, Termination::IMMEDIATE).expect("kill group");
     event_log.wait_all(&mut set);
-    assert!(!event_log.outcome(token).left_running);
+    assert!(!event_log.outcome(id).left_running);
 }
 
 /// A deadline applied to the leader only. Descendants held the outputs forever.
 #[test]
 fn deadline_was_dropped_when_the_leader_exited() {
-    let mut limits = ChildSetConfig::default();
-    limits.leak_timeout = None;
+    let limits = ChildSetConfig::default().leak_timeout(None);
     let mut set = ChildSet::new(limits).expect("create set");
     let mut event_log = EventLog::default();
     // Under Wine, on a busy machine, a child needs long to start.
     let time = Duration::from_millis(if cfg!(windows) { 3000 } else { 300 });
     let options = SpawnOptions::default().deadline(Instant::now() + time, Termination::IMMEDIATE);
-    let token = set.spawn(&test_child("hold-stdout 600000"), options).expect("spawn test child");
+    let id = set.spawn(&test_child("hold-stdout 600000"), options).expect("spawn test child");
     event_log.wait_all(&mut set);
-    assert!(event_log.outcome(token).exit.status.success(), "the leader ended by itself");
+    assert!(event_log.outcome(id).exit.status.success(), "the leader ended by itself");
 }
 
 /// A read into an empty buffer was taken for end of file.
 #[test]
 fn zero_sized_buffer_ended_every_output() {
-    let mut limits = ChildSetConfig::default();
-    limits.read_buffer_bytes = 0;
-    limits.max_buffered_bytes = 0;
-    limits.max_child_bytes = 0;
+    let limits = ChildSetConfig::default().read_buffer_bytes(0).max_buffered_bytes(0).max_child_bytes(0);
     let mut set = ChildSet::new(limits).expect("create set");
-    let token = set.spawn(&test_child("both 3000"), SpawnOptions::default()).expect("spawn test child");
+    let id = set.spawn(&test_child("both 3000"), SpawnOptions::default()).expect("spawn test child");
     let mut event_log = EventLog::default();
     event_log.wait_all(&mut set);
-    assert_eq!(event_log.child(token).outs, [patterned(3000), patterned(3000)]);
+    assert_eq!(event_log.child(id).outs, [patterned(3000), patterned(3000)]);
 }
 
 /// Bytes that did not fit into the spill file were lost, or kept in memory without a limit.
@@ -81,19 +76,21 @@ fn spilled_bytes_were_lost_on_a_full_disk() {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         crate::spawn::ignore(libc::SIGXFSZ);
         let hard = getrlimit(Resource::Fsize).maximum;
-        let mut limits = ChildSetConfig::default();
-        limits.read_buffer_bytes = 4 << 10;
-        limits.max_child_bytes = 16 << 10;
+        let limits = ChildSetConfig::default().read_buffer_bytes(4 << 10).max_child_bytes(16 << 10);
         let mut set = ChildSet::new(limits).expect("create set");
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
-        let token = set.spawn(&test_child("both 500000"), options).expect("spawn test child");
+        let id = set.spawn(&test_child("both 500000"), options).expect("spawn test child");
         // The limit of a file lies within a chunk.
         setrlimit(Resource::Fsize, Rlimit { current: Some(100_001), maximum: hard })
             .expect("set resource limit");
         let mut kept = Vec::new();
         let mut errors = 0;
         let end = Instant::now() + Duration::from_millis(500);
-        while let Some(event) = set.next(Some(end)).map_err(|_| errors += 1).unwrap_or(Some(Event::Woken)) {
+        while let minder::NextEvent::Event(event) = set
+            .next_event_deadline(Some(end))
+            .map_err(|_| errors += 1)
+            .unwrap_or(minder::NextEvent::Event(Event::Woken))
+        {
             if !matches!(event, Event::Woken) {
                 kept.push(event);
             }
@@ -109,7 +106,7 @@ fn spilled_bytes_were_lost_on_a_full_disk() {
             event_log.record(event);
         }
         event_log.wait_all(&mut set);
-        let outs = &event_log.child(token).outs;
+        let outs = &event_log.child(id).outs;
         assert!(outs.iter().all(|out| *out == patterned(500_000)), "{} and {}", outs[0].len(), outs[1].len());
     });
 }
@@ -118,14 +115,15 @@ fn spilled_bytes_were_lost_on_a_full_disk() {
 #[test]
 fn empty_spill_file_kept_growing() {
     let dir = tempfile::tempdir().expect("create temporary directory");
-    let mut limits = ChildSetConfig::default();
-    (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 8 << 10);
-    limits.spill_dir = Some(dir.path().to_owned());
+    let limits = ChildSetConfig::default()
+        .read_buffer_bytes(4 << 10)
+        .max_child_bytes(8 << 10)
+        .spill_dir(dir.path().to_owned());
     let mut set = ChildSet::new(limits).expect("create set");
     let mut event_log = EventLog::default();
     let mut command = test_child("cat");
     command.stdin(minder::Stdio::Piped);
-    let token = set
+    let id = set
         .spawn(&command, SpawnOptions::default().overflow(OverflowPolicy::Spill))
         .expect("spawn test child");
     let piece = patterned(50_000);
@@ -135,10 +133,12 @@ fn empty_spill_file_kept_growing() {
         let mut heard = 0;
         let mut written = 0;
         while written < piece.len() {
-            written += set.write(token, &piece[written..]).expect("write to stdin");
+            written += set.write(id, &piece[written..]).expect("write to stdin");
             // What is reported stays in our hands, so that the rest goes to the file.
-            while let Some(event) =
-                set.next(Some(Instant::now() + Duration::from_millis(2))).expect("wait for event")
+            while let Some(event) = set
+                .next_event_deadline(Some(Instant::now() + Duration::from_millis(2)))
+                .expect("wait for event")
+                .into_event()
             {
                 kept.push(event);
             }
@@ -147,57 +147,56 @@ fn empty_spill_file_kept_growing() {
             event_log.record(event);
         }
         while heard < piece.len() * round {
-            let event = set.next(Some(patience())).expect("wait for event");
+            let event = set.next_event_deadline(Some(patience())).expect("wait for event").into_event();
             event_log
                 .record(event.unwrap_or_else(|| {
                     panic!("round {round}: {heard} bytes; {} held", set.buffered_bytes())
                 }));
-            heard = event_log.child(token).outs[0].len();
+            heard = event_log.child(id).outs[0].len();
         }
         largest = nameless_files(dir.path()).into_iter().max().unwrap_or(0).max(largest);
     }
     assert!(largest > 0, "nothing was spilled");
     assert!(largest <= 200_000, "the file of {} bytes a round grew to {largest}", piece.len());
-    set.close_stdin(token).expect("close stdin");
+    set.close_stdin(id).expect("close stdin");
     event_log.wait_all(&mut set);
-    assert_eq!(event_log.child(token).outs[0], piece.repeat(40));
+    assert_eq!(event_log.child(id).outs[0], piece.repeat(40));
 }
 
 /// Hundreds of children exited, each with a full pipe that a grandchild held open. A slow host saw
 /// their outputs marked as silent before they were read.
 #[test]
 fn unread_output_was_treated_as_silent() {
-    let mut limits = ChildSetConfig::default();
-    limits.read_buffer_bytes = 4 << 10;
+    let limits = ChildSetConfig::default().read_buffer_bytes(4 << 10);
     let mut set = ChildSet::new(limits).expect("create set");
-    let mut tokens = Vec::new();
+    let mut ids = Vec::new();
     // Where a start is slow, there are fewer, so that the first grandchild is there when the last child
     // ends.
     for _ in 0..if cfg!(windows) { 100 } else { 300 } {
         let mut command = test_child("hold-stdout 120000 40000");
         command.stderr(minder::Stdio::Null);
-        tokens.push(set.spawn(&command, SpawnOptions::default()).expect("spawn test child"));
+        ids.push(set.spawn(&command, SpawnOptions::default()).expect("spawn test child"));
     }
-    let ids: Vec<u32> = tokens.iter().map(|token| set.id(*token).expect("get pid")).collect();
-    while ids.iter().any(|id| lives(*id)) {
+    let pids: Vec<u32> = ids.iter().map(|id| set.pid(*id).expect("get pid")).collect();
+    while pids.iter().any(|pid| lives(*pid)) {
         std::thread::yield_now();
     }
     let mut event_log = EventLog::default();
     let mut exits = 0;
     let until = patience();
     while !set.is_empty() {
-        let event = set.next(Some(until)).expect("wait for event").expect("event before the deadline");
+        let event = next_event(&mut set, until);
         // We are slow once per scan of processes.
-        if matches!(event, Event::Exited(..)) && exits % 100 == 50 {
+        if matches!(event, Event::Exited { .. }) && exits % 100 == 50 {
             std::thread::park_timeout(Duration::from_millis(150));
         }
-        exits += usize::from(matches!(event, Event::Exited(..)));
+        exits += usize::from(matches!(event, Event::Exited { .. }));
         event_log.record(event);
     }
-    let short = tokens.iter().filter(|token| event_log.child(**token).outs[0].len() < 40_000).count();
+    let short = ids.iter().filter(|id| event_log.child(**id).outs[0].len() < 40_000).count();
     assert_eq!(short, 0, "outputs were cut off");
-    assert!(tokens.iter().all(|token| event_log.outcome(*token).leaked));
-    for id in ids {
-        kill_group_of(id);
+    assert!(ids.iter().all(|id| event_log.outcome(*id).leaked));
+    for pid in pids {
+        kill_group_of(pid);
     }
 }

@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 #[cfg(target_os = "linux")]
 use minder::Event;
 use minder::{
-    ChildSet, ChildSetConfig, Command, ErrorKind, ExitStatus, SpawnOptions, Stdio, Stream, Termination, Token,
+    ChildId, ChildSet, ChildSetConfig, Command, ErrorKind, ExitStatus, SpawnOptions, Stdio, Stream,
+    Termination,
 };
 
 use crate::support::{
@@ -36,13 +37,13 @@ fn crowd(backend: &'static str, count: usize) {
     assert_eq!(set.backend(), backend);
     let (gate, opener) = std::io::pipe().expect("create pipe");
     let gate = Stdio::File(Arc::new(crate::support::file(gate)));
-    let mut tokens = Vec::new();
+    let mut ids = Vec::new();
     for number in 0..count {
         let mut command = Command::new(TEST_CHILD);
         command.args(["gate".to_owned(), (number % 97).to_string()]);
         command.stdin(gate.clone()).stdout(Stdio::Piped).stderr(Stdio::Null);
         match set.spawn(&command, SpawnOptions::default()) {
-            Ok(token) => tokens.push(token),
+            Ok(id) => ids.push(id),
             Err(error) if error.kind() == ErrorKind::Exhausted => {
                 crate::support::skip(format_args!("{count} children on {backend}: after {number} {error}"));
                 break;
@@ -50,16 +51,16 @@ fn crowd(backend: &'static str, count: usize) {
             Err(error) => panic!("child {number} of {count}: {error}"),
         }
     }
-    assert_eq!(set.len(), tokens.len());
+    assert_eq!(set.len(), ids.len());
     drop(opener);
     let mut event_log = EventLog::default();
     event_log.wait_all(&mut set);
-    for (number, token) in tokens.iter().enumerate() {
-        let record = event_log.child(*token);
+    for (number, id) in ids.iter().enumerate() {
+        let record = event_log.child(*id);
         let bytes = number % 97;
         assert_eq!(record.outs[0], patterned(bytes), "child {number} of {count}");
         assert_eq!((record.eofs, record.exit), ([1, 0], Some(ExitStatus::Exited((bytes % 7) as i32))));
-        let outcome = event_log.outcome(*token);
+        let outcome = event_log.outcome(*id);
         assert!(
             !outcome.leaked && !outcome.left_running && outcome.dropped == 0,
             "child {number}: {outcome:?}"
@@ -74,19 +75,17 @@ fn set_reports_children_without_an_exit_watch() {
     const BYTES: usize = 200_000;
     each_backend(|backend| {
         for room in [0, 1, 4, 9] {
-            let mut own = limits(backend);
-            own.fault_capacity = Some(room);
-            let mut set = ChildSet::new(own).expect("create set");
-            let mut tokens = Vec::new();
+            let mut set = ChildSet::new(limits(backend).fault_capacity(room)).expect("create set");
+            let mut ids = Vec::new();
             for _ in 0..4 {
-                let token = set.spawn(&test_child(&format!("both {BYTES}")), SpawnOptions::default());
-                tokens.push(token.unwrap_or_else(|error| panic!("{backend}, room for {room}: {error}")));
+                let id = set.spawn(&test_child(&format!("both {BYTES}")), SpawnOptions::default());
+                ids.push(id.unwrap_or_else(|error| panic!("{backend}, room for {room}: {error}")));
             }
             let mut event_log = EventLog::default();
             event_log.wait_all(&mut set);
-            for token in tokens {
-                let record = event_log.child(token);
-                let place = format!("{backend}, room for {room}, {token:?}");
+            for id in ids {
+                let record = event_log.child(id);
+                let place = format!("{backend}, room for {room}, {id:?}");
                 assert_eq!(record.exit, Some(ExitStatus::Exited(0)), "{place}");
                 assert!(record.outs.iter().all(|out| *out == patterned(BYTES)), "{place}");
                 assert_eq!(record.eofs, [1, 1], "{place}");
@@ -128,14 +127,14 @@ fn both_streams_are_delivered_byte_for_byte() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let sizes = [0, 1, 4095, 4096, 65_535, 65_536, 65_537, 300_000];
-        let tokens = sizes.map(|size| {
+        let ids = sizes.map(|size| {
             let command = test_child(&format!("both {size} {}", if size < 5000 { 7 } else { 4097 }));
             set.spawn(&command, SpawnOptions::default()).expect("spawn test child")
         });
         let mut event_log = EventLog::default();
         event_log.wait_all(&mut set);
-        for (token, size) in tokens.into_iter().zip(sizes) {
-            let record = event_log.child(token);
+        for (id, size) in ids.into_iter().zip(sizes) {
+            let record = event_log.child(id);
             assert!(record.outs[0] == patterned(size), "{size}: {} bytes of stdout", record.outs[0].len());
             assert!(record.outs[1] == patterned(size), "{size}: {} bytes of stderr", record.outs[1].len());
             assert_eq!((record.eofs, record.exit), ([1, 1], Some(ExitStatus::Exited(0))));
@@ -165,36 +164,35 @@ fn ten_megabytes_pass_through_cat() {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut command = test_child("cat");
         command.stdin(Stdio::Piped);
-        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         let bytes = patterned(10 << 20);
         let mut written = 0;
         let mut event_log = EventLog::default();
         let mut blocked = 0;
         let until = patience();
         while written < bytes.len() {
-            match set.write(token, &bytes[written..]).expect("write to stdin") {
+            match set.write(id, &bytes[written..]).expect("write to stdin") {
                 0 => {
                     // What was reported as full is reported when there is room again, even without a write
                     // meanwhile.
-                    let before = event_log.child(token).writables;
-                    assert!(event_log.read_until(
-                        &mut set,
-                        until,
-                        |event_log| event_log.child(token).writables > before
-                    ));
+                    let before = event_log.child(id).writables;
+                    assert!(
+                        event_log
+                            .read_until(&mut set, until, |event_log| event_log.child(id).writables > before)
+                    );
                     blocked += 1;
                 }
                 count => written += count,
             }
         }
-        set.close_stdin(token).expect("close stdin");
+        set.close_stdin(id).expect("close stdin");
         event_log.wait_all(&mut set);
         assert!(
-            event_log.child(token).outs[0] == bytes,
+            event_log.child(id).outs[0] == bytes,
             "{} bytes came back",
-            event_log.child(token).outs[0].len()
+            event_log.child(id).outs[0].len()
         );
-        assert!(event_log.child(token).writables >= blocked);
+        assert!(event_log.child(id).writables >= blocked);
     });
 }
 
@@ -208,17 +206,15 @@ fn write_after_the_reader_closed_is_an_error_without_sigpipe() {
             let mut set = ChildSet::new(limits(backend)).expect("create set");
             let mut command = test_child("close-stdin 600000");
             command.stdin(Stdio::Piped);
-            let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+            let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
             let mut event_log = EventLog::default();
-            assert!(
-                event_log.read_until(&mut set, patience(), |event_log| event_log.text(token) == "closed\n")
-            );
-            let error = set.write(token, b"x").expect_err("write to closed stdin");
+            assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.text(id) == "closed\n"));
+            let error = set.write(id, b"x").expect_err("write to closed stdin");
             assert_eq!(error.io_error().kind(), std::io::ErrorKind::BrokenPipe, "{error}");
-            let error = set.write(token, b"x").expect_err("write again after the error");
+            let error = set.write(id, b"x").expect_err("write again after the error");
             assert_eq!(error.kind(), ErrorKind::Unknown);
-            set.close_stdin(token).expect("close stdin again");
-            set.kill(token, Termination::IMMEDIATE).expect("kill child");
+            set.close_stdin(id).expect("close stdin again");
+            set.kill(id, Termination::IMMEDIATE).expect("kill child");
             event_log.wait_all(&mut set);
         });
     });
@@ -230,14 +226,12 @@ fn full_pipe_becomes_writable_when_its_reader_closes() {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut command = quiet_child("close-stdin 600000 200");
         command.stdin(Stdio::Piped);
-        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
-        while set.write(token, &[b'x'; 65_536]).expect("write to stdin") > 0 {}
+        let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        while set.write(id, &[b'x'; 65_536]).expect("write to stdin") > 0 {}
         let mut event_log = EventLog::default();
-        assert!(
-            event_log.read_until(&mut set, patience(), |event_log| event_log.child(token).writables == 1)
-        );
-        assert!(set.write(token, b"x").is_err());
-        set.kill(token, Termination::IMMEDIATE).expect("kill child");
+        assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.child(id).writables == 1));
+        assert!(set.write(id, b"x").is_err());
+        set.kill(id, Termination::IMMEDIATE).expect("kill child");
         event_log.wait_all(&mut set);
     });
 }
@@ -247,29 +241,31 @@ fn token_names_one_child_forever() {
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
     let mut seen = std::collections::HashSet::new();
     for _ in 0..50 {
-        let token = set.spawn(&quiet_child("exit 0"), SpawnOptions::default()).expect("spawn test child");
-        assert!(seen.insert(token), "{token:?} again");
-        assert_eq!(token.index(), 0, "a small number is used again");
+        let id = set.spawn(&quiet_child("exit 0"), SpawnOptions::default()).expect("spawn test child");
+        assert!(seen.insert(id), "{id:?} again");
+        assert_eq!(id.index(), 0, "a small number is used again");
         EventLog::default().wait_all(&mut set);
-        assert_eq!(set.id(token).expect_err("get pid of finished child").kind(), ErrorKind::Unknown);
+        assert_eq!(set.pid(id).expect_err("get pid of finished child").kind(), ErrorKind::Unknown);
         assert_eq!(
-            set.kill(token, Termination::IMMEDIATE).expect_err("kill finished child").kind(),
+            set.kill(id, Termination::IMMEDIATE).expect_err("kill finished child").kind(),
             ErrorKind::Unknown
         );
-        assert_eq!(set.write(token, b"").expect_err("write to finished child").kind(), ErrorKind::Unknown);
+        assert_eq!(set.write(id, b"").expect_err("write to finished child").kind(), ErrorKind::Unknown);
         assert_eq!(
-            set.close_stdin(token).expect_err("close stdin of finished child").kind(),
+            set.close_stdin(id).expect_err("close stdin of finished child").kind(),
             ErrorKind::Unknown
         );
     }
-    assert_eq!(set.id(Token(u64::MAX)).expect_err("get pid of unknown child").kind(), ErrorKind::Unknown);
+    assert_eq!(
+        set.pid(ChildId::from_u64(u64::MAX)).expect_err("get pid of unknown child").kind(),
+        ErrorKind::Unknown
+    );
 }
 
 #[test]
 fn spawn_rejects_more_than_max_children() {
     each_backend(|backend| {
-        let mut limits = limits(backend);
-        limits.max_children = 2;
+        let limits = limits(backend).max_children(2);
         let mut set = ChildSet::new(limits).expect("create set");
         let first =
             set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
@@ -293,21 +289,21 @@ fn spawn_rejects_more_than_max_children() {
 fn set_moves_to_another_thread_with_its_children() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
-        let tokens: Vec<_> = (0..8)
+        let ids: Vec<_> = (0..8)
             .map(|_| {
                 set.spawn(&test_child("script 3000 3000 5 3"), SpawnOptions::default())
                     .expect("spawn test child")
             })
             .collect();
         let thread = std::thread::spawn(move || {
-            let token = set.spawn(&test_child("spew 10"), SpawnOptions::default()).expect("spawn test child");
+            let id = set.spawn(&test_child("spew 10"), SpawnOptions::default()).expect("spawn test child");
             let mut event_log = EventLog::default();
             event_log.wait_all(&mut set);
-            (event_log, token, set)
+            (event_log, id, set)
         });
-        let (event_log, token, mut set) = thread.join().expect("join thread");
-        assert_eq!(event_log.child(token).outs[0], patterned(10));
-        assert!(tokens.iter().all(|token| event_log.outcome(*token).exit.status == ExitStatus::Exited(3)));
+        let (event_log, id, mut set) = thread.join().expect("join thread");
+        assert_eq!(event_log.child(id).outs[0], patterned(10));
+        assert!(ids.iter().all(|id| event_log.outcome(*id).exit.status == ExitStatus::Exited(3)));
         set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("spawn test child");
         EventLog::default().wait_all(&mut set);
     });
@@ -317,11 +313,11 @@ fn set_moves_to_another_thread_with_its_children() {
 fn next_never_returns_early_and_returns_at_once_without_children() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
-        assert!(set.next(None).expect("wait for event").is_none(), "the set has no child");
+        assert!(set.next_event(None).expect("wait for event").into_event().is_none(), "the set has no child");
         set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
         for micros in (0..200).map(|number| 100 + number * 13) {
             let deadline = Instant::now() + Duration::from_micros(micros);
-            assert!(set.next(Some(deadline)).expect("wait for event").is_none());
+            assert!(set.next_event_deadline(Some(deadline)).expect("wait for event").into_event().is_none());
             assert!(Instant::now() >= deadline, "early, of {micros} us");
         }
         set.kill_all(Termination::IMMEDIATE).expect("kill all children");
@@ -334,21 +330,20 @@ fn next_never_returns_early_and_returns_at_once_without_children() {
 #[test]
 fn stopped_children_are_reported() {
     each_backend(|backend| {
-        let mut limits = limits(backend);
-        limits.stop_poll_interval = Some(Duration::from_millis(5));
+        let limits = limits(backend).stop_poll_interval(Some(Duration::from_millis(5)));
         let mut set = ChildSet::new(limits).expect("create set");
-        let token = set.spawn(&test_child("stop-self"), SpawnOptions::default()).expect("spawn test child");
+        let id = set.spawn(&test_child("stop-self"), SpawnOptions::default()).expect("spawn test child");
         let mut event_log = EventLog::default();
         assert!(
-            event_log.read_until(&mut set, patience(), |event_log| !event_log.child(token).stops.is_empty())
+            event_log.read_until(&mut set, patience(), |event_log| !event_log.child(id).stops.is_empty())
         );
-        assert_eq!(event_log.child(token).stops, [19]);
-        let id =
-            rustix::process::Pid::from_raw(set.id(token).expect("get pid").cast_signed()).expect("valid pid");
-        rustix::process::kill_process(id, rustix::process::Signal::CONT).expect("signal process");
+        assert_eq!(event_log.child(id).stops, [19]);
+        let pid =
+            rustix::process::Pid::from_raw(set.pid(id).expect("get pid").cast_signed()).expect("valid pid");
+        rustix::process::kill_process(pid, rustix::process::Signal::CONT).expect("signal process");
         event_log.wait_all(&mut set);
-        assert!(event_log.outcome(token).exit.status.success());
-        assert_eq!(event_log.child(token).stops.len(), 1);
+        assert!(event_log.outcome(id).exit.status.success());
+        assert_eq!(event_log.child(id).stops.len(), 1);
     });
 }
 
@@ -360,13 +355,13 @@ fn terminal_is_one_merged_stream_that_ends() {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut command = Command::new(TEST_CHILD);
         command.arg("terminal").group(minder::Group::Terminal(minder::Size { rows: 17, columns: 91 }));
-        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         let mut event_log = EventLog::default();
         event_log.wait_all(&mut set);
         let expected = "[true, true, true] 17x91 own=true controlling=true\r\nand this is stderr\r\n";
-        assert_eq!(event_log.text(token), expected);
-        assert_eq!(event_log.child(token).eofs, [1, 0]);
-        assert!(!event_log.outcome(token).leaked);
+        assert_eq!(event_log.text(id), expected);
+        assert_eq!(event_log.child(id).eofs, [1, 0]);
+        assert!(!event_log.outcome(id).leaked);
     });
 }
 
@@ -378,12 +373,12 @@ fn terminal_accepts_input() {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut command = Command::new(TEST_CHILD);
         command.arg("cat").group(minder::Group::Terminal(minder::Size::default()));
-        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
-        assert_eq!(set.write(token, b"hello\n\x04").expect("write to terminal"), 7);
+        let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        assert_eq!(set.write(id, b"hello\n\x04").expect("write to terminal"), 7);
         let mut event_log = EventLog::default();
         event_log.wait_all(&mut set);
         // Once as the echo, once from the child.
-        assert_eq!(event_log.text(token), "hello\r\nhello\r\n");
+        assert_eq!(event_log.text(id), "hello\r\nhello\r\n");
     });
 }
 
@@ -424,13 +419,12 @@ fn child_is_a_zombie_until_its_exit_is_reported() {
     alone("set::child_is_a_zombie_until_its_exit_is_reported", || {
         each_backend(|backend| {
             let mut set = ChildSet::new(limits(backend)).expect("create set");
-            let token = set.spawn(&quiet_child("exit 4"), SpawnOptions::default()).expect("spawn test child");
-            let id = set.id(token).expect("get pid");
+            let id = set.spawn(&quiet_child("exit 4"), SpawnOptions::default()).expect("spawn test child");
+            let pid = set.pid(id).expect("get pid");
             loop {
-                match set.next(Some(patience())).expect("wait for event").expect("event before the deadline")
-                {
-                    Event::Exited(..) => assert_eq!(own_children(), [id], "its number is still its own"),
-                    Event::Done(..) => break,
+                match crate::support::next_event(&mut set, patience()) {
+                    Event::Exited { .. } => assert_eq!(own_children(), [pid], "its number is still its own"),
+                    Event::Done { .. } => break,
                     _ => (),
                 }
             }
@@ -478,10 +472,10 @@ fn spawn_without_a_free_descriptor_fails_cleanly() {
                 setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })
                     .expect("set resource limit");
                 match result {
-                    Ok(token) => {
+                    Ok(id) => {
                         let mut event_log = EventLog::default();
                         assert!(event_log.read_until(&mut set, patience(), |event_log| {
-                            event_log.child(token).done.is_some()
+                            event_log.child(id).done.is_some()
                         }));
                     }
                     Err(error) => {
@@ -521,8 +515,7 @@ fn contradicting_options_are_rejected() {
     let options = SpawnOptions::default().output_mode(minder::OutputMode::AtExit);
     let error = set.spawn(&test_child("exit 0"), options).expect_err("spawn with output held until exit");
     assert_eq!((error.kind(), set.len()), (ErrorKind::InvalidInput, 0));
-    let mut limits = ChildSetConfig::default();
-    limits.backend = Some("no-such-backend");
+    let limits = ChildSetConfig::default().backend(Some("no-such-backend"));
     assert_eq!(
         ChildSet::new(limits).expect_err("create set with unknown backend").kind(),
         ErrorKind::Unsupported
@@ -537,7 +530,7 @@ fn failed_spawn_leaves_the_set_unchanged() {
             .spawn(&Command::new("/no/such/program"), SpawnOptions::default())
             .expect_err("spawn missing program");
         assert_eq!((error.kind(), set.len()), (ErrorKind::NotFound, 0));
-        assert!(set.next(None).expect("wait for event").is_none());
+        assert!(set.next_event(None).expect("wait for event").into_event().is_none());
         set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("spawn test child");
         EventLog::default().wait_all(&mut set);
     });
@@ -549,11 +542,11 @@ fn output_is_labeled_with_its_stream() {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut command = test_child("script 5 9 0 0");
         command.stdout(Stdio::Null);
-        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         let mut event_log = EventLog::default();
         event_log.wait_all(&mut set);
-        assert_eq!(event_log.child(token).outs[Stream::Stderr as usize], patterned(9));
-        assert_eq!(event_log.child(token).eofs, [0, 1], "only piped streams have an end");
+        assert_eq!(event_log.child(id).outs[Stream::Stderr as usize], patterned(9));
+        assert_eq!(event_log.child(id).eofs, [0, 1], "only piped streams have an end");
     });
 }
 

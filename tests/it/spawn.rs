@@ -121,10 +121,10 @@ fn moved_program_is_found_again() {
         // It does not succeed with these arguments.
         std::fs::copy(env!("CARGO_BIN_EXE_minder-dup"), third.path().join(&mover)).expect("copy file");
         set_path(listed(&[third.path(), second.path()]));
-        let token = set.spawn(&command, minder::SpawnOptions::default()).expect("spawn program");
+        let id = set.spawn(&command, minder::SpawnOptions::default()).expect("spawn program");
         let mut event_log = crate::support::EventLog::default();
         event_log.wait_all(&mut set);
-        assert!(!event_log.outcome(token).exit.status.success(), "the old PATH was used");
+        assert!(!event_log.outcome(id).exit.status.success(), "the old PATH was used");
     });
 }
 

@@ -7,7 +7,7 @@ use std::io::{Read, Seek, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use minder::{ChildSet, ChildSetConfig, Command, Event, ExitStatus, Outcome, Stdio, Stream, Token};
+use minder::{ChildId, ChildSet, ChildSetConfig, Command, Event, ExitStatus, Outcome, Stdio, Stream};
 
 #[cfg(unix)]
 mod unix;
@@ -134,9 +134,7 @@ pub(crate) fn each_backend(test: impl Fn(&'static str)) {
 
 /// Returns the default configuration with this backend.
 pub(crate) fn limits(backend: &'static str) -> ChildSetConfig {
-    let mut limits = ChildSetConfig::default();
-    limits.backend = Some(backend);
-    limits
+    ChildSetConfig::new().backend(Some(backend))
 }
 
 /// Runs a test in a separate process, whose state it may change. `name` is the path of the test in
@@ -220,40 +218,46 @@ pub(crate) struct ChildLog {
 /// The events of all children. Recording an event in the wrong order fails the test.
 #[derive(Debug, Default)]
 pub(crate) struct EventLog {
-    pub(crate) records: HashMap<Token, ChildLog>,
+    pub(crate) records: HashMap<ChildId, ChildLog>,
     pub(crate) wakes: usize,
+}
+
+/// Returns the next event of a set. Fails at `until`.
+pub(crate) fn next_event(set: &mut ChildSet, until: Instant) -> Event {
+    let next = set.next_event_deadline(Some(until)).expect("wait for event");
+    next.into_event().expect("event before the deadline")
 }
 
 impl EventLog {
     /// Records an event.
     pub(crate) fn record(&mut self, event: Event) {
         match event {
-            Event::Output(token, stream, bytes) => {
-                let record = self.open(token, "Output");
-                assert_eq!(record.eofs[stream as usize], 0, "{token:?}: {stream:?} after its end");
-                assert!(!bytes.is_empty(), "{token:?}: an empty chunk");
+            Event::Output { child: id, stream, chunk: bytes, .. } => {
+                let record = self.open(id, "Output");
+                assert_eq!(record.eofs[stream as usize], 0, "{id:?}: {stream:?} after its end");
+                assert!(!bytes.is_empty(), "{id:?}: an empty chunk");
                 record.outs[stream as usize].extend_from_slice(&bytes);
                 record.chunks += 1;
             }
-            Event::Writable(token) => self.open(token, "Writable").writables += 1,
-            Event::Eof(token, stream) => {
-                let record = self.open(token, "Eof");
+            Event::Writable { child: id, .. } => self.open(id, "Writable").writables += 1,
+            Event::Eof { child: id, stream, .. } => {
+                let record = self.open(id, "Eof");
                 record.eofs[stream as usize] += 1;
-                assert_eq!(record.eofs[stream as usize], 1, "{token:?}: {stream:?} ended twice");
+                assert_eq!(record.eofs[stream as usize], 1, "{id:?}: {stream:?} ended twice");
             }
-            Event::Stopped(token, signal) => {
-                let record = self.open(token, "Stopped");
-                assert!(record.exit.is_none(), "{token:?}: stopped after its exit");
+            Event::Stopped { child: id, signal, .. } => {
+                let record = self.open(id, "Stopped");
+                assert!(record.exit.is_none(), "{id:?}: stopped after its exit");
                 record.stops.push(signal);
             }
-            Event::Exited(token, exit) => {
-                let record = self.open(token, "Exited");
-                assert!(record.exit.is_none(), "{token:?}: exited twice");
+            Event::Exited { child: id, exit, .. } => {
+                let record = self.open(id, "Exited");
+                assert!(record.exit.is_none(), "{id:?}: exited twice");
                 record.exit = Some(exit.status);
             }
-            Event::Done(token, outcome) => {
-                let record = self.open(token, "Done");
-                assert_eq!(record.exit, Some(outcome.exit.status), "{token:?}: Done and Exited differ");
+            Event::Done { child: id, outcome, .. } => {
+                let record = self.open(id, "Done");
+                assert_eq!(record.exit, Some(outcome.exit.status), "{id:?}: Done and Exited differ");
                 record.done = Some(outcome);
             }
             Event::Woken => self.wakes += 1,
@@ -261,9 +265,9 @@ impl EventLog {
         }
     }
 
-    fn open(&mut self, token: Token, what: &str) -> &mut ChildLog {
-        let record = self.records.entry(token).or_default();
-        assert!(record.done.is_none(), "{token:?}: {what} after Done");
+    fn open(&mut self, id: ChildId, what: &str) -> &mut ChildLog {
+        let record = self.records.entry(id).or_default();
+        assert!(record.done.is_none(), "{id:?}: {what} after Done");
         record
     }
 
@@ -271,7 +275,7 @@ impl EventLog {
     pub(crate) fn wait_all(&mut self, set: &mut ChildSet) {
         let until = patience();
         while !set.is_empty() {
-            match set.next(Some(until)).expect("wait for event") {
+            match set.next_event_deadline(Some(until)).expect("wait for event").into_event() {
                 Some(event) => self.record(event),
                 None => panic!("{} children are not done: {:?}", set.len(), self.unfinished()),
             }
@@ -286,7 +290,7 @@ impl EventLog {
         enough: impl Fn(&Self) -> bool,
     ) -> bool {
         while !enough(self) {
-            match set.next(Some(deadline)).expect("wait for event") {
+            match set.next_event_deadline(Some(deadline)).expect("wait for event").into_event() {
                 Some(event) => self.record(event),
                 None => return false,
             }
@@ -294,26 +298,26 @@ impl EventLog {
         true
     }
 
-    fn unfinished(&self) -> Vec<(Token, usize, usize, Option<ExitStatus>)> {
+    fn unfinished(&self) -> Vec<(ChildId, usize, usize, Option<ExitStatus>)> {
         let open = self.records.iter().filter(|(_, record)| record.done.is_none());
-        open.map(|(token, record)| (*token, record.outs[0].len(), record.outs[1].len(), record.exit))
+        open.map(|(id, record)| (*id, record.outs[0].len(), record.outs[1].len(), record.exit))
             .take(10)
             .collect()
     }
 
     /// Returns the events of a child.
-    pub(crate) fn child(&self, token: Token) -> &ChildLog {
+    pub(crate) fn child(&self, id: ChildId) -> &ChildLog {
         static NOTHING: std::sync::OnceLock<ChildLog> = std::sync::OnceLock::new();
-        self.records.get(&token).unwrap_or_else(|| NOTHING.get_or_init(ChildLog::default))
+        self.records.get(&id).unwrap_or_else(|| NOTHING.get_or_init(ChildLog::default))
     }
 
     /// Returns the stdout of a child so far.
-    pub(crate) fn text(&self, token: Token) -> String {
-        String::from_utf8_lossy(&self.child(token).outs[Stream::Stdout as usize]).into_owned()
+    pub(crate) fn text(&self, id: ChildId) -> String {
+        String::from_utf8_lossy(&self.child(id).outs[Stream::Stdout as usize]).into_owned()
     }
 
     /// Returns the outcome of a finished child.
-    pub(crate) fn outcome(&self, token: Token) -> Outcome {
-        self.child(token).done.unwrap_or_else(|| panic!("{token:?} is not done"))
+    pub(crate) fn outcome(&self, id: ChildId) -> Outcome {
+        self.child(id).done.unwrap_or_else(|| panic!("{id:?} is not done"))
     }
 }

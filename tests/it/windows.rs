@@ -10,7 +10,8 @@ use std::io::{BufRead, BufReader};
 use std::time::{Duration, Instant};
 
 use minder::{
-    ChildSet, ChildSetConfig, Command, ErrorKind, ExitStatus, Group, SpawnOptions, Stdio, Termination, Token,
+    ChildId, ChildSet, ChildSetConfig, Command, ErrorKind, ExitStatus, Group, SpawnOptions, Stdio,
+    Termination,
 };
 
 use crate::support::{
@@ -28,11 +29,11 @@ fn long_patience() -> Instant {
 }
 
 /// Starts that many of the command, or as many as fit, which is printed.
-fn start(set: &mut ChildSet, count: usize, command: impl Fn(usize) -> Command) -> Vec<Token> {
-    let mut tokens = Vec::new();
+fn start(set: &mut ChildSet, count: usize, command: impl Fn(usize) -> Command) -> Vec<ChildId> {
+    let mut ids = Vec::new();
     for number in 0..count {
         match set.spawn(&command(number), SpawnOptions::default()) {
-            Ok(token) => tokens.push(token),
+            Ok(id) => ids.push(id),
             Err(error) if error.kind() == ErrorKind::Exhausted && number > 64 => {
                 crate::support::skip(format_args!("{count} children: after {number} {error}"));
                 break;
@@ -40,13 +41,13 @@ fn start(set: &mut ChildSet, count: usize, command: impl Fn(usize) -> Command) -
             Err(error) => panic!("child {number} of {count}: {error}"),
         }
     }
-    tokens
+    ids
 }
 
 /// Reads until all are done, for longer than most tests would.
 fn finish(set: &mut ChildSet, event_log: &mut EventLog, until: Instant) {
     while !set.is_empty() {
-        let event = set.next(Some(until)).expect("wait for event");
+        let event = set.next_event_deadline(Some(until)).expect("wait for event").into_event();
         event_log.record(event.unwrap_or_else(|| panic!("{} children are not done", set.len())));
     }
 }
@@ -60,38 +61,38 @@ fn words_for(number: usize) -> Vec<u8> {
 /// its input, and exits with its own code. Returns how many threads there were then.
 fn crowd(backend: &'static str, count: usize) -> usize {
     let mut set = ChildSet::new(limits(backend)).expect("create set");
-    let tokens = start(&mut set, count, |number| {
+    let ids = start(&mut set, count, |number| {
         let mut command = test_child(&format!("relay {OUT} {ERR} {number}"));
         command.stdin(Stdio::Piped);
         command
     });
     let mut event_log = EventLog::default();
     let until = long_patience();
-    let mut waiting = tokens.len();
+    let mut waiting = ids.len();
     while waiting > 0 {
-        let event = set.next(Some(until)).expect("wait for event");
+        let event = set.next_event_deadline(Some(until)).expect("wait for event").into_event();
         let event = event.unwrap_or_else(|| panic!("{waiting} of {count} have not written"));
-        let Some(token) = event.token() else { continue };
+        let Some(id) = event.child() else { continue };
         event_log.record(event);
-        let outs = &event_log.child(token).outs;
+        let outs = &event_log.child(id).outs;
         waiting -= usize::from(outs[0].len() == OUT && outs[1].len() == ERR);
     }
-    for token in &tokens {
-        assert!(lives(set.id(*token).expect("get pid")), "they do not live at once");
+    for id in &ids {
+        assert!(lives(set.pid(*id).expect("get pid")), "they do not live at once");
     }
     let threads = threads();
-    for (number, token) in tokens.iter().enumerate() {
+    for (number, id) in ids.iter().enumerate() {
         let words = words_for(number);
-        assert_eq!(set.write(*token, &words).expect("write to stdin"), words.len());
-        set.close_stdin(*token).expect("close stdin");
+        assert_eq!(set.write(*id, &words).expect("write to stdin"), words.len());
+        set.close_stdin(*id).expect("close stdin");
     }
     finish(&mut set, &mut event_log, until);
-    for (number, token) in tokens.iter().enumerate() {
-        let record = event_log.child(*token);
+    for (number, id) in ids.iter().enumerate() {
+        let record = event_log.child(*id);
         assert!(record.outs[0] == [patterned(OUT), words_for(number)].concat(), "child {number} of {count}");
         assert!(record.outs[1] == patterned(ERR), "child {number} of {count}");
         assert_eq!((record.eofs, record.exit), ([1, 1], Some(ExitStatus::Exited(number as i32))));
-        let outcome = event_log.outcome(*token);
+        let outcome = event_log.outcome(*id);
         assert!(!outcome.leaked && !outcome.left_running && outcome.dropped == 0, "{number}: {outcome:?}");
     }
     assert_eq!((set.len(), set.buffered_bytes()), (0, 0));
@@ -204,7 +205,7 @@ fn many_that_end_at_once(count: usize, pipes: bool) {
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
     let (gate, opener) = std::io::pipe().expect("create pipe");
     let gate = Stdio::File(std::sync::Arc::new(crate::support::file(gate)));
-    let tokens = start(&mut set, count, |number| {
+    let ids = start(&mut set, count, |number| {
         let mut command = quiet_child(&format!("relay {} 0 {number}", if pipes { OUT } else { 0 }));
         command.stdin(gate.clone());
         if pipes {
@@ -216,20 +217,20 @@ fn many_that_end_at_once(count: usize, pipes: bool) {
     let mut event_log = EventLog::default();
     // Their output is read meanwhile, so that none of them is held by a full pipe when it is to
     // end.
-    let all = |event_log: &EventLog| tokens.iter().all(|token| event_log.child(*token).outs[0].len() == OUT);
+    let all = |event_log: &EventLog| ids.iter().all(|id| event_log.child(*id).outs[0].len() == OUT);
     assert!(!pipes || read_rarely(&mut set, &mut event_log, all), "not all have written");
-    let living = tokens.iter().filter(|token| lives(set.id(**token).expect("get pid"))).count();
-    assert_eq!(living, tokens.len(), "they do not live at once");
+    let living = ids.iter().filter(|id| lives(set.pid(**id).expect("get pid"))).count();
+    assert_eq!(living, ids.len(), "they do not live at once");
     drop(opener);
     let opened = Instant::now();
     finish(&mut set, &mut event_log, long_patience());
-    for (number, token) in tokens.iter().enumerate() {
-        assert_eq!(event_log.child(*token).exit, Some(ExitStatus::Exited(number as i32)));
-        assert!(!pipes || event_log.child(*token).outs[0] == patterned(OUT), "child {number}");
+    for (number, id) in ids.iter().enumerate() {
+        assert_eq!(event_log.child(*id).exit, Some(ExitStatus::Exited(number as i32)));
+        assert!(!pipes || event_log.child(*id).outs[0] == patterned(OUT), "child {number}");
     }
     eprintln!(
         "{} of {count} children lived at once: started in {started:.1?}, ended in {:.1?}",
-        tokens.len(),
+        ids.len(),
         opened.elapsed()
     );
 }
@@ -238,7 +239,11 @@ fn many_that_end_at_once(count: usize, pipes: bool) {
 fn read_rarely(set: &mut ChildSet, event_log: &mut EventLog, enough: impl Fn(&EventLog) -> bool) -> bool {
     let until = long_patience();
     while Instant::now() < until {
-        match set.next(Some(Instant::now() + Duration::from_millis(50))).expect("wait for event") {
+        match set
+            .next_event_deadline(Some(Instant::now() + Duration::from_millis(50)))
+            .expect("wait for event")
+            .into_event()
+        {
             Some(event) => event_log.record(event),
             None if enough(event_log) => return true,
             None => (),
@@ -252,7 +257,7 @@ fn exit_codes_keep_all_32_bits() {
     each_backend(|backend| {
         let codes: [u32; 7] = [0, 1, 255, 256, 0x7fff_ffff, 0xc000_013a, 0xffff_ffff];
         let mut set = ChildSet::new(limits(backend)).expect("create set");
-        let tokens = codes.map(|code| {
+        let ids = codes.map(|code| {
             ["exit", "kill-self"].map(|verb| {
                 set.spawn(&quiet_child(&format!("{verb} {code}")), SpawnOptions::default())
                     .expect("spawn test child")
@@ -260,10 +265,10 @@ fn exit_codes_keep_all_32_bits() {
         });
         let mut event_log = EventLog::default();
         event_log.wait_all(&mut set);
-        for (code, tokens) in codes.into_iter().zip(tokens) {
-            for token in tokens {
+        for (code, ids) in codes.into_iter().zip(ids) {
+            for id in ids {
                 assert_eq!(
-                    event_log.outcome(token).exit.status,
+                    event_log.outcome(id).exit.status,
                     ExitStatus::Exited(code.cast_signed()),
                     "{code:x}"
                 );
@@ -276,32 +281,26 @@ fn exit_codes_keep_all_32_bits() {
 fn kill_ends_every_tree() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
-        let tokens: Vec<_> = (0..8)
+        let ids: Vec<_> = (0..8)
             .map(|_| set.spawn(&test_child("tree 4"), SpawnOptions::default()).expect("spawn test child"))
             .collect();
         let mut event_log = EventLog::default();
-        let all =
-            |event_log: &EventLog| tokens.iter().all(|token| event_log.text(*token).lines().count() == 4);
+        let all = |event_log: &EventLog| ids.iter().all(|id| event_log.text(*id).lines().count() == 4);
         assert!(event_log.read_until(&mut set, patience(), all));
-        let of = |event_log: &EventLog, token| -> Vec<u32> {
-            event_log.text(token).lines().filter_map(|line| line.parse().ok()).collect()
+        let of = |event_log: &EventLog, id| -> Vec<u32> {
+            event_log.text(id).lines().filter_map(|line| line.parse().ok()).collect()
         };
-        set.kill(tokens[0], Termination::IMMEDIATE).expect("kill tree");
+        set.kill(ids[0], Termination::IMMEDIATE).expect("kill tree");
         assert!(
-            event_log.read_until(&mut set, patience(), |event_log| event_log.child(tokens[0]).done.is_some())
+            event_log.read_until(&mut set, patience(), |event_log| event_log.child(ids[0]).done.is_some())
         );
-        assert!(!of(&event_log, tokens[0]).into_iter().any(lives), "a process is alive after Done");
-        assert!(
-            tokens[1..].iter().all(|token| of(&event_log, *token).into_iter().all(lives)),
-            "others were killed"
-        );
+        assert!(!of(&event_log, ids[0]).into_iter().any(lives), "a process is alive after Done");
+        assert!(ids[1..].iter().all(|id| of(&event_log, *id).into_iter().all(lives)), "others were killed");
         set.kill_all(Termination::IMMEDIATE).expect("kill all trees");
         event_log.wait_all(&mut set);
-        for token in tokens {
-            assert!(!of(&event_log, token).into_iter().any(lives), "a process is alive after Done");
-            assert!(
-                killed(event_log.outcome(token).exit.status, 9) && !event_log.outcome(token).left_running
-            );
+        for id in ids {
+            assert!(!of(&event_log, id).into_iter().any(lives), "a process is alive after Done");
+            assert!(killed(event_log.outcome(id).exit.status, 9) && !event_log.outcome(id).left_running);
         }
     });
 }
@@ -309,9 +308,8 @@ fn kill_ends_every_tree() {
 #[test]
 fn suspend_is_unsupported() {
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
-    let token =
-        set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
-    assert_eq!(set.suspend(token).expect_err("suspend child on Windows").kind(), ErrorKind::Unsupported);
+    let id = set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
+    assert_eq!(set.suspend(id).expect_err("suspend child on Windows").kind(), ErrorKind::Unsupported);
     set.kill_all(Termination::IMMEDIATE).expect("kill all children");
     EventLog::default().wait_all(&mut set);
 }

@@ -181,11 +181,8 @@ mod tests {
 
     fn table() -> JobTable {
         let table = JobTable::new(true);
-        let mut schedule = minder::jobs::Scheduler::new({
-            let mut rules = minder::jobs::SchedulerConfig::default();
-            rules.max_running = 3;
-            rules
-        });
+        let config = minder::jobs::SchedulerConfig::new().max_running(3);
+        let mut schedule = minder::jobs::Scheduler::new(config);
         for number in 1..=3 {
             schedule.submit(number, &[], 0);
             let minder::jobs::NextAction::Start(attempt, number) = schedule.next(Instant::now()) else {

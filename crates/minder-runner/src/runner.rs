@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use minder::jobs::{JobPool, SchedulerConfig};
+use minder::jobs::{JobPool, RetryPolicy, SchedulerConfig};
 use minder::{Backlog, ChildSet, ChildSetConfig, Descriptors, ProcessGuard, Signal};
 use minder_os::stdio::{StdStream, std_was_closed};
 
@@ -321,15 +321,14 @@ fn open_stdio(
 }
 
 fn scheduler_config(control: &Control, slots: usize) -> SchedulerConfig {
-    let mut config = SchedulerConfig::default();
-    config.max_running = slots;
-    config.delay = control.delay;
-    config.halt = control.halt;
-    config.retry.max_attempts = control.attempts;
-    config.retry.backoff = control.retry_delay;
-    config.retry.jitter = RETRY_JITTER;
-    config.seed = u64::from(std::process::id());
-    config
+    let retry =
+        RetryPolicy::new().max_attempts(control.attempts).backoff(control.retry_delay).jitter(RETRY_JITTER);
+    SchedulerConfig::new()
+        .max_running(slots)
+        .delay(control.delay)
+        .halt(control.halt)
+        .retry(retry)
+        .seed(u64::from(std::process::id()))
 }
 
 /// Returns how much output of finished jobs waits in the memory of one of `workers` worker threads:
@@ -345,20 +344,21 @@ fn set_config(
     index: usize,
     backlog: &Arc<Backlog>,
 ) -> ChildSetConfig {
-    let mut set = ChildSetConfig::default();
-    set.max_children = usize::MAX;
     // Incomplete lines use the other half.
     let share = if config.view == OutputView::Lines { 2 } else { 1 };
-    set.max_buffered_bytes = config.buffer / workers / share - held_bytes_max(config, recorder, workers);
-    set.max_child_bytes = JOB_BYTES_MAX.min(set.max_buffered_bytes);
-    set.spill_dir = Some(recorder.dir().to_owned());
-    set.spill_prefix = recorder.file_prefix("spill", index).map(|prefix| format!("{prefix}-"));
+    let buffered = config.buffer / workers / share - held_bytes_max(config, recorder, workers);
     let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    set.backlog = Some(Arc::clone(backlog));
-    set.min_readers = processors.div_ceil(workers);
-    set.leak_timeout = config.leak_timeout;
-    set.read_delay = READ_DELAY;
-    set.backend = config.backend;
-    set.stop_poll_interval = minder_os::terminal::has_controlling_terminal().then_some(STOP_POLL_INTERVAL);
-    set
+    let stop_poll = minder_os::terminal::has_controlling_terminal().then_some(STOP_POLL_INTERVAL);
+    ChildSetConfig::new()
+        .max_children(usize::MAX)
+        .max_buffered_bytes(buffered)
+        .max_child_bytes(JOB_BYTES_MAX.min(buffered))
+        .spill_dir(recorder.dir())
+        .spill_prefix(recorder.file_prefix("spill", index).map(|prefix| format!("{prefix}-")))
+        .backlog(Arc::clone(backlog))
+        .min_readers(processors.div_ceil(workers))
+        .leak_timeout(config.leak_timeout)
+        .read_delay(READ_DELAY)
+        .backend(config.backend)
+        .stop_poll_interval(stop_poll)
 }

@@ -41,15 +41,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(number) = std::env::args().nth(1) {
         std::process::exit((number.parse::<u64>()? % 3) as i32);
     }
-    let mut config = minder::jobs::SchedulerConfig::default();
-    config.max_running = 6;
+    let config = minder::jobs::SchedulerConfig::new().max_running(6);
     let pool = JobPool::new(config, Duration::from_secs(5));
     let next = AtomicU64::new(0);
     let new_set = || ChildSet::new(ChildSetConfig::default());
     let run = |index| pool.run_worker(&mut new_set()?, index, 2, &mut Numbers(&next));
     std::thread::scope(|scope| {
         let other = scope.spawn(|| run(1));
-        run(0).and(other.join().expect("join the other loop"))
+        run(0).and(other.join().expect("join the other worker"))
     })?;
     let counts = pool.counts();
     assert_eq!((counts.succeeded, counts.failed, counts.running), (JOBS, 0, 0));

@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, io::Write, process::ExitCode};
 
-use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio, Stream};
+use minder::{ChildSet, ChildSetConfig, Command, Event, NextEvent, SpawnOptions, Stdio, Stream};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -40,18 +40,18 @@ fn parent(count: u32) -> Result<ExitCode, Failure> {
     let mut bytes = 0;
     let mut right_outputs = 0;
     let mut right_exits = 0;
-    while let Some(event) = set.next(None)? {
+    while let NextEvent::Event(event) = set.next_event(None)? {
         match event {
-            Event::Output(token, stream, chunk) => {
-                outputs.entry((token, stream)).or_insert_with(Vec::new).extend_from_slice(&chunk);
+            Event::Output { child, stream, chunk, .. } => {
+                outputs.entry((child, stream)).or_insert_with(Vec::new).extend_from_slice(&chunk);
             }
-            Event::Eof(token, stream) => {
-                let output: Vec<u8> = outputs.remove(&(token, stream)).unwrap_or_default();
+            Event::Eof { child, stream, .. } => {
+                let output: Vec<u8> = outputs.remove(&(child, stream)).unwrap_or_default();
                 bytes += output.len();
-                right_outputs += u32::from(output == text(numbers[&token], stream));
+                right_outputs += u32::from(output == text(numbers[&child], stream));
             }
-            Event::Done(token, outcome) => {
-                right_exits += u32::from(outcome.exit.status.code() == Some((numbers[&token] % 256) as i32));
+            Event::Done { child, outcome, .. } => {
+                right_exits += u32::from(outcome.exit.status.code() == Some((numbers[&child] % 256) as i32));
             }
             _ => (),
         }

@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         return Ok(());
     }
-    let set = BackgroundSet::start(ChildSetConfig::default())?;
+    let set = BackgroundSet::new(ChildSetConfig::default())?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("child").stdin(Stdio::Piped).stdout(Stdio::Piped);
     let child = set.spawn(&command, SpawnOptions::default())?;
@@ -38,8 +38,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         set.drain_events(&mut events, 1 << 20);
         for event in events.drain(..) {
             match event {
-                Event::Output(_, _, bytes) => text.extend_from_slice(&bytes),
-                Event::Done(_, outcome) => assert!(outcome.exit.status.success()),
+                Event::Output { chunk: bytes, .. } => text.extend_from_slice(&bytes),
+                Event::Done { outcome, .. } => assert!(outcome.exit.status.success()),
                 _ => (),
             }
         }

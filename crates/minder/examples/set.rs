@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio, Token};
+use minder::{ChildId, ChildSet, ChildSetConfig, Command, Event, NextEvent, SpawnOptions, Stdio};
 
 const CHILDREN: usize = 20;
 
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Ok(());
     }
     let mut set = ChildSet::new(ChildSetConfig::default())?;
-    let mut texts: HashMap<Token, Vec<u8>> = HashMap::new();
+    let mut texts: HashMap<ChildId, Vec<u8>> = HashMap::new();
     for number in 0..CHILDREN {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg(number.to_string()).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
@@ -22,10 +22,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let mut done = 0;
     // Without a deadline the wait ends when all children are done.
-    while let Some(event) = set.next(None)? {
+    while let NextEvent::Event(event) = set.next_event(None)? {
         match event {
-            Event::Output(token, _stream, bytes) => texts.entry(token).or_default().extend_from_slice(&bytes),
-            Event::Done(_token, outcome) => {
+            Event::Output { child, chunk: bytes, .. } => {
+                texts.entry(child).or_default().extend_from_slice(&bytes)
+            }
+            Event::Done { outcome, .. } => {
                 assert!(outcome.exit.status.success(), "a child exited with {}", outcome.exit.status);
                 done += 1;
             }

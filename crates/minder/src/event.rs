@@ -1,4 +1,4 @@
-//! Plain data of events: tokens, interests, exit statuses, output.
+//! Plain data of events: ids, tokens, interests, exit statuses, output.
 
 use std::fmt;
 use std::fs::File;
@@ -8,20 +8,40 @@ use std::time::Duration;
 use crate::backlog::Charge;
 use crate::chunk::Chunk;
 
-/// Names a child of a [`ChildSet`](crate::ChildSet), or a source that is registered with a
-/// [`Poller`](crate::Poller).
+/// Names a child of a [`ChildSet`](crate::ChildSet) or a [`BackgroundSet`](crate::BackgroundSet).
 ///
-/// A set chooses its tokens, and does not reuse one before 2³¹ other children had the same index.
-/// With a poller the caller chooses the tokens.
+/// An id is valid until the child is done. The set does not reuse it before 2³¹ other children had the
+/// same index. An id of one set means nothing to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Token(pub u64);
+pub struct ChildId(u64);
 
-impl Token {
+impl ChildId {
     /// Returns a small number for use as an index: no two *live* children of one set share it.
-    pub fn index(self) -> usize {
+    pub const fn index(self) -> usize {
         (self.0 & 0xffff_ffff) as usize
     }
+
+    /// Returns the id as a number, for interfaces of other languages.
+    pub const fn as_u64(self) -> u64 {
+        self.0
+    }
+
+    /// Returns the id for a number. A number that [`as_u64`](Self::as_u64) did not return names no
+    /// child: calls with it fail with [`Unknown`](crate::ErrorKind::Unknown).
+    pub const fn from_u64(number: u64) -> Self {
+        Self(number)
+    }
 }
+
+impl fmt::Display for ChildId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Names a source or a timer of a [`Poller`](crate::Poller). The caller chooses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Token(pub u64);
 
 /// Which readiness of a source is reported, and how often.
 ///
@@ -211,42 +231,116 @@ pub struct SpillFile {
 #[non_exhaustive]
 pub enum Event {
     /// The child wrote these bytes.
-    Output(Token, Stream, Chunk),
+    #[non_exhaustive]
+    Output {
+        /// The child that wrote.
+        child: ChildId,
+        /// The output that it wrote to.
+        stream: Stream,
+        /// The bytes. They count as memory of the set until they are dropped.
+        chunk: Chunk,
+    },
     /// The next bytes of this stream are in a file, to which no more bytes are written. For a child
     /// with [`SpawnOptions::spill_as_file`](crate::SpawnOptions::spill_as_file).
-    Spilled(Token, Stream, SpillFile),
-    /// This many bytes went to the file of [`ChildSet::forward`](crate::ChildSet::forward).
-    Forwarded(Token, Stream, u64),
+    #[non_exhaustive]
+    Spilled {
+        /// The child that wrote.
+        child: ChildId,
+        /// The output that it wrote to.
+        stream: Stream,
+        /// Where the bytes are.
+        file: SpillFile,
+    },
+    /// Bytes went to the file of [`ChildSet::forward`](crate::ChildSet::forward).
+    #[non_exhaustive]
+    Forwarded {
+        /// The child that wrote.
+        child: ChildId,
+        /// The output that it wrote to.
+        stream: Stream,
+        /// How many bytes went to the file since the last event of this kind.
+        count: u64,
+    },
     /// There is room again in the pipe of the child's standard input.
-    Writable(Token),
+    #[non_exhaustive]
+    Writable {
+        /// The child that can be written to.
+        child: ChildId,
+    },
     /// The stream is at its end.
-    Eof(Token, Stream),
-    /// This signal stopped the child (job control). `SIGTTIN` and `SIGTTOU` mean that it tried to
-    /// use the terminal.
-    Stopped(Token, i32),
+    #[non_exhaustive]
+    Eof {
+        /// The child that wrote.
+        child: ChildId,
+        /// The output that ended.
+        stream: Stream,
+    },
+    /// A signal stopped the child (job control).
+    #[non_exhaustive]
+    Stopped {
+        /// The child that was stopped.
+        child: ChildId,
+        /// The number of the signal. `SIGTTIN` and `SIGTTOU` mean that the child tried to use the
+        /// terminal.
+        signal: i32,
+    },
     /// The child's process exited. Its descendants may still run, and its output may not have
     /// ended.
-    Exited(Token, ExitInfo),
-    /// The child is done: it exited, and its outputs ended or were closed. Its token is no longer
-    /// valid.
-    Done(Token, Outcome),
+    #[non_exhaustive]
+    Exited {
+        /// The child that exited.
+        child: ChildId,
+        /// How it exited.
+        exit: ExitInfo,
+    },
+    /// The child is done: it exited, and its outputs ended or were closed. Its id is no longer valid.
+    #[non_exhaustive]
+    Done {
+        /// The child that is done.
+        child: ChildId,
+        /// Its result.
+        outcome: Outcome,
+    },
     /// A [`Waker`](crate::Waker) was used.
     Woken,
 }
 
 impl Event {
     /// Returns the child that the event concerns; `None` for [`Woken`](Self::Woken).
-    pub fn token(&self) -> Option<Token> {
+    pub fn child(&self) -> Option<ChildId> {
         match self {
-            Self::Output(token, ..)
-            | Self::Spilled(token, ..)
-            | Self::Forwarded(token, ..)
-            | Self::Writable(token)
-            | Self::Eof(token, _)
-            | Self::Stopped(token, _)
-            | Self::Exited(token, _)
-            | Self::Done(token, _) => Some(*token),
+            Self::Output { child, .. }
+            | Self::Spilled { child, .. }
+            | Self::Forwarded { child, .. }
+            | Self::Writable { child }
+            | Self::Eof { child, .. }
+            | Self::Stopped { child, .. }
+            | Self::Exited { child, .. }
+            | Self::Done { child, .. } => Some(*child),
             Self::Woken => None,
+        }
+    }
+}
+
+/// What a wait for events returned.
+#[derive(Debug)]
+#[must_use]
+#[non_exhaustive]
+pub enum NextEvent {
+    /// An event.
+    Event(Event),
+    /// The deadline has passed, and there was no event.
+    TimedOut,
+    /// All children are done, and there is no event: none can come.
+    Empty,
+}
+
+impl NextEvent {
+    /// Returns the event, if there is one.
+    pub fn into_event(self) -> Option<Event> {
+        match self {
+            Self::Event(event) => Some(event),
+            Self::TimedOut | Self::Empty => None,
         }
     }
 }

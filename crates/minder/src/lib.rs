@@ -6,7 +6,7 @@
 //!
 //! ```
 //! # #[cfg(unix)] {
-//! use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio};
+//! use minder::{ChildSet, ChildSetConfig, Command, Event, NextEvent, SpawnOptions, Stdio};
 //!
 //! let mut set = ChildSet::new(ChildSetConfig::default())?;
 //! for text in ["one", "two"] {
@@ -15,9 +15,9 @@
 //!     set.spawn(&command, SpawnOptions::default())?;
 //! }
 //! let mut bytes_read = 0;
-//! while let Some(event) = set.next(None)? {
-//!     if let Event::Output(_child, _stream, bytes) = event {
-//!         bytes_read += bytes.len();
+//! while let NextEvent::Event(event) = set.next_event(None)? {
+//!     if let Event::Output { chunk, .. } = event {
+//!         bytes_read += chunk.len();
 //!     }
 //! }
 //! assert_eq!(bytes_read, "one\ntwo\n".len());
@@ -67,7 +67,10 @@ pub use crate::{
     chunk::Chunk,
     command::{Command, Descriptors, Group, Size, Stdio},
     error::{Error, ErrorKind, Operation, Result},
-    event::{Event, ExitInfo, ExitStatus, Interest, Outcome, ResourceUsage, SpillFile, Stream, Token},
+    event::{
+        ChildId, Event, ExitInfo, ExitStatus, Interest, NextEvent, Outcome, ResourceUsage, SpillFile, Stream,
+        Token,
+    },
     guard::{ExitMode, GuardOptions, GuardianPids, ProcessGuard, Signal, SignalSource},
     poller::{Events, Poller, Readiness, Source, Waker, backends},
     set::{ChildSet, ChildSetConfig, OutputMode, OverflowPolicy, SpawnOptions},

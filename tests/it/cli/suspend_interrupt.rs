@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use minder::{ChildSet, ChildSetConfig, Command, ExitStatus, SpawnOptions, Stdio, Token};
+use minder::{ChildId, ChildSet, ChildSetConfig, Command, ExitStatus, SpawnOptions, Stdio};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::resume::Random;
@@ -19,13 +19,12 @@ use crate::support::{EventLog, KID, TEST_CHILD};
 struct Job {
     set: ChildSet,
     event_log: EventLog,
-    token: Token,
+    token: ChildId,
 }
 
 impl Job {
     fn start(command: &Command) -> Self {
-        let mut limits = ChildSetConfig::default();
-        limits.stop_poll_interval = Some(Duration::from_millis(1));
+        let limits = ChildSetConfig::default().stop_poll_interval(Some(Duration::from_millis(1)));
         let mut set = ChildSet::new(limits).expect("create set");
         let token = set.spawn(command, SpawnOptions::default()).expect("start command");
         Self { set, event_log: EventLog::default(), token }
@@ -33,7 +32,7 @@ impl Job {
 
     fn press(&self, signal: Signal) {
         let group =
-            Pid::from_raw(self.set.id(self.token).expect("get pid").cast_signed()).expect("valid pid");
+            Pid::from_raw(self.set.pid(self.token).expect("get pid").cast_signed()).expect("valid pid");
         kill_process_group(group, signal).expect("signal process group");
     }
 
@@ -61,7 +60,7 @@ impl Job {
 
     /// Returns the states of the run's processes and of the runner's threads.
     fn states(&self) -> String {
-        let outer = self.set.id(self.token).expect("get pid");
+        let outer = self.set.pid(self.token).expect("get pid");
         let inner = super::children(outer);
         let workers = inner.iter().flat_map(|pid| super::children(*pid));
         let all: Vec<u32> = [outer].into_iter().chain(inner.iter().copied()).chain(workers).collect();
@@ -169,7 +168,7 @@ fn stop_and_continue_of_one_process_apply_to_the_run() {
     let mut command = minder("run -j2 --no-record");
     command.args([TEST_CHILD, "await", path(&go), "{}", ":::", "a", "b"]).env("MINDER_STATE_DIR", dir.path());
     let mut job = Job::start(&command);
-    let pid = Pid::from_raw(job.set.id(job.token).expect("get pid").cast_signed()).expect("valid pid");
+    let pid = Pid::from_raw(job.set.pid(job.token).expect("get pid").cast_signed()).expect("valid pid");
     for stop in 1..=3 {
         job.read_for(Duration::from_millis(100));
         kill_process(pid, Signal::TSTP).expect("signal process");

@@ -1,6 +1,6 @@
 //! Control of a pool while it runs.
 
-use minder::jobs::{HaltPolicy, HaltTrigger, Threshold};
+use minder::jobs::{HaltPolicy, HaltTrigger, RetryPolicy, Threshold};
 
 use super::*;
 
@@ -85,8 +85,7 @@ fn worker_without_a_share_ends_with_the_others() {
 
 #[test]
 fn last_attempt_is_flagged_when_it_finishes() {
-    let mut config = max_running(2);
-    config.retry.max_attempts = 3;
+    let config = max_running(2).retry(RetryPolicy::new().max_attempts(3));
     let test = PoolTest::new(config, [quiet_child("exit 1"), quiet_child("exit 0")]);
     test.run(|_| ());
     let log = test.log.lock().expect("lock log");
@@ -113,8 +112,7 @@ fn input_is_written_as_the_pipe_drains() {
 
 #[test]
 fn starts_are_delayed() {
-    let mut config = max_running(4);
-    config.delay = Duration::from_millis(40);
+    let config = max_running(4).delay(Duration::from_millis(40));
     let test = PoolTest::new(config, (0..6).map(|_| quiet_child("exit 0")));
     let begun = Instant::now();
     test.run(|_| ());
@@ -124,8 +122,8 @@ fn starts_are_delayed() {
 
 #[test]
 fn halt_ends_the_jobs_and_reports_its_rule() {
-    let mut config = max_running(4);
-    config.halt = Some(HaltPolicy { on: HaltTrigger::Failed, at: Threshold::Percent(10), now: true });
+    let halt = HaltPolicy { on: HaltTrigger::Failed, at: Threshold::Percent(10), now: true };
+    let config = max_running(4).halt(Some(halt));
     let jobs = (0..3)
         .map(|_| quiet_child(LONG))
         .chain([quiet_child("exit 1")])

@@ -309,8 +309,7 @@ fn forbidden_backend_reports_why_and_the_default_works() {
     poller.add(&source, Token(1), Interest::READABLE).expect("add source");
     raise(&source);
     expect(&poller, &[1]);
-    let mut limits = minder::ChildSetConfig::default();
-    limits.backend = Some("io_uring");
+    let limits = minder::ChildSetConfig::default().backend(Some("io_uring"));
     minder::ChildSet::new(limits).expect_err("open refused backend");
     minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
 }

@@ -19,7 +19,9 @@ fn watched(backend: &'static str) -> ChildSet {
 /// Takes all that there is now.
 fn take_all(set: &mut ChildSet, event_log: &mut EventLog) -> usize {
     let mut count = 0;
-    while let Some(event) = set.next(Some(Instant::now())).expect("wait for event") {
+    while let Some(event) =
+        set.next_event_deadline(Some(Instant::now())).expect("wait for event").into_event()
+    {
         event_log.record(event);
         count += 1;
     }
@@ -45,7 +47,7 @@ fn wake_ends_a_wait_on_another_thread() {
         let end = Instant::now() + crate::support::race_time() / 4;
         while Instant::now() < end {
             sender.send(0).expect("send to thread");
-            let event = set.next(Some(patience())).expect("wait for event");
+            let event = set.next_event_deadline(Some(patience())).expect("wait for event").into_event();
             assert!(matches!(event, Some(Event::Woken)), "a wake was lost: {event:?}");
         }
         drop(sender);
@@ -71,13 +73,13 @@ fn poll_handle_is_readable_exactly_while_events_wait() {
         assert!(!readable(set.poll_handle().expect("get poll handle"), SHORT), "an empty set is readable");
         let mut command = test_child("cat");
         command.stdin(minder::Stdio::Piped);
-        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         assert!(
             !readable(set.poll_handle().expect("get poll handle"), SHORT),
             "a silent child makes the set readable"
         );
         for round in 0..50 {
-            assert_eq!(set.write(token, b"line\n").expect("write to stdin"), 5);
+            assert_eq!(set.write(id, b"line\n").expect("write to stdin"), 5);
             assert!(
                 readable(set.poll_handle().expect("get poll handle"), LONG),
                 "output did not make the set readable in round {round}"
@@ -95,7 +97,7 @@ fn poll_handle_is_readable_exactly_while_events_wait() {
         );
         take_all(&mut set, &mut event_log);
         assert!(!readable(set.poll_handle().expect("get poll handle"), SHORT));
-        set.close_stdin(token).expect("close stdin");
+        set.close_stdin(id).expect("close stdin");
         while !set.is_empty() {
             assert!(
                 readable(set.poll_handle().expect("get poll handle"), LONG),
@@ -103,7 +105,7 @@ fn poll_handle_is_readable_exactly_while_events_wait() {
             );
             take_all(&mut set, &mut event_log);
         }
-        assert_eq!(event_log.text(token), "line\n".repeat(50));
+        assert_eq!(event_log.text(id), "line\n".repeat(50));
         assert!(!readable(set.poll_handle().expect("get poll handle"), SHORT), "an empty set is readable");
     });
 }
@@ -115,16 +117,18 @@ fn queued_events_are_announced() {
     each_backend(|backend| {
         let mut set = watched(backend);
         let mut event_log = EventLog::default();
-        let tokens: Vec<_> = (0..20)
+        let ids: Vec<_> = (0..20)
             .map(|_| set.spawn(&test_child("both 5000"), SpawnOptions::default()).expect("spawn test child"))
             .collect();
         while !set.is_empty() {
             assert!(readable(set.poll_handle().expect("get poll handle"), LONG), "news was not announced");
-            if let Some(event) = set.next(Some(Instant::now())).expect("wait for event") {
+            if let Some(event) =
+                set.next_event_deadline(Some(Instant::now())).expect("wait for event").into_event()
+            {
                 event_log.record(event);
             }
         }
-        assert!(tokens.iter().all(|token| event_log.child(*token).outs[1].len() == 5000));
+        assert!(ids.iter().all(|id| event_log.child(*id).outs[1].len() == 5000));
     });
 }
 
@@ -156,12 +160,12 @@ fn silent_grandchild_is_abandoned_in_a_foreign_loop() {
     each_backend(|backend| {
         let mut set = watched(backend);
         let mut event_log = EventLog::default();
-        let token = set
+        let id = set
             .spawn(&test_child("hold-stdout 100000 10"), SpawnOptions::default())
             .expect("spawn test child");
-        let pid = set.id(token).expect("get pid");
+        let pid = set.pid(id).expect("get pid");
         foreign_loop(&mut set, &mut event_log);
-        assert!(event_log.outcome(token).leaked);
+        assert!(event_log.outcome(id).leaked);
         kill_group_of(pid);
     });
 }
@@ -188,16 +192,16 @@ fn escalation_happens_in_a_foreign_loop() {
         let mut set = watched(backend);
         let mut event_log = EventLog::default();
         let fd = set.poll_handle().expect("get poll handle").try_clone_to_owned().expect("duplicate handle");
-        let token =
+        let id =
             set.spawn(&test_child("ignore-term 600000"), SpawnOptions::default()).expect("spawn test child");
-        assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.text(token) == "ready\n"));
+        assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.text(id) == "ready\n"));
         take_all(&mut set, &mut event_log);
-        set.kill(token, Termination::graceful(Duration::from_millis(100))).expect("kill child");
+        set.kill(id, Termination::graceful(Duration::from_millis(100))).expect("kill child");
         while !set.is_empty() {
             assert!(readable(borrowed(&fd), LONG), "the time to insist was not announced");
             take_all(&mut set, &mut event_log);
         }
-        assert!(!event_log.outcome(token).exit.status.success());
+        assert!(!event_log.outcome(id).exit.status.success());
     });
 }
 
@@ -206,17 +210,18 @@ fn escalation_happens_in_a_foreign_loop() {
 #[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
 fn freed_buffer_is_announced_in_a_foreign_loop() {
     each_backend(|backend| {
-        let mut limits = limits(backend);
-        (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 8 << 10);
+        let limits = limits(backend).read_buffer_bytes(4 << 10).max_child_bytes(8 << 10);
         let mut set = ChildSet::new(limits).expect("create set");
-        let token = set.spawn(&test_child("spew 300000"), SpawnOptions::default()).expect("spawn test child");
+        let id = set.spawn(&test_child("spew 300000"), SpawnOptions::default()).expect("spawn test child");
         let mut event_log = EventLog::default();
         let mut kept = Vec::new();
         let until = patience();
         while !set.is_empty() {
-            assert!(Instant::now() < until, "{} bytes came", event_log.child(token).outs[0].len());
+            assert!(Instant::now() < until, "{} bytes came", event_log.child(id).outs[0].len());
             if readable(set.poll_handle().expect("get poll handle"), SHORT) {
-                while let Some(event) = set.next(Some(Instant::now())).expect("wait for event") {
+                while let Some(event) =
+                    set.next_event_deadline(Some(Instant::now())).expect("wait for event").into_event()
+                {
                     kept.push(event);
                 }
             } else {
@@ -227,6 +232,6 @@ fn freed_buffer_is_announced_in_a_foreign_loop() {
         for event in kept {
             event_log.record(event);
         }
-        assert_eq!(event_log.child(token).outs[0].len(), 300_000);
+        assert_eq!(event_log.child(id).outs[0].len(), 300_000);
     });
 }

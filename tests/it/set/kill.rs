@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use minder::{ChildSet, Event, ExitStatus, Group, SpawnOptions, Termination, Token};
+use minder::{ChildId, ChildSet, Event, ExitStatus, Group, SpawnOptions, Termination};
 #[cfg(target_os = "linux")]
 use minder::{ChildSetConfig, Stdio};
 
 #[cfg(any(target_os = "linux", windows))]
 use crate::support::lives;
-use crate::support::{EventLog, each_backend, killed, limits, patience, quiet_child, test_child};
+use crate::support::{EventLog, each_backend, killed, limits, next_event, patience, quiet_child, test_child};
 #[cfg(target_os = "linux")]
 use crate::support::{alone, open_descriptors};
 
@@ -20,14 +20,14 @@ pub(super) fn start(
     event_log: &mut EventLog,
     words: &str,
     options: SpawnOptions,
-) -> (Token, Vec<u32>) {
-    let token = set.spawn(&test_child(words), options).expect("spawn test child");
+) -> (ChildId, Vec<u32>) {
+    let id = set.spawn(&test_child(words), options).expect("spawn test child");
     assert!(
-        event_log.read_until(set, patience(), |event_log| event_log.text(token).ends_with('\n')),
+        event_log.read_until(set, patience(), |event_log| event_log.text(id).ends_with('\n')),
         "{words} printed nothing"
     );
-    let numbers = event_log.text(token).split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    (token, numbers)
+    let numbers = event_log.text(id).split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    (id, numbers)
 }
 
 #[cfg(any(target_os = "linux", windows))]
@@ -36,12 +36,12 @@ fn immediate_kill_ends_group_and_stray_before_done() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut event_log = EventLog::default();
-        let (token, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
+        let (id, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
         assert!(numbers.len() == 3 && numbers.iter().all(|pid| lives(*pid)), "{numbers:?}");
-        set.kill(token, Termination::IMMEDIATE).expect("kill tree");
+        set.kill(id, Termination::IMMEDIATE).expect("kill tree");
         event_log.wait_all(&mut set);
         assert!(!numbers.iter().any(|pid| lives(*pid)), "one of {numbers:?} is alive after Done");
-        let outcome = event_log.outcome(token);
+        let outcome = event_log.outcome(id);
         assert!(killed(outcome.exit.status, 9), "{outcome:?}");
         assert!(!outcome.left_running && !outcome.leaked, "{outcome:?}");
     });
@@ -54,13 +54,13 @@ fn graceful_kill_escalates_for_processes_that_ignore_it() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut event_log = EventLog::default();
-        let (token, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
+        let (id, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
         let asked = Instant::now();
         let grace = Duration::from_millis(300);
-        set.kill(token, Termination::graceful(grace)).expect("kill tree");
+        set.kill(id, Termination::graceful(grace)).expect("kill tree");
         // On a busy machine the last wait may return late, after the kill that was due by then.
         let ended =
-            event_log.read_until(&mut set, asked + grace, |event_log| event_log.child(token).exit.is_some());
+            event_log.read_until(&mut set, asked + grace, |event_log| event_log.child(id).exit.is_some());
         assert!(!ended || asked.elapsed() >= grace, "killed early");
         event_log.wait_all(&mut set);
         assert!(asked.elapsed() >= grace);
@@ -78,9 +78,9 @@ fn kill_without_a_free_descriptor_presumes_no_process_dead() {
         each_backend(|backend| {
             let mut set = ChildSet::new(limits(backend)).expect("create set");
             let mut event_log = EventLog::default();
-            let (token, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
+            let (id, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
             let before = getrlimit(Resource::Nofile);
-            set.kill(token, Termination::graceful(Duration::from_millis(100))).expect("kill tree");
+            set.kill(id, Termination::graceful(Duration::from_millis(100))).expect("kill tree");
             // The limit is the number of open descriptors: poll(2) takes no more sources than the limit.
             let open = Some(open_descriptors() as u64);
             setrlimit(Resource::Nofile, Rlimit { current: open, ..before }).expect("set resource limit");
@@ -88,11 +88,10 @@ fn kill_without_a_free_descriptor_presumes_no_process_dead() {
             let rest: Vec<_> =
                 std::iter::repeat_with(|| std::fs::File::open("/dev/null")).map_while(Result::ok).collect();
             let until = Instant::now() + SECOND;
-            let done =
-                event_log.read_until(&mut set, until, |event_log| event_log.child(token).done.is_some());
+            let done = event_log.read_until(&mut set, until, |event_log| event_log.child(id).done.is_some());
             setrlimit(Resource::Nofile, before).expect("set resource limit");
             drop(rest);
-            assert!(!done && event_log.child(token).exit.is_some(), "{:?}", event_log.child(token).done);
+            assert!(!done && event_log.child(id).exit.is_some(), "{:?}", event_log.child(id).done);
             event_log.wait_all(&mut set);
             assert!(!numbers.iter().any(|pid| lives(*pid)), "one of {numbers:?} is alive after Done");
         });
@@ -105,17 +104,15 @@ fn graceful_kill_lets_a_tree_exit() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut event_log = EventLog::default();
-        let (token, numbers) = start(&mut set, &mut event_log, "tree 4", SpawnOptions::default());
-        assert!(event_log.read_until(
-            &mut set,
-            patience(),
-            |event_log| event_log.text(token).lines().count() == 4
-        ));
+        let (id, numbers) = start(&mut set, &mut event_log, "tree 4", SpawnOptions::default());
+        assert!(
+            event_log.read_until(&mut set, patience(), |event_log| event_log.text(id).lines().count() == 4)
+        );
         assert!(!numbers.is_empty());
-        let numbers: Vec<u32> = event_log.text(token).lines().filter_map(|line| line.parse().ok()).collect();
-        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill tree");
+        let numbers: Vec<u32> = event_log.text(id).lines().filter_map(|line| line.parse().ok()).collect();
+        set.kill(id, Termination::graceful(Duration::from_secs(600))).expect("kill tree");
         event_log.wait_all(&mut set);
-        assert!(killed(event_log.outcome(token).exit.status, 15));
+        assert!(killed(event_log.outcome(id).exit.status, 15));
         assert!(!numbers.iter().any(|pid| lives(*pid)), "one of {numbers:?} is alive after Done");
     });
 }
@@ -127,16 +124,16 @@ fn stopped_tree_receives_a_graceful_kill() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut event_log = EventLog::default();
-        let token = set.spawn(&quiet_child("stop-self"), SpawnOptions::default()).expect("spawn test child");
-        let id = set.id(token).expect("get pid");
+        let id = set.spawn(&quiet_child("stop-self"), SpawnOptions::default()).expect("spawn test child");
+        let pid = set.pid(id).expect("get pid");
         let stopped =
-            || std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| stat.contains(") T "));
+            || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") T "));
         while !stopped() {
             std::thread::yield_now();
         }
-        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill child");
+        set.kill(id, Termination::graceful(Duration::from_secs(600))).expect("kill child");
         event_log.wait_all(&mut set);
-        assert!(killed(event_log.outcome(token).exit.status, 15));
+        assert!(killed(event_log.outcome(id).exit.status, 15));
     });
 }
 
@@ -146,9 +143,8 @@ fn stray_in_its_own_session_is_killed() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut event_log = EventLog::default();
-        let (token, numbers) =
-            start(&mut set, &mut event_log, "session-stray 600000", SpawnOptions::default());
-        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill tree");
+        let (id, numbers) = start(&mut set, &mut event_log, "session-stray 600000", SpawnOptions::default());
+        set.kill(id, Termination::graceful(Duration::from_secs(600))).expect("kill tree");
         event_log.wait_all(&mut set);
         assert_eq!(numbers.len(), 2);
         assert!(!numbers.iter().any(|pid| lives(*pid)), "one of {numbers:?} is alive after Done");
@@ -163,13 +159,13 @@ fn group_of_an_exited_leader_is_killed() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut event_log = EventLog::default();
-        let token =
+        let id =
             set.spawn(&test_child("leave-group 600000"), SpawnOptions::default()).expect("spawn test child");
         // The number of the grandchild comes before the exit, and both wait here until the next call.
         let until = patience();
-        let pid: u32 = loop {
-            let event = set.next(Some(until)).expect("wait for event").expect("event before the deadline");
-            let pid = if let Event::Output(_, _, chunk) = &event {
+        let grandchild: u32 = loop {
+            let event = next_event(&mut set, until);
+            let pid = if let Event::Output { chunk, .. } = &event {
                 std::str::from_utf8(chunk).ok().and_then(|text| text.trim().parse().ok())
             } else {
                 None
@@ -179,15 +175,15 @@ fn group_of_an_exited_leader_is_killed() {
                 break pid;
             }
         };
-        let id = set.id(token).expect("get pid");
-        while lives(id) {
+        let pid = set.pid(id).expect("get pid");
+        while lives(pid) {
             std::thread::yield_now();
         }
-        assert!(lives(pid), "the grandchild ended with its parent");
-        set.kill(token, Termination::IMMEDIATE).expect("kill group");
+        assert!(lives(grandchild), "the grandchild ended with its parent");
+        set.kill(id, Termination::IMMEDIATE).expect("kill group");
         event_log.wait_all(&mut set);
-        assert!(!lives(pid), "{pid} of the group {id} lives after Done");
-        assert!(!event_log.outcome(token).left_running);
+        assert!(!lives(grandchild), "{grandchild} of the group {pid} lives after Done");
+        assert!(!event_log.outcome(id).left_running);
     });
 }
 
@@ -198,12 +194,12 @@ fn normal_exit_leaves_the_group_running_and_reports_it() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut event_log = EventLog::default();
-        let token =
+        let id =
             set.spawn(&test_child("leave-group 600000"), SpawnOptions::default()).expect("spawn test child");
         event_log.wait_all(&mut set);
-        let pid: u32 = event_log.text(token).trim().parse().expect("parse number");
+        let pid: u32 = event_log.text(id).trim().parse().expect("parse number");
         assert!(lives(pid), "it was killed");
-        let outcome = event_log.outcome(token);
+        let outcome = event_log.outcome(id);
         assert!(outcome.left_running && !outcome.leaked, "{outcome:?}");
         crate::support::end(pid);
     });
@@ -236,9 +232,9 @@ fn past_deadline_kills_the_child_at_once() {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut event_log = EventLog::default();
         let options = SpawnOptions::default().deadline(Instant::now() - SECOND, Termination::IMMEDIATE);
-        let token = set.spawn(&quiet_child("sleep-ms 600000"), options).expect("spawn test child");
+        let id = set.spawn(&quiet_child("sleep-ms 600000"), options).expect("spawn test child");
         event_log.wait_all(&mut set);
-        assert!(killed(event_log.outcome(token).exit.status, 9));
+        assert!(killed(event_log.outcome(id).exit.status, 9));
     });
 }
 
@@ -249,15 +245,15 @@ fn stronger_kill_replaces_a_weaker_one_only() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut event_log = EventLog::default();
-        let (token, _) = start(&mut set, &mut event_log, "ignore-term 600000", SpawnOptions::default());
-        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill child");
+        let (id, _) = start(&mut set, &mut event_log, "ignore-term 600000", SpawnOptions::default());
+        set.kill(id, Termination::graceful(Duration::from_secs(600))).expect("kill child");
         assert!(!event_log.read_until(&mut set, Instant::now() + Duration::from_millis(50), |event_log| {
-            event_log.child(token).exit.is_some()
+            event_log.child(id).exit.is_some()
         }));
-        set.kill(token, Termination::IMMEDIATE).expect("kill child");
-        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill child");
+        set.kill(id, Termination::IMMEDIATE).expect("kill child");
+        set.kill(id, Termination::graceful(Duration::from_secs(600))).expect("kill child");
         event_log.wait_all(&mut set);
-        assert!(killed(event_log.outcome(token).exit.status, 9));
+        assert!(killed(event_log.outcome(id).exit.status, 9));
     });
 }
 
@@ -285,7 +281,7 @@ fn signal_sequence_continues_until_the_child_exits() {
             Termination::signals(&[(term, ms(100)), (term, ms(50))]).expect("create signal sequence"),
         )
         .expect("kill child");
-        let ended = |event_log: &EventLog, token| event_log.child(token).exit.is_some();
+        let ended = |event_log: &EventLog, id| event_log.child(id).exit.is_some();
         let any = |event_log: &EventLog| ended(event_log, one) || ended(event_log, other);
         assert!(event_log.read_until(&mut set, patience(), any) && asked.elapsed() >= ms(100));
         assert!(!ended(&event_log, other) || asked.elapsed() >= ms(150));
@@ -339,17 +335,16 @@ fn kill_racing_with_exit_reports_one_exit() {
         while Instant::now() < end {
             let mut set = ChildSet::new(limits(backend)).expect("create set");
             let mut event_log = EventLog::default();
-            let token =
-                set.spawn(&test_child("spew 100"), SpawnOptions::default()).expect("spawn test child");
+            let id = set.spawn(&test_child("spew 100"), SpawnOptions::default()).expect("spawn test child");
             let moment = Instant::now() + Duration::from_micros(u64::from(round % 30) * 100);
-            event_log.read_until(&mut set, moment, |event_log| event_log.child(token).done.is_some());
-            if event_log.child(token).done.is_none() {
+            event_log.read_until(&mut set, moment, |event_log| event_log.child(id).done.is_some());
+            if event_log.child(id).done.is_none() {
                 let how = if round.is_multiple_of(2) {
                     Termination::IMMEDIATE
                 } else {
                     Termination::graceful(Duration::from_secs(600))
                 };
-                set.kill(token, how).expect("kill child that may have exited");
+                set.kill(id, how).expect("kill child that may have exited");
             }
             event_log.wait_all(&mut set);
             round += 1;
@@ -366,10 +361,10 @@ fn die_with_parent_kills_the_child_with_its_thread() {
     let mut command = quiet_child("sleep-ms 600000");
     command.die_with_parent(true).stdin(Stdio::Null);
     let thread = std::thread::spawn(move || {
-        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
-        (set, token)
+        let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        (set, id)
     });
-    let (mut set, token) = thread.join().expect("join thread");
+    let (mut set, id) = thread.join().expect("join thread");
     event_log.wait_all(&mut set);
-    assert!(killed(event_log.outcome(token).exit.status, 9));
+    assert!(killed(event_log.outcome(id).exit.status, 9));
 }

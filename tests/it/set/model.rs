@@ -42,10 +42,10 @@ fn habits() -> impl Strategy<Value = (usize, usize, usize, usize)> {
 
 fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize, usize)) {
     let (hands, buffer_bytes, child_bytes_max, bytes_max) = habits;
-    let mut limits = limits(backend);
-    limits.read_buffer_bytes = buffer_bytes;
-    limits.max_child_bytes = child_bytes_max;
-    limits.max_buffered_bytes = bytes_max;
+    let limits = limits(backend)
+        .read_buffer_bytes(buffer_bytes)
+        .max_child_bytes(child_bytes_max)
+        .max_buffered_bytes(bytes_max);
     let mut set = ChildSet::new(limits).expect("create set");
     let mut event_log = EventLog::default();
     let mut held = std::collections::VecDeque::new();
@@ -54,7 +54,11 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
         // A child may wait for chunks that we hold: they are dropped before a wait that nothing else would
         // end.
         let soon = std::time::Instant::now() + std::time::Duration::from_millis(20);
-        match set.next(Some(if held.is_empty() { until } else { soon })).expect("wait for event") {
+        match set
+            .next_event_deadline(Some(if held.is_empty() { until } else { soon }))
+            .expect("wait for event")
+            .into_event()
+        {
             Some(event) => held.push_back(event),
             None => assert!(!held.is_empty(), "nothing came, and nothing was in our hands"),
         }
@@ -65,7 +69,7 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
             held.drain(..).for_each(|event| event_log.record(event));
         }
     };
-    let mut tokens = Vec::new();
+    let mut ids = Vec::new();
     for script in scripts {
         for _ in 0..script.after {
             if !set.is_empty() {
@@ -75,7 +79,7 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
         let [out, err] = script.sizes;
         let command = test_child(&format!("script {out} {err} {} {}", script.pause_ms, script.code));
         let options = SpawnOptions::default().overflow(script.when_full).output_mode(script.delivery);
-        tokens.push(set.spawn(&command, options).expect("spawn test child"));
+        ids.push(set.spawn(&command, options).expect("spawn test child"));
     }
     while !set.is_empty() {
         take(&mut set, hands);
@@ -83,9 +87,9 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
     for event in held {
         event_log.record(event);
     }
-    for (token, script) in tokens.into_iter().zip(scripts) {
-        let record = event_log.child(token);
-        let outcome = event_log.outcome(token);
+    for (id, script) in ids.into_iter().zip(scripts) {
+        let record = event_log.child(id);
+        let outcome = event_log.outcome(id);
         assert_eq!(
             (record.exit, record.eofs),
             (Some(ExitStatus::Exited(script.code.into())), [1, 1]),

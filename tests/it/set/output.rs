@@ -3,34 +3,35 @@
 use std::time::{Duration, Instant};
 
 use minder::{
-    ChildSet, ChildSetConfig, Chunk, Event, ExitStatus, OutputMode, OverflowPolicy, SpawnOptions, Stdio,
-    Stream, Termination, Token,
+    ChildId, ChildSet, ChildSetConfig, Chunk, Event, ExitStatus, OutputMode, OverflowPolicy, SpawnOptions,
+    Stdio, Stream, Termination,
 };
 
 use crate::support::{
-    EventLog, each_backend, kill_group_of, killed, limits, nameless_files, patience, patterned, test_child,
+    EventLog, each_backend, kill_group_of, killed, limits, nameless_files, next_event, patience, patterned,
+    test_child,
 };
 
 /// Small bounds: a chunk of 4 KiB, 16 KiB a child, 64 KiB in all.
 fn tight(backend: &'static str) -> ChildSetConfig {
-    let mut limits = limits(backend);
-    (limits.read_buffer_bytes, limits.max_child_bytes, limits.max_buffered_bytes) =
-        (4 << 10, 16 << 10, 64 << 10);
-    limits
+    limits(backend).read_buffer_bytes(4 << 10).max_child_bytes(16 << 10).max_buffered_bytes(64 << 10)
 }
 
 /// Keeps events until none comes for a while. Before its first output a child
 /// may start slowly.
 fn hoard(set: &mut ChildSet, quiet: Duration) -> Vec<Event> {
-    let mut kept: Vec<Event> = set.next(Some(patience())).expect("wait for event").into_iter().collect();
-    while let Some(event) = set.next(Some(Instant::now() + quiet)).expect("wait for event") {
+    let mut kept: Vec<Event> =
+        set.next_event_deadline(Some(patience())).expect("wait for event").into_event().into_iter().collect();
+    while let Some(event) =
+        set.next_event_deadline(Some(Instant::now() + quiet)).expect("wait for event").into_event()
+    {
         kept.push(event);
     }
     kept
 }
 
 fn bytes_in(events: &[Event]) -> usize {
-    let bytes = |event: &Event| if let Event::Output(_, _, chunk) = event { chunk.len() } else { 0 };
+    let bytes = |event: &Event| if let Event::Output { chunk, .. } = event { chunk.len() } else { 0 };
     events.iter().map(bytes).sum()
 }
 
@@ -38,8 +39,7 @@ fn bytes_in(events: &[Event]) -> usize {
 fn block_holds_the_child_within_the_limit() {
     each_backend(|backend| {
         let mut set = ChildSet::new(tight(backend)).expect("create set");
-        let token =
-            set.spawn(&test_child("spew 1000000"), SpawnOptions::default()).expect("spawn test child");
+        let id = set.spawn(&test_child("spew 1000000"), SpawnOptions::default()).expect("spawn test child");
         let kept = hoard(&mut set, Duration::from_millis(150));
         assert!(set.buffered_bytes() <= 16 << 10, "{} bytes are held", set.buffered_bytes());
         assert!(
@@ -47,18 +47,18 @@ fn block_holds_the_child_within_the_limit() {
             "{} bytes were told",
             bytes_in(&kept)
         );
-        assert!(!kept.iter().any(|event| matches!(event, Event::Exited(..))), "the child did not block");
+        assert!(!kept.iter().any(|event| matches!(event, Event::Exited { .. })), "the child did not block");
         let mut event_log = EventLog::default();
         for event in kept {
             event_log.record(event);
         }
         event_log.wait_all(&mut set);
         assert!(
-            event_log.child(token).outs[0] == patterned(1_000_000),
+            event_log.child(id).outs[0] == patterned(1_000_000),
             "{} bytes",
-            event_log.child(token).outs[0].len()
+            event_log.child(id).outs[0].len()
         );
-        assert_eq!((set.buffered_bytes(), event_log.outcome(token).dropped), (0, 0));
+        assert_eq!((set.buffered_bytes(), event_log.outcome(id).dropped), (0, 0));
     });
 }
 
@@ -66,7 +66,7 @@ fn block_holds_the_child_within_the_limit() {
 fn chunk_dropped_by_another_thread_makes_room() {
     each_backend(|backend| {
         let mut set = ChildSet::new(tight(backend)).expect("create set");
-        let token =
+        let id =
             set.spawn(&test_child("both 500000 3000"), SpawnOptions::default()).expect("spawn test child");
         let (sender, receiver) = std::sync::mpsc::channel::<(Stream, Chunk)>();
         let taker = std::thread::spawn(move || {
@@ -83,10 +83,10 @@ fn chunk_dropped_by_another_thread_makes_room() {
         let until = patience();
         let mut done = false;
         while !done {
-            match set.next(Some(until)).expect("wait for event").expect("event before the deadline") {
-                Event::Output(_, stream, chunk) => sender.send((stream, chunk)).expect("send to thread"),
-                Event::Done(of, outcome) => {
-                    assert_eq!((of, outcome.exit.status), (token, ExitStatus::Exited(0)));
+            match next_event(&mut set, until) {
+                Event::Output { stream, chunk, .. } => sender.send((stream, chunk)).expect("send to thread"),
+                Event::Done { child: of, outcome, .. } => {
+                    assert_eq!((of, outcome.exit.status), (id, ExitStatus::Exited(0)));
                     done = true;
                 }
                 _ => (),
@@ -106,8 +106,7 @@ fn freed_room_is_never_missed() {
         let end = Instant::now() + crate::support::race_time() / 2;
         let mut rounds = 0;
         while Instant::now() < end {
-            let mut limits = tight(backend);
-            (limits.read_buffer_bytes, limits.max_child_bytes) = (1 << 10, 2 << 10);
+            let limits = tight(backend).read_buffer_bytes(1 << 10).max_child_bytes(2 << 10);
             let mut set = ChildSet::new(limits).expect("create set");
             for _ in 0..3 {
                 set.spawn(&test_child("spew 60000 1000"), SpawnOptions::default()).expect("spawn test child");
@@ -117,9 +116,9 @@ fn freed_room_is_never_missed() {
                 std::thread::spawn(move || receiver.into_iter().map(|chunk| chunk.len()).sum::<usize>());
             let until = patience();
             while !set.is_empty() {
-                let event = set.next(Some(until)).expect("wait for event");
+                let event = set.next_event_deadline(Some(until)).expect("wait for event").into_event();
                 match event.unwrap_or_else(|| panic!("room was missed in round {rounds}")) {
-                    Event::Output(_, _, chunk) => sender.send(chunk).expect("send to thread"),
+                    Event::Output { chunk, .. } => sender.send(chunk).expect("send to thread"),
                     _ => continue,
                 }
             }
@@ -134,21 +133,21 @@ fn freed_room_is_never_missed() {
 fn blocked_children_stay_within_the_total_limit() {
     each_backend(|backend| {
         let mut set = ChildSet::new(tight(backend)).expect("create set");
-        let tokens: Vec<_> = (0..40)
+        let ids: Vec<_> = (0..40)
             .map(|_| {
                 set.spawn(&test_child("spew 100000"), SpawnOptions::default()).expect("spawn test child")
             })
             .collect();
         let kept = hoard(&mut set, Duration::from_millis(300));
         // A child that holds nothing may always hold one chunk.
-        let bound = (64 << 10) + tokens.len() * (4 << 10);
+        let bound = (64 << 10) + ids.len() * (4 << 10);
         assert!(set.buffered_bytes() <= bound, "{} bytes are held", set.buffered_bytes());
         let mut event_log = EventLog::default();
         for event in kept {
             event_log.record(event);
         }
         event_log.wait_all(&mut set);
-        assert!(tokens.iter().all(|token| event_log.child(*token).outs[0] == patterned(100_000)));
+        assert!(ids.iter().all(|id| event_log.child(*id).outs[0] == patterned(100_000)));
     });
 }
 
@@ -156,19 +155,18 @@ fn blocked_children_stay_within_the_total_limit() {
 fn spill_keeps_order_and_bytes_while_nothing_is_taken() {
     each_backend(|backend| {
         let dir = tempfile::tempdir().expect("create temporary directory");
-        let mut limits = tight(backend);
-        limits.spill_dir = Some(dir.path().to_owned());
+        let limits = tight(backend).spill_dir(dir.path().to_owned());
         let mut set = ChildSet::new(limits).expect("create set");
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
-        let token = set.spawn(&test_child("both 700000 5000"), options).expect("spawn test child");
+        let id = set.spawn(&test_child("both 700000 5000"), options).expect("spawn test child");
         // The child is never blocked: it ends although nothing is taken but the first few chunks.
         let mut kept = Vec::new();
         let mut event_log = EventLog::default();
         let until = patience();
         loop {
-            match set.next(Some(until)).expect("wait for event").expect("event before the deadline") {
-                Event::Exited(of, exit) => {
-                    kept.push(Event::Exited(of, exit));
+            match next_event(&mut set, until) {
+                event @ Event::Exited { .. } => {
+                    kept.push(event);
                     break;
                 }
                 event => kept.push(event),
@@ -182,9 +180,9 @@ fn spill_keeps_order_and_bytes_while_nothing_is_taken() {
             event_log.record(event);
         }
         event_log.wait_all(&mut set);
-        let outs = &event_log.child(token).outs;
+        let outs = &event_log.child(id).outs;
         assert!(outs.iter().all(|out| *out == patterned(700_000)), "{} and {}", outs[0].len(), outs[1].len());
-        assert_eq!(event_log.child(token).eofs, [1, 1]);
+        assert_eq!(event_log.child(id).eofs, [1, 1]);
         assert_eq!(nameless_files(dir.path()), [0; 0], "a file is left");
     });
 }
@@ -193,12 +191,12 @@ fn spill_keeps_order_and_bytes_while_nothing_is_taken() {
 fn spill_continues_while_chunks_are_taken_slowly() {
     let mut set = ChildSet::new(tight(best())).expect("create set");
     let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
-    let token = set.spawn(&test_child("both 400000 1000"), options).expect("spawn test child");
+    let id = set.spawn(&test_child("both 400000 1000"), options).expect("spawn test child");
     let mut event_log = EventLog::default();
     let mut window = std::collections::VecDeque::new();
     let until = patience();
     while !set.is_empty() {
-        let event = set.next(Some(until)).expect("wait for event").expect("event before the deadline");
+        let event = next_event(&mut set, until);
         window.push_back(event);
         // Three chunks stay in our hands, so that the file is read and written in turns.
         while window.len() > 3 {
@@ -208,7 +206,7 @@ fn spill_continues_while_chunks_are_taken_slowly() {
     for event in window {
         event_log.record(event);
     }
-    assert!(event_log.child(token).outs.iter().all(|out| *out == patterned(400_000)));
+    assert!(event_log.child(id).outs.iter().all(|out| *out == patterned(400_000)));
 }
 
 fn best() -> &'static str {
@@ -219,36 +217,32 @@ fn best() -> &'static str {
 fn at_exit_output_is_delivered_contiguously() {
     each_backend(|backend| {
         let dir = tempfile::tempdir().expect("create temporary directory");
-        let mut limits = tight(backend);
-        limits.spill_dir = Some(dir.path().to_owned());
+        let limits = tight(backend).spill_dir(dir.path().to_owned());
         let mut set = ChildSet::new(limits).expect("create set");
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill).output_mode(OutputMode::AtExit);
         let sizes = [0, 10, 5_000, 16_385, 200_000, 300_000];
-        let tokens = sizes.map(|size| {
+        let ids = sizes.map(|size| {
             set.spawn(&test_child(&format!("both {size} 999")), options).expect("spawn test child")
         });
-        let (mut event_log, mut open): (_, Option<Token>) = (EventLog::default(), None);
+        let (mut event_log, mut open): (_, Option<ChildId>) = (EventLog::default(), None);
         let until = patience();
         while !set.is_empty() {
-            let event = set.next(Some(until)).expect("wait for event").expect("event before the deadline");
-            match &event {
-                Event::Output(token, ..) | Event::Eof(token, _) => {
-                    assert!(
-                        open.is_none_or(|open| open == *token),
-                        "{token:?} between the chunks of {open:?}"
-                    );
-                    open = Some(*token);
+            let event = next_event(&mut set, until);
+            match event {
+                Event::Output { child: id, .. } | Event::Eof { child: id, .. } => {
+                    assert!(open.is_none_or(|open| open == id), "{id:?} between the chunks of {open:?}");
+                    open = Some(id);
                 }
-                Event::Done(token, _) => {
-                    assert!(open.take().is_none_or(|open| open == *token));
+                Event::Done { child: id, .. } => {
+                    assert!(open.take().is_none_or(|open| open == id));
                 }
                 _ => assert_eq!(open, None, "{event:?} between the chunks of {open:?}"),
             }
             event_log.record(event);
         }
-        for (token, size) in tokens.into_iter().zip(sizes) {
-            assert!(event_log.child(token).outs.iter().all(|out| *out == patterned(size)), "{size} bytes");
-            assert_eq!((event_log.child(token).eofs, event_log.outcome(token).dropped), ([1, 1], 0));
+        for (id, size) in ids.into_iter().zip(sizes) {
+            assert!(event_log.child(id).outs.iter().all(|out| *out == patterned(size)), "{size} bytes");
+            assert_eq!((event_log.child(id).eofs, event_log.outcome(id).dropped), ([1, 1], 0));
         }
         assert_eq!(nameless_files(dir.path()), [0; 0], "a file is left");
     });
@@ -260,7 +254,7 @@ fn drop_oldest_counts_every_byte() {
         for delivery in [OutputMode::Stream, OutputMode::AtExit] {
             let mut set = ChildSet::new(tight(backend)).expect("create set");
             let options = SpawnOptions::default().overflow(OverflowPolicy::DropOldest).output_mode(delivery);
-            let tokens: Vec<_> = (0..4)
+            let ids: Vec<_> = (0..4)
                 .map(|_| set.spawn(&test_child("both 300000 777"), options).expect("spawn test child"))
                 .collect();
             let mut kept = Vec::new();
@@ -268,7 +262,7 @@ fn drop_oldest_counts_every_byte() {
             let until = patience();
             while !set.is_empty() {
                 // Taken chunks are kept, so that there is no room for long.
-                kept.push(set.next(Some(until)).expect("wait for event").expect("event before the deadline"));
+                kept.push(next_event(&mut set, until));
                 assert!(
                     set.buffered_bytes() <= (64 << 10) + 4 * (8 << 10),
                     "{} bytes are held",
@@ -278,9 +272,9 @@ fn drop_oldest_counts_every_byte() {
             for event in kept {
                 event_log.record(event);
             }
-            for token in tokens {
-                let record = event_log.child(token);
-                let outcome = event_log.outcome(token);
+            for id in ids {
+                let record = event_log.child(id);
+                let outcome = event_log.outcome(id);
                 let received = (record.outs[0].len() + record.outs[1].len()) as u64;
                 assert_eq!(received + outcome.dropped, 600_000, "{delivery:?}: {received} bytes came");
                 assert!(outcome.dropped > 0, "{delivery:?}: nothing was dropped");
@@ -301,39 +295,37 @@ fn silent_grandchild_is_abandoned_after_the_leak_timeout() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let begun = Instant::now();
-        let token = set
+        let id = set
             .spawn(&test_child("hold-stdout 600000 50000"), SpawnOptions::default())
             .expect("spawn test child");
-        let id = set.id(token).expect("get pid");
+        let pid = set.pid(id).expect("get pid");
         let mut event_log = EventLog::default();
         let mut exited = None;
         let until = patience();
         while !set.is_empty() {
-            event_log
-                .record(set.next(Some(until)).expect("wait for event").expect("event before the deadline"));
-            exited = exited.or_else(|| event_log.child(token).exit.map(|_| Instant::now()));
+            event_log.record(next_event(&mut set, until));
+            exited = exited.or_else(|| event_log.child(id).exit.map(|_| Instant::now()));
         }
-        let outcome = event_log.outcome(token);
+        let outcome = event_log.outcome(id);
         assert!(outcome.leaked && outcome.left_running, "{outcome:?}");
         assert!(begun.elapsed() >= Duration::from_millis(100), "given up early");
-        kill_group_of(id);
+        kill_group_of(pid);
         assert!(exited.is_some());
-        assert_eq!(event_log.child(token).outs[0], patterned(50_000), "what was written before is kept");
-        assert_eq!(event_log.child(token).eofs, [1, 1]);
+        assert_eq!(event_log.child(id).outs[0], patterned(50_000), "what was written before is kept");
+        assert_eq!(event_log.child(id).eofs, [1, 1]);
     });
 }
 
 #[test]
 fn silent_grandchild_is_awaited_without_a_leak_timeout() {
-    let mut limits = ChildSetConfig::default();
-    limits.leak_timeout = None;
+    let limits = ChildSetConfig::default().leak_timeout(None);
     let mut set = ChildSet::new(limits).expect("create set");
     let begun = Instant::now();
-    let token = set.spawn(&test_child("hold-stdout 400"), SpawnOptions::default()).expect("spawn test child");
+    let id = set.spawn(&test_child("hold-stdout 400"), SpawnOptions::default()).expect("spawn test child");
     let mut event_log = EventLog::default();
     event_log.wait_all(&mut set);
     assert!(begun.elapsed() >= Duration::from_millis(400), "it did not wait");
-    assert!(!event_log.outcome(token).leaked);
+    assert!(!event_log.outcome(id).leaked);
 }
 
 #[test]
@@ -343,26 +335,26 @@ fn writing_grandchild_keeps_its_output_open() {
         // It writes for twice as long as silence is borne; that takes a start and more, which Wine may need
         // a second for.
         let (silence, period) = if cfg!(windows) { (3000, 300) } else { (500, 50) };
-        limits.leak_timeout = Some(Duration::from_millis(silence));
+        limits = limits.leak_timeout(Some(Duration::from_millis(silence)));
         let mut set = ChildSet::new(limits).expect("create set");
         let lines = test_child(&format!("leave-lines 20 {period}"));
-        let token = set.spawn(&lines, SpawnOptions::default()).expect("spawn test child");
+        let id = set.spawn(&lines, SpawnOptions::default()).expect("spawn test child");
         let mut event_log = EventLog::default();
         event_log.wait_all(&mut set);
         let lines: String = (0..20).map(|line| format!("line {line}\n")).collect();
-        assert_eq!((event_log.text(token), event_log.outcome(token).leaked), (lines, false));
+        assert_eq!((event_log.text(id), event_log.outcome(id).leaked), (lines, false));
     });
 }
 
 #[test]
 fn blocked_child_is_not_treated_as_silent() {
     let mut set = ChildSet::new(tight(best())).expect("create set");
-    let token = set.spawn(&test_child("spew 40000"), SpawnOptions::default()).expect("spawn test child");
+    let id = set.spawn(&test_child("spew 40000"), SpawnOptions::default()).expect("spawn test child");
     // The child exits with its last bytes in the pipe, and they stay unread for longer than silence is
     // borne.
     let kept = hoard(&mut set, Duration::from_millis(400));
     assert!(
-        kept.iter().any(|event| matches!(event, Event::Exited(..))),
+        kept.iter().any(|event| matches!(event, Event::Exited { .. })),
         "40,000 bytes fit into bound and pipe"
     );
     let mut event_log = EventLog::default();
@@ -370,8 +362,8 @@ fn blocked_child_is_not_treated_as_silent() {
         event_log.record(event);
     }
     event_log.wait_all(&mut set);
-    assert_eq!(event_log.child(token).outs[0], patterned(40_000));
-    assert!(!event_log.outcome(token).leaked, "it was we who did not listen");
+    assert_eq!(event_log.child(id).outs[0], patterned(40_000));
+    assert!(!event_log.outcome(id).leaked, "it was we who did not listen");
 }
 
 #[test]
@@ -381,10 +373,10 @@ fn chunk_outlives_its_set() {
     command.stderr(Stdio::Null);
     set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
     let mut chunks = Vec::new();
-    while let Some(event) = set.next(Some(patience())).expect("wait for event") {
+    while let Some(event) = set.next_event_deadline(Some(patience())).expect("wait for event").into_event() {
         match event {
-            Event::Output(_, _, chunk) => chunks.push(chunk),
-            Event::Done(..) => break,
+            Event::Output { chunk, .. } => chunks.push(chunk),
+            Event::Done { .. } => break,
             _ => (),
         }
     }
@@ -398,17 +390,16 @@ fn chunk_outlives_its_set() {
 fn blocked_child_can_be_killed() {
     each_backend(|backend| {
         let mut set = ChildSet::new(tight(backend)).expect("create set");
-        let token =
-            set.spawn(&test_child("spew 100000000"), SpawnOptions::default()).expect("spawn test child");
+        let id = set.spawn(&test_child("spew 100000000"), SpawnOptions::default()).expect("spawn test child");
         let kept = hoard(&mut set, Duration::from_millis(100));
-        set.kill(token, Termination::IMMEDIATE).expect("kill child");
+        set.kill(id, Termination::IMMEDIATE).expect("kill child");
         let mut event_log = EventLog::default();
         for event in kept {
             event_log.record(event);
         }
         event_log.wait_all(&mut set);
-        assert!(killed(event_log.outcome(token).exit.status, 9));
-        let told = &event_log.child(token).outs[0];
+        assert!(killed(event_log.outcome(id).exit.status, 9));
+        let told = &event_log.child(id).outs[0];
         assert!(*told == patterned(told.len()), "a byte is missing between");
     });
 }

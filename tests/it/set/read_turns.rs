@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use minder::{
-    Backlog, ChildSet, ChildSetConfig, Command, Event, OutputMode, OverflowPolicy, SpawnOptions, Termination,
-    Token,
+    Backlog, ChildId, ChildSet, Command, Event, OutputMode, OverflowPolicy, SpawnOptions, Termination,
 };
 
-use crate::support::{EventLog, each_backend, file_of, limits, nap, patience, patterned, test_child};
+use crate::support::{
+    EventLog, each_backend, file_of, limits, nap, next_event, patience, patterned, test_child,
+};
 
 /// Up to here all are read.
 const EVEN_MAX: u64 = 256 << 10;
@@ -19,9 +20,8 @@ const ENDLESS: &str = "spew 1000000000000";
 /// Returns a set with small bounds, which reads one child at a time, and its backlog.
 fn set(backend: &'static str) -> (ChildSet, Arc<Backlog>) {
     let backlog = Backlog::new(EVEN_MAX);
-    let mut limits: ChildSetConfig = limits(backend);
-    (limits.max_child_bytes, limits.max_buffered_bytes) = (64 << 10, 1 << 20);
-    limits.backlog = Some(Arc::clone(&backlog));
+    let limits =
+        limits(backend).max_child_bytes(64 << 10).max_buffered_bytes(1 << 20).backlog(Arc::clone(&backlog));
     (ChildSet::new(limits).expect("create set"), backlog)
 }
 
@@ -37,8 +37,8 @@ fn kept(rank: u64) -> SpawnOptions {
     SpawnOptions::default().overflow(OverflowPolicy::Spill).output_mode(OutputMode::AtExit).rank(rank)
 }
 
-fn is_done(event_log: &EventLog, token: Token) -> bool {
-    event_log.child(token).done.is_some()
+fn is_done(event_log: &EventLog, id: ChildId) -> bool {
+    event_log.child(id).done.is_some()
 }
 
 /// Runs `act`, and returns the most bytes that waited in files meanwhile.
@@ -64,16 +64,16 @@ fn backlog_limits_concurrent_reads_and_delivers_every_byte() {
     const CHILDREN: u64 = 48;
     each_backend(|backend| {
         let (mut set, backlog) = set(backend);
-        let tokens: Vec<_> = (0..CHILDREN)
+        let ids: Vec<_> = (0..CHILDREN)
             .map(|rank| set.spawn(&flood(EACH), kept(rank)).expect("spawn test child"))
             .collect();
         let mut event_log = EventLog::default();
         let peak = peak(&backlog, || event_log.wait_all(&mut set));
-        for token in tokens {
+        for id in ids {
             assert!(
-                event_log.child(token).outs[0] == patterned(EACH),
+                event_log.child(id).outs[0] == patterned(EACH),
                 "{} bytes",
-                event_log.child(token).outs[0].len()
+                event_log.child(id).outs[0].len()
             );
         }
         // All of it would be 48 MiB. A loaded machine makes more of them be tried at a time.
@@ -91,9 +91,8 @@ fn silent_child_holds_no_other() {
             .map(|rank| set.spawn(&test_child("spew 2000000"), kept(rank)).expect("spawn test child"))
             .collect();
         let mut event_log = EventLog::default();
-        let came = event_log.read_until(&mut set, patience(), |event_log| {
-            others.iter().all(|token| is_done(event_log, *token))
-        });
+        let came = event_log
+            .read_until(&mut set, patience(), |event_log| others.iter().all(|id| is_done(event_log, *id)));
         assert!(came && !is_done(&event_log, silent), "{backend}");
         set.kill(silent, Termination::IMMEDIATE).expect("kill child");
         event_log.wait_all(&mut set);
@@ -108,8 +107,9 @@ fn endless_child_leaves_others_a_share() {
         let mut event_log = EventLog::default();
         // Until it has the turn.
         while backlog.bytes() < 4 * EVEN_MAX {
-            set.next(Some(Instant::now() + Duration::from_millis(1)))
+            set.next_event_deadline(Some(Instant::now() + Duration::from_millis(1)))
                 .expect("wait for event")
+                .into_event()
                 .into_iter()
                 .for_each(|event| event_log.record(event));
         }
@@ -121,17 +121,25 @@ fn endless_child_leaves_others_a_share() {
         // Its output is dropped chunk by chunk: it may be large.
         let until = patience();
         while !set.is_empty() {
-            set.next(Some(until)).expect("wait for event").expect("wait for exit");
+            set.next_event_deadline(Some(until))
+                .expect("wait for event")
+                .into_event()
+                .expect("wait for exit");
         }
         assert_eq!(backlog.bytes(), 0);
     });
 }
 
 /// Starts an endless child that is being read, and another that waits for its turn.
-fn held(set: &mut ChildSet, backlog: &Backlog) -> [Token; 2] {
+fn held(set: &mut ChildSet, backlog: &Backlog) -> [ChildId; 2] {
     let endless = set.spawn(&test_child(ENDLESS), kept(0)).expect("spawn test child");
     while backlog.bytes() < 4 * EVEN_MAX {
-        assert!(set.next(Some(Instant::now() + Duration::from_millis(1))).expect("wait for event").is_none());
+        assert!(
+            set.next_event_deadline(Some(Instant::now() + Duration::from_millis(1)))
+                .expect("wait for event")
+                .into_event()
+                .is_none()
+        );
     }
     // At most a sixteenth of what the first writes is read of it.
     let other = set.spawn(&test_child(ENDLESS), kept(1)).expect("spawn test child");
@@ -142,13 +150,13 @@ fn held(set: &mut ChildSet, backlog: &Backlog) -> [Token; 2] {
 fn waiting_children_can_be_killed() {
     each_backend(|backend| {
         let (mut set, backlog) = set(backend);
-        let tokens = held(&mut set, &backlog);
+        let ids = held(&mut set, &backlog);
         let until = patience();
-        for token in [tokens[1], tokens[0]] {
-            set.kill(token, Termination::IMMEDIATE).expect("kill child");
-            let is_done = |event| matches!(event, Some(Event::Done(of, _)) if of == token);
-            while !is_done(set.next(Some(until)).expect("wait for event")) {
-                assert!(Instant::now() < until, "{backend}: {token:?} is not done");
+        for id in [ids[1], ids[0]] {
+            set.kill(id, Termination::IMMEDIATE).expect("kill child");
+            let is_done = |event| matches!(event, Some(Event::Done { child: of, .. }) if of == id);
+            while !is_done(set.next_event_deadline(Some(until)).expect("wait for event").into_event()) {
+                assert!(Instant::now() < until, "{backend}: {id:?} is not done");
             }
         }
         assert_eq!((set.len(), backlog.bytes()), (0, 0));
@@ -169,14 +177,17 @@ fn suspended_child_holds_no_other() {
         while backlog.bytes() < before + 32 * EVEN_MAX {
             assert!(Instant::now() < until, "{backend}: the other is held");
             assert!(
-                set.next(Some(Instant::now() + Duration::from_millis(1))).expect("wait for event").is_none()
+                set.next_event_deadline(Some(Instant::now() + Duration::from_millis(1)))
+                    .expect("wait for event")
+                    .into_event()
+                    .is_none()
             );
         }
         set.resume(endless).expect("resume child");
         set.suspend(other).expect("suspend child");
         set.kill_all(Termination::IMMEDIATE).expect("kill all children");
         while !set.is_empty() {
-            set.next(Some(until)).expect("wait for event").expect("event before the deadline");
+            next_event(&mut set, until);
         }
     });
 }
@@ -195,8 +206,7 @@ fn streamed_child_is_read_first() {
         let mut waited = 0;
         let until = patience();
         while !is_done(&event_log, live) {
-            event_log
-                .record(set.next(Some(until)).expect("wait for event").expect("event before the deadline"));
+            event_log.record(next_event(&mut set, until));
             waited = waited.max(backlog.bytes());
         }
         // All of the others would be 32 MiB.
@@ -215,13 +225,16 @@ fn start_streaming_ends_the_wait_for_a_turn() {
         let endless = set.spawn(&test_child(ENDLESS), kept(0)).expect("spawn test child");
         while backlog.bytes() < 4 * EVEN_MAX {
             assert!(
-                set.next(Some(Instant::now() + Duration::from_millis(1))).expect("wait for event").is_none()
+                set.next_event_deadline(Some(Instant::now() + Duration::from_millis(1)))
+                    .expect("wait for event")
+                    .into_event()
+                    .is_none()
             );
         }
         let other = set.spawn(&test_child(&format!("spew {EACH}")), kept(1)).expect("spawn test child");
         let end = Instant::now() + Duration::from_millis(50);
         while Instant::now() < end {
-            assert!(set.next(Some(end)).expect("wait for event").is_none());
+            assert!(set.next_event_deadline(Some(end)).expect("wait for event").into_event().is_none());
         }
         set.start_streaming(other).expect("start streaming");
         let mut event_log = EventLog::default();
@@ -232,7 +245,10 @@ fn start_streaming_ends_the_wait_for_a_turn() {
         assert!(event_log.child(other).outs[0] == patterned(EACH), "{backend}");
         set.kill(endless, Termination::IMMEDIATE).expect("kill child");
         while !set.is_empty() {
-            set.next(Some(patience())).expect("wait for event").expect("wait for exit");
+            set.next_event_deadline(Some(patience()))
+                .expect("wait for event")
+                .into_event()
+                .expect("wait for exit");
         }
     });
 }

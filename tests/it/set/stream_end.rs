@@ -15,16 +15,16 @@ fn stream_eof_is_reported_before_the_exit() {
         let over = dir.path().join("over");
         command.args(["-c", "head -c 200000 /dev/zero; exec >&-; : > \"$0\"; exec sleep 600"]).arg(&over);
         command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Null);
-        let token = set.spawn(&command, at_end(true)).expect("spawn test child");
+        let id = set.spawn(&command, at_end(true)).expect("spawn test child");
         let mut stream_log = StreamLog::default();
         // A pipe holds less than that: by then a file has the rest.
         read_while(&mut stream_log, &mut set, || !over.exists());
-        set.start_streaming(token).expect("start streaming");
+        set.start_streaming(id).expect("start streaming");
         stream_log.read_until(&mut set, |stream_log| {
-            stream_log.records.get(&token).is_some_and(|record| record.eofs[0])
+            stream_log.records.get(&id).is_some_and(|record| record.eofs[0])
         });
-        assert_eq!((stream_log.of(token).outs[0].len(), stream_log.of(token).files), (200_000, 1));
-        set.kill(token, Termination::IMMEDIATE).expect("kill child");
+        assert_eq!((stream_log.of(id).outs[0].len(), stream_log.of(id).files), (200_000, 1));
+        set.kill(id, Termination::IMMEDIATE).expect("kill child");
         stream_log.wait_all(&mut set);
     });
 }

@@ -10,22 +10,25 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use minder::{
-    ChildSet, ChildSetConfig, ErrorKind, Event, Outcome, OutputMode, OverflowPolicy, SpawnOptions, Stdio,
-    Stream, Termination, Token,
+    ChildId, ChildSet, ChildSetConfig, ErrorKind, Event, NextEvent, Outcome, OutputMode, OverflowPolicy,
+    SpawnOptions, Stdio, Stream, Termination,
 };
 
 use crate::support::{
-    alone, each_backend, file, kill_group_of, limits, nameless_files, nap, patience, patterned, race_time,
-    test_child,
+    alone, each_backend, file, kill_group_of, limits, nameless_files, nap, next_event, patience, patterned,
+    race_time, test_child,
 };
+
+/// The memory for output of [`tight`].
+const TIGHT_BYTES: usize = 64 << 10;
 
 /// Small bounds, and a directory for what finds no room.
 pub(super) fn tight(backend: &'static str, dir: &Path) -> ChildSetConfig {
-    let mut limits = limits(backend);
-    (limits.read_buffer_bytes, limits.max_child_bytes, limits.max_buffered_bytes) =
-        (4 << 10, 16 << 10, 64 << 10);
-    limits.spill_dir = Some(dir.to_owned());
-    limits
+    limits(backend)
+        .read_buffer_bytes(4 << 10)
+        .max_child_bytes(16 << 10)
+        .max_buffered_bytes(TIGHT_BYTES)
+        .spill_dir(dir)
 }
 
 /// Reads events as long as this condition holds.
@@ -61,29 +64,26 @@ pub(super) struct Record {
 /// after it.
 #[derive(Debug, Default)]
 pub(super) struct StreamLog {
-    pub(super) records: HashMap<Token, Record>,
-    sinks: HashMap<(Token, Stream), Arc<File>>,
+    pub(super) records: HashMap<ChildId, Record>,
+    sinks: HashMap<(ChildId, Stream), Arc<File>>,
 }
 
 impl StreamLog {
     fn take(&mut self, event: Event) {
-        let Some(token) = event.token() else { return };
-        let record = self.records.entry(token).or_default();
+        let Some(id) = event.child() else { return };
+        let record = self.records.entry(id).or_default();
         assert!(record.done.is_none(), "{event:?} after Done");
         match event {
-            Event::Output(_, stream, bytes) => {
-                assert!(!record.eofs[stream as usize], "{token:?}: {stream:?} after its end");
+            Event::Output { stream, chunk: bytes, .. } => {
+                assert!(!record.eofs[stream as usize], "{id:?}: {stream:?} after its end");
                 record.outs[stream as usize].extend_from_slice(&bytes);
-                if let Some(sink) = self.sinks.get(&(token, stream)) {
+                if let Some(sink) = self.sinks.get(&(id, stream)) {
                     // A reader that is gone is what some tests are about.
                     let _ = (&**sink).write_all(&bytes);
                 }
             }
-            Event::Spilled(_, stream, mut spilled) => {
-                assert!(
-                    !record.eofs[stream as usize] && spilled.len > 0,
-                    "{token:?}: {stream:?} {spilled:?}"
-                );
+            Event::Spilled { stream, file: mut spilled, .. } => {
+                assert!(!record.eofs[stream as usize] && spilled.len > 0, "{id:?}: {stream:?} {spilled:?}");
                 spilled.file.seek(SeekFrom::Start(spilled.start)).expect("seek in spill file");
                 let read = (&spilled.file).take(spilled.len).read_to_end(&mut record.outs[stream as usize]);
                 assert_eq!(read.expect("read spill file") as u64, spilled.len);
@@ -92,18 +92,18 @@ impl StreamLog {
                     std::fs::remove_file(path).expect("remove file");
                 }
             }
-            Event::Forwarded(_, stream, count) => {
-                assert!(!record.eofs[stream as usize] && count > 0, "{token:?}: {stream:?} {count}");
+            Event::Forwarded { stream, count, .. } => {
+                assert!(!record.eofs[stream as usize] && count > 0, "{id:?}: {stream:?} {count}");
                 record.forwarded[stream as usize] += count;
             }
-            Event::Eof(_, stream) => {
+            Event::Eof { stream, .. } => {
                 assert!(
                     !std::mem::replace(&mut record.eofs[stream as usize], true),
                     "{stream:?} ended twice"
                 );
             }
-            Event::Exited(..) => assert!(!std::mem::replace(&mut record.exited, true), "exited twice"),
-            Event::Done(_, outcome) => {
+            Event::Exited { .. } => assert!(!std::mem::replace(&mut record.exited, true), "exited twice"),
+            Event::Done { outcome, .. } => {
                 assert!(record.exited, "done and not exited");
                 record.done = Some(outcome);
             }
@@ -114,7 +114,7 @@ impl StreamLog {
     pub(super) fn read_until(&mut self, set: &mut ChildSet, enough: impl Fn(&Self) -> bool) {
         let until = patience();
         while !enough(self) {
-            let event = set.next(Some(until)).expect("wait for event");
+            let event = set.next_event_deadline(Some(until)).expect("wait for event").into_event();
             self.take(event.unwrap_or_else(|| panic!("nothing more came: {}", self.sizes())));
         }
     }
@@ -122,7 +122,7 @@ impl StreamLog {
     pub(super) fn wait_all(&mut self, set: &mut ChildSet) {
         let until = patience();
         while !set.is_empty() {
-            let event = set.next(Some(until)).expect("wait for event");
+            let event = set.next_event_deadline(Some(until)).expect("wait for event").into_event();
             self.take(event.unwrap_or_else(|| panic!("{} are not done: {}", set.len(), self.sizes())));
         }
         assert!(self.records.values().all(|record| record.done.is_some()), "not all are done");
@@ -135,19 +135,19 @@ impl StreamLog {
         self.records.values().map(one).collect::<Vec<_>>().join(", ")
     }
 
-    pub(super) fn of(&mut self, token: Token) -> &Record {
-        self.records.entry(token).or_default()
+    pub(super) fn of(&mut self, id: ChildId) -> &Record {
+        self.records.entry(id).or_default()
     }
 
-    fn outcome(&mut self, token: Token) -> Outcome {
-        self.of(token).done.expect("child is done")
+    fn outcome(&mut self, id: ChildId) -> Outcome {
+        self.of(id).done.expect("child is done")
     }
 }
 
 /// Reads for a while and keeps nothing.
 fn read_for(stream_log: &mut StreamLog, set: &mut ChildSet, time: Duration) {
     let until = Instant::now() + time;
-    while let Some(event) = set.next(Some(until)).expect("wait for event") {
+    while let Some(event) = set.next_event_deadline(Some(until)).expect("wait for event").into_event() {
         stream_log.take(event);
     }
 }
@@ -223,9 +223,9 @@ fn start_streaming_at_random_moments_keeps_every_byte() {
 
 fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
     let dir = tempfile::tempdir().expect("create temporary directory");
-    let mut limits = tight(backend, dir.path());
-    limits.spill_prefix = (dice.below(2) == 0).then(|| "out-".to_owned());
-    limits.max_buffered_bytes <<= dice.below(5);
+    let limits = tight(backend, dir.path())
+        .spill_prefix((dice.below(2) == 0).then(|| "out-".to_owned()))
+        .max_buffered_bytes(TIGHT_BYTES << dice.below(5));
     let mut set = ChildSet::new(limits).expect("create set");
     let hands = dice.below(12) as usize;
     let mut children = Vec::new();
@@ -236,8 +236,8 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
             _ => format!("both {size} {}", 100 + dice.below(9000)),
         };
         let files = dice.below(3) > 0;
-        let token = set.spawn(&test_child(&words), at_end(files)).expect("spawn test child");
-        children.push((token, size, words));
+        let id = set.spawn(&test_child(&words), at_end(files)).expect("spawn test child");
+        children.push((id, size, words));
     }
     let mut stream_log = StreamLog::default();
     let mut held = VecDeque::new();
@@ -245,15 +245,16 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
     while !set.is_empty() {
         assert!(Instant::now() < until, "round {round} on {backend} hangs: {}", stream_log.sizes());
         if dice.below(4) == 0 {
-            let (token, ..) = children[dice.below(children.len() as u64) as usize];
-            match set.start_streaming(token) {
+            let (id, ..) = children[dice.below(children.len() as u64) as usize];
+            match set.start_streaming(id) {
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Unknown, "{error}"),
-                Ok(()) => assert!(set.id(token).is_ok()),
+                Ok(()) => assert!(set.pid(id).is_ok()),
             }
         }
         match set
-            .next(Some(Instant::now() + Duration::from_micros(dice.below(3000))))
+            .next_event_deadline(Some(Instant::now() + Duration::from_micros(dice.below(3000))))
             .expect("wait for event")
+            .into_event()
         {
             Some(event) => held.push_back(event),
             // A child may be blocked until one of the held chunks is released.
@@ -266,8 +267,8 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
     for event in held {
         stream_log.take(event);
     }
-    for (token, size, words) in children {
-        let record = stream_log.of(token);
+    for (id, size, words) in children {
+        let record = stream_log.of(id);
         for out in &record.outs {
             let right = out.iter().zip(patterned(size)).take_while(|(a, b)| *a == b).count();
             assert!(
@@ -276,7 +277,7 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
                 out.len()
             );
         }
-        assert_eq!((record.eofs, stream_log.outcome(token).dropped), ([true; 2], 0), "{words}");
+        assert_eq!((record.eofs, stream_log.outcome(id).dropped), ([true; 2], 0), "{words}");
     }
     assert_eq!((set.buffered_bytes(), nameless_files(dir.path())), (0, vec![]));
     let left = std::fs::read_dir(dir.path()).expect("list directory").count();
@@ -291,31 +292,31 @@ fn start_streaming_delivers_waiting_output_of_a_silent_child() {
             let dir = tempfile::tempdir().expect("create temporary directory");
             let mut set = ChildSet::new(tight(backend, dir.path())).expect("create set");
             let mut command = test_child("cat");
-            let token = set.spawn(command.stdin(Stdio::Piped), at_end(files)).expect("spawn test child");
+            let id = set.spawn(command.stdin(Stdio::Piped), at_end(files)).expect("spawn test child");
             let bytes = patterned(300_000);
             let mut stream_log = StreamLog::default();
-            feed(&mut set, &mut stream_log, token, &bytes[..200_000]);
+            feed(&mut set, &mut stream_log, id, &bytes[..200_000]);
             read_while(&mut stream_log, &mut set, || nameless_files(dir.path()).is_empty());
-            assert!(stream_log.of(token).outs[0].is_empty(), "it is not live yet");
-            set.start_streaming(token).expect("start streaming");
-            set.start_streaming(token).expect("start streaming again");
-            stream_log.read_until(&mut set, |stream_log| stream_log.records[&token].outs[0].len() == 200_000);
-            feed(&mut set, &mut stream_log, token, &bytes[200_000..]);
-            stream_log.read_until(&mut set, |stream_log| stream_log.records[&token].outs[0].len() == 300_000);
-            set.close_stdin(token).expect("close stdin");
+            assert!(stream_log.of(id).outs[0].is_empty(), "it is not live yet");
+            set.start_streaming(id).expect("start streaming");
+            set.start_streaming(id).expect("start streaming again");
+            stream_log.read_until(&mut set, |stream_log| stream_log.records[&id].outs[0].len() == 200_000);
+            feed(&mut set, &mut stream_log, id, &bytes[200_000..]);
+            stream_log.read_until(&mut set, |stream_log| stream_log.records[&id].outs[0].len() == 300_000);
+            set.close_stdin(id).expect("close stdin");
             stream_log.wait_all(&mut set);
-            assert!(stream_log.of(token).outs[0] == bytes, "files: {files}");
-            assert_eq!(stream_log.of(token).files, usize::from(files));
-            assert_eq!(set.start_streaming(token).expect_err("stream after exit").kind(), ErrorKind::Unknown);
+            assert!(stream_log.of(id).outs[0] == bytes, "files: {files}");
+            assert_eq!(stream_log.of(id).files, usize::from(files));
+            assert_eq!(set.start_streaming(id).expect_err("stream after exit").kind(), ErrorKind::Unknown);
         }
     });
 }
 
-fn feed(set: &mut ChildSet, stream_log: &mut StreamLog, token: Token, mut bytes: &[u8]) {
+fn feed(set: &mut ChildSet, stream_log: &mut StreamLog, id: ChildId, mut bytes: &[u8]) {
     let until = patience();
     while !bytes.is_empty() {
         assert!(Instant::now() < until, "the child takes nothing");
-        let count = set.write(token, bytes).expect("write to stdin");
+        let count = set.write(id, bytes).expect("write to stdin");
         bytes = &bytes[count..];
         read_for(stream_log, set, Duration::from_millis(1));
     }
@@ -328,22 +329,22 @@ fn streaming_child_is_blocked_at_the_limit() {
         let mut set = ChildSet::new(tight(backend, dir.path())).expect("create set");
         let mut command = test_child("spew 100000000");
         command.stderr(Stdio::Null);
-        let token = set.spawn(&command, at_end(true)).expect("spawn test child");
+        let id = set.spawn(&command, at_end(true)).expect("spawn test child");
         // Until there is a file; the child is not blocked.
         let patience = Instant::now() + Duration::from_secs(5);
         let until = || Instant::now() + Duration::from_millis(50);
-        while set.next(Some(until())).expect("wait for event").is_some()
+        while set.next_event_deadline(Some(until())).expect("wait for event").into_event().is_some()
             || (nameless_files(dir.path()).is_empty() && Instant::now() < patience)
         {}
-        set.start_streaming(token).expect("start streaming");
+        set.start_streaming(id).expect("start streaming");
         let mut kept = Vec::new();
         let mut stream_log = StreamLog::default();
         let mut bytes = 0;
         let until = Instant::now() + Duration::from_millis(200);
-        while let Some(event) = set.next(Some(until)).expect("wait for event") {
+        while let Some(event) = set.next_event_deadline(Some(until)).expect("wait for event").into_event() {
             match &event {
-                Event::Output(_, _, chunk) => bytes += chunk.len(),
-                Event::Exited(..) => panic!("the child was not blocked"),
+                Event::Output { chunk, .. } => bytes += chunk.len(),
+                Event::Exited { .. } => panic!("the child was not blocked"),
                 _ => (),
             }
             kept.push(event);
@@ -353,13 +354,13 @@ fn streaming_child_is_blocked_at_the_limit() {
             "{bytes} came, {} held",
             set.buffered_bytes()
         );
-        assert_eq!(kept.iter().filter(|event| matches!(event, Event::Spilled(..))).count(), 1);
+        assert_eq!(kept.iter().filter(|event| matches!(event, Event::Spilled { .. })).count(), 1);
         for event in kept {
             stream_log.take(event);
         }
-        set.kill(token, Termination::IMMEDIATE).expect("kill child");
+        set.kill(id, Termination::IMMEDIATE).expect("kill child");
         stream_log.wait_all(&mut set);
-        let told = &stream_log.of(token).outs[0];
+        let told = &stream_log.of(id).outs[0];
         assert!(*told == patterned(told.len()), "a byte is missing, or there twice");
     });
 }
@@ -378,8 +379,7 @@ fn named_spill_files_are_private_and_skip_existing_names() {
         std::os::unix::fs::symlink(dir.path().join("job-0"), dir.path().join("job-2"))
             .expect("create symbolic link");
         std::fs::create_dir(dir.path().join("job-3")).expect("create directory");
-        let mut limits = tight(backend, dir.path());
-        limits.spill_prefix = Some("job-".to_owned());
+        let limits = tight(backend, dir.path()).spill_prefix(Some("job-".to_owned()));
         let mut set = ChildSet::new(limits).expect("create set");
         let live = set.spawn(&test_child("both 100000 3000"), at_end(true)).expect("spawn test child");
         let end = set.spawn(&test_child("both 100000 3000"), at_end(true)).expect("spawn test child");
@@ -388,8 +388,8 @@ fn named_spill_files_are_private_and_skip_existing_names() {
         let mut names = Vec::new();
         let until = patience();
         while !set.is_empty() {
-            let event = set.next(Some(until)).expect("wait for event").expect("event before the deadline");
-            if let Event::Spilled(_, _, spilled) = &event {
+            let event = next_event(&mut set, until);
+            if let Event::Spilled { file: spilled, .. } = &event {
                 let path = spilled.path.clone().expect("get name");
                 let data = std::fs::symlink_metadata(&path).expect("read metadata");
                 assert_eq!(
@@ -410,7 +410,7 @@ fn named_spill_files_are_private_and_skip_existing_names() {
         assert!(
             [live, end]
                 .iter()
-                .all(|token| stream_log.records[token].outs.iter().all(|out| *out == patterned(100_000)))
+                .all(|id| stream_log.records[id].outs.iter().all(|out| *out == patterned(100_000)))
         );
         assert_eq!(std::fs::read_dir(dir.path()).expect("list directory").count(), 4);
     });
@@ -456,17 +456,17 @@ fn full_disk_is_reported_and_loses_nothing() {
                 return;
             };
             let what = format!("files {files}, named {named}, live {live}");
-            let mut limits = tight(backend, disk.0.path());
-            limits.spill_prefix = named.then(|| "out-".to_owned());
+            let limits = tight(backend, disk.0.path()).spill_prefix(named.then(|| "out-".to_owned()));
             let mut set = ChildSet::new(limits).expect("create set");
-            let token = set.spawn(&test_child("both 300000 3000"), at_end(files)).expect("spawn test child");
+            let id = set.spawn(&test_child("both 300000 3000"), at_end(files)).expect("spawn test child");
             let mut stream_log = StreamLog::default();
             let until = patience();
             // Both outputs are refused, one after the other.
             let mut errors = 0;
             while errors < 5 {
-                match set.next(Some(until)) {
-                    Ok(event) => stream_log.take(event.unwrap_or_else(|| panic!("{what}: no error"))),
+                match set.next_event_deadline(Some(until)) {
+                    Ok(NextEvent::Event(event)) => stream_log.take(event),
+                    Ok(end) => panic!("{what}: {end:?} instead of an error"),
                     Err(error) => {
                         assert_eq!(error.io_error().kind(), std::io::ErrorKind::StorageFull, "{error}");
                         errors += 1;
@@ -478,25 +478,25 @@ fn full_disk_is_reported_and_loses_nothing() {
                 set.spawn(&test_child("lines 3 5"), SpawnOptions::default()).expect("spawn test child");
             while live && stream_log.of(other).done.is_none() {
                 assert!(Instant::now() < until, "{what}: a blocked child blocks another one");
-                if let Ok(Some(event)) = set.next(Some(until)) {
+                if let Ok(NextEvent::Event(event)) = set.next_event_deadline(Some(until)) {
                     stream_log.take(event);
                 }
             }
             if live {
-                set.start_streaming(token).expect("start streaming on a full disk");
+                set.start_streaming(id).expect("start streaming on a full disk");
             } else {
                 std::fs::remove_file(disk.filler()).expect("remove file");
             }
             while !set.is_empty() {
                 assert!(Instant::now() < until, "{what}: {}", stream_log.sizes());
-                match set.next(Some(until)) {
-                    Ok(Some(event)) => stream_log.take(event),
-                    Ok(None) => (),
+                match set.next_event_deadline(Some(until)) {
+                    Ok(NextEvent::Event(event)) => stream_log.take(event),
+                    Ok(_) => (),
                     Err(error) if live => panic!("{what}: {error}"),
                     Err(_) => (),
                 }
             }
-            for out in &stream_log.of(token).outs {
+            for out in &stream_log.of(id).outs {
                 assert!(*out == patterned(300_000), "{what}: {} bytes", out.len());
             }
             let left = std::fs::read_dir(disk.0.path()).expect("list directory").count();
@@ -511,22 +511,21 @@ fn waiting_output_precedes_forwarded_output() {
         for (after_ms, pause_ms) in [(0, 0), (150, 0), (0, 5)] {
             let dir = tempfile::tempdir().expect("create temporary directory");
             let mut set = ChildSet::new(tight(backend, dir.path())).expect("create set");
-            let token = set.spawn(&test_child("both 2000000 5000"), at_end(true)).expect("spawn test child");
+            let id = set.spawn(&test_child("both 2000000 5000"), at_end(true)).expect("spawn test child");
             let (file, reader) = sink(after_ms, pause_ms);
             let mut stream_log = StreamLog::default();
-            let early = set.forward(token, Stream::Stdout, &file).expect_err("forward before streaming");
+            let early = set.forward(id, Stream::Stdout, &file).expect_err("forward before streaming");
             assert_eq!(early.kind(), ErrorKind::InvalidInput);
             read_for(&mut stream_log, &mut set, Duration::from_millis(3));
-            stream_log.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
-            set.start_streaming(token).expect("start streaming");
+            stream_log.sinks.insert((id, Stream::Stdout), Arc::clone(&file));
+            set.start_streaming(id).expect("start streaming");
             // At once, with bytes that wait.
-            set.forward(token, Stream::Stdout, &file).expect("forward output");
+            set.forward(id, Stream::Stdout, &file).expect("forward output");
             let mut spilled = 0;
             let until = patience();
             while !set.is_empty() {
-                let event =
-                    set.next(Some(until)).expect("wait for event").expect("event before the deadline");
-                if let Event::Spilled(_, Stream::Stdout, file_of) = &event {
+                let event = next_event(&mut set, until);
+                if let Event::Spilled { stream: Stream::Stdout, file: file_of, .. } = &event {
                     let mut bytes = vec![0; file_of.len as usize];
                     (&file_of.file).seek(SeekFrom::Start(file_of.start)).expect("seek in spill file");
                     (&file_of.file).read_exact(&mut bytes).expect("read bytes");
@@ -539,7 +538,7 @@ fn waiting_output_precedes_forwarded_output() {
             let all = reader.join().expect("join reader");
             let right = all.iter().zip(patterned(2_000_000)).take_while(|(a, b)| *a == b).count();
             assert!(right == 2_000_000 && all.len() == right, "{} came, {right} right", all.len());
-            let record = stream_log.of(token);
+            let record = stream_log.of(id);
             assert_eq!(record.outs[0].len() as u64 + record.forwarded[0], 2_000_000, "{spilled} spilled");
             assert!(record.outs[1] == patterned(2_000_000) && record.forwarded[1] == 0, "stderr is ours");
             assert!(record.forwarded[0] > 0 || cfg!(not(target_os = "linux")), "nothing was forwarded");
@@ -577,11 +576,11 @@ fn forward_writes_at_the_file_position_and_rejects_other_kinds() {
         for (number, (file, passes)) in cases.into_iter().enumerate() {
             let mut set = ChildSet::new(limits(backend)).expect("create set");
             let mut stream_log = StreamLog::default();
-            let token =
+            let id =
                 set.spawn(&test_child("spew 500000"), SpawnOptions::default()).expect("spawn test child");
-            set.forward(token, Stream::Stdout, &Arc::new(file)).expect("forward to any file");
+            set.forward(id, Stream::Stdout, &Arc::new(file)).expect("forward to any file");
             stream_log.wait_all(&mut set);
-            let record = stream_log.of(token);
+            let record = stream_log.of(id);
             let expected = if passes { (0, 500_000) } else { (500_000, 0) };
             assert_eq!((record.outs[0].len(), record.forwarded[0]), expected, "case {number}");
             assert!(passes || record.outs[0] == patterned(500_000), "case {number}");
@@ -602,12 +601,12 @@ fn closed_forward_reader_returns_the_rest_as_output() {
         each_backend(|backend| {
             for takes in [0, 1, 300_000] {
                 let mut set = ChildSet::new(limits(backend)).expect("create set");
-                let token = set
+                let id = set
                     .spawn(&test_child("spew 6000000"), SpawnOptions::default())
                     .expect("spawn test child");
                 let (mut reader, writer) = std::io::pipe().expect("create pipe");
                 let file = Arc::new(crate::support::file(writer));
-                set.forward(token, Stream::Stdout, &file).expect("forward output");
+                set.forward(id, Stream::Stdout, &file).expect("forward output");
                 let thread = std::thread::spawn(move || {
                     let mut bytes = vec![0; takes];
                     reader.read_exact(&mut bytes).expect("read bytes");
@@ -618,7 +617,7 @@ fn closed_forward_reader_returns_the_rest_as_output() {
                 }
                 let mut stream_log = StreamLog::default();
                 stream_log.wait_all(&mut set);
-                let record = stream_log.of(token);
+                let record = stream_log.of(id);
                 assert_eq!(record.outs[0].len() as u64 + record.forwarded[0], 6_000_000, "after {takes}");
                 assert!(patterned(6_000_000).ends_with(&record.outs[0]), "after {takes}");
                 assert!(!record.outs[0].is_empty(), "after {takes}: it was not gone");
@@ -642,8 +641,8 @@ fn full_forward_pipe_blocks_only_its_child() {
             // Less than a page, which is the pipe of a user that has many.
             let mut command = test_child("spew 4000");
             command.stderr(Stdio::Null);
-            let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
-            set.forward(token, Stream::Stdout, &file).expect("forward output");
+            let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+            set.forward(id, Stream::Stdout, &file).expect("forward output");
             // The pipe was enlarged: it is filled once more.
             rustix::io::ioctl_fionbio(&*file, true).expect("set nonblocking mode");
             let mut more = 0;
@@ -657,20 +656,22 @@ fn full_forward_pipe_blocks_only_its_child() {
             let mut other_done = None;
             let mut late = Vec::new();
             let until = patience();
-            let told = |stream_log: &mut StreamLog| !cfg!(target_os = "linux") || stream_log.of(token).exited;
+            let told = |stream_log: &mut StreamLog| !cfg!(target_os = "linux") || stream_log.of(id).exited;
             while begun.elapsed() < Duration::from_millis(1200)
                 || ((other_done.is_none() || !told(&mut stream_log)) && Instant::now() < until)
             {
                 let deadline = Instant::now() + Duration::from_millis(5);
-                if let Some(event) = set.next(Some(deadline)).expect("wait for event") {
+                if let Some(event) =
+                    set.next_event_deadline(Some(deadline)).expect("wait for event").into_event()
+                {
                     stream_log.take(event);
                 }
                 late.push(Instant::now().saturating_duration_since(deadline));
                 other_done = other_done.or_else(|| stream_log.of(other).done.map(|_| begun.elapsed()));
             }
             if cfg!(target_os = "linux") {
-                assert!(stream_log.of(token).done.is_none(), "given up, with bytes in its pipe");
-                assert!(stream_log.of(token).exited, "its exit is told");
+                assert!(stream_log.of(id).done.is_none(), "given up, with bytes in its pipe");
+                assert!(stream_log.of(id).exited, "its exit is told");
             }
             assert!(other_done.is_some(), "the other was not stream_log");
             // Most of them: a busy machine delays some.
@@ -678,14 +679,14 @@ fn full_forward_pipe_blocks_only_its_child() {
             let median = late[late.len() / 2];
             assert!(median < Duration::from_millis(50), "half of the waits ended {median:?} late, or later");
             let thread = read_later(reader, 0);
-            stream_log.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
+            stream_log.sinks.insert((id, Stream::Stdout), Arc::clone(&file));
             stream_log.wait_all(&mut set);
             drop((file, std::mem::take(&mut stream_log.sinks)));
             let all = thread.join().expect("join reader");
             if cfg!(target_os = "linux") {
                 assert!(all[filled + more..] == patterned(4_000), "{} came", all.len() - filled - more);
             }
-            assert!(!stream_log.outcome(token).leaked, "it was the reader who was slow");
+            assert!(!stream_log.outcome(id).leaked, "it was the reader who was slow");
         }
     });
 }
@@ -700,14 +701,14 @@ fn terminal_forwarded_to_a_full_pipe_does_not_block_the_set() {
         let (file, reader, filled) = full_pipe(false);
         let mut command = minder::Command::new(crate::support::TEST_CHILD);
         command.args(["lines", "30", "5"]).group(minder::Group::Terminal(minder::Size::default()));
-        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
-        set.forward(token, Stream::Stdout, &file).expect("forward output");
+        let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        set.forward(id, Stream::Stdout, &file).expect("forward output");
         // This unblocks a blocked writer in the end.
         let thread = read_later(reader, 3000);
         let begun = Instant::now();
         read_for(&mut stream_log, &mut set, Duration::from_millis(300));
         assert!(begun.elapsed() < Duration::from_millis(2900), "the set waited for {:?}", begun.elapsed());
-        stream_log.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
+        stream_log.sinks.insert((id, Stream::Stdout), Arc::clone(&file));
         stream_log.wait_all(&mut set);
         drop((file, std::mem::take(&mut stream_log.sinks)));
         let all = thread.join().expect("join reader");
@@ -722,20 +723,20 @@ fn terminal_forwarded_to_a_full_pipe_does_not_block_the_set() {
 fn silent_grandchild_is_abandoned_while_forwarding() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
-        let token = set
+        let id = set
             .spawn(&test_child("hold-stdout 600000 50000"), SpawnOptions::default())
             .expect("spawn test child");
-        let id = set.id(token).expect("get pid");
+        let pid = set.pid(id).expect("get pid");
         let (file, reader) = sink(0, 0);
-        set.forward(token, Stream::Stdout, &file).expect("forward output");
+        set.forward(id, Stream::Stdout, &file).expect("forward output");
         let mut stream_log = StreamLog::default();
-        stream_log.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
+        stream_log.sinks.insert((id, Stream::Stdout), Arc::clone(&file));
         stream_log.wait_all(&mut set);
-        kill_group_of(id);
+        kill_group_of(pid);
         drop((file, std::mem::take(&mut stream_log.sinks)));
         assert!(reader.join().expect("join reader") == patterned(50_000));
-        let outcome = stream_log.outcome(token);
-        assert!(outcome.leaked && stream_log.of(token).eofs == [true; 2], "{outcome:?}");
+        let outcome = stream_log.outcome(id);
+        assert!(outcome.leaked && stream_log.of(id).eofs == [true; 2], "{outcome:?}");
     });
 }
 
@@ -744,24 +745,24 @@ fn child_is_killed_while_forwarding() {
     each_backend(|backend| {
         for full in [false, true] {
             let mut set = ChildSet::new(limits(backend)).expect("create set");
-            let token =
+            let id =
                 set.spawn(&test_child("spew 1000000000"), SpawnOptions::default()).expect("spawn test child");
             let (file, reader) = sink(if full { 600 } else { 0 }, 0);
-            set.forward(token, Stream::Stdout, &file).expect("forward output");
+            set.forward(id, Stream::Stdout, &file).expect("forward output");
             let mut stream_log = StreamLog::default();
-            stream_log.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
+            stream_log.sinks.insert((id, Stream::Stdout), Arc::clone(&file));
             read_for(&mut stream_log, &mut set, Duration::from_millis(60));
-            set.kill(token, Termination::IMMEDIATE).expect("kill child");
-            set.start_streaming(token).expect("start streaming again");
-            set.forward(token, Stream::Stdout, &file).expect("forward output");
+            set.kill(id, Termination::IMMEDIATE).expect("kill child");
+            set.start_streaming(id).expect("start streaming again");
+            set.forward(id, Stream::Stdout, &file).expect("forward output");
             stream_log.wait_all(&mut set);
             assert_eq!(
-                set.forward(token, Stream::Stdout, &file).expect_err("forward after exit").kind(),
+                set.forward(id, Stream::Stdout, &file).expect_err("forward after exit").kind(),
                 ErrorKind::Unknown
             );
             drop((file, std::mem::take(&mut stream_log.sinks)));
             let all = reader.join().expect("join reader");
-            let record = stream_log.of(token);
+            let record = stream_log.of(id);
             assert_eq!(all.len() as u64, record.forwarded[0] + record.outs[0].len() as u64);
             assert!(all == patterned(all.len()), "a byte is missing, or there twice");
         }
@@ -774,21 +775,21 @@ fn start_streaming_works_on_an_exited_or_killed_child() {
         for (files, killed) in [(false, false), (true, false), (false, true), (true, true)] {
             let dir = tempfile::tempdir().expect("create temporary directory");
             let mut set = ChildSet::new(tight(backend, dir.path())).expect("create set");
-            let token = set.spawn(&test_child("both 100000 1000"), at_end(files)).expect("spawn test child");
+            let id = set.spawn(&test_child("both 100000 1000"), at_end(files)).expect("spawn test child");
             let mut stream_log = StreamLog::default();
             // At its exit its last bytes are in the queue.
             stream_log.read_until(&mut set, |stream_log| {
-                stream_log.records.get(&token).is_some_and(|record| record.exited)
+                stream_log.records.get(&id).is_some_and(|record| record.exited)
             });
             if killed {
-                set.kill(token, Termination::IMMEDIATE).expect("kill child");
+                set.kill(id, Termination::IMMEDIATE).expect("kill child");
             }
             let (file, reader) = sink(0, 0);
-            set.start_streaming(token).expect("start streaming");
-            let _ = set.forward(token, Stream::Stdout, &file);
+            set.start_streaming(id).expect("start streaming");
+            let _ = set.forward(id, Stream::Stdout, &file);
             stream_log.wait_all(&mut set);
             drop(file);
-            let record = stream_log.of(token);
+            let record = stream_log.of(id);
             let forwarded = reader.join().expect("join reader");
             let out = [&record.outs[0][..], &forwarded].concat();
             assert!(out == patterned(100_000) && record.outs[1] == out, "{files} {killed}: {}", out.len());

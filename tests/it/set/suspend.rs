@@ -39,13 +39,13 @@ fn suspend_stops_and_resume_continues_the_whole_tree() {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut event_log = EventLog::default();
         let options = SpawnOptions::default();
-        let (token, numbers) = super::kill::start(&mut set, &mut event_log, "stubborn-tree", options);
+        let (id, numbers) = super::kill::start(&mut set, &mut event_log, "stubborn-tree", options);
         for _ in 0..3 {
-            set.suspend(token).expect("suspend child");
-            set.suspend(token).expect("suspend child again");
+            set.suspend(id).expect("suspend child");
+            set.suspend(id).expect("suspend child again");
             await_state(&numbers, true);
-            set.resume(token).expect("resume child");
-            set.resume(token).expect("resume child again");
+            set.resume(id).expect("resume child");
+            set.resume(id).expect("resume child again");
             await_state(&numbers, false);
         }
         set.kill_all(Termination::IMMEDIATE).expect("kill all children");
@@ -61,16 +61,15 @@ fn leader_outside_its_group_is_suspended_and_killed() {
             let mut set = ChildSet::new(limits(backend)).expect("create set");
             let mut event_log = EventLog::default();
             let options = SpawnOptions::default();
-            let (token, numbers) =
-                super::kill::start(&mut set, &mut event_log, "join-parent 600000", options);
-            assert_eq!(numbers, [set.id(token).expect("get pid")]);
-            set.suspend(token).expect("suspend child");
+            let (id, numbers) = super::kill::start(&mut set, &mut event_log, "join-parent 600000", options);
+            assert_eq!(numbers, [set.pid(id).expect("get pid")]);
+            set.suspend(id).expect("suspend child");
             await_state(&numbers, true);
-            set.resume(token).expect("resume child");
+            set.resume(id).expect("resume child");
             await_state(&numbers, false);
-            set.kill(token, how).expect("kill child");
+            set.kill(id, how).expect("kill child");
             event_log.wait_all(&mut set);
-            assert!(event_log.outcome(token).killed && !event_log.outcome(token).timed_out);
+            assert!(event_log.outcome(id).killed && !event_log.outcome(id).timed_out);
         }
     });
 }
@@ -105,21 +104,21 @@ fn suspend_all_stops_and_resume_all_continues_every_child() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut event_log = EventLog::default();
-        let tokens: Vec<_> = (0..10)
+        let ids: Vec<_> = (0..10)
             .map(|_| {
                 set.spawn(&quiet_child("sleep-ms 20"), SpawnOptions::default()).expect("spawn test child")
             })
             .collect();
         set.suspend_all().expect("suspend children");
         let pause = Instant::now() + Duration::from_millis(100);
-        let running = tokens.iter().filter(|token| event_log.child(**token).done.is_none()).count();
+        let running = ids.iter().filter(|id| event_log.child(**id).done.is_none()).count();
         assert!(
             !event_log.read_until(&mut set, pause, |event_log| event_log.records.len() == running),
             "suspended children exited"
         );
         set.resume_all().expect("resume children");
         event_log.wait_all(&mut set);
-        assert!(tokens.iter().all(|token| event_log.outcome(*token).exit.status.success()));
+        assert!(ids.iter().all(|id| event_log.outcome(*id).exit.status.success()));
     });
 }
 
@@ -127,8 +126,7 @@ fn suspend_all_stops_and_resume_all_continues_every_child() {
 #[test]
 fn only_own_stops_are_reported() {
     each_backend(|backend| {
-        let mut limits = limits(backend);
-        limits.stop_poll_interval = Some(Duration::from_millis(5));
+        let limits = limits(backend).stop_poll_interval(Some(Duration::from_millis(5)));
         let mut set = ChildSet::new(limits).expect("create set");
         let mut event_log = EventLog::default();
         let ours = set.spawn(&quiet_child(LONG), SpawnOptions::default()).expect("spawn test child");
@@ -153,18 +151,17 @@ fn deadline_pauses_while_suspended() {
         let begun = Instant::now();
         let time = Duration::from_millis(200);
         let options = SpawnOptions::default().deadline(begun + time, Termination::IMMEDIATE);
-        let token = set.spawn(&quiet_child(LONG), options).expect("spawn test child");
-        set.suspend(token).expect("suspend child");
+        let id = set.spawn(&quiet_child(LONG), options).expect("spawn test child");
+        set.suspend(id).expect("suspend child");
         let used = begun.elapsed();
         assert!(
-            !event_log
-                .read_until(&mut set, begun + 2 * time, |event_log| event_log.child(token).exit.is_some())
+            !event_log.read_until(&mut set, begun + 2 * time, |event_log| event_log.child(id).exit.is_some())
         );
-        set.resume(token).expect("resume child");
+        set.resume(id).expect("resume child");
         let resumed = Instant::now();
         event_log.wait_all(&mut set);
         assert!(resumed.elapsed() + used >= time, "{:?} of {time:?} were left", resumed.elapsed());
-        assert!(killed_by(9)(event_log.outcome(token).exit.status));
+        assert!(killed_by(9)(event_log.outcome(id).exit.status));
     });
 }
 
@@ -197,24 +194,20 @@ fn suspended_output_is_not_leaked() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         // On a busy machine a writer comes late.
-        limits.leak_timeout = Some(Duration::from_millis(500));
+        limits = limits.leak_timeout(Some(Duration::from_millis(500)));
         let mut set = ChildSet::new(limits).expect("create set");
         let mut event_log = EventLog::default();
         let command = crate::support::test_child("leave-lines 120 5");
-        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
-        let lines = |event_log: &EventLog| event_log.text(token).lines().count();
-        let begun = |event_log: &EventLog| lines(event_log) > 1 && event_log.child(token).exit.is_some();
+        let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        let lines = |event_log: &EventLog| event_log.text(id).lines().count();
+        let begun = |event_log: &EventLog| lines(event_log) > 1 && event_log.child(id).exit.is_some();
         assert!(event_log.read_until(&mut set, patience(), begun));
-        set.suspend(token).expect("suspend child");
+        set.suspend(id).expect("suspend child");
         let pause = Instant::now() + Duration::from_millis(1000);
-        assert!(!event_log.read_until(&mut set, pause, |event_log| event_log.child(token).done.is_some()));
-        set.resume(token).expect("resume child");
+        assert!(!event_log.read_until(&mut set, pause, |event_log| event_log.child(id).done.is_some()));
+        set.resume(id).expect("resume child");
         event_log.wait_all(&mut set);
-        assert!(
-            lines(&event_log) == 120 && !event_log.outcome(token).leaked,
-            "{:?}",
-            event_log.outcome(token)
-        );
+        assert!(lines(&event_log) == 120 && !event_log.outcome(id).leaked, "{:?}", event_log.outcome(id));
     });
 }
 
@@ -227,10 +220,10 @@ fn stray_of_a_killed_suspended_child_continues() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut event_log = EventLog::default();
-        let token = set
+        let id = set
             .spawn(&quiet_child("session-stray 600000"), SpawnOptions::default())
             .expect("spawn test child");
-        let id = set.id(token).expect("get pid");
+        let leader = set.pid(id).expect("get pid");
         let pid = |pid: u32| rustix::process::Pid::from_raw(pid.cast_signed());
         // rustix takes no session 0, which begins outside of our PID namespace.
         let left = |stray: &u32| {
@@ -238,18 +231,18 @@ fn stray_of_a_killed_suspended_child_continues() {
             nix::unistd::getsid(Some(one)) == Ok(one)
         };
         let stray = loop {
-            if let Some(stray) = children_of(id).first().copied().filter(left) {
+            if let Some(stray) = children_of(leader).first().copied().filter(left) {
                 break stray;
             }
             std::thread::yield_now();
         };
-        set.suspend(token).expect("suspend child");
+        set.suspend(id).expect("suspend child");
         await_state(&[stray], true);
         let kill = |one| {
             let one = pid(one).expect("find pid");
             rustix::process::kill_process(one, rustix::process::Signal::KILL).expect("signal process");
         };
-        kill(id);
+        kill(leader);
         event_log.wait_all(&mut set);
         await_state(&[stray], false);
         assert!(crate::support::lives(stray));
@@ -278,7 +271,7 @@ fn deadline_is_added_moved_and_removed() {
         set.set_deadline(sooner, Some((now + ms(100), Termination::IMMEDIATE))).expect("set deadline");
         set.set_deadline(never, None).expect("set deadline");
         set.set_deadline(new, Some((now + ms(100), Termination::graceful(ms(0))))).expect("set deadline");
-        let ended = |event_log: &EventLog, token| event_log.child(token).exit.is_some();
+        let ended = |event_log: &EventLog, id| event_log.child(id).exit.is_some();
         // The last look may come late.
         let any = event_log.read_until(&mut set, now + ms(100), |event_log| !event_log.records.is_empty());
         assert!(!any || now.elapsed() >= ms(100), "early");
@@ -302,23 +295,23 @@ fn deadline_set_while_suspended_starts_at_the_call() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut event_log = EventLog::default();
-        let token = set.spawn(&quiet_child(LONG), SpawnOptions::default()).expect("spawn test child");
-        set.suspend(token).expect("suspend child");
+        let id = set.spawn(&quiet_child(LONG), SpawnOptions::default()).expect("spawn test child");
+        set.suspend(id).expect("suspend child");
         let time = Duration::from_millis(100);
         let pause = |set: &mut ChildSet, event_log: &mut EventLog| {
             let until = Instant::now() + 2 * time;
             assert!(
-                !event_log.read_until(set, until, |event_log| event_log.child(token).exit.is_some()),
+                !event_log.read_until(set, until, |event_log| event_log.child(id).exit.is_some()),
                 "it ended"
             );
         };
         pause(&mut set, &mut event_log);
         let set_at = Instant::now();
         let at = Instant::now() + time;
-        set.set_deadline(token, Some((at, Termination::IMMEDIATE))).expect("set deadline");
+        set.set_deadline(id, Some((at, Termination::IMMEDIATE))).expect("set deadline");
         let used = set_at.elapsed();
         pause(&mut set, &mut event_log);
-        set.resume(token).expect("resume child");
+        set.resume(id).expect("resume child");
         let resumed = Instant::now();
         event_log.wait_all(&mut set);
         assert!(resumed.elapsed() + used >= time);

@@ -117,12 +117,12 @@ fn child_inherits_only_three_descriptors() {
         }
         let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
         for _ in 0..5 {
-            let token =
+            let id =
                 set.spawn(&test_child("fds"), minder::SpawnOptions::default()).expect("spawn test child");
             let mut event_log = crate::support::EventLog::default();
             event_log.wait_all(&mut set);
-            assert_eq!(descriptors(&event_log.text(token)), [0, 1, 2]);
-            assert!(!event_log.outcome(token).leaked, "a copy of its output stayed here");
+            assert_eq!(descriptors(&event_log.text(id)), [0, 1, 2]);
+            assert!(!event_log.outcome(id).leaked, "a copy of its output stayed here");
         }
         // Our own descriptors are as they were.
         assert!(open_descriptors() > 200);
@@ -169,10 +169,10 @@ fn child_inherits_the_descriptors_of_its_command() {
             assert_eq!(descriptors(&stdout_of(test_child("fds").descriptors(&with_own))), with(&[own]));
         }
         let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
-        let token = set.spawn(&command, minder::SpawnOptions::default()).expect("spawn test child");
+        let id = set.spawn(&command, minder::SpawnOptions::default()).expect("spawn test child");
         let mut event_log = crate::support::EventLog::default();
         event_log.wait_all(&mut set);
-        assert_eq!(descriptors(&event_log.text(token)), with(&[]));
+        assert_eq!(descriptors(&event_log.text(id)), with(&[]));
         // One that is closed since is missing, and what took its number is not passed.
         close(numbers[4]);
         let other = std::fs::File::open("/dev/null").expect("open /dev/null");

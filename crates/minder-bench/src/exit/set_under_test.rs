@@ -7,7 +7,7 @@ use minder::{Child, ChildSet, ChildSetConfig, Command, Event, Result, SpawnOptio
 
 use crate::sys::exit::{ExitWatcher, ObservedExit, was_killed};
 
-/// A set, and the pids of its children by the indices of their tokens.
+/// A set, and the pids of its children by the indices of their ids.
 #[derive(Debug)]
 pub(super) struct SetUnderTest {
     set: ChildSet,
@@ -16,19 +16,18 @@ pub(super) struct SetUnderTest {
 
 impl SetUnderTest {
     pub(super) fn open(backend: &'static str) -> Result<Self> {
-        let mut config = ChildSetConfig::default();
-        config.backend = Some(backend);
+        let config = ChildSetConfig::new().backend(Some(backend));
         Ok(Self { set: ChildSet::new(config)?, pids: Vec::new() })
     }
 
     /// Starts a child and returns its pid.
     pub(super) fn spawn(&mut self, command: &Command) -> Result<u32> {
-        let token = self.set.spawn(command, SpawnOptions::default())?;
-        let pid = self.set.id(token)?;
-        if self.pids.len() <= token.index() {
-            self.pids.resize(token.index() + 1, 0);
+        let child = self.set.spawn(command, SpawnOptions::default())?;
+        let pid = self.set.pid(child)?;
+        if self.pids.len() <= child.index() {
+            self.pids.resize(child.index() + 1, 0);
         }
-        self.pids[token.index()] = pid;
+        self.pids[child.index()] = pid;
         Ok(pid)
     }
 }
@@ -40,9 +39,9 @@ impl ExitWatcher for SetUnderTest {
 
     fn next(&mut self, _awaited: u32, deadline: Instant) -> io::Result<Option<ObservedExit>> {
         loop {
-            match self.set.next(Some(deadline))? {
-                Some(Event::Done(token, outcome)) => {
-                    let pid = self.pids.get(token.index()).copied().unwrap_or(0);
+            match self.set.next_event_deadline(Some(deadline))?.into_event() {
+                Some(Event::Done { child, outcome, .. }) => {
+                    let pid = self.pids.get(child.index()).copied().unwrap_or(0);
                     return Ok(Some(ObservedExit { pid, killed: was_killed(outcome.exit.status) }));
                 }
                 Some(_) => (),

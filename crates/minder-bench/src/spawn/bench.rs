@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use minder::{
-    Child, ChildSet, ChildSetConfig, Command, ErrorKind, Group, SpawnOptions, Stdio, Termination, Token,
+    Child, ChildId, ChildSet, ChildSetConfig, Command, ErrorKind, Group, SpawnOptions, Stdio, Termination,
 };
 
 use crate::error::{Error, Result};
@@ -124,9 +124,9 @@ impl SpawnBench {
             }
             Mechanism::Set(set) => {
                 let stopwatch = Stopwatch::start();
-                let token = set.spawn(&self.command, SpawnOptions::default())?;
+                let child = set.spawn(&self.command, SpawnOptions::default())?;
                 time = stopwatch.elapsed();
-                exited = wait_in_set(set, token)?;
+                exited = wait_in_set(set, child)?;
             }
             Mechanism::Baseline(baseline) => {
                 let failed = |error| Error::from_io("start", program, &error);
@@ -169,10 +169,10 @@ fn wait(mut child: Child) -> Result<bool> {
 }
 
 /// Does the same for the only child of a set.
-fn wait_in_set(set: &mut ChildSet, token: Token) -> Result<bool> {
+fn wait_in_set(set: &mut ChildSet, child: ChildId) -> Result<bool> {
     let exited = wait_until_empty(set)?;
     if !exited {
-        set.kill(token, Termination::IMMEDIATE)?;
+        set.kill(child, Termination::IMMEDIATE)?;
         wait_until_empty(set)?;
     }
     Ok(exited)
@@ -181,6 +181,6 @@ fn wait_in_set(set: &mut ChildSet, token: Token) -> Result<bool> {
 /// Waits until a set is empty, and returns whether it became so in time.
 fn wait_until_empty(set: &mut ChildSet) -> Result<bool> {
     let deadline = Instant::now() + EXIT_TIMEOUT;
-    while !set.is_empty() && set.next(Some(deadline))?.is_some() {}
+    while !set.is_empty() && set.next_event_deadline(Some(deadline))?.into_event().is_some() {}
     Ok(set.is_empty())
 }

@@ -1,6 +1,6 @@
 //! Writes a job's block to its standard input, as fast as the job reads it.
 
-use minder::Token;
+use minder::ChildId;
 use minder::jobs::ChildControl;
 
 use crate::splitter::buffer::Bytes;
@@ -44,7 +44,7 @@ impl StdinFeeder {
     pub(crate) fn write(
         &mut self,
         splitter: &InputSplitter,
-        token: Token,
+        child: ChildId,
         children: &mut ChildControl<'_>,
     ) -> bool {
         self.waiting = false;
@@ -63,12 +63,12 @@ impl StdinFeeder {
                     ReadResult::Eof => {
                         self.end(splitter);
                         // It fails only for a child that has exited.
-                        let _ = children.close_stdin(token);
+                        let _ = children.close_stdin(child);
                         return false;
                     }
                 },
             };
-            let written = children.write(token, &bytes[from..]);
+            let written = children.write(child, &bytes[from..]);
             self.sent += written.as_ref().map_or(0, |count| *count as u64);
             match written {
                 Ok(count) if from + count == bytes.len() => (),

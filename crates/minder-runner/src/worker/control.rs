@@ -16,8 +16,8 @@ impl RunWorker<'_> {
         let context = self.context;
         let Some(splitter) = context.queue.splitter() else { return };
         let Some(running) = self.running.get_mut(slot) else { return };
-        let (Some(feeder), Some(token)) = (&mut running.stdin, running.token) else { return };
-        let again = feeder.write(splitter, token, children);
+        let (Some(feeder), Some(child)) = (&mut running.stdin, running.child) else { return };
+        let again = feeder.write(splitter, child, children);
         if feeder.waiting {
             self.running.starved_stdin.insert(slot);
         }
@@ -42,15 +42,15 @@ impl RunWorker<'_> {
         for (job, request) in job_table.take_requests(|job| self.running.slot_of(job).is_some()) {
             let Some(slot) = self.running.slot_of(job) else { continue };
             let Some(running) = self.running.get_mut(slot) else { continue };
-            let Some(token) = running.token else { continue };
+            let Some(child) = running.child else { continue };
             // These calls fail only for a child that has exited.
             let _ = match request {
                 JobRequest::Requeue => {
                     running.is_requeued = true;
-                    children.kill(token, self.context.config.kill())
+                    children.kill(child, self.context.config.kill())
                 }
-                JobRequest::Suspend => children.suspend(token),
-                JobRequest::Resume => children.resume(token),
+                JobRequest::Suspend => children.suspend(child),
+                JobRequest::Resume => children.resume(child),
             };
         }
     }
@@ -71,13 +71,13 @@ impl RunWorker<'_> {
         for slot in slots {
             let Some(running) = self.running.get_mut(slot) else { continue };
             // The time in which the job was suspended does not count.
-            let Some(token) = running.token else { continue };
-            let Ok(suspended_time) = children.suspended_time(token) else { continue };
+            let Some(child) = running.child else { continue };
+            let Ok(suspended_time) = children.suspended_time(child) else { continue };
             let Some(at) = running.started_at.checked_add(limit.saturating_add(suspended_time)) else {
                 continue;
             };
             running.timeout = Some(limit);
-            let _ = children.set_deadline(token, Some((at, self.context.config.kill())));
+            let _ = children.set_deadline(child, Some((at, self.context.config.kill())));
         }
     }
 }

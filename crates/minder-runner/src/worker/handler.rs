@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use minder::jobs::{Attempt, ChildControl, JobHandler, JobResult, NextJob, SpawnRequest};
-use minder::{Error, ErrorKind, Event, Operation, Outcome, Termination, Token};
+use minder::{ChildId, Error, ErrorKind, Event, Operation, Outcome, Termination};
 
 use super::state::RunWorker;
 use crate::commit::cannot_save_in;
@@ -151,10 +151,10 @@ impl JobHandler for RunWorker<'_> {
         }
     }
 
-    fn started(&mut self, attempt: Attempt, _task: &Task, token: Token, children: &mut ChildControl<'_>) {
+    fn started(&mut self, attempt: Attempt, _task: &Task, child: ChildId, children: &mut ChildControl<'_>) {
         let context = self.context;
         let Some(running) = self.running.get_mut(attempt.slot) else { return };
-        running.token = Some(token);
+        running.child = Some(child);
         if running.output.is_live {
             show_header(context, running);
         } else if context.config.view == OutputView::Lines {
@@ -174,16 +174,16 @@ impl JobHandler for RunWorker<'_> {
         children: &mut ChildControl<'_>,
     ) -> Option<Termination> {
         match event {
-            Event::Writable(_) => self.feed_stdin(attempt.slot, children),
-            Event::Output(token, stream, chunk) => {
+            Event::Writable { .. } => self.feed_stdin(attempt.slot, children),
+            Event::Output { child, stream, chunk, .. } => {
                 self.receive_chunk(attempt, stream, chunk);
                 let context = self.context;
                 if let Some(running) = self.running.get_mut(attempt.slot) {
-                    forward(context, running, token, children);
+                    forward(context, running, child, children);
                 }
             }
-            Event::Spilled(_, stream, spilled) => self.receive_file(attempt, stream, spilled),
-            Event::Forwarded(_, stream, bytes) => {
+            Event::Spilled { stream, file: spilled, .. } => self.receive_file(attempt, stream, spilled),
+            Event::Forwarded { stream, count: bytes, .. } => {
                 if let Some(running) = self.running.get_mut(attempt.slot) {
                     running.output.count(stream, bytes);
                     // These bytes did not pass through minder, so the tail from before them is no
@@ -191,14 +191,14 @@ impl JobHandler for RunWorker<'_> {
                     running.output.tails[stream as usize].take();
                 }
             }
-            Event::Exited(_, exit)
+            Event::Exited { exit, .. }
                 if minder::os::looks_killed(exit.status) && self.context.status.has_failed() =>
             {
                 if let Some(running) = self.running.get_mut(attempt.slot) {
                     running.is_interrupted = true;
                 }
             }
-            Event::Stopped(_, signal) if minder::os::wants_terminal(signal) => {
+            Event::Stopped { signal, .. } if minder::os::wants_terminal(signal) => {
                 let name = self.name(attempt, task);
                 self.context.observer.notice(&Notice::NeedsTerminal { job: name });
                 return Some(Termination::graceful(TERMINAL_GRACE));

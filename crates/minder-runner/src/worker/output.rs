@@ -2,7 +2,7 @@
 //! the batch.
 
 use minder::jobs::{Attempt, ChildControl};
-use minder::{SpillFile, Stream, Token};
+use minder::{ChildId, SpillFile, Stream};
 
 use super::state::RunWorker;
 use crate::config::OutputView;
@@ -48,16 +48,16 @@ impl RunWorker<'_> {
         let waiting = slot
             .and_then(|slot| self.running.get_mut(slot))
             .filter(|running| !running.output.is_live && running.output.may_be_live);
-        // A job without a token was deferred, and may be running on another worker thread by now.
-        let waiting = waiting.and_then(|running| running.token.map(|token| (running, token)));
+        // A job without a child was deferred, and may be running on another worker thread by now.
+        let waiting = waiting.and_then(|running| running.child.map(|child| (running, child)));
         let is_here = waiting.is_some();
-        if let Some((running, token)) = waiting
+        if let Some((running, child)) = waiting
             && (sequencer.is_live(running.number) || (alone && sequencer.try_claim(running.number)))
         {
             running.output.is_live = true;
             show_header(context, running);
             // It fails only for a child that has exited, and the output of that is written anyway.
-            let _ = children.start_streaming(token);
+            let _ = children.start_streaming(child);
         }
         // The only job runs on the other worker thread, which may be asleep. It is woken once for
         // each count of submitted jobs: it may also be blocked in a write.
@@ -205,7 +205,7 @@ pub(crate) fn close_styled_lines(context: &RunContext<'_>, running: &mut Running
 pub(crate) fn forward(
     context: &RunContext<'_>,
     running: &mut RunningJob,
-    token: Token,
+    child: ChildId,
     children: &mut ChildControl<'_>,
 ) {
     if !running.output.is_live
@@ -220,6 +220,6 @@ pub(crate) fn forward(
     }
     if let Some(file) = context.sequencer.open_to_forward() {
         // If the child set refuses, the bytes keep passing through this process.
-        let _ = children.forward(token, Stream::Stdout, &file);
+        let _ = children.forward(child, Stream::Stdout, &file);
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-use minder::{ExitInfo, ExitStatus, Outcome, Token};
+use minder::{ChildId, ExitInfo, ExitStatus, Outcome};
 use minder_record::event::{JobFinished, OsBytes, OutputSegment, since_1970};
 
 use super::job_output::JobOutput;
@@ -16,7 +16,7 @@ use crate::splitter::StdinFeeder;
 #[derive(Debug)]
 pub(crate) struct RunningJob {
     pub(crate) number: u64,
-    pub(crate) token: Option<Token>,
+    pub(crate) child: Option<ChildId>,
     pub(crate) output: JobOutput,
     pub(crate) started_at: Instant,
     /// The wall time, once the job has finished.
@@ -46,7 +46,7 @@ impl RunningJob {
     pub(crate) fn new(number: u64) -> Self {
         Self {
             number,
-            token: None,
+            child: None,
             output: JobOutput::default(),
             started_at: Instant::now(),
             wall_time: None,

@@ -13,9 +13,9 @@ use super::shared::{STOP_TIMEOUT, Shared, State, StopReason};
 use super::worker;
 use crate::child::Termination;
 use crate::command::Command;
-use crate::event::{Event, Token};
+use crate::event::{ChildId, Event};
 use crate::os::PollHandle;
-use crate::set::{ChildSet, ChildSetConfig, SpawnOptions};
+use crate::set::{ChildSet, SpawnOptions};
 use crate::sys::wait;
 use crate::{Error, ErrorKind, Operation, Result};
 
@@ -48,7 +48,7 @@ use crate::{Error, ErrorKind, Operation, Result};
 /// ```
 /// # #[cfg(unix)] {
 /// use minder::{BackgroundSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio};
-/// let set = BackgroundSet::start(ChildSetConfig::default())?;
+/// let set = BackgroundSet::new(ChildSetConfig::default())?;
 /// let mut command = Command::new("echo");
 /// command.arg("hello").stdout(Stdio::Piped);
 /// let child = set.spawn(&command, SpawnOptions::default())?;
@@ -56,12 +56,12 @@ use crate::{Error, ErrorKind, Operation, Result};
 /// let poller = minder::Poller::new()?; // in place of the host's event loop
 /// poller.add(&set.poll_handle(), minder::Token(0), minder::Interest::READABLE)?;
 /// let mut events = Vec::new();
-/// while !matches!(events.last(), Some(Event::Done(..))) {
+/// while !matches!(events.last(), Some(Event::Done { .. })) {
 ///     poller.wait(&mut minder::Events::new(), None)?;
 ///     set.drain_events(&mut events, usize::MAX);
 /// }
-/// let Event::Output(token, _, bytes) = &events[0] else { panic!("{events:?}") };
-/// assert!(*token == child && **bytes == *b"hello\n");
+/// let Event::Output { child: id, chunk: bytes, .. } = &events[0] else { panic!("{events:?}") };
+/// assert!(*id == child && **bytes == *b"hello\n");
 /// # }
 /// # Ok::<(), minder::Error>(())
 /// ```
@@ -79,21 +79,14 @@ struct Handle {
 }
 
 impl BackgroundSet {
-    /// Starts the worker thread with this configuration of its set, and default options otherwise.
+    /// Starts the worker thread. Takes a [`ChildSetConfig`], too, for default options of the thread.
     ///
     /// # Errors
     /// As [`ChildSet::new`], and:
     ///
     /// - `Exhausted`: no thread can be started.
-    pub fn start(limits: ChildSetConfig) -> Result<Self> {
-        Self::with_options(BackgroundSetConfig { set: limits, ..BackgroundSetConfig::default() })
-    }
-
-    /// Starts the worker thread.
-    ///
-    /// # Errors
-    /// As [`start`](Self::start).
-    pub fn with_options(options: BackgroundSetConfig) -> Result<Self> {
+    pub fn new(config: impl Into<BackgroundSetConfig>) -> Result<Self> {
+        let options = config.into();
         let set = ChildSet::new(options.set.clone())?;
         let ready = wait::Waker::new()
             .map_err(|error| Error::new("make a descriptor for events", error).during(Operation::Watch))?;
@@ -116,7 +109,7 @@ impl BackgroundSet {
     ///
     /// - `Other`: the set was stopped, or the worker does not reply in time. A child that starts
     ///   after that is killed at once.
-    pub fn spawn(&self, command: &Command, options: SpawnOptions) -> Result<Token> {
+    pub fn spawn(&self, command: &Command, options: SpawnOptions) -> Result<ChildId> {
         let (sender, receiver) = reply_channel();
         let request = Request::Spawn(Box::new(command.clone()), options, sender);
         self.send_request("start a child", Operation::Spawn, request)?;
@@ -130,9 +123,9 @@ impl BackgroundSet {
     /// - `Unknown`: the child is done or has no such pipe.
     /// - Any other kind: the child closed its input. [`io_error`](Error::io_error) is then
     ///   `BrokenPipe`. A write before may have succeeded, because it only queued the bytes.
-    pub fn write(&self, token: Token, bytes: &[u8]) -> Result<usize> {
+    pub fn write(&self, id: ChildId, bytes: &[u8]) -> Result<usize> {
         let max = self.shared().options.max_input_bytes;
-        self.change_input(token, |child| child.stdin.accept(bytes, max))
+        self.change_input(id, |child| child.stdin.accept(bytes, max))
     }
 
     /// Closes the child's standard input after the queued bytes were written. Without effect if it
@@ -140,8 +133,8 @@ impl BackgroundSet {
     ///
     /// # Errors
     /// - `Unknown`: the child is done.
-    pub fn close_stdin(&self, token: Token) -> Result<()> {
-        self.change_input(token, |child| {
+    pub fn close_stdin(&self, id: ChildId) -> Result<()> {
+        self.change_input(id, |child| {
             child.stdin.close();
             Ok(())
         })
@@ -153,9 +146,9 @@ impl BackgroundSet {
     /// - `Unknown`: the child is done.
     /// - `PermissionDenied`: the child runs as another user.
     /// - `Other`: the set was stopped, or the worker does not reply in time.
-    pub fn kill(&self, token: Token, how: Termination) -> Result<()> {
+    pub fn kill(&self, id: ChildId, how: Termination) -> Result<()> {
         let (sender, receiver) = reply_channel();
-        self.send_request("kill a child", Operation::Kill, Request::Kill(token, how, sender))?;
+        self.send_request("kill a child", Operation::Kill, Request::Kill(id, how, sender))?;
         receiver.wait("kill a child", Operation::Kill, self.shared().options.call_timeout)
     }
 
@@ -164,9 +157,9 @@ impl BackgroundSet {
     ///
     /// # Errors
     /// - `Unknown`: the child's `Done` was taken.
-    pub fn id(&self, token: Token) -> Result<u32> {
+    pub fn pid(&self, id: ChildId) -> Result<u32> {
         let mut state = self.shared().state.lock();
-        let child = state.queue.get(token).ok_or_else(child_gone)?;
+        let child = state.queue.get(id).ok_or_else(child_gone)?;
         Ok(child.pid)
     }
 
@@ -275,12 +268,12 @@ impl BackgroundSet {
     }
 
     /// Changes a child's input queue, and wakes the worker for it.
-    fn change_input<T>(&self, token: Token, change: impl FnOnce(&mut ChildQueue) -> Result<T>) -> Result<T> {
+    fn change_input<T>(&self, id: ChildId, change: impl FnOnce(&mut ChildQueue) -> Result<T>) -> Result<T> {
         let shared = self.shared();
         let mut state = shared.state.lock();
         state.check_running("write to the input of a child", Operation::Write)?;
-        let result = change(state.queue.get(token).ok_or_else(child_gone)?)?;
-        state.inputs.push(token);
+        let result = change(state.queue.get(id).ok_or_else(child_gone)?)?;
+        state.inputs.push(id);
         let is_first = state.inputs.len() == 1;
         drop(state);
         // Only the first change wakes the worker: it takes all of `inputs` under the lock.
@@ -305,17 +298,24 @@ fn child_gone() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ChildSetConfig;
 
     #[test]
     fn calls_fail_after_the_worker_panicked() {
-        let set = BackgroundSet::start(ChildSetConfig::default()).unwrap();
+        let set = BackgroundSet::new(ChildSetConfig::default()).unwrap();
         let other = set.clone();
         set.send_request("test", Operation::Other, Request::Panic).unwrap();
         let error = set.spawn(&Command::new("true"), SpawnOptions::default()).unwrap_err();
         assert!(error.to_string().contains("thread"), "{error}");
         let error = set.stop(Duration::ZERO).unwrap_err();
         assert_eq!(error.to_string(), "failed to stop a background set: the set's thread panicked");
-        assert!(other.write(Token(0), b"x").unwrap_err().to_string().ends_with("the set's thread panicked"));
+        assert!(
+            other
+                .write(ChildId::from_u64(0), b"x")
+                .unwrap_err()
+                .to_string()
+                .ends_with("the set's thread panicked")
+        );
         assert_eq!(other.drain_events(&mut Vec::new(), 1), 0);
     }
 }

@@ -5,26 +5,24 @@ use std::time::Duration;
 use crate::set::ChildSetConfig;
 
 /// The limits and options of a [`BackgroundSet`](crate::BackgroundSet).
+///
+/// ```
+/// use minder::{BackgroundSet, BackgroundSetConfig, ChildSetConfig};
+/// use std::time::Duration;
+/// let config = BackgroundSetConfig::new()
+///     .set(ChildSetConfig::new().max_children(100))
+///     .coalesce_delay(Duration::from_millis(1));
+/// BackgroundSet::new(config)?.stop(Duration::ZERO)?;
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Clone, Debug)]
-#[non_exhaustive]
+#[must_use]
 pub struct BackgroundSetConfig {
-    /// The configuration of its set.
-    pub set: ChildSetConfig,
-    /// How long the worker waits for more output after a small chunk, before it notifies the host.
-    /// Default: zero.
-    ///
-    /// With 300 children that each wrote 40 lines a second, one millisecond saved 60 % of the
-    /// processor time of host and worker (measured, Linux 6.18, 2 processors). A child that writes
-    /// much is not delayed.
-    pub coalesce_delay: Duration,
-    /// The most bytes that wait to be written to one child. Default: 256 KiB.
-    pub max_input_bytes: usize,
-    /// How long a call waits for the worker thread. Default: 30 s, because a program may be on a slow
-    /// file server.
-    pub call_timeout: Duration,
-    /// Whether `Exited` is reported when a child exits, even before its last bytes were read.
-    /// Default: `false`.
-    pub eager_exit: bool,
+    pub(super) set: ChildSetConfig,
+    pub(super) coalesce_delay: Duration,
+    pub(super) max_input_bytes: usize,
+    pub(super) call_timeout: Duration,
+    pub(super) eager_exit: bool,
 }
 
 impl Default for BackgroundSetConfig {
@@ -36,5 +34,55 @@ impl Default for BackgroundSetConfig {
             call_timeout: Duration::from_secs(30),
             eager_exit: false,
         }
+    }
+}
+
+impl From<ChildSetConfig> for BackgroundSetConfig {
+    fn from(set: ChildSetConfig) -> Self {
+        Self::new().set(set)
+    }
+}
+
+impl BackgroundSetConfig {
+    /// Returns the default configuration.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the configuration of the set on the worker thread.
+    pub fn set(mut self, config: ChildSetConfig) -> Self {
+        self.set = config;
+        self
+    }
+
+    /// Sets how long the worker waits for more output after a small chunk, before it notifies the
+    /// host. Default: zero.
+    ///
+    /// With 300 children that each wrote 40 lines a second, one millisecond saved 60 % of the
+    /// processor time of host and worker (measured, Linux 6.18, 2 processors). A child that writes
+    /// much is not delayed.
+    pub fn coalesce_delay(mut self, delay: Duration) -> Self {
+        self.coalesce_delay = delay;
+        self
+    }
+
+    /// Sets the most bytes that wait to be written to one child. Default: 256 KiB.
+    pub fn max_input_bytes(mut self, bytes: usize) -> Self {
+        self.max_input_bytes = bytes;
+        self
+    }
+
+    /// Sets how long a call waits for the worker thread. Default: 30 s, because a program may be on a
+    /// slow file server.
+    pub fn call_timeout(mut self, timeout: Duration) -> Self {
+        self.call_timeout = timeout;
+        self
+    }
+
+    /// Sets whether [`Event::Exited`](crate::Event::Exited) is reported when a child exits, even
+    /// before its last bytes were read. Default: no.
+    pub fn eager_exit(mut self, yes: bool) -> Self {
+        self.eager_exit = yes;
+        self
     }
 }

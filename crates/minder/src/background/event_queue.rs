@@ -3,14 +3,14 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::stdin_queue::StdinQueue;
-use crate::{Chunk, Event, ExitInfo, OverflowPolicy, Stream, Token};
+use crate::{ChildId, Chunk, Event, ExitInfo, OverflowPolicy, Stream};
 
 /// The children that were started and whose `Done` was not taken, with their queued events.
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
-    children: HashMap<Token, ChildQueue>,
+    children: HashMap<ChildId, ChildQueue>,
     /// The children with queued events, in the order of their oldest event.
-    ready: VecDeque<Token>,
+    ready: VecDeque<ChildId>,
     /// How many bytes of output are queued.
     bytes: usize,
 }
@@ -47,17 +47,17 @@ pub(super) struct QueueLimits {
 }
 
 impl EventQueue {
-    pub(super) fn insert(&mut self, token: Token, child: ChildQueue) {
-        self.children.insert(token, child);
+    pub(super) fn insert(&mut self, id: ChildId, child: ChildQueue) {
+        self.children.insert(id, child);
     }
 
-    pub(super) fn get(&mut self, token: Token) -> Option<&mut ChildQueue> {
-        self.children.get_mut(&token)
+    pub(super) fn get(&mut self, id: ChildId) -> Option<&mut ChildQueue> {
+        self.children.get_mut(&id)
     }
 
     /// Removes a child that has no queued events.
-    pub(super) fn remove(&mut self, token: Token) {
-        self.children.remove(&token);
+    pub(super) fn remove(&mut self, id: ChildId) {
+        self.children.remove(&id);
     }
 
     /// Returns how many children were started whose `Done` was not taken.
@@ -83,28 +83,28 @@ impl EventQueue {
 
     /// Appends an event to those of its child. An event of a child that is not here is dropped.
     pub(super) fn push(&mut self, event: Event, limits: QueueLimits) {
-        let Some(token) = event.token() else { return };
-        let Some(child) = self.children.get_mut(&token) else { return };
+        let Some(id) = event.child() else { return };
+        let Some(child) = self.children.get_mut(&id) else { return };
         let was_empty = child.events.is_empty();
         let bytes_before = child.bytes;
         match event {
-            Event::Output(_, stream, chunk) => child.push_output(token, stream, chunk, limits),
-            Event::Exited(_, exit) if !limits.eager_exit => child.exit = Some(exit),
-            Event::Done(token, mut outcome) => {
+            Event::Output { stream, chunk, .. } => child.push_output(id, stream, chunk, limits),
+            Event::Exited { exit, .. } if !limits.eager_exit => child.exit = Some(exit),
+            Event::Done { child: id, mut outcome } => {
                 outcome.dropped += child.dropped;
                 child.stdin = StdinQueue::new(false);
                 if let Some(exit) = child.exit.take() {
-                    child.events.push_back(Event::Exited(token, exit));
+                    child.events.push_back(Event::Exited { child: id, exit });
                 }
-                child.events.push_back(Event::Done(token, outcome));
+                child.events.push_back(Event::Done { child: id, outcome });
             }
-            Event::Writable(_) => child.push_writable(token),
-            Event::Stopped(_, signal) => child.push_stop(token, signal),
+            Event::Writable { .. } => child.push_writable(id),
+            Event::Stopped { signal, .. } => child.push_stop(id, signal),
             event => child.events.push_back(event),
         }
         self.bytes = self.bytes - bytes_before + child.bytes;
         if was_empty && !child.events.is_empty() {
-            self.ready.push_back(token);
+            self.ready.push_back(id);
         }
     }
 
@@ -114,27 +114,27 @@ impl EventQueue {
     pub(super) fn drain(&mut self, into: &mut Vec<Event>, max_bytes: usize) -> usize {
         let len_before = into.len();
         let mut moved_bytes = 0;
-        while let Some(token) = self.ready.pop_front() {
-            let Some(child) = self.children.get_mut(&token) else { continue };
+        while let Some(id) = self.ready.pop_front() {
+            let Some(child) = self.children.get_mut(&id) else { continue };
             let mut is_done = false;
             while let Some(event) = child.events.front() {
                 let bytes = output_bytes(event);
                 if moved_bytes + bytes > max_bytes && into.len() > len_before {
-                    self.ready.push_back(token);
+                    self.ready.push_back(id);
                     return into.len() - len_before;
                 }
-                is_done = matches!(event, Event::Done(..));
+                is_done = matches!(event, Event::Done { .. });
                 child.bytes -= bytes;
                 self.bytes -= bytes;
                 moved_bytes += bytes;
                 let mut event = child.events.pop_front();
-                if let Some(Event::Output(_, _, chunk)) = &mut event {
+                if let Some(Event::Output { chunk, .. }) = &mut event {
                     chunk.set_counted(true);
                 }
                 into.extend(event);
             }
             if is_done {
-                self.children.remove(&token);
+                self.children.remove(&id);
             }
         }
         into.len() - len_before
@@ -146,18 +146,18 @@ impl ChildQueue {
     ///
     /// With `DropOldest`, the oldest queued output is dropped here, and queued chunks do not count in
     /// the child's quota. Otherwise old bytes would fill the quota, and the set would drop new ones.
-    fn push_output(&mut self, token: Token, stream: Stream, mut chunk: Chunk, limits: QueueLimits) {
+    fn push_output(&mut self, id: ChildId, stream: Stream, mut chunk: Chunk, limits: QueueLimits) {
         let drops_oldest = self.overflow == OverflowPolicy::DropOldest;
         self.bytes += chunk.len();
         chunk.set_counted(!drops_oldest);
         let separate = match self.events.back_mut() {
-            Some(Event::Output(_, last, target)) if *last == stream => {
+            Some(Event::Output { stream: last, chunk: target, .. }) if *last == stream => {
                 target.try_append(chunk, limits.max_chunk_bytes)
             }
             _ => Some(chunk),
         };
         if let Some(chunk) = separate {
-            self.events.push_back(Event::Output(token, stream, chunk));
+            self.events.push_back(Event::Output { child: id, stream, chunk });
         }
         while drops_oldest && self.bytes > limits.max_child_bytes && self.drop_oldest() {}
     }
@@ -165,7 +165,7 @@ impl ChildQueue {
     /// Drops the oldest chunk, but not the newest. Returns whether it did.
     fn drop_oldest(&mut self) -> bool {
         let mut outputs =
-            self.events.iter().enumerate().filter(|(_, event)| matches!(event, Event::Output(..)));
+            self.events.iter().enumerate().filter(|(_, event)| matches!(event, Event::Output { .. }));
         let (Some((oldest, _)), Some(_)) = (outputs.next(), outputs.next()) else { return false };
         if let Some(event) = self.events.remove(oldest) {
             self.bytes -= output_bytes(&event);
@@ -176,22 +176,22 @@ impl ChildQueue {
 
     /// Appends an event that there is room, unless one is queued. A host that takes no events would
     /// otherwise let these fill the queue.
-    fn push_writable(&mut self, token: Token) {
-        if !self.events.iter().any(|event| matches!(event, Event::Writable(_))) {
-            self.events.push_back(Event::Writable(token));
+    fn push_writable(&mut self, id: ChildId) {
+        if !self.events.iter().any(|event| matches!(event, Event::Writable { .. })) {
+            self.events.push_back(Event::Writable { child: id });
         }
     }
 
     /// Appends a stop, in place of an earlier one.
-    fn push_stop(&mut self, token: Token, signal: i32) {
-        self.events.retain(|event| !matches!(event, Event::Stopped(..)));
-        self.events.push_back(Event::Stopped(token, signal));
+    fn push_stop(&mut self, id: ChildId, signal: i32) {
+        self.events.retain(|event| !matches!(event, Event::Stopped { .. }));
+        self.events.push_back(Event::Stopped { child: id, signal });
     }
 }
 
 fn output_bytes(event: &Event) -> usize {
     match event {
-        Event::Output(_, _, chunk) => chunk.len(),
+        Event::Output { chunk, .. } => chunk.len(),
         _ => 0,
     }
 }
@@ -216,18 +216,18 @@ mod tests {
         fn new(children: u64, overflow: OverflowPolicy) -> Self {
             let budget = MemoryBudget::new(1 << 20, 64, Box::new(|| ()));
             let mut queue = EventQueue::default();
-            for token in 0..children {
-                queue.insert(Token(token), ChildQueue::new(0, overflow, StdinQueue::new(false)));
+            for id in 0..children {
+                queue.insert(ChildId::from_u64(id), ChildQueue::new(0, overflow, StdinQueue::new(false)));
             }
             Self { quota: MemoryQuota::new(&budget, 1 << 20), queue }
         }
 
-        fn push_output(&mut self, token: u64, stream: Stream, text: &str) {
+        fn push_output(&mut self, id: u64, stream: Stream, text: &str) {
             let chunk = Chunk::new(text.as_bytes().to_vec(), &self.quota);
-            self.queue.push(Event::Output(Token(token), stream, chunk), LIMITS);
+            self.queue.push(Event::Output { child: ChildId::from_u64(id), stream, chunk }, LIMITS);
         }
 
-        fn push_done(&mut self, token: u64) {
+        fn push_done(&mut self, id: u64) {
             let outcome = Outcome {
                 exit: EXIT,
                 leaked: false,
@@ -237,21 +237,21 @@ mod tests {
                 timed_out: false,
                 suspended: std::time::Duration::ZERO,
             };
-            self.queue.push(Event::Done(Token(token), outcome), LIMITS);
+            self.queue.push(Event::Done { child: ChildId::from_u64(id), outcome }, LIMITS);
         }
 
         fn drain(&mut self, max: usize) -> String {
             let mut events = Vec::new();
             assert_eq!(self.queue.drain(&mut events, max), events.len());
             let texts = events.iter().map(|event| match event {
-                Event::Output(token, stream, chunk) => {
+                Event::Output { child: id, stream, chunk } => {
                     let stream = if *stream == Stream::Stdout { '>' } else { '!' };
-                    format!("{}{stream}{}", token.0, String::from_utf8_lossy(chunk))
+                    format!("{}{stream}{}", id.as_u64(), String::from_utf8_lossy(chunk))
                 }
-                Event::Exited(token, _) => format!("{} exited", token.0),
-                Event::Done(token, outcome) => format!("{} done-{}", token.0, outcome.dropped),
-                Event::Stopped(token, signal) => format!("{} stopped {signal}", token.0),
-                Event::Writable(token) => format!("{} writable", token.0),
+                Event::Exited { child: id, .. } => format!("{} exited", id.as_u64()),
+                Event::Done { child: id, outcome } => format!("{} done-{}", id.as_u64(), outcome.dropped),
+                Event::Stopped { child: id, signal } => format!("{} stopped {signal}", id.as_u64()),
+                Event::Writable { child: id } => format!("{} writable", id.as_u64()),
                 event => format!("{event:?}"),
             });
             texts.collect::<Vec<_>>().join(", ")
@@ -263,7 +263,7 @@ mod tests {
         let mut fixture = Fixture::new(2, OverflowPolicy::Block);
         fixture.push_output(0, Stream::Stdout, "a");
         fixture.push_output(1, Stream::Stdout, "x");
-        fixture.queue.push(Event::Exited(Token(0), EXIT), LIMITS);
+        fixture.queue.push(Event::Exited { child: ChildId::from_u64(0), exit: EXIT }, LIMITS);
         fixture.push_output(0, Stream::Stdout, "b");
         fixture.push_output(0, Stream::Stderr, "c");
         fixture.push_output(0, Stream::Stdout, "d");
@@ -306,8 +306,8 @@ mod tests {
     fn at_most_one_stop_and_one_writable_are_queued() {
         let mut fixture = Fixture::new(1, OverflowPolicy::Block);
         for signal in [19, 20, 21] {
-            fixture.queue.push(Event::Writable(Token(0)), LIMITS);
-            fixture.queue.push(Event::Stopped(Token(0), signal), LIMITS);
+            fixture.queue.push(Event::Writable { child: ChildId::from_u64(0) }, LIMITS);
+            fixture.queue.push(Event::Stopped { child: ChildId::from_u64(0), signal }, LIMITS);
         }
         assert_eq!(fixture.drain(0), "0 writable, 0 stopped 21");
     }

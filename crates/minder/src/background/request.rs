@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use minder_os::sync::{Condvar, Mutex};
 
-use crate::{Command, Error, ErrorKind, Operation, Result, SpawnOptions, Termination, Token};
+use crate::{ChildId, Command, Error, ErrorKind, Operation, Result, SpawnOptions, Termination};
 
 /// A request to the worker thread.
 #[derive(Debug)]
 pub(super) enum Request {
-    Spawn(Box<Command>, SpawnOptions, ReplySender<Token>),
-    Kill(Token, Termination, ReplySender<()>),
+    Spawn(Box<Command>, SpawnOptions, ReplySender<ChildId>),
+    Kill(ChildId, Termination, ReplySender<()>),
     /// Kill all children, after this grace period, and end the thread.
     Stop(Duration),
     /// The last handle was dropped: end the thread.

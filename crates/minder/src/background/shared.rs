@@ -7,7 +7,7 @@ use minder_os::sync::{Condvar, Mutex};
 use super::config::BackgroundSetConfig;
 use super::event_queue::{EventQueue, QueueLimits};
 use super::request::Request;
-use crate::event::Token;
+use crate::event::ChildId;
 use crate::poller::Waker;
 use crate::sys::wait;
 use crate::{Error, ErrorKind, Operation, Result};
@@ -33,7 +33,7 @@ pub(super) struct Shared {
 pub(super) struct State {
     pub(super) requests: Vec<Request>,
     /// Children with new bytes in their input queue, or with an input to close.
-    pub(super) inputs: Vec<Token>,
+    pub(super) inputs: Vec<ChildId>,
     pub(super) queue: EventQueue,
     /// Whether the worker takes no events from its set until the queue is shorter.
     pub(super) is_full: bool,

@@ -13,7 +13,7 @@ use super::stdin_queue::{StdinAction, StdinQueue};
 use crate::command::{Group, Stdio};
 use crate::sys::thread::without_signals;
 use crate::{
-    ChildSet, Command, Error, ErrorKind, Event, Operation, Result, SpawnOptions, Termination, Token,
+    ChildId, ChildSet, Command, Error, ErrorKind, Event, Operation, Result, SpawnOptions, Termination,
 };
 
 /// How many events are moved to the queue at a time.
@@ -55,7 +55,7 @@ struct Worker<'a> {
     /// Events that are not in the queue yet.
     events: Vec<Event>,
     /// The writes that are under way.
-    writes: HashMap<Token, PartialWrite>,
+    writes: HashMap<ChildId, PartialWrite>,
     /// An empty buffer, kept for its memory.
     spare: Vec<u8>,
     /// Whether so much arrives that waiting for more would delay children.
@@ -115,8 +115,8 @@ impl Worker<'_> {
         for request in requests {
             match request {
                 Request::Spawn(command, options, reply) => self.spawn(&command, options, reply),
-                Request::Kill(token, how, reply) => {
-                    reply.send(self.set.kill(token, how));
+                Request::Kill(id, how, reply) => {
+                    reply.send(self.set.kill(id, how));
                 }
                 Request::Stop(grace) => self.stop(grace),
                 Request::Quit => self.stopping = Some(self.stopping.unwrap_or(StopRequest::Quit)),
@@ -124,12 +124,12 @@ impl Worker<'_> {
                 Request::Panic => panic!("as requested"),
             }
         }
-        for token in inputs {
-            self.write_input(token);
+        for id in inputs {
+            self.write_input(id);
         }
     }
 
-    fn spawn(&mut self, command: &Command, options: SpawnOptions, reply: ReplySender<Token>) {
+    fn spawn(&mut self, command: &Command, options: SpawnOptions, reply: ReplySender<ChildId>) {
         // A caller that gave up wants no child. After a stop no thread would kill it.
         if !reply.is_wanted() || self.stopping.is_some() {
             return;
@@ -141,8 +141,8 @@ impl Worker<'_> {
             reply.send(Err(error.with_subject(command.get_program())));
             return;
         }
-        let started = self.set.spawn(command, options).and_then(|token| Ok((token, self.set.id(token)?)));
-        let (token, pid) = match started {
+        let started = self.set.spawn(command, options).and_then(|id| Ok((id, self.set.pid(id)?)));
+        let (id, pid) = match started {
             Ok(started) => started,
             Err(error) => {
                 reply.send(Err(error));
@@ -152,12 +152,12 @@ impl Worker<'_> {
         let has_input = matches!(command.stdin, Stdio::Piped) || matches!(command.group, Group::Terminal(_));
         // Before the reply, so that the caller's next call finds the child.
         let queue = ChildQueue::new(pid, options.overflow, StdinQueue::new(has_input));
-        self.shared.state.lock().queue.insert(token, queue);
-        if !reply.send(Ok(token)) {
-            // The caller gave up meanwhile and does not know the token. The host must not receive
+        self.shared.state.lock().queue.insert(id, queue);
+        if !reply.send(Ok(id)) {
+            // The caller gave up meanwhile and does not know the id. The host must not receive
             // events of this child.
-            self.shared.state.lock().queue.remove(token);
-            let killed = self.set.kill(token, Termination::IMMEDIATE);
+            self.shared.state.lock().queue.remove(id);
+            let killed = self.set.kill(id, Termination::IMMEDIATE);
             self.record_error(killed);
         }
     }
@@ -171,26 +171,26 @@ impl Worker<'_> {
     }
 
     /// Writes queued bytes to a child, as far as its pipe has room.
-    fn write_input(&mut self, token: Token) {
-        while let Some(PartialWrite { bytes, written }) = self.next_write(token) {
-            match self.set.write(token, &bytes[written..]) {
+    fn write_input(&mut self, id: ChildId) {
+        while let Some(PartialWrite { bytes, written }) = self.next_write(id) {
+            match self.set.write(id, &bytes[written..]) {
                 Ok(count) if written + count < bytes.len() => {
-                    self.writes.insert(token, PartialWrite { bytes, written: written + count });
-                    self.count_written(token, count);
+                    self.writes.insert(id, PartialWrite { bytes, written: written + count });
+                    self.count_written(id, count);
                     // `Event::Writable` will report that there is room again.
                     return;
                 }
                 Ok(count) => {
                     self.spare = bytes;
-                    self.count_written(token, count);
+                    self.count_written(id, count);
                 }
                 Err(error) => {
                     let kind = error.io_error().kind();
                     let mut state = self.shared.state.lock();
-                    let is_waiting = state.queue.get(token).is_some_and(|child| child.stdin.set_broken(kind));
+                    let is_waiting = state.queue.get(id).is_some_and(|child| child.stdin.set_broken(kind));
                     drop(state);
                     if is_waiting {
-                        self.events.push(Event::Writable(token));
+                        self.events.push(Event::Writable { child: id });
                     }
                     return;
                 }
@@ -200,16 +200,16 @@ impl Worker<'_> {
 
     /// Returns the bytes that are written next to a child: the rest of a write that is under way, or
     /// what was queued since. Closes the child's input after the last byte.
-    fn next_write(&mut self, token: Token) -> Option<PartialWrite> {
-        if let Some(write) = self.writes.remove(&token) {
+    fn next_write(&mut self, id: ChildId) -> Option<PartialWrite> {
+        if let Some(write) = self.writes.remove(&id) {
             return Some(write);
         }
         let spare = std::mem::take(&mut self.spare);
-        let action = self.shared.state.lock().queue.get(token)?.stdin.next(spare);
+        let action = self.shared.state.lock().queue.get(id)?.stdin.next(spare);
         match action {
             StdinAction::Write(bytes) => Some(PartialWrite { bytes, written: 0 }),
             StdinAction::Close => {
-                let closed = self.set.close_stdin(token);
+                let closed = self.set.close_stdin(id);
                 self.record_error(closed);
                 None
             }
@@ -217,13 +217,13 @@ impl Worker<'_> {
         }
     }
 
-    fn count_written(&mut self, token: Token, count: usize) {
+    fn count_written(&mut self, id: ChildId, count: usize) {
         let max = self.shared.options.max_input_bytes;
         let mut state = self.shared.state.lock();
-        let has_room = state.queue.get(token).is_some_and(|child| child.stdin.written(count, max));
+        let has_room = state.queue.get(id).is_some_and(|child| child.stdin.written(count, max));
         drop(state);
         if has_room {
-            self.events.push(Event::Writable(token));
+            self.events.push(Event::Writable { child: id });
         }
     }
 
@@ -235,7 +235,7 @@ impl Worker<'_> {
             Some(StopRequest::Stop(until)) => until,
             _ => self.wait_max,
         };
-        let Some(first) = self.set.next(Some(until))? else { return Ok(()) };
+        let Some(first) = self.set.next_event_deadline(Some(until))?.into_event() else { return Ok(()) };
         let has_coalesced = self.coalesce(&first);
         let first_bytes = self.store_event(first);
         let mut bytes = first_bytes;
@@ -246,7 +246,7 @@ impl Worker<'_> {
             if !self.set.has_pending_events() && !has_coalesced {
                 break;
             }
-            let Some(event) = self.set.next(Some(now))? else { break };
+            let Some(event) = self.set.next_event_deadline(Some(now))?.into_event() else { break };
             bytes += self.store_event(event);
         }
         self.is_burst = if has_coalesced {
@@ -261,7 +261,7 @@ impl Worker<'_> {
     /// whether it waited.
     fn coalesce(&mut self, first: &Event) -> bool {
         let delay = self.shared.options.coalesce_delay;
-        let is_small = matches!(first, Event::Output(_, _, chunk) if chunk.len() < SMALL_CHUNK);
+        let is_small = matches!(first, Event::Output { chunk, .. } if chunk.len() < SMALL_CHUNK);
         if delay.is_zero() || !is_small || self.is_burst {
             return false;
         }
@@ -273,16 +273,16 @@ impl Worker<'_> {
     fn store_event(&mut self, event: Event) -> usize {
         let bytes = match &event {
             Event::Woken => return 0,
-            Event::Writable(token) => {
-                let token = *token;
-                self.write_input(token);
+            Event::Writable { child: id } => {
+                let id = *id;
+                self.write_input(id);
                 return 0;
             }
-            Event::Done(token, _) => {
-                self.writes.remove(token);
+            Event::Done { child: id, .. } => {
+                self.writes.remove(id);
                 0
             }
-            Event::Output(_, _, chunk) => chunk.len(),
+            Event::Output { chunk, .. } => chunk.len(),
             _ => 0,
         };
         // While the thread stops, the host takes no events.

@@ -21,7 +21,7 @@ use minder_os::sync::{Condvar, Mutex};
 
 use super::scheduler::{Attempt, HaltReason, JobCounts, JobResult, NextAction, Scheduler, SchedulerConfig};
 use crate::{
-    ChildSet, Command, Error, ErrorKind, Event, Outcome, Result, SpawnOptions, Stream, Termination, Token,
+    ChildId, ChildSet, Command, Error, ErrorKind, Event, Outcome, Result, SpawnOptions, Stream, Termination,
     Waker,
 };
 
@@ -90,7 +90,7 @@ pub trait JobHandler {
         &mut self,
         _attempt: Attempt,
         _job: &Self::Job,
-        _token: Token,
+        _token: ChildId,
         _control: &mut ChildControl<'_>,
     ) {
     }
@@ -134,72 +134,72 @@ impl ChildControl<'_> {
     ///
     /// # Errors
     /// As that method.
-    pub fn start_streaming(&mut self, token: Token) -> Result<()> {
-        self.0.start_streaming(token)
+    pub fn start_streaming(&mut self, id: ChildId) -> Result<()> {
+        self.0.start_streaming(id)
     }
 
     /// See [`ChildSet::forward`].
     ///
     /// # Errors
     /// As that method.
-    pub fn forward(&mut self, token: Token, stream: Stream, file: &Arc<File>) -> Result<()> {
-        self.0.forward(token, stream, file)
+    pub fn forward(&mut self, id: ChildId, stream: Stream, file: &Arc<File>) -> Result<()> {
+        self.0.forward(id, stream, file)
     }
 
     /// See [`ChildSet::write`].
     ///
     /// # Errors
     /// As that method.
-    pub fn write(&mut self, token: Token, bytes: &[u8]) -> Result<usize> {
-        self.0.write(token, bytes)
+    pub fn write(&mut self, id: ChildId, bytes: &[u8]) -> Result<usize> {
+        self.0.write(id, bytes)
     }
 
     /// See [`ChildSet::close_stdin`].
     ///
     /// # Errors
     /// As that method.
-    pub fn close_stdin(&mut self, token: Token) -> Result<()> {
-        self.0.close_stdin(token)
+    pub fn close_stdin(&mut self, id: ChildId) -> Result<()> {
+        self.0.close_stdin(id)
     }
 
     /// See [`ChildSet::kill`].
     ///
     /// # Errors
     /// As that method.
-    pub fn kill(&mut self, token: Token, how: Termination) -> Result<()> {
-        self.0.kill(token, how)
+    pub fn kill(&mut self, id: ChildId, how: Termination) -> Result<()> {
+        self.0.kill(id, how)
     }
 
     /// See [`ChildSet::set_deadline`].
     ///
     /// # Errors
     /// As that method.
-    pub fn set_deadline(&mut self, token: Token, deadline: Option<(Instant, Termination)>) -> Result<()> {
-        self.0.set_deadline(token, deadline)
+    pub fn set_deadline(&mut self, id: ChildId, deadline: Option<(Instant, Termination)>) -> Result<()> {
+        self.0.set_deadline(id, deadline)
     }
 
     /// See [`ChildSet::suspended_time`].
     ///
     /// # Errors
     /// As that method.
-    pub fn suspended_time(&self, token: Token) -> Result<Duration> {
-        self.0.suspended_time(token)
+    pub fn suspended_time(&self, id: ChildId) -> Result<Duration> {
+        self.0.suspended_time(id)
     }
 
     /// See [`ChildSet::suspend`].
     ///
     /// # Errors
     /// As that method.
-    pub fn suspend(&mut self, token: Token) -> Result<()> {
-        self.0.suspend(token)
+    pub fn suspend(&mut self, id: ChildId) -> Result<()> {
+        self.0.suspend(id)
     }
 
     /// See [`ChildSet::resume`].
     ///
     /// # Errors
     /// As that method.
-    pub fn resume(&mut self, token: Token) -> Result<()> {
-        self.0.resume(token)
+    pub fn resume(&mut self, id: ChildId) -> Result<()> {
+        self.0.resume(id)
     }
 }
 
@@ -472,7 +472,7 @@ struct Worker<'a, H: JobHandler> {
     /// How many loops the pool has.
     workers: usize,
     handler: &'a mut H,
-    /// Indexed by [`Token::index`].
+    /// Indexed by [`ChildId::index`].
     running: Vec<Option<(Attempt, H::Job)>>,
     /// The last value of [`JobPool::requested`] that was carried out.
     requested: u8,
@@ -537,10 +537,10 @@ impl<H: JobHandler> Worker<'_, H> {
             if !self.set.has_pending_events() {
                 self.handler.idle(&mut ChildControl(self.set));
             }
-            match self.set.next(deadline)? {
+            match self.set.next_event_deadline(deadline)?.into_event() {
                 None | Some(Event::Woken) => return Ok(()),
-                Some(Event::Done(token, outcome)) => {
-                    if let Some((attempt, job)) = self.running[token.index()].take() {
+                Some(Event::Done { child: id, outcome }) => {
+                    if let Some((attempt, job)) = self.running[id.index()].take() {
                         let result = self.handler.finished(attempt, &job, outcome);
                         self.finish(attempt, job, result);
                     }
@@ -552,12 +552,12 @@ impl<H: JobHandler> Worker<'_, H> {
     }
 
     fn handle_event(&mut self, event: Event) -> Result<()> {
-        let Some(token) = event.token() else { return Ok(()) };
-        let Some((attempt, job)) = self.running.get(token.index()).and_then(Option::as_ref) else {
+        let Some(id) = event.child() else { return Ok(()) };
+        let Some((attempt, job)) = self.running.get(id.index()).and_then(Option::as_ref) else {
             return Ok(());
         };
         match self.handler.event(*attempt, job, event, &mut ChildControl(self.set)) {
-            Some(how) => ignore_denied(self.set.kill(token, how)),
+            Some(how) => ignore_denied(self.set.kill(id, how)),
             None => Ok(()),
         }
     }
@@ -577,10 +577,10 @@ impl<H: JobHandler> Worker<'_, H> {
                 }
             };
             match self.set.spawn(&request.command, request.options) {
-                Ok(token) => {
+                Ok(id) => {
                     self.shortage = None;
-                    self.handler.started(attempt, &job, token, &mut ChildControl(self.set));
-                    self.remember(token, attempt, job);
+                    self.handler.started(attempt, &job, id, &mut ChildControl(self.set));
+                    self.remember(id, attempt, job);
                 }
                 Err(error) if error.kind() == ErrorKind::Exhausted => {
                     self.handler.deferred(attempt, &job);
@@ -674,8 +674,8 @@ impl<H: JobHandler> Worker<'_, H> {
         Ok(Idle::Shortage(at))
     }
 
-    fn remember(&mut self, token: Token, attempt: Attempt, job: H::Job) {
-        let index = token.index();
+    fn remember(&mut self, id: ChildId, attempt: Attempt, job: H::Job) {
+        let index = id.index();
         if self.running.len() <= index {
             self.running.resize_with(index + 1, || None);
         }

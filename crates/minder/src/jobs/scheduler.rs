@@ -12,22 +12,23 @@ const PERCENT_MIN: u64 = 3;
 const BACKOFF_MAX: Duration = Duration::from_secs(365 * 86_400);
 
 /// The configuration of a [`Scheduler`].
+///
+/// ```
+/// use minder::jobs::{QueueOrder, RetryPolicy, Scheduler, SchedulerConfig};
+/// let retry = RetryPolicy::new().max_attempts(3);
+/// let config = SchedulerConfig::new().max_running(8).order(QueueOrder::LongestFirst).retry(retry);
+/// let scheduler: Scheduler<&str> = Scheduler::new(config);
+/// # let _ = scheduler;
+/// ```
 #[derive(Clone, Debug)]
-#[non_exhaustive]
+#[must_use]
 pub struct SchedulerConfig {
-    /// How many jobs may run at once; at least one does. Default: 1.
-    pub max_running: usize,
-    /// Which of the waiting jobs starts next. Default: the one that was submitted first.
-    pub order: QueueOrder,
-    /// Whether a failed job is retried. Default: never.
-    pub retry: RetryPolicy,
-    /// When to stop starting jobs. Default: never.
-    pub halt: Option<HaltPolicy>,
-    /// The least time between two starts. Default: zero.
-    pub delay: Duration,
-    /// The seed of the random numbers for [`RetryPolicy::jitter`]: the same seed gives the same
-    /// delays. Default: 0.
-    pub seed: u64,
+    pub(crate) max_running: usize,
+    pub(crate) order: QueueOrder,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) halt: Option<HaltPolicy>,
+    pub(crate) delay: Duration,
+    pub(crate) seed: u64,
 }
 
 impl Default for SchedulerConfig {
@@ -40,6 +41,50 @@ impl Default for SchedulerConfig {
             delay: Duration::ZERO,
             seed: 0,
         }
+    }
+}
+
+impl SchedulerConfig {
+    /// Returns the default configuration.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets how many jobs may run at once; at least one does. Default: 1.
+    pub fn max_running(mut self, count: usize) -> Self {
+        self.max_running = count;
+        self
+    }
+
+    /// Sets which of the waiting jobs starts next. Default: the one that was submitted first.
+    pub fn order(mut self, order: QueueOrder) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Sets whether a failed job is retried. Default: never.
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry = policy;
+        self
+    }
+
+    /// Sets when to stop starting jobs. Default: `None`, never.
+    pub fn halt(mut self, policy: Option<HaltPolicy>) -> Self {
+        self.halt = policy;
+        self
+    }
+
+    /// Sets the least time between two starts. Default: zero.
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    /// Sets the seed of the random numbers for [`RetryPolicy::jitter`]: the same seed gives the same
+    /// delays. Default: 0.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
     }
 }
 
@@ -58,22 +103,49 @@ pub enum QueueOrder {
 
 /// Whether and when a failed job is retried.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
+#[must_use]
 pub struct RetryPolicy {
-    /// The most attempts at one job, the first included. Default: 1.
-    pub max_attempts: u32,
-    /// The delay before the second attempt. It doubles with each further attempt. Default: zero.
-    pub backoff: Duration,
-    /// The longest delay, before `jitter` is applied. Default: one minute.
-    pub max_backoff: Duration,
-    /// From 0 to 1. Each delay is multiplied by a random factor between 1 - `jitter` and 1 +
-    /// `jitter`, so that jobs that failed together are not retried together. Default: 0.
-    pub jitter: f64,
+    pub(crate) max_attempts: u32,
+    pub(crate) backoff: Duration,
+    pub(crate) max_backoff: Duration,
+    pub(crate) jitter: f64,
 }
 
 impl Default for RetryPolicy {
     fn default() -> Self {
         Self { max_attempts: 1, backoff: Duration::ZERO, max_backoff: Duration::from_secs(60), jitter: 0.0 }
+    }
+}
+
+impl RetryPolicy {
+    /// Returns the policy that retries no job.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the most attempts at one job, the first included. Default: 1.
+    pub fn max_attempts(mut self, count: u32) -> Self {
+        self.max_attempts = count;
+        self
+    }
+
+    /// Sets the delay before the second attempt. It doubles with each further attempt. Default: zero.
+    pub fn backoff(mut self, delay: Duration) -> Self {
+        self.backoff = delay;
+        self
+    }
+
+    /// Sets the longest delay, before [`jitter`](Self::jitter) is applied. Default: one minute.
+    pub fn max_backoff(mut self, delay: Duration) -> Self {
+        self.max_backoff = delay;
+        self
+    }
+
+    /// Sets the jitter, from 0 to 1: each delay is multiplied by a random factor between 1 - `jitter`
+    /// and 1 + `jitter`, so that jobs that failed together are not retried together. Default: 0.
+    pub fn jitter(mut self, jitter: f64) -> Self {
+        self.jitter = jitter;
+        self
     }
 }
 

@@ -14,7 +14,7 @@ use super::timers::{DeferredRead, INTERVAL_MIN, TimerKind, Timers};
 use crate::child::Termination;
 use crate::chunk::{MemoryBudget, MemoryQuota};
 use crate::command::Command;
-use crate::event::{Event, Token};
+use crate::event::{ChildId, NextEvent};
 use crate::os::PollHandle;
 use crate::poller::Waker;
 use crate::sys::process_tree::TreeSignal;
@@ -31,15 +31,15 @@ const ABANDON_TIMEOUT: Duration = Duration::from_millis(20);
 /// A set of child processes with one wait for all of them, on one thread.
 ///
 /// A set starts children, reads what they write, reports their exits, and kills them with everything
-/// that they started. [`next`](Self::next) returns the events. The cost of a wait does not grow with
-/// the number of children. A set is `Send`, but a child with [`Command::die_with_parent`] is killed
-/// when the thread that started it ends.
+/// that they started. [`next_event`](Self::next_event) returns the events. The cost of a wait does not
+/// grow with the number of children. A set is `Send`, but a child with [`Command::die_with_parent`] is
+/// killed when the thread that started it ends.
 ///
 /// Memory is bounded: see [`ChildSetConfig`] and [`OverflowPolicy`](crate::OverflowPolicy).
 ///
 /// Dropping a set closes its pipes and kills no child. A child that is still running then becomes a
 /// zombie when it exits, until this process ends. To avoid that, call [`kill_all`](Self::kill_all)
-/// and then `next` until the set is empty.
+/// and then `next_event` until the set is empty.
 ///
 /// - Linux: pidfds. Without pidfds, the set polls its children every 1 to 50 ms. It also polls the
 ///   children, and the outputs, for which the backend has no room (`fs.epoll.max_user_watches`).
@@ -53,7 +53,7 @@ pub struct ChildSet {
     pub(super) events: VecDeque<QueuedEvent>,
     pub(super) timers: Timers,
     /// Children that wait for memory or for their spill file: see `memory.rs`.
-    pub(super) memory_waiters: Vec<Token>,
+    pub(super) memory_waiters: Vec<ChildId>,
     /// Whether the next poll retries them without a wake-up, because a spill file refused bytes.
     pub(super) retry_due: bool,
     pub(super) deferred_reads: Vec<DeferredRead>,
@@ -141,7 +141,7 @@ impl ChildSet {
     /// - `Exhausted`: no descriptor, process or memory is free. Nothing is left behind; try again
     ///   when a child is done.
     /// - `Other`: the child cannot be watched. Its program had started, and was killed.
-    pub fn spawn(&mut self, command: &Command, options: SpawnOptions) -> Result<Token> {
+    pub fn spawn(&mut self, command: &Command, options: SpawnOptions) -> Result<ChildId> {
         options.check()?;
         if self.children.len() >= self.io.config.max_children {
             let reason = "as many children live as this set may have";
@@ -151,28 +151,28 @@ impl ChildSet {
         let spawned =
             self.spawner.spawn(command).map_err(|failure| crate::spawn::explain(command, failure))?;
         let quota = MemoryQuota::new(&self.io.budget, self.io.config.max_child_bytes);
-        let token = self.children.insert(ChildState::new(spawned, quota, options));
-        if let Err(error) = self.watch_child(token) {
-            self.abandon(token);
+        let id = self.children.insert(ChildState::new(spawned, quota, options));
+        if let Err(error) = self.watch_child(id) {
+            self.abandon(id);
             return Err(Error::new("watch", error)
                 .during(Operation::Watch)
                 .with_subject(command.get_program())
                 .with_kind(ErrorKind::Other, "the system watches no more"));
         }
         if options.deadline.is_some() {
-            self.arm_deadline(token);
+            self.arm_deadline(id);
         }
         self.timers.child_started();
         self.update_poll_handle()?;
-        Ok(token)
+        Ok(id)
     }
 
     /// Returns the child's pid.
     ///
     /// # Errors
     /// - `Unknown`: the child is done.
-    pub fn id(&self, token: Token) -> Result<u32> {
-        let child = self.children.get(token).ok_or_else(child_gone)?;
+    pub fn pid(&self, id: ChildId) -> Result<u32> {
+        let child = self.children.get(id).ok_or_else(child_gone)?;
         Ok(child.process.pid())
     }
 
@@ -183,15 +183,15 @@ impl ChildSet {
     /// - `Unknown`: the child is done or has no such pipe.
     /// - Any other kind: the child closed its input. [`io_error`](Error::io_error) is then
     ///   `BrokenPipe`, and `SIGPIPE` is not raised.
-    pub fn write(&mut self, token: Token, bytes: &[u8]) -> Result<usize> {
-        let key = self.children.key(token, Endpoint::Stdin);
-        let child = self.children.get_mut(token).ok_or_else(child_gone)?;
+    pub fn write(&mut self, id: ChildId, bytes: &[u8]) -> Result<usize> {
+        let key = self.children.key(id, Endpoint::Stdin);
+        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
         let writer = child.stdin.as_mut().ok_or_else(child_gone)?;
         match writer.write(&mut self.io.reactor, key, bytes) {
             Ok(written) => Ok(written),
             Err(error) => {
                 let pid = child.process.pid();
-                self.close_stdin(token)?;
+                self.close_stdin(id)?;
                 let error = Error::new("write to the input of", error).during(Operation::Write);
                 Err(error.with_subject(pid.to_string()))
             }
@@ -202,8 +202,8 @@ impl ChildSet {
     ///
     /// # Errors
     /// - `Unknown`: the child is done.
-    pub fn close_stdin(&mut self, token: Token) -> Result<()> {
-        let child = self.children.get_mut(token).ok_or_else(child_gone)?;
+    pub fn close_stdin(&mut self, id: ChildId) -> Result<()> {
+        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
         let Some(writer) = child.stdin.take() else { return Ok(()) };
         writer
             .close(&mut self.io.reactor)
@@ -219,17 +219,17 @@ impl ChildSet {
     /// # Errors
     /// - `Unknown`: the child is done.
     /// - `PermissionDenied`: the child runs as another user.
-    pub fn kill(&mut self, token: Token, how: Termination) -> Result<()> {
+    pub fn kill(&mut self, id: ChildId, how: Termination) -> Result<()> {
         let now = Instant::now();
-        let child = self.children.get_mut(token).ok_or_else(child_gone)?;
+        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
         child.process.check();
         if child.process.reaped() {
             return Ok(());
         }
         // A stopped process handles no signal. The signal below is followed by SIGCONT.
-        self.restart_deadline(token, now);
-        let key = self.children.key(token, Endpoint::Process);
-        let child = self.children.get_mut(token).ok_or_else(child_gone)?;
+        self.restart_deadline(id, now);
+        let key = self.children.key(id, Endpoint::Process);
+        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
         child.killed |= child.is_alive();
         // A second kill replaces the first only if it comes to SIGKILL earlier.
         let termination = TerminationState::new(how, now);
@@ -242,11 +242,11 @@ impl ChildSet {
         }
         child.tree.watch(&self.io.reactor, key);
         // Its output is read from now on. Otherwise it could block in a write instead of exiting.
-        let resumed = self.leave_turns(token);
-        let child = self.children.get_mut(token).ok_or_else(child_gone)?;
+        let resumed = self.leave_turns(id);
+        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
         let pid = child.process.pid();
         let signalled = child.tree.signal_all(&child.process, how.first());
-        self.arm(token, TimerKind::Termination, termination.check_at(now));
+        self.arm(id, TimerKind::Termination, termination.check_at(now));
         self.update_poll_handle()?;
         signalled.map_err(|error| {
             Error::new("kill", error).during(Operation::Kill).with_subject(pid.to_string())
@@ -260,32 +260,60 @@ impl ChildSet {
     /// As [`kill`](Self::kill).
     pub fn kill_all(&mut self, how: Termination) -> Result<()> {
         let mut result = Ok(());
-        for token in self.children.tokens() {
-            result = result.and(self.kill(token, how));
+        for id in self.children.ids() {
+            result = result.and(self.kill(id, how));
         }
         result
     }
 
-    /// Returns the next event. Waits for one until `deadline`, or, without a deadline, until all
-    /// children are done. Never returns earlier without an event.
+    /// Waits for the next event, for at most `timeout`, or without a limit if there is none.
     ///
-    /// `Ok(None)` means that the deadline has passed, or that there was none and all children are
-    /// done.
+    /// Never returns [`TimedOut`](NextEvent::TimedOut) before that time. Without a timeout it returns
+    /// [`Empty`](NextEvent::Empty) when all children are done. With one it waits for that time even if
+    /// there is no child: another thread may use a [`Waker`].
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{ChildSet, ChildSetConfig, Command, Event, NextEvent, SpawnOptions};
+    /// use std::time::Duration;
+    ///
+    /// let mut set = ChildSet::new(ChildSetConfig::default())?;
+    /// let sleeper = set.spawn(Command::new("sleep").arg("60"), SpawnOptions::default())?;
+    /// assert!(matches!(set.next_event(Some(Duration::from_millis(5)))?, NextEvent::TimedOut));
+    /// set.kill(sleeper, minder::Termination::IMMEDIATE)?;
+    /// while let NextEvent::Event(event) = set.next_event(None)? {
+    ///     if let Event::Done { child, outcome, .. } = event {
+    ///         assert!(child == sleeper && outcome.killed);
+    ///     }
+    /// }
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     ///
     /// # Errors
     /// - A spill file cannot be written ([`Operation::Spill`]). Its child is paused, no byte is lost,
     ///   and the next call tries again.
     /// - A system call fails that should not.
-    pub fn next(&mut self, deadline: Option<Instant>) -> Result<Option<Event>> {
+    pub fn next_event(&mut self, timeout: Option<Duration>) -> Result<NextEvent> {
+        // A time that the clock cannot represent is never reached.
+        self.next_event_deadline(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
+    }
+
+    /// Waits for the next event, until `deadline` at the latest: see [`next_event`](Self::next_event).
+    ///
+    /// # Errors
+    /// As [`next_event`](Self::next_event).
+    pub fn next_event_deadline(&mut self, deadline: Option<Instant>) -> Result<NextEvent> {
         let mut is_last_poll = false;
         loop {
             if let Some(event) = self.pop_event()? {
                 self.update_poll_handle()?;
-                return Ok(Some(event));
+                return Ok(NextEvent::Event(event));
             }
-            if is_last_poll || (deadline.is_none() && self.is_empty()) {
+            let is_empty = self.is_empty();
+            if is_last_poll || (deadline.is_none() && is_empty) {
                 self.update_poll_handle()?;
-                return Ok(None);
+                return Ok(if is_empty { NextEvent::Empty } else { NextEvent::TimedOut });
             }
             // The clock is read before the last poll, so that an event from before the deadline is
             // always returned.
@@ -308,9 +336,9 @@ impl ChildSet {
     }
 
     /// Returns a descriptor or handle for another event loop: it is readable while
-    /// [`next`](Self::next) with a deadline in the past would return an event or has work to do.
+    /// [`next_event`](Self::next_event) with a deadline in the past would return an event or has work to do.
     ///
-    /// Watch it level-triggered. When it is readable, call `next` until it returns `None`.
+    /// Watch it level-triggered. When it is readable, call `next_event` until it returns no event.
     ///
     /// # Errors
     /// - `Unsupported`: on Windows, so far. A [`BackgroundSet`](crate::BackgroundSet) has a handle on
@@ -332,7 +360,7 @@ impl ChildSet {
         Waker(self.io.reactor.waker())
     }
 
-    /// Returns whether [`next`](Self::next) would return an event without a system call.
+    /// Returns whether [`next_event`](Self::next_event) would return an event without a system call.
     pub fn has_pending_events(&self) -> bool {
         !self.events.is_empty()
     }
@@ -344,30 +372,30 @@ impl ChildSet {
 
     /// Arms a timer of a child. If it is armed for an earlier time, that time stays; the handler then
     /// arms it again.
-    pub(super) fn arm(&mut self, token: Token, kind: TimerKind, at: Instant) {
-        let Some(child) = self.children.get_mut(token) else { return };
-        self.timers.arm(&mut child.armed, token, kind, at);
-        self.timers.prune(self.children.len(), |token| self.children.get(token).map(|child| &child.armed));
+    pub(super) fn arm(&mut self, id: ChildId, kind: TimerKind, at: Instant) {
+        let Some(child) = self.children.get_mut(id) else { return };
+        self.timers.arm(&mut child.armed, id, kind, at);
+        self.timers.prune(self.children.len(), |id| self.children.get(id).map(|child| &child.armed));
     }
 
     /// Registers the endpoints of a new child; with a `read_delay` its process alone at first.
-    fn watch_child(&mut self, token: Token) -> std::io::Result<()> {
-        let key = self.children.key(token, Endpoint::Process);
-        let Some(child) = self.children.get_mut(token) else { return Ok(()) };
+    fn watch_child(&mut self, id: ChildId) -> std::io::Result<()> {
+        let key = self.children.key(id, Endpoint::Process);
+        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
         child.process.watch(&mut self.io.reactor, key)?;
         let delay = self.io.config.read_delay;
         if delay.is_zero() {
-            return self.register_streams(token, INTERVAL_MIN);
+            return self.register_streams(id, INTERVAL_MIN);
         }
-        self.defer_read(token, delay);
+        self.defer_read(id, delay);
         Ok(())
     }
 
     /// Kills a child that could not be watched. If it does not exit within a bounded time, it is
     /// reaped later: it may be in an uninterruptible system call, and other children wait for this
     /// thread.
-    fn abandon(&mut self, token: Token) {
-        let Some(mut child) = self.children.remove(token) else { return };
+    fn abandon(&mut self, id: ChildId) {
+        let Some(mut child) = self.children.remove(id) else { return };
         let _ = child.tree.signal_all(&child.process, TreeSignal::Kill);
         child.close(&mut self.io.reactor);
         if let Ok(None) = child.process.wait(Some(Instant::now() + ABANDON_TIMEOUT)) {
@@ -400,7 +428,7 @@ impl ChildSet {
     }
 }
 
-/// The error for a token whose child is done, or that has no such stream.
+/// The error for an id whose child is done, or that has no such stream.
 pub(super) fn child_gone() -> Error {
     Error::of_kind(ErrorKind::Unknown, "reach a child", "it is done, or has no such stream")
         .during(Operation::Lookup)

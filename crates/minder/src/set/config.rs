@@ -9,49 +9,31 @@ use crate::child::Termination;
 use crate::{Error, ErrorKind, Operation, Result};
 
 /// The limits and options of a [`ChildSet`](crate::ChildSet). Every queue and every wait has a limit.
+///
+/// ```
+/// use minder::{ChildSet, ChildSetConfig};
+/// let config = ChildSetConfig::new().max_children(100).max_buffered_bytes(1 << 20);
+/// let set = ChildSet::new(config)?;
+/// assert!(set.is_empty());
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Clone, Debug)]
-#[non_exhaustive]
+#[must_use]
 pub struct ChildSetConfig {
-    /// The most children that may live at once. Default: 65,536. On most machines the limit on
-    /// descriptors is reached earlier: a child with two piped outputs takes three.
-    pub max_children: usize,
-    /// The most bytes of output in memory, in the set and in the caller's chunks together. Default:
-    /// 16 MiB. Each paused child may exceed it by one read, so that no child waits for ever.
-    pub max_buffered_bytes: usize,
-    /// The most bytes of output in memory for one child. Default: 1 MiB.
-    pub max_child_bytes: usize,
-    /// The size of one read. Default: 64 KiB, the size of a pipe; a larger size gains nothing
-    /// (measured).
-    pub read_buffer_bytes: usize,
-    /// The delay before the first read of a child's output. It doubles with each read that finds
-    /// nothing. From 32 ms on, or from the first byte, the pipe is registered with the backend. A
-    /// child that exits earlier is read at its exit, which takes fewer system calls. Default: zero,
-    /// the pipe is registered at once.
-    pub read_delay: Duration,
-    /// How long an output may be silent after its child's exit before it is closed and the child
-    /// counts as *leaked*. `None` waits for the end of the output. Default: 100 ms.
-    pub leak_timeout: Option<Duration>,
-    /// How often to poll for children that were stopped (job control). Default: `None`, never.
-    pub stop_poll_interval: Option<Duration>,
-    /// The directory for spill files. Default: `None`, the operating system's directory for temporary
-    /// files.
-    pub spill_dir: Option<PathBuf>,
-    /// The start of the names of spill files; a number follows. A named file outlives this process,
-    /// whatever happens to it. The caller that takes the file removes it; dropping the set removes
-    /// the files that were not taken. Default: `None`, spill files have no name and disappear with
-    /// the process.
-    pub spill_prefix: Option<String>,
-    /// Counts the bytes that wait in spill files. While there are many, few children are read at a
-    /// time: see [`Backlog`]. Default: `None`, all children are always read.
-    pub backlog: Option<Arc<Backlog>>,
-    /// The least number of children that are read at a time then. A good number is the number of
-    /// processors: no child is paused that could compute. Default: 1.
-    pub min_readers: usize,
-    /// The name of the wait backend. Default: `None`, the best one that works here.
-    pub backend: Option<&'static str>,
+    pub(crate) max_children: usize,
+    pub(crate) max_buffered_bytes: usize,
+    pub(crate) max_child_bytes: usize,
+    pub(crate) read_buffer_bytes: usize,
+    pub(crate) read_delay: Duration,
+    pub(crate) leak_timeout: Option<Duration>,
+    pub(crate) stop_poll_interval: Option<Duration>,
+    pub(crate) spill_dir: Option<PathBuf>,
+    pub(crate) spill_prefix: Option<String>,
+    pub(crate) backlog: Option<Arc<Backlog>>,
+    pub(crate) min_readers: usize,
+    pub(crate) backend: Option<&'static str>,
     /// How many descriptors the backend accepts before it reports that it is full. For tests.
-    #[doc(hidden)]
-    pub fault_capacity: Option<usize>,
+    pub(crate) fault_capacity: Option<usize>,
 }
 
 impl Default for ChildSetConfig {
@@ -71,6 +53,105 @@ impl Default for ChildSetConfig {
             backend: None,
             fault_capacity: None,
         }
+    }
+}
+
+impl ChildSetConfig {
+    /// Returns the default configuration.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the most children that may live at once. Default: 65,536. On most machines the limit on
+    /// descriptors is reached earlier: a child with two piped outputs takes three.
+    pub fn max_children(mut self, count: usize) -> Self {
+        self.max_children = count;
+        self
+    }
+
+    /// Sets the most bytes of output in memory, in the set and in the caller's chunks together.
+    /// Default: 16 MiB. Each paused child may exceed it by one read, so that no child waits for ever.
+    pub fn max_buffered_bytes(mut self, bytes: usize) -> Self {
+        self.max_buffered_bytes = bytes;
+        self
+    }
+
+    /// Sets the most bytes of output in memory for one child. Default: 1 MiB.
+    pub fn max_child_bytes(mut self, bytes: usize) -> Self {
+        self.max_child_bytes = bytes;
+        self
+    }
+
+    /// Sets the size of one read. Default: 64 KiB, the size of a pipe; a larger size gains nothing
+    /// (measured). At least 64 bytes.
+    pub fn read_buffer_bytes(mut self, bytes: usize) -> Self {
+        self.read_buffer_bytes = bytes;
+        self
+    }
+
+    /// Sets the delay before the first read of a child's output. It doubles with each read that finds
+    /// nothing. From 32 ms on, or from the first byte, the pipe is registered with the backend. A
+    /// child that exits earlier is read at its exit, which takes fewer system calls. Default: zero,
+    /// the pipe is registered at once.
+    pub fn read_delay(mut self, delay: Duration) -> Self {
+        self.read_delay = delay;
+        self
+    }
+
+    /// Sets how long an output may be silent after its child's exit before it is closed and the child
+    /// counts as *leaked*. `None` waits for the end of the output. Default: 100 ms.
+    pub fn leak_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.leak_timeout = timeout;
+        self
+    }
+
+    /// Sets how often to poll for children that were stopped (job control). Default: `None`, never.
+    pub fn stop_poll_interval(mut self, interval: Option<Duration>) -> Self {
+        self.stop_poll_interval = interval;
+        self
+    }
+
+    /// Sets the directory for spill files. Default: the operating system's directory for temporary
+    /// files.
+    pub fn spill_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.spill_dir = Some(dir.into());
+        self
+    }
+
+    /// Gives the spill files names that start with `prefix`; a number follows. A named file outlives
+    /// this process, whatever happens to it. The caller that takes the file removes it; dropping the
+    /// set removes the files that were not taken. Default: `None`, spill files have no name and
+    /// disappear with the process.
+    pub fn spill_prefix(mut self, prefix: Option<String>) -> Self {
+        self.spill_prefix = prefix;
+        self
+    }
+
+    /// Counts the bytes that wait in spill files. While there are many, few children are read at a
+    /// time: see [`Backlog`]. Default: none, all children are always read.
+    pub fn backlog(mut self, backlog: Arc<Backlog>) -> Self {
+        self.backlog = Some(backlog);
+        self
+    }
+
+    /// Sets the least number of children that are read at a time while a [`Backlog`] is full. A good
+    /// number is the number of processors: no child is paused that could compute. Default: 1.
+    pub fn min_readers(mut self, count: usize) -> Self {
+        self.min_readers = count;
+        self
+    }
+
+    /// Sets the wait backend. Default: `None`, the best one that works here.
+    pub fn backend(mut self, name: Option<&'static str>) -> Self {
+        self.backend = name;
+        self
+    }
+
+    /// Sets how many descriptors the backend accepts before it reports that it is full. For tests.
+    #[doc(hidden)]
+    pub fn fault_capacity(mut self, count: usize) -> Self {
+        self.fault_capacity = Some(count);
+        self
     }
 }
 
@@ -103,53 +184,50 @@ pub enum OutputMode {
 
 /// How a set treats one child.
 #[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
+#[must_use]
 pub struct SpawnOptions {
-    /// What to do with output for which there is no room in memory.
-    pub overflow: OverflowPolicy,
-    /// When output is handed over.
-    pub output_mode: OutputMode,
-    /// Whether spilled output is handed over as a file ([`Event::Spilled`](crate::Event::Spilled)),
-    /// instead of being read back in chunks.
-    pub spill_as_file: bool,
-    /// The child with the lowest rank is read first while not all are read: see [`Backlog`]. Default:
-    /// 0.
-    pub rank: u64,
+    pub(crate) overflow: OverflowPolicy,
+    pub(crate) output_mode: OutputMode,
+    pub(crate) spill_as_file: bool,
+    pub(crate) rank: u64,
     /// When the child is killed, and how.
-    pub deadline: Option<(Instant, Termination)>,
+    pub(crate) deadline: Option<(Instant, Termination)>,
 }
 
 impl SpawnOptions {
-    /// Sets what to do with output for which there is no room in memory.
-    #[must_use]
+    /// Returns the default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets what to do with output for which there is no room in memory. Default:
+    /// [`OverflowPolicy::Block`].
     pub fn overflow(mut self, policy: OverflowPolicy) -> Self {
         self.overflow = policy;
         self
     }
 
-    /// Sets when output is handed over.
-    #[must_use]
+    /// Sets when output is handed over. Default: [`OutputMode::Stream`].
     pub fn output_mode(mut self, mode: OutputMode) -> Self {
         self.output_mode = mode;
         self
     }
 
-    /// Sets whether spilled output is handed over as a file.
-    #[must_use]
+    /// Sets whether spilled output is handed over as a file ([`Event::Spilled`](crate::Event::Spilled)),
+    /// instead of being read back in chunks. Default: no.
     pub fn spill_as_file(mut self, yes: bool) -> Self {
         self.spill_as_file = yes;
         self
     }
 
-    /// Sets the rank: the child with the lowest rank is read first while not all are read.
-    #[must_use]
+    /// Sets the rank: the child with the lowest rank is read first while not all are read (see
+    /// [`Backlog`]). Default: 0.
     pub fn rank(mut self, rank: u64) -> Self {
         self.rank = rank;
         self
     }
 
-    /// Kills the child at `deadline`, in this way.
-    #[must_use]
+    /// Kills the child at `deadline`, in this way. Default: never.
     pub fn deadline(mut self, deadline: Instant, how: Termination) -> Self {
         self.deadline = Some((deadline, how));
         self

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::child_set::ChildSet;
 use super::timers::{DeferredRead, INTERVAL_MIN};
-use crate::event::{Stream, Token};
+use crate::event::{ChildId, Stream};
 use crate::sys::error::is_registration_limit;
 use crate::sys::pipe::ReadOutcome;
 use crate::{Error, Operation, Result};
@@ -18,24 +18,24 @@ const INTERVAL_MAX: Duration = Duration::from_millis(16);
 
 impl ChildSet {
     /// Polls the outputs of a child after `interval`, unless a poll is due already.
-    pub(super) fn defer_read(&mut self, token: Token, interval: Duration) {
-        let Some(child) = self.children.get_mut(token) else { return };
+    pub(super) fn defer_read(&mut self, id: ChildId, interval: Duration) {
+        let Some(child) = self.children.get_mut(id) else { return };
         if std::mem::replace(&mut child.read_deferred, true) {
             return;
         }
         let due = Instant::now() + interval;
-        self.deferred_reads.push(DeferredRead { token, due, interval });
+        self.deferred_reads.push(DeferredRead { id, due, interval });
         self.timers.schedule_deferred_reads(due);
     }
 
     /// Registers the outputs of a child with the backend. If the backend is full, the outputs are
     /// polled after `interval`, until it has room.
-    pub(super) fn register_streams(&mut self, token: Token, interval: Duration) -> std::io::Result<()> {
-        let keys = [Stream::Stdout, Stream::Stderr].map(|stream| self.children.key(token, stream.into()));
-        let Some(child) = self.children.get_mut(token) else { return Ok(()) };
+    pub(super) fn register_streams(&mut self, id: ChildId, interval: Duration) -> std::io::Result<()> {
+        let keys = [Stream::Stdout, Stream::Stderr].map(|stream| self.children.key(id, stream.into()));
+        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
         for (stream, key) in child.streams.iter_mut().zip(keys) {
             if let Err(error) = stream.register(&mut self.io.reactor, key) {
-                self.defer_read(token, interval);
+                self.defer_read(id, interval);
                 return if is_registration_limit(&error) { Ok(()) } else { Err(error) };
             }
         }
@@ -48,7 +48,7 @@ impl ChildSet {
     pub(super) fn poll_deferred_reads(&mut self, now: Instant) -> Result<()> {
         let mut result = Ok(());
         for deferred in std::mem::take(&mut self.deferred_reads) {
-            let DeferredRead { token, due, interval } = deferred;
+            let DeferredRead { id, due, interval } = deferred;
             if due > now {
                 self.deferred_reads.push(deferred);
                 self.timers.schedule_deferred_reads(due);
@@ -57,20 +57,20 @@ impl ChildSet {
             let mut is_silent = interval < INTERVAL_MAX;
             let mut has_data = false;
             for stream in [Stream::Stdout, Stream::Stderr] {
-                let outcome = self.on_readable(token, stream, None);
+                let outcome = self.on_readable(id, stream, None);
                 has_data |= matches!(outcome, Ok(ReadOutcome::Data(_)));
                 is_silent &= matches!(outcome, Ok(ReadOutcome::WouldBlock | ReadOutcome::Eof));
                 result = result.and(outcome.map(drop));
             }
-            let Some(child) = self.children.get_mut(token) else { continue };
+            let Some(child) = self.children.get_mut(id) else { continue };
             child.read_deferred = false;
             if is_silent && !child.has_exited() {
-                self.defer_read(token, interval * 2);
+                self.defer_read(id, interval * 2);
                 continue;
             }
             // If the backend is still full, the outputs are polled again. No child is forgotten.
             let interval = if has_data { INTERVAL_MIN } else { (interval * 2).min(INTERVAL_MAX) };
-            if let Err(error) = self.register_streams(token, interval) {
+            if let Err(error) = self.register_streams(id, interval) {
                 result = result.and(Err(watch_failed(error)));
             }
         }

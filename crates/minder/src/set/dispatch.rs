@@ -13,7 +13,7 @@ use super::exit::{DrainStep, LeakCheck, ProcessStep, TerminationStep};
 use super::output::Effect;
 use super::slab::Endpoint;
 use super::timers::{INTERVAL_MIN, TimerKind};
-use crate::event::{Event, Stream, Token};
+use crate::event::{ChildId, Event, Stream};
 use crate::sys::pipe::ReadOutcome;
 use crate::sys::process_tree::{CHECK_IS_CHEAP, ProcessSnapshot};
 use crate::sys::wait::{Report, WAKE_TOKEN};
@@ -68,29 +68,29 @@ impl ChildSet {
     }
 
     /// Gives a report to its endpoint. A report for a child that is done is dropped: the generation
-    /// in its token does not match.
+    /// in its id does not match.
     fn dispatch(&mut self, report: &Report) -> Result<()> {
         if report.token == WAKE_TOKEN {
             self.events.push_back(QueuedEvent::Woken);
             return self.retry_paused();
         }
-        let Some((token, endpoint)) = self.children.find(report.token) else { return Ok(()) };
+        let Some((id, endpoint)) = self.children.find(report.token) else { return Ok(()) };
         match endpoint {
-            Endpoint::Process => self.on_process_report(token, report),
-            Endpoint::Stdin => self.on_writable(token, report),
-            Endpoint::Stdout => self.on_readable(token, Stream::Stdout, Some(report)).map(drop),
-            Endpoint::Stderr => self.on_readable(token, Stream::Stderr, Some(report)).map(drop),
+            Endpoint::Process => self.on_process_report(id, report),
+            Endpoint::Stdin => self.on_writable(id, report),
+            Endpoint::Stdout => self.on_readable(id, Stream::Stdout, Some(report)).map(drop),
+            Endpoint::Stderr => self.on_readable(id, Stream::Stderr, Some(report)).map(drop),
         }
     }
 
-    fn on_writable(&mut self, token: Token, report: &Report) -> Result<()> {
-        let Some(child) = self.children.get_mut(token) else { return Ok(()) };
+    fn on_writable(&mut self, id: ChildId, report: &Report) -> Result<()> {
+        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
         let Some(writer) = &mut child.stdin else { return Ok(()) };
         let has_room = writer
             .ready(&mut self.io.reactor, report)
             .map_err(|error| Error::new("write to a child", error).during(Operation::Write))?;
         if has_room {
-            self.events.push_back(QueuedEvent::Writable(token));
+            self.events.push_back(QueuedEvent::Writable(id));
         }
         Ok(())
     }
@@ -98,58 +98,58 @@ impl ChildSet {
     /// Reads a stream once, after a report or without one.
     pub(super) fn on_readable(
         &mut self,
-        token: Token,
+        id: ChildId,
         stream: Stream,
         report: Option<&Report>,
     ) -> Result<ReadOutcome> {
-        let is_reading = self.children.get_mut(token).is_some_and(|child| child.stream(stream).is_reading());
-        if !is_reading || !self.has_turn(token, stream)? {
+        let is_reading = self.children.get_mut(id).is_some_and(|child| child.stream(stream).is_reading());
+        if !is_reading || !self.has_turn(id, stream)? {
             return Ok(ReadOutcome::WouldBlock);
         }
-        let Some(child) = self.children.get_mut(token) else { return Ok(ReadOutcome::WouldBlock) };
+        let Some(child) = self.children.get_mut(id) else { return Ok(ReadOutcome::WouldBlock) };
         let step = child.read(stream, &mut self.io, report)?;
-        self.apply(token, stream, step.effect)?;
+        self.apply(id, stream, step.effect)?;
         if let ReadOutcome::Data(count) = step.outcome {
-            self.count_read(token, count as u64);
+            self.count_read(id, count as u64);
         }
         Ok(step.outcome)
     }
 
-    fn apply(&mut self, token: Token, stream: Stream, effect: Effect) -> Result<()> {
+    fn apply(&mut self, id: ChildId, stream: Stream, effect: Effect) -> Result<()> {
         match effect {
             Effect::None => (),
-            Effect::QueueOutput => self.queue_output(token, stream),
-            Effect::QueueForwarded => self.events.push_back(QueuedEvent::Forwarded(token, stream)),
-            Effect::Closed => self.on_closed(token, stream),
+            Effect::QueueOutput => self.queue_output(id, stream),
+            Effect::QueueForwarded => self.events.push_back(QueuedEvent::Forwarded(id, stream)),
+            Effect::Closed => self.on_closed(id, stream),
             Effect::WaitForMemory => {
-                self.add_memory_waiter(token);
+                self.add_memory_waiter(id);
                 // The wake-up is requested before the room is checked: see `chunk.rs`.
                 self.io.budget.request_wakeup();
                 self.retry_paused()?;
             }
             Effect::SpillRefused(error) => {
                 self.retry_due = true;
-                self.add_memory_waiter(token);
+                self.add_memory_waiter(id);
                 return Err(error);
             }
-            Effect::KeepTurn => self.keep_turn(token),
+            Effect::KeepTurn => self.keep_turn(id),
         }
         Ok(())
     }
 
-    fn on_closed(&mut self, token: Token, stream: Stream) {
-        self.queue_eof(token, stream);
-        self.queue_drain(token);
+    fn on_closed(&mut self, id: ChildId, stream: Stream) {
+        self.queue_eof(id, stream);
+        self.queue_drain(id);
     }
 
-    fn on_process_report(&mut self, token: Token, report: &Report) -> Result<()> {
-        let Some(child) = self.children.get_mut(token) else { return Ok(()) };
+    fn on_process_report(&mut self, id: ChildId, report: &Report) -> Result<()> {
+        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
         match child.on_process_report(&mut self.io.reactor, report)? {
             ProcessStep::Alive => Ok(()),
-            ProcessStep::Exited => self.on_exit(token),
+            ProcessStep::Exited => self.on_exit(id),
             ProcessStep::TreeChanged => {
                 if CHECK_IS_CHEAP {
-                    self.finish_if_tree_gone(token);
+                    self.finish_if_tree_gone(id);
                 }
                 Ok(())
             }
@@ -157,36 +157,36 @@ impl ChildSet {
     }
 
     /// Queues the exit of a child, and reads what it wrote last.
-    fn on_exit(&mut self, token: Token) -> Result<()> {
-        let mut result = self.leave_turns(token);
-        self.events.push_back(QueuedEvent::Exited(token));
+    fn on_exit(&mut self, id: ChildId) -> Result<()> {
+        let mut result = self.leave_turns(id);
+        self.events.push_back(QueuedEvent::Exited(id));
         // Its last bytes and the ends of its outputs are usually in the pipes already. Reading them
         // now saves a wait.
         for stream in [Stream::Stdout, Stream::Stderr] {
-            result = result.and(self.read_at_exit(token, stream));
+            result = result.and(self.read_at_exit(id, stream));
         }
-        let Some(child) = self.children.get_mut(token) else { return Ok(()) };
+        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
         if child.has_open_streams()
-            && let Err(error) = self.register_streams(token, INTERVAL_MIN)
+            && let Err(error) = self.register_streams(id, INTERVAL_MIN)
         {
             result = result.and(Err(watch_failed(error)));
         }
         if CHECK_IS_CHEAP {
             // The other processes of its tree have usually exited, too.
-            self.finish_if_tree_gone(token);
+            self.finish_if_tree_gone(id);
         }
-        let Some(child) = self.children.get_mut(token) else { return Ok(()) };
+        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
         if child.has_open_streams() {
             child.note_activity();
-            self.arm_leak_timer(token, Instant::now());
+            self.arm_leak_timer(id, Instant::now());
         }
-        self.queue_drain(token);
+        self.queue_drain(id);
         result
     }
 
-    fn read_at_exit(&mut self, token: Token, stream: Stream) -> Result<()> {
+    fn read_at_exit(&mut self, id: ChildId, stream: Stream) -> Result<()> {
         for _ in 0..EXIT_READS {
-            match self.on_readable(token, stream, None)? {
+            match self.on_readable(id, stream, None)? {
                 ReadOutcome::Data(_) => (),
                 ReadOutcome::Eof | ReadOutcome::WouldBlock => break,
             }
@@ -198,16 +198,16 @@ impl ChildSet {
     fn expire_timers(&mut self, now: Instant) -> Result<()> {
         // One snapshot of the process table serves all kills.
         let mut snapshot = None;
-        while let Some((token, kind)) = self.timers.pop(now) {
+        while let Some((id, kind)) = self.timers.pop(now) {
             // A child that is done, or a timer that was armed again for another time, is skipped.
-            let is_armed = self.children.get_mut(token).is_some_and(|child| child.armed.take(kind, now));
+            let is_armed = self.children.get_mut(id).is_some_and(|child| child.armed.take(kind, now));
             if !is_armed {
                 continue;
             }
             match kind {
-                TimerKind::Leak => self.on_leak_timer(token, now)?,
-                TimerKind::Termination => self.on_termination_timer(token, now, &mut snapshot),
-                TimerKind::Deadline => self.on_deadline_timer(token, now),
+                TimerKind::Leak => self.on_leak_timer(id, now)?,
+                TimerKind::Termination => self.on_termination_timer(id, now, &mut snapshot),
+                TimerKind::Deadline => self.on_deadline_timer(id, now),
             }
         }
         if self.timers.take_deferred_reads(now) {
@@ -223,94 +223,93 @@ impl ChildSet {
     }
 
     /// Arms the timer that finds silent outputs of a child that exited.
-    pub(super) fn arm_leak_timer(&mut self, token: Token, now: Instant) {
+    pub(super) fn arm_leak_timer(&mut self, id: ChildId, now: Instant) {
         if let Some(timeout) = self.io.config.leak_timeout {
-            self.arm(token, TimerKind::Leak, now + timeout);
+            self.arm(id, TimerKind::Leak, now + timeout);
         }
     }
 
     /// Closes the outputs of a child that exited, if they are silent.
-    fn on_leak_timer(&mut self, token: Token, now: Instant) -> Result<()> {
+    fn on_leak_timer(&mut self, id: ChildId, now: Instant) -> Result<()> {
         let Some(timeout) = self.io.config.leak_timeout else { return Ok(()) };
-        let Some(child) = self.children.get(token) else { return Ok(()) };
+        let Some(child) = self.children.get(id) else { return Ok(()) };
         match child.check_leak(now, timeout) {
             LeakCheck::Stop => return Ok(()),
             LeakCheck::CheckAgain(at) => {
-                self.arm(token, TimerKind::Leak, at);
+                self.arm(id, TimerKind::Leak, at);
                 return Ok(());
             }
             LeakCheck::Silent => (),
         }
         // If this timer is late, the last bytes may not have been read yet.
         for stream in [Stream::Stdout, Stream::Stderr] {
-            let outcome = self.on_readable(token, stream, None);
-            let was_active =
-                self.children.get(token).is_some_and(|child| child.was_active_since(stream, now));
+            let outcome = self.on_readable(id, stream, None);
+            let was_active = self.children.get(id).is_some_and(|child| child.was_active_since(stream, now));
             if was_active || !matches!(outcome, Ok(ReadOutcome::WouldBlock | ReadOutcome::Eof)) {
-                self.arm(token, TimerKind::Leak, now + timeout);
+                self.arm(id, TimerKind::Leak, now + timeout);
                 return outcome.map(drop);
             }
         }
-        let Some(child) = self.children.get_mut(token) else { return Ok(()) };
+        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
         child.leaked = child.has_open_streams();
         for stream in [Stream::Stdout, Stream::Stderr] {
-            let Some(child) = self.children.get_mut(token) else { break };
+            let Some(child) = self.children.get_mut(id) else { break };
             child.stream(stream).close(&mut self.io.reactor);
-            self.on_closed(token, stream);
+            self.on_closed(id, stream);
         }
         Ok(())
     }
 
-    fn on_termination_timer(&mut self, token: Token, now: Instant, snapshot: &mut Option<ProcessSnapshot>) {
-        let Some(child) = self.children.get_mut(token) else { return };
+    fn on_termination_timer(&mut self, id: ChildId, now: Instant, snapshot: &mut Option<ProcessSnapshot>) {
+        let Some(child) = self.children.get_mut(id) else { return };
         match child.advance_termination(now, snapshot) {
             TerminationStep::None => (),
-            TerminationStep::Finished => self.queue_drain(token),
-            TerminationStep::CheckAgain(at) => self.arm(token, TimerKind::Termination, at),
+            TerminationStep::Finished => self.queue_drain(id),
+            TerminationStep::CheckAgain(at) => self.arm(id, TimerKind::Termination, at),
         }
     }
 
     /// Finishes a kill before its timer is due, if the tree is gone. The timer then finds no kill.
-    fn finish_if_tree_gone(&mut self, token: Token) {
-        let Some(child) = self.children.get_mut(token) else { return };
+    fn finish_if_tree_gone(&mut self, id: ChildId) {
+        let Some(child) = self.children.get_mut(id) else { return };
         if child.finish_termination_if_gone() {
-            self.queue_drain(token);
+            self.queue_drain(id);
         }
     }
 
     /// Queues an event for each child that was stopped since the last poll, except by us.
     fn poll_stops(&mut self) {
-        for token in self.children.tokens() {
-            let stopped = self.children.get(token).and_then(|child| child.poll_stop());
+        for id in self.children.ids() {
+            let stopped = self.children.get(id).and_then(|child| child.poll_stop());
             if let Some(signal) = stopped {
-                self.events.push_back(QueuedEvent::Stopped(token, signal));
+                self.events.push_back(QueuedEvent::Stopped(id, signal));
             }
         }
     }
 
     /// Queues an event for each chunk in memory that has none.
-    pub(super) fn queue_output(&mut self, token: Token, stream: Stream) {
-        let Some(child) = self.children.get_mut(token) else { return };
+    pub(super) fn queue_output(&mut self, id: ChildId, stream: Stream) {
+        let Some(child) = self.children.get_mut(id) else { return };
         let state = child.stream(stream);
         while state.queued_events < state.buffered.len() {
             state.queued_events += 1;
-            self.events.push_back(QueuedEvent::Output(token, stream));
+            self.events.push_back(QueuedEvent::Output(id, stream));
         }
     }
 
     /// Queues the end of a stream whose output is handed over as it arrives, once all of it is queued.
-    pub(super) fn queue_eof(&mut self, token: Token, stream: Stream) {
-        let Some(child) = self.children.get_mut(token) else { return };
+    pub(super) fn queue_eof(&mut self, id: ChildId, stream: Stream) {
+        let Some(child) = self.children.get_mut(id) else { return };
         if child.take_streamed_eof(stream) {
-            self.events.push_back(QueuedEvent::Eof(token, stream));
+            self.events.push_back(QueuedEvent::Eof(id, stream));
         }
     }
 
     /// Queues the end of a child, once it exited, its outputs ended and no kill is under way.
-    fn queue_drain(&mut self, token: Token) {
-        let Some(child) = self.children.get_mut(token) else { return };
+    fn queue_drain(&mut self, id: ChildId) {
+        let Some(child) = self.children.get_mut(id) else { return };
         if child.begin_drain() {
-            self.events.push_back(QueuedEvent::Drain(token));
+            self.events.push_back(QueuedEvent::Drain(id));
         }
     }
 
@@ -319,17 +318,17 @@ impl ChildSet {
         while let Some(queued) = self.events.pop_front() {
             let event = match queued {
                 QueuedEvent::Woken => Some(Event::Woken),
-                QueuedEvent::Writable(token) => self.children.get(token).map(|_| Event::Writable(token)),
-                QueuedEvent::Eof(token, stream) => Some(Event::Eof(token, stream)),
-                QueuedEvent::Stopped(token, signal) => Some(Event::Stopped(token, signal)),
-                QueuedEvent::Output(token, stream) => self.take_output(token, stream),
-                QueuedEvent::Spilled(token, stream) => self.take_spill_file(token, stream),
-                QueuedEvent::Forwarded(token, stream) => self.take_forwarded(token, stream),
-                QueuedEvent::Exited(token) => {
-                    let exit = self.children.get(token).and_then(|child| child.exit());
-                    exit.map(|exit| Event::Exited(token, exit))
+                QueuedEvent::Writable(id) => self.children.get(id).map(|_| Event::Writable { child: id }),
+                QueuedEvent::Eof(id, stream) => Some(Event::Eof { child: id, stream }),
+                QueuedEvent::Stopped(id, signal) => Some(Event::Stopped { child: id, signal }),
+                QueuedEvent::Output(id, stream) => self.take_output(id, stream),
+                QueuedEvent::Spilled(id, stream) => self.take_spill_file(id, stream),
+                QueuedEvent::Forwarded(id, stream) => self.take_forwarded(id, stream),
+                QueuedEvent::Exited(id) => {
+                    let exit = self.children.get(id).and_then(|child| child.exit());
+                    exit.map(|exit| Event::Exited { child: id, exit })
                 }
-                QueuedEvent::Drain(token) => self.drain(token)?,
+                QueuedEvent::Drain(id) => self.drain(id)?,
             };
             if event.is_some() {
                 return Ok(event);
@@ -339,33 +338,33 @@ impl ChildSet {
     }
 
     /// Takes the oldest chunk of a stream. `None` if it was dropped to make room.
-    fn take_output(&mut self, token: Token, stream: Stream) -> Option<Event> {
-        let state = self.children.get_mut(token)?.stream(stream);
+    fn take_output(&mut self, id: ChildId, stream: Stream) -> Option<Event> {
+        let state = self.children.get_mut(id)?.stream(stream);
         state.queued_events -= 1;
         let chunk = state.buffered.pop_front()?;
-        Some(Event::Output(token, stream, chunk))
+        Some(Event::Output { child: id, stream, chunk })
     }
 
     /// Returns the next event of a child that is being drained. `None` if the queue has changed: the
     /// caller takes the next entry.
-    fn drain(&mut self, token: Token) -> Result<Option<Event>> {
-        let Some(child) = self.children.get_mut(token) else { return Ok(None) };
+    fn drain(&mut self, id: ChildId) -> Result<Option<Event>> {
+        let Some(child) = self.children.get_mut(id) else { return Ok(None) };
         if child.cancel_drain() {
             return Ok(None);
         }
         // The entry stays first until the child is done. It is put back before anything can fail.
-        self.events.push_front(QueuedEvent::Drain(token));
+        self.events.push_front(QueuedEvent::Drain(id));
         match child.next_drained(&self.io)? {
-            DrainStep::Output(stream, chunk) => Ok(Some(Event::Output(token, stream, chunk))),
-            DrainStep::Forwarded(stream) => Ok(self.take_forwarded(token, stream)),
-            DrainStep::SpillFile(stream) => Ok(self.take_spill_file(token, stream)),
-            DrainStep::Eof(stream) => Ok(Some(Event::Eof(token, stream))),
+            DrainStep::Output(stream, chunk) => Ok(Some(Event::Output { child: id, stream, chunk })),
+            DrainStep::Forwarded(stream) => Ok(self.take_forwarded(id, stream)),
+            DrainStep::SpillFile(stream) => Ok(self.take_spill_file(id, stream)),
+            DrainStep::Eof(stream) => Ok(Some(Event::Eof { child: id, stream })),
             DrainStep::Done => {
-                self.leave_turns(token)?;
+                self.leave_turns(id)?;
                 self.events.pop_front();
-                let Some(child) = self.children.remove(token) else { return Ok(None) };
+                let Some(child) = self.children.remove(id) else { return Ok(None) };
                 let outcome = child.finish(&mut self.io.reactor);
-                Ok(outcome.map(|outcome| Event::Done(token, outcome)))
+                Ok(outcome.map(|outcome| Event::Done { child: id, outcome }))
             }
         }
     }

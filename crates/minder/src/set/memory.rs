@@ -5,15 +5,15 @@
 
 use super::child_set::ChildSet;
 use super::output::RetryStep;
-use crate::event::{Stream, Token};
+use crate::event::{ChildId, Stream};
 use crate::{Error, ErrorKind, Result};
 
 impl ChildSet {
     /// Adds a child to those that wait for memory, unless it is one.
-    pub(super) fn add_memory_waiter(&mut self, token: Token) {
-        let Some(child) = self.children.get_mut(token) else { return };
+    pub(super) fn add_memory_waiter(&mut self, id: ChildId) {
+        let Some(child) = self.children.get_mut(id) else { return };
         if !std::mem::replace(&mut child.waits_for_memory, true) {
-            self.memory_waiters.push(token);
+            self.memory_waiters.push(id);
         }
     }
 
@@ -25,10 +25,10 @@ impl ChildSet {
         // Before the room is checked: room that becomes free in between wakes the set.
         self.io.budget.request_wakeup();
         let mut result = Ok(());
-        for token in std::mem::take(&mut self.memory_waiters) {
+        for id in std::mem::take(&mut self.memory_waiters) {
             let mut waits = false;
             for stream in [Stream::Stdout, Stream::Stderr] {
-                match self.retry_paused_stream(token, stream) {
+                match self.retry_paused_stream(id, stream) {
                     Ok(stream_waits) => waits |= stream_waits,
                     Err(error) => {
                         waits = true;
@@ -37,10 +37,10 @@ impl ChildSet {
                     }
                 }
             }
-            if let Some(child) = self.children.get_mut(token) {
+            if let Some(child) = self.children.get_mut(id) {
                 child.waits_for_memory = waits;
                 if waits {
-                    self.memory_waiters.push(token);
+                    self.memory_waiters.push(id);
                 }
             }
         }
@@ -48,18 +48,18 @@ impl ChildSet {
     }
 
     /// Retries one stream as far as there is room. Returns whether it still waits.
-    fn retry_paused_stream(&mut self, token: Token, stream: Stream) -> Result<bool> {
+    fn retry_paused_stream(&mut self, id: ChildId, stream: Stream) -> Result<bool> {
         loop {
-            let Some(child) = self.children.get_mut(token) else { return Ok(false) };
+            let Some(child) = self.children.get_mut(id) else { return Ok(false) };
             match child.retry(stream, &mut self.io)? {
                 RetryStep::Finished => return Ok(false),
                 RetryStep::Waiting => return Ok(true),
                 RetryStep::ReadBack => {
-                    self.queue_output(token, stream);
-                    self.queue_eof(token, stream);
+                    self.queue_output(id, stream);
+                    self.queue_eof(id, stream);
                 }
                 RetryStep::Resume { again } => {
-                    self.resume_stream(token, stream)?;
+                    self.resume_stream(id, stream)?;
                     if !again {
                         return Ok(false);
                     }
@@ -72,16 +72,16 @@ impl ChildSet {
     /// read may exit and free some. The bytes wait, their stream is paused, and the next poll
     /// retries.
     pub(super) fn ignore_transient(&self, error: Error) -> Result<()> {
-        let may_exit = |token| {
-            self.waits_for_turn(token)
+        let may_exit = |id| {
+            self.waits_for_turn(id)
                 || self
                     .children
-                    .get(token)
+                    .get(id)
                     .is_some_and(|child| child.streams.iter().all(|stream| !stream.is_paused()))
         };
         let is_transient = error.kind() == ErrorKind::Exhausted
             && self.retry_due
-            && self.children.tokens().into_iter().any(may_exit);
+            && self.children.ids().into_iter().any(may_exit);
         if is_transient { Ok(()) } else { Err(error) }
     }
 }

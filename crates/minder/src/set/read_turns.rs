@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::pace::Pace;
 use crate::backlog::Backlog;
-use crate::event::Token;
+use crate::event::ChildId;
 
 /// How long a child with a turn may be silent before the next child is read, too.
 pub(super) const SLICE: Duration = Duration::from_millis(50);
@@ -43,11 +43,11 @@ impl ReadTurn {
 pub(super) struct ReadTurns {
     pub(super) backlog: Option<Arc<Backlog>>,
     /// The children that have a turn.
-    pub(super) reading: Vec<Token>,
+    pub(super) reading: Vec<ChildId>,
     /// The children that wait for a turn, by rank.
-    pub(super) waiting: BTreeSet<(u64, Token)>,
+    pub(super) waiting: BTreeSet<(u64, ChildId)>,
     /// The last waiting child that was read once.
-    last_once: (u64, Token),
+    last_once: (u64, ChildId),
     /// How many bytes may be read of waiting children.
     pub(super) credit: u64,
     pub(super) pace: Pace,
@@ -59,7 +59,7 @@ impl ReadTurns {
             backlog,
             reading: Vec::new(),
             waiting: BTreeSet::new(),
-            last_once: (0, Token(0)),
+            last_once: (0, ChildId::from_u64(0)),
             credit: 0,
             pace: Pace::new(min_readers),
         }
@@ -84,7 +84,7 @@ impl ReadTurns {
     }
 
     /// Takes the next waiting child that is read once, each in turn.
-    pub(super) fn take_next_once(&mut self) -> Option<Token> {
+    pub(super) fn take_next_once(&mut self) -> Option<ChildId> {
         let after_last = (Bound::Excluded(self.last_once), Bound::Unbounded);
         let next = self.waiting.range(after_last).next().or_else(|| self.waiting.first()).copied()?;
         self.waiting.remove(&next);

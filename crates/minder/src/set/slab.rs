@@ -1,9 +1,9 @@
-//! Children in a table, by tokens with generations: the token of a child that is done never names
+//! Children in a table, by ids with generations: the id of a child that is done never names
 //! another child.
 
-use crate::event::{Stream, Token};
+use crate::event::{ChildId, Stream};
 
-/// Which endpoint of a child the reactor's token names.
+/// Which endpoint of a child a key of the reactor names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Endpoint {
     Process,
@@ -24,10 +24,10 @@ impl From<Stream> for Endpoint {
 const ENDPOINTS: [Endpoint; 4] = [Endpoint::Process, Endpoint::Stdin, Endpoint::Stdout, Endpoint::Stderr];
 const ENDPOINT_SHIFT: u32 = 30;
 const INDEX_MASK: u64 = (1 << ENDPOINT_SHIFT) - 1;
-/// Without the highest bit, so that no token is one of those that a backend reserves.
+/// Without the highest bit, so that no id is one of those that a backend reserves.
 const GENERATION_MASK: u32 = 0x7fff_ffff;
 
-/// A table of values. A token is a generation above an index. The reactor's tokens have the endpoint
+/// A table of values. An id is a generation above an index. The reactor's keys have the endpoint
 /// between them.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
@@ -43,8 +43,8 @@ struct Slot<T> {
 }
 
 impl<T> Slot<T> {
-    fn has_generation_of(&self, token: Token) -> bool {
-        u64::from(self.generation) == token.0 >> 32
+    fn has_generation_of(&self, id: ChildId) -> bool {
+        u64::from(self.generation) == id.as_u64() >> 32
     }
 }
 
@@ -59,7 +59,7 @@ impl<T> Slab<T> {
         self.slots.len() - self.free.len()
     }
 
-    pub(super) fn insert(&mut self, value: T) -> Token {
+    pub(super) fn insert(&mut self, value: T) -> ChildId {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { generation: 0, value: None });
             (self.slots.len() - 1) as u32
@@ -67,43 +67,43 @@ impl<T> Slab<T> {
         let slot = &mut self.slots[index as usize];
         slot.generation = (slot.generation + 1) & GENERATION_MASK;
         slot.value = Some(value);
-        Token(u64::from(slot.generation) << 32 | u64::from(index))
+        ChildId::from_u64(u64::from(slot.generation) << 32 | u64::from(index))
     }
 
-    pub(super) fn get(&self, token: Token) -> Option<&T> {
-        let slot = self.slots.get(token.index())?;
-        if slot.has_generation_of(token) { slot.value.as_ref() } else { None }
+    pub(super) fn get(&self, id: ChildId) -> Option<&T> {
+        let slot = self.slots.get(id.index())?;
+        if slot.has_generation_of(id) { slot.value.as_ref() } else { None }
     }
 
-    pub(super) fn get_mut(&mut self, token: Token) -> Option<&mut T> {
-        let slot = self.slots.get_mut(token.index())?;
-        if slot.has_generation_of(token) { slot.value.as_mut() } else { None }
+    pub(super) fn get_mut(&mut self, id: ChildId) -> Option<&mut T> {
+        let slot = self.slots.get_mut(id.index())?;
+        if slot.has_generation_of(id) { slot.value.as_mut() } else { None }
     }
 
-    pub(super) fn remove(&mut self, token: Token) -> Option<T> {
-        self.get(token)?;
-        self.free.push(token.index() as u32);
-        self.slots[token.index()].value.take()
+    pub(super) fn remove(&mut self, id: ChildId) -> Option<T> {
+        self.get(id)?;
+        self.free.push(id.index() as u32);
+        self.slots[id.index()].value.take()
     }
 
-    /// Returns the tokens of all values.
-    pub(super) fn tokens(&self) -> Vec<Token> {
-        let token = |(index, slot): (usize, &Slot<T>)| {
-            slot.value.as_ref().map(|_| Token(u64::from(slot.generation) << 32 | index as u64))
+    /// Returns the ids of all values.
+    pub(super) fn ids(&self) -> Vec<ChildId> {
+        let id = |(index, slot): (usize, &Slot<T>)| {
+            slot.value.as_ref().map(|_| ChildId::from_u64(u64::from(slot.generation) << 32 | index as u64))
         };
-        self.slots.iter().enumerate().filter_map(token).collect()
+        self.slots.iter().enumerate().filter_map(id).collect()
     }
 
     /// Returns the key under which an endpoint of a child is registered with the reactor.
-    pub(super) fn key(&self, token: Token, endpoint: Endpoint) -> u64 {
-        token.0 | (endpoint as u64) << ENDPOINT_SHIFT
+    pub(super) fn key(&self, id: ChildId, endpoint: Endpoint) -> u64 {
+        id.as_u64() | (endpoint as u64) << ENDPOINT_SHIFT
     }
 
     /// Returns the child and the endpoint of a key, if the child is still here.
-    pub(super) fn find(&self, key: u64) -> Option<(Token, Endpoint)> {
+    pub(super) fn find(&self, key: u64) -> Option<(ChildId, Endpoint)> {
         let endpoint = ENDPOINTS[(key >> ENDPOINT_SHIFT & 3) as usize];
-        let token = Token(key >> 32 << 32 | key & INDEX_MASK);
-        self.get(token).map(|_| (token, endpoint))
+        let id = ChildId::from_u64(key >> 32 << 32 | key & INDEX_MASK);
+        self.get(id).map(|_| (id, endpoint))
     }
 }
 
@@ -122,6 +122,6 @@ mod tests {
         assert_eq!(first.index(), second.index());
         assert!(slab.get(first).is_none() && slab.remove(first).is_none());
         assert_eq!(slab.find(key), None);
-        assert_eq!((slab.len(), slab.tokens()), (1, vec![second]));
+        assert_eq!((slab.len(), slab.ids()), (1, vec![second]));
     }
 }

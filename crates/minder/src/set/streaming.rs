@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::child_set::{ChildSet, child_gone};
 use super::config::{OutputMode, OverflowPolicy};
 use super::event::QueuedEvent;
-use crate::event::{Event, Stream, Token};
+use crate::event::{ChildId, Event, Stream};
 use crate::{Error, ErrorKind, Operation, Result};
 
 impl ChildSet {
@@ -18,27 +18,27 @@ impl ChildSet {
     ///
     /// # Errors
     /// - `Unknown`: the child is done.
-    pub fn start_streaming(&mut self, token: Token) -> Result<()> {
-        let child = self.children.get_mut(token).ok_or_else(child_gone)?;
+    pub fn start_streaming(&mut self, id: ChildId) -> Result<()> {
+        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
         if child.is_draining() || child.is_streaming() {
             return Ok(());
         }
         child.options.output_mode = OutputMode::Stream;
         child.options.overflow = OverflowPolicy::Block;
-        self.leave_turns(token)?;
+        self.leave_turns(id)?;
         for stream in [Stream::Stdout, Stream::Stderr] {
-            self.queue_output(token, stream);
-            let Some(child) = self.children.get_mut(token) else { break };
+            self.queue_output(id, stream);
+            let Some(child) = self.children.get_mut(id) else { break };
             let spill_as_file = child.options.spill_as_file;
             let state = child.stream(stream);
             if state.is_spilled() {
                 state.spill_queued = spill_as_file;
                 if spill_as_file {
-                    self.events.push_back(QueuedEvent::Spilled(token, stream));
+                    self.events.push_back(QueuedEvent::Spilled(id, stream));
                 }
-                self.add_memory_waiter(token);
+                self.add_memory_waiter(id);
             }
-            self.queue_eof(token, stream);
+            self.queue_eof(id, stream);
         }
         // An error of a spill file, of this child or another, is not lost: the next call of `next`
         // tries again and reports it.
@@ -59,8 +59,8 @@ impl ChildSet {
     /// # Errors
     /// - `Unknown`: the child is done.
     /// - `InvalidInput`: the child's output is not handed over as it arrives.
-    pub fn forward(&mut self, token: Token, stream: Stream, file: &Arc<File>) -> Result<()> {
-        let child = self.children.get_mut(token).ok_or_else(child_gone)?;
+    pub fn forward(&mut self, id: ChildId, stream: Stream, file: &Arc<File>) -> Result<()> {
+        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
         if !child.is_streaming() {
             let reason = "its output is kept until its end: `start_streaming` comes first";
             let error = Error::of_kind(ErrorKind::InvalidInput, "forward the output of a child", reason);
@@ -78,25 +78,25 @@ impl ChildSet {
 
     /// Takes the spill file of a stream. `None` if there is none: the bytes that it refused are then
     /// next in the queue.
-    pub(super) fn take_spill_file(&mut self, token: Token, stream: Stream) -> Option<Event> {
-        let child = self.children.get_mut(token)?;
+    pub(super) fn take_spill_file(&mut self, id: ChildId, stream: Stream) -> Option<Event> {
+        let child = self.children.get_mut(id)?;
         let taken = child.take_spill_file(stream);
         let is_draining = child.is_draining();
         if taken.rest_buffered {
-            self.events.push_front(QueuedEvent::Output(token, stream));
+            self.events.push_front(QueuedEvent::Output(id, stream));
         }
         if !is_draining {
             // The next poll resumes the stream, which was paused while bytes waited.
             self.retry_due = true;
-            self.queue_eof(token, stream);
+            self.queue_eof(id, stream);
         }
-        taken.file.map(|file| Event::Spilled(token, stream, file))
+        taken.file.map(|file| Event::Spilled { child: id, stream, file })
     }
 
     /// Takes the number of bytes that were forwarded. `None` if there are none.
-    pub(super) fn take_forwarded(&mut self, token: Token, stream: Stream) -> Option<Event> {
-        let state = self.children.get_mut(token)?.stream(stream);
+    pub(super) fn take_forwarded(&mut self, id: ChildId, stream: Stream) -> Option<Event> {
+        let state = self.children.get_mut(id)?.stream(stream);
         let count = std::mem::take(&mut state.forwarded);
-        (count > 0).then_some(Event::Forwarded(token, stream, count))
+        (count > 0).then_some(Event::Forwarded { child: id, stream, count })
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::child_set::{ChildSet, child_gone};
 use super::timers::TimerKind;
 use crate::child::Termination;
-use crate::event::Token;
+use crate::event::ChildId;
 use crate::sys::process_tree::TreeSignal;
 use crate::{Error, Operation, Result};
 
@@ -29,10 +29,10 @@ impl ChildSet {
     /// - `Unknown`: the child is done.
     /// - `PermissionDenied`: the child runs as another user.
     /// - `Unsupported`: the operating system cannot suspend processes.
-    pub fn suspend(&mut self, token: Token) -> Result<()> {
+    pub fn suspend(&mut self, id: ChildId) -> Result<()> {
         // Read before the child stops, so that its deadline loses no time.
         let now = Instant::now();
-        let child = self.children.get_mut(token).ok_or_else(child_gone)?;
+        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
         if child.suspension.is_suspended() || child.termination.is_some() || child.is_draining() {
             return Ok(());
         }
@@ -54,8 +54,8 @@ impl ChildSet {
     /// # Errors
     /// - `Unknown`: the child is done.
     /// - `PermissionDenied`: the child runs as another user.
-    pub fn resume(&mut self, token: Token) -> Result<()> {
-        let child = self.children.get_mut(token).ok_or_else(child_gone)?;
+    pub fn resume(&mut self, id: ChildId) -> Result<()> {
+        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
         if !child.suspension.is_suspended() {
             return Ok(());
         }
@@ -66,7 +66,7 @@ impl ChildSet {
                 Error::new("resume", error).during(Operation::Resume).with_subject(subject)
             })?;
         }
-        self.restart_deadline(token, Instant::now());
+        self.restart_deadline(id, Instant::now());
         self.update_poll_handle()
     }
 
@@ -77,8 +77,8 @@ impl ChildSet {
     /// As [`suspend`](Self::suspend).
     pub fn suspend_all(&mut self) -> Result<()> {
         let mut result = Ok(());
-        for token in self.children.tokens() {
-            result = result.and(self.suspend(token));
+        for id in self.children.ids() {
+            result = result.and(self.suspend(id));
         }
         result
     }
@@ -90,8 +90,8 @@ impl ChildSet {
     /// As [`resume`](Self::resume).
     pub fn resume_all(&mut self) -> Result<()> {
         let mut result = Ok(());
-        for token in self.children.tokens() {
-            result = result.and(self.resume(token));
+        for id in self.children.ids() {
+            result = result.and(self.resume(id));
         }
         result
     }
@@ -105,11 +105,11 @@ impl ChildSet {
     ///
     /// # Errors
     /// - `Unknown`: the child is done.
-    pub fn set_deadline(&mut self, token: Token, deadline: Option<(Instant, Termination)>) -> Result<()> {
-        let child = self.children.get_mut(token).ok_or_else(child_gone)?;
+    pub fn set_deadline(&mut self, id: ChildId, deadline: Option<(Instant, Termination)>) -> Result<()> {
+        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
         child.options.deadline = deadline;
         child.suspension.restart(Instant::now());
-        self.arm_deadline(token);
+        self.arm_deadline(id);
         self.update_poll_handle()
     }
 
@@ -117,49 +117,49 @@ impl ChildSet {
     ///
     /// # Errors
     /// - `Unknown`: the child is done.
-    pub fn suspended_time(&self, token: Token) -> Result<Duration> {
-        let child = self.children.get(token).ok_or_else(child_gone)?;
+    pub fn suspended_time(&self, id: ChildId) -> Result<Duration> {
+        let child = self.children.get(id).ok_or_else(child_gone)?;
         Ok(child.suspension.total())
     }
 
     /// Ends the suspension of a child, if it is suspended: moves its deadline by the time that it was
     /// suspended, and starts to look for silent outputs again.
-    pub(super) fn restart_deadline(&mut self, token: Token, now: Instant) {
-        let Some(child) = self.children.get_mut(token) else { return };
+    pub(super) fn restart_deadline(&mut self, id: ChildId, now: Instant) {
+        let Some(child) = self.children.get_mut(id) else { return };
         let Some(suspended) = child.suspension.stop(now) else { return };
         if let Some((at, _)) = &mut child.options.deadline {
             *at = at.checked_add(suspended).unwrap_or(*at);
         }
         if child.has_exited() {
             child.note_activity();
-            self.arm_leak_timer(token, now);
+            self.arm_leak_timer(id, now);
         }
-        self.arm_deadline(token);
+        self.arm_deadline(id);
     }
 
     /// Arms the timer for a child's deadline. If it is armed for an earlier time, it is armed again
     /// when it expires.
-    pub(super) fn arm_deadline(&mut self, token: Token) {
-        let Some(child) = self.children.get_mut(token) else { return };
+    pub(super) fn arm_deadline(&mut self, id: ChildId) {
+        let Some(child) = self.children.get_mut(id) else { return };
         let Some((at, _)) = child.options.deadline else { return };
-        self.arm(token, TimerKind::Deadline, at);
+        self.arm(id, TimerKind::Deadline, at);
     }
 
     /// Kills a child whose deadline has come.
-    pub(super) fn on_deadline_timer(&mut self, token: Token, now: Instant) {
-        let Some(child) = self.children.get_mut(token) else { return };
+    pub(super) fn on_deadline_timer(&mut self, id: ChildId, now: Instant) {
+        let Some(child) = self.children.get_mut(id) else { return };
         if child.is_draining() || child.suspension.is_suspended() {
             return;
         }
         let Some((at, how)) = child.options.deadline else { return };
         if at > now {
-            self.arm(token, TimerKind::Deadline, at);
+            self.arm(id, TimerKind::Deadline, at);
             return;
         }
         child.options.deadline = None;
         child.timed_out |= child.is_alive();
         // A process that may no longer be signalled is waited for. That must not end the wait for the
         // other children, so the error is ignored.
-        let _ = self.kill(token, how);
+        let _ = self.kill(id, how);
     }
 }

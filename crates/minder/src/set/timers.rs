@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
-use crate::event::Token;
+use crate::event::ChildId;
 
 /// The shortest interval of a repeated timer.
 pub(super) const INTERVAL_MIN: Duration = Duration::from_millis(1);
@@ -41,7 +41,7 @@ impl Armed {
 /// A child whose outputs are polled instead of being registered: see `deferred_reads.rs`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DeferredRead {
-    pub(super) token: Token,
+    pub(super) id: ChildId,
     pub(super) due: Instant,
     /// The time between the last poll and the next.
     pub(super) interval: Duration,
@@ -60,13 +60,13 @@ pub(super) struct Timers {
 #[derive(Debug, PartialEq, Eq)]
 struct Entry {
     at: Instant,
-    token: Token,
+    id: ChildId,
     kind: TimerKind,
 }
 
 impl Ord for Entry {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.token).cmp(&(other.at, other.token))
+        (self.at, self.id).cmp(&(other.at, other.id))
     }
 }
 
@@ -89,21 +89,21 @@ impl Timers {
 
     /// Makes sure that a timer of this kind expires at `at` or earlier. A kill that is repeated, or a
     /// child that is suspended and resumed many times, still has one timer.
-    pub(super) fn arm(&mut self, armed: &mut Armed, token: Token, kind: TimerKind, at: Instant) {
+    pub(super) fn arm(&mut self, armed: &mut Armed, id: ChildId, kind: TimerKind, at: Instant) {
         let current = &mut armed.0[kind as usize];
         if current.is_none_or(|current| at < current) {
             *current = Some(at);
-            self.heap.push(Reverse(Entry { at, token, kind }));
+            self.heap.push(Reverse(Entry { at, id, kind }));
         }
     }
 
     /// Removes the stale entries when they may be most of the heap. A set that runs a million
     /// children with a time-out of an hour keeps the deadlines of the live ones only. `armed` returns
     /// the timers of a child.
-    pub(super) fn prune<'a>(&mut self, live: usize, armed: impl Fn(Token) -> Option<&'a Armed>) {
+    pub(super) fn prune<'a>(&mut self, live: usize, armed: impl Fn(ChildId) -> Option<&'a Armed>) {
         if self.heap.len() > ENTRIES_MIN + 4 * live {
             self.heap.retain(|Reverse(entry)| {
-                armed(entry.token).is_some_and(|armed| armed.0[entry.kind as usize] == Some(entry.at))
+                armed(entry.id).is_some_and(|armed| armed.0[entry.kind as usize] == Some(entry.at))
             });
         }
     }
@@ -156,9 +156,9 @@ impl Timers {
     }
 
     /// Takes the first entry that expired.
-    pub(super) fn pop(&mut self, now: Instant) -> Option<(Token, TimerKind)> {
+    pub(super) fn pop(&mut self, now: Instant) -> Option<(ChildId, TimerKind)> {
         self.heap.peek().filter(|Reverse(entry)| entry.at <= now)?;
-        self.heap.pop().map(|Reverse(entry)| (entry.token, entry.kind))
+        self.heap.pop().map(|Reverse(entry)| (entry.id, entry.kind))
     }
 }
 
@@ -171,10 +171,10 @@ mod tests {
         let mut timers = Timers::new(None);
         let at = Instant::now() + Duration::from_secs(3600);
         let mut shared = Armed::default();
-        timers.arm(&mut shared, Token(0), TimerKind::Leak, at);
+        timers.arm(&mut shared, ChildId::from_u64(0), TimerKind::Leak, at);
         for number in 0..100_000 {
-            timers.arm(&mut Armed::default(), Token(number), TimerKind::Leak, at);
-            timers.prune(10, |token| (token.0 + 10 > number).then_some(&shared));
+            timers.arm(&mut Armed::default(), ChildId::from_u64(number), TimerKind::Leak, at);
+            timers.prune(10, |id| (id.as_u64() + 10 > number).then_some(&shared));
             assert!(timers.heap.len() <= ENTRIES_MIN + 41);
         }
     }
@@ -183,16 +183,16 @@ mod tests {
     fn arm_keeps_one_valid_timer_of_each_kind() {
         let mut timers = Timers::new(None);
         let mut armed = Armed::default();
-        let token = Token(7);
+        let id = ChildId::from_u64(7);
         let now = Instant::now();
         let ms = Duration::from_millis;
         for _ in 0..1000 {
-            timers.arm(&mut armed, token, TimerKind::Termination, now + ms(10));
-            timers.arm(&mut armed, token, TimerKind::Leak, now + ms(10));
+            timers.arm(&mut armed, id, TimerKind::Termination, now + ms(10));
+            timers.arm(&mut armed, id, TimerKind::Leak, now + ms(10));
         }
         assert_eq!(timers.heap.len(), 2);
         // An earlier timer replaces the later one, whose entry is stale when it expires.
-        timers.arm(&mut armed, token, TimerKind::Termination, now + ms(5));
+        timers.arm(&mut armed, id, TimerKind::Termination, now + ms(5));
         let mut expired = Vec::new();
         while let Some((_, kind)) = timers.pop(now + ms(20)) {
             if armed.take(kind, now + ms(20)) {

@@ -10,7 +10,7 @@ use super::child_set::ChildSet;
 use super::output::pause_failed;
 use super::read_turns::{ALLOWANCE, ALLOWANCE_INTERVAL, ReadTurn, SINGLE_READ, SLICE};
 use super::timers::INTERVAL_MIN;
-use crate::event::{Stream, Token};
+use crate::event::{ChildId, Stream};
 use crate::{Error, Operation, Result};
 
 /// After this many silent rotations a child loses its turn.
@@ -32,11 +32,11 @@ impl ChildState {
 impl ChildSet {
     /// Returns whether a readable stream may be read. If not, the stream is paused and its child waits for a
     /// turn.
-    pub(super) fn has_turn(&mut self, token: Token, stream: Stream) -> Result<bool> {
+    pub(super) fn has_turn(&mut self, id: ChildId, stream: Stream) -> Result<bool> {
         if !self.read_turns.are_active() {
             return Ok(true);
         }
-        let Some(child) = self.children.get_mut(token) else { return Ok(false) };
+        let Some(child) = self.children.get_mut(id) else { return Ok(false) };
         if child.needs_no_turn() {
             return Ok(true);
         }
@@ -62,20 +62,20 @@ impl ChildSet {
         child.turn = ReadTurn::Due;
         if !self.read_turns.has_waiting() {
             if self.active_readers() < self.read_turns.width() {
-                self.give_turn(token);
+                self.give_turn(id);
                 return Ok(true);
             }
             self.timers.schedule_read_turns(Instant::now() + SLICE);
         }
-        let Some(child) = self.children.get_mut(token) else { return Ok(false) };
-        self.read_turns.waiting.insert((child.options.rank, token));
+        let Some(child) = self.children.get_mut(id) else { return Ok(false) };
+        self.read_turns.waiting.insert((child.options.rank, id));
         child.stream(stream).pause(&mut self.io.reactor).map_err(pause_failed)?;
         Ok(false)
     }
 
     /// Gives a child a turn: it is read until it exits or falls silent.
-    fn give_turn(&mut self, token: Token) {
-        let Some(child) = self.children.get_mut(token) else { return };
+    fn give_turn(&mut self, id: ChildId) {
+        let Some(child) = self.children.get_mut(id) else { return };
         child.turn = ReadTurn::GIVEN;
         // Few children have a turn, so large pipes do not hold much in all.
         for stream in &mut child.streams {
@@ -85,17 +85,17 @@ impl ChildSet {
                 reader.enlarge(None);
             }
         }
-        self.read_turns.reading.push(token);
+        self.read_turns.reading.push(id);
     }
 
     /// Counts bytes that were just read of a child.
-    pub(super) fn count_read(&mut self, token: Token, bytes: u64) {
+    pub(super) fn count_read(&mut self, id: ChildId, bytes: u64) {
         if !self.read_turns.are_active() {
             return;
         }
         self.read_turns.pace.count(bytes);
-        self.keep_turn(token);
-        let Some(child) = self.children.get_mut(token) else { return };
+        self.keep_turn(id);
+        let Some(child) = self.children.get_mut(id) else { return };
         match &mut child.turn {
             ReadTurn::Free { left, .. } => *left = left.saturating_sub(bytes),
             ReadTurn::Has { read, quiet } => {
@@ -115,12 +115,12 @@ impl ChildSet {
 
     /// Gives a streaming child a turn, or keeps it: it has written, or would have if the file that it
     /// is forwarded to were not full. Such children come before all others.
-    pub(super) fn keep_turn(&mut self, token: Token) {
+    pub(super) fn keep_turn(&mut self, id: ChildId) {
         let Some(backlog) = &self.read_turns.backlog else { return };
         if !backlog.is_long() {
             return;
         }
-        let Some(child) = self.children.get_mut(token) else { return };
+        let Some(child) = self.children.get_mut(id) else { return };
         if !child.is_streaming() {
             return;
         }
@@ -132,7 +132,7 @@ impl ChildSet {
             }
             turn => {
                 *turn = ReadTurn::Has { read: 1, quiet: 0 };
-                self.read_turns.reading.push(token);
+                self.read_turns.reading.push(id);
             }
         }
     }
@@ -142,24 +142,24 @@ impl ChildSet {
         let mut result = Ok(());
         let mut free = self.read_turns.width().saturating_sub(self.active_readers());
         while free > 0
-            && let Some((_, token)) = self.read_turns.waiting.pop_first()
+            && let Some((_, id)) = self.read_turns.waiting.pop_first()
         {
             free -= 1;
-            self.give_turn(token);
-            result = result.and(self.resume_with_turn(token, ReadTurn::GIVEN));
+            self.give_turn(id);
+            result = result.and(self.resume_with_turn(id, ReadTurn::GIVEN));
         }
         // Every waiting child is read as far as the backlog has room. It may become a little more
         // than that, because the room counts only bytes that were read.
         let mut room = self.read_turns.backlog.as_ref().map_or(0, |backlog| backlog.room());
         while room.max(self.read_turns.credit) >= SINGLE_READ
-            && let Some(token) = self.read_turns.take_next_once()
+            && let Some(id) = self.read_turns.take_next_once()
         {
             if room >= SINGLE_READ {
                 room -= SINGLE_READ;
             } else {
                 self.read_turns.credit -= SINGLE_READ;
             }
-            result = result.and(self.resume_with_turn(token, ReadTurn::Once([true; 2])));
+            result = result.and(self.resume_with_turn(id, ReadTurn::Once([true; 2])));
         }
         if !self.read_turns.has_waiting() {
             self.read_turns.credit = 0;
@@ -169,19 +169,19 @@ impl ChildSet {
 
     /// Returns how many children have a turn and use it.
     fn active_readers(&self) -> usize {
-        self.read_turns.reading.iter().filter(|token| self.is_active_reader(**token)).count()
+        self.read_turns.reading.iter().filter(|id| self.is_active_reader(**id)).count()
     }
 
-    fn is_active_reader(&self, token: Token) -> bool {
-        self.children.get(token).is_some_and(|child| matches!(child.turn, ReadTurn::Has { quiet: 0, .. }))
+    fn is_active_reader(&self, id: ChildId) -> bool {
+        self.children.get(id).is_some_and(|child| matches!(child.turn, ReadTurn::Has { quiet: 0, .. }))
     }
 
     /// Checks the children that have a turn. A silent one does not count. When it writes again it has
     /// priority, because it may only have waited for a processor.
     pub(super) fn rotate_turns(&mut self, now: Instant) -> Result<()> {
         let Self { read_turns, children, .. } = self;
-        read_turns.reading.retain(|token| {
-            let Some(ChildState { turn, .. }) = children.get_mut(*token) else { return false };
+        read_turns.reading.retain(|id| {
+            let Some(ChildState { turn, .. }) = children.get_mut(*id) else { return false };
             match turn {
                 ReadTurn::Has { read: 0, quiet: QUIET_MAX } => *turn = ReadTurn::NEW,
                 ReadTurn::Has { read: 0, quiet } => *quiet += 1,
@@ -207,20 +207,20 @@ impl ChildSet {
             return;
         }
         let children = &self.children;
-        self.read_turns.reading.sort_by_key(|token| {
-            children.get(*token).map(|child| (!child.is_streaming(), child.options.rank))
-        });
+        self.read_turns
+            .reading
+            .sort_by_key(|id| children.get(*id).map(|child| (!child.is_streaming(), child.options.rank)));
         for at in (0..self.read_turns.reading.len()).rev() {
-            let token = self.read_turns.reading[at];
+            let id = self.read_turns.reading[at];
             if excess == 0 {
                 return;
             }
-            if !self.is_active_reader(token) {
+            if !self.is_active_reader(id) {
                 continue;
             }
             excess -= 1;
             self.read_turns.reading.remove(at);
-            if let Some(child) = self.children.get_mut(token) {
+            if let Some(child) = self.children.get_mut(id) {
                 child.turn = ReadTurn::Due;
             }
         }
@@ -237,14 +237,14 @@ impl ChildSet {
     }
 
     /// Removes a child from the turns: it does not need one any more, or is done.
-    pub(super) fn leave_turns(&mut self, token: Token) -> Result<()> {
-        let Some(child) = self.children.get_mut(token) else { return Ok(()) };
+    pub(super) fn leave_turns(&mut self, id: ChildId) -> Result<()> {
+        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
         match std::mem::replace(&mut child.turn, ReadTurn::NEW) {
-            ReadTurn::Has { .. } => self.read_turns.reading.retain(|other| *other != token),
+            ReadTurn::Has { .. } => self.read_turns.reading.retain(|other| *other != id),
             ReadTurn::Due => {
                 let rank = child.options.rank;
-                if self.read_turns.waiting.remove(&(rank, token)) {
-                    return self.resume_with_turn(token, ReadTurn::NEW);
+                if self.read_turns.waiting.remove(&(rank, id)) {
+                    return self.resume_with_turn(id, ReadTurn::NEW);
                 }
             }
             ReadTurn::Free { .. } | ReadTurn::Once(_) => (),
@@ -253,39 +253,37 @@ impl ChildSet {
     }
 
     /// Returns whether the child is paused only until its turn.
-    pub(super) fn waits_for_turn(&self, token: Token) -> bool {
-        self.children
-            .get(token)
-            .is_some_and(|child| self.read_turns.waiting.contains(&(child.options.rank, token)))
+    pub(super) fn waits_for_turn(&self, id: ChildId) -> bool {
+        self.children.get(id).is_some_and(|child| self.read_turns.waiting.contains(&(child.options.rank, id)))
     }
 
-    fn resume_with_turn(&mut self, token: Token, turn: ReadTurn) -> Result<()> {
-        let Some(child) = self.children.get_mut(token) else { return Ok(()) };
+    fn resume_with_turn(&mut self, id: ChildId, turn: ReadTurn) -> Result<()> {
+        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
         child.turn = turn;
         let mut result = Ok(());
         for stream in [Stream::Stdout, Stream::Stderr] {
             // A stream whose spill file refused bytes waits for that file.
             let has_unwritten = self
                 .children
-                .get(token)
+                .get(id)
                 .is_none_or(|child| !child.streams[stream as usize].unwritten.is_empty());
             if !has_unwritten {
-                result = result.and(self.resume_stream(token, stream));
+                result = result.and(self.resume_stream(id, stream));
             }
         }
         result
     }
 
     /// Reads a paused stream again. If the backend has no room for it, the stream is polled.
-    pub(super) fn resume_stream(&mut self, token: Token, stream: Stream) -> Result<()> {
-        let key = self.children.key(token, stream.into());
-        let Some(child) = self.children.get_mut(token) else { return Ok(()) };
+    pub(super) fn resume_stream(&mut self, id: ChildId, stream: Stream) -> Result<()> {
+        let key = self.children.key(id, stream.into());
+        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
         let is_registered = child
             .stream(stream)
             .resume(&mut self.io.reactor, key)
             .map_err(|error| Error::new("resume reading a child", error).during(Operation::Read))?;
         if !is_registered {
-            self.defer_read(token, INTERVAL_MIN);
+            self.defer_read(id, INTERVAL_MIN);
         }
         Ok(())
     }

@@ -66,11 +66,11 @@ fn survivor_of_a_child_lives_while_the_host_does() {
     for group in [Group::New, Group::Inherit] {
         let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
         let mut command = test_child("leave-group 600000");
-        let token = set.spawn(command.group(group), SpawnOptions::default()).expect("spawn test child");
+        let id = set.spawn(command.group(group), SpawnOptions::default()).expect("spawn test child");
         let mut event_log = EventLog::default();
         event_log.wait_all(&mut set);
-        let left: u32 = event_log.text(token).trim().parse().expect("parse number");
-        assert_eq!(event_log.outcome(token).left_running, group == Group::New);
+        let left: u32 = event_log.text(id).trim().parse().expect("parse number");
+        assert_eq!(event_log.outcome(id).left_running, group == Group::New);
         drop(set);
         stdout_of(&test_child("cwd"));
         assert!(lives(left), "{group:?}: it was killed");
