@@ -110,10 +110,11 @@ fn killed_run_returns_tokens() {
         let own = dir.path().join("own");
         let go = dir.path().join("go");
         let outer = || super::pids(&file(&own)).first().copied();
-        // Three tokens are lent: one is the other rule's, and our first job needs none.
+        // Three tokens are lent: one is the other rule's, and our first job needs none. If make is slow,
+        // the run takes that token first, and has a fourth job.
         let jobs = || outer().and_then(super::runner).map(super::children).unwrap_or_default();
         let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("test_child");
-        live.wait_until_true("three jobs", || jobs().iter().filter(|pid| is_kid(pid)).count() == 3);
+        live.wait_until_true("three jobs", || jobs().iter().filter(|pid| is_kid(pid)).count() >= 3);
         let outer = outer().expect("find run");
         let killed = [outer, super::children(outer)[0], super::runner(outer).expect("find runner")][victim];
         let pid = rustix::process::Pid::from_raw(killed.cast_signed()).expect("valid pid");
