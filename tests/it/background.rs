@@ -79,7 +79,7 @@ impl Host {
 /// Lets time pass, while the background set works.
 fn meanwhile(time: Duration) {
     let poller = Poller::new().expect("create poller");
-    poller.wait(&mut minder::Events::new(), Some(Instant::now() + time)).expect("wait for events");
+    poller.wait_deadline(&mut minder::Events::new(), Some(Instant::now() + time)).expect("wait for events");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::ptr::null;
 use std::time::{Duration, Instant};
 
-use minder::{ErrorKind, Events, Interest, Poller, Readiness, Source, Token};
+use minder::{Backend, ErrorKind, Events, Interest, Poller, Readiness, Source, Token};
 use windows_sys::Win32::System::Threading::{
     CreateEventW, CreateSemaphoreW, ReleaseSemaphore, ResetEvent, SetEvent,
 };
@@ -48,15 +48,15 @@ impl Signal {
     }
 }
 
-fn open(name: &str) -> Poller {
-    let poller = Poller::with_backend(name).expect("open backend");
-    assert_eq!(poller.backend(), name);
+fn open(backend: Backend) -> Poller {
+    let poller = Poller::with_backend(backend).expect("open backend");
+    assert_eq!(poller.backend(), backend);
     poller
 }
 
 fn wait_events(poller: &Poller, deadline: Instant) -> Vec<Readiness> {
     let mut events = Events::new();
-    let count = poller.wait(&mut events, Some(deadline)).expect("wait for events");
+    let count = poller.wait_deadline(&mut events, Some(deadline)).expect("wait for events");
     let mut ready: Vec<_> = events.iter().collect();
     assert_eq!(ready.len(), count, "the count of what is told");
     ready.sort_by_key(|ready| ready.token);
@@ -79,8 +79,8 @@ fn silent(poller: &Poller) {
 
 #[test]
 fn manual_event_is_reported_until_reset() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let event = Signal::manual();
         poller.add(&event.0, Token(7), Interest::READABLE).expect("add event");
         silent(&poller);
@@ -101,8 +101,8 @@ fn manual_event_is_reported_until_reset() {
 
 #[test]
 fn event_set_before_add_is_reported_by_a_poll() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let event = Signal::manual();
         event.set();
         poller.add(&event.0, Token(1), Interest::READABLE).expect("add event");
@@ -113,8 +113,8 @@ fn event_set_before_add_is_reported_by_a_poll() {
 
 #[test]
 fn auto_reset_event_is_reported_once_per_signal() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let event = Signal::auto();
         poller.add(&event.0, Token(1), Interest::READABLE).expect("add event");
         for _ in 0..20 {
@@ -132,8 +132,8 @@ fn silent_at_once(poller: &Poller) {
 
 #[test]
 fn semaphore_is_reported_once_per_unit() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         // SAFETY: no attributes, no name.
         let raw = unsafe { CreateSemaphoreW(null(), 0, 100, null()) };
         assert!(!raw.is_null());
@@ -154,8 +154,8 @@ fn semaphore_is_reported_once_per_unit() {
 
 #[test]
 fn oneshot_is_reported_once_until_modified() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let event = Signal::manual();
         poller.add(&event.0, Token(1), Interest::READABLE.oneshot()).expect("add event");
         event.set();
@@ -177,8 +177,8 @@ fn oneshot_is_reported_once_until_modified() {
 
 #[test]
 fn invalid_calls_return_errors() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let event = Signal::auto();
         assert_eq!(poller.delete(&event.0).expect_err("delete unknown source").kind(), ErrorKind::NotFound);
         let unknown =
@@ -199,8 +199,8 @@ fn invalid_calls_return_errors() {
 
 #[test]
 fn reused_handle_can_be_modified() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let first = Signal::manual();
         let number = first.0.as_raw_handle();
         poller.add(&first.0, Token(1), Interest::READABLE).expect("add event");
@@ -223,8 +223,8 @@ fn reused_handle_can_be_modified() {
 
 #[test]
 fn exits_of_children_and_threads_are_reported() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let mut child = test_child("gate 0").stdin(minder::Stdio::Piped).spawn().expect("spawn test child");
         poller.add(&child, Token(1), Interest::READABLE).expect("add child");
         poller.add(Source::process(child.id()), Token(2), Interest::READABLE.edge()).expect("add process");

@@ -25,7 +25,7 @@ mod windows;
 
 use std::time::{Duration, Instant};
 
-use minder::{ErrorKind, Events, Poller, Readiness};
+use minder::{Backend, ErrorKind, Events, Poller, Readiness};
 
 use crate::support::{nap, patience};
 
@@ -36,16 +36,16 @@ use self::windows::*;
 
 /// Opens a backend. The rings of other tests count against the same limit of locked memory of a
 /// user that is not root; they are closed within moments.
-fn open(name: &str) -> Poller {
+fn open(backend: Backend) -> Poller {
     let until = patience();
     loop {
-        match Poller::with_backend(name) {
+        match Poller::with_backend(backend) {
             Err(error) if error.kind() == ErrorKind::Exhausted && Instant::now() < until => {
                 nap(Duration::from_millis(20));
             }
             opened => {
                 let poller = opened.expect("open backend");
-                assert_eq!(poller.backend(), name);
+                assert_eq!(poller.backend(), backend);
                 return poller;
             }
         }
@@ -60,7 +60,7 @@ fn look(poller: &Poller) -> Vec<Readiness> {
 /// Waits once, until the deadline, and returns the events.
 fn wait_events(poller: &Poller, deadline: Instant) -> Vec<Readiness> {
     let mut events = Events::new();
-    let count = poller.wait(&mut events, Some(deadline)).expect("wait for events");
+    let count = poller.wait_deadline(&mut events, Some(deadline)).expect("wait for events");
     let mut ready: Vec<_> = events.iter().collect();
     assert_eq!(ready.len(), count, "the count of what is told");
     ready.sort_by_key(|ready| ready.token);

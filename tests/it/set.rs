@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 #[cfg(target_os = "linux")]
 use minder::Event;
 use minder::{
-    ChildId, ChildSet, ChildSetConfig, Command, ErrorKind, ExitStatus, SpawnOptions, Stdio, Stream,
+    Backend, ChildId, ChildSet, ChildSetConfig, Command, ErrorKind, ExitStatus, SpawnOptions, Stdio, Stream,
     Termination,
 };
 
@@ -32,7 +32,7 @@ use crate::support::{
 use crate::support::{open_descriptors, own_children};
 
 /// Children that all live at once: they wait for the end of an input that they share.
-fn crowd(backend: &'static str, count: usize) {
+fn crowd(backend: Backend, count: usize) {
     let mut set = ChildSet::new(limits(backend)).expect("create set");
     assert_eq!(set.backend(), backend);
     let (gate, opener) = std::io::pipe().expect("create pipe");
@@ -515,9 +515,13 @@ fn contradicting_options_are_rejected() {
     let options = SpawnOptions::default().output_mode(minder::OutputMode::AtExit);
     let error = set.spawn(&test_child("exit 0"), options).expect_err("spawn with output held until exit");
     assert_eq!((error.kind(), set.len()), (ErrorKind::InvalidInput, 0));
-    let limits = ChildSetConfig::default().backend(Some("no-such-backend"));
+    let limits = ChildSetConfig::default().backend(Some(if cfg!(windows) {
+        minder::Backend::Epoll
+    } else {
+        minder::Backend::Iocp
+    }));
     assert_eq!(
-        ChildSet::new(limits).expect_err("create set with unknown backend").kind(),
+        ChildSet::new(limits).expect_err("create set with a backend of another system").kind(),
         ErrorKind::Unsupported
     );
 }

@@ -7,7 +7,9 @@ use std::io::{Read, Seek, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use minder::{ChildId, ChildSet, ChildSetConfig, Command, Event, ExitStatus, Outcome, Stdio, Stream};
+use minder::{
+    Backend, ChildId, ChildSet, ChildSetConfig, Command, Event, ExitStatus, Outcome, Stdio, Stream,
+};
 
 #[cfg(unix)]
 mod unix;
@@ -112,13 +114,13 @@ pub(crate) fn has_backend(name: &str) -> bool {
 }
 
 /// Returns the wait backends of this machine.
-pub(crate) fn backends() -> Vec<&'static str> {
-    minder::backends().filter(|name| has_backend(name)).collect()
+pub(crate) fn backends() -> Vec<Backend> {
+    Backend::available().filter(|backend| has_backend(backend.name())).collect()
 }
 
 /// Runs the test on every wait backend of this machine; a failure names the backend.
-pub(crate) fn each_backend(test: impl Fn(&'static str)) {
-    struct Named(&'static str);
+pub(crate) fn each_backend(test: impl Fn(Backend)) {
+    struct Named(Backend);
     impl Drop for Named {
         fn drop(&mut self) {
             if std::thread::panicking() {
@@ -126,14 +128,14 @@ pub(crate) fn each_backend(test: impl Fn(&'static str)) {
             }
         }
     }
-    for name in backends() {
-        let _named = Named(name);
-        test(name);
+    for backend in backends() {
+        let _named = Named(backend);
+        test(backend);
     }
 }
 
 /// Returns the default configuration with this backend.
-pub(crate) fn limits(backend: &'static str) -> ChildSetConfig {
+pub(crate) fn limits(backend: Backend) -> ChildSetConfig {
     ChildSetConfig::new().backend(Some(backend))
 }
 

@@ -59,7 +59,7 @@ fn words_for(number: usize) -> Vec<u8> {
 
 /// Children with three pipes each that all live at once: each writes on both outputs, then prints
 /// its input, and exits with its own code. Returns how many threads there were then.
-fn crowd(backend: &'static str, count: usize) -> usize {
+fn crowd(backend: Backend, count: usize) -> usize {
     let mut set = ChildSet::new(limits(backend)).expect("create set");
     let ids = start(&mut set, count, |number| {
         let mut command = test_child(&format!("relay {OUT} {ERR} {number}"));
@@ -112,14 +112,14 @@ fn set_handles_29_to_65_children() {
 fn set_handles_1021_children_with_few_threads() {
     alone("windows::set_handles_1021_children_with_few_threads", || {
         let before = threads();
-        let backend = minder::backends().next().expect("find first backend");
+        let backend = minder::Backend::available().next().expect("find first backend");
         let more = crowd(backend, 1021).saturating_sub(before);
         assert!(more <= 2 + 1021_usize.div_ceil(63), "{more} threads more");
     });
 }
 
 /// Returns how many threads this process has beyond `before` while 130 silent children run.
-fn threads_beside(before: usize, backend: &'static str, command: impl Fn(usize) -> Command) -> usize {
+fn threads_beside(before: usize, backend: Backend, command: impl Fn(usize) -> Command) -> usize {
     const COUNT: usize = 130;
     // Threads of the pool of Windows stay for some seconds after their last work.
     let until = patience();

@@ -124,9 +124,9 @@ mod tests {
 
     #[test]
     fn minder_error_keeps_kind_and_text() {
-        let inner = minder::Poller::with_backend("magic").expect_err("open unknown backend");
+        let inner = "magic".parse::<minder::Backend>().expect_err("parse unknown backend");
         let text = inner.to_string();
         let error = Error::from(inner);
-        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Unsupported, text));
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::InvalidInput, text));
     }
 }

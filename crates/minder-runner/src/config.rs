@@ -54,7 +54,7 @@ pub struct RunConfig {
     /// The time between TERM and KILL.
     pub grace: Duration,
     /// The wait backend, if it is not the best one.
-    pub backend: Option<&'static str>,
+    pub backend: Option<minder::Backend>,
     /// Whether guardian processes kill what is left after a SIGKILL.
     pub guardians: bool,
     /// Whether each job's output has a color.

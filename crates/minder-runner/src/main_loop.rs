@@ -83,7 +83,7 @@ impl MainLoop {
             let wait = [poll_interval, next_snapshot].into_iter().flatten().min();
             let next = wait.and_then(|wait| Instant::now().checked_add(wait));
             let deadline = [next, self.exit_deadline(&shutdown)].into_iter().flatten().min();
-            if let Err(error) = self.poller.wait(&mut events, deadline) {
+            if let Err(error) = self.poller.wait_deadline(&mut events, deadline) {
                 context.fail(error.to_string());
                 break;
             }

@@ -5,12 +5,12 @@
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
-use minder::{ErrorKind, Events, Interest, Poller, Token};
+use minder::{Backend, ErrorKind, Events, Interest, Poller, Token};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut seen = Vec::new();
-    for name in minder::backends() {
-        let poller = match Poller::with_backend(name) {
+    for backend in Backend::available() {
+        let poller = match Poller::with_backend(backend) {
             Ok(poller) => poller,
             // Containers often forbid some of them.
             Err(error) => {
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (mut reader, mut writer) = std::io::pipe()?;
         match poller.add(&reader, Token(7), Interest::READABLE) {
             Err(error) if error.kind() == ErrorKind::Unsupported => {
-                println!("poller: `{name}` cannot watch a pipe; this example needs Unix");
+                println!("poller: `{backend}` cannot watch a pipe; this example needs Unix");
                 return Ok(());
             }
             added => added?,
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // The pipe is empty: the wait lasts until its deadline, and not less.
         let mut events = Events::new();
         let deadline = Instant::now() + Duration::from_millis(10);
-        assert_eq!(poller.wait(&mut events, Some(deadline))?, 0);
+        assert_eq!(poller.wait_deadline(&mut events, Some(deadline))?, 0);
         assert!(Instant::now() >= deadline);
 
         // The pipe has bytes. It is reported by every wait until they are read.
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         assert!(events.woken());
         other.join().map_err(|_| "the other thread panicked")??;
         poller.delete(&reader)?;
-        seen.push(name);
+        seen.push(backend.name());
     }
     println!("poller: the same by {}", seen.join(" and "));
     Ok(())

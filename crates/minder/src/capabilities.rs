@@ -1,6 +1,7 @@
 //! Which mechanisms this machine has, which it refuses, and its limits.
 
-use crate::poller::{Poller, backends};
+use crate::backend::Backend;
+use crate::poller::Poller;
 use crate::sys::capabilities;
 
 pub use crate::sys::capabilities::{Availability, Capability};
@@ -13,11 +14,12 @@ pub use crate::sys::capabilities::{Availability, Capability};
 ///
 /// ```
 /// let chosen = minder::capabilities().into_iter().find(|found| found.area == "waiting" && found.chosen);
-/// assert_eq!(chosen.map(|found| found.name), minder::backends().next());
+/// let best = minder::Backend::available().next();
+/// assert_eq!(chosen.map(|found| found.name), best.map(minder::Backend::name));
 /// ```
 #[must_use]
 pub fn capabilities() -> Vec<Capability> {
-    let mut found: Vec<Capability> = backends().map(backend).collect();
+    let mut found: Vec<Capability> = Backend::available().map(state_of).collect();
     if let Some(first) = found.iter_mut().find(|found| found.state == Availability::Available) {
         first.chosen = true;
     }
@@ -27,11 +29,11 @@ pub fn capabilities() -> Vec<Capability> {
 }
 
 /// Opens a wait backend and reports whether that succeeded.
-fn backend(name: &'static str) -> Capability {
-    let capability = Capability::available("waiting", name).note(capabilities::remark(name));
-    match Poller::with_backend(name) {
+fn state_of(backend: Backend) -> Capability {
+    let capability = Capability::available("waiting", backend.name()).note(capabilities::remark(backend));
+    match Poller::with_backend(backend) {
         Ok(_) => capability,
-        Err(error) => capability.refused(capabilities::refusal(name, error.io_error())),
+        Err(error) => capability.refused(capabilities::refusal(backend, error.io_error())),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
+use std::ops::{BitOr, BitOrAssign};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -51,7 +52,9 @@ pub struct Token(pub u64);
 /// ```
 /// use minder::Interest;
 /// let once = Interest::READABLE.oneshot();
-/// assert!(once.is_readable() && once.is_oneshot() && !Interest::BOTH.is_oneshot());
+/// assert!(once.is_readable() && once.is_oneshot() && !once.is_writable());
+/// let both = Interest::READABLE | Interest::WRITABLE;
+/// assert!(both.is_readable() && both.is_writable());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
@@ -62,8 +65,6 @@ impl Interest {
     pub const READABLE: Self = Self(1);
     /// A write does not block: there is room, or an error.
     pub const WRITABLE: Self = Self(2);
-    /// Both.
-    pub const BOTH: Self = Self(3);
 
     const ONESHOT: u8 = 4;
     const EDGE: u8 = 8;
@@ -85,6 +86,13 @@ impl Interest {
         Self(self.0 & !Self::ONESHOT | Self::EDGE)
     }
 
+    /// Returns the directions of both. `|` does the same; this works in constants. If one of them is
+    /// one-shot or edge-triggered, so is the union; one-shot wins.
+    pub const fn union(self, other: Self) -> Self {
+        let bits = self.0 | other.0;
+        Self(if bits & Self::ONESHOT != 0 { bits & !Self::EDGE } else { bits })
+    }
+
     /// Returns whether it includes reading.
     pub const fn is_readable(self) -> bool {
         self.0 & 1 != 0
@@ -103,6 +111,20 @@ impl Interest {
     /// Returns whether it is edge-triggered.
     pub const fn is_edge(self) -> bool {
         self.0 & Self::EDGE != 0
+    }
+}
+
+impl BitOr for Interest {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        self.union(other)
+    }
+}
+
+impl BitOrAssign for Interest {
+    fn bitor_assign(&mut self, other: Self) {
+        *self = self.union(other);
     }
 }
 

@@ -41,6 +41,7 @@
 //! subreaper, no timer resolution. The exceptions are [`ProcessGuard`] and [`TimerResolution`], which
 //! a program creates explicitly.
 
+mod backend;
 mod command;
 mod backlog;
 mod chunk;
@@ -60,6 +61,7 @@ mod capabilities;
 pub mod os;
 
 pub use crate::{
+    backend::Backend,
     background::{BackgroundSet, BackgroundSetConfig},
     backlog::{Backlog, Charge},
     capabilities::{Availability, Capability, capabilities},
@@ -72,7 +74,7 @@ pub use crate::{
         Token,
     },
     guard::{ExitMode, GuardOptions, GuardianPids, ProcessGuard, Signal, SignalSource},
-    poller::{Events, Poller, Readiness, Source, Waker, backends},
+    poller::{Events, EventsIter, Poller, Readiness, Registration, Source, Waker},
     set::{ChildSet, ChildSetConfig, OutputMode, OverflowPolicy, SpawnOptions},
     timer_resolution::TimerResolution,
 };

@@ -3,15 +3,17 @@
 mod timers;
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use self::timers::Timers;
+use crate::backend::Backend;
 use crate::event::{Interest, Token};
 use crate::sys::thread;
 use crate::sys::wait::{self, PollHandle, PollerBackend, Ready};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Operation, Result};
 
 /// The value of [`Poller::waiter`] before the first wait. No thread has this id.
 const NO_WAITER: usize = 0;
@@ -144,16 +146,30 @@ impl Events {
         Self::default()
     }
 
+    /// Creates an empty list with memory for this many reports.
+    pub fn with_capacity(count: usize) -> Self {
+        Self(Vec::with_capacity(count))
+    }
+
     /// Returns the sources that are ready, in any order, and then the timers that have expired, in the
     /// order of their deadlines.
-    pub fn iter(&self) -> impl Iterator<Item = Readiness> + '_ {
-        self.0.iter().filter(|ready| ready.token <= wait::TOKEN_MAX).map(|ready| Readiness {
-            token: Token(ready.token),
-            readable: ready.readable,
-            writable: ready.writable,
-            closed: ready.closed,
-            expired: ready.expired,
-        })
+    pub fn iter(&self) -> EventsIter<'_> {
+        EventsIter(self.0.iter())
+    }
+
+    /// Returns the number of reported sources and timers.
+    pub fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    /// Returns whether neither a source nor a timer was reported.
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    /// Removes all reports. A wait does this, too.
+    pub fn clear(&mut self) {
+        self.0.clear();
     }
 
     /// Returns whether a [`Waker`] was used before the wait ended.
@@ -162,10 +178,112 @@ impl Events {
     }
 }
 
-/// Returns the names of the backends of this operating system, best first, for
-/// [`Poller::with_backend`].
-pub fn backends() -> impl Iterator<Item = &'static str> {
-    wait::BACKENDS.iter().map(|(name, _)| *name)
+impl<'a> IntoIterator for &'a Events {
+    type Item = Readiness;
+    type IntoIter = EventsIter<'a>;
+
+    fn into_iter(self) -> EventsIter<'a> {
+        self.iter()
+    }
+}
+
+/// The iterator of [`Events::iter`].
+#[derive(Clone, Debug)]
+pub struct EventsIter<'a>(std::slice::Iter<'a, Ready>);
+
+impl Iterator for EventsIter<'_> {
+    type Item = Readiness;
+
+    fn next(&mut self) -> Option<Readiness> {
+        let ready = self.0.find(|ready| ready.token <= wait::TOKEN_MAX)?;
+        Some(Readiness {
+            token: Token(ready.token),
+            readable: ready.readable,
+            writable: ready.writable,
+            closed: ready.closed,
+            expired: ready.expired,
+        })
+    }
+}
+
+/// A source that is registered with a [`Poller`], until this is dropped. It keeps the source
+/// borrowed, so that the source cannot be closed before.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{Events, Interest, Poller, Token};
+/// use std::time::Duration;
+/// let (reader, mut writer) = std::io::pipe()?;
+/// std::io::Write::write_all(&mut writer, b"text")?;
+/// let poller = Poller::new()?;
+/// let mut events = Events::new();
+/// let registration = poller.register(&reader, Token(7), Interest::READABLE)?;
+/// assert_eq!(poller.wait(&mut events, None)?, 1);
+/// drop(registration);
+/// assert_eq!(poller.wait(&mut events, Some(Duration::ZERO))?, 0);
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "dropping it deletes the source"]
+pub struct Registration<'a> {
+    poller: &'a Poller,
+    source: wait::Source<'a>,
+    /// Whether the source was deleted by [`delete`](Self::delete).
+    is_deleted: bool,
+}
+
+impl Registration<'_> {
+    /// Changes the token or the interest: see [`Poller::modify`].
+    ///
+    /// # Errors
+    /// As [`Poller::modify`].
+    pub fn modify(&self, token: Token, interest: Interest) -> Result<()> {
+        self.poller.modify(Source(self.source), token, interest)
+    }
+
+    /// Deletes the source: see [`Poller::delete`]. Dropping the registration does the same, and
+    /// ignores an error.
+    ///
+    /// # Errors
+    /// As [`Poller::delete`].
+    pub fn delete(mut self) -> Result<()> {
+        self.is_deleted = true;
+        self.poller.delete(Source(self.source))
+    }
+}
+
+impl Drop for Registration<'_> {
+    fn drop(&mut self) {
+        if !self.is_deleted {
+            // The source is open, since it is borrowed. It is unknown only if the caller deleted it.
+            let _ = self.poller.delete(Source(self.source));
+        }
+    }
+}
+
+impl Backend {
+    /// Returns the backends of this operating system, best first. The machine may refuse one, for
+    /// example in a container: [`capabilities`](crate::capabilities) tells.
+    pub fn available() -> impl Iterator<Item = Self> {
+        wait::BACKENDS.iter().map(|(backend, _)| *backend)
+    }
+}
+
+/// Parses a name. Accepts the backends of all operating systems.
+///
+/// # Errors
+/// - [`InvalidInput`](ErrorKind::InvalidInput): no backend has this name.
+impl FromStr for Backend {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|backend| backend.name() == name).ok_or_else(|| {
+            let error =
+                Error::of_kind(ErrorKind::InvalidInput, "find the wait backend", "no backend has this name");
+            error.during(Operation::Lookup).with_subject(name)
+        })
+    }
 }
 
 impl Poller {
@@ -177,22 +295,24 @@ impl Poller {
         Self::open(None)
     }
 
-    /// Opens the backend of this name; [`backends`] lists them.
+    /// Opens this backend.
     ///
     /// # Errors
-    /// `Unsupported` for a name that this system does not have; `Exhausted` when no descriptor is
-    /// free.
-    pub fn with_backend(name: &str) -> Result<Self> {
-        Self::open(Some(name))
+    /// - `Unsupported`: this operating system does not have it: see [`Backend::available`].
+    /// - `Exhausted`: no descriptor is free.
+    pub fn with_backend(backend: Backend) -> Result<Self> {
+        Self::open(Some(backend))
     }
 
-    fn open(name: Option<&str>) -> Result<Self> {
-        let backend = PollerBackend::open(name).map_err(|error| match name {
-            Some(name) if backends().all(|known| known != name) => {
+    fn open(wanted: Option<Backend>) -> Result<Self> {
+        let backend = PollerBackend::open(wanted).map_err(|error| match wanted {
+            Some(wanted) if Backend::available().all(|known| known != wanted) => {
                 let cause = "this system has no such backend";
-                Error::of_kind(ErrorKind::Unsupported, "open the wait backend", cause).with_subject(name)
+                Error::of_kind(ErrorKind::Unsupported, "open the wait backend", cause)
+                    .with_subject(wanted.name())
             }
-            name => Error::new("open the wait backend", error).with_subject(name.unwrap_or("default")),
+            wanted => Error::new("open the wait backend", error)
+                .with_subject(wanted.map_or("default", Backend::name)),
         })?;
         Ok(Self {
             backend,
@@ -204,12 +324,28 @@ impl Poller {
         })
     }
 
-    /// Returns the name of the backend.
-    pub fn backend(&self) -> &'static str {
-        self.backend.name()
+    /// Returns the backend.
+    pub fn backend(&self) -> Backend {
+        self.backend.kind()
     }
 
-    /// Registers a source. Delete it before it is closed.
+    /// Registers a source until the returned value is dropped: see [`add`](Self::add).
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn register<'a>(
+        &'a self,
+        source: impl Into<Source<'a>>,
+        token: Token,
+        interest: Interest,
+    ) -> Result<Registration<'a>> {
+        let Source(source) = source.into();
+        self.add(Source(source), token, interest)?;
+        Ok(Registration { poller: self, source, is_deleted: false })
+    }
+
+    /// Registers a source. Delete it before it is closed; [`register`](Self::register) does that by
+    /// itself.
     ///
     /// # Errors
     /// `InvalidInput` for a source that is registered already; `Unknown` for a process that does not
@@ -291,15 +427,24 @@ impl Poller {
         Err(error.with_subject(token.0.to_string()))
     }
 
-    /// Waits until a source is ready, a timer has expired, the waker is used, or `deadline` has
-    /// passed. Replaces the contents of `events`. Returns the number of reported sources and
-    /// timers. It never returns before the deadline with nothing to report.
+    /// Waits until a source is ready, a timer has expired or the waker is used, for at most `timeout`,
+    /// or without a limit if there is none. Replaces the contents of `events`. Returns the number of
+    /// reported sources and timers. It never returns before that time with nothing to report.
     ///
     /// A wait reports at most some hundred sources; the next wait reports the remaining ones first.
     ///
     /// # Errors
     /// A system call fails that should not. A signal does not end the wait.
-    pub fn wait(&self, events: &mut Events, deadline: Option<Instant>) -> Result<usize> {
+    pub fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> Result<usize> {
+        // A time that the clock cannot represent is never reached.
+        self.wait_deadline(events, timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
+    }
+
+    /// Waits until `deadline` at the latest: see [`wait`](Self::wait).
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn wait_deadline(&self, events: &mut Events, deadline: Option<Instant>) -> Result<usize> {
         events.0.clear();
         let scope = WaitScope::enter(self);
         let ready = &mut events.0;
@@ -316,7 +461,7 @@ impl Poller {
             })
         };
         drop(scope);
-        let reported = result.map(|()| events.iter().count()).map_err(|error| Error::new("wait", error));
+        let reported = result.map(|()| events.len()).map_err(|error| Error::new("wait", error));
         if self.is_watched.load(Ordering::Relaxed) {
             self.update_poll_handle()?;
         }
@@ -376,7 +521,7 @@ impl Poller {
     /// inner.add_timer(Token(1), Instant::now() + Duration::from_millis(1), Duration::ZERO)?;
     /// let mut events = Events::new();
     /// assert_eq!(outer.wait(&mut events, None)?, 1);
-    /// assert_eq!(inner.wait(&mut events, Some(Instant::now()))?, 1);
+    /// assert_eq!(inner.wait_deadline(&mut events, Some(Instant::now()))?, 1);
     /// # }
     /// # Ok::<(), minder::Error>(())
     /// ```

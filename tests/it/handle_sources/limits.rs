@@ -11,8 +11,8 @@ use crate::support::{each_backend, patience};
 
 #[test]
 fn each_of_4096_handles_is_reported() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let events: Vec<Signal> = (0..4096).map(|_| Signal::auto()).collect();
         for (number, event) in events.iter().enumerate() {
             poller.add(&event.0, Token(number as u64), Interest::READABLE).expect("add event");
@@ -38,8 +38,8 @@ fn each_of_4096_handles_is_reported() {
 
 #[test]
 fn no_handle_starves_while_all_stay_set() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let events: Vec<Signal> = (0..1000).map(|_| Signal::manual()).collect();
         for (number, event) in events.iter().enumerate() {
             event.set();
@@ -57,8 +57,8 @@ fn no_handle_starves_while_all_stay_set() {
 
 #[test]
 fn changes_during_a_wait_end_it() {
-    each_backend(|name| {
-        let poller = Arc::new(open(name));
+    each_backend(|backend| {
+        let poller = Arc::new(open(backend));
         for _ in 0..20 {
             let early = Signal::manual();
             let late = Signal::manual();
@@ -82,8 +82,8 @@ fn changes_during_a_wait_end_it() {
 
 #[test]
 fn sources_are_added_and_deleted_during_waits() {
-    each_backend(|name| {
-        let poller = Arc::new(open(name));
+    each_backend(|backend| {
+        let poller = Arc::new(open(backend));
         let until = Instant::now() + crate::support::race_time();
         std::thread::scope(|scope| {
             for number in 0..3_u64 {

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use minder::{Interest, Stdio, Token};
+use minder::{Backend, Interest, Stdio, Token};
 
 use super::fd_lifetime::{hung_up, soon};
 use super::{counter, look, lower, modify_or_add, names, open, pair, raise, tokens, wait_events};
@@ -33,8 +33,8 @@ fn is_not_open(error: &minder::Error) -> bool {
 #[test]
 fn unopened_descriptor_is_rejected() {
     alone("poller::close::unopened_descriptor_is_rejected", || {
-        each_backend(|name| {
-            let poller = open(name);
+        each_backend(|backend| {
+            let poller = open(backend);
             let closed = closed_number(counter());
             for interest in [Interest::READABLE, Interest::WRITABLE.oneshot()] {
                 let error = poller.add(&closed, Token(1), interest).expect_err("add closed descriptor");
@@ -52,8 +52,8 @@ fn unopened_descriptor_is_rejected() {
 #[test]
 fn source_closed_without_delete_can_be_removed_later() {
     alone("poller::close::source_closed_without_delete_can_be_removed_later", || {
-        each_backend(|name| {
-            let poller = open(name);
+        each_backend(|backend| {
+            let poller = open(backend);
             let other = counter();
             poller.add(&other, Token(2), Interest::READABLE).expect("add source");
             let source = counter();
@@ -61,9 +61,9 @@ fn source_closed_without_delete_can_be_removed_later() {
             raise(&source);
             assert_eq!(tokens(&poller), [1]);
             let closed = closed_number(source);
-            match name {
+            match backend {
                 // The kernel forgets it with its last copy, or with its descriptor.
-                "epoll" | "kqueue" => assert_eq!(tokens(&poller), [0; 0]),
+                Backend::Epoll | Backend::Kqueue => assert_eq!(tokens(&poller), [0; 0]),
                 _ => {
                     let ready = look(&poller);
                     assert!(names(&ready) == [1] && ready[0].closed, "{ready:?}");
@@ -73,7 +73,7 @@ fn source_closed_without_delete_can_be_removed_later() {
             raise(&other);
             assert!(tokens(&poller).contains(&2), "its neighbour is hidden");
             let deleted = poller.delete(&closed);
-            assert_eq!(deleted.is_ok(), name != "epoll", "{deleted:?}");
+            assert_eq!(deleted.is_ok(), backend != Backend::Epoll, "{deleted:?}");
             assert_eq!(tokens(&poller), [2]);
             lower(&other);
             let deadline = Instant::now() + Duration::from_millis(5);
@@ -87,8 +87,8 @@ fn source_closed_without_delete_can_be_removed_later() {
 #[test]
 fn silent_closed_source_hides_no_other() {
     alone("poller::close::silent_closed_source_hides_no_other", || {
-        each_backend(|name| {
-            let poller = open(name);
+        each_backend(|backend| {
+            let poller = open(backend);
             let other = counter();
             poller.add(&other, Token(2), Interest::READABLE).expect("add source");
             let source = counter();
@@ -104,8 +104,8 @@ fn silent_closed_source_hides_no_other() {
             }
             // io_uring holds the file, poll(2) reports none, epoll has forgotten it.
             let told = tokens(&poller);
-            assert_eq!(told, if name == "poll" { vec![1] } else { vec![] });
-            assert_eq!(poller.delete(&closed).is_ok(), name != "epoll");
+            assert_eq!(told, if backend == Backend::Poll { vec![1] } else { vec![] });
+            assert_eq!(poller.delete(&closed).is_ok(), backend != Backend::Epoll);
             assert_eq!(tokens(&poller), [0; 0]);
         });
     });
@@ -115,9 +115,9 @@ fn silent_closed_source_hides_no_other() {
 #[test]
 fn reused_descriptor_reports_only_the_new_file() {
     alone("poller::close::reused_descriptor_reports_only_the_new_file", || {
-        each_backend(|name| {
+        each_backend(|backend| {
             for watched in [false, true] {
-                let poller = open(name);
+                let poller = open(backend);
                 let (first, mut to_first) = pipe().expect("create pipe");
                 let (second, mut to_second) = pipe().expect("create pipe");
                 let mut place = OwnedFd::from(first);
@@ -129,7 +129,7 @@ fn reused_descriptor_reports_only_the_new_file() {
                 rustix::io::dup2(&second, &mut place).expect("duplicate descriptor");
                 // io_uring keeps a watched file open. Other backends do not, so that the pipe has no reader
                 // left and a write fails.
-                let held = name == "io_uring" && watched;
+                let held = backend == Backend::IoUring && watched;
                 let written = to_first.write(b"x");
                 assert_eq!(written.is_ok(), held, "{written:?}");
                 modify_or_add(&poller, &place, 2);
@@ -149,8 +149,8 @@ fn reused_descriptor_reports_only_the_new_file() {
 #[test]
 fn reports_follow_descriptors_through_a_thousand_reuses() {
     alone("poller::close::reports_follow_descriptors_through_a_thousand_reuses", || {
-        each_backend(|name| {
-            let poller = open(name);
+        each_backend(|backend| {
+            let poller = open(backend);
             let mut place = counter();
             for round in 0..1000 {
                 let loud = round % 3 == 0;
@@ -180,8 +180,8 @@ fn reports_follow_descriptors_through_a_thousand_reuses() {
 #[test]
 fn copy_in_a_child_is_not_reported_after_delete() {
     alone("poller::close::copy_in_a_child_is_not_reported_after_delete", || {
-        each_backend(|name| {
-            let poller = open(name);
+        each_backend(|backend| {
+            let poller = open(backend);
             let (ours, theirs) = pair().expect("create socket pair");
             poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
             assert_eq!(tokens(&poller), [0; 0]);
@@ -210,7 +210,7 @@ fn copy_in_a_child_is_not_reported_after_delete() {
 #[test]
 fn epoll_reports_a_copy_in_a_child_without_delete() {
     alone("poller::close::epoll_reports_a_copy_in_a_child_without_delete", || {
-        let poller = open("epoll");
+        let poller = open(Backend::Epoll);
         let (ours, theirs) = pair().expect("create socket pair");
         poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
         let copy = Arc::new(File::from(ours.as_fd().try_clone_to_owned().expect("duplicate handle")));
@@ -229,8 +229,8 @@ fn epoll_reports_a_copy_in_a_child_without_delete() {
 #[test]
 fn eof_is_reported_when_the_child_closes_its_copy() {
     alone("poller::close::eof_is_reported_when_the_child_closes_its_copy", || {
-        each_backend(|name| {
-            let poller = open(name);
+        each_backend(|backend| {
+            let poller = open(backend);
             let (reader, writer) = pipe().expect("create pipe");
             poller.add(&reader, Token(1), Interest::READABLE).expect("add source");
             let copy = Stdio::from(File::from(OwnedFd::from(writer)));

@@ -11,39 +11,39 @@ use crate::support::{each_backend, patience};
 
 #[test]
 fn wait_never_returns_early() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let mut events = Events::new();
         for number in 0..400u32 {
             let time = Duration::from_nanos(200_000 + u64::from(number) * 7_001);
             let deadline = Instant::now() + time;
-            let count = poller.wait(&mut events, Some(deadline)).expect("wait for events");
+            let count = poller.wait_deadline(&mut events, Some(deadline)).expect("wait for events");
             let late = Instant::now();
             assert!(late >= deadline, "{:?} early of {time:?}", deadline - late);
             assert_eq!((count, events.woken()), (0, false), "nothing happened");
         }
         // A deadline that is past, or the same again, is a look.
         let past = Instant::now() - Duration::from_secs(1);
-        assert_eq!(poller.wait(&mut events, Some(past)).expect("wait for events"), 0);
-        assert_eq!(poller.wait(&mut events, Some(past)).expect("wait for events"), 0);
+        assert_eq!(poller.wait_deadline(&mut events, Some(past)).expect("wait for events"), 0);
+        assert_eq!(poller.wait_deadline(&mut events, Some(past)).expect("wait for events"), 0);
     });
 }
 
 /// A deadline that was not reached must not end the next wait.
 #[test]
 fn abandoned_deadline_does_not_end_the_next_wait() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let (mut reader, mut writer) = pipe().expect("create pipe");
         poller.add(&reader, Token(1), Interest::READABLE).expect("add source");
         for _ in 0..50 {
             writer.write_all(b"x").expect("write bytes");
             let mut events = Events::new();
             let near = Instant::now() + Duration::from_millis(1);
-            assert_eq!(poller.wait(&mut events, Some(near)).expect("wait for events"), 1);
+            assert_eq!(poller.wait_deadline(&mut events, Some(near)).expect("wait for events"), 1);
             reader.read_exact(&mut [0]).expect("read bytes");
             let far = near + Duration::from_millis(2);
-            assert_eq!(poller.wait(&mut events, Some(far)).expect("wait for events"), 0);
+            assert_eq!(poller.wait_deadline(&mut events, Some(far)).expect("wait for events"), 0);
             assert!(Instant::now() >= far && !events.woken());
         }
     });
@@ -53,14 +53,14 @@ fn abandoned_deadline_does_not_end_the_next_wait() {
 /// lateness.)
 #[test]
 fn concurrent_waits_keep_their_own_deadlines() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let waker = poller.waker();
         let far = patience();
         std::thread::scope(|scope| {
             let long = scope.spawn(|| {
                 let mut events = Events::new();
-                poller.wait(&mut events, Some(far)).expect("wait for events");
+                poller.wait_deadline(&mut events, Some(far)).expect("wait for events");
                 (Instant::now(), events.woken())
             });
             // The wait with the far deadline starts before these waits, and `third` starts after `short`.
@@ -68,21 +68,21 @@ fn concurrent_waits_keep_their_own_deadlines() {
                 std::thread::park_timeout(Duration::from_millis(5));
                 let near = Instant::now() + Duration::from_millis(20);
                 let mut events = Events::new();
-                poller.wait(&mut events, Some(near)).expect("wait for events");
+                poller.wait_deadline(&mut events, Some(near)).expect("wait for events");
                 let now = Instant::now();
                 assert!(now >= near, "early");
                 assert!(now < far, "the near deadline was forgotten for the far one");
             }
             let short = scope.spawn(|| {
                 let near = Instant::now() + Duration::from_millis(300);
-                poller.wait(&mut Events::new(), Some(near)).expect("wait for events");
+                poller.wait_deadline(&mut Events::new(), Some(near)).expect("wait for events");
                 assert!(Instant::now() >= near, "early");
                 assert!(Instant::now() < far, "the near deadline was forgotten for a later one");
             });
             std::thread::park_timeout(Duration::from_millis(30));
             let third = scope.spawn(|| {
                 let mut events = Events::new();
-                poller.wait(&mut events, Some(far)).expect("wait for events");
+                poller.wait_deadline(&mut events, Some(far)).expect("wait for events");
                 events.woken()
             });
             short.join().expect("join short wait");
@@ -104,8 +104,8 @@ fn concurrent_waits_keep_their_own_deadlines() {
 
 #[test]
 fn past_deadline_polls_once() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         let source = counter();
         poller.add(&source, Token(1), Interest::READABLE).expect("add source");
         let past = Instant::now() - Duration::from_millis(1);
@@ -123,8 +123,8 @@ fn past_deadline_polls_once() {
 /// Without serving the source, every wait returns, and deadlines pass.
 #[test]
 fn busy_source_ends_every_wait_and_hides_no_deadline() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         let source = counter();
         raise(&source);
         poller.add(&source, Token(1), Interest::READABLE).expect("add source");
@@ -156,16 +156,16 @@ fn end_of_time() -> Instant {
 
 #[test]
 fn wait_sleeps_until_the_latest_possible_deadline() {
-    each_backend(|name| {
+    each_backend(|backend| {
         let years = |count: u64| Instant::now() + Duration::from_secs(count * 31_557_600);
         for deadline in [end_of_time(), years(200), years(300), years(5_000_000_000)] {
-            let poller = open(name);
+            let poller = open(backend);
             let waker = poller.waker();
             std::thread::scope(|scope| {
                 let waiting = scope.spawn(|| {
                     let before = computed();
                     let mut events = Events::new();
-                    poller.wait(&mut events, Some(deadline)).expect("wait for events");
+                    poller.wait_deadline(&mut events, Some(deadline)).expect("wait for events");
                     assert!(events.woken(), "the end of time has come");
                     computed() - before
                 });
@@ -182,14 +182,14 @@ fn wait_sleeps_until_the_latest_possible_deadline() {
 /// thread before.
 #[test]
 fn deadlines_of_one_thread_may_come_in_any_order() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let waker = poller.waker();
         let mut events = Events::new();
         for round in 0..40u64 {
             // A far one that a wake gave up; then near ones.
             waker.wake().expect("wake poller");
-            poller.wait(&mut events, Some(patience())).expect("wait for events");
+            poller.wait_deadline(&mut events, Some(patience())).expect("wait for events");
             let near = Instant::now() + Duration::from_micros(100 + 50 * (round % 7));
             assert_eq!(wait_events(&poller, near), []);
             let now = Instant::now();

@@ -38,14 +38,14 @@ pub(super) fn soon(enough: impl Fn() -> bool) -> bool {
 #[test]
 fn delete_releases_the_file() {
     alone("poller::fd_lifetime::delete_releases_the_file", || {
-        each_backend(|name| {
+        each_backend(|backend| {
             for interest in [Interest::READABLE, Interest::READABLE.oneshot(), Interest::READABLE.edge()] {
-                if !has_edge(name) && interest.is_edge() {
+                if !has_edge(backend) && interest.is_edge() {
                     continue;
                 }
                 for looked in [false, true] {
                     for told in [false, true] {
-                        let poller = open(name);
+                        let poller = open(backend);
                         let (ours, theirs) = pair().expect("create socket pair");
                         poller.add(&ours, Token(1), interest).expect("add source");
                         if looked {
@@ -74,8 +74,8 @@ fn delete_releases_the_file() {
 #[test]
 fn delete_releases_a_file_watched_by_another_thread() {
     alone("poller::fd_lifetime::delete_releases_a_file_watched_by_another_thread", || {
-        each_backend(|name| {
-            let poller = open(name);
+        each_backend(|backend| {
+            let poller = open(backend);
             let (ours, theirs) = pair().expect("create socket pair");
             poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
             std::thread::scope(|scope| {
@@ -126,11 +126,11 @@ fn delete_releases_a_file_watched_by_another_thread() {
 #[test]
 fn dropped_poller_releases_everything() {
     alone("poller::fd_lifetime::dropped_poller_releases_everything", || {
-        each_backend(|name| {
+        each_backend(|backend| {
             let before = crate::support::open_descriptors();
             for news in [false, cfg!(unix)] {
                 let (ours, theirs) = pair().expect("create socket pair");
-                let poller = open(name);
+                let poller = open(backend);
                 poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
                 poller
                     .add_timer(Token(2), Instant::now() + Duration::from_secs(60), Duration::ZERO)
@@ -153,9 +153,9 @@ fn dropped_poller_releases_everything() {
 #[test]
 fn delete_releases_a_file_while_the_wait_ends_for_another_source() {
     alone("poller::fd_lifetime::delete_releases_a_file_while_the_wait_ends_for_another_source", || {
-        each_backend(|name| {
+        each_backend(|backend| {
             for round in 0..200 {
-                let poller = open(name);
+                let poller = open(backend);
                 let other = counter();
                 let (ours, theirs) = pair().expect("create socket pair");
                 poller.add(&ours, Token(1), Interest::READABLE).expect("add source");

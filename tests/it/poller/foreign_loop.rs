@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use minder::{Events, Interest, Poller, Token};
+use minder::{Backend, Events, Interest, Poller, Token};
 
 use super::{counter, look, lower, names, open, raise, settle, tokens, wait_events};
 use crate::support::{alone, each_backend, patience, readable};
@@ -24,9 +24,9 @@ fn assert_quiet(poller: &Poller, news: BorrowedFd<'_>, what: &str) {
 
 #[test]
 fn ready_source_is_announced_until_served() {
-    each_backend(|name| {
+    each_backend(|backend| {
         for before in [false, true] {
-            let poller = open(name);
+            let poller = open(backend);
             let source = counter();
             poller.add(&source, Token(1), Interest::READABLE).expect("add source");
             if before {
@@ -61,8 +61,8 @@ fn ready_source_is_announced_until_served() {
 /// The descriptor is taken once, and watched by its own thread while sources change.
 #[test]
 fn changes_of_sources_are_announced() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let ready = counter();
         let other = counter();
         raise(&ready);
@@ -93,8 +93,8 @@ fn changes_of_sources_are_announced() {
 
 #[test]
 fn hundreds_of_unserved_sources_are_announced() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let sources: Vec<_> = (0..600).map(|_| counter()).collect();
         for (token, source) in (0..).zip(&sources) {
             poller.add(source, Token(token), Interest::READABLE).expect("add source");
@@ -117,9 +117,9 @@ fn hundreds_of_unserved_sources_are_announced() {
 
 #[test]
 fn timers_are_announced_whenever_added() {
-    each_backend(|name| {
+    each_backend(|backend| {
         for before in [false, true] {
-            let poller = open(name);
+            let poller = open(backend);
             let add = |token: u64, time: u64| {
                 let deadline = Instant::now() + Duration::from_millis(time);
                 poller.add_timer(Token(token), deadline, Duration::ZERO).expect("add timer");
@@ -153,8 +153,8 @@ fn timers_are_announced_whenever_added() {
 /// Our own wait with a deadline in between takes nothing from the foreign loop.
 #[test]
 fn own_wait_keeps_timers_for_the_foreign_loop() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let news = poller.poll_handle().expect("get poll handle");
         for round in 0..10 {
             let deadline = Instant::now() + Duration::from_millis(8);
@@ -172,8 +172,8 @@ fn own_wait_keeps_timers_for_the_foreign_loop() {
 
 #[test]
 fn wake_is_announced() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let waker = poller.waker();
         let news = poller.poll_handle().expect("get poll handle");
         for round in 0..20 {
@@ -183,7 +183,7 @@ fn wake_is_announced() {
             waker.wake().expect("wake poller");
             assert!(readable(news, LONG), "round {round}");
             let mut events = Events::new();
-            poller.wait(&mut events, Some(Instant::now())).expect("wait for events");
+            poller.wait_deadline(&mut events, Some(Instant::now())).expect("wait for events");
             assert!(events.woken(), "round {round}");
         }
         assert_quiet(&poller, news, "all wakes were reported");
@@ -201,8 +201,8 @@ fn wake_is_announced() {
 #[test]
 fn process_exit_is_announced() {
     use minder::Source;
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let news = poller.poll_handle().expect("get poll handle");
         assert_quiet(&poller, news, "there is no process");
         let mut child = crate::support::quiet_child("sleep-ms 30").spawn().expect("spawn test child");
@@ -262,8 +262,8 @@ fn poller_can_watch_another_poller() {
 /// The thread that was the first to watch, and so did something on the backend's behalf, ends.
 #[test]
 fn readiness_is_announced_after_the_requesting_thread_exited() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let source = counter();
         std::thread::scope(|scope| {
             let asker = scope.spawn(|| {
@@ -298,11 +298,11 @@ fn notifier_threads() -> usize {
 #[test]
 fn notifier_thread_exits_with_its_poller() {
     alone("poller::foreign_loop::notifier_thread_exits_with_its_poller", || {
-        each_backend(|name| {
+        each_backend(|backend| {
             let before = crate::support::open_descriptors();
             for ready in [false, true] {
                 for _ in 0..20 {
-                    let poller = open(name);
+                    let poller = open(backend);
                     let source = counter();
                     poller.add(&source, Token(1), Interest::READABLE).expect("add source");
                     assert_eq!(notifier_threads(), 0, "a notifier thread started before `poll_handle`");
@@ -314,7 +314,7 @@ fn notifier_thread_exits_with_its_poller() {
                         poller.poll_handle().expect("get poll handle");
                     }
                     let until = patience();
-                    while notifier_threads() != usize::from(name == "poll") {
+                    while notifier_threads() != usize::from(backend == Backend::Poll) {
                         assert!(Instant::now() < until, "{} threads", notifier_threads());
                     }
                     drop(poller);
@@ -333,9 +333,9 @@ fn notifier_thread_exits_with_its_poller() {
 /// Two threads ask at once, while a third one changes sources.
 #[test]
 fn many_threads_may_request_the_handle() {
-    each_backend(|name| {
+    each_backend(|backend| {
         for _ in 0..20 {
-            let poller = open(name);
+            let poller = open(backend);
             let source = counter();
             raise(&source);
             std::thread::scope(|scope| {
@@ -354,8 +354,8 @@ fn many_threads_may_request_the_handle() {
 fn poll_handle_is_retried_after_a_failure() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     alone("poller::foreign_loop::poll_handle_is_retried_after_a_failure", || {
-        each_backend(|name| {
-            let poller = open(name);
+        each_backend(|backend| {
+            let poller = open(backend);
             let source = counter();
             poller.add(&source, Token(1), Interest::READABLE).expect("add source");
             assert_eq!(tokens(&poller), [0; 0]);
@@ -382,8 +382,8 @@ fn poll_handle_is_retried_after_a_failure() {
 /// A thread that waits keeps its deadline when another one asks for news.
 #[test]
 fn poll_handle_delays_no_deadline() {
-    each_backend(|name| {
-        let poller = &open(name);
+    each_backend(|backend| {
+        let poller = &open(backend);
         let later = Instant::now() + Duration::from_secs(3600);
         poller.add_timer(Token(1), later, Duration::ZERO).expect("add timer");
         for _ in 0..3 {

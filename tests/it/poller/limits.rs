@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use minder::{ErrorKind, Interest, Poller, Token, Waker};
+use minder::{Backend, ErrorKind, Interest, Poller, Token, Waker};
 
 use super::{
     CHANGES, Counter, counter, each_exact, each_source, expect, expect_since, is_prompt, lower, names, open,
@@ -13,8 +13,8 @@ use crate::support::{alone, each_backend, patience};
 
 #[test]
 fn add_rejects_a_registered_source_and_modify_an_unknown_one() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let (reader, writer) = pipe().expect("create pipe");
         poller.add(&reader, Token(1), Interest::READABLE).expect("add source");
         let error = poller.add(&reader, Token(2), Interest::READABLE).expect_err("add source again");
@@ -30,17 +30,13 @@ fn add_rejects_a_registered_source_and_modify_an_unknown_one() {
             .add(&writer, Token(u64::MAX), Interest::WRITABLE)
             .expect_err("add source with reserved token");
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
-        assert_eq!(
-            Poller::with_backend("no-such-backend").expect_err("open unknown backend").kind(),
-            ErrorKind::Unsupported
-        );
     });
 }
 
 #[test]
 fn delete_of_one_source_leaves_the_others() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         let pipes: Vec<_> = (0..20).map(|_| pipe().expect("create pipe")).collect();
         for (number, (reader, writer)) in pipes.iter().enumerate() {
             poller.add(reader, Token(number as u64), Interest::READABLE).expect("add source");
@@ -71,8 +67,8 @@ fn sources(count: usize) -> Option<Vec<Counter>> {
 
 /// Watches the sources, and makes first some and then all of them ready. Each one is reported, and
 /// none starves.
-fn crowd(name: &str, sources: &[Counter]) {
-    let poller = open(name);
+fn crowd(backend: Backend, sources: &[Counter]) {
+    let poller = open(backend);
     let count = sources.len();
     for (token, source) in (0..).zip(sources) {
         poller.add(source, Token(token), Interest::READABLE).expect("add source");
@@ -137,16 +133,16 @@ fn poller_watches_16384_sources() {
 #[cfg(unix)]
 fn watch(count: usize) {
     if let Some(sources) = sources(count) {
-        each_backend(|name| crowd(name, &sources));
+        each_backend(|backend| crowd(backend, &sources));
     }
 }
 
 #[cfg(windows)]
 fn watch(count: usize) {
-    super::each_handle(|name| crowd(name, &sources(count).expect("create events")));
+    super::each_handle(|name| crowd(backend, &sources(count).expect("create events")));
     // A connection has two ends, each of which costs much more than an event.
     if count <= 1025 {
-        each_exact(|name| crowd(name, &sources(count).expect("create connections")));
+        each_exact(|name| crowd(backend, &sources(count).expect("create connections")));
     }
 }
 
@@ -164,8 +160,8 @@ fn raise_limit() {}
 /// A source that is always ready, and never served, hides no other.
 #[test]
 fn busy_source_does_not_hide_a_quiet_one() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         let busy = counter();
         let quiet = counter();
         raise(&busy);
@@ -189,8 +185,8 @@ fn busy_source_does_not_hide_a_quiet_one() {
 /// among them.
 #[test]
 fn six_hundred_busy_sources_share_turns_with_others_and_wakes() {
-    each_exact(|name| {
-        let poller = open(name);
+    each_exact(|backend| {
+        let poller = open(backend);
         let Some(sources) = sources(601) else { return };
         for (token, source) in (0..).zip(&sources) {
             poller.add(source, Token(token), Interest::READABLE).expect("add source");
@@ -206,7 +202,7 @@ fn six_hundred_busy_sources_share_turns_with_others_and_wakes() {
             let mut woken = false;
             let mut events = minder::Events::new();
             for _ in 0..6 {
-                poller.wait(&mut events, Some(patience())).expect("wait for events");
+                poller.wait_deadline(&mut events, Some(patience())).expect("wait for events");
                 woken |= events.woken();
                 events.iter().for_each(|ready| seen[ready.token.0 as usize] += 1);
             }
@@ -225,8 +221,8 @@ fn six_hundred_busy_sources_share_turns_with_others_and_wakes() {
 /// Sources added and deleted without a wait leave nothing behind.
 #[test]
 fn hundred_thousand_changes_without_a_wait_leave_nothing() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         let source = counter();
         let other = counter();
         raise(&source);
@@ -248,15 +244,18 @@ fn hundred_thousand_changes_without_a_wait_leave_nothing() {
 
 #[test]
 fn unknown_backend_is_rejected_by_name() {
-    let error = Poller::with_backend("no-such-backend").expect_err("open unknown backend");
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let error = "no-such-backend".parse::<Backend>().expect_err("parse unknown backend");
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(error.to_string().contains("no-such-backend"), "{error}");
+    let foreign = if cfg!(windows) { Backend::Epoll } else { Backend::Iocp };
+    let error = Poller::with_backend(foreign).expect_err("open backend of another system");
+    assert_eq!((error.kind(), error.subject()), (ErrorKind::Unsupported, Some(foreign.name())));
 }
 
 #[test]
 fn highest_sixteen_tokens_are_reserved() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         let source = counter();
         raise(&source);
         for low in 0..16 {
@@ -285,8 +284,8 @@ fn highest_sixteen_tokens_are_reserved() {
 /// A waker may outlive its poller.
 #[test]
 fn waker_outlives_its_poller() {
-    each_backend(|name| {
-        let waker: Waker = open(name).waker();
+    each_backend(|backend| {
+        let waker: Waker = open(backend).waker();
         waker.wake().expect("wake dropped poller");
         waker.clone().wake().expect("wake dropped poller");
     });
@@ -298,7 +297,7 @@ fn waker_outlives_its_poller() {
 #[ignore = "needs a system that forbids io_uring"]
 fn forbidden_backend_reports_why_and_the_default_works() {
     for _ in 0..2 {
-        let error = Poller::with_backend("io_uring").expect_err("open refused backend");
+        let error = Poller::with_backend(Backend::IoUring).expect_err("open refused backend");
         assert_eq!(error.io_error().raw_os_error(), Some(libc::ENOSYS), "{error:?}");
         let text = error.to_string();
         let why = "failed to open the wait backend `io_uring`: ";
@@ -309,7 +308,7 @@ fn forbidden_backend_reports_why_and_the_default_works() {
     poller.add(&source, Token(1), Interest::READABLE).expect("add source");
     raise(&source);
     expect(&poller, &[1]);
-    let limits = minder::ChildSetConfig::default().backend(Some("io_uring"));
+    let limits = minder::ChildSetConfig::default().backend(Some(Backend::IoUring));
     minder::ChildSet::new(limits).expect_err("open refused backend");
     minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
 }

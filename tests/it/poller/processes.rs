@@ -40,8 +40,8 @@ fn end(child: &mut Child) {
 
 #[test]
 fn child_exit_is_reported_until_deleted() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let mut child = sleeper();
         poller.add(&child, Token(1), Interest::READABLE).expect("add child");
         assert_silent(&poller, "it lives");
@@ -58,8 +58,8 @@ fn child_exit_is_reported_until_deleted() {
 
 #[test]
 fn process_is_watched_by_pid() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let mut one = sleeper();
         let mut other = sleeper();
         poller.add(Source::process(one.id()), Token(1), Interest::READABLE).expect("add process");
@@ -78,13 +78,13 @@ fn process_is_watched_by_pid() {
 
 #[test]
 fn unreaped_child_is_reported_at_once() {
-    each_backend(|name| {
+    each_backend(|backend| {
         let mut child = quiet_child("exit 3").spawn().expect("spawn test child");
-        let first = open(name);
+        let first = open(backend);
         first.add(&child, Token(0), Interest::READABLE).expect("add child");
         assert_eq!(next(&first), 0);
         // A zombie from here on.
-        let poller = open(name);
+        let poller = open(backend);
         poller.add(Source::process(child.id()), Token(1), Interest::READABLE).expect("add exited child");
         assert_eq!(next(&poller), 1);
         poller.delete(Source::process(child.id())).expect("delete source");
@@ -100,8 +100,8 @@ fn unreaped_child_is_reported_at_once() {
 
 #[test]
 fn unused_pid_is_rejected() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let mut child = quiet_child("exit 0").spawn().expect("spawn test child");
         let number = child.id();
         child.wait().expect("wait for child");
@@ -143,8 +143,8 @@ fn stranger() -> u32 {
 
 #[test]
 fn exit_of_a_process_started_elsewhere_is_reported() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let one = stranger();
         let other = stranger();
         poller.add(Source::process(one), Token(1), Interest::READABLE).expect("add process");
@@ -162,8 +162,8 @@ fn exit_of_a_process_started_elsewhere_is_reported() {
 
 #[test]
 fn process_is_registered_once() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let mut child = sleeper();
         let number = child.id();
         let source = || Source::process(number);
@@ -190,8 +190,8 @@ fn process_is_registered_once() {
 /// An end comes once: edge is the same as one-shot.
 #[test]
 fn oneshot_exit_is_reported_once() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         for interest in [ONCE, Interest::READABLE.edge()] {
             let mut child = sleeper();
             let number = child.id();
@@ -211,8 +211,8 @@ fn oneshot_exit_is_reported_once() {
 
 #[test]
 fn exit_is_reported_to_a_wait_in_progress() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         for round in 0..6 {
             let mut child = sleeper();
             std::thread::scope(|scope| {
@@ -238,8 +238,8 @@ fn exit_is_reported_to_a_wait_in_progress() {
 /// A wait with a deadline is as exact beside processes as without.
 #[test]
 fn processes_end_no_wait_early() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let mut child = sleeper();
         poller.add(Source::process(child.id()), Token(1), Interest::READABLE).expect("add process");
         for round in 0..60 {
@@ -254,8 +254,8 @@ fn processes_end_no_wait_early() {
 
 #[test]
 fn many_exits_are_reported() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let mut children: Vec<_> = (0..super::CROWD)
             .map(|number| quiet_child(&format!("exit {}", number % 7)).spawn().expect("spawn test child"))
             .collect();

@@ -25,8 +25,8 @@ use crate::support::{each_backend, patience};
 
 #[test]
 fn readable_source_is_reported_until_served() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let (mut reader, mut writer) = pipe().expect("create pipe");
         poller.add(&reader, Token(7), Interest::READABLE).expect("add source");
         expect_since(&poller, &[], "an empty pipe is ready");
@@ -54,8 +54,8 @@ fn readable_source_is_reported_until_served() {
 
 #[test]
 fn writable_source_and_closed_reader_are_reported() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let (mut reader, mut writer) = pipe().expect("create pipe");
         poller.add(&writer, Token(1), Interest::WRITABLE).expect("add source");
         let ready = super::soon(&poller);
@@ -74,10 +74,10 @@ fn writable_source_and_closed_reader_are_reported() {
 
 #[test]
 fn both_directions_of_a_source_are_reported() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let (ours, theirs) = pair().expect("create socket pair");
-        poller.add(&ours, Token(5), Interest::BOTH).expect("add source");
+        poller.add(&ours, Token(5), Interest::READABLE | Interest::WRITABLE).expect("add source");
         let ready = super::soon(&poller);
         assert!(ready.len() == 1 && ready[0].writable && !ready[0].readable, "{ready:?}");
         (&theirs).write_all(b"x").expect("write bytes");
@@ -92,8 +92,8 @@ fn both_directions_of_a_source_are_reported() {
 
 #[test]
 fn two_descriptors_of_one_object_are_two_sources() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         let source = counter();
         let other = copy(&source);
         poller.add(&source, Token(1), Interest::READABLE).expect("add source");
@@ -112,8 +112,8 @@ fn two_descriptors_of_one_object_are_two_sources() {
 #[cfg(unix)]
 #[test]
 fn plain_file_is_rejected_or_always_ready() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let file = tempfile::tempfile().expect("create temporary file");
         match poller.add(&file, Token(1), Interest::READABLE) {
             Ok(()) => assert_eq!(tokens(&poller), [1]),
@@ -167,8 +167,8 @@ const NONE: [bool; 3] = [false; 3];
 /// meanwhile.
 #[test]
 fn source_served_before_a_wait_is_not_reported() {
-    each_exact(|name| {
-        let poller = open(name);
+    each_exact(|backend| {
+        let poller = open(backend);
         let sources: Vec<_> = (0..40).map(|_| counter()).collect();
         for (token, source) in (0..).zip(&sources) {
             poller.add(source, Token(token), Interest::READABLE).expect("add source");
@@ -192,8 +192,8 @@ fn source_served_before_a_wait_is_not_reported() {
 
 #[test]
 fn only_requested_readiness_is_reported() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let (ours, theirs) = pair().expect("create socket pair");
         poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
         assert_eq!(only(&poller), NONE, "writability was not requested");
@@ -207,8 +207,8 @@ fn only_requested_readiness_is_reported() {
 #[cfg(unix)]
 #[test]
 fn half_closed_unix_socket_is_only_readable() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let (mut ours, theirs) = pair().expect("create socket pair");
         poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
         assert_eq!(only(&poller), NONE);
@@ -230,8 +230,8 @@ fn connection() -> (TcpStream, TcpStream) {
 
 #[test]
 fn tcp_connection_reports_bytes_half_close_and_close() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let (mut ours, mut theirs) = connection();
         poller.add(Source::socket(&ours), Token(1), Interest::READABLE).expect("add source");
         assert_eq!(only(&poller), NONE);
@@ -241,7 +241,9 @@ fn tcp_connection_reports_bytes_half_close_and_close() {
         assert_eq!(only(&poller), NONE);
         theirs.shutdown(Shutdown::Write).expect("shut down socket");
         soon(&poller, READ, "their half is closed");
-        poller.modify(Source::socket(&ours), Token(1), Interest::BOTH).expect("modify source");
+        poller
+            .modify(Source::socket(&ours), Token(1), Interest::READABLE | Interest::WRITABLE)
+            .expect("modify source");
         soon(&poller, [true, true, false], "ours is open");
         ours.shutdown(Shutdown::Write).expect("shut down socket");
         // The driver does not report whether our own half is closed.
@@ -253,8 +255,8 @@ fn tcp_connection_reports_bytes_half_close_and_close() {
 
 #[test]
 fn reset_connection_is_an_error() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let (mut ours, theirs) = connection();
         poller.add(Source::socket(&ours), Token(1), Interest::READABLE).expect("add source");
         assert_eq!(only(&poller), NONE);
@@ -279,8 +281,8 @@ fn reset_connection_is_an_error() {
 
 #[test]
 fn listener_is_readable_while_connections_are_pending() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let listener = TcpListener::bind("127.0.0.1:0").expect("bind listener");
         let to = listener.local_addr().expect("get local address");
         poller.add(Source::socket(&listener), Token(1), Interest::READABLE).expect("add source");
@@ -345,8 +347,8 @@ fn connecting_socket_is_writable_when_connected() {
 
 #[test]
 fn refused_connection_is_reported_as_closed() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let free =
             TcpListener::bind("127.0.0.1:0").expect("bind listener").local_addr().expect("get local address");
         let socket = begin(free);
@@ -378,8 +380,8 @@ fn terminal() -> (OwnedFd, OwnedFd) {
 #[cfg(unix)]
 #[test]
 fn terminal_is_readable_after_a_line_and_closed_with_its_peer() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let (ours, theirs) = terminal();
         poller.add(&theirs, Token(1), Interest::READABLE).expect("add source");
         poller.add(&ours, Token(2), Interest::READABLE).expect("add source");
@@ -424,10 +426,10 @@ fn soon_tokens(poller: &Poller, expected: &[u64], what: &str) {
 #[cfg(unix)]
 #[test]
 fn eventfd_is_writable_until_full() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let source = counter();
-        poller.add(&source, Token(1), Interest::BOTH).expect("add source");
+        poller.add(&source, Token(1), Interest::READABLE | Interest::WRITABLE).expect("add source");
         assert_eq!(only(&poller), [false, true, false], "at zero");
         raise(&source);
         assert_eq!(only(&poller), [true, true, false], "at one");
@@ -442,9 +444,9 @@ fn eventfd_is_writable_until_full() {
 /// were.
 #[test]
 fn hangup_is_reported_for_any_interest() {
-    each_backend(|name| {
-        for interest in [Interest::READABLE, Interest::WRITABLE, Interest::BOTH] {
-            let poller = open(name);
+    each_backend(|backend| {
+        for interest in [Interest::READABLE, Interest::WRITABLE, Interest::READABLE | Interest::WRITABLE] {
+            let poller = open(backend);
             let (ours, theirs) = pair().expect("create socket pair");
             poller.add(&ours, Token(1), interest).expect("add source");
             drop(theirs);
@@ -460,8 +462,8 @@ fn hangup_is_reported_for_any_interest() {
 /// The same when more sources are added before the wait than one call hands over.
 #[test]
 fn source_served_before_a_wait_is_not_reported_beside_many_new_ones() {
-    each_exact(|name| {
-        let poller = open(name);
+    each_exact(|backend| {
+        let poller = open(backend);
         let served = counter();
         let sources = (0..600).map(|_| counter()).collect::<Vec<_>>();
         poller.add(&served, Token(1), Interest::READABLE).expect("add source");

@@ -31,10 +31,12 @@ fn closed_number(stream: Stream) -> BorrowedSocket<'static> {
 #[test]
 fn closed_socket_is_reported_as_closed_until_deleted() {
     alone("poller::sockets::closed_socket_is_reported_as_closed_until_deleted", || {
-        each_backend(|name| {
-            for interest in [Interest::READABLE, Interest::BOTH, Interest::READABLE.oneshot()] {
+        each_backend(|backend| {
+            for interest in
+                [Interest::READABLE, Interest::READABLE | Interest::WRITABLE, Interest::READABLE.oneshot()]
+            {
                 for looked in [false, true] {
-                    let poller = open(name);
+                    let poller = open(backend);
                     let (other, theirs) = pair().expect("create socket pair");
                     let (ours, _hold) = pair().expect("create socket pair");
                     poller.add(&ours, Token(1), interest).expect("add source");
@@ -63,9 +65,9 @@ fn closed_socket_is_reported_as_closed_until_deleted() {
 #[test]
 fn reused_handle_reports_only_the_new_socket() {
     alone("poller::sockets::reused_handle_reports_only_the_new_socket", || {
-        each_backend(|name| {
+        each_backend(|backend| {
             for looked in [false, true] {
-                let poller = open(name);
+                let poller = open(backend);
                 let (first, _hold) = pair().expect("create socket pair");
                 let number = first.0.as_raw_socket();
                 poller.add(&first, Token(1), Interest::READABLE).expect("add source");
@@ -99,8 +101,8 @@ fn reused_handle_reports_only_the_new_socket() {
 /// behind it.
 #[test]
 fn poll_finds_ready_source_behind_many_served_ones() {
-    each_exact(|name| {
-        let poller = open(name);
+    each_exact(|backend| {
+        let poller = open(backend);
         let sources: Vec<_> = (0..300).map(|_| counter()).collect();
         for (token, source) in (0..).zip(&sources) {
             poller.add(source, Token(token), Interest::READABLE).expect("add source");

@@ -16,8 +16,8 @@ use crate::support::{each_backend, on_drop, patience, race_continues, race_time}
 
 #[test]
 fn change_takes_effect_in_a_wait_in_progress() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let (reader, mut writer) = pipe().expect("create pipe");
         let (second, mut its_writer) = pipe().expect("create pipe");
         writer.write_all(b"x").expect("write bytes");
@@ -25,7 +25,7 @@ fn change_takes_effect_in_a_wait_in_progress() {
             std::thread::scope(|scope| {
                 let waiting = scope.spawn(|| {
                     let mut events = Events::new();
-                    poller.wait(&mut events, Some(patience())).expect("wait for events");
+                    poller.wait_deadline(&mut events, Some(patience())).expect("wait for events");
                     events.iter().map(|ready| ready.token).collect::<Vec<_>>()
                 });
                 // Some rounds begin before the other thread waits, some after.
@@ -42,7 +42,7 @@ fn change_takes_effect_in_a_wait_in_progress() {
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {
                 let mut events = Events::new();
-                poller.wait(&mut events, Some(patience())).expect("wait for events")
+                poller.wait_deadline(&mut events, Some(patience())).expect("wait for events")
             });
             std::thread::park_timeout(Duration::from_millis(20));
             poller.modify(&its_writer, Token(1), Interest::WRITABLE).expect("modify source");
@@ -57,8 +57,8 @@ fn change_takes_effect_in_a_wait_in_progress() {
 /// activity of other threads.
 #[test]
 fn deleted_source_is_never_reported() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let end = Instant::now() + race_time() / 4;
         let stop = AtomicBool::new(false);
         let (reader, mut writer) = pipe().expect("create pipe");
@@ -92,15 +92,15 @@ fn deleted_source_is_never_reported() {
 /// Two threads wait on one poller. Both see a source that stays ready.
 #[test]
 fn change_reaches_every_wait_in_progress() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let (reader, mut writer) = pipe().expect("create pipe");
         writer.write_all(b"x").expect("write bytes");
         for round in 0..50 {
             std::thread::scope(|scope| {
                 let wait = || {
                     let mut events = Events::new();
-                    poller.wait(&mut events, Some(patience())).expect("wait for events")
+                    poller.wait_deadline(&mut events, Some(patience())).expect("wait for events")
                 };
                 let waiting: Vec<_> = (0..3).map(|_| scope.spawn(wait)).collect();
                 std::thread::park_timeout(Duration::from_millis(round % 4));
@@ -121,8 +121,8 @@ fn change_reaches_every_wait_in_progress() {
 /// The token of a source is the last one set, in every wait that began after.
 #[test]
 fn modified_token_is_used_from_then_on() {
-    each_handle(|name| {
-        let poller = open(name);
+    each_handle(|backend| {
+        let poller = open(backend);
         let source = counter();
         let other = counter();
         raise(&source);
@@ -163,8 +163,8 @@ fn modified_token_is_used_from_then_on() {
 #[cfg(unix)]
 #[test]
 fn replaced_descriptor_does_not_report_its_predecessor() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let mut place = counter();
         poller.add(&place, Token(0), Interest::READABLE).expect("add source");
         // A long list follows: a scan of all of it takes some time.
@@ -219,8 +219,8 @@ fn replaced_descriptor_does_not_report_its_predecessor() {
 /// One that is never ready comes in the place of one that was, again and again, while others wait.
 #[test]
 fn new_source_does_not_report_the_one_it_replaced() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         let stop = AtomicBool::new(false);
         let heard = AtomicU64::new(0);
         let end = Instant::now() + race_time() / 2;
@@ -278,8 +278,8 @@ fn new_source_does_not_report_the_one_it_replaced() {
 /// still.
 #[test]
 fn source_served_by_one_thread_is_reported_to_others_again() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         let source = counter();
         poller.add(&source, Token(1), Interest::READABLE).expect("add source");
         for round in 0..20 {
@@ -310,8 +310,8 @@ fn source_served_by_one_thread_is_reported_to_others_again() {
 /// reported by a wait that began later.
 #[test]
 fn deleted_tokens_are_never_reported_while_all_threads_change_sources() {
-    each_handle(|name| {
-        let poller = open(name);
+    each_handle(|backend| {
+        let poller = open(backend);
         let stop = AtomicBool::new(false);
         let end = Instant::now() + race_time() / 3;
         // Of each thread, the lowest token that it may still have.
@@ -329,7 +329,11 @@ fn deleted_tokens_are_never_reported_while_all_threads_change_sources() {
                         poller.add(&source, token(number), Interest::READABLE).expect("add source");
                         number += 1;
                         poller
-                            .modify(&source, token(number), Interest::BOTH.oneshot())
+                            .modify(
+                                &source,
+                                token(number),
+                                (Interest::READABLE | Interest::WRITABLE).oneshot(),
+                            )
                             .expect("modify source");
                         lowest.store(number, Ordering::SeqCst);
                         poller.delete(&source).expect("delete source");
@@ -363,8 +367,8 @@ fn deleted_tokens_are_never_reported_while_all_threads_change_sources() {
 /// outlives it.
 #[test]
 fn sources_are_reported_after_the_registering_thread_exited() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         let sources: Vec<_> = (0..20).map(|_| counter()).collect();
         let add = |from: usize, to: usize| {
             for (token, source) in (0..).zip(&sources).take(to).skip(from) {
@@ -415,7 +419,7 @@ fn sources_are_reported_after_the_registering_thread_exited() {
                     poller
                         .modify(&sources[3], Token(103), Interest::READABLE.oneshot())
                         .expect("modify source");
-                    if has_edge(name) {
+                    if has_edge(backend) {
                         poller
                             .modify(&sources[4], Token(104), Interest::READABLE.edge())
                             .expect("modify source");
@@ -427,7 +431,7 @@ fn sources_are_reported_after_the_registering_thread_exited() {
         });
         raise(&sources[3]);
         raise(&sources[4]);
-        let expected = if has_edge(name) { [103, 104] } else { [4, 103] };
+        let expected = if has_edge(backend) { [103, 104] } else { [4, 103] };
         let mut told = Vec::new();
         while !expected.iter().all(|token| told.contains(token)) {
             assert!(Instant::now() < until, "only {told:?} are told");
@@ -441,22 +445,22 @@ fn sources_are_reported_after_the_registering_thread_exited() {
 /// A wake whose waiter exited ends the next wait.
 #[test]
 fn exiting_thread_takes_no_wake_along() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         for _ in 0..20 {
             let past = Instant::now();
             std::thread::scope(|scope| {
                 scope
                     .spawn(|| {
                         let mut events = Events::new();
-                        poller.wait(&mut events, Some(past)).expect("wait for events");
+                        poller.wait_deadline(&mut events, Some(past)).expect("wait for events");
                     })
                     .join()
                     .expect("join thread");
             });
             poller.notify().expect("wake poller");
             let mut events = Events::new();
-            poller.wait(&mut events, Some(patience())).expect("wait for events");
+            poller.wait_deadline(&mut events, Some(patience())).expect("wait for events");
             assert!(events.woken());
         }
     });
@@ -465,8 +469,8 @@ fn exiting_thread_takes_no_wake_along() {
 /// Three threads look at the same time; each finds every ready source.
 #[test]
 fn concurrent_polls_all_find_a_ready_source() {
-    each_handle(|name| {
-        let poller = open(name);
+    each_handle(|backend| {
+        let poller = open(backend);
         let source = counter();
         raise(&source);
         poller.add(&source, Token(1), Interest::READABLE).expect("add source");
@@ -491,8 +495,8 @@ fn concurrent_polls_all_find_a_ready_source() {
 /// hand over.
 #[test]
 fn new_thread_may_add_hundreds_of_sources_after_another_exited() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         let sources: Vec<_> = (0..600).map(|_| counter()).collect();
         raise(&sources[0]);
         let run = |work: &(dyn Fn() -> Vec<u64> + Sync)| {
@@ -516,8 +520,8 @@ fn new_thread_may_add_hundreds_of_sources_after_another_exited() {
 /// look lasts, and no wait for nothing computes.
 #[test]
 fn poll_returns_while_a_source_becomes_ready_concurrently() {
-    each_exact(|name| {
-        let poller = open(name);
+    each_exact(|backend| {
+        let poller = open(backend);
         let source = counter();
         poller.add(&source, Token(1), Interest::READABLE).expect("add source");
         let end = Instant::now() + race_time();

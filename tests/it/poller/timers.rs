@@ -21,8 +21,8 @@ fn timer(token: u64) -> Readiness {
 
 #[test]
 fn timer_is_reported_once_with_its_token() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let deadline = Instant::now() + millis(2);
         poller.add_timer(Token(3), deadline, NONE).expect("add timer");
         let told = wait_events(&poller, patience());
@@ -37,8 +37,8 @@ fn timer_is_reported_once_with_its_token() {
 
 #[test]
 fn timer_is_never_early() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let mut events = Events::new();
         for round in 0..300u64 {
             let deadline = Instant::now() + Duration::from_nanos(100_000 + round * 2_801);
@@ -49,7 +49,7 @@ fn timer_is_never_early() {
                 1 => Some(deadline - Duration::from_micros(50)),
                 _ => Some(patience()),
             };
-            while poller.wait(&mut events, own).expect("wait for events") == 0 {
+            while poller.wait_deadline(&mut events, own).expect("wait for events") == 0 {
                 let own = own.expect("wait has a deadline");
                 assert!(Instant::now() >= own, "the wait ended early");
             }
@@ -61,8 +61,8 @@ fn timer_is_never_early() {
 
 #[test]
 fn timers_with_tolerance_share_wakeups() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let start = Instant::now() + millis(5);
         for number in 0..100 {
             poller.add_timer(Token(number), start + millis(number), millis(20)).expect("add timer");
@@ -71,7 +71,7 @@ fn timers_with_tolerance_share_wakeups() {
         let mut told = Vec::new();
         let mut events = Events::new();
         while told.len() < 100 {
-            poller.wait(&mut events, Some(patience())).expect("wait for events");
+            poller.wait_deadline(&mut events, Some(patience())).expect("wait for events");
             let now = Instant::now();
             waits += 1;
             for ready in events.iter() {
@@ -88,8 +88,8 @@ fn timers_with_tolerance_share_wakeups() {
 /// A wait that ends for another reason also reports due timers.
 #[test]
 fn wait_ended_by_a_source_also_reports_due_timers() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         let source = counter();
         poller.add(&source, Token(1), Interest::READABLE).expect("add source");
         poller.add_timer(Token(2), Instant::now(), Duration::from_secs(3600)).expect("add timer");
@@ -101,8 +101,8 @@ fn wait_ended_by_a_source_also_reports_due_timers() {
 
 #[test]
 fn timers_follow_sources_in_deadline_order() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         let source = counter();
         raise(&source);
         poller.add(&source, Token(50), Interest::READABLE).expect("add source");
@@ -111,7 +111,7 @@ fn timers_follow_sources_in_deadline_order() {
             poller.add_timer(Token(token), now - millis(back), NONE).expect("add timer");
         }
         let mut events = Events::new();
-        assert_eq!(poller.wait(&mut events, Some(now)).expect("wait for events"), 5);
+        assert_eq!(poller.wait_deadline(&mut events, Some(now)).expect("wait for events"), 5);
         let told: Vec<_> = events.iter().map(|ready| ready.token.0).collect();
         assert_eq!(told, [50, 1, 2, 3, 4]);
     });
@@ -119,8 +119,8 @@ fn timers_follow_sources_in_deadline_order() {
 
 #[test]
 fn timer_and_source_may_share_a_token() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         let source = counter();
         poller.add(&source, Token(1), Interest::READABLE).expect("add source");
         poller.add_timer(Token(1), Instant::now(), NONE).expect("add timer");
@@ -137,8 +137,8 @@ fn timer_and_source_may_share_a_token() {
 
 #[test]
 fn timer_is_deleted_once_and_not_added_twice() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let soon = Instant::now() + millis(5);
         poller.add_timer(Token(1), soon, NONE).expect("add timer");
         let error = poller.add_timer(Token(1), soon, NONE).expect_err("add timer with used token");
@@ -162,8 +162,8 @@ fn timer_is_deleted_once_and_not_added_twice() {
 
 #[test]
 fn timer_added_during_a_wait_ends_it_in_time() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         for round in 0..40 {
             let limit = Duration::from_secs(10);
             let start = Instant::now();
@@ -191,8 +191,8 @@ fn timer_added_during_a_wait_ends_it_in_time() {
 /// timer.
 #[test]
 fn exiting_waiter_takes_no_timer_along() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let start = Instant::now();
         let limit = Duration::from_secs(10);
         for round in 0..30u64 {
@@ -220,8 +220,8 @@ fn exiting_waiter_takes_no_timer_along() {
 
 #[test]
 fn ten_thousand_timers_expire_in_order() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let start = Instant::now() + millis(10);
         let at = |number: u64| start + Duration::from_micros(number * 7_919 % 10_000 * 5);
         for number in 0..10_000 {
@@ -233,7 +233,7 @@ fn ten_thousand_timers_expire_in_order() {
         let mut told = Vec::new();
         let mut waits = 0;
         while told.len() < 9_000 {
-            poller.wait(&mut events, Some(patience())).expect("wait for events");
+            poller.wait_deadline(&mut events, Some(patience())).expect("wait for events");
             let now = Instant::now();
             waits += 1;
             for ready in events.iter() {
@@ -255,8 +255,8 @@ fn ten_thousand_timers_expire_in_order() {
 /// A timer that never comes bounds nothing and breaks nothing.
 #[test]
 fn timer_at_the_latest_instant_is_kept() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let latest = (0..63).rev().fold(Instant::now(), |latest, bit| {
             latest.checked_add(Duration::from_secs(1 << bit)).unwrap_or(latest)
         });
@@ -275,8 +275,8 @@ fn timer_at_the_latest_instant_is_kept() {
 /// A source that is never served does not keep timers from expiring.
 #[test]
 fn timers_expire_beside_a_busy_source() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         let source = counter();
         raise(&source);
         poller.add(&source, Token(1000), Interest::READABLE).expect("add source");

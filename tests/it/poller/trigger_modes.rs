@@ -14,8 +14,8 @@ const ONCE: Interest = Interest::READABLE.oneshot();
 
 #[test]
 fn oneshot_is_reported_once_until_modified() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let (mut reader, mut writer) = pipe().expect("create pipe");
         poller.add(&reader, Token(1), ONCE).expect("add source");
         expect(&poller, &[]);
@@ -45,8 +45,8 @@ fn oneshot_is_reported_once_until_modified() {
 
 #[test]
 fn disarmed_source_can_be_deleted_and_added_again() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         let other = counter();
         let source = counter();
         poller.add(&other, Token(9), Interest::READABLE).expect("add source");
@@ -69,8 +69,8 @@ fn disarmed_source_can_be_deleted_and_added_again() {
 /// ignored.
 #[test]
 fn hangup_of_a_disarmed_source_is_not_reported() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let (ours, theirs) = pair().expect("create socket pair");
         poller.add(&ours, Token(1), ONCE).expect("add source");
         (&theirs).write_all(b"x").expect("write bytes");
@@ -91,8 +91,8 @@ fn hangup_of_a_disarmed_source_is_not_reported() {
 /// While three threads wait, a one-shot source is reported to one of them.
 #[test]
 fn oneshot_is_reported_to_one_of_many_threads() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         let source = counter();
         let end = counter();
         for round in 0..30 {
@@ -161,8 +161,8 @@ fn has_edges(poller: &Poller) -> bool {
 
 #[test]
 fn edge_is_reported_only_with_new_readiness() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         if !has_edges(&poller) {
             return;
         }
@@ -189,8 +189,8 @@ fn edge_is_reported_only_with_new_readiness() {
 
 #[test]
 fn edge_is_reported_at_once_and_after_modify() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         if !has_edges(&poller) {
             return;
         }
@@ -213,8 +213,8 @@ fn edge_is_reported_at_once_and_after_modify() {
 /// News that come during a wait, and outside of one.
 #[test]
 fn edge_is_never_lost() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         if !has_edges(&poller) {
             return;
         }

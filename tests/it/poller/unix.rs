@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use minder::{ErrorKind, Interest, Poller, Readiness, Token};
+use minder::{Backend, ErrorKind, Interest, Poller, Readiness, Token};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 
 use super::{look, tokens};
@@ -94,8 +94,8 @@ pub(super) fn is_prompt() -> bool {
 }
 
 /// Returns whether the backend supports edge-triggered sources.
-pub(super) fn has_edge(name: &str) -> bool {
-    name != "poll"
+pub(super) fn has_edge(backend: Backend) -> bool {
+    backend != Backend::Poll
 }
 
 /// In which steps [`computed`] continues.

@@ -18,17 +18,17 @@ use crate::support::{each_backend, on_drop, patience, race_time};
 
 #[test]
 fn wakes_are_merged_and_the_next_wait_is_quiet() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let waker = poller.waker();
         let mut events = Events::new();
         for _ in 0..20 {
             (0..10).for_each(|_| waker.wake().expect("wake poller"));
             poller.notify().expect("wake poller");
-            assert_eq!(poller.wait(&mut events, Some(patience())).expect("wait for events"), 0);
+            assert_eq!(poller.wait_deadline(&mut events, Some(patience())).expect("wait for events"), 0);
             assert!(events.woken(), "a wake was lost");
             poller
-                .wait(&mut events, Some(Instant::now() + Duration::from_millis(1)))
+                .wait_deadline(&mut events, Some(Instant::now() + Duration::from_millis(1)))
                 .expect("wait for events");
             assert!(!events.woken(), "eleven wakes were two");
         }
@@ -37,8 +37,8 @@ fn wakes_are_merged_and_the_next_wait_is_quiet() {
 
 #[test]
 fn wake_is_reported_beside_ready_sources() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let (reader, mut writer) = pipe().expect("create pipe");
         poller.add(&reader, Token(1), Interest::READABLE).expect("add source");
         writer.write_all(b"x").expect("write bytes");
@@ -47,7 +47,7 @@ fn wake_is_reported_beside_ready_sources() {
         let mut woken = false;
         let mut seen = false;
         for _ in 0..2 {
-            seen |= poller.wait(&mut events, Some(patience())).expect("wait for events") == 1;
+            seen |= poller.wait_deadline(&mut events, Some(patience())).expect("wait for events") == 1;
             woken |= events.woken();
         }
         assert!(woken && seen);
@@ -58,8 +58,8 @@ fn wake_is_reported_beside_ready_sources() {
 /// meet.
 #[test]
 fn wake_is_never_lost() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let stored = AtomicU64::new(0);
         let stop = AtomicBool::new(false);
         let seen = AtomicU64::new(0);
@@ -85,7 +85,7 @@ fn wake_is_never_lost() {
             let end = Instant::now() + time;
             let mut events = Events::new();
             while Instant::now() < end {
-                poller.wait(&mut events, Some(until)).expect("wait for events");
+                poller.wait_deadline(&mut events, Some(until)).expect("wait for events");
                 assert!(events.woken(), "the wait ended without a wake");
                 seen.store(stored.load(Ordering::SeqCst), Ordering::SeqCst);
             }
@@ -93,7 +93,7 @@ fn wake_is_never_lost() {
             stop.store(true, Ordering::SeqCst);
             // Each of the three stores once more at least.
             while seen.load(Ordering::SeqCst) < before_stop + 3 {
-                poller.wait(&mut events, Some(until)).expect("wait for events");
+                poller.wait_deadline(&mut events, Some(until)).expect("wait for events");
                 assert!(events.woken(), "the last wake was lost");
                 seen.store(stored.load(Ordering::SeqCst), Ordering::SeqCst);
             }
@@ -104,9 +104,9 @@ fn wake_is_never_lost() {
 /// One thread rings once and waits for the answer: a ring that is lost stops both.
 #[test]
 fn wake_is_answered_by_a_wake() {
-    each_backend(|name| {
-        let here = open(name);
-        let there = open(name);
+    each_backend(|backend| {
+        let here = open(backend);
+        let there = open(backend);
         let to_here = here.waker();
         let to_there = there.waker();
         let end = Instant::now() + race_time() / 2;
@@ -115,7 +115,7 @@ fn wake_is_answered_by_a_wake() {
         let thread = std::thread::spawn(move || {
             let mut events = Events::new();
             while theirs.load(Ordering::SeqCst) != u64::MAX {
-                there.wait(&mut events, Some(patience())).expect("wait for events");
+                there.wait_deadline(&mut events, Some(patience())).expect("wait for events");
                 assert!(events.woken(), "a wake was lost on the way there");
                 to_here.wake().expect("wake poller");
             }
@@ -124,7 +124,7 @@ fn wake_is_answered_by_a_wake() {
         while Instant::now() < end {
             turns.fetch_add(1, Ordering::SeqCst);
             to_there.wake().expect("wake poller");
-            here.wait(&mut events, Some(patience())).expect("wait for events");
+            here.wait_deadline(&mut events, Some(patience())).expect("wait for events");
             assert!(events.woken(), "a wake was lost on the way back");
         }
         turns.store(u64::MAX, Ordering::SeqCst);
@@ -137,8 +137,8 @@ fn wake_is_answered_by_a_wake() {
 /// its last ring.
 #[test]
 fn wakes_of_eight_threads_all_arrive() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let cells: Vec<AtomicU64> = (0..8).map(|_| AtomicU64::new(0)).collect();
         const RINGS: u64 = 2000;
         std::thread::scope(|scope| {
@@ -155,7 +155,7 @@ fn wakes_of_eight_threads_all_arrive() {
             let until = patience();
             let mut waits = 0;
             while cells.iter().any(|cell| cell.load(Ordering::Relaxed) < RINGS) {
-                assert_eq!(poller.wait(&mut events, Some(until)).expect("wait for events"), 0);
+                assert_eq!(poller.wait_deadline(&mut events, Some(until)).expect("wait for events"), 0);
                 assert!(events.woken(), "the last wake of some thread was lost");
                 waits += 1;
             }
@@ -163,8 +163,8 @@ fn wakes_of_eight_threads_all_arrive() {
         });
         // At most one is left over.
         let mut events = Events::new();
-        poller.wait(&mut events, Some(Instant::now())).expect("wait for events");
-        poller.wait(&mut events, Some(Instant::now())).expect("wait for events");
+        poller.wait_deadline(&mut events, Some(Instant::now())).expect("wait for events");
+        poller.wait_deadline(&mut events, Some(Instant::now())).expect("wait for events");
         assert!(!events.woken(), "two wakes were left over");
     });
 }
@@ -173,8 +173,8 @@ fn wakes_of_eight_threads_all_arrive() {
 /// moment is reported anyway.
 #[test]
 fn wake_is_not_mistaken_for_a_new_timer() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let waker = poller.waker();
         let stop = AtomicBool::new(false);
         let stored = AtomicU64::new(0);
@@ -208,7 +208,7 @@ fn wake_is_not_mistaken_for_a_new_timer() {
             });
             let mut events = Events::new();
             while !stop.load(Ordering::SeqCst) {
-                let count = poller.wait(&mut events, Some(patience())).expect("wait for events");
+                let count = poller.wait_deadline(&mut events, Some(patience())).expect("wait for events");
                 if count > 0 || !events.woken() {
                     stop.store(true, Ordering::SeqCst);
                     panic!("told {count}, woken: {}", events.woken());
@@ -223,14 +223,14 @@ fn wake_is_not_mistaken_for_a_new_timer() {
 /// A new timer alone ends no wait.
 #[test]
 fn new_timer_alone_ends_no_wait() {
-    each_backend(|name| {
-        let poller = open(name);
+    each_backend(|backend| {
+        let poller = open(backend);
         let far = Instant::now() + Duration::from_secs(3600);
         let deadline = Instant::now() + Duration::from_millis(30);
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {
                 let mut events = Events::new();
-                let count = poller.wait(&mut events, Some(deadline)).expect("wait for events");
+                let count = poller.wait_deadline(&mut events, Some(deadline)).expect("wait for events");
                 (count, events.woken(), Instant::now())
             });
             let mut token = 0;
@@ -247,8 +247,8 @@ fn new_timer_alone_ends_no_wait() {
 
 #[test]
 fn wake_is_reported_beside_busy_sources() {
-    each_source(|name| {
-        let poller = open(name);
+    each_source(|backend| {
+        let poller = open(backend);
         let busy: Vec<_> = (0..300).map(|_| counter()).collect();
         for (token, source) in (0..).zip(&busy) {
             raise(source);
@@ -259,7 +259,7 @@ fn wake_is_reported_beside_busy_sources() {
             poller.notify().expect("wake poller");
             let mut waits = 0;
             while !{
-                poller.wait(&mut events, Some(patience())).expect("wait for events");
+                poller.wait_deadline(&mut events, Some(patience())).expect("wait for events");
                 events.woken()
             } {
                 waits += 1;
@@ -283,8 +283,8 @@ fn signal_ends_no_wait() {
         action.sa_sigaction = ignore as extern "C" fn(i32) as usize;
         // SAFETY: the handler does nothing.
         unsafe { libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()) };
-        each_backend(|name| {
-            let poller = open(name);
+        each_backend(|backend| {
+            let poller = open(backend);
             let sources: Vec<_> = (0..600).map(|_| counter()).collect();
             for (token, source) in (0..).zip(&sources) {
                 poller.add(source, Token(token), Interest::READABLE).expect("add source");
@@ -305,7 +305,7 @@ fn signal_ends_no_wait() {
                 while Instant::now() < end && matches!(result, Ok(0)) {
                     sources.iter().for_each(raise);
                     sources.iter().for_each(lower);
-                    result = poller.wait(&mut Events::new(), Some(Instant::now()));
+                    result = poller.wait_deadline(&mut Events::new(), Some(Instant::now()));
                 }
                 stop.store(true, Ordering::SeqCst);
                 assert_eq!(result.expect("poll for events"), 0);

@@ -10,7 +10,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::windows::io::{AsRawHandle, AsRawSocket, FromRawHandle, FromRawSocket, OwnedHandle};
 use std::time::{Duration, Instant};
 
-use minder::{Poller, Readiness, Source};
+use minder::{Backend, Poller, Readiness, Source};
 use windows_sys::Win32::Foundation::FILETIME;
 use windows_sys::Win32::Networking::WinSock::{
     AF_INET, FIONBIO, IN_ADDR, IN_ADDR_0, INVALID_SOCKET, LINGER, SO_LINGER, SOCK_STREAM, SOCKADDR_IN,
@@ -277,7 +277,7 @@ pub(super) fn is_prompt() -> bool {
 }
 
 /// Returns whether the backend supports edge-triggered sources.
-pub(super) fn has_edge(_name: &str) -> bool {
+pub(super) fn has_edge(_backend: Backend) -> bool {
     false
 }
 

@@ -6,13 +6,13 @@ use std::os::fd::AsFd as _;
 use std::os::windows::io::AsHandle as _;
 use std::time::{Duration, Instant};
 
-use minder::{ChildSet, Event, SpawnOptions, Termination};
+use minder::{Backend, ChildSet, Event, SpawnOptions, Termination};
 
 use crate::support::{
     EventLog, each_backend, kill_group_of, limits, patience, quiet_child, readable, test_child,
 };
 
-fn watched(backend: &'static str) -> ChildSet {
+fn watched(backend: Backend) -> ChildSet {
     ChildSet::new(limits(backend)).expect("create set")
 }
 

@@ -1,6 +1,6 @@
 //! Random children against a model of their events.
 
-use minder::{ChildSet, ExitStatus, OutputMode, OverflowPolicy, SpawnOptions};
+use minder::{Backend, ChildSet, ExitStatus, OutputMode, OverflowPolicy, SpawnOptions};
 use proptest::prelude::*;
 
 use crate::support::{EventLog, limits, patience, patterned, test_child};
@@ -40,7 +40,7 @@ fn habits() -> impl Strategy<Value = (usize, usize, usize, usize)> {
     (0usize..40, prop_oneof![Just(512usize), Just(4096), Just(65_536)], 1usize..40_000, 1usize..200_000)
 }
 
-fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize, usize)) {
+fn play(backend: Backend, scripts: &[Script], habits: (usize, usize, usize, usize)) {
     let (hands, buffer_bytes, child_bytes_max, bytes_max) = habits;
     let limits = limits(backend)
         .read_buffer_bytes(buffer_bytes)

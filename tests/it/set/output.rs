@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use minder::{
-    ChildId, ChildSet, ChildSetConfig, Chunk, Event, ExitStatus, OutputMode, OverflowPolicy, SpawnOptions,
-    Stdio, Stream, Termination,
+    Backend, ChildId, ChildSet, ChildSetConfig, Chunk, Event, ExitStatus, OutputMode, OverflowPolicy,
+    SpawnOptions, Stdio, Stream, Termination,
 };
 
 use crate::support::{
@@ -13,7 +13,7 @@ use crate::support::{
 };
 
 /// Small bounds: a chunk of 4 KiB, 16 KiB a child, 64 KiB in all.
-fn tight(backend: &'static str) -> ChildSetConfig {
+fn tight(backend: Backend) -> ChildSetConfig {
     limits(backend).read_buffer_bytes(4 << 10).max_child_bytes(16 << 10).max_buffered_bytes(64 << 10)
 }
 
@@ -209,8 +209,8 @@ fn spill_continues_while_chunks_are_taken_slowly() {
     assert!(event_log.child(id).outs.iter().all(|out| *out == patterned(400_000)));
 }
 
-fn best() -> &'static str {
-    minder::backends().next().expect("find first backend")
+fn best() -> Backend {
+    Backend::available().next().expect("find first backend")
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use minder::{
-    Backlog, ChildId, ChildSet, Command, Event, OutputMode, OverflowPolicy, SpawnOptions, Termination,
+    Backend, Backlog, ChildId, ChildSet, Command, Event, OutputMode, OverflowPolicy, SpawnOptions,
+    Termination,
 };
 
 use crate::support::{
@@ -18,7 +19,7 @@ const EVEN_MAX: u64 = 256 << 10;
 const ENDLESS: &str = "spew 1000000000000";
 
 /// Returns a set with small bounds, which reads one child at a time, and its backlog.
-fn set(backend: &'static str) -> (ChildSet, Arc<Backlog>) {
+fn set(backend: Backend) -> (ChildSet, Arc<Backlog>) {
     let backlog = Backlog::new(EVEN_MAX);
     let limits =
         limits(backend).max_child_bytes(64 << 10).max_buffered_bytes(1 << 20).backlog(Arc::clone(&backlog));

@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use minder::{
-    ChildId, ChildSet, ChildSetConfig, ErrorKind, Event, NextEvent, Outcome, OutputMode, OverflowPolicy,
-    SpawnOptions, Stdio, Stream, Termination,
+    Backend, ChildId, ChildSet, ChildSetConfig, ErrorKind, Event, NextEvent, Outcome, OutputMode,
+    OverflowPolicy, SpawnOptions, Stdio, Stream, Termination,
 };
 
 use crate::support::{
@@ -23,7 +23,7 @@ use crate::support::{
 const TIGHT_BYTES: usize = 64 << 10;
 
 /// Small bounds, and a directory for what finds no room.
-pub(super) fn tight(backend: &'static str, dir: &Path) -> ChildSetConfig {
+pub(super) fn tight(backend: Backend, dir: &Path) -> ChildSetConfig {
     limits(backend)
         .read_buffer_bytes(4 << 10)
         .max_child_bytes(16 << 10)
@@ -221,7 +221,7 @@ fn start_streaming_at_random_moments_keeps_every_byte() {
     }
 }
 
-fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
+fn go_live_at_random(backend: Backend, round: usize, dice: &mut Dice) {
     let dir = tempfile::tempdir().expect("create temporary directory");
     let limits = tight(backend, dir.path())
         .spill_prefix((dice.below(2) == 0).then(|| "out-".to_owned()))

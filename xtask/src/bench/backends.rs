@@ -52,7 +52,7 @@ pub(crate) fn check(root: &Path, page: &str, files: &[std::path::PathBuf]) -> Re
     let mut names = Vec::new();
     for file in files.iter().filter(|file| file.starts_with(SOURCES)) {
         let text = std::fs::read_to_string(root.join(file))?;
-        if text.contains("\nimpl Backend for ") {
+        if text.contains("\nimpl WaitBackend for ") {
             names.extend(file.file_stem().and_then(|stem| stem.to_str()).map(String::from));
         }
     }

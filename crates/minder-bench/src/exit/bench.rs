@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io;
 
-use minder::{Command, ErrorKind, Stdio, backends};
+use minder::{Backend, Command, ErrorKind, Stdio};
 
 use super::set_under_test::SetUnderTest;
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use crate::stopwatch::CpuAndWall;
 use crate::sys::exit as sys;
 use crate::sys::exit::{ExitWatcher, KillMode};
 
-/// Returns the names that [`ExitBench::new`] takes: those of [`backends`], with a
+/// Returns the names that [`ExitBench::new`] takes: those of [`Backend::available`], with a
 /// [`ChildSet`](minder::ChildSet) each, then the baselines.
 ///
 /// | name | where | how |
@@ -31,7 +31,7 @@ use crate::sys::exit::{ExitWatcher, KillMode};
 /// assert!(minder_bench::exits().any(|name| name == "floor"));
 /// ```
 pub fn exits() -> impl Iterator<Item = &'static str> {
-    backends().chain(sys::BASELINES.iter().map(|(name, _)| *name))
+    Backend::available().map(Backend::name).chain(sys::BASELINES.iter().map(|(name, _)| *name))
 }
 
 /// Returns a command that does nothing until it is killed: `sleep` on Unix. `None` on Windows, which
@@ -99,13 +99,14 @@ impl ExitBench {
     /// work in this process or on this machine.
     pub fn new(mechanism: &str, child: &Command) -> Result<Self> {
         let failed = |error| Error::from_io("open the mechanism", Some(OsStr::new(mechanism)), &error);
-        let mechanism = if let Some(backend) = backends().find(|name| *name == mechanism) {
-            Mechanism::Set(Box::new(SetUnderTest::open(backend)?))
-        } else {
-            let baseline = sys::BASELINES.iter().find(|(name, _)| *name == mechanism);
-            let (_, open) = baseline.ok_or_else(|| failed(io::ErrorKind::Unsupported.into()))?;
-            Mechanism::Baseline(open().map_err(failed)?)
-        };
+        let mechanism =
+            if let Some(backend) = Backend::available().find(|backend| backend.name() == mechanism) {
+                Mechanism::Set(Box::new(SetUnderTest::open(backend)?))
+            } else {
+                let baseline = sys::BASELINES.iter().find(|(name, _)| *name == mechanism);
+                let (_, open) = baseline.ok_or_else(|| failed(io::ErrorKind::Unsupported.into()))?;
+                Mechanism::Baseline(open().map_err(failed)?)
+            };
         let mut command = child.clone();
         command.stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null).die_with_parent(true);
         Ok(Self { mechanism, command, live: Vec::new(), random: Random::new(0) })

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Instant;
 
-use minder::{Child, ChildSet, ChildSetConfig, Command, Event, Result, SpawnOptions};
+use minder::{Backend, Child, ChildSet, ChildSetConfig, Command, Event, Result, SpawnOptions};
 
 use crate::sys::exit::{ExitWatcher, ObservedExit, was_killed};
 
@@ -15,7 +15,7 @@ pub(super) struct SetUnderTest {
 }
 
 impl SetUnderTest {
-    pub(super) fn open(backend: &'static str) -> Result<Self> {
+    pub(super) fn open(backend: Backend) -> Result<Self> {
         let config = ChildSetConfig::new().backend(Some(backend));
         Ok(Self { set: ChildSet::new(config)?, pids: Vec::new() })
     }

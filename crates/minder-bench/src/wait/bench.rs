@@ -1,16 +1,17 @@
 //! One mechanism that waits for one of many objects.
 
 use std::ffi::OsStr;
+use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use minder::{ErrorKind, Events, Interest, Poller, Token, backends};
+use minder::{Backend, ErrorKind, Events, Interest, Poller, Token};
 
 use super::objects::WaitObjects;
 use crate::error::{Error, Result};
 use crate::sys::wait as sys;
 
-/// Returns the names that [`WaitBench::open`] takes: those of [`backends`], then the baselines.
+/// Returns the names that [`WaitBench::open`] takes: those of [`Backend::available`], then the baselines.
 ///
 /// - Unix: `select`, with sets of any size, `bare-poll` and, on Linux, `bare-epoll`: the system
 ///   calls without a library. `thread-each`: a thread for each object, blocked in a read, which
@@ -28,7 +29,7 @@ use crate::sys::wait as sys;
 /// assert!(minder_bench::waits().any(|name| name == "pool"));
 /// ```
 pub fn waits() -> impl Iterator<Item = &'static str> {
-    backends().chain(sys::BASELINES.iter().map(|(name, _)| *name))
+    Backend::available().map(Backend::name).chain(sys::BASELINES.iter().map(|(name, _)| *name))
 }
 
 /// A mechanism that watches objects, for the thread that opened it.
@@ -83,7 +84,12 @@ impl WaitBench {
                 )
             }
             None => {
-                let poller = Poller::with_backend(mechanism)?;
+                let unknown = || {
+                    let error = io::ErrorKind::Unsupported.into();
+                    Error::from_io("open the mechanism", Some(OsStr::new(mechanism)), &error)
+                };
+                let backend = Backend::available().find(|backend| backend.name() == mechanism);
+                let poller = Poller::with_backend(backend.ok_or_else(unknown)?)?;
                 for index in 0..objects.len() {
                     poller.add(objects.source(index), Token(index as u64), Interest::READABLE)?;
                 }
@@ -138,7 +144,7 @@ impl WaitBench {
     pub fn poll(&mut self) -> Result<()> {
         const OPERATION: &str = "look for an object";
         let is_reported = match &mut self.mechanism {
-            Mechanism::Poller(poller, events) => poller.wait(events, Some(self.past))? > 0,
+            Mechanism::Poller(poller, events) => poller.wait_deadline(events, Some(self.past))? > 0,
             Mechanism::Baseline(baseline) => {
                 let reported = baseline.poll();
                 reported.map_err(|error| Error::from_io(OPERATION, None, &error))?.is_some()

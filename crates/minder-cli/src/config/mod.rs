@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use minder::Backend;
 use minder_runner::config::{
     OrderConfig, OutputFiles, OutputView, PipeConfig, RecordConfig, ResumeMode, RunConfig,
 };
@@ -244,11 +245,11 @@ fn with_seed(mut typed: Vec<OsString>, order: OrderConfig, given: Option<u64>) -
     typed
 }
 
-fn known_backend(name: String) -> Result<&'static str> {
-    match minder::backends().find(|known| *known == name) {
+fn known_backend(name: String) -> Result<Backend> {
+    match Backend::available().find(|known| known.name() == name) {
         Some(known) => Ok(known),
         None => {
-            let all: Vec<_> = minder::backends().collect();
+            let all: Vec<_> = Backend::available().map(Backend::name).collect();
             bail!("there is no wait mechanism `{name}` on this system: it has {}", all.join(", "))
         }
     }

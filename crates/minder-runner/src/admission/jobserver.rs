@@ -225,7 +225,7 @@ impl Shared {
                 Some(_) => None,
                 None => wanted.then(|| Instant::now() + PERIOD),
             };
-            self.poller.wait(&mut events, deadline)?;
+            self.poller.wait_deadline(&mut events, deadline)?;
             let passed = deadline.is_some_and(|at| Instant::now() >= at);
             if passed || events.iter().next().is_some() {
                 // The flag is cleared before the call: a worker thread that is woken may want

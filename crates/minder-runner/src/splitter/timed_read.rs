@@ -50,7 +50,7 @@ impl FileFeed {
             };
         }
         let Watch::With(poller) = &self.watch else { return Ok(true) };
-        Ok(poller.wait(&mut Events::new(), Some(deadline))? > 0)
+        Ok(poller.wait_deadline(&mut Events::new(), Some(deadline))? > 0)
     }
 }
 

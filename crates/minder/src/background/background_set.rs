@@ -65,6 +65,10 @@ use crate::{Error, ErrorKind, Operation, Result};
 /// # }
 /// # Ok::<(), minder::Error>(())
 /// ```
+///
+/// [`ChildSetConfig`]: crate::ChildSetConfig
+/// [`ChildSetConfig::max_children`]: crate::ChildSetConfig::max_children
+/// [`ChildSetConfig::read_buffer_bytes`]: crate::ChildSetConfig::read_buffer_bytes
 #[derive(Clone, Debug)]
 pub struct BackgroundSet {
     handle: Arc<Handle>,
@@ -79,7 +83,8 @@ struct Handle {
 }
 
 impl BackgroundSet {
-    /// Starts the worker thread. Takes a [`ChildSetConfig`], too, for default options of the thread.
+    /// Starts the worker thread. Takes a [`ChildSetConfig`](crate::ChildSetConfig),
+    /// too, for default options of the thread.
     ///
     /// # Errors
     /// As [`ChildSet::new`], and:

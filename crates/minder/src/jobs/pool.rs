@@ -430,7 +430,7 @@ impl<J: Send> JobPool<J> {
     /// # Errors
     /// - `Exhausted`: no descriptor, process or memory is free for a second, and no job of any loop
     ///   runs that could free some. All jobs are killed then.
-    /// - Any error of [`ChildSet::next`].
+    /// - Any error of [`ChildSet::next_event`].
     pub fn run_worker<H: JobHandler<Job = J>>(
         &self,
         set: &mut ChildSet,

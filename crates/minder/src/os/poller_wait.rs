@@ -14,5 +14,5 @@ pub(super) fn wait_by_poller(
 ) -> io::Result<bool> {
     let poller = Poller::new()?;
     poller.add(source, Token(0), interest)?;
-    Ok(poller.wait(&mut Events::new(), deadline)? > 0)
+    Ok(poller.wait_deadline(&mut Events::new(), deadline)? > 0)
 }

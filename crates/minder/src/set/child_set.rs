@@ -11,6 +11,7 @@ use super::slab::{Endpoint, Slab};
 use super::stream::StreamIo;
 use super::termination::TerminationState;
 use super::timers::{DeferredRead, INTERVAL_MIN, TimerKind, Timers};
+use crate::backend::Backend;
 use crate::child::Termination;
 use crate::chunk::{MemoryBudget, MemoryQuota};
 use crate::command::Command;
@@ -116,9 +117,9 @@ impl ChildSet {
         })
     }
 
-    /// Returns the name of the wait backend.
-    pub fn backend(&self) -> &'static str {
-        self.io.reactor.name()
+    /// Returns the wait backend.
+    pub fn backend(&self) -> Backend {
+        self.io.reactor.kind()
     }
 
     /// Returns how many children are not *done* yet.
@@ -177,7 +178,8 @@ impl ChildSet {
     }
 
     /// Writes as many bytes to the child's standard input as there is room for, and returns how many.
-    /// If that is not all, [`Event::Writable`] reports that there is room again. Never blocks.
+    /// If that is not all, [`Event::Writable`](crate::Event::Writable) reports that there is room
+    /// again. Never blocks.
     ///
     /// # Errors
     /// - `Unknown`: the child is done or has no such pipe.
@@ -212,9 +214,9 @@ impl ChildSet {
 
     /// Kills a child and what it started, at once or after asking: see [`Termination`].
     ///
-    /// The child's [`Event::Done`] comes when its whole tree has exited. Without effect on a tree
-    /// that has exited. A [suspended](Self::suspend) child is resumed, so that it can handle the
-    /// signal.
+    /// The child's [`Event::Done`](crate::Event::Done) comes when its whole tree has exited. Without
+    /// effect on a tree that has exited. A [suspended](Self::suspend) child is resumed, so that it can
+    /// handle the signal.
     ///
     /// # Errors
     /// - `Unknown`: the child is done.
@@ -354,8 +356,9 @@ impl ChildSet {
             .map_err(|error| Error::new("watch a set", error).during(Operation::Watch))
     }
 
-    /// Returns a handle that ends a wait from any thread; the wait returns [`Event::Woken`]. That
-    /// event may also come without a call of [`Waker::wake`].
+    /// Returns a handle that ends a wait from any thread; the wait returns
+    /// [`Event::Woken`](crate::Event::Woken). That event may also come without a call of
+    /// [`Waker::wake`].
     pub fn waker(&self) -> Waker {
         Waker(self.io.reactor.waker())
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::backend::Backend;
 use crate::backlog::Backlog;
 use crate::child::Termination;
 use crate::{Error, ErrorKind, Operation, Result};
@@ -31,7 +32,7 @@ pub struct ChildSetConfig {
     pub(crate) spill_prefix: Option<String>,
     pub(crate) backlog: Option<Arc<Backlog>>,
     pub(crate) min_readers: usize,
-    pub(crate) backend: Option<&'static str>,
+    pub(crate) backend: Option<Backend>,
     /// How many descriptors the backend accepts before it reports that it is full. For tests.
     pub(crate) fault_capacity: Option<usize>,
 }
@@ -142,8 +143,8 @@ impl ChildSetConfig {
     }
 
     /// Sets the wait backend. Default: `None`, the best one that works here.
-    pub fn backend(mut self, name: Option<&'static str>) -> Self {
-        self.backend = name;
+    pub fn backend(mut self, backend: Option<Backend>) -> Self {
+        self.backend = backend;
         self
     }
 

@@ -54,7 +54,7 @@ impl ChildSet {
     /// arrives as [`Event::Output`] again, so the caller must be ready to write it.
     ///
     /// If the file accepts no bytes, the set waits for it, at most 100 ms in each call of
-    /// [`next`](Self::next).
+    /// [`next_event`](Self::next_event).
     ///
     /// # Errors
     /// - `Unknown`: the child is done.

@@ -99,9 +99,9 @@ impl ChildSet {
     /// Changes or removes the deadline of a child: see
     /// [`SpawnOptions::deadline`](crate::SpawnOptions::deadline).
     ///
-    /// A deadline that has passed kills the child in the next call of [`next`](Self::next). A kill
-    /// that a deadline caused before is not taken back. For a suspended child, the time from now to
-    /// the deadline is what it has left when it is resumed.
+    /// A deadline that has passed kills the child in the next call of [`next_event`](Self::next_event).
+    /// A kill that a deadline caused before is not taken back. For a suspended child, the time from now
+    /// to the deadline is what it has left when it is resumed.
     ///
     /// # Errors
     /// - `Unknown`: the child is done.

@@ -43,7 +43,7 @@ pub(super) fn run(out: &mut dyn Write, dir: &Path, format: Option<Format>, faile
         }
         printer.flush()?;
         // No source is registered: this is a sleep that Ctrl-C interrupts.
-        poller.wait(&mut events, Some(Instant::now() + POLL_INTERVAL))?;
+        poller.wait_deadline(&mut events, Some(Instant::now() + POLL_INTERVAL))?;
     }
 }
 

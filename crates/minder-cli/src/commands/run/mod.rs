@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
-use minder::{Availability, ExitMode, GuardOptions, ProcessGuard};
+use minder::{Availability, Backend, ExitMode, GuardOptions, ProcessGuard};
 use minder_runner::{Inherited, Notice, Observer, RunEnd, RunRequest, exit_status, list_commands};
 
 use self::confirm::TerminalPrompt;
@@ -46,8 +46,8 @@ pub(crate) fn run(flags: RunFlags, args: &[OsString], compat: CompatMode) -> Res
     {
         console.notice(&Notice::NoGuardians { reason: reason.to_owned() });
     }
-    if let Some((name, reason)) = config.backend.and_then(refusal) {
-        console.notice(&Notice::BackendRefused { name, reason });
+    if let Some((backend, reason)) = config.backend.and_then(|backend| Some((backend, refusal(backend)?))) {
+        console.notice(&Notice::BackendRefused { name: backend.name(), reason });
         config.backend = None;
     }
     let mut confirm = None;
@@ -82,12 +82,12 @@ fn end(guard: ProcessGuard, end: &RunEnd) -> ! {
 }
 
 /// Returns why this machine refuses a wait backend, if it does.
-fn refusal(backend: &'static str) -> Option<(&'static str, String)> {
+fn refusal(backend: Backend) -> Option<String> {
     let capability = minder::capabilities()
         .into_iter()
-        .find(|capability| capability.area == "waiting" && capability.name == backend)?;
+        .find(|capability| capability.area == "waiting" && capability.name == backend.name())?;
     match capability.state {
-        Availability::Refused(why) => Some((backend, why)),
+        Availability::Refused(why) => Some(why),
         _ => None,
     }
 }

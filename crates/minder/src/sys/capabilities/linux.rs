@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "system calls with arguments that make them do nothing")]
 
+use crate::backend::Backend;
 use std::{fs, io};
 
 use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
@@ -14,8 +15,8 @@ use crate::sys::pid::pidfd_available;
 use crate::sys::process_tree::why_no_table;
 
 /// Returns why a wait backend could not be opened.
-pub(crate) fn refusal(backend: &str, error: &io::Error) -> String {
-    if backend == "io_uring" && error.raw_os_error() == Some(libc::EPERM) {
+pub(crate) fn refusal(backend: Backend, error: &io::Error) -> String {
+    if backend == Backend::IoUring && error.raw_os_error() == Some(libc::EPERM) {
         // 1: for users without a privilege, 2: for all (sysctl kernel, since Linux 6.6).
         if let Some(value) = number("/proc/sys/kernel/io_uring_disabled").filter(|&value| value > 0) {
             return format!("kernel.io_uring_disabled={value}");

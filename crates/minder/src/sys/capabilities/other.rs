@@ -2,9 +2,10 @@
 
 use super::types::{Capability, grouped, limit};
 use super::unix::{descriptors, terminal, user_processes};
+use crate::backend::Backend;
 
 /// Returns why a wait backend could not be opened.
-pub(crate) fn refusal(_backend: &str, error: &std::io::Error) -> String {
+pub(crate) fn refusal(_backend: Backend, error: &std::io::Error) -> String {
     error.to_string()
 }
 
@@ -23,9 +24,9 @@ pub(crate) fn children() -> Vec<Capability> {
 /// Returns whether the kernel reports exits.
 fn exits() -> Capability {
     let mechanism = Capability::available("children", "EVFILT_PROC");
-    match crate::sys::wait::open(Some("kqueue")) {
+    match crate::sys::wait::open(Some(Backend::Kqueue)) {
         Ok(_) => mechanism,
-        Err(error) => mechanism.refused(refusal("kqueue", &error)),
+        Err(error) => mechanism.refused(refusal(Backend::Kqueue, &error)),
     }
 }
 

@@ -6,6 +6,7 @@
 
 #![expect(unsafe_code, reason = "asking what there is")]
 
+use crate::backend::Backend;
 use std::io;
 use std::os::windows::io::{FromRawHandle, OwnedHandle};
 use std::ptr::{null, null_mut};
@@ -25,7 +26,7 @@ const LINE_MAX: u64 = 32_766;
 const LINE_OF_CMD_MAX: u64 = 8_191;
 
 /// Returns why a wait backend could not be opened.
-pub(crate) fn refusal(_backend: &str, error: &io::Error) -> String {
+pub(crate) fn refusal(_backend: Backend, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::Unsupported => "this system does not have it".to_owned(),
         _ => error.to_string(),

@@ -6,22 +6,23 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::backend::Backend;
 use crate::event::Interest;
 use crate::sys::error::{is_no_such_process, is_registration_limit};
-use crate::sys::wait::{Backend, ExitPoller, PollHandle, Report, TOKEN_MAX, Waker, open};
+use crate::sys::wait::{ExitPoller, PollHandle, Report, TOKEN_MAX, WaitBackend, Waker, open};
 
 /// The port that watches the endpoints of one set.
 #[derive(Debug)]
 pub(crate) struct Reactor {
-    backend: Arc<dyn Backend>,
+    backend: Arc<dyn WaitBackend>,
     exit_poller: ExitPoller,
     /// How many more descriptors it accepts; a test may set a limit.
     capacity: Cell<Option<usize>>,
 }
 
 impl Reactor {
-    pub(crate) fn open(name: Option<&str>) -> io::Result<Self> {
-        Ok(Self { backend: open(name)?, exit_poller: ExitPoller::default(), capacity: Cell::new(None) })
+    pub(crate) fn open(backend: Option<Backend>) -> io::Result<Self> {
+        Ok(Self { backend: open(backend)?, exit_poller: ExitPoller::default(), capacity: Cell::new(None) })
     }
 
     /// Takes this many descriptors and no more. For tests.
@@ -29,8 +30,8 @@ impl Reactor {
         self.capacity.set(left);
     }
 
-    pub(crate) fn name(&self) -> &'static str {
-        self.backend.name()
+    pub(crate) fn kind(&self) -> Backend {
+        self.backend.kind()
     }
 
     pub(crate) fn waker(&self) -> Arc<Waker> {
@@ -47,7 +48,7 @@ impl Reactor {
         Ok(())
     }
 
-    /// See [`Backend::poll_handle`].
+    /// See [`WaitBackend::poll_handle`].
     pub(crate) fn poll_handle(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
         let deadline = [deadline, self.exit_poller.next_at()].into_iter().flatten().min();
         self.backend.poll_handle(deadline)

@@ -5,26 +5,27 @@ use std::os::windows::io::OwnedHandle;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::sys::wait::{Backend, CompletionPort, Operation, PollHandle, Report, Waker, Watched, open};
+use crate::backend::Backend;
+use crate::sys::wait::{CompletionPort, Operation, PollHandle, Report, WaitBackend, Waker, Watched, open};
 
 /// The port that watches the endpoints of one set.
 #[derive(Debug)]
 pub(crate) struct Reactor {
     port: Arc<CompletionPort>,
-    backend: Arc<dyn Backend>,
+    backend: Arc<dyn WaitBackend>,
 }
 
 impl Reactor {
-    pub(crate) fn open(name: Option<&str>) -> io::Result<Self> {
-        Ok(Self { backend: open(name)?, port: CompletionPort::new()? })
+    pub(crate) fn open(backend: Option<Backend>) -> io::Result<Self> {
+        Ok(Self { backend: open(backend)?, port: CompletionPort::new()? })
     }
 
     /// Takes this many descriptors and no more, elsewhere: here nothing but memory bounds them.
     #[expect(clippy::unused_self, reason = "the contract's form")]
     pub(crate) fn limit_descriptors(&mut self, _left: Option<usize>) {}
 
-    pub(crate) fn name(&self) -> &'static str {
-        self.backend.name()
+    pub(crate) fn kind(&self) -> Backend {
+        self.backend.kind()
     }
 
     pub(crate) fn waker(&self) -> Arc<Waker> {

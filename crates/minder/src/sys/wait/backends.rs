@@ -3,34 +3,35 @@
 use std::io;
 use std::sync::Arc;
 
-use super::Backend;
+use super::WaitBackend;
+use crate::backend::Backend;
 
 /// A function that opens one backend.
-type Open = fn() -> io::Result<Arc<dyn Backend>>;
+type Open = fn() -> io::Result<Arc<dyn WaitBackend>>;
 
-/// The backends of this operating system, best first: name and opener.
-pub(crate) const BACKENDS: &[(&str, Open)] = &[
+/// The backends of this operating system, best first.
+pub(crate) const BACKENDS: &[(Backend, Open)] = &[
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    ("epoll", || Ok(Arc::new(super::epoll::Epoll::new()?))),
+    (Backend::Epoll, || Ok(Arc::new(super::epoll::Epoll::new()?))),
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    ("io_uring", || Ok(Arc::new(super::io_uring::Uring::new()?))),
+    (Backend::IoUring, || Ok(Arc::new(super::io_uring::Uring::new()?))),
     #[cfg(any(target_vendor = "apple", target_os = "freebsd", target_os = "netbsd", target_os = "openbsd"))]
-    ("kqueue", || Ok(Arc::new(super::kqueue::Kqueue::new()?))),
+    (Backend::Kqueue, || Ok(Arc::new(super::kqueue::Kqueue::new()?))),
     #[cfg(unix)]
-    ("poll", || Ok(Arc::new(super::poll::Poll::new()?))),
+    (Backend::Poll, || Ok(Arc::new(super::poll::Poll::new()?))),
     #[cfg(windows)]
-    (super::windows::iocp::NAME, || Ok(Arc::new(super::windows::iocp::Iocp))),
+    (Backend::Iocp, || Ok(Arc::new(super::windows::iocp::Iocp))),
     #[cfg(windows)]
-    (super::windows::wait_pool::NAME, || Ok(Arc::new(super::windows::wait_pool::WaitPool::default()))),
+    (Backend::WaitPool, || Ok(Arc::new(super::windows::wait_pool::WaitPool::default()))),
     #[cfg(windows)]
-    (super::windows::thread_pool::NAME, || Ok(Arc::new(super::windows::thread_pool::ThreadPool))),
+    (Backend::ThreadPool, || Ok(Arc::new(super::windows::thread_pool::ThreadPool))),
     #[cfg(windows)]
-    (super::windows::wait_packets::NAME, || Ok(Arc::new(super::windows::wait_packets::WaitPackets::open()?))),
+    (Backend::WaitPackets, || Ok(Arc::new(super::windows::wait_packets::WaitPackets::open()?))),
 ];
 
-/// Opens the backend of this name, or the best one.
-pub(crate) fn open(name: Option<&str>) -> io::Result<Arc<dyn Backend>> {
-    let found = BACKENDS.iter().find(|(known, _)| name.is_none_or(|name| name == *known));
+/// Opens a backend, or the best one.
+pub(crate) fn open(wanted: Option<Backend>) -> io::Result<Arc<dyn WaitBackend>> {
+    let found = BACKENDS.iter().find(|(backend, _)| wanted.is_none_or(|wanted| wanted == *backend));
     match found {
         Some((_, open)) => open(),
         None => Err(io::ErrorKind::Unsupported.into()),

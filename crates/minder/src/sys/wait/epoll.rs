@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
 use super::timer::{Timer, timespec};
-use super::{Backend, PollHandle, Ready, WAKE_TOKEN, Waker};
+use super::{PollHandle, Ready, WAKE_TOKEN, WaitBackend, Waker};
+use crate::backend::Backend;
 use crate::event::Interest;
 
 const TIMER: u64 = u64::MAX - 2;
@@ -69,9 +70,9 @@ impl Epoll {
     }
 }
 
-impl Backend for Epoll {
-    fn name(&self) -> &'static str {
-        "epoll"
+impl WaitBackend for Epoll {
+    fn kind(&self) -> Backend {
+        Backend::Epoll
     }
 
     fn add(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {

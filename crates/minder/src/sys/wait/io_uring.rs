@@ -38,7 +38,8 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use super::poll::poll_now;
 use super::timer::Timer;
-use super::{Backend, PollHandle, Ready, WAKE_TOKEN, Waker};
+use super::{PollHandle, Ready, WAKE_TOKEN, WaitBackend, Waker};
+use crate::backend::Backend;
 use crate::event::Interest;
 use crate::sys::thread::here;
 
@@ -504,9 +505,9 @@ impl State {
     }
 }
 
-impl Backend for Uring {
-    fn name(&self) -> &'static str {
-        "io_uring"
+impl WaitBackend for Uring {
+    fn kind(&self) -> Backend {
+        Backend::IoUring
     }
 
     fn add(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {

@@ -24,7 +24,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::FileType;
 
 use super::kqueue_table::{Filter, Ident, KernelEvent, RegistrationTable};
-use super::{Backend, PollHandle, Ready, Waker};
+use super::{PollHandle, Ready, WaitBackend, Waker};
+use crate::backend::Backend;
 use crate::event::{ExitInfo, ExitStatus, Interest};
 use crate::sys::pid;
 
@@ -225,9 +226,9 @@ impl Kqueue {
     }
 }
 
-impl Backend for Kqueue {
-    fn name(&self) -> &'static str {
-        "kqueue"
+impl WaitBackend for Kqueue {
+    fn kind(&self) -> Backend {
+        Backend::Kqueue
     }
 
     fn add(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {

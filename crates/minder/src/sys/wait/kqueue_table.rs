@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn source_with_two_notes_is_reported_once() {
         let mut table = RegistrationTable::default();
-        let both = table.insert(Ident::Source(FD), 7, Interest::BOTH).unwrap();
+        let both = table.insert(Ident::Source(FD), 7, Interest::READABLE | Interest::WRITABLE).unwrap();
         let other = table.insert(Ident::Source(5), 8, Interest::READABLE).unwrap();
         let hung = KernelEvent { ended: true, ..event(Filter::Write(FD), both) };
         let ready = taken(&mut table, [event(Filter::Read(FD), both), event(Filter::Read(5), other), hung]);
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn socket_is_closed_after_both_directions_end_or_error() {
         let mut table = RegistrationTable::default();
-        let generation = table.insert(Ident::Source(FD), 7, Interest::BOTH).unwrap();
+        let generation = table.insert(Ident::Source(FD), 7, Interest::READABLE | Interest::WRITABLE).unwrap();
         table.mark_socket(FD);
         let read = event(Filter::Read(FD), generation);
         let write = event(Filter::Write(FD), generation);
@@ -274,7 +274,7 @@ mod tests {
     fn one_shot_source_is_reported_once_for_both_notes() {
         let mut table = RegistrationTable::default();
         let ident = Ident::Source(FD);
-        let generation = table.insert(ident, 7, Interest::BOTH.oneshot()).unwrap();
+        let generation = table.insert(ident, 7, (Interest::READABLE | Interest::WRITABLE).oneshot()).unwrap();
         let read = event(Filter::Read(FD), generation);
         let write = event(Filter::Write(FD), generation);
         let ready = taken(&mut table, [read, write]);

@@ -5,8 +5,8 @@
 //! set of children needs. [`PollerBackend`] is what the public `Poller` uses: a backend together
 //! with processes that are watched by pid.
 //!
-//! To add a backend, write one file that implements [`Backend`], declare it here, and add one line to
-//! `backends.rs`.
+//! To add a backend, write one file that implements [`WaitBackend`], declare it here, and add one line to
+//! `backends.rs`. A new name also needs a variant of [`Backend`](crate::Backend).
 
 mod types;
 mod wake_flag;
@@ -48,12 +48,12 @@ pub(crate) use self::poller_backend::PollerBackend;
 pub(crate) use self::types::{RECHECK_TOKEN, Ready, Report, TOKEN_MAX, WAKE_TOKEN};
 #[cfg(windows)]
 pub(crate) use self::windows::{
-    Backend, CompletionPort, Operation, Source, Submission, Waker, Watched, millis,
+    CompletionPort, Operation, Source, Submission, WaitBackend, Waker, Watched, millis,
 };
 #[cfg(unix)]
 pub(crate) use self::{
     exit_poller::ExitPoller,
     poll_once::poll_once,
-    unix::{Backend, Source},
+    unix::{Source, WaitBackend},
     waker::Waker,
 };

@@ -20,8 +20,9 @@ pub(super) use self::syscall::poll;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) use self::syscall::poll_now;
 use super::types::Ready;
-use super::unix::{Backend, PollHandle};
+use super::unix::{PollHandle, WaitBackend};
 use super::waker::Waker;
+use crate::backend::Backend;
 use crate::event::Interest;
 
 #[derive(Debug)]
@@ -37,9 +38,9 @@ impl Poll {
     }
 }
 
-impl Backend for Poll {
-    fn name(&self) -> &'static str {
-        "poll"
+impl WaitBackend for Poll {
+    fn kind(&self) -> Backend {
+        Backend::Poll
     }
 
     fn add(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Ready, Waker};
+use crate::backend::Backend;
 use crate::event::Interest;
 
 /// The contract of a wait backend on Unix. The conformance suite checks every clause.
@@ -25,9 +26,9 @@ use crate::event::Interest;
 /// 6. All functions may be called from any thread. A change made during a wait takes effect in that
 ///    wait. The exit of a thread removes no registration.
 /// 7. If many sources are ready, each is reported before any other is reported two more times.
-pub(crate) trait Backend: Debug + Send + Sync {
-    /// The name in the table, in `minder doctor` and in `--backend`.
-    fn name(&self) -> &'static str;
+pub(crate) trait WaitBackend: Debug + Send + Sync {
+    /// Which backend this is.
+    fn kind(&self) -> Backend;
     fn add(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()>;
     fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()>;
     fn delete(&self, source: BorrowedFd<'_>) -> io::Result<()>;

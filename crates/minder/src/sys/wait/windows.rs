@@ -26,7 +26,7 @@ pub(super) mod wait_packets;
 
 pub(super) use self::afd::{Afd, Poll};
 pub use self::backend::PollHandle;
-pub(crate) use self::backend::{Backend, Source, Watched};
+pub(crate) use self::backend::{Source, WaitBackend, Watched};
 pub(crate) use self::completion_port::CompletionPort;
 pub(super) use self::completion_port::{INTERRUPT_TOKEN, PACKETS_MAX};
 pub(crate) use self::millis::millis;

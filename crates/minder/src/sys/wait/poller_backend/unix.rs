@@ -9,14 +9,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use crate::backend::Backend;
 use crate::event::Interest;
 use crate::sys::pid;
-use crate::sys::wait::{Backend, ExitPoller, PollHandle, Ready, Source, Waker, open};
+use crate::sys::wait::{ExitPoller, PollHandle, Ready, Source, WaitBackend, Waker, open};
 
 /// A backend, and the processes that it does not watch itself.
 #[derive(Debug)]
 pub(crate) struct PollerBackend {
-    backend: Arc<dyn Backend>,
+    backend: Arc<dyn WaitBackend>,
     processes: Mutex<Processes>,
 }
 
@@ -37,12 +38,12 @@ enum ProcessHandle {
 }
 
 impl PollerBackend {
-    pub(crate) fn open(name: Option<&str>) -> io::Result<Self> {
-        Ok(Self { backend: open(name)?, processes: Mutex::default() })
+    pub(crate) fn open(backend: Option<Backend>) -> io::Result<Self> {
+        Ok(Self { backend: open(backend)?, processes: Mutex::default() })
     }
 
-    pub(crate) fn name(&self) -> &'static str {
-        self.backend.name()
+    pub(crate) fn kind(&self) -> Backend {
+        self.backend.kind()
     }
 
     pub(crate) fn waker(&self) -> Arc<Waker> {
@@ -98,7 +99,7 @@ impl PollerBackend {
         self.backend.wait(ready, deadline)
     }
 
-    /// See [`Backend::poll_handle`].
+    /// See [`WaitBackend::poll_handle`].
     pub(crate) fn poll_handle(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
         self.backend.poll_handle(deadline)
     }

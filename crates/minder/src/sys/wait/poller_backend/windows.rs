@@ -22,12 +22,13 @@ use windows_sys::Win32::Foundation::{
 use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_DISK, FILE_TYPE_PIPE, GetFileType, SYNCHRONIZE};
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, WaitForSingleObject};
 
+use crate::backend::Backend;
 use crate::event::Interest;
 use crate::sys::pid::open_process;
 use crate::sys::wait::windows::{Afd, INTERRUPT_TOKEN, PACKETS_MAX, Poll};
 use crate::sys::wait::{
-    Backend, CompletionPort, Operation, PollHandle, RECHECK_TOKEN, Ready, Source, WAKE_TOKEN, Waker, Watched,
-    open,
+    CompletionPort, Operation, PollHandle, RECHECK_TOKEN, Ready, Source, WAKE_TOKEN, WaitBackend, Waker,
+    Watched, open,
 };
 
 /// The list of idle sources may contain this many deleted ones, plus two for each registered source,
@@ -39,7 +40,7 @@ const IDLE_MIN: usize = 64;
 pub(crate) struct PollerBackend {
     // Dropped in this order: the registrations, the backend, the port that receives their packets.
     sources: Mutex<Sources>,
-    backend: Arc<dyn Backend>,
+    backend: Arc<dyn WaitBackend>,
     afd: OnceLock<Arc<Afd>>,
     port: Arc<CompletionPort>,
 }
@@ -91,14 +92,14 @@ enum State {
 }
 
 impl PollerBackend {
-    pub(crate) fn open(name: Option<&str>) -> io::Result<Self> {
-        let backend = open(name)?;
+    pub(crate) fn open(backend: Option<Backend>) -> io::Result<Self> {
+        let backend = open(backend)?;
         let port = CompletionPort::new()?;
         Ok(Self { sources: Mutex::default(), backend, afd: OnceLock::new(), port })
     }
 
-    pub(crate) fn name(&self) -> &'static str {
-        self.backend.name()
+    pub(crate) fn kind(&self) -> Backend {
+        self.backend.kind()
     }
 
     pub(crate) fn waker(&self) -> Arc<Waker> {

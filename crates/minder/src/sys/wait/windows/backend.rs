@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{CompletionPort, Operation};
+use crate::backend::Backend;
 use crate::sys::wait::Ready;
 
 /// The contract of a backend: how the signal of a handle gets into a port.
-pub(crate) trait Backend: Debug + Send + Sync {
-    /// The name in the table, in `minder doctor` and in `--backend`.
-    fn name(&self) -> &'static str;
+pub(crate) trait WaitBackend: Debug + Send + Sync {
+    /// Which backend this is.
+    fn kind(&self) -> Backend;
     /// Prepares to wait for `handle`. The wait itself begins with [`Watched::arm`].
     fn watch(
         &self,

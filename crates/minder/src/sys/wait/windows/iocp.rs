@@ -24,17 +24,16 @@ use windows_sys::Win32::System::Threading::{
 use super::callback::Callback;
 use super::deferred_close::close;
 use super::thread_pool::ThreadPool;
-use super::{Backend, CompletionPort, Operation, Watched};
-
-pub(in crate::sys::wait) const NAME: &str = "iocp";
+use super::{CompletionPort, Operation, WaitBackend, Watched};
+use crate::backend::Backend;
 
 /// The backend. The operating system keeps all state.
 #[derive(Debug)]
 pub(in crate::sys::wait) struct Iocp;
 
-impl Backend for Iocp {
-    fn name(&self) -> &'static str {
-        NAME
+impl WaitBackend for Iocp {
+    fn kind(&self) -> Backend {
+        Backend::Iocp
     }
 
     fn watch(

@@ -20,17 +20,16 @@ use windows_sys::Win32::System::Threading::{
 
 use super::callback::Callback;
 use super::deferred_close::close;
-use super::{Backend, CompletionPort, Operation, Watched};
-
-pub(in crate::sys::wait) const NAME: &str = "thread_pool";
+use super::{CompletionPort, Operation, WaitBackend, Watched};
+use crate::backend::Backend;
 
 /// The backend. The operating system keeps all state.
 #[derive(Debug)]
 pub(in crate::sys::wait) struct ThreadPool;
 
-impl Backend for ThreadPool {
-    fn name(&self) -> &'static str {
-        NAME
+impl WaitBackend for ThreadPool {
+    fn kind(&self) -> Backend {
+        Backend::ThreadPool
     }
 
     fn watch(

@@ -13,10 +13,9 @@ use std::sync::Arc;
 
 use windows_sys::Win32::Foundation::{GENERIC_ALL, HANDLE, NTSTATUS, RtlNtStatusToDosError};
 
-use super::{Backend, CompletionPort, Operation, Watched};
+use super::{CompletionPort, Operation, WaitBackend, Watched};
+use crate::backend::Backend;
 use crate::sys::dynlib;
-
-pub(in crate::sys::wait) const NAME: &str = "wait_packets";
 
 type Create = unsafe extern "system" fn(*mut HANDLE, u32, *const c_void) -> NTSTATUS;
 type Associate = unsafe extern "system" fn(
@@ -58,9 +57,9 @@ impl WaitPackets {
     }
 }
 
-impl Backend for WaitPackets {
-    fn name(&self) -> &'static str {
-        NAME
+impl WaitBackend for WaitPackets {
+    fn kind(&self) -> Backend {
+        Backend::WaitPackets
     }
 
     fn watch(

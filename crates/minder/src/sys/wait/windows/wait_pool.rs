@@ -25,12 +25,11 @@ use windows_sys::Win32::System::SystemServices::MAXIMUM_WAIT_OBJECTS;
 use windows_sys::Win32::System::Threading::{SetEvent, WaitForMultipleObjects};
 
 use super::completion_port::completed;
-use super::{Backend, CompletionPort, Operation, Watched, millis};
+use super::{CompletionPort, Operation, WaitBackend, Watched, millis};
+use crate::backend::Backend;
 use crate::sys::event::event;
 use crate::sys::thread;
 use crate::sys::wait::Ready;
-
-pub(in crate::sys::wait) const NAME: &str = "wait_pool";
 
 /// Number of handles that a thread waits for, beside its own event.
 const SLOTS_MAX: usize = MAXIMUM_WAIT_OBJECTS as usize - 1;
@@ -45,9 +44,9 @@ pub(in crate::sys::wait) struct WaitPool {
     port_waiters: Arc<AtomicUsize>,
 }
 
-impl Backend for WaitPool {
-    fn name(&self) -> &'static str {
-        NAME
+impl WaitBackend for WaitPool {
+    fn kind(&self) -> Backend {
+        Backend::WaitPool
     }
 
     fn watch(
