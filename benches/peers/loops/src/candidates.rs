@@ -20,8 +20,8 @@ pub(crate) trait Candidate {
 pub(crate) enum Entry {
     /// The system call alone.
     Bare,
-    /// Minder's front over the backend of this name, and edge-triggered.
-    Minder(&'static str),
+    /// The poller of minder over this backend, and edge-triggered.
+    Minder(minder::Backend),
     MinderEdge,
     Mio,
     Polling,
@@ -30,7 +30,7 @@ pub(crate) enum Entry {
 
 /// Returns all candidates, in the order of every round.
 pub(crate) fn all() -> Vec<Entry> {
-    let ours = minder::backends().map(Entry::Minder);
+    let ours = minder::Backend::available().map(Entry::Minder);
     let others = [Entry::MinderEdge, Entry::Mio, Entry::Polling, Entry::PollingOneshot];
     [Entry::Bare].into_iter().chain(ours).chain(others).collect()
 }
@@ -51,8 +51,10 @@ impl Entry {
     pub(crate) fn open<'a>(&self, objects: &'a [OwnedFd]) -> Result<Box<dyn Candidate + 'a>> {
         Ok(match self {
             Self::Bare => Box::new(Bare::new(objects)?),
-            Self::Minder(backend) => Box::new(Minder::new(backend, minder::Interest::READABLE, objects)?),
-            Self::MinderEdge => Box::new(Minder::new("epoll", minder::Interest::READABLE.edge(), objects)?),
+            Self::Minder(backend) => Box::new(Minder::new(*backend, minder::Interest::READABLE, objects)?),
+            Self::MinderEdge => {
+                Box::new(Minder::new(minder::Backend::Epoll, minder::Interest::READABLE.edge(), objects)?)
+            }
             Self::Mio => Box::new(Mio::new(objects)?),
             Self::Polling => Box::new(Polling::new(objects, polling::PollMode::Level)?),
             Self::PollingOneshot => Box::new(Polling::new(objects, polling::PollMode::Oneshot)?),
@@ -92,7 +94,7 @@ struct Minder {
 }
 
 impl Minder {
-    fn new(backend: &str, interest: minder::Interest, objects: &[OwnedFd]) -> Result<Self> {
+    fn new(backend: minder::Backend, interest: minder::Interest, objects: &[OwnedFd]) -> Result<Self> {
         let poller = minder::Poller::with_backend(backend)?;
         for (place, object) in objects.iter().enumerate() {
             poller.add(object, minder::Token(place as u64), interest)?;
