@@ -208,7 +208,7 @@ fn descend(args: &[&str]) -> io::Result<()> {
 /// All children end with this process, on any exit, as the library promises.
 fn herd(many: usize, args: &[std::ffi::OsString]) -> io::Result<()> {
     let mut command = minder::Command::new(std::env::current_exe()?);
-    command.args(args).stdin(minder::Stdio::Null).stdout(minder::Stdio::Piped);
+    command.args(args).stdin(minder::Stdio::null()).stdout(minder::Stdio::piped());
     let mut set = minder::ChildSet::new(minder::ChildSetConfig::default())?;
     for _ in 0..many {
         set.spawn(&command, minder::SpawnOptions::default())?;
@@ -365,9 +365,9 @@ mod system {
         let find = |verb: &str| -> io::Result<String> {
             let mut command = minder::Command::new(std::env::current_exe()?);
             let mut child =
-                command.arg(verb).stdin(minder::Stdio::Null).stdout(minder::Stdio::Piped).spawn()?;
+                command.arg(verb).stdin(minder::Stdio::null()).stdout(minder::Stdio::piped()).spawn()?;
             let mut text = String::new();
-            child.take_stdout().ok_or(io::ErrorKind::NotFound)?.read_to_string(&mut text)?;
+            child.stdout.take().ok_or(io::ErrorKind::NotFound)?.read_to_string(&mut text)?;
             child.wait()?;
             Ok(text)
         };

@@ -271,7 +271,7 @@ fn input_queue_is_bounded_and_closes_after_the_last_byte() {
         let options = BackgroundSetConfig::new().set(limits(backend)).max_input_bytes(100_000);
         let mut host = Host::of(BackgroundSet::new(options).expect("start set"));
         let mut command = test_child("cat");
-        let id = host.spawn(command.stdin(Stdio::Piped), SpawnOptions::default());
+        let id = host.spawn(command.stdin(Stdio::piped()), SpawnOptions::default());
         let bytes = patterned(3_000_000);
         let mut written = 0;
         let mut refused = 0;
@@ -297,7 +297,7 @@ fn input_queue_is_bounded_and_closes_after_the_last_byte() {
 fn write_fails_after_the_child_closes_stdin() {
     let mut host = Host::new(ChildSetConfig::default());
     let mut command = test_child("close-stdin 60000");
-    let id = host.spawn(command.stdin(Stdio::Piped), SpawnOptions::default());
+    let id = host.spawn(command.stdin(Stdio::piped()), SpawnOptions::default());
     host.wait_until(|event_log| event_log.text(id) == "closed\n");
     let until = patience();
     let error = loop {
@@ -439,7 +439,7 @@ fn many_threads_share_one_set() {
                             let bytes = thread * 1000 + child;
                             let mut command = test_child(&format!("gate {bytes}"));
                             let id = set
-                                .spawn(command.stdin(Stdio::Piped), SpawnOptions::default())
+                                .spawn(command.stdin(Stdio::piped()), SpawnOptions::default())
                                 .expect("spawn test child");
                             set.close_stdin(id).expect("close stdin");
                             (id, bytes)

@@ -56,23 +56,23 @@ fn wait_deadline_returns_when_the_child_exits() {
 #[test]
 fn wait_closes_piped_stdin() {
     let mut command = test_child("count");
-    let mut child = command.stdin(Stdio::Piped).spawn().expect("spawn test child");
+    let mut child = command.stdin(Stdio::piped()).spawn().expect("spawn test child");
     assert!(child.wait().expect("wait for child").status.success());
-    assert_eq!(read_all(child.take_stdout()), "0\n");
+    assert_eq!(read_all(child.stdout.take()), "0\n");
 }
 
 #[test]
 fn child_pipes_are_blocking() {
     let mut command = test_child("cat");
-    let mut child = command.stdin(Stdio::Piped).spawn().expect("spawn test child");
-    let mut input = child.take_stdin().expect("take stdin");
-    assert!(child.take_stdin().is_none());
+    let mut child = command.stdin(Stdio::piped()).spawn().expect("spawn test child");
+    let mut input = child.stdin.take().expect("take stdin");
+    assert!(child.stdin.take().is_none());
     let bytes = patterned(1 << 20);
     let writer = std::thread::spawn(move || input.write_all(&bytes));
-    let text = read_all(child.take_stdout());
+    let text = read_all(child.stdout.take());
     writer.join().expect("join writer").expect("write to stdin");
     assert!(text.as_bytes() == patterned(1 << 20), "{} bytes came back", text.len());
-    assert_eq!(read_all(child.take_stderr()), "");
+    assert_eq!(read_all(child.stderr.take()), "");
     assert!(child.wait().expect("wait for child").status.success());
 }
 
@@ -82,7 +82,7 @@ fn child_pipes_are_blocking() {
 fn graceful_kill_signals_once_without_escalating() {
     let mut child = test_child("ignore-term 600000").spawn().expect("spawn test child");
     let mut line = [0; 6];
-    let mut output = child.take_stdout().expect("take stdout");
+    let mut output = child.stdout.take().expect("take stdout");
     std::io::Read::read_exact(&mut output, &mut line).expect("read bytes");
     child.kill(Termination::graceful(Duration::from_millis(1))).expect("kill child");
     assert_eq!(
@@ -102,7 +102,7 @@ fn graceful_kill_signals_once_without_escalating() {
 #[test]
 fn immediate_kill_ends_the_tree() {
     let mut child = test_child("stubborn-tree").spawn().expect("spawn test child");
-    let mut reader = std::io::BufReader::new(child.take_stdout().expect("take stdout"));
+    let mut reader = std::io::BufReader::new(child.stdout.take().expect("take stdout"));
     let mut line = String::new();
     std::io::BufRead::read_line(&mut reader, &mut line).expect("read line");
     let pids: Vec<u32> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();

@@ -94,7 +94,7 @@ fn from(program: &str, line: &str) -> Command {
         command.env_remove(name);
     }
     command.args(arguments(line)).env("LC_ALL", "C.UTF-8").env("MINDER_STATE_DIR", STATE);
-    command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 

@@ -73,7 +73,7 @@ impl Place {
             .env("MINDER_STATE_DIR", self.dir.path().join("state"));
         // Of a system around Wine.
         command.env_remove("SHELL");
-        output_of(command.stdin(Stdio::Null).env("P", "p"))
+        output_of(command.stdin(Stdio::null()).env("P", "p"))
     }
 
     fn run(&self, flags: &[&str], line: &str, values: &[OsString]) -> Output {

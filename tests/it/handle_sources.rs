@@ -225,7 +225,7 @@ fn reused_handle_can_be_modified() {
 fn exits_of_children_and_threads_are_reported() {
     each_backend(|backend| {
         let poller = open(backend);
-        let mut child = test_child("gate 0").stdin(minder::Stdio::Piped).spawn().expect("spawn test child");
+        let mut child = test_child("gate 0").stdin(minder::Stdio::piped()).spawn().expect("spawn test child");
         poller.add(&child, Token(1), Interest::READABLE).expect("add child");
         poller.add(Source::process(child.id()), Token(2), Interest::READABLE.edge()).expect("add process");
         let (hold, held) = std::sync::mpsc::channel::<()>();
@@ -234,7 +234,7 @@ fn exits_of_children_and_threads_are_reported() {
         silent(&poller);
         drop(hold);
         assert_eq!(told(&poller), [3]);
-        drop(child.take_stdin());
+        drop(child.stdin.take());
         let mut seen = Vec::new();
         while seen.len() < 2 {
             seen.extend(told(&poller));

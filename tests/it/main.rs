@@ -5,6 +5,7 @@
 mod support;
 mod spawn;
 mod child;
+mod capture;
 mod poller;
 mod set;
 mod bench;

@@ -122,7 +122,7 @@ fn empty_spill_file_kept_growing() {
     let mut set = ChildSet::new(limits).expect("create set");
     let mut event_log = EventLog::default();
     let mut command = test_child("cat");
-    command.stdin(minder::Stdio::Piped);
+    command.stdin(minder::Stdio::piped());
     let id = set
         .spawn(&command, SpawnOptions::default().overflow(OverflowPolicy::Spill))
         .expect("spawn test child");
@@ -174,7 +174,7 @@ fn unread_output_was_treated_as_silent() {
     // ends.
     for _ in 0..if cfg!(windows) { 100 } else { 300 } {
         let mut command = test_child("hold-stdout 120000 40000");
-        command.stderr(minder::Stdio::Null);
+        command.stderr(minder::Stdio::null());
         ids.push(set.spawn(&command, SpawnOptions::default()).expect("spawn test child"));
     }
     let pids: Vec<u32> = ids.iter().map(|id| set.pid(*id).expect("get pid")).collect();

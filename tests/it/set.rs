@@ -36,12 +36,12 @@ fn crowd(backend: Backend, count: usize) {
     let mut set = ChildSet::new(limits(backend)).expect("create set");
     assert_eq!(set.backend(), backend);
     let (gate, opener) = std::io::pipe().expect("create pipe");
-    let gate = Stdio::File(Arc::new(crate::support::file(gate)));
+    let gate = Stdio::shared(Arc::new(crate::support::file(gate)));
     let mut ids = Vec::new();
     for number in 0..count {
         let mut command = Command::new(TEST_CHILD);
         command.args(["gate".to_owned(), (number % 97).to_string()]);
-        command.stdin(gate.clone()).stdout(Stdio::Piped).stderr(Stdio::Null);
+        command.stdin(gate.clone()).stdout(Stdio::piped()).stderr(Stdio::null());
         match set.spawn(&command, SpawnOptions::default()) {
             Ok(id) => ids.push(id),
             Err(error) if error.kind() == ErrorKind::Exhausted => {
@@ -163,7 +163,7 @@ fn ten_megabytes_pass_through_cat() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut command = test_child("cat");
-        command.stdin(Stdio::Piped);
+        command.stdin(Stdio::piped());
         let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         let bytes = patterned(10 << 20);
         let mut written = 0;
@@ -205,7 +205,7 @@ fn write_after_the_reader_closed_is_an_error_without_sigpipe() {
         each_backend(|backend| {
             let mut set = ChildSet::new(limits(backend)).expect("create set");
             let mut command = test_child("close-stdin 600000");
-            command.stdin(Stdio::Piped);
+            command.stdin(Stdio::piped());
             let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
             let mut event_log = EventLog::default();
             assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.text(id) == "closed\n"));
@@ -225,7 +225,7 @@ fn full_pipe_becomes_writable_when_its_reader_closes() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut command = quiet_child("close-stdin 600000 200");
-        command.stdin(Stdio::Piped);
+        command.stdin(Stdio::piped());
         let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         while set.write(id, &[b'x'; 65_536]).expect("write to stdin") > 0 {}
         let mut event_log = EventLog::default();
@@ -396,7 +396,7 @@ fn two_thousand_children_leak_nothing() {
                 for number in 0..count {
                     let mut command = test_child(if number % 3 == 0 { "exit 0" } else { "spew 100" });
                     if number % 5 == 0 {
-                        command.stdin(Stdio::Piped);
+                        command.stdin(Stdio::piped());
                     }
                     set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
                 }
@@ -442,7 +442,7 @@ fn dropped_set_closes_its_descriptors() {
             let mut set = ChildSet::new(limits(backend)).expect("create set");
             for _ in 0..20 {
                 let mut command = test_child("cat");
-                set.spawn(command.stdin(Stdio::Piped), SpawnOptions::default()).expect("spawn test child");
+                set.spawn(command.stdin(Stdio::piped()), SpawnOptions::default()).expect("spawn test child");
             }
             drop(set);
             assert_eq!(open_descriptors(), before, "descriptors on {backend}");
@@ -545,7 +545,7 @@ fn output_is_labeled_with_its_stream() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut command = test_child("script 5 9 0 0");
-        command.stdout(Stdio::Null);
+        command.stdout(Stdio::null());
         let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         let mut event_log = EventLog::default();
         event_log.wait_all(&mut set);

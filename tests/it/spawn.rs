@@ -108,7 +108,7 @@ fn moved_program_is_found_again() {
         set_path(listed(&[first.path(), second.path()]));
         let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
         let mut command = Command::new("mover");
-        command.args(["exit", "0"]).stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
+        command.args(["exit", "0"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let start = |set: &mut minder::ChildSet| {
             set.spawn(&command, minder::SpawnOptions::default()).expect("spawn program");
             crate::support::EventLog::default().wait_all(set);
@@ -147,8 +147,8 @@ fn children_are_spawned_from_many_threads() {
                 for round in 0..25 {
                     let bytes = number * 100 + round;
                     let mut child = test_child(&format!("both {bytes}")).spawn().expect("spawn test child");
-                    let out = read_all(child.take_stdout());
-                    let err = read_all(child.take_stderr());
+                    let out = read_all(child.stdout.take());
+                    let err = read_all(child.stderr.take());
                     assert_eq!(
                         (out.len(), err.len()),
                         (bytes, bytes),

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "not every system runs every test")]
 
 use std::collections::HashMap;
-use std::io::{Read, Seek, Write};
+use std::io::{Seek, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -39,14 +39,14 @@ pub(crate) fn test_child(words: &str) -> Command {
     #[cfg(unix)]
     catch_ignored_signals();
     let mut command = Command::new(TEST_CHILD);
-    command.args(words.split_whitespace()).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
+    command.args(words.split_whitespace()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 /// Returns a command that runs test_child with these arguments, without outputs.
 pub(crate) fn quiet_child(words: &str) -> Command {
     let mut command = test_child(words);
-    command.stdout(Stdio::Null).stderr(Stdio::Null);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
 
@@ -181,7 +181,7 @@ fn tell(line: &str) {
 }
 
 /// Reads a pipe to its end.
-pub(crate) fn read_all(pipe: Option<std::fs::File>) -> String {
+pub(crate) fn read_all(pipe: Option<impl std::io::Read>) -> String {
     let mut bytes = Vec::new();
     pipe.expect("take pipe").read_to_end(&mut bytes).expect("read to end");
     String::from_utf8_lossy(&bytes).into_owned()
@@ -198,8 +198,9 @@ pub(crate) fn file_of(bytes: &[u8]) -> std::fs::File {
 /// Runs a command, checks that it succeeds, and returns its stdout.
 pub(crate) fn stdout_of(command: &Command) -> String {
     let mut command = command.clone();
-    let mut child = command.stdout(Stdio::Piped).stderr(Stdio::Inherit).spawn().expect("spawn test child");
-    let text = read_all(child.take_stdout());
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().expect("spawn test child");
+    let text = read_all(child.stdout.take());
     let exit = child.wait().expect("wait for child");
     assert!(exit.status.success(), "{command:?}: {}, said {text:?}", exit.status);
     text

@@ -63,7 +63,7 @@ fn crowd(backend: Backend, count: usize) -> usize {
     let mut set = ChildSet::new(limits(backend)).expect("create set");
     let ids = start(&mut set, count, |number| {
         let mut command = test_child(&format!("relay {OUT} {ERR} {number}"));
-        command.stdin(Stdio::Piped);
+        command.stdin(Stdio::piped());
         command
     });
     let mut event_log = EventLog::default();
@@ -141,7 +141,7 @@ fn threads_beside(before: usize, backend: Backend, command: impl Fn(usize) -> Co
 /// Returns a silent child: it reads its stdin, to which nothing is written.
 fn reader(_number: usize) -> Command {
     let mut command = test_child("cat");
-    command.stdin(Stdio::Piped);
+    command.stdin(Stdio::piped());
     command
 }
 
@@ -204,12 +204,12 @@ fn many_that_end_at_once(count: usize, pipes: bool) {
     let begun = Instant::now();
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
     let (gate, opener) = std::io::pipe().expect("create pipe");
-    let gate = Stdio::File(std::sync::Arc::new(crate::support::file(gate)));
+    let gate = Stdio::shared(std::sync::Arc::new(crate::support::file(gate)));
     let ids = start(&mut set, count, |number| {
         let mut command = quiet_child(&format!("relay {} 0 {number}", if pipes { OUT } else { 0 }));
         command.stdin(gate.clone());
         if pipes {
-            command.stdout(Stdio::Piped);
+            command.stdout(Stdio::piped());
         }
         command
     });
@@ -317,9 +317,9 @@ fn suspend_is_unsupported() {
 /// Starts what starts twenty trees of two, which print their pids; ends it abruptly,
 /// and sees whether all forty end with it.
 fn end_with_its_trees(command: &mut Command) {
-    command.group(Group::Inherit).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Null);
+    command.group(Group::Inherit).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut runner = command.spawn().expect("spawn test child");
-    let lines = BufReader::new(runner.take_stdout().expect("take stdout")).lines();
+    let lines = BufReader::new(runner.stdout.take().expect("take stdout")).lines();
     let all: Vec<u32> =
         lines.take(40).map(|line| line.expect("read line").parse().expect("parse number")).collect();
     assert!(all.len() == 40 && all.iter().all(|pid| lives(*pid)), "they do not live at once");

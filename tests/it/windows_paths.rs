@@ -27,7 +27,7 @@ impl Place {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(MINDER);
-        command.args(words).env("MINDER_STATE_DIR", self.path("state")).stdin(Stdio::Null);
+        command.args(words).env("MINDER_STATE_DIR", self.path("state")).stdin(Stdio::null());
         command
     }
 
@@ -124,7 +124,7 @@ fn killed_run_is_resumed() {
     let go = go.to_str().expect("path is UTF-8");
     let words = ["run", "-k", "--quiet", TEST_CHILD];
     let jobs = [":::", "append", "await", ":::+", begun, go, ":::", "word"];
-    let mut child = place.command(&words).args(jobs).stdout(Stdio::Null).spawn().expect("start command");
+    let mut child = place.command(&words).args(jobs).stdout(Stdio::null()).spawn().expect("start command");
     let listed = || text(&place.run(&["log", "--json"]).stdout);
     while !Path::new(begun).exists() || listed().is_empty() {
         assert!(std::time::Instant::now() < patience(), "no job has started");

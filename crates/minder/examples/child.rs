@@ -13,8 +13,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Ok(());
     }
     let mut command = Command::new(std::env::current_exe()?);
-    let mut child = command.arg("child").stdin(Stdio::Piped).spawn()?;
-    let input = child.take_stdin();
+    let mut child = command.arg("child").stdin(Stdio::piped()).spawn()?;
+    let input = child.stdin.take();
 
     // A time-out is a `Duration`, a deadline is an `Instant`. A wait never ends before it.
     let timeout = Duration::from_millis(50);

@@ -22,7 +22,7 @@ impl JobHandler for Numbers<'_> {
     }
     fn prepare(&mut self, _attempt: Attempt, job: &u64) -> Result<SpawnRequest, JobResult> {
         let mut command = Command::new(std::env::current_exe().map_err(|_| JobResult::PermanentFailure)?);
-        command.arg(job.to_string()).stdin(Stdio::Null);
+        command.arg(job.to_string()).stdin(Stdio::null());
         Ok(SpawnRequest { command, options: SpawnOptions::default() })
     }
     fn event(&mut self, _: Attempt, _: &u64, _: Event, _: &mut ChildControl<'_>) -> Option<Termination> {

@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // Before the first child.
     guard.wait_ready()?;
-    let mut child = Command::new(std::env::current_exe()?).arg("child").stdin(Stdio::Null).spawn()?;
+    let mut child = Command::new(std::env::current_exe()?).arg("child").stdin(Stdio::null()).spawn()?;
     let exit = child.wait()?;
     let status = u8::from(!exit.status.success());
 

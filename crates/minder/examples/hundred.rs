@@ -34,7 +34,7 @@ fn parent(count: u32) -> Result<ExitCode, Failure> {
     for number in 0..count {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["child", &number.to_string()]);
-        command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         numbers.insert(set.spawn(&command, SpawnOptions::default())?, number);
     }
     let mut bytes = 0;

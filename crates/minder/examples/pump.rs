@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let set = BackgroundSet::new(ChildSetConfig::default())?;
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg("child").stdin(Stdio::Piped).stdout(Stdio::Piped);
+    command.arg("child").stdin(Stdio::piped()).stdout(Stdio::piped());
     let child = set.spawn(&command, SpawnOptions::default())?;
 
     // A write queues bytes and never blocks. The rest can be written after `Event::Writable`.

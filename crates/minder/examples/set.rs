@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut texts: HashMap<ChildId, Vec<u8>> = HashMap::new();
     for number in 0..CHILDREN {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg(number.to_string()).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
+        command.arg(number.to_string()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         texts.insert(set.spawn(&command, SpawnOptions::default())?, Vec::new());
     }
     let mut done = 0;

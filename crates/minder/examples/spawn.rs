@@ -13,11 +13,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     // A command can be started many times. Here it is this program itself.
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg("child").env("WHO", "a child").stdin(Stdio::Null).stdout(Stdio::Piped);
+    command.arg("child").env("WHO", "a child").stdin(Stdio::null()).stdout(Stdio::piped());
 
     let mut child = command.spawn()?;
     let mut text = String::new();
-    if let Some(mut stdout) = child.take_stdout() {
+    if let Some(mut stdout) = child.stdout.take() {
         stdout.read_to_string(&mut text)?;
     }
     let exit = child.wait()?;

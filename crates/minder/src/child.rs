@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs::File;
 use std::time::{Duration, Instant};
 
+use crate::child_pipes::{ChildStderr, ChildStdin, ChildStdout};
 use crate::event::ExitInfo;
 use crate::poller::Source;
 use crate::sys::process_tree::{ProcessTree, SIGNAL_MAX, TreeSignal};
@@ -31,9 +32,12 @@ use crate::{Error, ErrorKind, Operation, Result};
 pub struct Child {
     process: Process,
     tree: ProcessTree,
-    stdin: Option<File>,
-    stdout: Option<File>,
-    stderr: Option<File>,
+    /// Our end of the pipe to its standard input, if there is one.
+    pub stdin: Option<ChildStdin>,
+    /// Our end of the pipe from its standard output, if there is one.
+    pub stdout: Option<ChildStdout>,
+    /// Our end of the pipe from its standard error, if there is one.
+    pub stderr: Option<ChildStderr>,
     /// Whether dropping this leaves the child for the caller to reap.
     left_unreaped: bool,
 }
@@ -161,9 +165,9 @@ impl Child {
         Ok(Self {
             process,
             tree,
-            stdin: stdin.map(|end| file(end.into_fd())).transpose()?,
-            stdout: stdout.map(|end| file(end.into_fd())).transpose()?,
-            stderr: stderr.map(|end| file(end.into_fd())).transpose()?,
+            stdin: stdin.map(|end| file(end.into_fd())).transpose()?.map(ChildStdin),
+            stdout: stdout.map(|end| file(end.into_fd())).transpose()?.map(ChildStdout),
+            stderr: stderr.map(|end| file(end.into_fd())).transpose()?.map(ChildStderr),
             left_unreaped: false,
         })
     }
@@ -180,24 +184,6 @@ impl Child {
     pub fn into_unreaped_pid(mut self) -> u32 {
         self.left_unreaped = true;
         self.id()
-    }
-
-    /// Takes our end of the pipe to the child's standard input, if there is one. Writes to it
-    /// block. Closing it ends the child's input.
-    pub fn take_stdin(&mut self) -> Option<File> {
-        self.stdin.take()
-    }
-
-    /// Takes our end of the pipe from the child's standard output, if there is one. Reads from it
-    /// block.
-    pub fn take_stdout(&mut self) -> Option<File> {
-        self.stdout.take()
-    }
-
-    /// Takes our end of the pipe from the child's standard error, if there is one. Reads from it
-    /// block.
-    pub fn take_stderr(&mut self) -> Option<File> {
-        self.stderr.take()
     }
 
     /// Returns how the child exited, if it has. Never waits.

@@ -46,9 +46,10 @@ pub struct Command {
     pub(crate) tail: Option<OsString>,
     pub(crate) env: Env,
     pub(crate) current_dir: Option<PathBuf>,
-    pub(crate) stdin: Stdio,
-    pub(crate) stdout: Stdio,
-    pub(crate) stderr: Stdio,
+    /// `None` is the default of the call that starts the command.
+    pub(crate) stdin: Option<Stdio>,
+    pub(crate) stdout: Option<Stdio>,
+    pub(crate) stderr: Option<Stdio>,
     pub(crate) descriptors: Descriptors,
     pub(crate) group: Group,
     pub(crate) die_with_parent: bool,
@@ -68,24 +69,61 @@ pub(crate) struct Env {
 }
 
 /// What one of a child's standard streams is connected to.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{Command, Stdio};
+/// // The output of one child is the input of another.
+/// let mut first = Command::new("echo").arg("text").stdout(Stdio::piped()).spawn()?;
+/// let mut second = Command::new("cat");
+/// second.stdin(first.stdout.take().expect("stdout is piped")).stdout(Stdio::null());
+/// assert!(second.spawn()?.wait()?.status.success() && first.wait()?.status.success());
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub enum Stdio {
-    /// The null device (`/dev/null`, `NUL`): an empty input, an output that is discarded.
+pub struct Stdio(pub(crate) StdioKind);
+
+/// What [`Stdio`] stands for.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum StdioKind {
     Null,
-    /// The stream of this process.
     #[default]
     Inherit,
-    /// A pipe to the [`ChildSet`](crate::ChildSet), [`BackgroundSet`](crate::BackgroundSet) or
-    /// [`Child`](crate::Child).
     Piped,
-    /// An open file, at its present position. It stays open here.
     File(Arc<File>),
+    /// For standard error: whatever standard output is connected to.
+    Stdout,
+}
+
+impl Stdio {
+    /// Connects the stream to the null device (`/dev/null`, `NUL`): an empty input, an output that is
+    /// discarded.
+    pub const fn null() -> Self {
+        Self(StdioKind::Null)
+    }
+
+    /// Connects the stream to that of this process.
+    pub const fn inherit() -> Self {
+        Self(StdioKind::Inherit)
+    }
+
+    /// Connects the stream to a pipe, whose other end the [`Child`](crate::Child), the
+    /// [`ChildSet`](crate::ChildSet) or the [`BackgroundSet`](crate::BackgroundSet) has.
+    pub const fn piped() -> Self {
+        Self(StdioKind::Piped)
+    }
+
+    /// Connects the stream to an open file, at its present position. Any number of children may share
+    /// the file; it stays open here.
+    pub fn shared(file: Arc<File>) -> Self {
+        Self(StdioKind::File(file))
+    }
 }
 
 impl From<File> for Stdio {
     fn from(file: File) -> Self {
-        Self::File(Arc::new(file))
+        Self::shared(Arc::new(file))
     }
 }
 
@@ -140,7 +178,7 @@ pub enum Group {
     /// A new session, without a controlling terminal.
     Session,
     /// A new session on a new pseudo-terminal of this size. The three streams are that terminal,
-    /// whatever the command sets, except an input that is [`Stdio::Null`]. The output of the child is
+    /// whatever the command sets, except an input that is [`Stdio::null`]. The output of the child is
     /// one merged stream, [`Stream::Stdout`](crate::Stream::Stdout).
     Terminal(Size),
 }
@@ -170,9 +208,9 @@ impl Command {
             tail: None,
             env: Env::default(),
             current_dir: None,
-            stdin: Stdio::Inherit,
-            stdout: Stdio::Inherit,
-            stderr: Stdio::Inherit,
+            stdin: None,
+            stdout: None,
+            stderr: None,
             descriptors: Descriptors::default(),
             group: Group::New,
             die_with_parent: false,
@@ -199,6 +237,17 @@ impl Command {
         self
     }
 
+    /// Sets several variables in the child's environment.
+    pub fn envs(
+        &mut self,
+        vars: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>,
+    ) -> &mut Self {
+        for (key, value) in vars {
+            self.env(key, value);
+        }
+        self
+    }
+
     /// Removes a variable from the child's environment.
     pub fn env_remove(&mut self, key: impl AsRef<OsStr>) -> &mut Self {
         self.env.changes.push((key.as_ref().to_owned(), None));
@@ -219,21 +268,30 @@ impl Command {
         self
     }
 
-    /// Sets the standard input.
+    /// Sets the standard input. Default: that of this process; for [`output`](Self::output), the null
+    /// device.
     pub fn stdin(&mut self, stdio: impl Into<Stdio>) -> &mut Self {
-        self.stdin = stdio.into();
+        self.stdin = Some(stdio.into());
         self
     }
 
-    /// Sets the standard output.
+    /// Sets the standard output. Default: that of this process; for [`output`](Self::output), a pipe.
     pub fn stdout(&mut self, stdio: impl Into<Stdio>) -> &mut Self {
-        self.stdout = stdio.into();
+        self.stdout = Some(stdio.into());
         self
     }
 
-    /// Sets the standard error.
+    /// Sets the standard error. Default: as the standard output.
     pub fn stderr(&mut self, stdio: impl Into<Stdio>) -> &mut Self {
-        self.stderr = stdio.into();
+        self.stderr = Some(stdio.into());
+        self
+    }
+
+    /// Connects the standard error to whatever the standard output is connected to, as `2>&1` does in a
+    /// shell. If that is a pipe, both outputs arrive in the order of their writes, as
+    /// [`Stream::Stdout`](crate::Stream::Stdout).
+    pub fn stderr_to_stdout(&mut self) -> &mut Self {
+        self.stderr = Some(Stdio(StdioKind::Stdout));
         self
     }
 
@@ -286,6 +344,21 @@ impl Command {
         self
     }
 
+    /// What its standard input is connected to.
+    pub(crate) fn stdin_kind(&self) -> &StdioKind {
+        kind_of(&self.stdin)
+    }
+
+    /// What its standard output is connected to.
+    pub(crate) fn stdout_kind(&self) -> &StdioKind {
+        kind_of(&self.stdout)
+    }
+
+    /// What its standard error is connected to.
+    pub(crate) fn stderr_kind(&self) -> &StdioKind {
+        kind_of(&self.stderr)
+    }
+
     /// Returns the program, as it was passed to [`new`](Self::new).
     pub fn get_program(&self) -> &OsStr {
         &self.program
@@ -294,5 +367,35 @@ impl Command {
     /// Returns the arguments, without the program.
     pub fn get_args(&self) -> impl ExactSizeIterator<Item = &OsStr> {
         self.args.iter().map(OsString::as_os_str)
+    }
+
+    /// Returns the changes to the environment in the order of the calls, with `None` for a variable
+    /// that is removed. A later change of a variable replaces an earlier one.
+    pub fn get_envs(&self) -> impl ExactSizeIterator<Item = (&OsStr, Option<&OsStr>)> {
+        self.env.changes.iter().map(|(key, value)| (key.as_os_str(), value.as_deref()))
+    }
+
+    /// Returns whether the environment of this process is not inherited: see
+    /// [`env_clear`](Self::env_clear).
+    pub fn get_env_clear(&self) -> bool {
+        self.env.clear
+    }
+
+    /// Returns the working directory of the child, if it is not that of this process.
+    pub fn get_current_dir(&self) -> Option<&Path> {
+        self.current_dir.as_deref()
+    }
+
+    /// Returns the group, session or terminal of the child.
+    pub fn get_group(&self) -> Group {
+        self.group
+    }
+}
+
+/// Streams are inherited unless they are set.
+fn kind_of(stdio: &Option<Stdio>) -> &StdioKind {
+    match stdio {
+        Some(Stdio(kind)) => kind,
+        None => &StdioKind::Inherit,
     }
 }

@@ -168,6 +168,19 @@ impl ExitStatus {
             _ => None,
         }
     }
+
+    /// Returns the number of the signal that killed it, if one did.
+    pub fn signal(self) -> Option<i32> {
+        match self {
+            Self::Signaled { signal, .. } => Some(signal),
+            _ => None,
+        }
+    }
+
+    /// Returns whether a signal killed it, and it wrote a core file.
+    pub fn core_dumped(self) -> bool {
+        matches!(self, Self::Signaled { core_dumped: true, .. })
+    }
 }
 
 impl fmt::Display for ExitStatus {

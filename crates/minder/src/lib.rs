@@ -11,7 +11,7 @@
 //! let mut set = ChildSet::new(ChildSetConfig::default())?;
 //! for text in ["one", "two"] {
 //!     let mut command = Command::new("echo");
-//!     command.arg(text).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
+//!     command.arg(text).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
 //!     set.spawn(&command, SpawnOptions::default())?;
 //! }
 //! let mut bytes_read = 0;
@@ -46,6 +46,7 @@ mod command;
 mod backlog;
 mod chunk;
 mod event;
+mod child_pipes;
 mod error;
 mod random;
 mod sys;
@@ -55,6 +56,7 @@ mod poller;
 mod timer_resolution;
 mod set;
 mod background;
+mod capture;
 pub mod jobs;
 mod guard;
 mod capabilities;
@@ -65,7 +67,9 @@ pub use crate::{
     background::{BackgroundSet, BackgroundSetConfig},
     backlog::{Backlog, Charge},
     capabilities::{Availability, Capability, capabilities},
+    capture::{CaptureOptions, Output},
     child::{Child, Termination},
+    child_pipes::{ChildStderr, ChildStdin, ChildStdout},
     chunk::Chunk,
     command::{Command, Descriptors, Group, Size, Stdio},
     error::{Error, ErrorKind, Operation, Result},

@@ -282,7 +282,7 @@ fn mechanisms_that_reap_every_child_refuse_a_process_with_other_children() {
     let mut shell = Command::new("sh");
     let minder = env!("CARGO_BIN_EXE_minder-dup");
     shell.args(["-c", "sleep \"$1\" >/dev/null 2>&1 & exec \"$0\" bench exit --live 2 --rounds 1 --csv"]);
-    shell.args([minder, &sleep.0]).stdout(minder::Stdio::Piped).stderr(minder::Stdio::Piped);
+    shell.args([minder, &sleep.0]).stdout(minder::Stdio::piped()).stderr(minder::Stdio::piped());
     let ended = Run::start(&shell).wait().exit_code(0);
     // The other child was not reaped and is still alive.
     let other = sleep.pids();

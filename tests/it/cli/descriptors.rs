@@ -19,8 +19,8 @@ fn bash(text: &str) -> (RunOutput, TempDir) {
     let mut command = Command::new("bash");
     command.arg("-c").arg(text).current_dir(dir.path());
     command.env("PATH", paths.expect("join PATH")).env("MINDER_STATE_DIR", STATE).env("SHELL", "/bin/bash");
-    command.env_remove("MINDER_BACKEND").env("LC_ALL", "C.UTF-8").stdin(Stdio::Null);
-    command.stdout(Stdio::Piped).stderr(Stdio::Piped);
+    command.env_remove("MINDER_BACKEND").env("LC_ALL", "C.UTF-8").stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     (Run::start(&command).wait(), dir)
 }
 

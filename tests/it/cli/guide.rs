@@ -110,9 +110,9 @@ fn play(steps: &[Step<'_>], file: &Path) -> Vec<String> {
     let mut bash = Command::new("bash");
     bash.arg(at("script"))
         .current_dir(at("work"))
-        .stdin(Stdio::Null)
-        .stdout(Stdio::Piped)
-        .stderr(Stdio::Piped)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .env("PATH", format!("{}:{}", path(&at("bin")), std::env::var("PATH").unwrap_or_default()))
         .env("HOME", at("work"))
         .env("LC_ALL", "C.UTF-8")

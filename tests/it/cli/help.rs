@@ -325,7 +325,7 @@ fn help_works_with_a_broken_environment() {
     command
         .env("MINDER_BACKEND", "magic")
         .env(minder_os::system_paths::TEMP_DIR_VARIABLE, "/no/such")
-        .stdin(Stdio::Null);
+        .stdin(Stdio::null());
     assert!(Run::start(&command).wait().exit_code(0).text().contains("Usage: minder run"));
     // Windows has no device that is always full.
     #[cfg(unix)]

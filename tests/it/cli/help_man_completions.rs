@@ -34,7 +34,7 @@ fn reads(program: &str, words: &[&str], text: &str) -> Option<super::RunOutput> 
         .env("HOME", dir.path())
         .env("LC_ALL", "C.UTF-8")
         .env("MANWIDTH", "80");
-    command.current_dir(dir.path()).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
+    command.current_dir(dir.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     Some(Run::start(&command).wait())
 }
 
@@ -148,6 +148,6 @@ fn bash_completes_flags() {
     std::fs::write(at("script"), script).expect("write file");
     let mut bash = Command::new("bash");
     bash.args(["--norc", "-i", path(&at("script"))]).current_dir(dir.path()).env("HOME", dir.path());
-    Run::start(bash.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped)).wait();
+    Run::start(bash.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped())).wait();
     assert_eq!(file(&at("reply")), "--keep-order\n");
 }

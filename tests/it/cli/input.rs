@@ -8,7 +8,7 @@ use super::{file, input, minder_as, pipe};
 
 #[test]
 fn job_starts_before_the_next_line_arrives() {
-    let mut live = Run::start(minder("run -j4 KID echo-args").stdin(Stdio::Piped));
+    let mut live = Run::start(minder("run -j4 KID echo-args").stdin(Stdio::piped()));
     for line in ["one", "two", "three"] {
         let before = live.record().outs[0].len();
         live.write(format!("{line}\n").as_bytes());

@@ -31,8 +31,8 @@ fn make_live(flags: &str, rule: &str) -> Option<(Run, TempDir)> {
     for name in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "CARGO_MAKEFLAGS"] {
         command.env_remove(name);
     }
-    command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
-    let there = Command::new("make").arg("--version").stdout(Stdio::Null).spawn();
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let there = Command::new("make").arg("--version").stdout(Stdio::null()).spawn();
     match there {
         Ok(mut child) => drop(child.wait()),
         Err(error) => {

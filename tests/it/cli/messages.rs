@@ -385,7 +385,7 @@ impl Scene {
                 None => command.env_remove(name),
             };
         }
-        command.stdout(minder::Stdio::Piped).stderr(minder::Stdio::Piped).stdin(input(&self.input))
+        command.stdout(minder::Stdio::piped()).stderr(minder::Stdio::piped()).stdin(input(&self.input))
     }
 
     /// Runs the case; what is not as it stands there comes back as the paragraph that would be

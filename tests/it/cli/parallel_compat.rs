@@ -181,7 +181,7 @@ fn sem_leaves_background_commands_running() {
         let mut command = face("sem", &["--id", &name, "-j2", line]);
         command.stdout(File::options().append(true).create(true).open(&log).expect("open log"));
         // What runs on in the background holds it.
-        Run::start(command.stderr(Stdio::Null)).wait().exit_code(0);
+        Run::start(command.stderr(Stdio::null())).wait().exit_code(0);
     };
     let gate = dir.path().join("gate");
     let wait = format!("echo a; while ! [ -e {} ]; do sleep 0.05; done; echo c", path(&gate));
@@ -249,7 +249,7 @@ fn missing_pipe_values_block_neither_jobs_nor_exit() {
     let writer = openat(CWD, &values, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).expect("open FIFO");
     rustix::io::write(&writer, b"one\n").expect("write to pipe");
     let words = ["--pipe", "-N1", "-j2", "--lb", "cat; echo {}", "::::", path(&values)];
-    let mut live = Run::start(face("parallel", &words).stdin(Stdio::Piped));
+    let mut live = Run::start(face("parallel", &words).stdin(Stdio::piped()));
     live.write(b"1\n2\n3\n");
     live.wait_until("the first job", |record| record.outs[0] == b"1\none\n");
     rustix::io::write(&writer, b"two\n").expect("write to pipe");

@@ -229,13 +229,13 @@ fn resume_requires_the_same_piped_input() {
     let place = Place::new();
     let mut command = place.command("run -k -j1");
     let line = fails_first(&place);
-    let mut live = Run::start(with_script(&mut command, &line).stdin(Stdio::Piped));
+    let mut live = Run::start(with_script(&mut command, &line).stdin(Stdio::piped()));
     live.write(b"a1\nb2\na3\nb4\n");
     live.close();
     live.wait().exit_code(2);
     fs::write(place.at("fixed"), "").expect("write file");
     let again = |flag: &str, bytes: &[u8]| {
-        let mut live = Run::start(place.command(&format!("run {flag} {}", place.id())).stdin(Stdio::Piped));
+        let mut live = Run::start(place.command(&format!("run {flag} {}", place.id())).stdin(Stdio::piped()));
         live.write(bytes);
         live.close();
         live.wait()

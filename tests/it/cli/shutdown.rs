@@ -44,7 +44,7 @@ impl ShutdownRun {
         command.arg(format!("test -e {go} || exec {KID} sleep-ms 600000; echo {{}} >>{ends}"));
         command.args([":::", "1", "2", "3", "4", "5"]);
         // A worker that sweeps outlives the process that was started, and would hold its outputs.
-        command.stdout(Stdio::Null).stderr(Stdio::Null);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut live = Run::start(&command);
         let outer = live.pid();
         live.wait_until_true("three jobs", || {

@@ -111,7 +111,7 @@ fn third_signal_waits_for_nothing() {
 
 #[test]
 fn signal_before_the_first_job_ends_the_run() {
-    let mut live = Run::start(minder("run -j2 KID echo-args").stdin(Stdio::Piped));
+    let mut live = Run::start(minder("run -j2 KID echo-args").stdin(Stdio::piped()));
     live.read_for(Duration::from_millis(100));
     live.signal(Signal::INT);
     live.wait().killed_by(Signal::INT);
@@ -146,7 +146,7 @@ fn signal_ends_the_whole_tree_of_a_job() {
 #[test]
 fn ignored_hangup_stays_ignored() {
     let mut command = minder_as("ignore=1", "run -j1 KID echo-args");
-    let mut live = Run::start(command.stdin(Stdio::Piped));
+    let mut live = Run::start(command.stdin(Stdio::piped()));
     live.write(b"a\n");
     live.wait_until("the first job", |record| !record.outs[0].is_empty());
     live.signal(Signal::HUP);
@@ -169,7 +169,7 @@ fn ignored_hangup_stays_ignored() {
 fn inherited_blocked_signals_are_received() {
     let mut command = minder_as("block=2,block=15", "run -j1 KID sleep-ms ::: 600000");
     for signal in [Signal::INT, Signal::TERM] {
-        let mut live = Run::start(command.stdin(Stdio::Null));
+        let mut live = Run::start(command.stdin(Stdio::null()));
         live.read_for(Duration::from_millis(200));
         live.signal(signal);
         let ended = live.wait().killed_by(signal);

@@ -104,7 +104,7 @@ fn tiny(dir: &Path, jobs: std::ops::RangeInclusive<usize>) -> Command {
     let mut command = minder("run -j8 --quiet --joblog");
     command.arg(dir.join("joblog")).args([TEST_CHILD, "exit", "0", "{}"]);
     command.env("MINDER_STATE_DIR", dir.join("state"));
-    command.stdin(super::input(lines.as_bytes())).stdout(Stdio::Null).stderr(Stdio::Null);
+    command.stdin(super::input(lines.as_bytes())).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
 
@@ -205,7 +205,7 @@ fn stop_does_not_count_for_a_median_timeout() {
     command.args([
         TEST_CHILD, "lines", "{}", "10", ":::", "20", "20", "20", "20", "30", "40", "30", "40", "30", "40",
     ]);
-    command.stdout(Stdio::Null);
+    command.stdout(Stdio::null());
     let mut job = Job::start(&command);
     let until = Instant::now() + PATIENCE;
     while rows(dir.path()).len() < 4 {

@@ -18,7 +18,7 @@ fn on_terminal_of(columns: u16, line: &str) -> Command {
     let mut command = minder(line);
     command
         .group(Group::Terminal(Size { rows: 24, columns }))
-        .stdin(Stdio::Inherit)
+        .stdin(Stdio::inherit())
         .env("TERM", "xterm")
         .env_remove("NO_COLOR");
     command

@@ -60,7 +60,7 @@ impl Terminal {
         let size = ["-x", "80", "-y", "24"];
         let mut new =
             terminal.command(&[&["new-session", "-d", "-c", path(&work)], &size[..], &[&bash]].concat());
-        new.stderr(Stdio::Null);
+        new.stderr(Stdio::null());
         // Other tests may have all of the machine's terminals for a while.
         let deadline = Instant::now() + PATIENCE;
         while !new.spawn().and_then(|mut child| child.wait()).is_ok_and(|exit| exit.status.success()) {
@@ -84,7 +84,7 @@ impl Terminal {
         let mut command = Command::new("tmux");
         command.args(["-u", "-f", path(&self.at("settings")), "-S", path(&self.at("socket"))]).args(words);
         command
-            .stdin(Stdio::Null)
+            .stdin(Stdio::null())
             .env("PATH", format!("{}:{}", path(&self.at("bin")), std::env::var("PATH").unwrap_or_default()))
             .env("MINDER_STATE_DIR", self.at("state"))
             .env("HOME", self.at("work"))
@@ -164,7 +164,7 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         let mut end = Command::new("tmux");
-        end.args(["-S", path(&self.at("socket")), "kill-server"]).stdin(Stdio::Null).stderr(Stdio::Null);
+        end.args(["-S", path(&self.at("socket")), "kill-server"]).stdin(Stdio::null()).stderr(Stdio::null());
         let _ = end.spawn().and_then(|mut child| child.wait());
     }
 }

@@ -100,7 +100,7 @@ fn last_attempt_is_flagged_when_it_finishes() {
 #[test]
 fn input_is_written_as_the_pipe_drains() {
     let mut command = test_child("cat");
-    command.stdin(Stdio::Piped);
+    command.stdin(Stdio::piped());
     let test = PoolTest::new(max_running(3), (0..6).map(|_| command.clone()));
     let input = patterned(600_000);
     test.note(|log| log.input = input.clone());

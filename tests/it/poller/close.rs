@@ -186,12 +186,12 @@ fn copy_in_a_child_is_not_reported_after_delete() {
             poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
             assert_eq!(tokens(&poller), [0; 0]);
             let copy = Arc::new(File::from(ours.as_fd().try_clone_to_owned().expect("duplicate handle")));
-            let mut child = test_child("cat").stdin(Stdio::File(copy)).spawn().expect("spawn test child");
+            let mut child = test_child("cat").stdin(Stdio::shared(copy)).spawn().expect("spawn test child");
             poller.delete(&ours).expect("delete source");
             drop(ours);
             (&theirs).write_all(b"for the child").expect("write bytes");
             let mut copied = [0; 13];
-            let mut output = child.take_stdout().expect("take stdout");
+            let mut output = child.stdout.take().expect("take stdout");
             output.read_exact(&mut copied).expect("read output of child");
             assert_eq!(&copied, b"for the child");
             (&theirs).write_all(b"more").expect("write bytes");
@@ -215,7 +215,7 @@ fn epoll_reports_a_copy_in_a_child_without_delete() {
         poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
         let copy = Arc::new(File::from(ours.as_fd().try_clone_to_owned().expect("duplicate handle")));
         let mut child =
-            test_child("sleep-ms 600000").stdin(Stdio::File(copy)).spawn().expect("spawn test child");
+            test_child("sleep-ms 600000").stdin(Stdio::shared(copy)).spawn().expect("spawn test child");
         drop(ours);
         (&theirs).write_all(b"x").expect("write bytes");
         assert_eq!(names(&wait_events(&poller, patience())), [1], "the child's copy");

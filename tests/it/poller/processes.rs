@@ -134,9 +134,9 @@ fn unused_pid_is_rejected() {
 
 /// Starts a child that leaves its own child, which no test reaps.
 fn stranger() -> u32 {
-    let mut child = test_child("leave-group 600000").stderr(Stdio::Null).spawn().expect("spawn test child");
+    let mut child = test_child("leave-group 600000").stderr(Stdio::null()).spawn().expect("spawn test child");
     let mut line = String::new();
-    BufReader::new(child.take_stdout().expect("take stdout")).read_line(&mut line).expect("read line");
+    BufReader::new(child.stdout.take().expect("take stdout")).read_line(&mut line).expect("read line");
     child.wait().expect("wait for child");
     line.trim().parse().expect("parse number")
 }

@@ -72,7 +72,7 @@ fn poll_handle_is_readable_exactly_while_events_wait() {
         let mut event_log = EventLog::default();
         assert!(!readable(set.poll_handle().expect("get poll handle"), SHORT), "an empty set is readable");
         let mut command = test_child("cat");
-        command.stdin(minder::Stdio::Piped);
+        command.stdin(minder::Stdio::piped());
         let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         assert!(
             !readable(set.poll_handle().expect("get poll handle"), SHORT),

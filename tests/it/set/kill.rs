@@ -359,7 +359,7 @@ fn die_with_parent_kills_the_child_with_its_thread() {
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
     let mut event_log = EventLog::default();
     let mut command = quiet_child("sleep-ms 600000");
-    command.die_with_parent(true).stdin(Stdio::Null);
+    command.die_with_parent(true).stdin(Stdio::null());
     let thread = std::thread::spawn(move || {
         let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         (set, id)

@@ -370,7 +370,7 @@ fn blocked_child_is_not_treated_as_silent() {
 fn chunk_outlives_its_set() {
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
     let mut command = test_child("spew 1000");
-    command.stderr(Stdio::Null);
+    command.stderr(Stdio::null());
     set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
     let mut chunks = Vec::new();
     while let Some(event) = set.next_event_deadline(Some(patience())).expect("wait for event").into_event() {

@@ -14,7 +14,7 @@ fn stream_eof_is_reported_before_the_exit() {
         let mut command = minder::Command::new("/bin/sh");
         let over = dir.path().join("over");
         command.args(["-c", "head -c 200000 /dev/zero; exec >&-; : > \"$0\"; exec sleep 600"]).arg(&over);
-        command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Null);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let id = set.spawn(&command, at_end(true)).expect("spawn test child");
         let mut stream_log = StreamLog::default();
         // A pipe holds less than that: by then a file has the rest.

@@ -292,7 +292,7 @@ fn start_streaming_delivers_waiting_output_of_a_silent_child() {
             let dir = tempfile::tempdir().expect("create temporary directory");
             let mut set = ChildSet::new(tight(backend, dir.path())).expect("create set");
             let mut command = test_child("cat");
-            let id = set.spawn(command.stdin(Stdio::Piped), at_end(files)).expect("spawn test child");
+            let id = set.spawn(command.stdin(Stdio::piped()), at_end(files)).expect("spawn test child");
             let bytes = patterned(300_000);
             let mut stream_log = StreamLog::default();
             feed(&mut set, &mut stream_log, id, &bytes[..200_000]);
@@ -328,7 +328,7 @@ fn streaming_child_is_blocked_at_the_limit() {
         let dir = tempfile::tempdir().expect("create temporary directory");
         let mut set = ChildSet::new(tight(backend, dir.path())).expect("create set");
         let mut command = test_child("spew 100000000");
-        command.stderr(Stdio::Null);
+        command.stderr(Stdio::null());
         let id = set.spawn(&command, at_end(true)).expect("spawn test child");
         // Until there is a file; the child is not blocked.
         let patience = Instant::now() + Duration::from_secs(5);
@@ -640,7 +640,7 @@ fn full_forward_pipe_blocks_only_its_child() {
             let (file, reader, filled) = full_pipe(nonblocking);
             // Less than a page, which is the pipe of a user that has many.
             let mut command = test_child("spew 4000");
-            command.stderr(Stdio::Null);
+            command.stderr(Stdio::null());
             let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
             set.forward(id, Stream::Stdout, &file).expect("forward output");
             // The pipe was enlarged: it is filled once more.

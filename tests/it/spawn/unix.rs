@@ -84,7 +84,7 @@ fn ignored_signals_are_not_inherited_after_they_are_caught() {
         let signals = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
         let mask = signals.iter().fold(0, |mask, signal| mask | 1 << (signal - 1));
         let mut command = test_child("sleep-ms 600000");
-        command.stdout(Stdio::Null).stderr(Stdio::Null);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
         for (caught, expected) in [(false, mask), (true, 0)] {
             for signal in signals {
                 ignore(signal);
@@ -131,7 +131,7 @@ fn child_inherits_only_three_descriptors() {
         let mut child = terminal.spawn().expect("spawn test child");
         let mut text = String::new();
         // A terminal whose last user is gone is an error to a plain read.
-        let _ = std::io::Read::read_to_string(&mut child.take_stdout().expect("take stdout"), &mut text);
+        let _ = std::io::Read::read_to_string(&mut child.stdout.take().expect("take stdout"), &mut text);
         assert_eq!(descriptors(&text), [0, 1, 2], "{text}");
         child.wait().expect("wait for child");
     });
@@ -228,18 +228,18 @@ fn inheritable_copy(fd: i32) -> i32 {
 #[cfg(target_os = "linux")]
 fn swapped() -> [String; 3] {
     let mut command = test_child("cat");
-    let mut child = command.stdin(Stdio::Piped).spawn().expect("spawn test child");
-    let mut input = child.take_stdin().expect("take stdin");
+    let mut child = command.stdin(Stdio::piped()).spawn().expect("spawn test child");
+    let mut input = child.stdin.take().expect("take stdin");
     std::io::Write::write_all(&mut input, b"in").expect("write bytes");
     drop(input);
-    let text = read_all(child.take_stdout());
-    let quiet = read_all(child.take_stderr());
+    let text = read_all(child.stdout.take());
+    let quiet = read_all(child.stderr.take());
     assert!(child.wait().expect("wait for child").status.success() && quiet.is_empty());
     let mut child = test_child("script 3 0 0 0").spawn().expect("spawn test child");
-    let out = if read_all(child.take_stdout()) == "abc" { "out" } else { "?" };
+    let out = if read_all(child.stdout.take()) == "abc" { "out" } else { "?" };
     child.wait().expect("wait for child");
     let mut child = test_child("script 0 3 0 0").spawn().expect("spawn test child");
-    let err = if read_all(child.take_stderr()) == "abc" { "err" } else { "?" };
+    let err = if read_all(child.stderr.take()) == "abc" { "err" } else { "?" };
     child.wait().expect("wait for child");
     [text, out.to_owned(), err.to_owned()]
 }
@@ -271,12 +271,12 @@ fn child_starts_with_no_blocked_signal_and_default_sigpipe() {
         // So whether the child had it is seen by a program that has no such runtime.
         let mut command = Command::new("yes");
         let mut child = command
-            .stdin(Stdio::Null)
-            .stdout(Stdio::Piped)
-            .stderr(Stdio::Null)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
             .spawn()
             .expect("spawn yes(1)");
-        drop(child.take_stdout());
+        drop(child.stdout.take());
         let exit = child.wait().expect("wait for child");
         assert!(matches!(exit.status, ExitStatus::Signaled { signal: libc::SIGPIPE, .. }), "{exit:?}");
         // Our own mask is as it was.
@@ -308,9 +308,9 @@ fn terminal_belongs_to_the_child() {
     command.arg("terminal").group(Group::Terminal(Size { rows: 3, columns: 40 }));
     let mut child = command.spawn().expect("spawn test child");
     let mut text = String::new();
-    let _ = std::io::Read::read_to_string(&mut child.take_stdout().expect("take stdout"), &mut text);
+    let _ = std::io::Read::read_to_string(&mut child.stdout.take().expect("take stdout"), &mut text);
     assert_eq!(text, "[true, true, true] 3x40 own=true controlling=true\r\nand this is stderr\r\n");
-    assert!(child.take_stderr().is_none(), "all output is one stream");
+    assert!(child.stderr.take().is_none(), "all output is one stream");
     assert!(child.wait().expect("wait for child").status.success());
 }
 
@@ -439,9 +439,9 @@ fn failed_spawn_leaves_no_process_and_no_descriptor() {
             let before = if many { open_descriptors() } else { before };
             for name in ["missing", "bad-interpreter", "directory", "not-executable", "no-first-line"] {
                 let mut command = test_child("exit 0");
-                command.stdin(Stdio::Piped);
+                command.stdin(Stdio::piped());
                 let mut odd = Command::new(dir.path().join(name));
-                odd.stdin(Stdio::Piped).stdout(Stdio::Piped).stderr(Stdio::Piped);
+                odd.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
                 odd.spawn().expect_err(name);
                 command.current_dir("/no/such/directory").spawn().expect_err("enter missing directory");
             }
@@ -451,7 +451,7 @@ fn failed_spawn_leaves_no_process_and_no_descriptor() {
                 setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: hard })
                     .expect("set resource limit");
                 let mut command = test_child("exit 0");
-                let result = command.stdin(Stdio::Piped).spawn();
+                let result = command.stdin(Stdio::piped()).spawn();
                 setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })
                     .expect("set resource limit");
                 match result {

@@ -96,7 +96,7 @@ fn failed_spawn_leaves_no_process_and_no_handle() {
         let fail = || {
             for path in [text.clone(), dir.path().join("missing.exe")] {
                 let mut odd = Command::new(path);
-                odd.stdin(Stdio::Piped).stdout(Stdio::Piped).stderr(Stdio::Piped);
+                odd.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
                 odd.spawn().expect_err("start file without a program");
             }
             test_child("exit 0")

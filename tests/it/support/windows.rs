@@ -37,7 +37,7 @@ pub(crate) fn readable(handle: BorrowedHandle<'_>, within: Duration) -> bool {
 /// inheritable handle of that moment, such as a pipe that another test gives to a child.
 pub(crate) fn output(command: &mut std::process::Command) -> Output {
     let mut same = Command::new(command.get_program());
-    same.args(command.get_args()).stdin(Stdio::Null);
+    same.args(command.get_args()).stdin(Stdio::null());
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => same.env(name, value),
@@ -52,15 +52,15 @@ pub(crate) fn output(command: &mut std::process::Command) -> Output {
 
 /// Runs a program to its end.
 pub(crate) fn output_of(command: &mut Command) -> Output {
-    let mut child = command.stdout(Stdio::Piped).stderr(Stdio::Piped).spawn().expect("run program");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("run program");
     let read = |pipe: Option<File>| {
         let mut bytes = Vec::new();
         pipe.expect("take pipe").read_to_end(&mut bytes).expect("read to end");
         bytes
     };
-    let complaints = child.take_stderr();
+    let complaints = child.stderr.take();
     let complaints = std::thread::spawn(move || read(complaints));
-    let stdout = read(child.take_stdout());
+    let stdout = read(child.stdout.take());
     let stderr = complaints.join().expect("join thread");
     let code = child.wait().expect("wait for child").status.code().expect("get exit code");
     Output { status: std::process::ExitStatus::from_raw(code.cast_unsigned()), stdout, stderr }

@@ -108,7 +108,7 @@ impl ExitBench {
                 Mechanism::Baseline(open().map_err(failed)?)
             };
         let mut command = child.clone();
-        command.stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null).die_with_parent(true);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).die_with_parent(true);
         Ok(Self { mechanism, command, live: Vec::new(), random: Random::new(0) })
     }
 

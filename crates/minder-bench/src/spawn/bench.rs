@@ -91,7 +91,7 @@ impl SpawnBench {
     /// `Unsupported` for a name that is not in [`spawns`].
     pub fn new(mechanism: &str, child: &Command) -> Result<Self> {
         let mut command = Command::new(find_in_path(child.get_program()));
-        command.args(child.get_args()).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
+        command.args(child.get_args()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.group(Group::Session).die_with_parent(true);
         let mechanism = match mechanism {
             COMMAND => Mechanism::Command,
@@ -159,7 +159,7 @@ fn find_in_path(program: &OsStr) -> OsString {
 /// Waits for a child, kills it if it does not exit in time, and returns whether it exited by itself.
 fn wait(mut child: Child) -> Result<bool> {
     // The child's output is not read: its writes fail from here on.
-    drop((child.take_stdout(), child.take_stderr()));
+    drop((child.stdout.take(), child.stderr.take()));
     let exited = child.wait_timeout(EXIT_TIMEOUT)?.is_some();
     if !exited {
         child.kill(Termination::IMMEDIATE)?;

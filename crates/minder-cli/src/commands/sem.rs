@@ -257,7 +257,7 @@ impl Semaphore {
         command.arg("--").args(&sem.command);
         if std::io::stdin().is_terminal() {
             // A background process must not read from the terminal.
-            command.stdin(Stdio::Null);
+            command.stdin(Stdio::null());
         }
         command.descriptors(descriptors);
         let mut holder = command.group(Group::New).spawn()?;

@@ -70,7 +70,7 @@ impl HostMetrics {
         let call =
             Invocation::of_line(self.shell.as_deref(), line.as_ref()).map_err(|error| error.to_string())?;
         let mut command = spawn_command(&call);
-        command.stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command.descriptors(&self.descriptors);
         let mut child = command.spawn().map_err(|error| format_error(&error.into()))?;
         let deadline = Instant::now() + ANSWER_MAX;

@@ -45,7 +45,7 @@ impl RunWorker<'_> {
         values: &Job<'_>,
     ) -> Result<SpawnOptions, Refusal> {
         let config = self.context.config;
-        command.stdin(Stdio::Null).die_with_parent(true);
+        command.stdin(Stdio::null()).die_with_parent(true);
         running.copies = TemplateFiles::create(&config.files, values)?;
         if let Some(block) = task.block().take() {
             self.attach_input(command, running, task, StdinFeeder::new(block))?;
@@ -79,7 +79,7 @@ impl RunWorker<'_> {
             redirect_to_results(command, running)?;
             return Ok(options);
         } else {
-            command.stdout(Stdio::Piped).stderr(Stdio::Piped);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
             redirect_to_results(command, running)?;
         }
         running.output.is_live = match config.view {
@@ -116,7 +116,7 @@ impl RunWorker<'_> {
             |error: std::io::Error| format!("cannot make `{}`: {}", path.display(), os_error_text(&error));
         match pipe.delivery {
             InputDelivery::Stdin => {
-                command.stdin(Stdio::Piped);
+                command.stdin(Stdio::piped());
             }
             InputDelivery::File => {
                 // An earlier attempt may have left the file.
@@ -142,7 +142,7 @@ impl RunWorker<'_> {
                     vec![FIFO.into(), path.clone().into_os_string(), command.get_program().to_owned()];
                 args.extend(command.get_args().map(std::ffi::OsStr::to_owned));
                 *command = Command::new("/bin/sh");
-                command.arg("-c").args(args).stdin(Stdio::Piped).die_with_parent(true);
+                command.arg("-c").args(args).stdin(Stdio::piped()).die_with_parent(true);
                 running.files.push(path);
             }
         }
@@ -210,14 +210,14 @@ impl RunWorker<'_> {
 
     /// Lets a job inherit standard output and standard error, and with `--tty` the terminal.
     fn inherit_stdio(&self, command: &mut Command, running: &mut RunningJob) {
-        command.stdout(Stdio::Inherit).stderr(Stdio::Inherit);
+        command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
         if self.context.config.control.tty {
             // The job stays in this process group, which owns the terminal: in another one it would
             // be stopped when it reads. As in GNU parallel, its input is empty if there is no
             // terminal.
             command
                 .group(Group::Inherit)
-                .stdin(minder_os::terminal::open_terminal().map_or(Stdio::Null, Stdio::from));
+                .stdin(minder_os::terminal::open_terminal().map_or(Stdio::null(), Stdio::from));
         }
         let header = std::mem::take(&mut running.output.header);
         self.context.sequencer.show(Stream::Stdout, &header, None);

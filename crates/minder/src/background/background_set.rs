@@ -50,7 +50,7 @@ use crate::{Error, ErrorKind, Operation, Result};
 /// use minder::{BackgroundSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio};
 /// let set = BackgroundSet::new(ChildSetConfig::default())?;
 /// let mut command = Command::new("echo");
-/// command.arg("hello").stdout(Stdio::Piped);
+/// command.arg("hello").stdout(Stdio::piped());
 /// let child = set.spawn(&command, SpawnOptions::default())?;
 ///
 /// let poller = minder::Poller::new()?; // in place of the host's event loop

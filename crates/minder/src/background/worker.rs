@@ -10,7 +10,7 @@ use super::event_queue::ChildQueue;
 use super::request::{ReplySender, Request};
 use super::shared::{STOP_TIMEOUT, Shared, StopReason};
 use super::stdin_queue::{StdinAction, StdinQueue};
-use crate::command::{Group, Stdio};
+use crate::command::{Group, StdioKind};
 use crate::sys::thread::without_signals;
 use crate::{
     ChildId, ChildSet, Command, Error, ErrorKind, Event, Operation, Result, SpawnOptions, Termination,
@@ -149,7 +149,8 @@ impl Worker<'_> {
                 return;
             }
         };
-        let has_input = matches!(command.stdin, Stdio::Piped) || matches!(command.group, Group::Terminal(_));
+        let has_input =
+            matches!(command.stdin_kind(), StdioKind::Piped) || matches!(command.group, Group::Terminal(_));
         // Before the reply, so that the caller's next call finds the child.
         let queue = ChildQueue::new(pid, options.overflow, StdinQueue::new(has_input));
         self.shared.state.lock().queue.insert(id, queue);

@@ -2,6 +2,8 @@
 //! operating system that a command needs.
 
 mod descriptors;
+mod child_pipes;
+mod exit_status;
 mod poller_wait;
 mod jobserver;
 mod command_line;

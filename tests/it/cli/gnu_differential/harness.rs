@@ -61,7 +61,7 @@ pub(super) fn lacks_parallel() -> Option<String> {
         return Some("GNU parallel is not in PATH; cure: apt-get install parallel".to_owned());
     };
     let mut command = Command::new(&path);
-    let version = crate::support::stdout_of(command.arg("--version").stdin(Stdio::Null));
+    let version = crate::support::stdout_of(command.arg("--version").stdin(Stdio::null()));
     let named = version.lines().next().unwrap_or_default();
     (!named.starts_with("GNU parallel")).then(|| format!("`{}` is not GNU parallel: {named}", path.display()))
 }
@@ -69,7 +69,12 @@ pub(super) fn lacks_parallel() -> Option<String> {
 /// Returns whether Perl has this module.
 pub(super) fn has_module(name: &str) -> bool {
     let mut command = Command::new("perl");
-    command.arg(format!("-M{name}")).arg("-e1").stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
+    command
+        .arg(format!("-M{name}"))
+        .arg("-e1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let exit = command.spawn().and_then(|mut child| child.wait());
     exit.is_ok_and(|exit| exit.status.success())
 }

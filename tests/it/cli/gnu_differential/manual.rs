@@ -69,7 +69,7 @@ fn document_lists_every_option_of_the_manual() {
         crate::support::skip(format_args!("there is no {MANUAL}; cure: apt-get install parallel"));
         return;
     }
-    let page = crate::support::stdout_of(Command::new("zcat").arg(MANUAL).stdin(Stdio::Null));
+    let page = crate::support::stdout_of(Command::new("zcat").arg(MANUAL).stdin(Stdio::null()));
     let asked = options(&page);
     assert!(asked.len() > 200, "the manual is read in another way: {} options", asked.len());
     let told: Vec<&str> = rows().into_iter().flat_map(|(names, ..)| names).collect();

@@ -40,20 +40,20 @@ fn gnu(place: &Place, words: &[&str]) -> Option<()> {
     command
         .args(words)
         .current_dir(place.at("here"))
-        .stdin(Stdio::Null)
-        .stdout(Stdio::Piped)
-        .stderr(Stdio::Piped);
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     // Otherwise it looks for the shell among its parents.
     command.env("PARALLEL_SHELL", "/bin/sh").env_remove("PARALLEL");
     command.env("PARALLEL_HOME", place.at("gnu")).env("HOME", place.at("gnu"));
     let version = Command::new("parallel")
         .arg("--version")
-        .stdin(Stdio::Null)
-        .stdout(Stdio::Piped)
-        .stderr(Stdio::Null)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
         .spawn();
     let version = version.ok().map(|mut child| {
-        let text = crate::support::read_all(child.take_stdout());
+        let text = crate::support::read_all(child.stdout.take());
         child.wait().map(|_| text)
     });
     if !version.is_some_and(|text| text.is_ok_and(|text| text.starts_with("GNU parallel"))) {

@@ -16,7 +16,7 @@ pub(super) struct Disk(PathBuf);
 fn tool(words: &str) -> bool {
     let mut words = words.split(' ');
     let mut command = minder::Command::new(words.next().expect("take program"));
-    command.args(words).stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
+    command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().and_then(|mut child| child.wait()).is_ok_and(|exit| exit.status.success())
 }
 

@@ -58,7 +58,7 @@ impl Blocks {
         if self.kind != Pipe {
             return Run::start(minder).wait();
         }
-        let mut live = Run::start(minder.stdin(Stdio::Piped));
+        let mut live = Run::start(minder.stdin(Stdio::piped()));
         live.write(&self.bytes);
         live.close();
         live.wait()

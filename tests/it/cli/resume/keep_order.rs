@@ -32,7 +32,7 @@ fn kill_while_showing_repeats_at_most_the_running_jobs() {
     let mut command = minder("run -k -j2");
     with_script(&mut command, &line).arg(":::").args((1..=trial.jobs).map(|job| job.to_string()));
     command.env("MINDER_STATE_DIR", trial.file("state")).current_dir(trial.file("here")).stdout(writer);
-    command.stderr(minder::Stdio::Null);
+    command.stderr(minder::Stdio::null());
     let child = command.spawn().expect("start command");
     drop(command);
     let mut running = Running { child, sinks: None, here: home(trial.dir.path()) };

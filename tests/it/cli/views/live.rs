@@ -157,8 +157,9 @@ fn pending_input_does_not_mix_streams() {
     // While lines may still come, the only running job may be followed by others at any moment: nothing
     // is mixed.
     let mut command = minder("run -j4");
-    let mut live =
-        Run::start(super::super::with_script(&mut command, "KID spew {}; echo").stdin(minder::Stdio::Piped));
+    let mut live = Run::start(
+        super::super::with_script(&mut command, "KID spew {}; echo").stdin(minder::Stdio::piped()),
+    );
     live.write(b"300000\n");
     live.wait_until("the first job's output", |record| record.outs[0].len() == 300_001);
     live.write(b"200000\n3\n");

@@ -224,7 +224,7 @@ fn pty_has_a_window_size() {
     let mut command = shell("--pty -j2 --quiet", line, &["1"]);
     command
         .group(Group::Terminal(Size { rows: 33, columns: 111 }))
-        .stdin(minder::Stdio::Inherit)
+        .stdin(minder::Stdio::inherit())
         .env("TERM", "xterm");
     let text = size(&command);
     assert!(text.contains("33 111"), "{text:?}");

@@ -20,9 +20,9 @@ fn batch(dir: &Path, name: &str) -> PathBuf {
 }
 
 fn output(command: &mut Command) -> (String, Option<i32>) {
-    command.stdin(Stdio::Null).stdout(Stdio::Piped);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("spawn test child");
-    let text = crate::support::read_all(child.take_stdout());
+    let text = crate::support::read_all(child.stdout.take());
     (text, child.wait().expect("wait for child").status.code())
 }
 
@@ -106,7 +106,7 @@ fn no_spelling_of_a_name_bypasses_the_rules() {
         let mut name = path.clone().into_os_string();
         name.push(tail);
         for name in [name.clone(), format!(r"\\?\{}", name.display()).into()] {
-            match Command::new(&name).arg("%PATH%").stdout(Stdio::Null).spawn() {
+            match Command::new(&name).arg("%PATH%").stdout(Stdio::null()).spawn() {
                 Ok(_) => panic!("{} was started", name.display()),
                 Err(error) => assert_ne!(error.kind(), ErrorKind::Exhausted, "{error}"),
             }

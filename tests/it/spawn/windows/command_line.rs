@@ -193,7 +193,7 @@ fn unusable_directory_is_reported() {
 #[test]
 fn resource_usage_is_reported() {
     let exit = test_child("burn 200")
-        .stdout(Stdio::Null)
+        .stdout(Stdio::null())
         .spawn()
         .expect("spawn test child")
         .wait()

@@ -7,7 +7,7 @@ use crate::support::{EventLog, end, lives, nap, patience, quiet_child, read_all,
 /// Reads that many numbers, one a line.
 fn numbers(child: &mut Child, many: usize) -> Vec<u32> {
     use std::io::BufRead;
-    let lines = std::io::BufReader::new(child.take_stdout().expect("take stdout")).lines();
+    let lines = std::io::BufReader::new(child.stdout.take().expect("take stdout")).lines();
     let numbers = lines.take(many).map(|line| line.expect("read line").trim().parse().expect("parse number"));
     numbers.collect()
 }
@@ -79,7 +79,7 @@ fn survivor_of_a_child_lives_while_the_host_does() {
     // A dropped child, too.
     let mut child = quiet_child("sleep-ms 600000").spawn().expect("spawn test child");
     let id = child.id();
-    drop(child.take_stdin());
+    drop(child.stdin.take());
     drop(child);
     stdout_of(&test_child("cwd"));
     assert!(lives(id), "it was killed");
@@ -95,9 +95,9 @@ fn children_of_many_threads_share_no_pipes() {
                 let mut sleepers = Vec::new();
                 for _ in 0..10 {
                     let mut sleeper = test_child("sleep-ms 600000");
-                    sleepers.push(sleeper.stdin(Stdio::Piped).spawn().expect("spawn test child"));
+                    sleepers.push(sleeper.stdin(Stdio::piped()).spawn().expect("spawn test child"));
                     let mut child = test_child("spew 10").spawn().expect("spawn test child");
-                    let text = read_all(child.take_stdout());
+                    let text = read_all(child.stdout.take());
                     assert_eq!(text.len(), 10, "thread {number}");
                     child.wait().expect("wait for child");
                 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::exec_args::ExecArgs;
 use super::request::Request;
 use super::{SpawnError, SpawnStep, Spawned};
-use crate::command::{Command, Group, Stdio};
+use crate::command::{Command, Group, StdioKind};
 use crate::sys::fd::pipe;
 use crate::sys::pipe::{Reader, Terminal, Writer, open_terminal};
 use crate::sys::process_tree::ProcessTree;
@@ -115,23 +115,27 @@ impl Spawner {
     fn streams(&mut self, command: &Command) -> io::Result<Streams> {
         if let Group::Terminal(size) = command.group {
             let mut streams = Streams::terminal(open_terminal(size)?)?;
-            if let Stdio::Null = command.stdin {
-                streams.theirs[0] = self.source(&Stdio::Null)?;
+            if let StdioKind::Null = command.stdin_kind() {
+                streams.theirs[0] = self.source(&StdioKind::Null)?;
                 streams.ours.0 = None;
             }
             return Ok(streams);
         }
         let mut streams = Streams::default();
-        match &command.stdin {
-            Stdio::Piped => {
+        match command.stdin_kind() {
+            StdioKind::Piped => {
                 let (read, write) = pipe()?;
                 streams.theirs[0] = Some(Source::Own(read));
                 streams.ours.0 = Some(Writer::new(write)?);
             }
             other => streams.theirs[0] = self.source(other)?,
         }
-        for (place, stdio) in [(1, &command.stdout), (2, &command.stderr)] {
-            let Stdio::Piped = stdio else {
+        for (place, stdio) in [(1, command.stdout_kind()), (2, command.stderr_kind())] {
+            if let (StdioKind::Stdout, 2) = (stdio, place) {
+                streams.share_stdout()?;
+                continue;
+            }
+            let StdioKind::Piped = stdio else {
                 streams.theirs[place] = self.source(stdio)?;
                 continue;
             };
@@ -143,11 +147,11 @@ impl Spawner {
         Ok(streams)
     }
 
-    fn source(&mut self, stdio: &Stdio) -> io::Result<Option<Source>> {
+    fn source(&mut self, stdio: &StdioKind) -> io::Result<Option<Source>> {
         Ok(match stdio {
-            Stdio::Inherit | Stdio::Piped => None,
-            Stdio::File(file) => Some(Source::File(Arc::clone(file))),
-            Stdio::Null => Some(Source::Shared(self.null()?)),
+            StdioKind::Inherit | StdioKind::Piped | StdioKind::Stdout => None,
+            StdioKind::File(file) => Some(Source::File(Arc::clone(file))),
+            StdioKind::Null => Some(Source::Shared(self.null()?)),
         })
     }
 
@@ -178,6 +182,23 @@ enum Source {
 }
 
 impl Streams {
+    /// Makes standard error what standard output is.
+    fn share_stdout(&mut self) -> io::Result<()> {
+        let shared = match self.theirs[1].take() {
+            Some(Source::Own(fd)) => Source::Shared(Arc::new(fd)),
+            Some(source) => source,
+            // It is inherited.
+            None => Source::Shared(Arc::new(rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3)?)),
+        };
+        self.theirs[2] = Some(match &shared {
+            Source::File(file) => Source::File(Arc::clone(file)),
+            Source::Shared(fd) => Source::Shared(Arc::clone(fd)),
+            Source::Own(_) => unreachable!("it was made shared above"),
+        });
+        self.theirs[1] = Some(shared);
+        Ok(())
+    }
+
     fn terminal(terminal: Terminal) -> io::Result<Self> {
         let child = Arc::new(terminal.child);
         let writer = Writer::new(terminal.host.try_clone()?)?;

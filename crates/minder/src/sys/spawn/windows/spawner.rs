@@ -26,7 +26,7 @@ use super::process_params::ProcessParams;
 use super::search;
 use super::search::SearchDirs;
 use super::working_dir::working_dir;
-use crate::command::{Command, Group, Stdio};
+use crate::command::{Command, Group, StdioKind};
 use crate::sys::dynlib;
 use crate::sys::error::is_exhausted;
 use crate::sys::pipe::{Reader, Writer};
@@ -119,31 +119,35 @@ impl Spawner {
 
     fn streams(&mut self, command: &Command) -> io::Result<Streams> {
         let mut streams = Streams::default();
-        match &command.stdin {
-            Stdio::Piped => {
+        match command.stdin_kind() {
+            StdioKind::Piped => {
                 let (writer, theirs) = Writer::pair()?;
                 (streams.theirs[0], streams.ours.0) = (Some(theirs), Some(writer));
             }
-            Stdio::Inherit => streams.theirs[0] = copy(std::io::stdin().as_handle())?,
+            StdioKind::Inherit => streams.theirs[0] = copy(std::io::stdin().as_handle())?,
             other => streams.theirs[0] = self.source(other)?,
         }
-        (streams.theirs[1], streams.ours.1) = match &command.stdout {
-            Stdio::Piped => Reader::pair().map(|(reader, theirs)| (Some(theirs), Some(reader)))?,
-            Stdio::Inherit => (copy(std::io::stdout().as_handle())?, None),
+        (streams.theirs[1], streams.ours.1) = match command.stdout_kind() {
+            StdioKind::Piped => Reader::pair().map(|(reader, theirs)| (Some(theirs), Some(reader)))?,
+            StdioKind::Inherit => (copy(std::io::stdout().as_handle())?, None),
             other => (self.source(other)?, None),
         };
-        (streams.theirs[2], streams.ours.2) = match &command.stderr {
-            Stdio::Piped => Reader::pair().map(|(reader, theirs)| (Some(theirs), Some(reader)))?,
-            Stdio::Inherit => (copy(std::io::stderr().as_handle())?, None),
+        (streams.theirs[2], streams.ours.2) = match command.stderr_kind() {
+            StdioKind::Stdout => match &streams.theirs[1] {
+                Some(stdout) => (copy(stdout.as_handle())?, None),
+                None => (None, None),
+            },
+            StdioKind::Piped => Reader::pair().map(|(reader, theirs)| (Some(theirs), Some(reader)))?,
+            StdioKind::Inherit => (copy(std::io::stderr().as_handle())?, None),
             other => (self.source(other)?, None),
         };
         Ok(streams)
     }
 
     /// Returns an inheritable copy of the file, or of `NUL`.
-    fn source(&mut self, stdio: &Stdio) -> io::Result<Option<OwnedHandle>> {
+    fn source(&mut self, stdio: &StdioKind) -> io::Result<Option<OwnedHandle>> {
         match stdio {
-            Stdio::File(file) => copy(file.as_ref().as_handle()),
+            StdioKind::File(file) => copy(file.as_ref().as_handle()),
             _ => copy(self.null()?.as_handle()),
         }
     }

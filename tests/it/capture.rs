@@ -1,0 +1,166 @@
+//! `Command::status` and `Command::output` beside the standard library's.
+
+use std::io::Read;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use minder::{CaptureOptions, Command, ErrorKind, ExitStatus, Operation, Stdio, Termination};
+
+use crate::support::{TEST_CHILD, patience, patterned};
+
+/// The command that [`test_child`] makes, without its streams.
+fn bare(line: &str) -> Command {
+    let mut command = Command::new(TEST_CHILD);
+    command.args(line.split_whitespace());
+    command
+}
+
+#[test]
+fn status_is_that_of_std() {
+    for code in [0, 1, 255] {
+        let line = format!("exit {code}");
+        let status = bare(&line).status().expect("run test child");
+        let theirs =
+            std::process::Command::new(TEST_CHILD).args(line.split(' ')).status().expect("run by std");
+        assert_eq!((status, status.code()), (ExitStatus::from(theirs), Some(code)));
+        assert_eq!(status.success(), theirs.success());
+    }
+}
+
+#[test]
+fn output_has_both_streams_and_the_status() {
+    for bytes in [0, 1, 70_000, 3_000_000] {
+        let output = bare(&format!("both {bytes}")).output().expect("run test child");
+        assert!(output.status.success() && !output.timed_out && !output.leaked);
+        assert!(output.stdout == patterned(bytes) && output.stderr == patterned(bytes), "{bytes}");
+        assert!(output.usage.is_some());
+    }
+}
+
+#[test]
+fn output_reads_no_input_and_keeps_streams_that_are_set() {
+    let output = bare("cat").output().expect("run test child");
+    assert_eq!((output.stdout, output.stderr), (Vec::new(), Vec::new()));
+    let output = bare("both 10").stdout(Stdio::null()).output().expect("run test child");
+    assert_eq!((output.stdout, output.stderr), (Vec::new(), patterned(10)));
+    let file = crate::support::file_of(b"from a file");
+    let output = bare("cat").stdin(file).output().expect("run test child");
+    assert_eq!(output.stdout, b"from a file");
+}
+
+/// Far more than both pipes hold, in both directions at once.
+#[test]
+fn input_is_written_while_output_is_read() {
+    let bytes = patterned(5_000_000);
+    let options = CaptureOptions::new().input(bytes.clone());
+    let output = bare("cat").output_with(options).expect("run test child");
+    assert!(output.stdout == bytes);
+    let reader = std::io::Cursor::new(bytes.clone());
+    let output = bare("cat").output_with(CaptureOptions::new().input_reader(reader)).expect("run test child");
+    assert!(output.stdout == bytes);
+    for empty in [CaptureOptions::new().input(""), CaptureOptions::new().input_reader(std::io::empty())] {
+        assert_eq!(bare("cat").output_with(empty).expect("run test child").stdout, b"");
+    }
+}
+
+#[test]
+fn input_that_the_child_does_not_read_is_no_error() {
+    for options in [
+        CaptureOptions::new().input(patterned(1_000_000)),
+        CaptureOptions::new().input_reader(std::io::repeat(b'x')),
+    ] {
+        let output = bare("exit 3").output_with(options).expect("run test child");
+        assert_eq!(output.status.code(), Some(3));
+    }
+}
+
+/// A reader that blocks until it is released does not hold the call.
+#[test]
+fn silent_reader_does_not_outlive_the_child() {
+    struct Silent(mpsc::Receiver<()>);
+    impl Read for Silent {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            let _ = self.0.recv();
+            Ok(0)
+        }
+    }
+    let (release, held) = mpsc::channel();
+    let options = CaptureOptions::new().input_reader(Silent(held));
+    let output = bare("exit 4").output_with(options).expect("run test child");
+    assert_eq!(output.status.code(), Some(4));
+    drop(release);
+}
+
+#[test]
+fn failing_reader_is_an_error() {
+    struct Failing;
+    impl Read for Failing {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("no more of this"))
+        }
+    }
+    let error = bare("cat").output_with(CaptureOptions::new().input_reader(Failing)).expect_err("read input");
+    assert_eq!((error.operation(), error.subject()), (Operation::Read, Some(TEST_CHILD)));
+    assert!(error.to_string().ends_with("no more of this"), "{error}");
+}
+
+#[test]
+fn child_is_killed_after_the_timeout() {
+    let begun = Instant::now();
+    let output = bare("sleep-ms 600000").output_timeout(Duration::from_millis(50)).expect("run test child");
+    assert!(output.timed_out && !output.status.success());
+    assert!(begun.elapsed() >= Duration::from_millis(50) && Instant::now() < patience());
+    let output = bare("exit 0").output_timeout(Duration::MAX).expect("run test child");
+    assert!(!output.timed_out);
+}
+
+#[cfg(unix)] // Windows has no request to exit.
+#[test]
+fn timeout_may_ask_first() {
+    let options = CaptureOptions::new()
+        .timeout(Duration::from_millis(20))
+        .kill(Termination::graceful(Duration::from_secs(600)));
+    let output = bare("sleep-ms 600000").output_with(options).expect("run test child");
+    assert_eq!((output.timed_out, output.status.signal()), (true, Some(15)));
+    assert!(!output.status.core_dumped());
+}
+
+#[test]
+fn output_beyond_the_limit_is_an_error_and_kills_the_child() {
+    let at = |bytes: usize| bare("both 5000").output_with(CaptureOptions::new().max_bytes(bytes));
+    assert_eq!(at(10_000).expect("run test child").stdout.len(), 5000);
+    let error = at(9_999).expect_err("capture too much");
+    assert_eq!((error.kind(), error.subject()), (ErrorKind::Limit, Some(TEST_CHILD)));
+    let begun = Instant::now();
+    let endless = bare("spew 1000000000 65536").output_with(CaptureOptions::new().max_bytes(1 << 20));
+    assert_eq!(endless.expect_err("capture endless output").kind(), ErrorKind::Limit);
+    assert!(begun.elapsed() < Duration::from_secs(5), "the child was not killed");
+}
+
+#[cfg(unix)] // Windows has no shell that every machine has.
+#[test]
+fn merged_outputs_come_in_the_order_of_their_writes() {
+    let script = "for i in 1 2 3 4 5; do echo out$i; echo err$i >&2; done";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]);
+    let output = command.output_with(CaptureOptions::new().merge_stderr(true)).expect("run shell");
+    let expected: String = (1..=5).map(|i| format!("out{i}\nerr{i}\n")).collect();
+    assert_eq!((output.stdout, output.stderr), (expected.into_bytes(), Vec::new()));
+    // What a command sets itself is merged, too.
+    let file = crate::support::file_of(b"");
+    let mut copy = file.try_clone().expect("copy file");
+    command.stdout(file).stderr_to_stdout();
+    assert!(command.status().expect("run shell").success());
+    let mut text = String::new();
+    std::io::Seek::rewind(&mut copy).expect("rewind file");
+    copy.read_to_string(&mut text).expect("read file");
+    assert!(text.starts_with("out1\nerr1\nout2\n"), "{text}");
+}
+
+#[test]
+fn program_that_does_not_exist_is_an_error() {
+    let error = Command::new("no-such-program-anywhere").output().expect_err("run missing program");
+    assert_eq!((error.kind(), error.operation()), (ErrorKind::NotFound, Operation::Spawn));
+    let error = Command::new("no-such-program-anywhere").status().expect_err("run missing program");
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+}
