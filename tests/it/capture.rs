@@ -114,6 +114,26 @@ fn child_is_killed_after_the_timeout() {
     assert!(!output.timed_out);
 }
 
+/// It left the group, the session and the parents of the child, so that no kill finds it.
+#[cfg(target_os = "linux")]
+#[test]
+fn writing_daemon_delays_the_timeout_for_a_bounded_time() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "(setsid sh -c 'echo $$; while echo x; do sleep 0.02; done' &)"]);
+    let begun = Instant::now();
+    let output = command.output_timeout(Duration::from_millis(100)).expect("run shell");
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    assert!(output.status.success() && output.leaked && !output.timed_out, "{output:?}");
+    // Its next write fails, since the outputs are closed.
+    let text = String::from_utf8(output.stdout).expect("decode UTF-8");
+    let daemon: u32 = text.lines().next().expect("find pid").parse().expect("parse pid");
+    let until = patience();
+    while crate::support::lives(daemon) {
+        assert!(Instant::now() < until, "the daemon still runs");
+        std::thread::yield_now();
+    }
+}
+
 #[cfg(unix)] // Windows has no request to exit.
 #[test]
 fn timeout_may_ask_first() {

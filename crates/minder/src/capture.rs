@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
 use crate::command::{Command, Stdio};
-use crate::event::{ChildId, Event, ExitStatus, NextEvent, Outcome, ResourceUsage, Stream};
+use crate::event::{ChildId, Event, ExitInfo, ExitStatus, NextEvent, Outcome, ResourceUsage, Stream};
 use crate::set::{ChildSet, ChildSetConfig, SpawnOptions};
 use crate::sys::thread::without_signals;
 use crate::{Error, ErrorKind, Operation, Result, Termination, Waker};
@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind, Operation, Result, Termination, Waker};
 const CAPTURED_MAX: usize = 1 << 30;
 /// The size of a read from the reader of [`CaptureOptions::input_reader`].
 const INPUT_READ_BYTES: usize = 64 << 10;
-/// How long a call that fails waits for the child that it killed.
+/// How long a call waits for a child that it killed, or for the outputs after that.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The end of a child, with what it wrote. [`Command::output`] returns it.
@@ -30,7 +30,7 @@ pub struct Output {
     pub stderr: Vec<u8>,
     /// The resources that it used. `None` if other code reaped it.
     pub usage: Option<ResourceUsage>,
-    /// Whether it was killed because of [`CaptureOptions::timeout`].
+    /// Whether it was still running at the end of [`CaptureOptions::timeout`].
     pub timed_out: bool,
     /// Whether a process that it left behind kept an output open and wrote nothing: the output was
     /// closed after [`CaptureOptions::leak_timeout`].
@@ -102,7 +102,8 @@ impl CaptureOptions {
     }
 
     /// Kills the child and what it started after this time: see [`kill`](Self::kill) and
-    /// [`Output::timed_out`]. Default: never.
+    /// [`Output::timed_out`]. A process that escapes the kill and keeps writing delays the return by at
+    /// most 5 s. Default: never.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -225,15 +226,27 @@ impl Command {
             command.stderr_to_stdout();
         }
         let mut spawn = SpawnOptions::new();
-        if let Some(deadline) = timeout.and_then(|timeout| Instant::now().checked_add(timeout)) {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        if let Some(deadline) = deadline {
             spawn = spawn.deadline(deadline, kill);
         }
+        let give_up_at = deadline
+            .and_then(|deadline| deadline.checked_add(kill.total_pause().saturating_add(KILL_TIMEOUT)));
         let child = set.spawn(&command, spawn)?;
         // The pipes to the child are the set's now. Copies in the command would keep them open.
         drop(command);
-        let mut capture = Capture { set, child, input, stdout: Vec::new(), stderr: Vec::new(), max_bytes };
-        let outcome = match capture.run() {
-            Ok(outcome) => outcome,
+        let mut capture = Capture {
+            set,
+            child,
+            input,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            max_bytes,
+            deadline,
+            give_up_at,
+        };
+        let ended = match capture.run() {
+            Ok(ended) => ended,
             Err(error) => {
                 capture.kill();
                 return Err(error.with_subject(&self.program));
@@ -245,12 +258,12 @@ impl Command {
                 .with_subject(&self.program));
         }
         Ok(Output {
-            status: outcome.exit.status,
+            status: ended.exit.status,
             stdout: capture.stdout,
             stderr: capture.stderr,
-            usage: outcome.exit.usage,
-            timed_out: outcome.timed_out,
-            leaked: outcome.leaked,
+            usage: ended.exit.usage,
+            timed_out: ended.timed_out,
+            leaked: ended.leaked,
         })
     }
 }
@@ -263,13 +276,24 @@ struct Capture {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     max_bytes: usize,
+    deadline: Option<Instant>,
+    /// When the outputs are closed that a process which escaped the kill keeps open.
+    give_up_at: Option<Instant>,
+}
+
+/// How a child ended.
+struct Ended {
+    exit: ExitInfo,
+    timed_out: bool,
+    leaked: bool,
 }
 
 impl Capture {
-    fn run(&mut self) -> Result<Outcome> {
+    fn run(&mut self) -> Result<Ended> {
         self.feed()?;
+        let mut exited = None;
         loop {
-            match self.set.next_event(None)? {
+            match self.set.next_event_deadline(self.give_up_at)? {
                 NextEvent::Event(Event::Output { stream, chunk, .. }) => {
                     if chunk.len() > self.max_bytes - self.stdout.len() - self.stderr.len() {
                         let reason = "it wrote more than may be captured";
@@ -280,11 +304,19 @@ impl Capture {
                     bytes.extend_from_slice(&chunk);
                 }
                 NextEvent::Event(Event::Writable { .. } | Event::Woken) => self.feed()?,
-                NextEvent::Event(Event::Done { outcome, .. }) => return Ok(outcome),
+                NextEvent::Event(Event::Exited { exit, .. }) => {
+                    let timed_out = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+                    exited = Some(Ended { exit, timed_out, leaked: true });
+                }
+                NextEvent::Event(Event::Done { outcome, .. }) => {
+                    let Outcome { exit, timed_out, leaked, .. } = outcome;
+                    return Ok(Ended { exit, timed_out, leaked });
+                }
                 NextEvent::Event(_) => (),
                 NextEvent::TimedOut | NextEvent::Empty => {
-                    let reason = "the set lost its child";
-                    return Err(Error::of_kind(ErrorKind::Other, "wait for", reason).during(Operation::Wait));
+                    let reason = "it is not gone 5 s after it was killed";
+                    let error = Error::of_kind(ErrorKind::Other, "wait for", reason).during(Operation::Wait);
+                    return exited.ok_or(error);
                 }
             }
         }

@@ -136,6 +136,11 @@ impl Termination {
         &self.steps[..self.len]
     }
 
+    /// Returns the sum of the pauses.
+    pub(crate) fn total_pause(&self) -> Duration {
+        self.steps().iter().fold(Duration::ZERO, |sum, step| sum.saturating_add(step.pause))
+    }
+
     /// Returns what is sent first.
     pub(crate) fn first(&self) -> TreeSignal {
         self.steps().first().map_or(TreeSignal::Kill, |step| TreeSignal::Signal(step.signal))
