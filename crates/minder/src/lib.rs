@@ -4,6 +4,21 @@
 //! no descriptor. It waits for all of them in one loop, whose cost does not grow with their number. It
 //! reads their output within a memory limit, and kills a child with everything that it started.
 //!
+//! One child, as in the standard library, with a time limit:
+//!
+//! ```
+//! # #[cfg(unix)] {
+//! use minder::Command;
+//! use std::time::Duration;
+//!
+//! let output = Command::new("echo").arg("text").output_timeout(Duration::from_secs(10))?;
+//! assert!(output.status.success() && output.stdout == b"text\n");
+//! # }
+//! # Ok::<(), minder::Error>(())
+//! ```
+//!
+//! Many children, with one wait for all of them:
+//!
 //! ```
 //! # #[cfg(unix)] {
 //! use minder::{ChildSet, ChildSetConfig, Command, Event, NextEvent, SpawnOptions, Stdio};
@@ -28,7 +43,7 @@
 //! In reading order:
 //!
 //! - [`Command`] describes what to start; [`Event`] is what happens to it. Both are plain data.
-//! - [`Child`] is one child process.
+//! - [`Command::output`] runs one child to its end; [`Child`] is one that runs.
 //! - [`ChildSet`] is many children with one wait, on one thread.
 //! - [`BackgroundSet`] is a set on a separate thread, for programs with their own event loop.
 //! - [`jobs`] decides which job runs when, and how many at once.
@@ -81,4 +96,36 @@ pub use crate::{
     poller::{Events, EventsIter, Poller, Readiness, Registration, Source, Waker},
     set::{ChildSet, ChildSetConfig, OutputMode, OverflowPolicy, SpawnOptions},
     timer_resolution::TimerResolution,
+};
+
+/// A change of a private field must not take `Send` or `Sync` from a public type.
+const _: () = {
+    const fn send<T: Send>() {}
+    const fn send_and_sync<T: Send + Sync>() {}
+
+    send::<ChildSet>();
+    send::<CaptureOptions>();
+    send::<jobs::ChildControl<'_>>();
+    send_and_sync::<BackgroundSet>();
+    send_and_sync::<BackgroundSetConfig>();
+    send_and_sync::<Backlog>();
+    send_and_sync::<Capability>();
+    send_and_sync::<Child>();
+    send_and_sync::<ChildSetConfig>();
+    send_and_sync::<ChildStdin>();
+    send_and_sync::<ChildStdout>();
+    send_and_sync::<Chunk>();
+    send_and_sync::<Command>();
+    send_and_sync::<Error>();
+    send_and_sync::<Event>();
+    send_and_sync::<Events>();
+    send_and_sync::<Output>();
+    send_and_sync::<Poller>();
+    send_and_sync::<Registration<'_>>();
+    send_and_sync::<SpawnOptions>();
+    send_and_sync::<Stdio>();
+    send_and_sync::<Termination>();
+    send_and_sync::<Waker>();
+    send_and_sync::<jobs::JobPool<()>>();
+    send_and_sync::<jobs::Scheduler<()>>();
 };
