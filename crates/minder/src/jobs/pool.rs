@@ -90,7 +90,7 @@ pub trait JobHandler {
         &mut self,
         _attempt: Attempt,
         _job: &Self::Job,
-        _token: ChildId,
+        _child: ChildId,
         _control: &mut ChildControl<'_>,
     ) {
     }

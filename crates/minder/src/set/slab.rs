@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn get_returns_nothing_for_the_token_of_a_removed_value() {
+    fn get_returns_nothing_for_the_id_of_a_removed_value() {
         let mut slab = Slab::default();
         let first = slab.insert('a');
         let key = slab.key(first, Endpoint::Stderr);
