@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use minder::{CaptureOptions, Command, ErrorKind, ExitStatus, Operation, Stdio, Termination};
+use minder::{CaptureOptions, Command, ErrorKind, ExitStatus, Operation, Stdio};
 
 use crate::support::{TEST_CHILD, patience, patterned};
 
@@ -139,7 +139,7 @@ fn writing_daemon_delays_the_timeout_for_a_bounded_time() {
 fn timeout_may_ask_first() {
     let options = CaptureOptions::new()
         .timeout(Duration::from_millis(20))
-        .kill(Termination::graceful(Duration::from_secs(600)));
+        .kill(minder::Termination::graceful(Duration::from_secs(600)));
     let output = bare("sleep-ms 600000").output_with(options).expect("run test child");
     assert_eq!((output.timed_out, output.status.signal()), (true, Some(15)));
     assert!(!output.status.core_dumped());

@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader};
 use std::time::{Duration, Instant};
 
 use minder::{
-    ChildId, ChildSet, ChildSetConfig, Command, ErrorKind, ExitStatus, Group, SpawnOptions, Stdio,
+    Backend, ChildId, ChildSet, ChildSetConfig, Command, ErrorKind, ExitStatus, Group, SpawnOptions, Stdio,
     Termination,
 };
 

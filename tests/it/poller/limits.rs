@@ -139,10 +139,10 @@ fn watch(count: usize) {
 
 #[cfg(windows)]
 fn watch(count: usize) {
-    super::each_handle(|name| crowd(backend, &sources(count).expect("create events")));
+    super::each_handle(|backend| crowd(backend, &sources(count).expect("create events")));
     // A connection has two ends, each of which costs much more than an event.
     if count <= 1025 {
-        each_exact(|name| crowd(backend, &sources(count).expect("create connections")));
+        each_exact(|backend| crowd(backend, &sources(count).expect("create connections")));
     }
 }
 

@@ -37,25 +37,25 @@ thread_local! {
     static KIND: Cell<Kind> = const { Cell::new(Kind::Event) };
 }
 
-fn each(kind: Kind, test: impl Fn(&'static str)) {
+fn each(kind: Kind, test: impl Fn(Backend)) {
     KIND.set(kind);
     each_backend(test);
 }
 
 /// Runs a test on every backend with either kind of source.
-pub(super) fn each_source(test: impl Fn(&'static str)) {
+pub(super) fn each_source(test: impl Fn(Backend)) {
     each_handle(&test);
     each_exact(test);
 }
 
 /// Where a served source must not be reported: a signal of a handle cannot be called back.
-pub(super) fn each_exact(test: impl Fn(&'static str)) {
+pub(super) fn each_exact(test: impl Fn(Backend)) {
     each(Kind::Connection, test);
 }
 
 /// The same for threads that poll at the same time: only one of them finds a report of the driver
 /// about a socket.
-pub(super) fn each_handle(test: impl Fn(&'static str)) {
+pub(super) fn each_handle(test: impl Fn(Backend)) {
     each(Kind::Event, test);
 }
 

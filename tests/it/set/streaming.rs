@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use minder::{
-    Backend, ChildId, ChildSet, ChildSetConfig, ErrorKind, Event, NextEvent, Outcome, OutputMode,
-    OverflowPolicy, SpawnOptions, Stdio, Stream, Termination,
+    Backend, ChildId, ChildSet, ChildSetConfig, ErrorKind, Event, Outcome, OutputMode, OverflowPolicy,
+    SpawnOptions, Stdio, Stream, Termination,
 };
 
 use crate::support::{
@@ -465,7 +465,7 @@ fn full_disk_is_reported_and_loses_nothing() {
             let mut errors = 0;
             while errors < 5 {
                 match set.next_event_deadline(Some(until)) {
-                    Ok(NextEvent::Event(event)) => stream_log.take(event),
+                    Ok(minder::NextEvent::Event(event)) => stream_log.take(event),
                     Ok(end) => panic!("{what}: {end:?} instead of an error"),
                     Err(error) => {
                         assert_eq!(error.io_error().kind(), std::io::ErrorKind::StorageFull, "{error}");
@@ -478,7 +478,7 @@ fn full_disk_is_reported_and_loses_nothing() {
                 set.spawn(&test_child("lines 3 5"), SpawnOptions::default()).expect("spawn test child");
             while live && stream_log.of(other).done.is_none() {
                 assert!(Instant::now() < until, "{what}: a blocked child blocks another one");
-                if let Ok(NextEvent::Event(event)) = set.next_event_deadline(Some(until)) {
+                if let Ok(minder::NextEvent::Event(event)) = set.next_event_deadline(Some(until)) {
                     stream_log.take(event);
                 }
             }
@@ -490,7 +490,7 @@ fn full_disk_is_reported_and_loses_nothing() {
             while !set.is_empty() {
                 assert!(Instant::now() < until, "{what}: {}", stream_log.sizes());
                 match set.next_event_deadline(Some(until)) {
-                    Ok(NextEvent::Event(event)) => stream_log.take(event),
+                    Ok(minder::NextEvent::Event(event)) => stream_log.take(event),
                     Ok(_) => (),
                     Err(error) if live => panic!("{what}: {error}"),
                     Err(_) => (),

@@ -52,12 +52,12 @@ pub(crate) fn output(command: &mut std::process::Command) -> Output {
 
 /// Runs a program to its end.
 pub(crate) fn output_of(command: &mut Command) -> Output {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("run program");
-    let read = |pipe: Option<File>| {
+    fn read(pipe: Option<impl Read>) -> Vec<u8> {
         let mut bytes = Vec::new();
         pipe.expect("take pipe").read_to_end(&mut bytes).expect("read to end");
         bytes
-    };
+    }
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("run program");
     let complaints = child.stderr.take();
     let complaints = std::thread::spawn(move || read(complaints));
     let stdout = read(child.stdout.take());
