@@ -515,11 +515,7 @@ fn contradicting_options_are_rejected() {
     let options = SpawnOptions::default().output_mode(minder::OutputMode::AtExit);
     let error = set.spawn(&test_child("exit 0"), options).expect_err("spawn with output held until exit");
     assert_eq!((error.kind(), set.len()), (ErrorKind::InvalidInput, 0));
-    let limits = ChildSetConfig::default().backend(Some(if cfg!(windows) {
-        minder::Backend::Epoll
-    } else {
-        minder::Backend::Iocp
-    }));
+    let limits = ChildSetConfig::default().backend(Some(crate::support::foreign_backend()));
     assert_eq!(
         ChildSet::new(limits).expect_err("create set with a backend of another system").kind(),
         ErrorKind::Unsupported

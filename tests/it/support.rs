@@ -118,6 +118,11 @@ pub(crate) fn backends() -> Vec<Backend> {
     Backend::available().filter(|backend| has_backend(backend.name())).collect()
 }
 
+/// Returns a backend of another operating system.
+pub(crate) const fn foreign_backend() -> Backend {
+    if cfg!(windows) { Backend::Epoll } else { Backend::Iocp }
+}
+
 /// Runs the test on every wait backend of this machine; a failure names the backend.
 pub(crate) fn each_backend(test: impl Fn(Backend)) {
     struct Named(Backend);

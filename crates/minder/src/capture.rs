@@ -233,8 +233,6 @@ impl Command {
         let give_up_at = deadline
             .and_then(|deadline| deadline.checked_add(kill.total_pause().saturating_add(KILL_TIMEOUT)));
         let child = set.spawn(&command, spawn)?;
-        // The pipes to the child are the set's now. Copies in the command would keep them open.
-        drop(command);
         let mut capture = Capture {
             set,
             child,

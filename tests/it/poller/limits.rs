@@ -247,7 +247,7 @@ fn unknown_backend_is_rejected_by_name() {
     let error = "no-such-backend".parse::<Backend>().expect_err("parse unknown backend");
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(error.to_string().contains("no-such-backend"), "{error}");
-    let foreign = if cfg!(windows) { Backend::Epoll } else { Backend::Iocp };
+    let foreign = crate::support::foreign_backend();
     let error = Poller::with_backend(foreign).expect_err("open backend of another system");
     assert_eq!((error.kind(), error.subject()), (ErrorKind::Unsupported, Some(foreign.name())));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use minder::{Events, Poller};
@@ -43,7 +43,7 @@ pub(super) fn run(out: &mut dyn Write, dir: &Path, format: Option<Format>, faile
         }
         printer.flush()?;
         // No source is registered: this is a sleep that Ctrl-C interrupts.
-        poller.wait_deadline(&mut events, Some(Instant::now() + POLL_INTERVAL))?;
+        poller.wait(&mut events, Some(POLL_INTERVAL))?;
     }
 }
 

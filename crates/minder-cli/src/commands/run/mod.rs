@@ -46,7 +46,9 @@ pub(crate) fn run(flags: RunFlags, args: &[OsString], compat: CompatMode) -> Res
     {
         console.notice(&Notice::NoGuardians { reason: reason.to_owned() });
     }
-    if let Some((backend, reason)) = config.backend.and_then(|backend| Some((backend, refusal(backend)?))) {
+    if let Some(backend) = config.backend
+        && let Some(reason) = refusal(backend)
+    {
         console.notice(&Notice::BackendRefused { name: backend.name(), reason });
         config.backend = None;
     }

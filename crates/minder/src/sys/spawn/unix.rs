@@ -184,18 +184,15 @@ enum Source {
 impl Streams {
     /// Makes standard error what standard output is.
     fn share_stdout(&mut self) -> io::Result<()> {
-        let shared = match self.theirs[1].take() {
-            Some(Source::Own(fd)) => Source::Shared(Arc::new(fd)),
-            Some(source) => source,
+        let shared = |fd| (Source::Shared(Arc::clone(&fd)), Source::Shared(fd));
+        let (stdout, stderr) = match self.theirs[1].take() {
+            Some(Source::File(file)) => (Source::File(Arc::clone(&file)), Source::File(file)),
+            Some(Source::Shared(fd)) => shared(fd),
+            Some(Source::Own(fd)) => shared(Arc::new(fd)),
             // It is inherited.
-            None => Source::Shared(Arc::new(rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3)?)),
+            None => shared(Arc::new(rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3)?)),
         };
-        self.theirs[2] = Some(match &shared {
-            Source::File(file) => Source::File(Arc::clone(file)),
-            Source::Shared(fd) => Source::Shared(Arc::clone(fd)),
-            Source::Own(_) => unreachable!("it was made shared above"),
-        });
-        self.theirs[1] = Some(shared);
+        (self.theirs[1], self.theirs[2]) = (Some(stdout), Some(stderr));
         Ok(())
     }
 
