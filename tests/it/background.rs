@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use minder::{
     BackgroundSet, BackgroundSetConfig, ChildId, ChildSetConfig, Command, ErrorKind, Event, ExitStatus,
-    OutputMode, OverflowPolicy, Poller, SpawnOptions, Stdio, Termination,
+    OutputMode, OverflowPolicy, Poller, Restart, RestartPolicy, SpawnOptions, Stdio, Termination,
 };
 
 use crate::support::{EventLog, each_backend, limits, patience, patterned, readable, test_child};
@@ -476,4 +476,118 @@ fn background_thread_blocks_signals_of_the_host() {
         }
     }
     assert!(seen > 0);
+}
+
+/// Takes events until one of them is what the caller waits for, and returns the pid of each new run.
+fn runs_until(set: &BackgroundSet, until: impl Fn(&Event) -> bool) -> Vec<u32> {
+    let mut pids = Vec::new();
+    let mut events = Vec::new();
+    loop {
+        assert!(set.wait(Some(patience() - Instant::now())).expect("wait for events"), "no event");
+        set.drain_events(&mut events, usize::MAX);
+        for event in events.drain(..) {
+            let is_last = until(&event);
+            if let Event::Restarted { pid, .. } = event {
+                pids.push(pid);
+            }
+            if is_last {
+                return pids;
+            }
+        }
+    }
+}
+
+#[test]
+fn child_is_restarted_with_a_new_input_and_a_new_pid() {
+    each_backend(|backend| {
+        let set = BackgroundSet::new(limits(backend)).expect("start background set");
+        let mut command = test_child("cat");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let policy = RestartPolicy::new(Restart::Always).backoff(Duration::from_millis(1));
+        let id = set.spawn(&command, SpawnOptions::new().restart(policy)).expect("spawn test child");
+        let first = set.pid(id).expect("a pid");
+        for round in 0..3 {
+            assert_eq!(set.write(id, b"text").expect("write to a run"), 4);
+            runs_until(&set, |event| matches!(event, Event::Output { chunk, .. } if **chunk == *b"text"));
+            if round % 2 == 0 {
+                set.close_stdin(id).expect("end the run");
+            } else {
+                set.restart(id, Termination::IMMEDIATE).expect("restart");
+            }
+            let pids = runs_until(&set, |event| matches!(event, Event::Restarted { .. }));
+            assert_eq!(pids, [set.pid(id).expect("a pid")]);
+            assert_ne!(pids, [first]);
+        }
+        set.kill(id, Termination::IMMEDIATE).expect("kill test child");
+        runs_until(&set, |event| matches!(event, Event::Done { .. }));
+        assert_eq!(set.children(), 0);
+        set.stop(Duration::ZERO).expect("stop");
+    });
+}
+
+#[test]
+fn host_that_takes_no_events_bounds_the_queue_of_restarts() {
+    let set = BackgroundSet::new(ChildSetConfig::new()).expect("start background set");
+    let policy = RestartPolicy::new(Restart::Always).backoff(Duration::ZERO).max_restarts(Some(300));
+    let mut command = test_child("exit 3");
+    command.stdin(Stdio::null());
+    let id = set.spawn(&command, SpawnOptions::new().restart(policy)).expect("spawn test child");
+    // The last pid does not change any more. Nothing else tells of it while no event is taken.
+    let until = patience();
+    let mut last = (0, Instant::now());
+    while last.1.elapsed() < Duration::from_secs(2) {
+        assert!(Instant::now() < until, "300 runs are not done");
+        let pid = set.pid(id).expect("a child whose end is not taken");
+        if pid != last.0 {
+            last = (pid, Instant::now());
+        }
+        meanwhile(Duration::from_millis(5));
+    }
+    let mut events = Vec::new();
+    set.drain_events(&mut events, usize::MAX);
+    let restarts: Vec<u64> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Restarting { restarts, .. } => Some(*restarts),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(restarts, (237..=300).collect::<Vec<_>>());
+    assert!(matches!(events.last(), Some(Event::Done { .. })));
+    set.stop(Duration::ZERO).expect("stop");
+}
+
+#[test]
+fn wait_ends_at_its_timeout_and_after_a_stop() {
+    let set = BackgroundSet::new(ChildSetConfig::new()).expect("start background set");
+    set.spawn(&test_child("sleep-ms 600000"), SpawnOptions::new()).expect("spawn test child");
+    let start = Instant::now();
+    assert!(!set.wait(Some(Duration::from_millis(20))).expect("wait for events"));
+    assert!(start.elapsed() >= Duration::from_millis(20));
+    let other = set.clone();
+    let waiter = std::thread::spawn(move || other.wait_all(None, drop));
+    set.stop(Duration::ZERO).expect("stop");
+    // It either saw that no child is left, or that the set was stopped.
+    if let Err(error) = waiter.join().expect("join thread") {
+        assert_eq!(error.operation(), minder::Operation::Wait);
+    }
+}
+
+#[test]
+fn wait_all_hands_over_every_event() {
+    let set = BackgroundSet::new(ChildSetConfig::new()).expect("start background set");
+    let mut command = test_child("spew 100000");
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    for _ in 0..10 {
+        set.spawn(&command, SpawnOptions::new()).expect("spawn test child");
+    }
+    let mut bytes = 0;
+    let mut done = 0;
+    let handle = |event| match event {
+        Event::Output { chunk, .. } => bytes += chunk.len(),
+        Event::Done { .. } => done += 1,
+        _ => (),
+    };
+    assert!(set.wait_all(Some(patience() - Instant::now()), handle).expect("wait for all"));
+    assert_eq!((bytes, done, set.children()), (1_000_000, 10, 0));
 }

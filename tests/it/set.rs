@@ -1,5 +1,5 @@
 //! `ChildSet`: many children, the order of events, streams. The modules test bounds, kills, the
-//! poll handle, and random sequences of calls.
+//! poll handle, restarts, and random sequences of calls.
 
 mod output;
 mod streaming;
@@ -13,6 +13,7 @@ mod kill;
 mod suspend;
 mod foreign_loop;
 mod model;
+mod restart;
 
 use std::io::Write;
 use std::sync::Arc;

@@ -162,6 +162,11 @@ pub(crate) fn alone(name: &str, test: impl FnOnce()) {
     complained.lines().filter(|line| line.starts_with(SKIPPED)).for_each(tell);
 }
 
+/// Accepts that the operating system does not have something.
+pub(crate) fn unless_unsupported(error: minder::Error) -> minder::Result<()> {
+    if error.kind() == minder::ErrorKind::Unsupported { Ok(()) } else { Err(error) }
+}
+
 /// The beginning of a line about a skipped test.
 const SKIPPED: &str = "skipped: ";
 

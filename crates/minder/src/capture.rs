@@ -6,7 +6,8 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
 use crate::command::{Command, Stdio};
-use crate::event::{ChildId, Event, ExitInfo, ExitStatus, NextEvent, Outcome, ResourceUsage, Stream};
+use crate::event::{ChildId, Event, NextEvent, Stream};
+use crate::exit_status::{ExitInfo, ExitStatus, Outcome, ResourceUsage};
 use crate::set::{ChildSet, ChildSetConfig, SpawnOptions};
 use crate::sys::thread::without_signals;
 use crate::{Error, ErrorKind, Operation, Result, Termination, Waker};

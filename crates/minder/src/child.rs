@@ -5,7 +5,7 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use crate::child_pipes::{ChildStderr, ChildStdin, ChildStdout};
-use crate::event::ExitInfo;
+use crate::exit_status::ExitInfo;
 use crate::poller::Source;
 use crate::sys::process_tree::{ProcessTree, SIGNAL_MAX, TreeSignal};
 use crate::sys::reap::Process;

@@ -1,13 +1,14 @@
-//! Plain data of events: ids, tokens, interests, exit statuses, output.
+//! What happens to the children of a set: ids, streams, events.
 
 use std::fmt;
 use std::fs::File;
-use std::ops::{BitOr, BitOrAssign};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::backlog::Charge;
 use crate::chunk::Chunk;
+use crate::error::Error;
+use crate::exit_status::{ExitInfo, Outcome};
 
 /// Names a child of a [`ChildSet`](crate::ChildSet) or a [`BackgroundSet`](crate::BackgroundSet).
 ///
@@ -40,94 +41,6 @@ impl fmt::Display for ChildId {
     }
 }
 
-/// Names a source or a timer of a [`Poller`](crate::Poller). The caller chooses it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Token(pub u64);
-
-/// Which readiness of a source is reported, and how often.
-///
-/// It is level-triggered unless requested otherwise: a source that stays ready is reported again by
-/// every wait.
-///
-/// ```
-/// use minder::Interest;
-/// let once = Interest::READABLE.oneshot();
-/// assert!(once.is_readable() && once.is_oneshot() && !once.is_writable());
-/// let both = Interest::READABLE | Interest::WRITABLE;
-/// assert!(both.is_readable() && both.is_writable());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[must_use]
-pub struct Interest(u8);
-
-impl Interest {
-    /// A read does not block: there are bytes, the end of the file, or an error.
-    pub const READABLE: Self = Self(1);
-    /// A write does not block: there is room, or an error.
-    pub const WRITABLE: Self = Self(2);
-
-    const ONESHOT: u8 = 4;
-    const EDGE: u8 = 8;
-
-    /// Returns this interest, reported once. The source stays registered, and is not reported again
-    /// until [`Poller::modify`](crate::Poller::modify).
-    pub const fn oneshot(self) -> Self {
-        Self(self.0 & !Self::EDGE | Self::ONESHOT)
-    }
-
-    /// Returns this interest, edge-triggered: the source is reported when it becomes ready, and not
-    /// again while it stays ready. It may be reported more often, when more bytes arrive. The
-    /// caller must read or write until that would block.
-    ///
-    /// - The backends `epoll`, `io_uring` (from Linux 5.13) and `kqueue` support it.
-    /// - It is `Unsupported` with the backend `poll`, with `io_uring` on older kernels, and on
-    ///   Windows except for processes.
-    pub const fn edge(self) -> Self {
-        Self(self.0 & !Self::ONESHOT | Self::EDGE)
-    }
-
-    /// Returns the directions of both. `|` does the same; this works in constants. If one of them is
-    /// one-shot or edge-triggered, so is the union; one-shot wins.
-    pub const fn union(self, other: Self) -> Self {
-        let bits = self.0 | other.0;
-        Self(if bits & Self::ONESHOT != 0 { bits & !Self::EDGE } else { bits })
-    }
-
-    /// Returns whether it includes reading.
-    pub const fn is_readable(self) -> bool {
-        self.0 & 1 != 0
-    }
-
-    /// Returns whether it includes writing.
-    pub const fn is_writable(self) -> bool {
-        self.0 & 2 != 0
-    }
-
-    /// Returns whether it is reported once only.
-    pub const fn is_oneshot(self) -> bool {
-        self.0 & Self::ONESHOT != 0
-    }
-
-    /// Returns whether it is edge-triggered.
-    pub const fn is_edge(self) -> bool {
-        self.0 & Self::EDGE != 0
-    }
-}
-
-impl BitOr for Interest {
-    type Output = Self;
-
-    fn bitor(self, other: Self) -> Self {
-        self.union(other)
-    }
-}
-
-impl BitOrAssign for Interest {
-    fn bitor_assign(&mut self, other: Self) {
-        *self = self.union(other);
-    }
-}
-
 /// One of the outputs of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stream {
@@ -135,110 +48,6 @@ pub enum Stream {
     Stdout,
     /// Standard error.
     Stderr,
-}
-
-/// How a child exited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ExitStatus {
-    /// It exited with this code: 0 to 255 on Unix; 32 bits on Windows.
-    Exited(i32),
-    /// A signal killed it (Unix).
-    Signaled {
-        /// The signal's number.
-        signal: i32,
-        /// Whether it wrote a core file.
-        core_dumped: bool,
-    },
-    /// It exited, but other code of this process took its status first, or the kernel keeps none
-    /// (`SIGCHLD` is ignored).
-    Unknown,
-}
-
-impl ExitStatus {
-    /// Returns whether the child exited with code 0.
-    pub fn success(self) -> bool {
-        self == Self::Exited(0)
-    }
-
-    /// Returns the exit code, if it exited with one.
-    pub fn code(self) -> Option<i32> {
-        match self {
-            Self::Exited(code) => Some(code),
-            _ => None,
-        }
-    }
-
-    /// Returns the number of the signal that killed it, if one did.
-    pub fn signal(self) -> Option<i32> {
-        match self {
-            Self::Signaled { signal, .. } => Some(signal),
-            _ => None,
-        }
-    }
-
-    /// Returns whether a signal killed it, and it wrote a core file.
-    pub fn core_dumped(self) -> bool {
-        matches!(self, Self::Signaled { core_dumped: true, .. })
-    }
-}
-
-impl fmt::Display for ExitStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exited(code) if *code < 0 => write!(f, "exit {code:#010x}"),
-            Self::Exited(code) => write!(f, "exit {code}"),
-            Self::Signaled { signal, core_dumped: false } => write!(f, "signal {signal}"),
-            Self::Signaled { signal, core_dumped: true } => write!(f, "signal {signal}, core dumped"),
-            Self::Unknown => f.write_str("unknown status: other code reaped it, or SIGCHLD is ignored"),
-        }
-    }
-}
-
-/// The resources that a child used, including descendants that it waited for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ResourceUsage {
-    /// The processor time in user mode.
-    pub user: Duration,
-    /// The processor time in the kernel.
-    pub system: Duration,
-    /// The largest resident set, in bytes.
-    ///
-    /// - Unix: at least that of the process that started the child, because the child begins in the
-    ///   memory of its parent (measured: `/bin/echo` started by a host of 300 MB reports 309 MB).
-    ///   In a big host it is therefore not a measurement of the child.
-    pub max_rss: Option<u64>,
-}
-
-/// The exit of a child.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExitInfo {
-    /// How it exited.
-    pub status: ExitStatus,
-    /// What it used. `None` if other code reaped it.
-    pub usage: Option<ResourceUsage>,
-}
-
-/// The result of a child that is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Outcome {
-    /// How it exited.
-    pub exit: ExitInfo,
-    /// Whether the set closed its pipes, because a process that it left behind kept them open and
-    /// wrote nothing.
-    pub leaked: bool,
-    /// Whether members of its process group are still running (a daemon, a background job).
-    pub left_running: bool,
-    /// How many bytes of output were dropped because memory was full
-    /// ([`OverflowPolicy::DropOldest`](crate::OverflowPolicy::DropOldest)).
-    pub dropped: u64,
-    /// Whether a kill was requested while its process ran, by the caller or by its deadline.
-    pub killed: bool,
-    /// Whether its deadline came while its process ran.
-    pub timed_out: bool,
-    /// How long it was suspended by [`ChildSet::suspend`](crate::ChildSet::suspend).
-    pub suspended: Duration,
 }
 
 /// Output for which there was no room in memory: a part of a file that the caller owns from now on.
@@ -261,7 +70,8 @@ pub struct SpillFile {
 ///
 /// For one child the events come in this order: `Output` and `Eof` of each stream in the order of
 /// the bytes; `Exited` when it exits, which may be before its last bytes were read; `Done` after
-/// everything else.
+/// everything else. A child that is started again reports each run in this way, with `Restarting` in
+/// place of `Done`, and `Restarted` before the events of the next run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -328,6 +138,37 @@ pub enum Event {
         /// How it exited.
         exit: ExitInfo,
     },
+    /// A run of the child ended as with `Done`, and the child is started again after a delay: see
+    /// [`RestartPolicy`](crate::RestartPolicy). Its id stays valid.
+    #[non_exhaustive]
+    Restarting {
+        /// The child that exited.
+        child: ChildId,
+        /// The result of the run that ended.
+        outcome: Outcome,
+        /// The time until the next start.
+        delay: Duration,
+        /// How many times the child was started again, this restart included.
+        restarts: u64,
+    },
+    /// The child was started again. It has new pipes: what was written to the input of the last run is
+    /// not repeated.
+    #[non_exhaustive]
+    Restarted {
+        /// The child that runs again.
+        child: ChildId,
+        /// The pid of its new process.
+        pid: u32,
+    },
+    /// The child could not be started again. Another attempt, or `Done` with the result of the last
+    /// run, follows.
+    #[non_exhaustive]
+    RestartFailed {
+        /// The child that does not run.
+        child: ChildId,
+        /// Why it could not be started.
+        error: Error,
+    },
     /// The child is done: it exited, and its outputs ended or were closed. Its id is no longer valid.
     #[non_exhaustive]
     Done {
@@ -351,6 +192,9 @@ impl Event {
             | Self::Eof { child, .. }
             | Self::Stopped { child, .. }
             | Self::Exited { child, .. }
+            | Self::Restarting { child, .. }
+            | Self::Restarted { child, .. }
+            | Self::RestartFailed { child, .. }
             | Self::Done { child, .. } => Some(*child),
             Self::Woken => None,
         }

@@ -60,10 +60,13 @@ mod backend;
 mod command;
 mod backlog;
 mod chunk;
+mod interest;
+mod exit_status;
 mod event;
 mod child_pipes;
 mod error;
 mod random;
+mod backoff;
 mod sys;
 mod spawn;
 mod child;
@@ -88,13 +91,12 @@ pub use crate::{
     chunk::Chunk,
     command::{Command, Descriptors, Group, Size, Stdio},
     error::{Error, ErrorKind, Operation, Result},
-    event::{
-        ChildId, Event, ExitInfo, ExitStatus, Interest, NextEvent, Outcome, ResourceUsage, SpillFile, Stream,
-        Token,
-    },
+    event::{ChildId, Event, NextEvent, SpillFile, Stream},
+    exit_status::{ExitInfo, ExitStatus, Outcome, ResourceUsage},
     guard::{ExitMode, GuardOptions, GuardianPids, ProcessGuard, Signal, SignalSource},
+    interest::{Interest, Token},
     poller::{Events, EventsIter, Poller, Readiness, Registration, Source, Waker},
-    set::{ChildSet, ChildSetConfig, OutputMode, OverflowPolicy, SpawnOptions},
+    set::{ChildSet, ChildSetConfig, OutputMode, OverflowPolicy, Restart, RestartPolicy, SpawnOptions},
     timer_resolution::TimerResolution,
 };
 
@@ -122,6 +124,7 @@ const _: () = {
     send_and_sync::<Output>();
     send_and_sync::<Poller>();
     send_and_sync::<Registration<'_>>();
+    send_and_sync::<RestartPolicy>();
     send_and_sync::<SpawnOptions>();
     send_and_sync::<Stdio>();
     send_and_sync::<Termination>();

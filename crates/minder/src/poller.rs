@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use self::timers::Timers;
 use crate::backend::Backend;
-use crate::event::{Interest, Token};
+use crate::interest::{Interest, Token};
 use crate::sys::thread;
 use crate::sys::wait::{self, PollHandle, PollerBackend, Ready};
 use crate::{Error, ErrorKind, Operation, Result};

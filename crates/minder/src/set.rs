@@ -10,6 +10,7 @@
 //! with their child until the caller takes the event, so that they can be limited, spilled or
 //! dropped child by child.
 
+mod restart_policy;
 mod config;
 mod event;
 mod slab;
@@ -27,9 +28,11 @@ mod child_set;
 mod dispatch;
 mod deferred_reads;
 mod memory;
+mod restart;
 mod streaming;
 mod suspend;
 mod turn_taking;
 
 pub use self::child_set::ChildSet;
 pub use self::config::{ChildSetConfig, OutputMode, OverflowPolicy, SpawnOptions};
+pub use self::restart_policy::{Restart, RestartPolicy};

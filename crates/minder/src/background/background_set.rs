@@ -14,10 +14,16 @@ use super::worker;
 use crate::child::Termination;
 use crate::command::Command;
 use crate::event::{ChildId, Event};
+use crate::interest::Interest;
 use crate::os::PollHandle;
 use crate::set::{ChildSet, SpawnOptions};
 use crate::sys::wait;
 use crate::{Error, ErrorKind, Operation, Result};
+
+/// How many bytes of output [`BackgroundSet::wait_all`] takes at a time.
+const WAIT_ALL_BYTES: usize = 64 << 10;
+/// How often a wait checks whether the set was stopped.
+const STOP_RECHECK: Duration = Duration::from_secs(1);
 
 /// A [`ChildSet`] on a separate thread, for a host with its own event loop: an editor, an
 /// interpreter, a window.
@@ -32,8 +38,9 @@ use crate::{Error, ErrorKind, Operation, Result};
 /// For one child: `Output` and `Eof` in the order of the bytes; `Exited` after the last byte, and
 /// `Done` immediately after it. (With [`BackgroundSetConfig::eager_exit`], `Exited` comes when the
 /// child exits.) `Writable` and `Stopped` come at their place in this order; at most one of each waits
-/// for a child. `Woken` never comes. Adjacent chunks of the same stream are joined, up to
-/// [`ChildSetConfig::read_buffer_bytes`].
+/// for a child, and at most 64 restarts: if the host takes no events, the oldest of these are dropped,
+/// and [`Event::Restarting`] counts on. `Woken` never comes. Adjacent chunks of the same stream are
+/// joined, up to [`ChildSetConfig::read_buffer_bytes`].
 ///
 /// # Memory
 /// Queued output counts in the limits of the [`ChildSetConfig`], and so do the host's chunks. If the
@@ -157,6 +164,19 @@ impl BackgroundSet {
         receiver.wait("kill a child", Operation::Kill, self.shared().options.call_timeout)
     }
 
+    /// Kills a child with everything that it started, and starts it again: see
+    /// [`ChildSet::restart`].
+    ///
+    /// # Errors
+    /// As [`kill`](Self::kill), and:
+    ///
+    /// - `InvalidInput`: the child was started without a [`RestartPolicy`](crate::RestartPolicy).
+    pub fn restart(&self, id: ChildId, how: Termination) -> Result<()> {
+        let (sender, receiver) = reply_channel();
+        self.send_request("restart a child", Operation::Spawn, Request::Restart(id, how, sender))?;
+        receiver.wait("restart a child", Operation::Spawn, self.shared().options.call_timeout)
+    }
+
     /// Returns the child's pid. Once the child is done, the pid may belong to another process, even
     /// if the `Done` was not taken.
     ///
@@ -197,6 +217,51 @@ impl BackgroundSet {
     /// Watch it level-triggered, and do not read from it.
     pub fn poll_handle(&self) -> PollHandle<'_> {
         self.shared().ready.poll_handle()
+    }
+
+    /// Waits until [`drain_events`](Self::drain_events) would move an event, for at most `timeout`, or
+    /// without a limit if there is none. Returns whether it would. For threads without an event loop.
+    ///
+    /// If several threads wait, all of them return for the same event.
+    ///
+    /// # Errors
+    /// - `Exhausted`: no descriptor or memory is free for the wait.
+    /// - `Other`: the set was stopped, which is noticed within a second.
+    pub fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
+        // A time that the clock cannot represent is never reached.
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        self.wait_until(deadline)
+    }
+
+    /// Hands every event to `handle` until all children are done, for at most `timeout`, or without a
+    /// limit if there is none. Returns whether all are done.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn wait_all(&self, timeout: Option<Duration>, mut handle: impl FnMut(Event)) -> Result<bool> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut events = Vec::new();
+        while self.children() > 0 {
+            if !self.wait_until(deadline)? {
+                return Ok(false);
+            }
+            self.drain_events(&mut events, WAIT_ALL_BYTES);
+            events.drain(..).for_each(&mut handle);
+        }
+        Ok(true)
+    }
+
+    fn wait_until(&self, deadline: Option<Instant>) -> Result<bool> {
+        loop {
+            self.shared().state.lock().check_running("wait for children", Operation::Wait)?;
+            let recheck_at = Instant::now() + STOP_RECHECK;
+            let until = deadline.map_or(recheck_at, |deadline| deadline.min(recheck_at));
+            let is_ready = crate::os::wait_ready(&self.poll_handle(), Interest::READABLE, Some(until))
+                .map_err(|error| Error::new("wait for children", error).during(Operation::Wait))?;
+            if is_ready || Some(until) == deadline {
+                return Ok(is_ready);
+            }
+        }
     }
 
     /// Returns how many bytes of output are queued.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::stdin_queue::StdinQueue;
-use crate::{ChildId, Chunk, Event, ExitInfo, OverflowPolicy, Stream};
+use crate::{ChildId, Chunk, Event, ExitInfo, Outcome, OverflowPolicy, Stream};
 
 /// The children that were started and whose `Done` was not taken, with their queued events.
 #[derive(Debug, Default)]
@@ -27,11 +27,28 @@ pub(super) struct ChildQueue {
     dropped: u64,
     /// The exit, until all output is queued before it.
     exit: Option<ExitInfo>,
+    /// Whether each run has a standard input that can be written to.
+    has_input: bool,
+    /// How many events of kinds that tell of a restart are queued.
+    restarts: usize,
 }
 
+/// The most restarts of one child that wait for the host.
+const RESTARTS_MAX: usize = 64;
+
 impl ChildQueue {
-    pub(super) fn new(pid: u32, overflow: OverflowPolicy, stdin: StdinQueue) -> Self {
-        Self { pid, stdin, overflow, events: VecDeque::new(), bytes: 0, dropped: 0, exit: None }
+    pub(super) fn new(pid: u32, overflow: OverflowPolicy, has_input: bool) -> Self {
+        Self {
+            pid,
+            stdin: StdinQueue::new(has_input),
+            overflow,
+            events: VecDeque::new(),
+            bytes: 0,
+            dropped: 0,
+            exit: None,
+            has_input,
+            restarts: 0,
+        }
     }
 }
 
@@ -90,13 +107,19 @@ impl EventQueue {
         match event {
             Event::Output { stream, chunk, .. } => child.push_output(id, stream, chunk, limits),
             Event::Exited { exit, .. } if !limits.eager_exit => child.exit = Some(exit),
-            Event::Done { child: id, mut outcome } => {
-                outcome.dropped += child.dropped;
-                child.stdin = StdinQueue::new(false);
-                if let Some(exit) = child.exit.take() {
-                    child.events.push_back(Event::Exited { child: id, exit });
-                }
+            Event::Done { mut outcome, .. } => {
+                child.end_run(id, &mut outcome);
                 child.events.push_back(Event::Done { child: id, outcome });
+            }
+            Event::Restarting { mut outcome, delay, restarts, .. } => {
+                child.end_run(id, &mut outcome);
+                child.push_restart(Event::Restarting { child: id, outcome, delay, restarts });
+            }
+            Event::RestartFailed { .. } => child.push_restart(event),
+            Event::Restarted { pid, .. } => {
+                child.pid = pid;
+                child.stdin = StdinQueue::new(child.has_input);
+                child.events.push_back(event);
             }
             Event::Writable { .. } => child.push_writable(id),
             Event::Stopped { signal, .. } => child.push_stop(id, signal),
@@ -128,6 +151,7 @@ impl EventQueue {
                 self.bytes -= bytes;
                 moved_bytes += bytes;
                 let mut event = child.events.pop_front();
+                child.restarts -= usize::from(event.as_ref().is_some_and(is_restart));
                 if let Some(Event::Output { chunk, .. }) = &mut event {
                     chunk.set_counted(true);
                 }
@@ -162,6 +186,32 @@ impl ChildQueue {
         while drops_oldest && self.bytes > limits.max_child_bytes && self.drop_oldest() {}
     }
 
+    /// Ends a run: its exit is queued now, and its input is closed.
+    fn end_run(&mut self, id: ChildId, outcome: &mut Outcome) {
+        outcome.dropped += std::mem::take(&mut self.dropped);
+        self.stdin = StdinQueue::new(false);
+        if let Some(exit) = self.exit.take() {
+            self.events.push_back(Event::Exited { child: id, exit });
+        }
+    }
+
+    /// Appends an event that tells of a restart. If the host takes no events, the oldest restart is
+    /// removed with what led to it, except output.
+    fn push_restart(&mut self, event: Event) {
+        if self.restarts == RESTARTS_MAX
+            && let Some(oldest) = self.events.iter().position(is_restart)
+        {
+            let mut index = 0;
+            self.events.retain(|event| {
+                index += 1;
+                index > oldest + 1 || output_bytes(event) > 0
+            });
+            self.restarts -= 1;
+        }
+        self.events.push_back(event);
+        self.restarts += 1;
+    }
+
     /// Drops the oldest chunk, but not the newest. Returns whether it did.
     fn drop_oldest(&mut self) -> bool {
         let mut outputs =
@@ -189,6 +239,10 @@ impl ChildQueue {
     }
 }
 
+fn is_restart(event: &Event) -> bool {
+    matches!(event, Event::Restarting { .. } | Event::RestartFailed { .. })
+}
+
 fn output_bytes(event: &Event) -> usize {
     match event {
         Event::Output { chunk, .. } => chunk.len(),
@@ -201,11 +255,21 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::ExitStatus;
     use crate::chunk::{MemoryBudget, MemoryQuota};
-    use crate::{ExitStatus, Outcome};
 
     const LIMITS: QueueLimits = QueueLimits { max_chunk_bytes: 64, max_child_bytes: 100, eager_exit: false };
     const EXIT: ExitInfo = ExitInfo { status: ExitStatus::Exited(0), usage: None };
+
+    const OUTCOME: Outcome = Outcome {
+        exit: EXIT,
+        leaked: false,
+        left_running: false,
+        dropped: 1,
+        killed: false,
+        timed_out: false,
+        suspended: std::time::Duration::ZERO,
+    };
 
     struct Fixture {
         quota: Arc<MemoryQuota>,
@@ -217,7 +281,7 @@ mod tests {
             let budget = MemoryBudget::new(1 << 20, 64, Box::new(|| ()));
             let mut queue = EventQueue::default();
             for id in 0..children {
-                queue.insert(ChildId::from_u64(id), ChildQueue::new(0, overflow, StdinQueue::new(false)));
+                queue.insert(ChildId::from_u64(id), ChildQueue::new(0, overflow, false));
             }
             Self { quota: MemoryQuota::new(&budget, 1 << 20), queue }
         }
@@ -228,16 +292,7 @@ mod tests {
         }
 
         fn push_done(&mut self, id: u64) {
-            let outcome = Outcome {
-                exit: EXIT,
-                leaked: false,
-                left_running: false,
-                dropped: 1,
-                killed: false,
-                timed_out: false,
-                suspended: std::time::Duration::ZERO,
-            };
-            self.queue.push(Event::Done { child: ChildId::from_u64(id), outcome }, LIMITS);
+            self.queue.push(Event::Done { child: ChildId::from_u64(id), outcome: OUTCOME }, LIMITS);
         }
 
         fn drain(&mut self, max: usize) -> String {
@@ -252,6 +307,10 @@ mod tests {
                 Event::Done { child: id, outcome } => format!("{} done-{}", id.as_u64(), outcome.dropped),
                 Event::Stopped { child: id, signal } => format!("{} stopped {signal}", id.as_u64()),
                 Event::Writable { child: id } => format!("{} writable", id.as_u64()),
+                Event::Restarting { child: id, restarts, .. } => {
+                    format!("{} restart-{restarts}", id.as_u64())
+                }
+                Event::Restarted { child: id, pid } => format!("{} restarted-{pid}", id.as_u64()),
                 event => format!("{event:?}"),
             });
             texts.collect::<Vec<_>>().join(", ")
@@ -310,5 +369,26 @@ mod tests {
             fixture.queue.push(Event::Stopped { child: ChildId::from_u64(0), signal }, LIMITS);
         }
         assert_eq!(fixture.drain(0), "0 writable, 0 stopped 21");
+    }
+
+    #[test]
+    fn oldest_restarts_are_removed_and_their_output_is_kept() {
+        let mut fixture = Fixture::new(1, OverflowPolicy::Block);
+        let child = ChildId::from_u64(0);
+        let runs = RESTARTS_MAX as u64 + 2;
+        for restarts in 1..=runs {
+            fixture.push_output(0, Stream::Stdout, if restarts <= 3 { "a" } else { "" });
+            fixture.queue.push(Event::Exited { child, exit: EXIT }, LIMITS);
+            let delay = std::time::Duration::ZERO;
+            fixture.queue.push(Event::Restarting { child, outcome: OUTCOME, delay, restarts }, LIMITS);
+            fixture.queue.push(Event::Restarted { child, pid: restarts as u32 }, LIMITS);
+        }
+        let drained = fixture.drain(usize::MAX);
+        let first = "0>a, 0>a, 0 restarted-2, 0>a, 0 exited, 0 restart-3, 0 restarted-3";
+        assert!(drained.starts_with(first), "{drained}");
+        assert!(drained.ends_with(&format!("0 restart-{runs}, 0 restarted-{runs}")), "{drained}");
+        assert_eq!(fixture.queue.get(child).unwrap().pid, runs as u32);
+        // All of them are taken, so the next is not one too many.
+        assert_eq!(fixture.queue.get(child).unwrap().restarts, 0);
     }
 }

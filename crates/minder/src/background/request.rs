@@ -12,6 +12,7 @@ use crate::{ChildId, Command, Error, ErrorKind, Operation, Result, SpawnOptions,
 pub(super) enum Request {
     Spawn(Box<Command>, SpawnOptions, ReplySender<ChildId>),
     Kill(ChildId, Termination, ReplySender<()>),
+    Restart(ChildId, Termination, ReplySender<()>),
     /// Kill all children, after this grace period, and end the thread.
     Stop(Duration),
     /// The last handle was dropped: end the thread.

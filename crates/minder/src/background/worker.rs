@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::event_queue::ChildQueue;
 use super::request::{ReplySender, Request};
 use super::shared::{STOP_TIMEOUT, Shared, StopReason};
-use super::stdin_queue::{StdinAction, StdinQueue};
+use super::stdin_queue::StdinAction;
 use crate::command::{Group, StdioKind};
 use crate::sys::thread::without_signals;
 use crate::{
@@ -118,6 +118,9 @@ impl Worker<'_> {
                 Request::Kill(id, how, reply) => {
                     reply.send(self.set.kill(id, how));
                 }
+                Request::Restart(id, how, reply) => {
+                    reply.send(self.set.restart(id, how));
+                }
                 Request::Stop(grace) => self.stop(grace),
                 Request::Quit => self.stopping = Some(self.stopping.unwrap_or(StopRequest::Quit)),
                 #[cfg(test)]
@@ -152,7 +155,7 @@ impl Worker<'_> {
         let has_input =
             matches!(command.stdin_kind(), StdioKind::Piped) || matches!(command.group, Group::Terminal(_));
         // Before the reply, so that the caller's next call finds the child.
-        let queue = ChildQueue::new(pid, options.overflow, StdinQueue::new(has_input));
+        let queue = ChildQueue::new(pid, options.overflow, has_input);
         self.shared.state.lock().queue.insert(id, queue);
         if !reply.send(Ok(id)) {
             // The caller gave up meanwhile and does not know the id. The host must not receive
@@ -279,7 +282,7 @@ impl Worker<'_> {
                 self.write_input(id);
                 return 0;
             }
-            Event::Done { child: id, .. } => {
+            Event::Done { child: id, .. } | Event::Restarting { child: id, .. } => {
                 self.writes.remove(id);
                 0
             }

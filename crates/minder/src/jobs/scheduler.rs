@@ -4,12 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
+use crate::backoff::Backoff;
 use crate::random::Random;
 
 /// The least number of finished jobs of which a percentage is computed.
 const PERCENT_MIN: u64 = 3;
-/// The longest delay before a retry: a year, which can be added to an `Instant`.
-const BACKOFF_MAX: Duration = Duration::from_secs(365 * 86_400);
 
 /// The configuration of a [`Scheduler`].
 ///
@@ -106,14 +105,13 @@ pub enum QueueOrder {
 #[must_use]
 pub struct RetryPolicy {
     pub(crate) max_attempts: u32,
-    pub(crate) backoff: Duration,
-    pub(crate) max_backoff: Duration,
-    pub(crate) jitter: f64,
+    pub(crate) backoff: Backoff,
 }
 
 impl Default for RetryPolicy {
     fn default() -> Self {
-        Self { max_attempts: 1, backoff: Duration::ZERO, max_backoff: Duration::from_secs(60), jitter: 0.0 }
+        let backoff = Backoff { first: Duration::ZERO, max: Duration::from_secs(60), jitter: 0.0 };
+        Self { max_attempts: 1, backoff }
     }
 }
 
@@ -131,20 +129,20 @@ impl RetryPolicy {
 
     /// Sets the delay before the second attempt. It doubles with each further attempt. Default: zero.
     pub fn backoff(mut self, delay: Duration) -> Self {
-        self.backoff = delay;
+        self.backoff.first = delay;
         self
     }
 
     /// Sets the longest delay, before [`jitter`](Self::jitter) is applied. Default: one minute.
     pub fn max_backoff(mut self, delay: Duration) -> Self {
-        self.max_backoff = delay;
+        self.backoff.max = delay;
         self
     }
 
     /// Sets the jitter, from 0 to 1: each delay is multiplied by a random factor between 1 - `jitter`
     /// and 1 + `jitter`, so that jobs that failed together are not retried together. Default: 0.
     pub fn jitter(mut self, jitter: f64) -> Self {
-        self.jitter = jitter;
+        self.backoff.jitter = jitter;
         self
     }
 }
@@ -540,7 +538,8 @@ impl<J> Scheduler<J> {
         }
         if may_retry && !self.halted {
             let pending = Pending { number: attempt.job, attempt: attempt.attempt + 1, cost: 0, job };
-            let at = now.checked_add(self.backoff(attempt.attempt)).unwrap_or(now);
+            let delay = self.config.retry.backoff.delay(attempt.attempt, &mut self.random);
+            let at = now.checked_add(delay).unwrap_or(now);
             self.retries.push(Reverse(DelayedRetry(at, pending)));
             return false;
         }
@@ -557,17 +556,6 @@ impl<J> Scheduler<J> {
     fn free_slot(&mut self, attempt: Attempt) {
         self.counts.running -= 1;
         self.free_slots.push(Reverse(attempt.slot));
-    }
-
-    /// Returns the delay after this attempt.
-    fn backoff(&mut self, attempt: u32) -> Duration {
-        let RetryPolicy { backoff, max_backoff, jitter, .. } = self.config.retry;
-        let delay = backoff.saturating_mul(1 << (attempt - 1).min(30)).min(max_backoff).min(BACKOFF_MAX);
-        if jitter > 0.0 {
-            delay.mul_f64(1.0 + jitter.min(1.0) * (2.0 * self.random.fraction() - 1.0))
-        } else {
-            delay
-        }
     }
 
     /// Halts if the policy asks for it now. Returns whether the caller has to kill the running jobs.

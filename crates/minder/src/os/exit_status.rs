@@ -1,6 +1,6 @@
 //! Conversions between our exit status and that of the standard library.
 
-use crate::event::ExitStatus;
+use crate::exit_status::ExitStatus;
 
 /// The status of the standard library.
 type StdStatus = std::process::ExitStatus;

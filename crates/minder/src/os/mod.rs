@@ -28,7 +28,8 @@ use std::time::Instant;
 
 use crate::Source;
 use crate::command::Command;
-use crate::event::{ExitStatus, Interest};
+use crate::exit_status::ExitStatus;
+use crate::interest::Interest;
 
 impl Command {
     /// Appends a text to the command line, after a space and unchanged. This is for the few Windows

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Instant;
 
-use crate::event::Interest;
+use crate::interest::Interest;
 use crate::{Events, Poller, Source, Token};
 
 /// Waits for a source that no plain system call takes: see [`wait_ready`](super::wait_ready).

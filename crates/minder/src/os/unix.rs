@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use crate::Source;
 use crate::command::Command;
-use crate::event::{ExitStatus, Interest};
+use crate::exit_status::ExitStatus;
+use crate::interest::Interest;
 
 impl<'a, F: AsFd> From<&'a F> for Source<'a> {
     fn from(source: &'a F) -> Self {

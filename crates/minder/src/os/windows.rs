@@ -6,7 +6,8 @@ use std::os::windows::io::{AsHandle, AsSocket};
 use std::time::Instant;
 
 use crate::Source;
-use crate::event::{ExitStatus, Interest};
+use crate::exit_status::ExitStatus;
+use crate::interest::Interest;
 
 impl<'a, H: AsHandle> From<&'a H> for Source<'a> {
     fn from(source: &'a H) -> Self {

@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use crate::event::Token;
+use crate::interest::Token;
 
 /// The timers that have not been reported.
 #[derive(Debug, Default)]

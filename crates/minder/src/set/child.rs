@@ -5,12 +5,14 @@ use std::time::Instant;
 
 use super::config::{OutputMode, SpawnOptions};
 use super::read_turns::ReadTurn;
+use super::restart_policy::RestartState;
 use super::stream::StreamState;
 use super::suspension::Suspension;
 use super::termination::TerminationState;
 use super::timers::Armed;
 use crate::chunk::MemoryQuota;
-use crate::event::{ExitInfo, Stream};
+use crate::event::Stream;
+use crate::exit_status::{ExitInfo, Outcome};
 use crate::sys::pipe::Writer;
 use crate::sys::process_tree::ProcessTree;
 use crate::sys::reactor::Reactor;
@@ -25,6 +27,8 @@ pub(super) enum Phase {
     Exited(ExitInfo),
     /// `QueuedEvent::Drain` is queued. Back to `Exited` if a kill begins before it is taken.
     Draining(ExitInfo),
+    /// The run ended with this outcome, and the child is started again later. It has no process.
+    BetweenRuns(Outcome),
 }
 
 /// One child.
@@ -56,6 +60,8 @@ pub(super) struct ChildState {
     pub(super) leaked: bool,
     /// How many bytes of its output were dropped.
     pub(super) dropped: u64,
+    /// What is needed to start it again. Boxed, because few children are restarted.
+    pub(super) restart: Option<Box<RestartState>>,
 }
 
 impl ChildState {
@@ -80,6 +86,7 @@ impl ChildState {
             turn: ReadTurn::NEW,
             leaked: false,
             dropped: 0,
+            restart: None,
         }
     }
 
@@ -92,11 +99,20 @@ impl ChildState {
         match self.phase {
             Phase::Running => None,
             Phase::Exited(exit) | Phase::Draining(exit) => Some(exit),
+            Phase::BetweenRuns(outcome) => Some(outcome.exit),
         }
     }
 
     pub(super) fn has_exited(&self) -> bool {
         !matches!(self.phase, Phase::Running)
+    }
+
+    /// Returns the outcome of the last run, if the child waits to be started again.
+    pub(super) fn between_runs(&self) -> Option<Outcome> {
+        match self.phase {
+            Phase::BetweenRuns(outcome) => Some(outcome),
+            _ => None,
+        }
     }
 
     pub(super) fn is_draining(&self) -> bool {

@@ -7,6 +7,7 @@ use super::child::ChildState;
 use super::config::{ChildSetConfig, SpawnOptions};
 use super::event::QueuedEvent;
 use super::read_turns::ReadTurns;
+use super::restart_policy::RestartState;
 use super::slab::{Endpoint, Slab};
 use super::stream::StreamIo;
 use super::termination::TerminationState;
@@ -15,7 +16,7 @@ use crate::backend::Backend;
 use crate::child::Termination;
 use crate::chunk::{MemoryBudget, MemoryQuota};
 use crate::command::Command;
-use crate::event::{ChildId, NextEvent};
+use crate::event::{ChildId, Event, NextEvent};
 use crate::os::PollHandle;
 use crate::poller::Waker;
 use crate::sys::process_tree::TreeSignal;
@@ -49,7 +50,7 @@ const ABANDON_TIMEOUT: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct ChildSet {
     pub(super) io: StreamIo,
-    spawner: Spawner,
+    pub(super) spawner: Spawner,
     pub(super) children: Slab<ChildState>,
     pub(super) events: VecDeque<QueuedEvent>,
     pub(super) timers: Timers,
@@ -152,7 +153,11 @@ impl ChildSet {
         let spawned =
             self.spawner.spawn(command).map_err(|failure| crate::spawn::explain(command, failure))?;
         let quota = MemoryQuota::new(&self.io.budget, self.io.config.max_child_bytes);
-        let id = self.children.insert(ChildState::new(spawned, quota, options));
+        let mut child = ChildState::new(spawned, quota, options);
+        if !options.restart.is_never() {
+            child.restart = Some(Box::new(RestartState::new(command.clone(), options.restart)));
+        }
+        let id = self.children.insert(child);
         if let Err(error) = self.watch_child(id) {
             self.abandon(id);
             return Err(Error::new("watch", error)
@@ -171,10 +176,10 @@ impl ChildSet {
     /// Returns the child's pid.
     ///
     /// # Errors
-    /// - `Unknown`: the child is done.
+    /// - `Unknown`: the child is done, or waits to be [started again](SpawnOptions::restart).
     pub fn pid(&self, id: ChildId) -> Result<u32> {
-        let child = self.children.get(id).ok_or_else(child_gone)?;
-        Ok(child.process.pid())
+        let child = self.children.get(id).filter(|child| child.between_runs().is_none());
+        Ok(child.ok_or_else(child_gone)?.process.pid())
     }
 
     /// Writes as many bytes to the child's standard input as there is room for, and returns how many.
@@ -216,17 +221,23 @@ impl ChildSet {
     ///
     /// The child's [`Event::Done`](crate::Event::Done) comes when its whole tree has exited. Without
     /// effect on a tree that has exited. A [suspended](Self::suspend) child is resumed, so that it can
-    /// handle the signal.
+    /// handle the signal. A child with a [`RestartPolicy`](crate::RestartPolicy) is not started again.
     ///
     /// # Errors
     /// - `Unknown`: the child is done.
     /// - `PermissionDenied`: the child runs as another user.
     pub fn kill(&mut self, id: ChildId, how: Termination) -> Result<()> {
+        self.end_restarts(id);
+        self.terminate(id, how)
+    }
+
+    /// Kills the present run of a child.
+    pub(super) fn terminate(&mut self, id: ChildId, how: Termination) -> Result<()> {
         let now = Instant::now();
         let child = self.children.get_mut(id).ok_or_else(child_gone)?;
         child.process.check();
         if child.process.reaped() {
-            return Ok(());
+            return self.update_poll_handle();
         }
         // A stopped process handles no signal. The signal below is followed by SIGCONT.
         self.restart_deadline(id, now);
@@ -325,6 +336,43 @@ impl ChildSet {
         }
     }
 
+    /// Hands every event to `handle` until all children are done, for at most `timeout`, or without a
+    /// limit if there is none. Returns whether all are done.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions};
+    /// use std::time::Duration;
+    ///
+    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// for program in ["true", "false"] {
+    ///     set.spawn(&Command::new(program), SpawnOptions::new())?;
+    /// }
+    /// let mut failures = 0;
+    /// let all_done = set.wait_all(Some(Duration::from_secs(60)), |event| {
+    ///     if let Event::Done { outcome, .. } = event {
+    ///         failures += usize::from(!outcome.exit.status.success());
+    ///     }
+    /// })?;
+    /// assert!(all_done && failures == 1);
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`next_event`](Self::next_event). Events that were not handed over stay in the set.
+    pub fn wait_all(&mut self, timeout: Option<Duration>, mut handle: impl FnMut(Event)) -> Result<bool> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        while !self.is_empty() {
+            match self.next_event_deadline(deadline)? {
+                NextEvent::Event(event) => handle(event),
+                NextEvent::TimedOut => return Ok(false),
+                NextEvent::Empty => break,
+            }
+        }
+        Ok(true)
+    }
+
     /// Waits once and hands no event over, for a caller that has no room for events. Output
     /// accumulates here, according to the overflow policy of each child.
     pub(crate) fn poll_without_events(&mut self, until: Instant) -> Result<()> {
@@ -382,7 +430,7 @@ impl ChildSet {
     }
 
     /// Registers the endpoints of a new child; with a `read_delay` its process alone at first.
-    fn watch_child(&mut self, id: ChildId) -> std::io::Result<()> {
+    pub(super) fn watch_child(&mut self, id: ChildId) -> std::io::Result<()> {
         let key = self.children.key(id, Endpoint::Process);
         let Some(child) = self.children.get_mut(id) else { return Ok(()) };
         child.process.watch(&mut self.io.reactor, key)?;
@@ -398,7 +446,13 @@ impl ChildSet {
     /// reaped later: it may be in an uninterruptible system call, and other children wait for this
     /// thread.
     fn abandon(&mut self, id: ChildId) {
-        let Some(mut child) = self.children.remove(id) else { return };
+        if let Some(child) = self.children.remove(id) {
+            self.discard(child);
+        }
+    }
+
+    /// Kills the process of a child that is no longer in the table: see [`abandon`](Self::abandon).
+    pub(super) fn discard(&mut self, mut child: ChildState) {
         let _ = child.tree.signal_all(&child.process, TreeSignal::Kill);
         child.close(&mut self.io.reactor);
         if let Ok(None) = child.process.wait(Some(Instant::now() + ABANDON_TIMEOUT)) {

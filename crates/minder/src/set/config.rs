@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::restart_policy::RestartPolicy;
 use crate::backend::Backend;
 use crate::backlog::Backlog;
 use crate::child::Termination;
@@ -193,6 +194,7 @@ pub struct SpawnOptions {
     pub(crate) rank: u64,
     /// When the child is killed, and how.
     pub(crate) deadline: Option<(Instant, Termination)>,
+    pub(crate) restart: RestartPolicy,
 }
 
 impl SpawnOptions {
@@ -228,9 +230,17 @@ impl SpawnOptions {
         self
     }
 
-    /// Kills the child at `deadline`, in this way. Default: never.
+    /// Kills the child at `deadline`, in this way. A [restart](Self::restart) does not move the
+    /// deadline, and none follows it. Default: never.
     pub fn deadline(mut self, deadline: Instant, how: Termination) -> Self {
         self.deadline = Some((deadline, how));
+        self
+    }
+
+    /// Sets whether and when the child is started again after it exited: see [`RestartPolicy`].
+    /// Default: [`Restart::Never`](crate::Restart::Never).
+    pub fn restart(mut self, policy: impl Into<RestartPolicy>) -> Self {
+        self.restart = policy.into();
         self
     }
 

@@ -208,6 +208,7 @@ impl ChildSet {
                 TimerKind::Leak => self.on_leak_timer(id, now)?,
                 TimerKind::Termination => self.on_termination_timer(id, now, &mut snapshot),
                 TimerKind::Deadline => self.on_deadline_timer(id, now),
+                TimerKind::Restart => self.on_restart_timer(id),
             }
         }
         if self.timers.take_deferred_reads(now) {
@@ -329,6 +330,9 @@ impl ChildSet {
                     exit.map(|exit| Event::Exited { child: id, exit })
                 }
                 QueuedEvent::Drain(id) => self.drain(id)?,
+                QueuedEvent::Restarted(id) => self.take_restarted(id),
+                QueuedEvent::RestartFailed(id) => self.take_restart_error(id),
+                QueuedEvent::Abandoned(id) => self.take_abandoned(id),
             };
             if event.is_some() {
                 return Ok(event);
@@ -362,9 +366,7 @@ impl ChildSet {
             DrainStep::Done => {
                 self.leave_turns(id)?;
                 self.events.pop_front();
-                let Some(child) = self.children.remove(id) else { return Ok(None) };
-                let outcome = child.finish(&mut self.io.reactor);
-                Ok(outcome.map(|outcome| Event::Done { child: id, outcome }))
+                Ok(self.end_run(id))
             }
         }
     }

@@ -21,6 +21,12 @@ pub(super) enum QueuedEvent {
     Exited(ChildId),
     /// The rest of the child's output, then `Done`. The entry stays first until the child is done.
     Drain(ChildId),
+    /// The child was started again.
+    Restarted(ChildId),
+    /// The child could not be started again. Its state has the error.
+    RestartFailed(ChildId),
+    /// The child, which has no process, is not started again.
+    Abandoned(ChildId),
     /// A waker was used.
     Woken,
 }

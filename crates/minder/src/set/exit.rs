@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use super::child::{ChildState, Phase};
 use super::stream::{StreamIo, StreamState};
 use crate::chunk::Chunk;
-use crate::event::{Outcome, Stream};
+use crate::event::Stream;
+use crate::exit_status::Outcome;
 use crate::sys::process_tree::{ProcessSnapshot, TreeSignal};
 use crate::sys::reactor::Reactor;
 use crate::sys::wait::Report;
@@ -142,7 +143,7 @@ impl ChildState {
 
     /// Closes and reaps a drained child and returns its outcome. `None` only for a child that did not
     /// exit.
-    pub(super) fn finish(mut self, reactor: &mut Reactor) -> Option<Outcome> {
+    pub(super) fn finish(&mut self, reactor: &mut Reactor) -> Option<Outcome> {
         self.close(reactor);
         for stream in &mut self.streams {
             stream.spill = None;

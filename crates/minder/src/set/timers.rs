@@ -25,11 +25,13 @@ pub(super) enum TimerKind {
     Termination,
     /// The child's deadline.
     Deadline,
+    /// The child is started again.
+    Restart,
 }
 
 /// When the timers of one child expire, by kind. An entry of the heap with another time is stale.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Armed([Option<Instant>; 3]);
+pub(super) struct Armed([Option<Instant>; 4]);
 
 impl Armed {
     /// Returns whether the entry of this kind that expired is valid, and disarms the timer.

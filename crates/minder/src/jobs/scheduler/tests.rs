@@ -31,7 +31,7 @@ fn next_gives_the_lowest_free_slot() {
 
 #[test]
 fn failed_job_is_retried_after_a_growing_delay() {
-    let retry = RetryPolicy { max_attempts: 3, backoff: Duration::from_secs(1), ..RetryPolicy::default() };
+    let retry = RetryPolicy::new().max_attempts(3).backoff(Duration::from_secs(1));
     let mut scheduler = Scheduler::new(config(|config| config.retry = retry));
     let mut now = Instant::now();
     scheduler.submit('x', &[], 0);
@@ -179,7 +179,7 @@ fn starts_are_separated_by_the_delay() {
 fn delays_depend_on_jitter_and_seed() {
     let second = Duration::from_secs(1);
     let delays = |jitter, seed| {
-        let retry = RetryPolicy { max_attempts: 2, backoff: second, jitter, ..RetryPolicy::default() };
+        let retry = RetryPolicy::new().max_attempts(2).backoff(second).jitter(jitter);
         let mut scheduler = Scheduler::new(config(|config| {
             (config.retry, config.seed, config.max_running) = (retry, seed, 99)
         }));

@@ -6,7 +6,7 @@
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::OnceLock;
 
-use crate::event::ExitStatus;
+use crate::exit_status::ExitStatus;
 
 /// Returns whether the kernel hands out pidfds and waits by them. Asked once, of ourselves: a
 /// sandbox may refuse what the headers promise.

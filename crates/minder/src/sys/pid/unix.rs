@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use crate::event::{ExitInfo, ExitStatus, ResourceUsage};
+use crate::exit_status::{ExitInfo, ExitStatus, ResourceUsage};
 use crate::sys::error::is_no_such_process;
 
 /// Opens a pidfd of the process with this pid. Returns `None` where the operating system has no

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::sigpipe::without_sigpipe;
 use super::types::ReadOutcome;
-use crate::event::Interest;
+use crate::interest::Interest;
 use crate::sys::reactor::Reactor;
 use crate::sys::wait::Report;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::backend::Backend;
-use crate::event::Interest;
+use crate::interest::Interest;
 use crate::sys::error::{is_no_such_process, is_registration_limit};
 use crate::sys::wait::{ExitPoller, PollHandle, Report, TOKEN_MAX, WaitBackend, Waker, open};
 

@@ -6,7 +6,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use crate::event::{ExitInfo, Interest};
+use crate::exit_status::ExitInfo;
+use crate::interest::Interest;
 use crate::sys::error::{is_no_such_process, is_registration_limit};
 use crate::sys::pid::{stop_signal, wait_for_exit, wait_id};
 use crate::sys::reactor::Reactor;

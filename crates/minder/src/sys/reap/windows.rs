@@ -16,7 +16,7 @@ use windows_sys::Win32::System::Threading::{
     GetExitCodeProcess, GetProcessTimes, TerminateProcess, WaitForSingleObject,
 };
 
-use crate::event::{ExitInfo, ExitStatus, ResourceUsage};
+use crate::exit_status::{ExitInfo, ExitStatus, ResourceUsage};
 use crate::sys::reactor::Reactor;
 use crate::sys::wait::{Operation, Report, Source, Watched, millis};
 

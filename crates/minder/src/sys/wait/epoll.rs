@@ -14,7 +14,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use super::timer::{Timer, timespec};
 use super::{PollHandle, Ready, WAKE_TOKEN, WaitBackend, Waker};
 use crate::backend::Backend;
-use crate::event::Interest;
+use crate::interest::Interest;
 
 const TIMER: u64 = u64::MAX - 2;
 /// The most events that one call takes. More events stay in the kernel and come first in the next

@@ -40,7 +40,7 @@ use super::poll::poll_now;
 use super::timer::Timer;
 use super::{PollHandle, Ready, WAKE_TOKEN, WaitBackend, Waker};
 use crate::backend::Backend;
-use crate::event::Interest;
+use crate::interest::Interest;
 use crate::sys::thread::here;
 
 /// Entries of the submission ring: changes beyond that take another call.

@@ -26,7 +26,8 @@ use rustix::fs::FileType;
 use super::kqueue_table::{Filter, Ident, KernelEvent, RegistrationTable};
 use super::{PollHandle, Ready, WaitBackend, Waker};
 use crate::backend::Backend;
-use crate::event::{ExitInfo, ExitStatus, Interest};
+use crate::exit_status::{ExitInfo, ExitStatus};
+use crate::interest::Interest;
 use crate::sys::pid;
 
 /// The maximum number of events of one call. More stay in the kernel and come first in the next call.

@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::RawFd;
 
 use super::Ready;
-use crate::event::Interest;
+use crate::interest::Interest;
 
 /// The key of a registration. Descriptors and pids may be equal numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -23,7 +23,7 @@ use super::types::Ready;
 use super::unix::{PollHandle, WaitBackend};
 use super::waker::Waker;
 use crate::backend::Backend;
-use crate::event::Interest;
+use crate::interest::Interest;
 
 #[derive(Debug)]
 pub(crate) struct Poll {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Source;
-use crate::event::Interest;
+use crate::interest::Interest;
 
 /// Waits by poll(2) until the source is ready or the deadline has passed. Returns whether it is
 /// ready, or `None` if the source has no descriptor.

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::{Ready, Waker};
 use crate::backend::Backend;
-use crate::event::Interest;
+use crate::interest::Interest;
 
 /// The contract of a wait backend on Unix. The conformance suite checks every clause.
 ///

@@ -205,7 +205,7 @@ mod tests {
     use windows_sys::Win32::System::Threading::DETACHED_PROCESS;
 
     use super::*;
-    use crate::event::ExitStatus;
+    use crate::exit_status::ExitStatus;
     use crate::sys::process_tree::ProcessSnapshot;
 
     /// Returns a request to start `cmd.exe` with these arguments.

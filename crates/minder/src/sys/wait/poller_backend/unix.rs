@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::backend::Backend;
-use crate::event::Interest;
+use crate::interest::Interest;
 use crate::sys::pid;
 use crate::sys::wait::{ExitPoller, PollHandle, Ready, Source, WaitBackend, Waker, open};
 

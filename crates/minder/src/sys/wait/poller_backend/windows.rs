@@ -23,7 +23,7 @@ use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_DISK, FILE_TYPE_PIPE, Ge
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, WaitForSingleObject};
 
 use crate::backend::Backend;
-use crate::event::Interest;
+use crate::interest::Interest;
 use crate::sys::pid::open_process;
 use crate::sys::wait::windows::{Afd, INTERRUPT_TOKEN, PACKETS_MAX, Poll};
 use crate::sys::wait::{

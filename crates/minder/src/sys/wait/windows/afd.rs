@@ -23,7 +23,7 @@ use windows_sys::Win32::Storage::FileSystem::{FILE_SHARE_READ, FILE_SHARE_WRITE,
 use windows_sys::Win32::System::IO::{DeviceIoControl, IO_STATUS_BLOCK};
 
 use super::{CompletionPort, Operation, Submission};
-use crate::event::Interest;
+use crate::interest::Interest;
 use crate::sys::wait::Ready;
 
 const IOCTL_AFD_POLL: u32 = 0x0001_2024;

@@ -1,0 +1,170 @@
+//! Children that are started again after they exited.
+//!
+//! A child keeps its place in the table, and with it its id. Nothing of the last run is left when the
+//! next begins: its pipes are closed, its process is reaped, and no list of the set names it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::child::{ChildState, Phase};
+use super::child_set::{ChildSet, child_gone};
+use super::event::QueuedEvent;
+use super::timers::TimerKind;
+use crate::child::Termination;
+use crate::event::{ChildId, Event};
+use crate::sys::spawn::Spawned;
+use crate::{Error, ErrorKind, Operation, Result};
+
+impl ChildState {
+    /// Returns the state of the next run. This state keeps what belongs to the last run alone.
+    fn next_run(&mut self, spawned: Spawned) -> Self {
+        let mut next = Self::new(spawned, Arc::clone(&self.quota), self.options);
+        next.take_lasting(self);
+        if let Some(restart) = &mut next.restart {
+            restart.begin_run();
+        }
+        next
+    }
+
+    /// Takes what outlives a run from the state of another run.
+    fn take_lasting(&mut self, from: &mut Self) {
+        for (stream, other) in self.streams.iter_mut().zip(&mut from.streams) {
+            stream.forward = other.forward.take();
+        }
+        self.restart = from.restart.take();
+    }
+}
+
+impl ChildSet {
+    /// Kills a child with everything that it started, and starts it again as soon as all of them have
+    /// exited. The number of restarts in a row begins again. A child that waits for its next start is
+    /// started now.
+    ///
+    /// # Errors
+    /// As [`kill`](Self::kill), and:
+    ///
+    /// - `InvalidInput`: the child was started without a [`RestartPolicy`](crate::RestartPolicy), or
+    ///   with [`Restart::Never`](crate::Restart::Never).
+    pub fn restart(&mut self, id: ChildId, how: Termination) -> Result<()> {
+        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
+        let is_waiting = child.between_runs().is_some();
+        let Some(restart) = &mut child.restart else {
+            let reason = "it has no restart policy, or it was killed";
+            let error = Error::of_kind(ErrorKind::InvalidInput, "restart a child", reason);
+            return Err(error.during(Operation::Spawn));
+        };
+        if is_waiting {
+            self.arm(id, TimerKind::Restart, Instant::now());
+            return self.update_poll_handle();
+        }
+        restart.requested = true;
+        self.terminate(id, how)
+    }
+
+    /// Ends the restarts of a child. One that has no process is done with that.
+    pub(super) fn end_restarts(&mut self, id: ChildId) {
+        let Some(child) = self.children.get_mut(id) else { return };
+        if child.restart.take().is_some() && child.between_runs().is_some() {
+            self.events.push_back(QueuedEvent::Abandoned(id));
+        }
+    }
+
+    /// Ends the run of a child whose events were all taken: the child is done, or it is started again
+    /// later.
+    pub(super) fn end_run(&mut self, id: ChildId) -> Option<Event> {
+        let child = self.children.get_mut(id)?;
+        let outcome = child.finish(&mut self.io.reactor)?;
+        let next_start = child.restart.as_mut().and_then(|restart| {
+            let delay = restart.after_run(&outcome, Instant::now())?;
+            Some((delay, restart.restarts))
+        });
+        let Some((delay, restarts)) = next_start else {
+            self.children.remove(id);
+            return Some(Event::Done { child: id, outcome });
+        };
+        child.phase = Phase::BetweenRuns(outcome);
+        self.remove_from_lists(id);
+        self.arm(id, TimerKind::Restart, Instant::now() + delay);
+        Some(Event::Restarting { child: id, outcome, delay, restarts })
+    }
+
+    /// Removes a child from the lists of children that wait for something.
+    fn remove_from_lists(&mut self, id: ChildId) {
+        let Some(child) = self.children.get_mut(id) else { return };
+        if std::mem::take(&mut child.waits_for_memory) {
+            self.memory_waiters.retain(|waiter| *waiter != id);
+        }
+        if std::mem::take(&mut child.read_deferred) {
+            self.deferred_reads.retain(|deferred| deferred.id != id);
+        }
+    }
+
+    /// Starts a child again.
+    pub(super) fn on_restart_timer(&mut self, id: ChildId) {
+        let Some(child) = self.children.get_mut(id) else { return };
+        let Some(restart) = &child.restart else { return };
+        if child.between_runs().is_none() {
+            return;
+        }
+        let started = match self.spawner.spawn(&restart.command) {
+            Ok(spawned) => self.begin_run(id, spawned),
+            Err(failure) => Err(crate::spawn::explain(&restart.command, failure)),
+        };
+        match started {
+            Ok(()) => self.events.push_back(QueuedEvent::Restarted(id)),
+            Err(error) => self.on_failed_start(id, error),
+        }
+    }
+
+    /// Puts a new process in the place of the one whose run has ended. If it cannot be watched, it is
+    /// killed, and the child waits as before.
+    fn begin_run(&mut self, id: ChildId, spawned: Spawned) -> Result<()> {
+        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
+        let next = child.next_run(spawned);
+        let last = std::mem::replace(child, next);
+        if let Err(error) = self.watch_child(id) {
+            if let Some(child) = self.children.get_mut(id) {
+                let mut failed = std::mem::replace(child, last);
+                child.take_lasting(&mut failed);
+                self.discard(failed);
+            }
+            return Err(Error::new("watch a child", error).during(Operation::Watch));
+        }
+        self.arm_deadline(id);
+        self.timers.child_started();
+        Ok(())
+    }
+
+    /// Reports a failed start, and decides whether another attempt follows.
+    fn on_failed_start(&mut self, id: ChildId, error: Error) {
+        let Some(child) = self.children.get_mut(id) else { return };
+        let Some(restart) = &mut child.restart else { return };
+        // A caller that takes no events finds the last error only.
+        if restart.error.replace(error).is_none() {
+            self.events.push_back(QueuedEvent::RestartFailed(id));
+        }
+        match restart.next_attempt() {
+            Some(delay) => self.arm(id, TimerKind::Restart, Instant::now() + delay),
+            None => self.events.push_back(QueuedEvent::Abandoned(id)),
+        }
+    }
+
+    /// Returns the event of a child that was started again.
+    pub(super) fn take_restarted(&self, id: ChildId) -> Option<Event> {
+        let child = self.children.get(id)?;
+        Some(Event::Restarted { child: id, pid: child.process.pid() })
+    }
+
+    /// Returns the event of a start that failed.
+    pub(super) fn take_restart_error(&mut self, id: ChildId) -> Option<Event> {
+        let error = self.children.get_mut(id)?.restart.as_mut()?.error.take()?;
+        Some(Event::RestartFailed { child: id, error })
+    }
+
+    /// Returns the last event of a child that is not started again. `None` if it was, since then.
+    pub(super) fn take_abandoned(&mut self, id: ChildId) -> Option<Event> {
+        let outcome = self.children.get(id)?.between_runs()?;
+        self.children.remove(id);
+        Some(Event::Done { child: id, outcome })
+    }
+}

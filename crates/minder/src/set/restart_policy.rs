@@ -1,0 +1,193 @@
+//! Whether and when a child is started again after it exited.
+
+use std::hash::BuildHasher;
+use std::time::{Duration, Instant};
+
+use crate::backoff::Backoff;
+use crate::command::Command;
+use crate::error::Error;
+use crate::exit_status::Outcome;
+use crate::random::Random;
+
+/// After which exits a child is started again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Restart {
+    /// After none.
+    #[default]
+    Never,
+    /// After a failure: a code other than 0, a signal, an unknown status.
+    OnFailure,
+    /// After every exit.
+    Always,
+}
+
+/// Whether and when a child of a [`ChildSet`](crate::ChildSet) is started again after it exited: what
+/// a supervisor of long-lived children needs.
+///
+/// The child keeps its id. Its next run begins when all output of the last run was handed over, and
+/// after a delay. The delay doubles with each restart in a row; a run of at least
+/// [`stable_after`](Self::stable_after) ends the row. A start that fails counts as a short run that
+/// failed. [`ChildSet::kill`](crate::ChildSet::kill) and the child's deadline end the child, whatever its
+/// policy is; [`ChildSet::restart`](crate::ChildSet::restart) starts it again on purpose.
+///
+/// What the last run left in other processes still runs (see
+/// [`Outcome::left_running`](crate::Outcome::left_running)).
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{ChildSet, ChildSetConfig, Command, Event, NextEvent, Restart, RestartPolicy, SpawnOptions};
+/// use std::time::Duration;
+///
+/// let policy =
+///     RestartPolicy::new(Restart::OnFailure).backoff(Duration::from_millis(1)).max_restarts(Some(2));
+/// let mut set = ChildSet::new(ChildSetConfig::new())?;
+/// set.spawn(&Command::new("false"), SpawnOptions::new().restart(policy))?;
+/// let mut restarts = 0;
+/// while let NextEvent::Event(event) = set.next_event(None)? {
+///     restarts += usize::from(matches!(event, Event::Restarted { .. }));
+/// }
+/// assert_eq!(restarts, 2);
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct RestartPolicy {
+    when: Restart,
+    backoff: Backoff,
+    stable_after: Duration,
+    max_restarts: Option<u32>,
+}
+
+impl Default for RestartPolicy {
+    fn default() -> Self {
+        Self::new(Restart::Never)
+    }
+}
+
+impl From<Restart> for RestartPolicy {
+    fn from(when: Restart) -> Self {
+        Self::new(when)
+    }
+}
+
+impl RestartPolicy {
+    /// Returns the policy for these exits, with default delays and without a limit.
+    pub fn new(when: Restart) -> Self {
+        let backoff =
+            Backoff { first: Duration::from_millis(100), max: Duration::from_secs(60), jitter: 0.1 };
+        Self { when, backoff, stable_after: Duration::from_secs(10), max_restarts: None }
+    }
+
+    /// Sets the delay before the first restart in a row. It doubles with each further one. Default:
+    /// 100 ms.
+    pub fn backoff(mut self, delay: Duration) -> Self {
+        self.backoff.first = delay;
+        self
+    }
+
+    /// Sets the longest delay, before [`jitter`](Self::jitter) is applied. Default: one minute.
+    pub fn max_backoff(mut self, delay: Duration) -> Self {
+        self.backoff.max = delay;
+        self
+    }
+
+    /// Sets the jitter, from 0 to 1: each delay is multiplied by a random factor between 1 - `jitter`
+    /// and 1 + `jitter`, so that children that failed together are not started together. Default: 0.1.
+    pub fn jitter(mut self, jitter: f64) -> Self {
+        self.backoff.jitter = jitter;
+        self
+    }
+
+    /// Sets how long a run must last to count as stable. The delay after it is that of a first
+    /// restart. Default: 10 s.
+    pub fn stable_after(mut self, time: Duration) -> Self {
+        self.stable_after = time;
+        self
+    }
+
+    /// Sets the most restarts in a row, without a stable run in between. After the last of them the
+    /// child is [`Done`](crate::Event::Done). Default: `None`, no limit.
+    pub fn max_restarts(mut self, count: Option<u32>) -> Self {
+        self.max_restarts = count;
+        self
+    }
+
+    pub(super) fn is_never(&self) -> bool {
+        self.when == Restart::Never
+    }
+}
+
+/// What a set needs to start a child again.
+#[derive(Debug)]
+pub(super) struct RestartState {
+    pub(super) command: Command,
+    policy: RestartPolicy,
+    random: Random,
+    /// When the present run began.
+    started_at: Instant,
+    /// The restarts since the last stable run.
+    in_row: u32,
+    /// All restarts.
+    pub(super) restarts: u64,
+    /// Whether the caller has asked for the restart.
+    pub(super) requested: bool,
+    /// The error of the last start, until its event is taken.
+    pub(super) error: Option<Error>,
+}
+
+impl RestartState {
+    pub(super) fn new(command: Command, policy: RestartPolicy) -> Self {
+        // A hasher of std is the one source of random numbers without a dependency.
+        let seed = std::hash::RandomState::new().hash_one(0);
+        Self {
+            command,
+            policy,
+            random: Random::new(seed),
+            started_at: Instant::now(),
+            in_row: 0,
+            restarts: 0,
+            requested: false,
+            error: None,
+        }
+    }
+
+    /// Notes that a run begins.
+    pub(super) fn begin_run(&mut self) {
+        self.started_at = Instant::now();
+    }
+
+    /// Returns the delay until the next start after a run with this outcome, or `None` if the child is
+    /// done. `ended_at` is when the end of the run was observed.
+    pub(super) fn after_run(&mut self, outcome: &Outcome, ended_at: Instant) -> Option<Duration> {
+        if std::mem::take(&mut self.requested) {
+            self.in_row = 0;
+            self.restarts += 1;
+            return Some(Duration::ZERO);
+        }
+        let is_due = match self.policy.when {
+            Restart::Never => false,
+            Restart::OnFailure => !outcome.exit.status.success(),
+            Restart::Always => true,
+        };
+        if !is_due {
+            return None;
+        }
+        if ended_at.saturating_duration_since(self.started_at) >= self.policy.stable_after {
+            self.in_row = 0;
+        }
+        let delay = self.next_attempt()?;
+        self.restarts += 1;
+        Some(delay)
+    }
+
+    /// Returns the delay until the next attempt to start, or `None` after the last.
+    pub(super) fn next_attempt(&mut self) -> Option<Duration> {
+        if self.policy.max_restarts.is_some_and(|max| self.in_row >= max) {
+            return None;
+        }
+        self.in_row = self.in_row.saturating_add(1);
+        Some(self.policy.backoff.delay(self.in_row, &mut self.random))
+    }
+}
