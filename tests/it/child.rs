@@ -233,3 +233,116 @@ fn wait_survives_signals_to_the_host() {
         });
     });
 }
+
+#[test]
+fn kill_and_wait_sends_every_signal_and_waits_for_the_tree() {
+    // A child that ignores SIGTERM, and has a descendant that does, too.
+    let mut command = test_child("stubborn-tree");
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("spawn test child");
+    let mut line = String::new();
+    let mut out = std::io::BufReader::new(child.stdout.take().expect("stdout is piped"));
+    std::io::BufRead::read_line(&mut out, &mut line).expect("read pids");
+    let start = Instant::now();
+    let grace = Duration::from_millis(50);
+    let exit = child.kill_and_wait(Termination::graceful(grace)).expect("kill test child");
+    assert!(killed(exit.status, 9), "{exit:?}");
+    assert!(cfg!(windows) || start.elapsed() >= grace);
+    assert_eq!(child.wait().expect("wait again"), exit);
+    assert_eq!(child.kill_and_wait(Termination::IMMEDIATE).expect("kill again"), exit);
+    // The tree holds the pipe.
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut out, &mut rest).expect("read to the end");
+}
+
+#[test]
+fn kill_and_wait_returns_as_soon_as_the_child_obeys() {
+    let mut child = quiet_child("sleep-ms 600000").spawn().expect("spawn test child");
+    let hour = Duration::from_secs(3600);
+    let exit = child.kill_and_wait(Termination::graceful(hour)).expect("kill test child");
+    assert!(killed(exit.status, 15), "{exit:?}");
+}
+
+#[test]
+fn shared_child_is_waited_for_and_killed_by_many_threads() {
+    for kill_and_wait in [false, true] {
+        let mut command = test_child("cat");
+        let child = command.stdin(Stdio::piped()).spawn().expect("spawn test child");
+        let child = child.into_shared().expect("share child");
+        assert_eq!(child.try_wait().expect("poll child"), None);
+        let short = Duration::from_millis(20);
+        let start = Instant::now();
+        assert_eq!(child.wait_timeout(short).expect("wait for child"), None);
+        assert!(start.elapsed() >= short);
+        // The input stays open: `wait` closes what was not taken.
+        let stdin = child.take_stdin();
+        assert!(stdin.is_some() && child.take_stdin().is_none());
+        let waiters: Vec<_> = (0..8)
+            .map(|number| {
+                let child = child.clone();
+                std::thread::spawn(move || match number % 2 {
+                    0 => child.wait().expect("wait for child"),
+                    _ => child.wait_deadline(patience()).expect("wait for child").expect("exit"),
+                })
+            })
+            .collect();
+        if kill_and_wait {
+            child.kill_and_wait(Termination::IMMEDIATE).expect("kill child");
+        } else {
+            child.kill(Termination::IMMEDIATE).expect("kill child");
+        }
+        let exit = child.wait().expect("wait for child");
+        assert!(killed(exit.status, 9));
+        for waiter in waiters {
+            assert_eq!(waiter.join().expect("join thread"), exit);
+        }
+        assert_eq!(child.try_wait().expect("poll child"), Some(exit));
+        child.kill(Termination::IMMEDIATE).expect("a kill after the end has no effect");
+    }
+}
+
+#[test]
+fn shared_child_closes_the_input_before_it_waits() {
+    let mut command = test_child("count");
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("spawn test child");
+    let child = child.into_shared().expect("share child");
+    assert!(child.wait().expect("wait for child").status.success());
+    assert_eq!(read_all(child.take_stdout()).trim(), "0");
+    assert!(child.take_stderr().is_some() && child.take_stderr().is_none());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn shared_kill_spares_no_process_that_outlives_a_waited_for_child() {
+    // A thread waits, and must not reap the child while the rest of its group is being killed.
+    for _ in 0..20 {
+        let mut command = test_child("stubborn-tree");
+        let child = command.stdout(Stdio::piped()).spawn().expect("spawn test child");
+        let child = child.into_shared().expect("share child");
+        let mut out = std::io::BufReader::new(child.take_stdout().expect("stdout is piped"));
+        std::io::BufRead::read_line(&mut out, &mut String::new()).expect("read pids");
+        let waiter = child.clone();
+        let thread = std::thread::spawn(move || waiter.wait());
+        child.kill_and_wait(Termination::graceful(Duration::from_millis(1))).expect("kill child");
+        thread.join().expect("join thread").expect("wait for child");
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut out, &mut rest).expect("the pipe of the tree ends");
+    }
+}
+
+#[test]
+fn children_and_background_sets_are_sources_of_a_poller() {
+    let poller = minder::Poller::new().expect("open poller");
+    let mut events = minder::Events::new();
+    let mut child = quiet_child("exit 0").spawn().expect("spawn test child");
+    poller.add(&child, minder::Token(7), minder::Interest::READABLE).expect("watch child");
+    assert_eq!(poller.wait_deadline(&mut events, Some(patience())).expect("wait"), 1);
+    poller.delete(&child).expect("unwatch child");
+    child.wait().expect("wait for child");
+
+    let set = minder::BackgroundSet::new(minder::ChildSetConfig::new()).expect("start background set");
+    poller.add(&set, minder::Token(8), minder::Interest::READABLE).expect("watch set");
+    set.spawn(&quiet_child("exit 0"), minder::SpawnOptions::new()).expect("spawn test child");
+    assert_eq!(poller.wait_deadline(&mut events, Some(patience())).expect("wait"), 1);
+    poller.delete(&set).expect("unwatch set");
+    set.stop(Duration::ZERO).expect("stop");
+}

@@ -1,15 +1,14 @@
 //! One child process: its pid, its exit, and how to kill it.
 
-use std::fmt;
 use std::fs::File;
 use std::time::{Duration, Instant};
 
 use crate::child_pipes::{ChildStderr, ChildStdin, ChildStdout};
 use crate::exit_status::ExitInfo;
-use crate::poller::Source;
-use crate::sys::process_tree::{ProcessTree, SIGNAL_MAX, TreeSignal};
-use crate::sys::reap::Process;
+use crate::sys::process_tree::{ProcessSnapshot, ProcessTree};
+use crate::sys::reap::{ExitWatch, Process};
 use crate::sys::spawn::Spawned;
+use crate::termination::{Termination, TerminationState};
 use crate::{Error, ErrorKind, Operation, Result};
 
 /// A child process that was started by [`Command::spawn`](crate::Command::spawn).
@@ -42,121 +41,14 @@ pub struct Child {
     left_unreaped: bool,
 }
 
-/// How to kill a child with everything that it started.
-///
-/// The process tree of a child is its process group (on Windows its job object), and those of its
-/// descendants outside the group that can be found. On Unix, a child with
-/// [`Group::Inherit`](crate::Group::Inherit) shares the group of this process. The group is not
-/// signalled then; the child and the descendants that can be found are. On Windows the group makes
-/// no difference.
-///
-/// ```
-/// use minder::Termination;
-/// use std::time::Duration;
-/// // SIGINT; SIGTERM after a second; SIGKILL after another second.
-/// let second = Duration::from_secs(1);
-/// let how = Termination::signals(&[(2, second), (15, second)])?;
-/// # let _ = how;
-/// # Ok::<(), minder::Error>(())
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub struct Termination {
-    /// The first `len` are valid. The others are equal, so that `PartialEq` can be derived.
-    steps: [Step; Termination::STEPS_MAX],
-    len: usize,
-}
-
-/// A signal, and the pause after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Step {
-    pub(crate) signal: i32,
-    pub(crate) pause: Duration,
-}
-
-/// The number of `SIGTERM` on every system.
-const TERM: i32 = 15;
-/// The value of an unused step.
-const NONE: Step = Step { signal: 0, pause: Duration::ZERO };
-
-impl Termination {
-    /// Kills at once: by `SIGSTOP` and then `SIGKILL`; on Windows by terminating the job object
-    /// with exit code 1.
-    pub const IMMEDIATE: Self = Self { steps: [NONE; Self::STEPS_MAX], len: 0 };
-
-    /// The most signals that [`signals`](Self::signals) accepts.
-    pub const STEPS_MAX: usize = 8;
-
-    /// Asks with `SIGTERM`, followed by `SIGCONT` for stopped processes, and kills after `grace`.
-    ///
-    /// A [`ChildSet`](crate::ChildSet) kills by itself, even if the child has exited and other
-    /// processes of its group have not. A lone [`Child`] is only asked; its owner kills it later.
-    ///
-    /// - Windows: there is no signal to ask with; the child is killed at once.
-    pub const fn graceful(grace: Duration) -> Self {
-        let mut how = Self::IMMEDIATE;
-        how.steps[0] = Step { signal: TERM, pause: grace };
-        how.len = 1;
-        how
-    }
-
-    /// Sends these signals, with a pause after each for the tree to exit, and then kills as
-    /// [`IMMEDIATE`](Self::IMMEDIATE) does. Without signals it is `IMMEDIATE`.
-    ///
-    /// `SIGCONT` follows each signal that does not stop processes, so that stopped processes handle
-    /// it. A pause may last some milliseconds longer, but is never shorter. A lone [`Child`]
-    /// receives only the first signal.
-    ///
-    /// - Windows: the child is killed at once.
-    ///
-    /// # Errors
-    /// - `InvalidInput`: there are more than [`STEPS_MAX`](Self::STEPS_MAX) signals, or a number is
-    ///   not a signal of this operating system.
-    pub fn signals(signals: &[(i32, Duration)]) -> Result<Self> {
-        let invalid = |reason| {
-            let error = Error::of_kind(ErrorKind::InvalidInput, "make a sequence of signals", reason);
-            Err(error.during(Operation::Kill))
-        };
-        if signals.len() > Self::STEPS_MAX {
-            return invalid("it has more than 8 signals");
-        }
-        if signals.iter().any(|(signal, _)| !(1..=SIGNAL_MAX).contains(signal)) {
-            return invalid("one of the numbers is not a signal of this operating system");
-        }
-        let mut termination = Self::IMMEDIATE;
-        for (step, &(signal, pause)) in termination.steps.iter_mut().zip(signals) {
-            *step = Step { signal, pause };
-        }
-        termination.len = signals.len();
-        Ok(termination)
-    }
-
-    /// Returns the signals before the kill.
-    pub(crate) fn steps(&self) -> &[Step] {
-        &self.steps[..self.len]
-    }
-
-    /// Returns the sum of the pauses.
-    pub(crate) fn total_pause(&self) -> Duration {
-        self.steps().iter().fold(Duration::ZERO, |sum, step| sum.saturating_add(step.pause))
-    }
-
-    /// Returns what is sent first.
-    pub(crate) fn first(&self) -> TreeSignal {
-        self.steps().first().map_or(TreeSignal::Kill, |step| TreeSignal::Signal(step.signal))
-    }
-}
-
-impl fmt::Debug for Termination {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Termination").field("steps", &self.steps()).finish()
-    }
-}
-
-impl<'a> From<&'a Child> for Source<'a> {
-    fn from(child: &'a Child) -> Self {
-        Self(child.process.source())
-    }
+/// What a step of a kill found.
+pub(crate) enum KillStep {
+    /// The child is reaped, and its tree is gone or not waited for any longer.
+    Finished(ExitInfo),
+    /// The child runs. The next step is due when it exits, and at this time.
+    Running(Instant),
+    /// The child has exited, and others of its tree have not. The next step is due at this time.
+    Exited(Instant),
 }
 
 impl Child {
@@ -196,7 +88,7 @@ impl Child {
     /// # Errors
     /// A system call fails that should not.
     pub fn try_wait(&mut self) -> Result<Option<ExitInfo>> {
-        let exit = self.process.peek().map_err(|error| self.wait_error(error))?;
+        let exit = self.peek()?;
         if exit.is_some() {
             self.process.reap();
         }
@@ -250,8 +142,9 @@ impl Child {
         Ok(exit)
     }
 
-    /// Kills the child and what it started, or asks it to exit: see [`Termination`]. Without effect
-    /// after it was reaped.
+    /// Kills the child and what it started, or asks it to exit: see [`Termination`]. Returns at once, and
+    /// sends the first signal only: [`kill_and_wait`](Self::kill_and_wait) sends all of them. Without
+    /// effect after the child was reaped.
     ///
     /// # Errors
     /// - `PermissionDenied`: the child runs as another user.
@@ -265,6 +158,89 @@ impl Child {
             .signal_all(&self.process, how.first())
             .map_err(|error| Error::new("kill", error).during(Operation::Kill).with_subject(id.to_string()))
     }
+
+    /// Kills the child and what it started, with all signals and pauses of `how`, and waits until all
+    /// of them have exited. Returns how the child exited.
+    ///
+    /// Closes our end of its input first, as [`wait`](Self::wait) does. Our ends of its outputs stay
+    /// open: a child that writes while they are full cannot handle a signal that asks it to exit.
+    ///
+    /// # Errors
+    /// - `Other`: the child has not exited 5 s after it was killed. It may be in an uninterruptible
+    ///   system call. Processes that it left behind do not cause this error.
+    /// - `PermissionDenied`: the child runs as another user.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, Termination};
+    /// use std::time::Duration;
+    /// // SIGTERM, and SIGKILL for what is left after a second.
+    /// let mut child = Command::new("sleep").arg("60").spawn()?;
+    /// let exit = child.kill_and_wait(Termination::graceful(Duration::from_secs(1)))?;
+    /// assert_eq!(exit.status.signal(), Some(15));
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    pub fn kill_and_wait(&mut self, how: Termination) -> Result<ExitInfo> {
+        drop(self.stdin.take());
+        let mut kill = self.begin_kill(how)?;
+        loop {
+            match self.advance_kill(&mut kill)? {
+                KillStep::Finished(exit) => return Ok(exit),
+                KillStep::Running(check_at) => {
+                    self.process.wait(Some(check_at)).map_err(|error| self.wait_error(error))?;
+                }
+                KillStep::Exited(check_at) => sleep_until(check_at),
+            }
+        }
+    }
+
+    /// Sends the first signal of a kill.
+    pub(crate) fn begin_kill(&mut self, how: Termination) -> Result<TerminationState> {
+        let now = Instant::now();
+        self.kill(how)?;
+        Ok(TerminationState::new(how, now))
+    }
+
+    /// Continues a kill: sends the signal that is due, and reaps the child when its tree is gone.
+    pub(crate) fn advance_kill(&mut self, kill: &mut TerminationState) -> Result<KillStep> {
+        let now = Instant::now();
+        let exit = self.peek()?;
+        if let Some(exit) = exit {
+            let is_gone = self.process.reaped()
+                || kill.is_hopeless(now)
+                || kill.may_search(now) && !self.tree.is_alive(&ProcessSnapshot::now());
+            if is_gone {
+                self.process.reap();
+                return Ok(KillStep::Finished(exit));
+            }
+        } else if kill.is_hopeless(now) {
+            let reason = "it has not exited 5 s after it was killed";
+            let error = Error::of_kind(ErrorKind::Other, "wait for", reason).during(Operation::Wait);
+            return Err(error.with_subject(self.id().to_string()));
+        }
+        if let Some(signal) = kill.next_signal(now) {
+            self.process.check();
+            // A process that may no longer be signalled is waited for.
+            let _ = self.tree.signal_all(&self.process, signal);
+        }
+        let check_at = kill.check_at(now);
+        Ok(if exit.is_some() { KillStep::Exited(check_at) } else { KillStep::Running(check_at) })
+    }
+
+    /// Returns how the child exited, if it has, without reaping it.
+    pub(crate) fn peek(&mut self) -> Result<Option<ExitInfo>> {
+        self.process.peek().map_err(|error| self.wait_error(error))
+    }
+
+    pub(crate) fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// Returns what waits for the exit without a reference to the child.
+    pub(crate) fn exit_watch(&self) -> std::io::Result<ExitWatch> {
+        self.process.exit_watch()
+    }
 }
 
 impl Drop for Child {
@@ -273,4 +249,9 @@ impl Drop for Child {
             self.process.reap();
         }
     }
+}
+
+/// Sleeps until a check of processes whose exit nothing reports: they are not our children.
+pub(crate) fn sleep_until(until: Instant) {
+    minder_os::time::pause(Duration::MAX, Some(until));
 }

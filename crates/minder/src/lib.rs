@@ -69,7 +69,9 @@ mod random;
 mod backoff;
 mod sys;
 mod spawn;
+mod termination;
 mod child;
+mod shared_child;
 mod poller;
 mod timer_resolution;
 mod set;
@@ -86,7 +88,7 @@ pub use crate::{
     backlog::{Backlog, Charge},
     capabilities::{Availability, Capability, capabilities},
     capture::{CaptureOptions, Output},
-    child::{Child, Termination},
+    child::Child,
     child_pipes::{ChildStderr, ChildStdin, ChildStdout},
     chunk::Chunk,
     command::{Command, Descriptors, Group, Size, Stdio},
@@ -97,6 +99,8 @@ pub use crate::{
     interest::{Interest, Token},
     poller::{Events, EventsIter, Poller, Readiness, Registration, Source, Waker},
     set::{ChildSet, ChildSetConfig, OutputMode, OverflowPolicy, Restart, RestartPolicy, SpawnOptions},
+    shared_child::SharedChild,
+    termination::Termination,
     timer_resolution::TimerResolution,
 };
 
@@ -125,6 +129,7 @@ const _: () = {
     send_and_sync::<Poller>();
     send_and_sync::<Registration<'_>>();
     send_and_sync::<RestartPolicy>();
+    send_and_sync::<SharedChild>();
     send_and_sync::<SpawnOptions>();
     send_and_sync::<Stdio>();
     send_and_sync::<Termination>();

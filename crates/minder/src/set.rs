@@ -15,7 +15,6 @@ mod config;
 mod event;
 mod slab;
 mod timers;
-mod termination;
 mod suspension;
 mod pace;
 mod read_turns;

@@ -11,19 +11,17 @@ use super::event_queue::ChildQueue;
 use super::request::{Request, reply_channel};
 use super::shared::{STOP_TIMEOUT, Shared, State, StopReason};
 use super::worker;
-use crate::child::Termination;
 use crate::command::Command;
 use crate::event::{ChildId, Event};
-use crate::interest::Interest;
-use crate::os::PollHandle;
 use crate::set::{ChildSet, SpawnOptions};
-use crate::sys::wait;
+use crate::sys::wait::{self, PollHandle};
+use crate::termination::Termination;
 use crate::{Error, ErrorKind, Operation, Result};
 
 /// How many bytes of output [`BackgroundSet::wait_all`] takes at a time.
 const WAIT_ALL_BYTES: usize = 64 << 10;
-/// How often a wait checks whether the set was stopped.
-const STOP_RECHECK: Duration = Duration::from_secs(1);
+/// The longest single wait on the condition variable.
+const WAIT_SLICE: Duration = Duration::from_secs(3600);
 
 /// A [`ChildSet`] on a separate thread, for a host with its own event loop: an editor, an
 /// interpreter, a window.
@@ -105,6 +103,7 @@ impl BackgroundSet {
         let shared = Arc::new(Shared {
             state: Mutex::new(State::default()),
             changed: Condvar::new(),
+            published: Condvar::new(),
             ready,
             waker: set.waker(),
             options,
@@ -225,8 +224,7 @@ impl BackgroundSet {
     /// If several threads wait, all of them return for the same event.
     ///
     /// # Errors
-    /// - `Exhausted`: no descriptor or memory is free for the wait.
-    /// - `Other`: the set was stopped, which is noticed within a second.
+    /// - `Other`: the set was stopped.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
         // A time that the clock cannot represent is never reached.
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
@@ -251,17 +249,26 @@ impl BackgroundSet {
         Ok(true)
     }
 
+    /// Waits for an event until `deadline`. Returns whether there is one.
     fn wait_until(&self, deadline: Option<Instant>) -> Result<bool> {
-        loop {
-            self.shared().state.lock().check_running("wait for children", Operation::Wait)?;
-            let recheck_at = Instant::now() + STOP_RECHECK;
-            let until = deadline.map_or(recheck_at, |deadline| deadline.min(recheck_at));
-            let is_ready = crate::os::wait_ready(&self.poll_handle(), Interest::READABLE, Some(until))
-                .map_err(|error| Error::new("wait for children", error).during(Operation::Wait))?;
-            if is_ready || Some(until) == deadline {
-                return Ok(is_ready);
+        let shared = self.shared();
+        let mut state = shared.state.lock();
+        state.waiting_hosts += 1;
+        let result = loop {
+            if state.queue.has_events() {
+                break Ok(true);
             }
-        }
+            if let Err(error) = state.check_running("wait for children", Operation::Wait) {
+                break Err(error);
+            }
+            let left = deadline.map_or(WAIT_SLICE, |at| at.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                break Ok(false);
+            }
+            state = shared.published.wait_timeout(state, left);
+        };
+        state.waiting_hosts -= 1;
+        result
     }
 
     /// Returns how many bytes of output are queued.

@@ -21,6 +21,8 @@ pub(super) struct Shared {
     /// Notified after a new request, for a worker that sleeps, and after the worker's end, for a call
     /// of `stop`.
     pub(super) changed: Condvar,
+    /// Notified when events are queued while a host waits for them, and after the worker's end.
+    pub(super) published: Condvar,
     /// Readable exactly while the queue has events. It is woken and reset with `state` locked, so
     /// that it never disagrees with the queue.
     pub(super) ready: wait::Waker,
@@ -35,6 +37,8 @@ pub(super) struct State {
     /// Children with new bytes in their input queue, or with an input to close.
     pub(super) inputs: Vec<ChildId>,
     pub(super) queue: EventQueue,
+    /// How many calls of `BackgroundSet::wait` wait on `published`.
+    pub(super) waiting_hosts: usize,
     /// Whether the worker takes no events from its set until the queue is shorter.
     pub(super) is_full: bool,
     /// The first error that belongs to no call, until `take_error` takes it.
@@ -64,6 +68,9 @@ impl Shared {
     /// Makes the host's descriptor readable while the queue has events, and not otherwise.
     pub(super) fn update_poll_handle(&self, state: &State) {
         if state.queue.has_events() {
+            if state.waiting_hosts > 0 {
+                self.published.notify_all();
+            }
             // It fails only if the descriptor is readable already.
             let _ = self.ready.wake();
         } else {
@@ -87,6 +94,7 @@ impl Shared {
         // Dropping a request drops its reply sender, which ends the caller's wait.
         drop(requests);
         self.changed.notify_all();
+        self.published.notify_all();
     }
 }
 

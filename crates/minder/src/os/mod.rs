@@ -7,6 +7,7 @@ mod exit_status;
 mod poller_wait;
 mod jobserver;
 mod command_line;
+mod wait_handles;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::time::Instant;
 
 use crate::Source;
+use crate::child::Child;
 use crate::command::Command;
 use crate::exit_status::ExitStatus;
 use crate::interest::Interest;
@@ -13,6 +14,13 @@ use crate::interest::Interest;
 impl<'a, F: AsFd> From<&'a F> for Source<'a> {
     fn from(source: &'a F) -> Self {
         Self(crate::sys::wait::Source::descriptor(source))
+    }
+}
+
+/// The exit of the child.
+impl<'a> From<&'a Child> for Source<'a> {
+    fn from(child: &'a Child) -> Self {
+        Self(child.process().source())
     }
 }
 

@@ -8,7 +8,6 @@ use super::read_turns::ReadTurn;
 use super::restart_policy::RestartState;
 use super::stream::StreamState;
 use super::suspension::Suspension;
-use super::termination::TerminationState;
 use super::timers::Armed;
 use crate::chunk::MemoryQuota;
 use crate::event::Stream;
@@ -18,6 +17,7 @@ use crate::sys::process_tree::ProcessTree;
 use crate::sys::reactor::Reactor;
 use crate::sys::reap::Process;
 use crate::sys::spawn::Spawned;
+use crate::termination::TerminationState;
 
 /// The life of a child in its set.
 #[derive(Clone, Copy, Debug)]

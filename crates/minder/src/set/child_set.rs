@@ -10,19 +10,19 @@ use super::read_turns::ReadTurns;
 use super::restart_policy::RestartState;
 use super::slab::{Endpoint, Slab};
 use super::stream::StreamIo;
-use super::termination::TerminationState;
 use super::timers::{DeferredRead, INTERVAL_MIN, TimerKind, Timers};
 use crate::backend::Backend;
-use crate::child::Termination;
 use crate::chunk::{MemoryBudget, MemoryQuota};
 use crate::command::Command;
 use crate::event::{ChildId, Event, NextEvent};
-use crate::os::PollHandle;
 use crate::poller::Waker;
 use crate::sys::process_tree::TreeSignal;
 use crate::sys::reactor::Reactor;
 use crate::sys::reap::Process;
 use crate::sys::spawn::Spawner;
+use crate::sys::wait::PollHandle;
+use crate::termination::Termination;
+use crate::termination::TerminationState;
 use crate::{Error, ErrorKind, Operation, Result};
 
 /// The least size of a read.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::restart_policy::RestartPolicy;
 use crate::backend::Backend;
 use crate::backlog::Backlog;
-use crate::child::Termination;
+use crate::termination::Termination;
 use crate::{Error, ErrorKind, Operation, Result};
 
 /// The limits and options of a [`ChildSet`](crate::ChildSet). Every queue and every wait has a limit.

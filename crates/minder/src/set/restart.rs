@@ -10,9 +10,9 @@ use super::child::{ChildState, Phase};
 use super::child_set::{ChildSet, child_gone};
 use super::event::QueuedEvent;
 use super::timers::TimerKind;
-use crate::child::Termination;
 use crate::event::{ChildId, Event};
 use crate::sys::spawn::Spawned;
+use crate::termination::Termination;
 use crate::{Error, ErrorKind, Operation, Result};
 
 impl ChildState {

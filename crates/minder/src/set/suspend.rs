@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use super::child_set::{ChildSet, child_gone};
 use super::timers::TimerKind;
-use crate::child::Termination;
 use crate::event::ChildId;
 use crate::sys::process_tree::TreeSignal;
+use crate::termination::Termination;
 use crate::{Error, Operation, Result};
 
 impl ChildSet {

@@ -9,6 +9,6 @@ mod unix;
 mod windows;
 
 #[cfg(unix)]
-pub(crate) use self::unix::Process;
+pub(crate) use self::unix::{ExitWatch, Process};
 #[cfg(windows)]
-pub(crate) use self::windows::Process;
+pub(crate) use self::windows::{ExitWatch, Process};

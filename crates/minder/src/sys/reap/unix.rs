@@ -79,6 +79,11 @@ impl Process {
         }
     }
 
+    /// Returns what waits for the exit on another thread.
+    pub(crate) fn exit_watch(&self) -> io::Result<ExitWatch> {
+        Ok(ExitWatch { pidfd: self.pidfd.as_ref().map(OwnedFd::try_clone).transpose()? })
+    }
+
     /// Returns how the process exited, or `None` while it runs. The pid stays in use.
     pub(crate) fn peek(&mut self) -> io::Result<Option<ExitInfo>> {
         if self.exit.is_none() {
@@ -122,9 +127,7 @@ impl Process {
             (Some(pidfd), left) => readable(pidfd.as_fd(), left),
             (None, None) => wait_for_exit(self.pid, None, libc::WNOWAIT).map(drop),
             (None, Some(left)) => {
-                let nap = left.min(Duration::from_millis(2));
-                let nap = rustix::thread::Timespec { tv_sec: 0, tv_nsec: nap.subsec_nanos().into() };
-                let _ = rustix::thread::nanosleep(&nap);
+                nap(left.min(Duration::from_millis(2)));
                 Ok(())
             }
         }
@@ -156,6 +159,11 @@ impl Process {
         }
     }
 
+    /// Returns the pidfd, if there is one.
+    pub(crate) fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.pidfd.as_ref().map(AsFd::as_fd)
+    }
+
     /// What a poller watches for the end of this process.
     pub(crate) fn source(&self) -> Source<'_> {
         match &self.pidfd {
@@ -167,6 +175,40 @@ impl Process {
     pub(crate) fn reaped(&self) -> bool {
         self.reaped
     }
+}
+
+/// Waits for the exit of a process while another thread may reap it.
+#[derive(Debug)]
+pub(crate) struct ExitWatch {
+    pidfd: Option<OwnedFd>,
+}
+
+impl ExitWatch {
+    /// The longest sleep without a pidfd: the pid must not be waited for, since it may name another
+    /// process as soon as the child is reaped.
+    const NAP_MAX: Duration = Duration::from_millis(10);
+
+    /// Returns the pidfd, if there is one.
+    pub(crate) fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.pidfd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Sleeps until the process may have exited, for at most `left`, or without a limit.
+    pub(crate) fn sleep(&self, left: Option<Duration>) -> io::Result<()> {
+        match &self.pidfd {
+            Some(pidfd) => readable(pidfd.as_fd(), left),
+            None => {
+                nap(left.map_or(Self::NAP_MAX, |left| left.min(Self::NAP_MAX)));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Sleeps for less than a second, or until a signal.
+fn nap(time: Duration) {
+    let time = rustix::thread::Timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() };
+    let _ = rustix::thread::nanosleep(&time);
 }
 
 /// No such process is what was wanted.

@@ -6,7 +6,7 @@
 #![expect(unsafe_code, reason = "process handles")]
 
 use std::io;
-use std::os::windows::io::{AsRawHandle, OwnedHandle};
+use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, OwnedHandle};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use windows_sys::Win32::System::Threading::{
 
 use crate::exit_status::{ExitInfo, ExitStatus, ResourceUsage};
 use crate::sys::reactor::Reactor;
-use crate::sys::wait::{Operation, Report, Source, Watched, millis};
+use crate::sys::wait::{Operation, Report, Watched, millis};
 
 /// A child of ours.
 #[derive(Debug)]
@@ -41,9 +41,9 @@ impl Process {
         self.pid
     }
 
-    /// What a poller watches for the end of this process.
-    pub(crate) fn source(&self) -> Source<'_> {
-        Source::handle(&*self.handle)
+    /// Returns the handle of the process.
+    pub(crate) fn handle(&self) -> BorrowedHandle<'_> {
+        self.handle.as_handle()
     }
 
     /// Asks for a report with `token` when the process has ended.
@@ -76,6 +76,12 @@ impl Process {
     pub(crate) fn unwatch(&mut self, _reactor: &mut Reactor) -> io::Result<()> {
         self.watch = None;
         Ok(())
+    }
+
+    /// Returns what waits for the exit on another thread.
+    #[expect(clippy::unnecessary_wraps, reason = "the contract's form")]
+    pub(crate) fn exit_watch(&self) -> io::Result<ExitWatch> {
+        Ok(ExitWatch { handle: Arc::clone(&self.handle) })
     }
 
     /// Checks whether the pid still belongs to the child. It does while the handle is open.
@@ -138,6 +144,24 @@ impl Process {
 
     pub(crate) fn reaped(&self) -> bool {
         self.reaped
+    }
+}
+
+/// Waits for the exit of a process while another thread may reap it.
+#[derive(Debug)]
+pub(crate) struct ExitWatch {
+    handle: Arc<OwnedHandle>,
+}
+
+impl ExitWatch {
+    /// Returns the handle of the process.
+    pub(crate) fn handle(&self) -> BorrowedHandle<'_> {
+        self.handle.as_handle()
+    }
+
+    /// Sleeps until the process may have exited, for at most `left`, or without a limit.
+    pub(crate) fn sleep(&self, left: Option<Duration>) -> io::Result<()> {
+        has_exited(&self.handle, left).map(drop)
     }
 }
 
