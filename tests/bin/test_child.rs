@@ -315,6 +315,9 @@ mod system {
                 println!("{} {} {}", std::process::id(), getpgid(None)?, getsid(None)?);
             }
             "terminal" => terminal()?,
+            // terminal-sizes: for each line of input, prints the size of the terminal and how many
+            // SIGWINCH came so far.
+            "terminal-sizes" => terminal_sizes()?,
             verb => {
                 eprintln!("test_child: no such verb: {verb}");
                 return Ok(124);
@@ -413,6 +416,24 @@ mod system {
         println!("{are:?} {}x{} own={own} controlling={controlling}", size.ws_row, size.ws_col);
         io::stdout().flush()?;
         eprintln!("and this is stderr");
+        Ok(())
+    }
+
+    fn terminal_sizes() -> io::Result<()> {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        static CHANGES: AtomicUsize = AtomicUsize::new(0);
+        extern "C" fn count(_signal: libc::c_int) {
+            CHANGES.fetch_add(1, Ordering::SeqCst);
+        }
+        let handler = count as extern "C" fn(libc::c_int) as *const () as libc::sighandler_t;
+        // SAFETY: the handler only adds to a number.
+        unsafe { libc::signal(libc::SIGWINCH, handler) };
+        println!("ready");
+        for line in io::stdin().lines() {
+            line?;
+            let size = rustix::termios::tcgetwinsize(io::stdin().as_fd())?;
+            println!("{}x{} {}", size.ws_row, size.ws_col, CHANGES.load(Ordering::SeqCst));
+        }
         Ok(())
     }
 }

@@ -383,6 +383,53 @@ fn terminal_accepts_input() {
     });
 }
 
+// The same.
+#[cfg(unix)]
+#[test]
+fn terminal_is_resized_while_the_child_runs() {
+    use minder::{Group, Size};
+    let mut terminal = Command::new(TEST_CHILD);
+    terminal.arg("terminal-sizes").group(Group::Terminal(Size { rows: 17, columns: 91 }));
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let id = set.spawn(&terminal, SpawnOptions::default()).expect("spawn test child");
+        let mut log = EventLog::default();
+        let mut read_until = |set: &mut ChildSet, text: &str| {
+            assert!(log.read_until(set, patience(), |log| log.text(id).contains(text)), "{}", log.text(id));
+        };
+        read_until(&mut set, "ready");
+        set.resize_terminal(id, Size { rows: 18, columns: 92 }).expect("resize terminal");
+        set.write(id, b"\n").expect("write to terminal");
+        read_until(&mut set, "18x92 1\r\n");
+        set.close_stdin(id).expect("close one descriptor of the terminal");
+        set.resize_terminal(id, Size { rows: 19, columns: 93 }).expect("resize terminal by the other");
+        set.kill(id, Termination::IMMEDIATE).expect("kill test child");
+        let plain = set.spawn(&test_child("cat"), SpawnOptions::default()).expect("spawn test child");
+        let error = set.resize_terminal(plain, Size::default()).expect_err("resize a pipe");
+        assert_eq!((error.kind(), error.operation()), (ErrorKind::InvalidInput, minder::Operation::Resize));
+        set.kill_all(Termination::IMMEDIATE).expect("kill test child");
+        log.wait_all(&mut set);
+        let error = set.resize_terminal(id, Size::default()).expect_err("resize the terminal of no child");
+        assert_eq!(error.kind(), ErrorKind::Unknown);
+    });
+
+    let mut child = terminal.spawn().expect("spawn test child");
+    let mut out = std::io::BufReader::new(child.stdout.take().expect("take stdout"));
+    let mut next_line = || {
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut out, &mut line).expect("read line");
+        line.trim().to_owned()
+    };
+    assert_eq!(next_line(), "ready");
+    child.resize_terminal(Size { rows: 1, columns: 2 }).expect("resize terminal");
+    writeln!(child.stdin.as_mut().expect("stdin is a terminal")).expect("write to terminal");
+    assert_eq!((next_line().as_str(), next_line().as_str()), ("", "1x2 1"));
+    drop(child.stdin.take());
+    let error = child.resize_terminal(Size::default()).expect_err("resize without a stream");
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    child.kill_and_wait(Termination::IMMEDIATE).expect("kill test child");
+}
+
 #[cfg(any(target_os = "linux", windows))]
 #[test]
 fn two_thousand_children_leak_nothing() {

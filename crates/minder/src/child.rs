@@ -4,6 +4,7 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use crate::child_pipes::{ChildStderr, ChildStdin, ChildStdout};
+use crate::command::Size;
 use crate::exit_status::ExitInfo;
 use crate::sys::process_tree::{ProcessSnapshot, ProcessTree};
 use crate::sys::reap::{ExitWatch, Process};
@@ -140,6 +141,25 @@ impl Child {
             self.process.reap();
         }
         Ok(exit)
+    }
+
+    /// Sets the size of the child's terminal: see [`Group::Terminal`](crate::Group::Terminal). Its
+    /// foreground processes get `SIGWINCH`.
+    ///
+    /// # Errors
+    /// - `InvalidInput`: the child has no terminal, or both [`stdin`](Self::stdin) and
+    ///   [`stdout`](Self::stdout) were taken: these have the same method.
+    /// - `Unsupported`: on Windows.
+    pub fn resize_terminal(&self, size: Size) -> Result<()> {
+        match (&self.stdout, &self.stdin) {
+            (Some(stdout), _) => stdout.resize_terminal(size),
+            (None, Some(stdin)) => stdin.resize_terminal(size),
+            (None, None) => {
+                let reason = "it has no terminal, or its streams were taken";
+                let error = Error::of_kind(ErrorKind::InvalidInput, "resize the terminal of a child", reason);
+                Err(error.during(Operation::Resize))
+            }
+        }
     }
 
     /// Kills the child and what it started, or asks it to exit: see [`Termination`]. Returns at once, and

@@ -3,7 +3,9 @@
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 
-use crate::command::Stdio;
+use crate::command::{Size, Stdio};
+use crate::sys::pipe::resize_terminal;
+use crate::{Error, ErrorKind, Operation};
 
 /// Our end of the pipe to a child's standard input. Writes block while the pipe is full. Dropping it
 /// ends the input.
@@ -51,6 +53,32 @@ macro_rules! reader {
 }
 
 reader!(ChildStdout ChildStderr);
+
+macro_rules! terminal {
+    ($($type:ident)*) => {$(
+        impl $type {
+            /// Sets the size of the child's terminal: see [`Group::Terminal`](crate::Group::Terminal).
+            /// Its foreground processes get `SIGWINCH`.
+            ///
+            /// # Errors
+            /// - `InvalidInput`: the child has no terminal.
+            /// - `Unsupported`: on Windows.
+            pub fn resize_terminal(&self, size: Size) -> crate::Result<()> {
+                resize_terminal(&self.0, size).map_err(resize_failed)
+            }
+        }
+    )*};
+}
+
+terminal!(ChildStdin ChildStdout);
+
+/// Returns the error for a terminal whose size cannot be set.
+pub(crate) fn resize_failed(error: io::Error) -> Error {
+    // ENOTTY of tcsetwinsize(3).
+    let is_no_terminal = !matches!(error.kind(), io::ErrorKind::Unsupported);
+    let error = Error::new("resize the terminal of a child", error).during(Operation::Resize);
+    if is_no_terminal { error.with_kind(ErrorKind::InvalidInput, "it has no terminal") } else { error }
+}
 
 macro_rules! into_stdio {
     ($($type:ident)*) => {$(

@@ -179,7 +179,9 @@ pub enum Group {
     Session,
     /// A new session on a new pseudo-terminal of this size. The three streams are that terminal,
     /// whatever the command sets, except an input that is [`Stdio::null`]. The output of the child is
-    /// one merged stream, [`Stream::Stdout`](crate::Stream::Stdout).
+    /// one merged stream, [`Stream::Stdout`](crate::Stream::Stdout). The size can be changed later:
+    /// [`ChildSet::resize_terminal`](crate::ChildSet::resize_terminal),
+    /// [`Child::resize_terminal`](crate::Child::resize_terminal).
     Terminal(Size),
 }
 

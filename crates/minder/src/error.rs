@@ -64,6 +64,8 @@ pub enum Operation {
     Suspend,
     /// Resuming a suspended child.
     Resume,
+    /// Changing the size of a child's terminal.
+    Resize,
     /// Looking up a child by its token.
     Lookup,
     /// Stopping a [`BackgroundSet`](crate::BackgroundSet).

@@ -11,7 +11,7 @@ use super::event_queue::ChildQueue;
 use super::request::{Request, reply_channel};
 use super::shared::{STOP_TIMEOUT, Shared, State, StopReason};
 use super::worker;
-use crate::command::Command;
+use crate::command::{Command, Size};
 use crate::event::{ChildId, Event};
 use crate::set::{ChildSet, SpawnOptions};
 use crate::sys::wait::{self, PollHandle};
@@ -174,6 +174,18 @@ impl BackgroundSet {
         let (sender, receiver) = reply_channel();
         self.send_request("restart a child", Operation::Spawn, Request::Restart(id, how, sender))?;
         receiver.wait("restart a child", Operation::Spawn, self.shared().options.call_timeout)
+    }
+
+    /// Sets the size of the child's terminal: see [`ChildSet::resize_terminal`].
+    ///
+    /// # Errors
+    /// As [`ChildSet::resize_terminal`], and:
+    ///
+    /// - `Other`: the set was stopped, or the worker does not reply in time.
+    pub fn resize_terminal(&self, id: ChildId, size: Size) -> Result<()> {
+        let (sender, receiver) = reply_channel();
+        self.send_request("resize a terminal", Operation::Resize, Request::Resize(id, size, sender))?;
+        receiver.wait("resize a terminal", Operation::Resize, self.shared().options.call_timeout)
     }
 
     /// Returns the child's pid. Once the child is done, the pid may belong to another process, even

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use minder_os::sync::{Condvar, Mutex};
 
-use crate::{ChildId, Command, Error, ErrorKind, Operation, Result, SpawnOptions, Termination};
+use crate::{ChildId, Command, Error, ErrorKind, Operation, Result, Size, SpawnOptions, Termination};
 
 /// A request to the worker thread.
 #[derive(Debug)]
@@ -13,6 +13,7 @@ pub(super) enum Request {
     Spawn(Box<Command>, SpawnOptions, ReplySender<ChildId>),
     Kill(ChildId, Termination, ReplySender<()>),
     Restart(ChildId, Termination, ReplySender<()>),
+    Resize(ChildId, Size, ReplySender<()>),
     /// Kill all children, after this grace period, and end the thread.
     Stop(Duration),
     /// The last handle was dropped: end the thread.

@@ -121,6 +121,9 @@ impl Worker<'_> {
                 Request::Restart(id, how, reply) => {
                     reply.send(self.set.restart(id, how));
                 }
+                Request::Resize(id, size, reply) => {
+                    reply.send(self.set.resize_terminal(id, size));
+                }
                 Request::Stop(grace) => self.stop(grace),
                 Request::Quit => self.stopping = Some(self.stopping.unwrap_or(StopRequest::Quit)),
                 #[cfg(test)]

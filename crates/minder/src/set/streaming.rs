@@ -7,6 +7,8 @@ use std::sync::Arc;
 use super::child_set::{ChildSet, child_gone};
 use super::config::{OutputMode, OverflowPolicy};
 use super::event::QueuedEvent;
+use crate::child_pipes::resize_failed;
+use crate::command::Size;
 use crate::event::{ChildId, Event, Stream};
 use crate::{Error, ErrorKind, Operation, Result};
 
@@ -74,6 +76,24 @@ impl ChildSet {
             state.forward = Some(Arc::clone(file));
         }
         Ok(())
+    }
+
+    /// Sets the size of the child's terminal: see [`Group::Terminal`](crate::Group::Terminal). Its
+    /// foreground processes get `SIGWINCH`. A child that is started again gets the size that its command
+    /// names.
+    ///
+    /// # Errors
+    /// - `Unknown`: the child is done, or its terminal was closed.
+    /// - `InvalidInput`: the child has no terminal.
+    /// - `Unsupported`: on Windows.
+    pub fn resize_terminal(&mut self, id: ChildId, size: Size) -> Result<()> {
+        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
+        let result = match (child.streams[Stream::Stdout as usize].reader(), &child.stdin) {
+            (Some(reader), _) => reader.resize_terminal(size),
+            (None, Some(writer)) => writer.resize_terminal(size),
+            (None, None) => return Err(child_gone()),
+        };
+        result.map_err(resize_failed)
     }
 
     /// Takes the spill file of a stream. `None` if there is none: the bytes that it refused are then

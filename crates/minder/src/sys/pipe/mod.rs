@@ -17,9 +17,9 @@ mod windows;
 pub(crate) use self::splice::enlarge;
 pub(crate) use self::types::ReadOutcome;
 #[cfg(windows)]
-pub(crate) use self::windows::{Reader, Writer};
+pub(crate) use self::windows::{Reader, Writer, resize_terminal};
 #[cfg(unix)]
 pub(crate) use self::{
-    terminal::{Terminal, open_terminal},
+    terminal::{Terminal, open_terminal, resize_terminal},
     unix::{Reader, Writer},
 };

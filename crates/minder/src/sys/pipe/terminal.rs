@@ -1,7 +1,7 @@
 //! Pseudo-terminals: one descriptor for us, one for the child's three streams.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -26,8 +26,14 @@ pub(crate) fn open_terminal(size: Size) -> io::Result<Terminal> {
     grantpt(&host)?;
     unlockpt(&host)?;
     let child = open_child_side(&host)?;
-    tcsetwinsize(&child, Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 })?;
+    resize_terminal(&child, size)?;
     Ok(Terminal { host, child })
+}
+
+/// Sets the size of a terminal, given either side of it. Its foreground processes get `SIGWINCH`.
+pub(crate) fn resize_terminal(side: &impl AsFd, size: Size) -> io::Result<()> {
+    let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
+    Ok(tcsetwinsize(side, size)?)
 }
 
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use super::sigpipe::without_sigpipe;
 use super::types::ReadOutcome;
+use crate::command::Size;
 use crate::interest::Interest;
 use crate::sys::reactor::Reactor;
 use crate::sys::wait::Report;
@@ -133,6 +134,11 @@ impl Reader {
         self.pause(reactor)
     }
 
+    /// Sets the size of the terminal that this is our side of.
+    pub(crate) fn resize_terminal(&self, size: Size) -> io::Result<()> {
+        super::resize_terminal(&self.fd, size)
+    }
+
     /// Returns the descriptor, for readers that block.
     pub(crate) fn into_fd(self) -> io::Result<OwnedFd> {
         rustix::io::ioctl_fionbio(&self.fd, false)?;
@@ -180,6 +186,11 @@ impl Writer {
     /// Closes the stream: the child reads the end of file.
     pub(crate) fn close(mut self, reactor: &mut Reactor) -> io::Result<()> {
         self.deregister(reactor)
+    }
+
+    /// Sets the size of the terminal that this is our side of.
+    pub(crate) fn resize_terminal(&self, size: Size) -> io::Result<()> {
+        super::resize_terminal(&self.fd, size)
     }
 
     /// The descriptor itself, for writers that block.

@@ -38,6 +38,7 @@ use windows_sys::Win32::System::Pipes::{
 };
 
 use super::ReadOutcome;
+use crate::command::Size;
 use crate::sys::event::event as new_event;
 use crate::sys::reactor::Reactor;
 use crate::sys::wait::{CompletionPort, Operation, Report, Submission};
@@ -137,6 +138,12 @@ impl Reader {
 
     /// See [`Reader::can_forward`].
     pub(crate) fn store(&mut self, _to: &File, _at: u64) -> io::Result<ReadOutcome> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Fails: there are no terminals here.
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn resize_terminal(&self, _size: Size) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -254,6 +261,12 @@ impl Writer {
         Ok(())
     }
 
+    /// Fails: there are no terminals here.
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn resize_terminal(&self, _size: Size) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Returns the handle, for writers that block. Fails after the first write. The handle is
     /// overlapped; [`std::fs::File`] waits for its operations.
     pub(crate) fn into_fd(self) -> io::Result<OwnedHandle> {
@@ -318,6 +331,11 @@ impl Drop for Writer {
             line.port.keep_alive(&line.packet, Arc::clone(&self.handle));
         }
     }
+}
+
+/// Fails: there are no terminals here.
+pub(crate) fn resize_terminal(_side: &std::fs::File, _size: Size) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Returns a copy of the handle of an endpoint without a port. A handle with a port is never
