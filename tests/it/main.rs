@@ -6,6 +6,7 @@ mod support;
 mod spawn;
 mod child;
 mod capture;
+mod pipeline;
 mod poller;
 mod set;
 mod bench;

@@ -87,7 +87,7 @@ pub use crate::{
     background::{BackgroundSet, BackgroundSetConfig},
     backlog::{Backlog, Charge},
     capabilities::{Availability, Capability, capabilities},
-    capture::{CaptureOptions, Output},
+    capture::{CaptureOptions, Output, Pipeline, PipelineOutput, StageOutput},
     child::Child,
     child_pipes::{ChildStderr, ChildStdin, ChildStdout},
     chunk::Chunk,
@@ -126,6 +126,8 @@ const _: () = {
     send_and_sync::<Event>();
     send_and_sync::<Events>();
     send_and_sync::<Output>();
+    send_and_sync::<Pipeline>();
+    send_and_sync::<PipelineOutput>();
     send_and_sync::<Poller>();
     send_and_sync::<Registration<'_>>();
     send_and_sync::<RestartPolicy>();

@@ -10,6 +10,7 @@ pub(crate) const DIFFERING: &[(&str, &str)] = &[
     ("spawn", "CreateProcessW, its command line and job objects"),
     ("child", "process handles, pipes and exit codes"),
     ("capture", "overlapped pipes, and one pipe for both outputs"),
+    ("pipeline", "anonymous pipes between children"),
     ("poller", "completion ports, registered waits and threads that wait"),
     ("set", "overlapped pipes: output arrives as completions"),
     ("regression", "a test for each bug, some of them of Windows"),

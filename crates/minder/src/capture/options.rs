@@ -1,0 +1,127 @@
+//! How a captured child or pipeline is run.
+
+use std::fmt;
+use std::io::Read;
+use std::time::Duration;
+
+use crate::Termination;
+
+/// The most bytes of output that a call captures by default.
+const CAPTURED_MAX: usize = 1 << 30;
+
+/// How [`Command::output_with`] runs a child.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{CaptureOptions, Command};
+/// use std::time::Duration;
+///
+/// let options = CaptureOptions::new().input("b\na\n").timeout(Duration::from_secs(60));
+/// let output = Command::new("sort").output_with(options)?;
+/// assert_eq!(output.stdout, b"a\nb\n");
+///
+/// let options = CaptureOptions::new().timeout(Duration::from_millis(20));
+/// let output = Command::new("sleep").arg("60").output_with(options)?;
+/// assert!(output.timed_out && !output.status.success());
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
+#[must_use]
+pub struct CaptureOptions {
+    pub(super) timeout: Option<Duration>,
+    pub(super) kill: Termination,
+    pub(super) max_bytes: usize,
+    pub(super) leak_timeout: Option<Duration>,
+    pub(super) merge_stderr: bool,
+    pub(super) input: Option<Input>,
+}
+
+/// What the child reads.
+pub(super) enum Input {
+    Bytes(Vec<u8>),
+    Reader(Box<dyn Read + Send>),
+}
+
+impl Default for CaptureOptions {
+    fn default() -> Self {
+        Self {
+            timeout: None,
+            kill: Termination::IMMEDIATE,
+            max_bytes: CAPTURED_MAX,
+            leak_timeout: Some(Duration::from_millis(100)),
+            merge_stderr: false,
+            input: None,
+        }
+    }
+}
+
+impl fmt::Debug for CaptureOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CaptureOptions")
+            .field("timeout", &self.timeout)
+            .field("kill", &self.kill)
+            .field("max_bytes", &self.max_bytes)
+            .field("leak_timeout", &self.leak_timeout)
+            .field("merge_stderr", &self.merge_stderr)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CaptureOptions {
+    /// Returns the default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Kills the child and what it started after this time: see [`kill`](Self::kill) and
+    /// [`Output::timed_out`]. A process that escapes the kill and keeps writing delays the return by at
+    /// most 5 s. Default: never.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Sets how the child is killed after the timeout. Default: at once.
+    pub fn kill(mut self, how: Termination) -> Self {
+        self.kill = how;
+        self
+    }
+
+    /// Sets the most bytes of both outputs together. A child that writes more is killed, and the call
+    /// fails. Default: 1 GiB.
+    pub fn max_bytes(mut self, bytes: usize) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+
+    /// Sets how long an output may be silent after the child's exit before it is closed, because a
+    /// process that the child left behind keeps it open. `None` waits for the end of the output, as
+    /// the standard library does. Default: 100 ms.
+    pub fn leak_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.leak_timeout = timeout;
+        self
+    }
+
+    /// Sends both outputs through one pipe, so that [`Output::stdout`] has them in the order of their
+    /// writes. Default: no.
+    pub fn merge_stderr(mut self, yes: bool) -> Self {
+        self.merge_stderr = yes;
+        self
+    }
+
+    /// Sets the standard input. It is written while the outputs are read, so that neither side waits
+    /// for the other for ever. A child may leave input unread: that does not fail the call.
+    pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = Some(Input::Bytes(bytes.into()));
+        self
+    }
+
+    /// Sets a reader for the standard input. A separate thread reads it, at most 192 KiB ahead
+    /// of the child. If the child ends while a read blocks, the thread lives until that read returns.
+    ///
+    /// A read that fails ends the child's input, and the call fails when the child has exited.
+    pub fn input_reader(mut self, reader: impl Read + Send + 'static) -> Self {
+        self.input = Some(Input::Reader(Box::new(reader)));
+        self
+    }
+}

@@ -1,0 +1,96 @@
+//! `Command::status` and `Command::output`: run one child to its end.
+
+use std::time::Duration;
+
+use super::options::CaptureOptions;
+use super::run::{Captured, capture};
+use crate::command::Command;
+use crate::exit_status::{ExitStatus, ResourceUsage};
+use crate::{Error, ErrorKind, Result};
+
+/// The end of a child, with what it wrote. [`Command::output`] returns it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Output {
+    /// How it exited.
+    pub status: ExitStatus,
+    /// What it wrote to its standard output; with [`CaptureOptions::merge_stderr`] to both outputs.
+    pub stdout: Vec<u8>,
+    /// What it wrote to its standard error.
+    pub stderr: Vec<u8>,
+    /// The resources that it used. `None` if other code reaped it.
+    pub usage: Option<ResourceUsage>,
+    /// Whether it was still running at the end of [`CaptureOptions::timeout`].
+    pub timed_out: bool,
+    /// Whether a process that it left behind kept an output open and wrote nothing: the output was
+    /// closed after [`CaptureOptions::leak_timeout`].
+    pub leaked: bool,
+}
+
+impl Command {
+    /// Starts the command, waits until it exits, and returns how it exited. Its streams are those of
+    /// this process unless they are set.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// assert!(minder::Command::new("true").status()?.success());
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`spawn`](Self::spawn) and [`Child::wait`](crate::Child::wait).
+    pub fn status(&self) -> Result<ExitStatus> {
+        Ok(self.spawn()?.wait()?.status)
+    }
+
+    /// Starts the command, waits until it exits, and returns what it wrote. Its input is the null
+    /// device, and its outputs are captured, unless they are set.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// let output = minder::Command::new("echo").arg("text").output()?;
+    /// assert!(output.status.success());
+    /// assert_eq!(output.stdout, b"text\n");
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`output_with`](Self::output_with).
+    pub fn output(&self) -> Result<Output> {
+        self.output_with(CaptureOptions::new())
+    }
+
+    /// Does the same as [`output`](Self::output), with a time limit: see [`CaptureOptions::timeout`].
+    ///
+    /// # Errors
+    /// As [`output_with`](Self::output_with).
+    pub fn output_timeout(&self, timeout: Duration) -> Result<Output> {
+        self.output_with(CaptureOptions::new().timeout(timeout))
+    }
+
+    /// Does the same as [`output`](Self::output), with these options.
+    ///
+    /// # Errors
+    /// - As [`spawn`](Self::spawn).
+    /// - [`Limit`](ErrorKind::Limit): the child wrote more than [`CaptureOptions::max_bytes`].
+    /// - The error of the reader of [`CaptureOptions::input_reader`] ([`Operation::Read`]).
+    ///
+    /// A call that fails leaves no child behind, except one that no signal ends within 5 s.
+    pub fn output_with(&self, options: CaptureOptions) -> Result<Output> {
+        let Captured { stages, stdout } = capture(vec![self.clone()], options)?;
+        let Some(stage) = stages.into_iter().next() else {
+            let reason = "it has no outcome";
+            return Err(Error::of_kind(ErrorKind::Other, "wait for", reason).with_subject(&self.program));
+        };
+        Ok(Output {
+            status: stage.exit.status,
+            stdout,
+            stderr: stage.stderr,
+            usage: stage.exit.usage,
+            timed_out: stage.timed_out,
+            leaked: stage.leaked,
+        })
+    }
+}

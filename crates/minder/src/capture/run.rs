@@ -1,0 +1,229 @@
+//! The run of one or several connected children to their end, by a set.
+
+use std::ffi::OsStr;
+use std::time::{Duration, Instant};
+
+use super::input_feed::{InputFeed, InputStep};
+use super::options::CaptureOptions;
+use crate::command::{Command, Stdio};
+use crate::event::{ChildId, Event, NextEvent, Stream};
+use crate::exit_status::{ExitInfo, Outcome};
+use crate::set::{ChildSet, ChildSetConfig, SpawnOptions};
+use crate::{Error, ErrorKind, Operation, Result, Termination};
+
+/// How long a call waits for a child that it killed, or for the outputs after that.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What children did that were run to their end.
+pub(super) struct Captured {
+    /// In the order of the commands.
+    pub(super) stages: Vec<CapturedStage>,
+    /// What the last of them wrote to its standard output.
+    pub(super) stdout: Vec<u8>,
+}
+
+/// One of the children.
+pub(super) struct CapturedStage {
+    pub(super) exit: ExitInfo,
+    pub(super) stderr: Vec<u8>,
+    pub(super) timed_out: bool,
+    pub(super) leaked: bool,
+}
+
+/// Runs commands to their end: the input goes to the first, the output comes from the last. The
+/// caller has connected them, and set those streams that are not to be captured.
+///
+/// # Errors
+/// As [`Command::output_with`]. No child is left behind then, except one that no signal ends in time.
+pub(super) fn capture(mut commands: Vec<Command>, options: CaptureOptions) -> Result<Captured> {
+    let CaptureOptions { timeout, kill, max_bytes, leak_timeout, merge_stderr, input } = options;
+    let config = ChildSetConfig::new().max_children(commands.len()).leak_timeout(leak_timeout);
+    let set = ChildSet::new(config)?;
+    let last = commands.len() - 1;
+    let mut feed = None;
+    for (place, command) in commands.iter_mut().enumerate() {
+        command.stderr.get_or_insert(Stdio::piped());
+        if place == last {
+            command.stdout.get_or_insert(Stdio::piped());
+            if merge_stderr {
+                command.stderr_to_stdout();
+            }
+        }
+    }
+    match input {
+        None => {
+            commands[0].stdin.get_or_insert(Stdio::null());
+        }
+        Some(input) => {
+            commands[0].stdin(Stdio::piped());
+            feed = Some(InputFeed::start(input, set.waker())?);
+        }
+    }
+    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let give_up_at =
+        deadline.and_then(|deadline| deadline.checked_add(kill.total_pause().saturating_add(KILL_TIMEOUT)));
+    let mut run = Run {
+        set,
+        stages: Vec::with_capacity(commands.len()),
+        input: feed,
+        stdout: Vec::new(),
+        captured: 0,
+        max_bytes,
+        deadline,
+        give_up_at,
+    };
+    let mut spawn = SpawnOptions::new();
+    if let Some(deadline) = deadline {
+        spawn = spawn.deadline(deadline, kill);
+    }
+    let result = run.spawn_all(commands, spawn).and_then(|()| run.until_done());
+    if let Err(error) = result {
+        run.kill();
+        return Err(error);
+    }
+    run.finish()
+}
+
+/// Children that are run to their end.
+struct Run {
+    set: ChildSet,
+    stages: Vec<Stage>,
+    input: Option<InputFeed>,
+    stdout: Vec<u8>,
+    /// How many bytes were captured in all.
+    captured: usize,
+    max_bytes: usize,
+    deadline: Option<Instant>,
+    /// When the outputs are closed that a process which escaped the kill keeps open.
+    give_up_at: Option<Instant>,
+}
+
+/// One of the children.
+struct Stage {
+    id: ChildId,
+    program: Box<OsStr>,
+    stderr: Vec<u8>,
+    ended: Option<Ended>,
+    is_done: bool,
+}
+
+/// How a child ended.
+struct Ended {
+    exit: ExitInfo,
+    timed_out: bool,
+    leaked: bool,
+}
+
+impl Run {
+    /// Starts the children. A command is dropped as soon as it is started, and with it our copies of the
+    /// pipes that connect it to its neighbours.
+    fn spawn_all(&mut self, commands: Vec<Command>, options: SpawnOptions) -> Result<()> {
+        for command in commands {
+            let id = self.set.spawn(&command, options)?;
+            let program = command.program.into_boxed_os_str();
+            self.stages.push(Stage { id, program, stderr: Vec::new(), ended: None, is_done: false });
+        }
+        Ok(())
+    }
+
+    fn until_done(&mut self) -> Result<()> {
+        self.feed()?;
+        while self.stages.iter().any(|stage| !stage.is_done) {
+            match self.set.next_event_deadline(self.give_up_at)? {
+                NextEvent::Event(event) => self.handle(event)?,
+                NextEvent::TimedOut | NextEvent::Empty => return self.give_up(),
+            }
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, event: Event) -> Result<()> {
+        if let Event::Writable { .. } | Event::Woken = event {
+            return self.feed();
+        }
+        let Some(stage) = self.stages.iter_mut().find(|stage| event.child() == Some(stage.id)) else {
+            return Ok(());
+        };
+        match event {
+            Event::Output { stream, chunk, .. } => {
+                if chunk.len() > self.max_bytes - self.captured {
+                    let reason = "it wrote more than may be captured";
+                    let error = Error::of_kind(ErrorKind::Limit, "capture the output of", reason);
+                    return Err(error.during(Operation::Read).with_subject(&stage.program));
+                }
+                self.captured += chunk.len();
+                let bytes = if stream == Stream::Stdout { &mut self.stdout } else { &mut stage.stderr };
+                bytes.extend_from_slice(&chunk);
+            }
+            Event::Exited { exit, .. } => {
+                let timed_out = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+                // It is leaked if nothing follows.
+                stage.ended = Some(Ended { exit, timed_out, leaked: true });
+            }
+            Event::Done { outcome, .. } => {
+                let Outcome { exit, timed_out, leaked, .. } = outcome;
+                stage.ended = Some(Ended { exit, timed_out, leaked });
+                stage.is_done = true;
+            }
+            _ => (),
+        }
+        Ok(())
+    }
+
+    /// Accepts that outputs stay open, if all children have exited.
+    fn give_up(&self) -> Result<()> {
+        let Some(stage) = self.stages.iter().find(|stage| stage.ended.is_none()) else { return Ok(()) };
+        let reason = "it is not gone 5 s after it was killed";
+        let error = Error::of_kind(ErrorKind::Other, "wait for", reason).during(Operation::Wait);
+        Err(error.with_subject(&stage.program))
+    }
+
+    /// Writes as much of the input as there is room for.
+    fn feed(&mut self) -> Result<()> {
+        let (Some(input), Some(first)) = (&mut self.input, self.stages.first()) else { return Ok(()) };
+        loop {
+            match input.next() {
+                InputStep::Pending => return Ok(()),
+                InputStep::Ended => {
+                    return match self.set.close_stdin(first.id) {
+                        Err(error) if error.kind() != ErrorKind::Unknown => Err(error),
+                        _ => Ok(()),
+                    };
+                }
+                InputStep::Bytes(bytes) => match self.set.write(first.id, bytes) {
+                    Ok(0) => return Ok(()),
+                    Ok(count) => input.written += count,
+                    // The child closed its input or exited: it does not want the rest.
+                    Err(error)
+                        if error.kind() == ErrorKind::Unknown
+                            || error.io_error().kind() == std::io::ErrorKind::BrokenPipe =>
+                    {
+                        input.stop();
+                        return Ok(());
+                    }
+                    Err(error) => return Err(error),
+                },
+            }
+        }
+    }
+
+    /// Kills the children and waits for their end, for a bounded time.
+    fn kill(&mut self) {
+        let deadline = Instant::now() + KILL_TIMEOUT;
+        let _ = self.set.kill_all(Termination::IMMEDIATE);
+        while !self.set.is_empty() && Instant::now() < deadline {
+            let _ = self.set.next_event_deadline(Some(deadline));
+        }
+    }
+
+    fn finish(self) -> Result<Captured> {
+        if let (Some(error), Some(first)) = (self.input.and_then(|input| input.error), self.stages.first()) {
+            let error = Error::new("read the input of", error).during(Operation::Read);
+            return Err(error.with_subject(&first.program));
+        }
+        let stage = |Stage { stderr, ended, .. }: Stage| {
+            ended.map(|Ended { exit, timed_out, leaked }| CapturedStage { exit, stderr, timed_out, leaked })
+        };
+        Ok(Captured { stages: self.stages.into_iter().filter_map(stage).collect(), stdout: self.stdout })
+    }
+}
