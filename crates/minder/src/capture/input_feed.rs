@@ -7,7 +7,7 @@ use super::options::Input;
 use crate::sys::thread::without_signals;
 use crate::{Error, Operation, Result, Waker};
 
-/// The size of a read from the reader of [`CaptureOptions::input_reader`](crate::CaptureOptions::input_reader).
+/// The size of a read from a reader that is the input.
 const INPUT_READ_BYTES: usize = 64 << 10;
 
 /// The input on its way to the child.
