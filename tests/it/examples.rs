@@ -5,15 +5,18 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Every file in the directory of examples, and how the line begins that it ends with.
-const EXAMPLES: [(&str, &str); 8] = [
+const EXAMPLES: [(&str, &str); 11] = [
     ("spawn", "spawn: "),
     ("child", "child: "),
     ("set", "set: "),
-    ("pump", "pump: "),
+    ("background", "background: "),
     ("poller", "poller: "),
     ("exec", "exec: "),
     ("guard", "guard: "),
     ("hundred", "100 children, "),
+    ("in_tokio", "tokio: 1000 children wrote 5000 bytes"),
+    ("in_smol", "smol: 1000 children wrote 5000 bytes"),
+    ("in_mio", "mio: 1000 children wrote 5000 bytes"),
 ];
 
 /// Returns the path of an example, which cargo builds in a directory beside that of this binary.

@@ -15,7 +15,8 @@ const UNSAFE: [&str; 4] =
     ["crates/minder/src/sys/", "crates/minder-bench/src/sys/", "crates/minder-os/src/", "tests/"];
 
 /// The directories that may contain `cfg` of a system. The other code is the same everywhere.
-const SYSTEMS: [&str; 6] = [
+const SYSTEMS: [&str; 7] = [
+    "crates/minder/examples/",
     "crates/minder/src/sys/",
     "crates/minder/src/os/",
     "crates/minder-bench/src/sys/",

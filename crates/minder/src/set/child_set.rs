@@ -388,7 +388,9 @@ impl ChildSet {
     /// Returns a descriptor or handle for another event loop: it is readable while
     /// [`next_event`](Self::next_event) with a deadline in the past would return an event or has work to do.
     ///
-    /// Watch it level-triggered. When it is readable, call `next_event` until it returns no event.
+    /// When it is readable, call `next_event` with a timeout of zero until it returns no event; then
+    /// edge-triggered loops find the next event, too. Event loops that own what they watch take a copy,
+    /// by `try_clone_to_owned`: the examples `in_tokio` and `in_mio` show that.
     ///
     /// # Errors
     /// - `Unsupported`: on Windows, so far. A [`BackgroundSet`](crate::BackgroundSet) has a handle on

@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut events = Vec::new();
     let mut text = Vec::new();
     if host.add(&set.poll_handle(), Token(0), Interest::READABLE).is_err() {
-        println!("pump: the poller cannot watch this handle; this example needs Unix");
+        println!("background: the poller cannot watch this handle; this example needs Unix");
         return Ok(());
     }
     while set.children() > 0 {
@@ -48,6 +48,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     set.stop(std::time::Duration::ZERO)?;
     assert_eq!(text, b"LOUD\nAND CLEAR\n");
 
-    println!("pump: the child answered {:?}", String::from_utf8_lossy(&text));
+    println!("background: the child answered {:?}", String::from_utf8_lossy(&text));
     Ok(())
 }
