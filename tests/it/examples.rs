@@ -11,7 +11,7 @@ const EXAMPLES: [(&str, &str); 11] = [
     ("set", "set: "),
     ("background", "background: "),
     ("poller", "poller: "),
-    ("exec", "exec: "),
+    ("job_pool", "job pool: "),
     ("guard", "guard: "),
     ("hundred", "100 children, "),
     ("in_tokio", "tokio: 1000 children wrote 5000 bytes"),

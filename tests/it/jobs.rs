@@ -6,11 +6,9 @@ use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use minder::jobs::{
-    Attempt, ChildControl, JobHandler, JobPool, JobResult, NextJob, SchedulerConfig, SpawnRequest,
+    Attempt, ChildControl, JobHandler, JobPool, JobResult, JobSource, NextJob, SchedulerConfig, SpawnRequest,
 };
-use minder::{
-    ChildId, ChildSet, ChildSetConfig, Command, Error, Event, Outcome, SpawnOptions, Stdio, Termination,
-};
+use minder::{ChildId, ChildSet, ChildSetConfig, Command, Error, Event, Outcome, Stdio, Termination};
 
 use crate::support::{patience, patterned, quiet_child, test_child};
 
@@ -171,7 +169,7 @@ impl TestHandler<'_> {
     }
 }
 
-impl JobHandler for TestHandler<'_> {
+impl JobSource for TestHandler<'_> {
     type Job = Command;
 
     fn next_job(&mut self) -> NextJob<Command> {
@@ -181,9 +179,11 @@ impl JobHandler for TestHandler<'_> {
     fn admit(&mut self, _start: Attempt, running: u64) -> bool {
         (running as usize) < self.test.admission_limit.load(Ordering::SeqCst)
     }
+}
 
+impl JobHandler for TestHandler<'_> {
     fn prepare(&mut self, _start: Attempt, job: &Command) -> Result<SpawnRequest, JobResult> {
-        Ok(SpawnRequest { command: job.clone(), options: SpawnOptions::default() })
+        Ok(SpawnRequest::new(job.clone()))
     }
 
     fn started(&mut self, start: Attempt, _job: &Command, id: ChildId, outputs: &mut ChildControl<'_>) {
@@ -244,4 +244,23 @@ impl JobHandler for TestHandler<'_> {
 
 fn max_running(limit: usize) -> SchedulerConfig {
     SchedulerConfig::new().max_running(limit)
+}
+
+#[test]
+fn run_returns_the_handlers_of_all_threads() {
+    let jobs = (0..40).map(|_| quiet_child("exit 0"));
+    let test = PoolTest::new(SchedulerConfig::new().max_running(4), jobs);
+    let make_handler = |index| TestHandler { test: &test, index, written: HashMap::new() };
+    let handlers = test.pool.run(3, &ChildSetConfig::new(), make_handler).expect("run jobs");
+    assert_eq!(handlers.iter().map(|handler| handler.index).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(test.pool.counts().succeeded, 40);
+}
+
+#[test]
+fn run_ends_with_the_error_of_a_set() {
+    let test = PoolTest::new(SchedulerConfig::new().max_running(4), [quiet_child(LONG)]);
+    let make_handler = |index| TestHandler { test: &test, index, written: HashMap::new() };
+    let foreign = crate::support::foreign_backend();
+    let error = test.pool.run(2, &ChildSetConfig::new().backend(Some(foreign)), make_handler);
+    assert_eq!(error.err().expect("no set can be made").kind(), minder::ErrorKind::Unsupported);
 }

@@ -1,4 +1,4 @@
-//! Operating system helpers for the crates of minder: files, terminals, standard streams, names,
+//! Operating system helpers for the crates of minder: files, terminals, standard streams, names, signals,
 //! host statistics, error texts and locks.
 //!
 //! Each module has one interface for all systems and one file for each system. Its documentation
@@ -13,6 +13,7 @@ mod error_text;
 pub mod files;
 pub mod host_stats;
 pub mod limits;
+pub mod signals;
 pub mod stdio;
 pub mod sync;
 pub mod system_paths;

@@ -78,7 +78,8 @@ fn halted(context: &RunContext<'_>, counts: JobCounts) -> Option<HaltSummary> {
     let why = match by.on {
         HaltTrigger::Failed => "enough have failed",
         HaltTrigger::Succeeded => "enough have succeeded",
-        HaltTrigger::Finished => "enough are done",
+        // `Finished`, and what a later version of the library may add.
+        _ => "enough are done",
     };
     let finished = counts.succeeded + counts.failed;
     Some(HaltSummary {
@@ -91,8 +92,8 @@ fn halted(context: &RunContext<'_>, counts: JobCounts) -> Option<HaltSummary> {
 fn status(context: &RunContext<'_>, counts: JobCounts) -> u8 {
     let failed = counts.failed;
     let halt = context.config.control.halt;
-    let percent = halt.is_some_and(|halt| matches!(halt.at, Threshold::Percent(_)));
-    let first = halt.is_some_and(|halt| halt.at == Threshold::Count(1));
+    let percent = halt.is_some_and(|halt| matches!(halt.threshold(), Threshold::Percent(_)));
+    let first = halt.is_some_and(|halt| halt.threshold() == Threshold::Count(1));
     match (context.pool.halted_by().map(|by| by.on), context.status.first_failure()) {
         (Some(HaltTrigger::Succeeded), _) => exit_status::SUCCESS,
         (Some(HaltTrigger::Failed), Some(status)) if failed == 1 || first => status,

@@ -279,7 +279,7 @@ mod tests {
     const WALL: Duration = Duration::from_secs(11);
 
     fn exit(status: ExitStatus) -> ExitInfo {
-        ExitInfo { status, usage: None }
+        status.into()
     }
 
     #[test]

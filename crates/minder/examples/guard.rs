@@ -12,8 +12,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Before any thread exists. On Linux this returns in another process than the caller.
     let guard = ProcessGuard::install(&GuardOptions::new())?;
     let guardians = match guard.guardians() {
-        Ok(guardians) => format!("guarded by {} and {}", guardians.outer, guardians.inner),
-        Err(why) => format!("without guardians: {why}"),
+        Some(guardians) => format!("guarded by {} and {}", guardians.outer, guardians.inner),
+        None => format!("without guardians: {}", guard.unavailable_reason().unwrap_or_default()),
     };
     let (before, after) = guard.raise_fd_limit()?;
     assert!(before <= after);

@@ -75,11 +75,13 @@ impl Child {
         self.process.pid()
     }
 
-    /// Closes everything that this process holds of the child, and returns its pid. The caller
-    /// reaps the child by waitpid(2), so that this works for a child that has already exited.
-    /// For benchmarks of other mechanisms.
-    #[doc(hidden)]
-    pub fn into_unreaped_pid(mut self) -> u32 {
+    /// Gives the child up: closes everything that this process holds of it, and returns its pid. The
+    /// caller reaps the child by waitpid(2), even if it has already exited. For hosts whose own code
+    /// reaps all children, such as some interpreters and toolkits.
+    ///
+    /// - Windows: nothing needs to be reaped. The pid may name another process as soon as the child has
+    ///   exited.
+    pub fn into_pid(mut self) -> u32 {
         self.left_unreaped = true;
         self.id()
     }

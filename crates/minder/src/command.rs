@@ -54,7 +54,7 @@ pub struct Command {
     pub(crate) group: Group,
     pub(crate) die_with_parent: bool,
     pub(crate) nice: i32,
-    /// How long the child waits before it joins its group; see [`fault_late`](Self::fault_late).
+    /// How long the child waits before it joins its group; tests set it.
     #[allow(dead_code, reason = "only clone3 has steps that a test can delay")]
     pub(crate) late: Duration,
 }
@@ -340,6 +340,7 @@ impl Command {
 
     /// Delays the child before it joins its group, as a busy machine does (Linux by `clone3`). For
     /// tests.
+    #[cfg(feature = "fault-injection")]
     #[doc(hidden)]
     pub fn fault_late(&mut self, late: Duration) -> &mut Self {
         self.late = late;

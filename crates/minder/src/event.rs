@@ -52,6 +52,7 @@ pub enum Stream {
 
 /// Output for which there was no room in memory: a part of a file that the caller owns from now on.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct SpillFile {
     /// The file, open for reading and writing.
     pub file: File,

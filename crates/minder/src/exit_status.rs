@@ -63,6 +63,7 @@ impl fmt::Display for ExitStatus {
 
 /// The resources that a child used, including descendants that it waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ResourceUsage {
     /// The processor time in user mode.
     pub user: Duration,
@@ -78,11 +79,19 @@ pub struct ResourceUsage {
 
 /// The exit of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExitInfo {
     /// How it exited.
     pub status: ExitStatus,
     /// What it used. `None` if other code reaped it.
     pub usage: Option<ResourceUsage>,
+}
+
+/// The exit of a child whose resource usage is not known.
+impl From<ExitStatus> for ExitInfo {
+    fn from(status: ExitStatus) -> Self {
+        Self { status, usage: None }
+    }
 }
 
 /// The result of a child that is done.

@@ -7,7 +7,6 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::sys::guard as sys;
@@ -55,13 +54,15 @@ impl GuardOptions {
     }
 
     /// Delays the inner guardian, as a busy machine would. For tests.
+    #[cfg(feature = "fault-injection")]
     #[doc(hidden)]
-    pub fn fault_late(mut self, late: Duration) -> Self {
+    pub fn fault_late(mut self, late: std::time::Duration) -> Self {
         self.config.faults.late = late;
         self
     }
 
     /// Does not use the `children` files of `/proc`. For tests.
+    #[cfg(feature = "fault-injection")]
     #[doc(hidden)]
     pub fn fault_no_children_file(mut self) -> Self {
         self.config.faults.no_children_file = true;
@@ -69,6 +70,7 @@ impl GuardOptions {
     }
 
     /// Does not use pidfds. For tests.
+    #[cfg(feature = "fault-injection")]
     #[doc(hidden)]
     pub fn fault_no_pidfd(mut self) -> Self {
         self.config.faults.no_pidfd = true;
@@ -204,12 +206,15 @@ impl ProcessGuard {
         Ok(ProcessGuard { sys })
     }
 
-    /// Returns the pids of the guardians.
-    ///
-    /// # Errors
-    /// The reason why there are no guardians, as a lower-case fragment.
-    pub fn guardians(&self) -> std::result::Result<GuardianPids, &'static str> {
-        self.sys.guardians().map(|(outer, inner)| GuardianPids { outer, inner })
+    /// Returns the pids of the guardians, if there are any.
+    pub fn guardians(&self) -> Option<GuardianPids> {
+        self.sys.guardians().ok().map(|(outer, inner)| GuardianPids { outer, inner })
+    }
+
+    /// Returns why there are no guardians, as a fragment of a sentence in lower case; `None` if there
+    /// are.
+    pub fn unavailable_reason(&self) -> Option<&'static str> {
+        self.sys.guardians().err()
     }
 
     /// Returns whether the descendants of the run are killed when it is killed: there are guardians, or the

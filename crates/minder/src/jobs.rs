@@ -6,10 +6,12 @@
 //! [`ChildSet`](crate::ChildSet) for each thread, and no thread for each job.
 
 mod scheduler;
+mod handler;
 mod pool;
 
 pub use self::{
-    pool::{ChildControl, JobHandler, JobPool, NextJob, SpawnRequest},
+    handler::{ChildControl, JobHandler, JobSource, NextJob, SpawnRequest},
+    pool::JobPool,
     scheduler::{
         Attempt, HaltPolicy, HaltReason, HaltTrigger, JobCounts, JobResult, NextAction, QueueOrder,
         RetryPolicy, Scheduler, SchedulerConfig, Threshold,

@@ -67,7 +67,8 @@ impl Termination {
     /// Asks with `SIGTERM`, followed by `SIGCONT` for stopped processes, and kills after `grace`.
     ///
     /// A [`ChildSet`](crate::ChildSet) kills by itself, even if the child has exited and other
-    /// processes of its group have not. A lone [`Child`] is only asked; its owner kills it later.
+    /// processes of its group have not. A lone
+    /// [`Child`](crate::Child) is only asked, by [`Child::kill`](crate::Child::kill).
     ///
     /// - Windows: there is no signal to ask with; the child is killed at once.
     pub const fn graceful(grace: Duration) -> Self {
@@ -81,8 +82,8 @@ impl Termination {
     /// [`IMMEDIATE`](Self::IMMEDIATE) does. Without signals it is `IMMEDIATE`.
     ///
     /// `SIGCONT` follows each signal that does not stop processes, so that stopped processes handle
-    /// it. A pause may last some milliseconds longer, but is never shorter. A lone [`Child`]
-    /// receives only the first signal.
+    /// it. A pause may last some milliseconds longer, but is never shorter.
+    /// [`Child::kill`](crate::Child::kill) sends the first signal only.
     ///
     /// - Windows: the child is killed at once.
     ///

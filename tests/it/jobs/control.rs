@@ -122,7 +122,7 @@ fn starts_are_delayed() {
 
 #[test]
 fn halt_ends_the_jobs_and_reports_its_rule() {
-    let halt = HaltPolicy { on: HaltTrigger::Failed, at: Threshold::Percent(10), now: true };
+    let halt = HaltPolicy::new(HaltTrigger::Failed, Threshold::Percent(10)).now(true);
     let config = max_running(4).halt(Some(halt));
     let jobs = (0..3)
         .map(|_| quiet_child(LONG))

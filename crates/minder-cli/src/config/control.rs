@@ -107,7 +107,7 @@ fn halt(text: &str) -> Result<Option<HaltPolicy>> {
             None => text.parse().ok().filter(|count| *count > 0).map(Threshold::Count),
         }
     };
-    let old_form = |now, on| Ok(Some(HaltPolicy { now, on, at: Threshold::Count(1) }));
+    let old_form = |now, on| Ok(Some(HaltPolicy::new(on, Threshold::Count(1)).now(now)));
     match text {
         "never" | "0" => return Ok(None),
         "1" => return old_form(false, HaltTrigger::Failed),
@@ -117,11 +117,7 @@ fn halt(text: &str) -> Result<Option<HaltPolicy>> {
         _ => (),
     }
     if text.ends_with('%') && !text.contains(',') {
-        return Ok(Some(HaltPolicy {
-            now: false,
-            on: HaltTrigger::Failed,
-            at: threshold(text).ok_or_else(invalid)?,
-        }));
+        return Ok(Some(HaltPolicy::new(HaltTrigger::Failed, threshold(text).ok_or_else(invalid)?)));
     }
     let (when, why) = text.split_once(',').ok_or_else(invalid)?;
     if when == "never" {
@@ -139,7 +135,7 @@ fn halt(text: &str) -> Result<Option<HaltPolicy>> {
         "done" => HaltTrigger::Finished,
         _ => return Err(invalid()),
     };
-    Ok(Some(HaltPolicy { now, on, at: threshold(count).ok_or_else(invalid)? }))
+    Ok(Some(HaltPolicy::new(on, threshold(count).ok_or_else(invalid)?).now(now)))
 }
 
 /// The maximum number of signals in `--termseq`.
@@ -155,7 +151,7 @@ fn termseq(text: &str) -> Result<Vec<(i32, Duration)>> {
             .parse()
             .ok()
             .filter(|number| (1..=64).contains(number))
-            .or_else(|| minder::os::signal_number(name));
+            .or_else(|| minder_os::signals::number(name));
         let Some(signal) = signal else {
             bail!("--termseq: invalid signal `{name}`: an example is TERM,200,TERM,100,TERM,50,KILL,25");
         };
@@ -180,7 +176,7 @@ mod tests {
 
     #[test]
     fn halt_parses_old_and_new_forms() {
-        let plan = |now, on, at| Some(HaltPolicy { now, on, at });
+        let plan = |now, on, at| Some(HaltPolicy::new(on, at).now(now));
         for (text, read) in [
             ("never", None),
             ("0", None),

@@ -44,3 +44,21 @@ pub fn std_was_closed(stream: StdStream) -> bool {
 pub fn stdin_path() -> Option<PathBuf> {
     system::stdin_path()
 }
+
+/// Requests a larger buffer for a pipe, as large as a user may have. Other files do not change.
+///
+/// - Linux: 1 MiB (`F_SETPIPE_SZ`, fcntl(2)).
+/// - Elsewhere: without effect.
+///
+/// ```
+/// let (read_end, _write_end) = std::io::pipe()?;
+/// # #[cfg(unix)]
+/// minder_os::stdio::grow_pipe(&std::fs::File::from(std::os::fd::OwnedFd::from(read_end)));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn grow_pipe(pipe: &File) {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    unix::grow_pipe(pipe);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let _ = pipe;
+}

@@ -24,3 +24,12 @@ pub(super) fn stdin_path() -> Option<PathBuf> {
     // This link exists on Linux only.
     std::fs::read_link("/proc/self/fd/0").ok().filter(|path| path.is_file())
 }
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn grow_pipe(pipe: &File) {
+    /// The limit for users without privileges (`/proc/sys/fs/pipe-max-size`).
+    const SIZE: usize = 1 << 20;
+    if rustix::pipe::fcntl_getpipe_size(pipe).is_ok_and(|size| size < SIZE) {
+        let _ = rustix::pipe::fcntl_setpipe_size(pipe, SIZE);
+    }
+}

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use minder::Stream;
-use minder::os::grow_pipe;
 use minder_os::files::{read_at, send_file};
 use minder_os::stdio::{StdStream, std_file, std_was_closed};
 use minder_os::terminal::write_console;
@@ -67,7 +66,7 @@ impl StdioWriter {
             None => (std_file(StdStream::Output)?, "standard output".to_owned()),
         };
         let out = Arc::new(out);
-        grow_pipe(&out);
+        minder_os::stdio::grow_pipe(&out);
         let streams = StdStreams { out, err: Arc::new(std_file(StdStream::Error)?), buffer: Vec::new() };
         let writer = Self {
             observer,

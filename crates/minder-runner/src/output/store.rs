@@ -135,7 +135,7 @@ impl JobFile {
 
 impl From<SpillFile> for JobFile {
     fn from(spilled: SpillFile) -> Self {
-        let SpillFile { file, path, start, len, charge } = spilled;
+        let SpillFile { file, path, start, len, charge, .. } = spilled;
         Self { file: Some(file), path, range: start..start + len, charge }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use minder::jobs::{Attempt, ChildControl, JobHandler, JobResult, NextJob, SpawnRequest};
+use minder::jobs::{Attempt, ChildControl, JobHandler, JobResult, JobSource, NextJob, SpawnRequest};
 use minder::{ChildId, Error, ErrorKind, Event, Operation, Outcome, Termination};
 
 use super::state::RunWorker;
@@ -68,7 +68,7 @@ impl RunWorker<'_> {
     }
 }
 
-impl JobHandler for RunWorker<'_> {
+impl JobSource for RunWorker<'_> {
     type Job = Task;
 
     fn next_job(&mut self) -> NextJob<Task> {
@@ -82,7 +82,9 @@ impl JobHandler for RunWorker<'_> {
         self.permit = self.context.admission.admit(usize::try_from(running).unwrap_or(usize::MAX));
         self.permit.is_some()
     }
+}
 
+impl JobHandler for RunWorker<'_> {
     fn prepare(&mut self, attempt: Attempt, task: &Task) -> Result<SpawnRequest, JobResult> {
         let config = self.context.config;
         // The permit is returned on every path that does not start the job.
@@ -141,7 +143,7 @@ impl JobHandler for RunWorker<'_> {
         }
         self.running.insert(attempt.slot, running);
         self.context.job_table.insert(task, attempt);
-        Ok(SpawnRequest { command, options })
+        Ok(SpawnRequest::new(command).options(options))
     }
 
     fn deferred(&mut self, attempt: Attempt, task: &Task) {
@@ -192,7 +194,8 @@ impl JobHandler for RunWorker<'_> {
                 }
             }
             Event::Exited { exit, .. }
-                if minder::os::looks_killed(exit.status) && self.context.status.has_failed() =>
+                if minder_os::signals::looks_killed(exit.status.code(), exit.status.signal())
+                    && self.context.status.has_failed() =>
             {
                 if let Some(running) = self.running.get_mut(attempt.slot) {
                     running.is_interrupted = true;

@@ -28,7 +28,7 @@ const HELD_BYTES_MAX: usize = 1 << 20;
 impl RunWorker<'_> {
     /// Returns `true` if the event of a job without a further attempt is to be held back.
     pub(crate) fn must_hold(&self, running: &RunningJob, outcome: &Outcome) -> bool {
-        minder::os::looks_terminated(outcome.exit.status)
+        minder_os::signals::looks_terminated(outcome.exit.status.code(), outcome.exit.status.signal())
             && !outcome.killed
             && !running.is_interrupted
             && !self.context.pool.is_cancelled()

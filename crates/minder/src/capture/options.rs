@@ -9,7 +9,7 @@ use crate::Termination;
 /// The most bytes of output that a call captures by default.
 const CAPTURED_MAX: usize = 1 << 30;
 
-/// How [`Command::output_with`] runs a child.
+/// How [`Command::output_with`](crate::Command::output_with) runs a child.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -76,6 +76,8 @@ impl CaptureOptions {
     /// Kills the child and what it started after this time: see [`kill`](Self::kill) and
     /// [`Output::timed_out`]. A process that escapes the kill and keeps writing delays the return by at
     /// most 5 s. Default: never.
+    ///
+    /// [`Output::timed_out`]: crate::Output::timed_out
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -104,6 +106,8 @@ impl CaptureOptions {
 
     /// Sends both outputs through one pipe, so that [`Output::stdout`] has them in the order of their
     /// writes. Default: no.
+    ///
+    /// [`Output::stdout`]: crate::Output::stdout
     pub fn merge_stderr(mut self, yes: bool) -> Self {
         self.merge_stderr = yes;
         self

@@ -75,7 +75,8 @@ impl Command {
     /// # Errors
     /// - As [`spawn`](Self::spawn).
     /// - [`Limit`](ErrorKind::Limit): the child wrote more than [`CaptureOptions::max_bytes`].
-    /// - The error of the reader of [`CaptureOptions::input_reader`] ([`Operation::Read`]).
+    /// - The error of the reader of [`CaptureOptions::input_reader`]; its
+    ///   [`operation`](crate::Error::operation) is `Read`.
     ///
     /// A call that fails leaves no child behind, except one that no signal ends within 5 s.
     pub fn output_with(&self, options: CaptureOptions) -> Result<Output> {

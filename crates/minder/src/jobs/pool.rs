@@ -8,21 +8,19 @@
 //!
 //! # Locks
 //! `state` comes first: a thread that has locked `workers` never locks `state`. No lock is kept while a
-//! loop waits, spawns or calls the handler, except in [`JobHandler::next_job`] and
-//! [`JobHandler::admit`].
+//! loop waits, spawns or calls the handler, except in the
+//! methods of [`JobSource`](super::JobSource).
 
 use std::fmt;
-use std::fs::File;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use minder_os::sync::{Condvar, Mutex};
 
+use super::handler::{ChildControl, JobHandler, NextJob};
 use super::scheduler::{Attempt, HaltReason, JobCounts, JobResult, NextAction, Scheduler, SchedulerConfig};
 use crate::{
-    ChildId, ChildSet, Command, Error, ErrorKind, Event, Outcome, Result, SpawnOptions, Stream, Termination,
-    Waker,
+    ChildId, ChildSet, ChildSetConfig, Error, ErrorKind, Event, Operation, Result, Termination, Waker,
 };
 
 /// How long a loop without children sleeps at most. Every reason to wake it earlier wakes it.
@@ -37,171 +35,6 @@ const SHORTAGE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The values of [`JobPool::requested`].
 const CANCEL: u8 = 1;
 const KILL: u8 = 2;
-
-/// The result of asking for a job.
-#[derive(Debug)]
-pub enum NextJob<J> {
-    /// A job.
-    Ready(J),
-    /// No job now. Call [`JobPool::wake`] when there is one.
-    Pending,
-    /// There are no more jobs.
-    Exhausted,
-}
-
-/// What to start for a job.
-#[derive(Debug)]
-pub struct SpawnRequest {
-    /// The command.
-    pub command: Command,
-    /// How the set treats the child.
-    pub options: SpawnOptions,
-}
-
-/// The callbacks of one worker loop: they turn jobs into commands, and receive events and results.
-pub trait JobHandler {
-    /// What the caller knows of a job.
-    type Job: Send;
-
-    /// Returns the next job. Called with the scheduler locked: it must not block, and must call no
-    /// method of the pool except [`JobPool::wake`].
-    fn next_job(&mut self) -> NextJob<Self::Job>;
-
-    /// Returns whether a job may start now, while `running` others run. Called with the scheduler
-    /// locked, just before each start: it must not block, and must call no method of the pool except
-    /// [`JobPool::wake`].
-    ///
-    /// After `true`, [`prepare`](Self::prepare) is called. After `false`, the job stays at the head of
-    /// the queue. Call [`JobPool::wake`] when the answer may have changed. It is also asked again
-    /// whenever a job finishes.
-    fn admit(&mut self, _attempt: Attempt, _running: u64) -> bool {
-        true
-    }
-
-    /// Returns what to start. `Err` is the result of a job that is not started.
-    fn prepare(&mut self, attempt: Attempt, job: &Self::Job) -> std::result::Result<SpawnRequest, JobResult>;
-
-    /// A prepared job could not be started, because no descriptor, process or memory was free. It is
-    /// prepared again later, perhaps by another loop.
-    fn deferred(&mut self, _attempt: Attempt, _job: &Self::Job) {}
-
-    /// A job was started. With `control` its output mode can be changed, and its input written.
-    fn started(
-        &mut self,
-        _attempt: Attempt,
-        _job: &Self::Job,
-        _child: ChildId,
-        _control: &mut ChildControl<'_>,
-    ) {
-    }
-
-    /// Handles an event of a running job: output, the end of a stream, room in its input, a stop.
-    /// Returning `Some` kills the job.
-    fn event(
-        &mut self,
-        attempt: Attempt,
-        job: &Self::Job,
-        event: Event,
-        control: &mut ChildControl<'_>,
-    ) -> Option<Termination>;
-
-    /// Returns the result of a job whose child is done. [`JobPool::is_last_attempt`] returns here
-    /// whether a failure would be final.
-    fn finished(&mut self, attempt: Attempt, job: &Self::Job, outcome: Outcome) -> JobResult;
-
-    /// Returns the result of a job that could not be started.
-    fn spawn_failed(&mut self, attempt: Attempt, job: &Self::Job, error: Error) -> JobResult;
-
-    /// The loop ends with this error. All jobs of the pool are killed afterwards.
-    fn worker_failed(&mut self, _error: &Error) {}
-
-    /// Returns when [`idle`](Self::idle) must be called again. The loop does not end before this
-    /// returns `None`.
-    fn due(&self) -> Option<Instant> {
-        None
-    }
-
-    /// Called before the loop waits: the time to write collected output, and to change output modes.
-    fn idle(&mut self, _control: &mut ChildControl<'_>) {}
-}
-
-/// What a [`JobHandler`] may do with the running jobs of its loop.
-#[derive(Debug)]
-pub struct ChildControl<'a>(&'a mut ChildSet);
-
-impl ChildControl<'_> {
-    /// See [`ChildSet::start_streaming`].
-    ///
-    /// # Errors
-    /// As that method.
-    pub fn start_streaming(&mut self, id: ChildId) -> Result<()> {
-        self.0.start_streaming(id)
-    }
-
-    /// See [`ChildSet::forward`].
-    ///
-    /// # Errors
-    /// As that method.
-    pub fn forward(&mut self, id: ChildId, stream: Stream, file: &Arc<File>) -> Result<()> {
-        self.0.forward(id, stream, file)
-    }
-
-    /// See [`ChildSet::write`].
-    ///
-    /// # Errors
-    /// As that method.
-    pub fn write(&mut self, id: ChildId, bytes: &[u8]) -> Result<usize> {
-        self.0.write(id, bytes)
-    }
-
-    /// See [`ChildSet::close_stdin`].
-    ///
-    /// # Errors
-    /// As that method.
-    pub fn close_stdin(&mut self, id: ChildId) -> Result<()> {
-        self.0.close_stdin(id)
-    }
-
-    /// See [`ChildSet::kill`].
-    ///
-    /// # Errors
-    /// As that method.
-    pub fn kill(&mut self, id: ChildId, how: Termination) -> Result<()> {
-        self.0.kill(id, how)
-    }
-
-    /// See [`ChildSet::set_deadline`].
-    ///
-    /// # Errors
-    /// As that method.
-    pub fn set_deadline(&mut self, id: ChildId, deadline: Option<(Instant, Termination)>) -> Result<()> {
-        self.0.set_deadline(id, deadline)
-    }
-
-    /// See [`ChildSet::suspended_time`].
-    ///
-    /// # Errors
-    /// As that method.
-    pub fn suspended_time(&self, id: ChildId) -> Result<Duration> {
-        self.0.suspended_time(id)
-    }
-
-    /// See [`ChildSet::suspend`].
-    ///
-    /// # Errors
-    /// As that method.
-    pub fn suspend(&mut self, id: ChildId) -> Result<()> {
-        self.0.suspend(id)
-    }
-
-    /// See [`ChildSet::resume`].
-    ///
-    /// # Errors
-    /// As that method.
-    pub fn resume(&mut self, id: ChildId) -> Result<()> {
-        self.0.resume(id)
-    }
-}
 
 /// A pool of worker loops that share one scheduler.
 pub struct JobPool<J> {
@@ -298,7 +131,7 @@ impl<J: Send> JobPool<J> {
     }
 
     /// Returns whether a failure of this attempt would be final for its job. The attempt runs, or its
-    /// result is being determined. Do not call this from [`JobHandler::next_job`].
+    /// result is being determined. Do not call this from [`JobSource::next_job`](super::JobSource::next_job).
     ///
     /// The answer stays valid: see [`Scheduler::is_last_attempt`].
     pub fn is_last_attempt(&self, attempt: Attempt) -> bool {
@@ -421,7 +254,55 @@ impl<J: Send> JobPool<J> {
         self.wake();
     }
 
-    /// Runs jobs on `set` until all are done.
+    /// Runs jobs until all are done, with `workers` threads: each has a set with this configuration, and
+    /// the handler that `make_handler` returns for its index. Returns the handlers in the order of their
+    /// indexes. One thread keeps about one processor busy with starting children.
+    ///
+    /// # Errors
+    /// - As [`run_worker`](Self::run_worker) and [`ChildSet::new`]. All jobs are killed then.
+    /// - `Exhausted`: a thread cannot be started.
+    ///
+    /// # Panics
+    /// If a handler panics, after the other threads have ended. Its own jobs keep running.
+    pub fn run<H: JobHandler<Job = J> + Send>(
+        &self,
+        workers: usize,
+        config: &ChildSetConfig,
+        make_handler: impl Fn(usize) -> H + Sync,
+    ) -> Result<Vec<H>> {
+        let workers = workers.max(1);
+        let run_one = |index| {
+            let mut handler = make_handler(index);
+            let result = ChildSet::new(config.clone())
+                .inspect_err(|_| self.kill())
+                .and_then(|mut set| self.run_worker(&mut set, index, workers, &mut handler));
+            result.map(|()| handler)
+        };
+        let run_one = &run_one;
+        std::thread::scope(|scope| {
+            let spawn = |index| {
+                let name = format!("minder-job-{index}");
+                let thread = std::thread::Builder::new().name(name);
+                thread.spawn_scoped(scope, move || run_one(index)).map_err(|error| {
+                    self.kill();
+                    Error::new("start the thread of a worker", error).during(Operation::Spawn)
+                })
+            };
+            let threads: Vec<_> = (0..workers).map(spawn).collect();
+            // Every thread is joined, whatever the others return.
+            let mut results = Vec::new();
+            for thread in threads {
+                results.push(match thread.map(std::thread::ScopedJoinHandle::join) {
+                    Ok(Ok(result)) => result,
+                    Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                    Err(error) => Err(error),
+                });
+            }
+            results.into_iter().collect()
+        })
+    }
+
+    /// Runs jobs on `set` until all are done: one loop of [`run`](Self::run), on the calling thread.
     ///
     /// Call it once for each of `workers` loops, on different threads, each with its own set and its
     /// own `index` from 0. Each loop runs at most its share of the jobs that may run at once, as

@@ -148,14 +148,38 @@ impl RetryPolicy {
 }
 
 /// When to stop starting jobs.
+///
+/// ```
+/// use minder::jobs::{HaltPolicy, HaltTrigger, SchedulerConfig, Threshold};
+/// // At the third failure, and kill what runs.
+/// let halt = HaltPolicy::new(HaltTrigger::Failed, Threshold::Count(3)).now(true);
+/// let config = SchedulerConfig::new().halt(Some(halt));
+/// # let _ = config;
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
 pub struct HaltPolicy {
-    /// What is counted.
-    pub on: HaltTrigger,
-    /// The count at which no more jobs start.
-    pub at: Threshold,
-    /// Whether the running jobs are to be killed, too.
-    pub now: bool,
+    on: HaltTrigger,
+    at: Threshold,
+    now: bool,
+}
+
+impl HaltPolicy {
+    /// Returns the policy that starts no more jobs at this count of these jobs. Running jobs continue.
+    pub fn new(on: HaltTrigger, at: Threshold) -> Self {
+        Self { on, at, now: false }
+    }
+
+    /// Returns the count at which it takes effect.
+    pub fn threshold(self) -> Threshold {
+        self.at
+    }
+
+    /// Sets whether the running jobs are to be killed, too. Default: no.
+    pub fn now(mut self, yes: bool) -> Self {
+        self.now = yes;
+        self
+    }
 }
 
 /// The count at which a [`HaltPolicy`] takes effect. At least one job must have been counted.
@@ -180,6 +204,7 @@ pub struct HaltReason {
 
 /// What a [`HaltPolicy`] counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HaltTrigger {
     /// Jobs that failed and are not retried.
     Failed,
@@ -191,6 +216,7 @@ pub enum HaltTrigger {
 
 /// The result of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum JobResult {
     /// The job succeeded.
     Success,
@@ -217,6 +243,7 @@ pub struct Attempt {
 
 /// What to do now.
 #[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NextAction<J> {
     /// Start this job.
     Start(Attempt, J),
@@ -234,6 +261,7 @@ pub enum NextAction<J> {
 
 /// How many jobs are in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct JobCounts {
     /// Jobs that were submitted.
     pub submitted: u64,

@@ -23,13 +23,11 @@ pub use self::jobserver::{JobToken, Jobserver};
 pub use self::system::PollHandle;
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io;
 use std::time::Instant;
 
 use crate::Source;
 use crate::command::Command;
-use crate::exit_status::ExitStatus;
 use crate::interest::Interest;
 
 impl Command {
@@ -83,32 +81,6 @@ pub fn wants_terminal(signal: i32) -> bool {
     system::wants_terminal(signal)
 }
 
-/// Returns whether a child with this exit status may have been killed.
-///
-/// - Unix: by a signal. Windows: with the exit code that killed children get, 1; others may end
-///   with it, too.
-pub fn looks_killed(status: ExitStatus) -> bool {
-    system::looks_killed(status)
-}
-
-/// Returns whether a child with this exit status may have been terminated by a request, as all
-/// processes are when the machine shuts down.
-///
-/// - Unix: by `SIGHUP`, `SIGINT`, `SIGQUIT`, `SIGTERM` or `SIGKILL`, or with the exit code that
-///   shells and many programs use for them, 128 plus the signal number. Windows: with the code of a
-///   console that was closed or interrupted (0xC000013A).
-pub fn looks_terminated(status: ExitStatus) -> bool {
-    system::looks_terminated(status)
-}
-
-/// Returns the number of the signal of this name (`TERM`, without `SIG`) on this operating system.
-///
-/// - Unix: the signals of POSIX, and `WINCH`. Windows has none; `HUP`, `INT`, `QUIT`, `TERM` and
-///   `KILL` all end a job at once.
-pub fn signal_number(name: &str) -> Option<i32> {
-    system::signal_number(name)
-}
-
 /// Returns whether a child can be asked to exit, so that it may clean up first.
 ///
 /// - Unix: yes, by a signal. Windows: no, a job object can only be terminated.
@@ -121,11 +93,4 @@ pub fn supports_graceful_termination() -> bool {
 /// - Unix: yes, by signals. Windows: no.
 pub fn supports_suspend() -> bool {
     system::supports_suspend()
-}
-
-/// Requests a larger buffer for a pipe, as large as a user may have. Other files do not change.
-///
-/// - Linux: 1 MiB, `F_SETPIPE_SZ`. Elsewhere: without effect.
-pub fn grow_pipe(pipe: &File) {
-    system::grow_pipe(pipe);
 }

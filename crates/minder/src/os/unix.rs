@@ -8,7 +8,6 @@ use std::time::Instant;
 use crate::Source;
 use crate::child::Child;
 use crate::command::Command;
-use crate::exit_status::ExitStatus;
 use crate::interest::Interest;
 
 impl<'a, F: AsFd> From<&'a F> for Source<'a> {
@@ -87,59 +86,9 @@ pub(super) fn wait_ready(
     }
 }
 
-/// See [`super::looks_killed`].
-pub(super) fn looks_killed(status: ExitStatus) -> bool {
-    matches!(status, ExitStatus::Signaled { .. })
-}
-
-/// See [`super::looks_terminated`].
-pub(super) fn looks_terminated(status: ExitStatus) -> bool {
-    let signal = match status {
-        ExitStatus::Signaled { signal, .. } => signal,
-        ExitStatus::Exited(code) => code - 128,
-        _ => return false,
-    };
-    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGKILL].contains(&signal)
-}
-
 /// See [`super::wants_terminal`].
 pub(super) fn wants_terminal(signal: i32) -> bool {
     signal == libc::SIGTTIN || signal == libc::SIGTTOU
-}
-
-/// See [`super::signal_number`].
-pub(super) fn signal_number(name: &str) -> Option<i32> {
-    Some(match name {
-        "HUP" => libc::SIGHUP,
-        "INT" => libc::SIGINT,
-        "QUIT" => libc::SIGQUIT,
-        "ILL" => libc::SIGILL,
-        "TRAP" => libc::SIGTRAP,
-        "ABRT" | "IOT" => libc::SIGABRT,
-        "BUS" => libc::SIGBUS,
-        "FPE" => libc::SIGFPE,
-        "KILL" => libc::SIGKILL,
-        "USR1" => libc::SIGUSR1,
-        "SEGV" => libc::SIGSEGV,
-        "USR2" => libc::SIGUSR2,
-        "PIPE" => libc::SIGPIPE,
-        "ALRM" => libc::SIGALRM,
-        "TERM" => libc::SIGTERM,
-        "CHLD" => libc::SIGCHLD,
-        "CONT" => libc::SIGCONT,
-        "STOP" => libc::SIGSTOP,
-        "TSTP" => libc::SIGTSTP,
-        "TTIN" => libc::SIGTTIN,
-        "TTOU" => libc::SIGTTOU,
-        "URG" => libc::SIGURG,
-        "XCPU" => libc::SIGXCPU,
-        "XFSZ" => libc::SIGXFSZ,
-        "VTALRM" => libc::SIGVTALRM,
-        "PROF" => libc::SIGPROF,
-        "WINCH" => libc::SIGWINCH,
-        "SYS" => libc::SIGSYS,
-        _ => return None,
-    })
 }
 
 /// See [`super::supports_graceful_termination`].
@@ -150,12 +99,4 @@ pub(super) fn supports_graceful_termination() -> bool {
 /// See [`super::supports_suspend`].
 pub(super) fn supports_suspend() -> bool {
     true
-}
-
-/// See [`super::grow_pipe`].
-pub(super) fn grow_pipe(pipe: &File) {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    crate::sys::pipe::enlarge(pipe);
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    let _ = pipe;
 }

@@ -6,7 +6,6 @@ use std::os::windows::io::{AsHandle, AsSocket};
 use std::time::Instant;
 
 use crate::Source;
-use crate::exit_status::ExitStatus;
 use crate::interest::Interest;
 
 impl<'a, H: AsHandle> From<&'a H> for Source<'a> {
@@ -61,28 +60,9 @@ pub(super) fn wait_ready(
     super::poller_wait::wait_by_poller(source, interest, deadline)
 }
 
-/// See [`super::looks_killed`].
-pub(super) fn looks_killed(status: ExitStatus) -> bool {
-    status == ExitStatus::Exited(crate::sys::process_tree::KILLED.cast_signed())
-}
-
-/// See [`super::looks_terminated`].
-pub(super) fn looks_terminated(status: ExitStatus) -> bool {
-    /// `STATUS_CONTROL_C_EXIT` of ntstatus.h.
-    const CONTROL_C_EXIT: u32 = 0xC000_013A;
-    status == ExitStatus::Exited(CONTROL_C_EXIT.cast_signed())
-}
-
 /// See [`super::wants_terminal`].
 pub(super) fn wants_terminal(_signal: i32) -> bool {
     false
-}
-
-/// See [`super::signal_number`].
-pub(super) fn signal_number(name: &str) -> Option<i32> {
-    // The signals by which users terminate programs. A job object is terminated in one way only.
-    let known = [("HUP", 1), ("INT", 2), ("QUIT", 3), ("KILL", 9), ("TERM", 15)];
-    known.into_iter().find_map(|(known, number)| (known == name).then_some(number))
 }
 
 /// See [`super::supports_graceful_termination`].
@@ -94,6 +74,3 @@ pub(super) fn supports_graceful_termination() -> bool {
 pub(super) fn supports_suspend() -> bool {
     false
 }
-
-/// See [`super::grow_pipe`].
-pub(super) fn grow_pipe(_pipe: &File) {}

@@ -150,6 +150,7 @@ impl ChildSetConfig {
     }
 
     /// Sets how many descriptors the backend accepts before it reports that it is full. For tests.
+    #[cfg(feature = "fault-injection")]
     #[doc(hidden)]
     pub fn fault_capacity(mut self, count: usize) -> Self {
         self.fault_capacity = Some(count);

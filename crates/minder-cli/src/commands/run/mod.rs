@@ -42,7 +42,7 @@ pub(crate) fn run(flags: RunFlags, args: &[OsString], compat: CompatMode) -> Res
     let mut guard = ProcessGuard::install(&options)?;
     if config.guardians
         && !guard.kills_descendants()
-        && let Err(reason) = guard.guardians()
+        && let Some(reason) = guard.unavailable_reason()
     {
         console.notice(&Notice::NoGuardians { reason: reason.to_owned() });
     }

@@ -13,8 +13,6 @@ mod splice;
 #[cfg(windows)]
 mod windows;
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) use self::splice::enlarge;
 pub(crate) use self::types::ReadOutcome;
 #[cfg(windows)]
 pub(crate) use self::windows::{Reader, Writer, resize_terminal};

@@ -25,7 +25,7 @@ pub(super) fn takes(to: &File) -> bool {
 }
 
 /// Enlarges a pipe as far as the kernel allows. Other files, and larger pipes, stay as they are.
-pub(crate) fn enlarge(pipe: impl AsFd) {
+pub(super) fn enlarge(pipe: impl AsFd) {
     if rustix::pipe::fcntl_getpipe_size(&pipe).is_ok_and(|size| size < AT_ONCE) {
         let _ = rustix::pipe::fcntl_setpipe_size(&pipe, AT_ONCE);
     }

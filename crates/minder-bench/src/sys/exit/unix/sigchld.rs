@@ -92,7 +92,7 @@ impl Sigchld {
 
 impl ExitWatcher for Sigchld {
     fn add(&mut self, child: Child) -> io::Result<()> {
-        let pid = child.into_unreaped_pid();
+        let pid = child.into_pid();
         if self.sweep == Sweep::Each {
             self.live.push(to_pid(pid)?);
         }

@@ -36,7 +36,7 @@ impl ExitWatcher for ThreadEach {
                 let _ = thread.join();
             }
         }
-        let raw_pid = child.into_unreaped_pid();
+        let raw_pid = child.into_pid();
         let pid = to_pid(raw_pid)?;
         let sender = self.exits.sender();
         let thread = spawn_small(move || {

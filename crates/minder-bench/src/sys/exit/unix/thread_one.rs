@@ -56,7 +56,7 @@ impl ThreadOne {
 
 impl ExitWatcher for ThreadOne {
     fn add(&mut self, child: Child) -> io::Result<()> {
-        child.into_unreaped_pid();
+        child.into_pid();
         self.unpark();
         Ok(())
     }

@@ -20,7 +20,7 @@ pub(super) struct Waitpid;
 
 impl ExitWatcher for Waitpid {
     fn add(&mut self, child: Child) -> io::Result<()> {
-        child.into_unreaped_pid();
+        child.into_pid();
         Ok(())
     }
 

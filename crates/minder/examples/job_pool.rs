@@ -1,29 +1,32 @@
-//! Bounded concurrency without a thread for each job: two worker loops share one scheduler.
+//! Bounded concurrency without a thread for each job: two threads share one scheduler.
 
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use minder::jobs::{Attempt, ChildControl, JobHandler, JobPool, JobResult, NextJob, SpawnRequest};
-use minder::{ChildSet, ChildSetConfig, Command, Error, Event, Outcome, SpawnOptions, Stdio, Termination};
+use minder::jobs::{Attempt, ChildControl, JobHandler, JobPool, JobResult, JobSource, NextJob, SpawnRequest};
+use minder::{ChildSetConfig, Command, Error, Event, Outcome, Stdio, Termination};
 
 const JOBS: u64 = 30;
 
 /// Supplies numbers as jobs, and checks the exit code of each.
 struct Numbers<'a>(&'a AtomicU64);
 
-impl JobHandler for Numbers<'_> {
+impl JobSource for Numbers<'_> {
     type Job = u64;
 
     fn next_job(&mut self) -> NextJob<u64> {
         let job = self.0.fetch_add(1, Ordering::Relaxed);
         if job < JOBS { NextJob::Ready(job) } else { NextJob::Exhausted }
     }
+}
+
+impl JobHandler for Numbers<'_> {
     fn prepare(&mut self, _attempt: Attempt, job: &u64) -> Result<SpawnRequest, JobResult> {
         let mut command = Command::new(std::env::current_exe().map_err(|_| JobResult::PermanentFailure)?);
         command.arg(job.to_string()).stdin(Stdio::null());
-        Ok(SpawnRequest { command, options: SpawnOptions::default() })
+        Ok(SpawnRequest::new(command))
     }
     fn event(&mut self, _: Attempt, _: &u64, _: Event, _: &mut ChildControl<'_>) -> Option<Termination> {
         None
@@ -44,15 +47,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let config = minder::jobs::SchedulerConfig::new().max_running(6);
     let pool = JobPool::new(config, Duration::from_secs(5));
     let next = AtomicU64::new(0);
-    let new_set = || ChildSet::new(ChildSetConfig::default());
-    let run = |index| pool.run_worker(&mut new_set()?, index, 2, &mut Numbers(&next));
-    std::thread::scope(|scope| {
-        let other = scope.spawn(|| run(1));
-        run(0).and(other.join().expect("join the other worker"))
-    })?;
+    pool.run(2, &ChildSetConfig::new(), |_index| Numbers(&next))?;
     let counts = pool.counts();
     assert_eq!((counts.succeeded, counts.failed, counts.running), (JOBS, 0, 0));
 
-    println!("exec: {} jobs by two loops, at most 6 at once", counts.succeeded);
+    println!("job pool: {} jobs by two threads, at most 6 at once", counts.succeeded);
     Ok(())
 }

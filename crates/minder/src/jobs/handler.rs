@@ -1,0 +1,204 @@
+//! What a user of the pool implements: where jobs come from, and what is done with them.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::scheduler::{Attempt, JobResult};
+use crate::{ChildId, ChildSet, Command, Error, Event, Outcome, Result, SpawnOptions, Stream, Termination};
+
+/// The result of asking for a job.
+#[derive(Debug)]
+pub enum NextJob<J> {
+    /// A job.
+    Ready(J),
+    /// No job now. Call [`JobPool::wake`] when there is one.
+    ///
+    /// [`JobPool::wake`]: super::JobPool::wake
+    Pending,
+    /// There are no more jobs.
+    Exhausted,
+}
+
+/// What to start for a job.
+///
+/// ```
+/// use minder::jobs::SpawnRequest;
+/// use minder::{Command, SpawnOptions};
+/// let request = SpawnRequest::new(Command::new("true")).options(SpawnOptions::new().rank(1));
+/// # let _ = request;
+/// ```
+#[derive(Debug)]
+#[must_use]
+pub struct SpawnRequest {
+    pub(super) command: Command,
+    pub(super) options: SpawnOptions,
+}
+
+impl SpawnRequest {
+    /// Returns a request for this command with default options.
+    pub fn new(command: Command) -> Self {
+        Self { command, options: SpawnOptions::new() }
+    }
+
+    /// Sets how the set treats the child.
+    pub fn options(mut self, options: SpawnOptions) -> Self {
+        self.options = options;
+        self
+    }
+}
+
+/// Supplies the jobs of one worker loop, and admits them.
+///
+/// Both methods are called with the scheduler locked: they must not block, and must call no method of
+/// the pool except [`JobPool::wake`].
+///
+/// [`JobPool::wake`]: super::JobPool::wake
+pub trait JobSource {
+    /// What the caller knows of a job.
+    type Job: Send;
+
+    /// Returns the next job.
+    fn next_job(&mut self) -> NextJob<Self::Job>;
+
+    /// Returns whether a job may start now, while `running` others run. Called just before each start.
+    ///
+    /// After `true`, [`JobHandler::prepare`] is called. After `false`, the job stays at the head of the
+    /// queue. Call [`JobPool::wake`] when the answer may have changed. It is also asked again whenever a
+    /// job finishes.
+    ///
+    /// [`JobPool::wake`]: super::JobPool::wake
+    fn admit(&mut self, _attempt: Attempt, _running: u64) -> bool {
+        true
+    }
+}
+
+/// The callbacks of one worker loop: they turn jobs into commands, and receive events and results. No
+/// lock is held while they run.
+pub trait JobHandler: JobSource {
+    /// Returns what to start. `Err` is the result of a job that is not started.
+    fn prepare(&mut self, attempt: Attempt, job: &Self::Job) -> std::result::Result<SpawnRequest, JobResult>;
+
+    /// A prepared job could not be started, because no descriptor, process or memory was free. It is
+    /// prepared again later, perhaps by another loop.
+    fn deferred(&mut self, _attempt: Attempt, _job: &Self::Job) {}
+
+    /// A job was started. With `control` its output mode can be changed, and its input written.
+    fn started(
+        &mut self,
+        _attempt: Attempt,
+        _job: &Self::Job,
+        _child: ChildId,
+        _control: &mut ChildControl<'_>,
+    ) {
+    }
+
+    /// Handles an event of a running job: output, the end of a stream, room in its input, a stop.
+    /// Returning `Some` kills the job.
+    fn event(
+        &mut self,
+        attempt: Attempt,
+        job: &Self::Job,
+        event: Event,
+        control: &mut ChildControl<'_>,
+    ) -> Option<Termination>;
+
+    /// Returns the result of a job whose child is done. [`JobPool::is_last_attempt`] returns here
+    /// whether a failure would be final.
+    ///
+    /// [`JobPool::is_last_attempt`]: super::JobPool::is_last_attempt
+    fn finished(&mut self, attempt: Attempt, job: &Self::Job, outcome: Outcome) -> JobResult;
+
+    /// Returns the result of a job that could not be started.
+    fn spawn_failed(&mut self, attempt: Attempt, job: &Self::Job, error: Error) -> JobResult;
+
+    /// The loop ends with this error. All jobs of the pool are killed afterwards.
+    fn worker_failed(&mut self, _error: &Error) {}
+
+    /// Returns when [`idle`](Self::idle) must be called again. The loop does not end before this
+    /// returns `None`.
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Called before the loop waits: the time to write collected output, and to change output modes.
+    fn idle(&mut self, _control: &mut ChildControl<'_>) {}
+}
+
+/// What a [`JobHandler`] may do with the running jobs of its loop.
+#[derive(Debug)]
+pub struct ChildControl<'a>(pub(super) &'a mut ChildSet);
+
+impl ChildControl<'_> {
+    /// See [`ChildSet::start_streaming`].
+    ///
+    /// # Errors
+    /// As that method.
+    pub fn start_streaming(&mut self, id: ChildId) -> Result<()> {
+        self.0.start_streaming(id)
+    }
+
+    /// See [`ChildSet::forward`].
+    ///
+    /// # Errors
+    /// As that method.
+    pub fn forward(&mut self, id: ChildId, stream: Stream, file: &Arc<File>) -> Result<()> {
+        self.0.forward(id, stream, file)
+    }
+
+    /// See [`ChildSet::write`].
+    ///
+    /// # Errors
+    /// As that method.
+    pub fn write(&mut self, id: ChildId, bytes: &[u8]) -> Result<usize> {
+        self.0.write(id, bytes)
+    }
+
+    /// See [`ChildSet::close_stdin`].
+    ///
+    /// # Errors
+    /// As that method.
+    pub fn close_stdin(&mut self, id: ChildId) -> Result<()> {
+        self.0.close_stdin(id)
+    }
+
+    /// See [`ChildSet::kill`].
+    ///
+    /// # Errors
+    /// As that method.
+    pub fn kill(&mut self, id: ChildId, how: Termination) -> Result<()> {
+        self.0.kill(id, how)
+    }
+
+    /// See [`ChildSet::set_deadline`].
+    ///
+    /// # Errors
+    /// As that method.
+    pub fn set_deadline(&mut self, id: ChildId, deadline: Option<(Instant, Termination)>) -> Result<()> {
+        self.0.set_deadline(id, deadline)
+    }
+
+    /// See [`ChildSet::suspended_time`].
+    ///
+    /// # Errors
+    /// As that method.
+    pub fn suspended_time(&self, id: ChildId) -> Result<Duration> {
+        self.0.suspended_time(id)
+    }
+
+    /// See [`ChildSet::suspend`].
+    ///
+    /// # Errors
+    /// As that method.
+    pub fn suspend(&mut self, id: ChildId) -> Result<()> {
+        self.0.suspend(id)
+    }
+
+    /// See [`ChildSet::resume`].
+    ///
+    /// # Errors
+    /// As that method.
+    pub fn resume(&mut self, id: ChildId) -> Result<()> {
+        self.0.resume(id)
+    }
+}
