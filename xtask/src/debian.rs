@@ -11,7 +11,7 @@ use std::process::Command;
 pub(crate) const PACKAGES: [&str; 3] = ["rustc-web", "cargo-web", "rust-web-src"];
 /// The minor version of Rust that our manifests ask for.
 const OLDEST: u32 = 95;
-const RUSTC: &str = "/usr/bin/rustc";
+pub(crate) const RUSTC: &str = "/usr/bin/rustc";
 const CARGO: &str = "/usr/bin/cargo";
 const SOURCE: &str = "/usr/lib/rustlib/src/rust/library/Cargo.toml";
 

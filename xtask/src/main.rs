@@ -11,6 +11,7 @@ mod tidy;
 mod debian;
 mod targets;
 mod wine;
+mod api;
 mod bench;
 mod bare;
 mod dist;
@@ -28,6 +29,9 @@ cargo xtask COMMAND
       Checks the rules about the tree: import order, cycles, cfg, unsafe, words, idioms, manifests.
   tidy --cycles | --order CRATE
       Prints the import cycles, or the import order of a crate, for xtask/layers.
+  api [--bless]
+      Compares the public interface of the library with its list in crates/minder/api.
+      --bless: writes the list.
   dist
       Builds the program to install, with its debugging information beside it, in target/dist.
   bare [--keep] [--again] [--only run|STEP]...
@@ -63,6 +67,7 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::main(rest),
         Some("targets") => targets::main(rest),
         Some("wine") => wine::main(rest),
+        Some("api") => api::main(rest),
         Some("dist") => dist::main(rest),
         Some("bare") => bare::main(rest),
         Some("surroundings") => surroundings::main(rest),

@@ -35,7 +35,7 @@ enum InTest {
 
 /// Makes the import libraries of functions that are linked by name from a DLL (`raw-dylib`); only the
 /// GNU target needs it.
-const DLLTOOL: install::Program =
+pub(crate) const DLLTOOL: install::Program =
     install::Program { name: "x86_64-w64-mingw32-dlltool", package: "binutils-mingw-w64-x86-64" };
 
 const PACKAGES: &[&str] = &[

@@ -9,7 +9,7 @@
 
 mod report;
 
-use crate::{install, run, targets, tidy, tree, wine};
+use crate::{api, install, run, targets, tidy, tree, wine};
 use anyhow::{Context, Result, bail};
 use report::{Finished, Report};
 use std::time::Instant;
@@ -49,7 +49,7 @@ struct Step {
 
 /// All steps, quick ones first. The steps of the first side share a target directory and flags, so
 /// that each reuses what the one before built.
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 11] = [
     Step { name: "fmt", what: "the sources are formatted", side: Side::First, run: fmt },
     Step { name: "tidy", what: "the tree keeps its own rules", side: Side::First, run: tidy },
     Step {
@@ -61,8 +61,21 @@ const STEPS: [Step; 9] = [
     Step { name: "build", what: "every package, test and example builds", side: Side::First, run: build },
     Step { name: "test", what: "unit, integration and documentation tests", side: Side::First, run: test },
     Step { name: "doc", what: "the documentation builds without a warning", side: Side::First, run: doc },
+    Step {
+        name: "api",
+        what: "the public interface of the library is the one that is listed",
+        side: Side::First,
+        run: |_| interface(api::linux),
+    },
     // The tests under Wine wait for long: the steps beside them use that time.
     Step { name: "wine", what: "the Windows half runs, under Wine", side: Side::Second, run: windows },
+    // After the tests under Wine, whose standard library it uses.
+    Step {
+        name: "api-win",
+        what: "the public interface differs on Windows as it is listed",
+        side: Side::Second,
+        run: |_| interface(api::windows),
+    },
     Step { name: "loom", what: "no wake-up is lost, in any interleaving", side: Side::Second, run: loom },
     Step { name: "targets", what: "other systems compile", side: Side::Second, run: other_targets },
 ];
@@ -318,6 +331,11 @@ fn doc(_: &Options) -> Result<Done> {
     cmd.args(["doc", "--workspace", "--no-deps", "--lib"]).env("RUSTDOCFLAGS", "-D warnings");
     run::run(&mut cmd)?;
     Ok(Done::default())
+}
+
+fn interface(check: fn(api::Action) -> Result<api::Outcome>) -> Result<Done> {
+    let left_out: LeftOut = check(api::Action::Compare)?.err().into_iter().collect();
+    Ok(left_out.into())
 }
 
 /// The flag makes cargo build everything again, so it builds for speed of the build. More than four

@@ -243,20 +243,27 @@ impl Prefix {
     /// `setarch -R` turns address randomisation off, which makes one start in some hundreds fail under
     /// Wine.
     pub(crate) fn cargo(&self, args: &[&str]) -> Command {
-        let mut cmd = debian::cargo(args.first().unwrap_or(&"test"), &[TARGET]);
+        let mut cmd = cargo(args.first().unwrap_or(&"test"));
         self.enter(&mut cmd);
         cmd.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "timeout -k 5 1800 setarch -R wine");
-        // Processes share the sections of a program that begin at a page. Wine reads the others into the
-        // memory of each process, debugging information too.
-        cmd.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS", "-C link-arg=-Wl,--file-alignment=4096");
-        cmd.env("CARGO_PROFILE_DEV_STRIP", "debuginfo").env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
-        cmd.env("CARGO_PROFILE_DEV_DEBUG", "none");
-        // The features of a dependency do not depend on the packages of a command: nothing is built
-        // twice.
-        cmd.args(["-Z", "feature-unification", "--config", "resolver.feature-unification=\"workspace\""]);
         cmd.args(args.get(1..).unwrap_or_default());
         cmd
     }
+}
+
+/// Returns `cargo VERB` for Windows, without Wine. What it builds is shared by all commands of this
+/// function; more arguments may follow.
+pub(crate) fn cargo(verb: &str) -> Command {
+    let mut cmd = debian::cargo(verb, &[TARGET]);
+    // Processes share the sections of a program that begin at a page. Wine reads the others into the
+    // memory of each process, debugging information too.
+    cmd.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS", "-C link-arg=-Wl,--file-alignment=4096");
+    cmd.env("CARGO_PROFILE_DEV_STRIP", "debuginfo").env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
+    cmd.env("CARGO_PROFILE_DEV_DEBUG", "none");
+    // The features of a dependency do not depend on the packages of a command: nothing is built
+    // twice.
+    cmd.args(["-Z", "feature-unification", "--config", "resolver.feature-unification=\"workspace\""]);
+    cmd
 }
 
 /// Returns the path of a program that was built with `--release`.

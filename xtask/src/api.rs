@@ -1,0 +1,240 @@
+//! The public interface of the library, as text in `crates/minder/api` that a reviewer reads.
+//!
+//! rustdoc describes the interface as JSON, and `xtask-api` makes lines of it. The JSON is an
+//! unstable format: its number may change with each compiler, and so may the way to write an item. A
+//! newer compiler is therefore no failure, but a check that is skipped, with the reason.
+
+use crate::{debian, install, run, targets, tree, wine};
+use anyhow::{Context, Result, bail};
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The number of the JSON format that the crate `public-api` reads: see `Cargo.toml`.
+const FORMAT: u32 = 57;
+
+/// The file of all items, as on Linux.
+const LINUX: &str = "crates/minder/api/linux.txt";
+/// The file of what differs on Windows.
+const WINDOWS: &str = "crates/minder/api/windows.txt";
+
+const UPDATE: &str = "cargo xtask api --bless";
+const PACKAGE: &str = "minder";
+const JSON: [&str; 4] = ["--", "-Zunstable-options", "--output-format", "json"];
+
+/// `cargo xtask api [--bless]`: compares both files with the sources, or writes them.
+pub(crate) fn main(args: &[String]) -> Result<()> {
+    let action = match args {
+        [] => Action::Compare,
+        [flag] if flag == "--bless" => Action::Write,
+        _ => bail!("unknown option `{}` of api; cure: cargo xtask help", args.join(" ")),
+    };
+    for check in [linux, windows] {
+        if let Err(missing) = check(action)? {
+            println!("skipped: {missing}");
+        }
+    }
+    Ok(())
+}
+
+/// What is done with a file.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Action {
+    Compare,
+    Write,
+}
+
+/// Whether a file was compared or written, or why it was not.
+pub(crate) type Outcome = std::result::Result<(), install::Missing>;
+
+/// Handles the file of all items.
+pub(crate) fn linux(action: Action) -> Result<Outcome> {
+    if cfg!(not(target_os = "linux")) {
+        return Ok(Err(format!("{LINUX} lists the items on Linux; cure: such a machine")));
+    }
+    let mut rustdoc = run::cargo();
+    // The variable opens unstable options for this crate alone; others are built as always.
+    rustdoc.args(["rustdoc", "-p", PACKAGE, "--lib"]).args(JSON).env("RUSTC_BOOTSTRAP", PACKAGE);
+    let items = match items(&mut rustdoc, &tree::target_dir().join("doc"))? {
+        Ok(items) => items,
+        Err(missing) => return Ok(Err(missing)),
+    };
+    let compiler = compiler("rustc")?;
+    let title = format!("# The public interface of the crate on Linux, by {compiler}. To update: {UPDATE}");
+    settle(action, LINUX, &Content { title, compiler, lines: items })
+}
+
+/// Handles the file of what differs on Windows.
+pub(crate) fn windows(action: Action) -> Result<Outcome> {
+    if let Err(missing) = debian::ready().and_then(|()| install::programs(&[targets::DLLTOOL])) {
+        return Ok(Err(format!("{WINDOWS}: {missing}")));
+    }
+    let mut rustdoc = wine::cargo("rustdoc");
+    rustdoc.args(["-p", PACKAGE, "--lib"]).args(JSON);
+    let items = match items(&mut rustdoc, &tree::target_dir().join("cross").join(wine::TARGET).join("doc"))? {
+        Ok(items) => items,
+        Err(missing) => return Ok(Err(missing)),
+    };
+    let linux = Content::read(LINUX)?;
+    let compiler = compiler(debian::RUSTC)?;
+    let title =
+        format!("# What differs on Windows from the items in linux.txt, by {compiler}. To update: {UPDATE}");
+    settle(action, WINDOWS, &Content { title, compiler, lines: differences(&linux.lines, &items) })
+}
+
+/// Makes the JSON in this directory, and the list of items from it.
+fn items(rustdoc: &mut Command, dir: &Path) -> Result<std::result::Result<Vec<String>, install::Missing>> {
+    run::run(rustdoc)?;
+    let json = dir.join(PACKAGE).with_extension("json");
+    let text = fs::read_to_string(&json).with_context(|| format!("cannot read {}", json.display()))?;
+    match format_version(&text) {
+        Some(FORMAT) => {}
+        other => {
+            let found = other.map_or_else(|| "an unknown one".to_string(), |number| number.to_string());
+            return Ok(Err(format!(
+                "rustdoc of this toolchain writes JSON in format {found}, and the list needs {FORMAT}; cure: \
+                 rustup run 1.95 {UPDATE}"
+            )));
+        }
+    }
+    let mut list = run::cargo();
+    list.args(["run", "--quiet", "-p", "xtask-api", "--"]).arg(&json);
+    let items: Vec<String> = run::read(&mut list)?.lines().map(str::to_string).collect();
+    if items.is_empty() {
+        bail!("no items in {}; cure: look at `{}`", json.display(), run::show(&list));
+    }
+    Ok(Ok(items))
+}
+
+/// Returns the number of the format, which is at the end of the file.
+fn format_version(json: &str) -> Option<u32> {
+    let (_, rest) = json.rsplit_once("\"format_version\":")?;
+    rest.trim_start().split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// Returns the name and the version of a compiler, without its third number.
+fn compiler(rustc: &str) -> Result<String> {
+    let text = run::read(run::command(rustc).arg("--version"))?;
+    let version = text.split_whitespace().nth(1).unwrap_or_default();
+    Ok(format!("rustc {}", version.split('.').take(2).collect::<Vec<_>>().join(".")))
+}
+
+/// What stands in one of the files.
+struct Content {
+    title: String,
+    /// The compiler in the title.
+    compiler: String,
+    lines: Vec<String>,
+}
+
+impl Content {
+    fn read(file: &str) -> Result<Self> {
+        let text = fs::read_to_string(path(file)).with_context(|| format!("cannot read {file}"))?;
+        Ok(Self::parse(&text))
+    }
+
+    fn parse(text: &str) -> Self {
+        let (title, rest) = text.split_once('\n').unwrap_or_default();
+        let compiler = title.split_once(", by ").and_then(|(_, rest)| rest.split_once(". To update"));
+        Self {
+            title: title.to_string(),
+            compiler: compiler.map(|(compiler, _)| compiler.to_string()).unwrap_or_default(),
+            lines: rest.lines().map(str::to_string).collect(),
+        }
+    }
+
+    fn write(&self, file: &str) -> Result<()> {
+        let mut text = format!("{}\n", self.title);
+        for line in &self.lines {
+            text.push_str(line);
+            text.push('\n');
+        }
+        let path = path(file);
+        if let Some(dir) = path.parent() {
+            fs::create_dir_all(dir)?;
+        }
+        fs::write(path, text).with_context(|| format!("cannot write {file}"))
+    }
+}
+
+fn path(file: &str) -> PathBuf {
+    tree::root().join(file)
+}
+
+/// Writes the present content, or compares it with the file.
+fn settle(action: Action, file: &str, present: &Content) -> Result<Outcome> {
+    if action == Action::Write {
+        present.write(file)?;
+        println!("wrote {file}: {} lines", present.lines.len());
+        return Ok(Ok(()));
+    }
+    compare(file, &Content::read(file)?, present)
+}
+
+fn compare(file: &str, kept: &Content, present: &Content) -> Result<Outcome> {
+    if kept.lines == present.lines {
+        return Ok(Ok(()));
+    }
+    if kept.compiler != present.compiler {
+        return Ok(Err(format!(
+            "{file}: {} shows other lines than {}, which made the file; cure: that compiler",
+            present.compiler, kept.compiler
+        )));
+    }
+    let changes = differences(&kept.lines, &present.lines);
+    let what = if changes.is_empty() { "the order of its lines".to_string() } else { changes.join("\n") };
+    bail!("the public interface is not that of {file}:\n{what}\nif it shall change: {UPDATE}");
+}
+
+/// Returns the lines that are only in `old`, each after `- `, and those that are only in `new`, each
+/// after `+ `.
+fn differences(old: &[String], new: &[String]) -> Vec<String> {
+    let only = |mark: &'static str, these: &[String], others: &[String]| {
+        let others: HashSet<&String> = others.iter().collect();
+        let only = these.iter().filter(|line| !others.contains(line));
+        only.map(|line| format!("{mark} {line}")).collect::<Vec<_>>()
+    };
+    [only("-", old, new), only("+", new, old)].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(compiler: &str, lines: &[&str]) -> Content {
+        let title = format!("# The interface, by {compiler}. To update: {UPDATE}");
+        Content::parse(&format!("{title}\n{}\n", lines.join("\n")))
+    }
+
+    #[test]
+    fn a_change_fails_with_its_lines() {
+        let kept = content("rustc 1.95", &["pub fn a()", "pub fn b()"]);
+        assert!(compare("f", &kept, &content("rustc 1.95", &["pub fn a()", "pub fn b()"])).unwrap().is_ok());
+        let error = compare("f", &kept, &content("rustc 1.95", &["pub fn a()", "pub fn c()"])).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the public interface is not that of f:\n- pub fn b()\n+ pub fn c()\nif it shall change: \
+             cargo xtask api --bless"
+        );
+        let error = compare("f", &kept, &content("rustc 1.95", &["pub fn b()", "pub fn a()"])).unwrap_err();
+        assert!(error.to_string().contains("the order of its lines"));
+    }
+
+    #[test]
+    fn another_compiler_is_named_and_does_not_fail() {
+        let kept = content("rustc 1.95", &["pub fn a()"]);
+        assert!(compare("f", &kept, &content("rustc 1.99", &["pub fn a()"])).unwrap().is_ok());
+        let why = compare("f", &kept, &content("rustc 1.99", &["pub fn b()"])).unwrap().unwrap_err();
+        assert_eq!(
+            why,
+            "f: rustc 1.99 shows other lines than rustc 1.95, which made the file; cure: that compiler"
+        );
+    }
+
+    #[test]
+    fn the_format_of_the_json_is_read() {
+        assert_eq!(format_version("{\"root\":1,\"format_version\":57}"), Some(57));
+        assert_eq!(format_version("{\"root\":1}"), None);
+    }
+}
