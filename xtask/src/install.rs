@@ -1,6 +1,7 @@
 //! Installs what a step needs, or returns why that is impossible and what would help.
 
-use crate::run;
+use crate::{run, tree};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Why something is missing, and the cure, as one line.
@@ -81,6 +82,32 @@ pub(crate) fn rustup(words: &[&str]) -> Result<(), Missing> {
         None => run::command("rustup"),
     };
     run::run(cmd.args(words)).map_err(|e| format!("{e:#}; {cure}"))
+}
+
+/// A program of a package on the registry, for a chore that only runs on request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tool {
+    /// The name of the package and of its program.
+    pub(crate) package: &'static str,
+    pub(crate) version: &'static str,
+}
+
+/// Returns the path of the program. If PATH lacks it, builds this version into the target directory,
+/// which takes minutes.
+pub(crate) fn tool(tool: &Tool) -> Result<PathBuf, Missing> {
+    let home = tree::target_dir().join("tools");
+    let name = format!("{}{}", tool.package, std::env::consts::EXE_SUFFIX);
+    let built = home.join("bin").join(&name);
+    if let Some(found) = run::find(tool.package).or_else(|| built.is_file().then(|| built.clone())) {
+        return Ok(found);
+    }
+    let package = format!("{}@{}", tool.package, tool.version);
+    let mut cmd = run::cargo();
+    // Quick to build: it runs for seconds.
+    cmd.args(["install", "--locked", "--debug", &package, "--root"]).arg(&home);
+    cmd.env("CARGO_PROFILE_DEV_DEBUG", "none").env("CARGO_TARGET_DIR", home.join("target"));
+    run::run(&mut cmd).map_err(|e| format!("{e:#}; cure: cargo install --locked {package}"))?;
+    Ok(built)
 }
 
 fn installed(package: &str) -> bool {

@@ -12,6 +12,7 @@ mod debian;
 mod targets;
 mod wine;
 mod api;
+mod release;
 mod bench;
 mod bare;
 mod dist;
@@ -32,6 +33,8 @@ cargo xtask COMMAND
   api [--bless]
       Compares the public interface of the library with its list in crates/minder/api.
       --bless: writes the list.
+  release-checks [--list] [NAME]...
+      Checks before a release: dependencies, the version, the oldest Rust, packages. Takes minutes.
   dist
       Builds the program to install, with its debugging information beside it, in target/dist.
   bare [--keep] [--again] [--only run|STEP]...
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Some("targets") => targets::main(rest),
         Some("wine") => wine::main(rest),
         Some("api") => api::main(rest),
+        Some("release-checks") => release::main(rest),
         Some("dist") => dist::main(rest),
         Some("bare") => bare::main(rest),
         Some("surroundings") => surroundings::main(rest),

@@ -53,3 +53,8 @@ pub use self::{
     runner::{Inherited, RunRequest, run},
     spawn_command::spawn_command,
 };
+
+/// The README, whose example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

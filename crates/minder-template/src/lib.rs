@@ -121,3 +121,8 @@ pub use shell::is_posix as is_posix_shell;
 pub use size::{CommandLength, Size};
 pub use template::Template;
 pub use value_rules::ValueRules;
+
+/// The README, whose example runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
