@@ -8,6 +8,8 @@
 //! This crate is internal: it is released together with the other crates of minder, and its
 //! interface may change with every release.
 
+#![cfg_attr(docsrs, feature(doc_cfg))] // docs.rs shows on which systems an item exists.
+
 pub mod encoding;
 mod error_text;
 pub mod files;

@@ -56,6 +56,9 @@
 //! subreaper, no timer resolution. The exceptions are [`ProcessGuard`] and [`TimerResolution`], which
 //! a program creates explicitly.
 
+// docs.rs shows on which systems an item exists, and hides a condition of the standard library.
+#![cfg_attr(docsrs, feature(doc_cfg), doc(auto_cfg(hide(no_global_oom_handling))))]
+
 mod backend;
 mod command;
 mod backlog;
@@ -139,3 +142,8 @@ const _: () = {
     send_and_sync::<jobs::JobPool<()>>();
     send_and_sync::<jobs::Scheduler<()>>();
 };
+
+/// The README, whose examples compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

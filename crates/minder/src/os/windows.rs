@@ -28,6 +28,7 @@ impl<'a> Source<'a> {
     /// poller.delete(Source::socket(&server))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[cfg_attr(docsrs, doc(cfg(true)))] // Each system has it.
     pub fn socket(socket: &'a impl AsSocket) -> Self {
         Self(crate::sys::wait::Source::socket(socket))
     }

@@ -1,9 +1,11 @@
 //! The configuration of a guard, and the type of its signal source.
 
 /// The source that the event loop of the host waits for: a descriptor on Unix.
+#[cfg_attr(docsrs, doc(cfg(true)))] // Each system has it.
 #[cfg(unix)]
 pub type SignalSource<'a> = std::os::fd::BorrowedFd<'a>;
 /// The source that the event loop of the host waits for: a handle on Windows.
+#[cfg_attr(docsrs, doc(cfg(true)))] // Each system has it.
 #[cfg(windows)]
 pub type SignalSource<'a> = std::os::windows::io::BorrowedHandle<'a>;
 

@@ -66,4 +66,5 @@ impl<'a> Source<'a> {
 
 /// A descriptor that becomes readable when an event is pending. Watch it level-triggered, in any loop;
 /// never read from it.
+#[cfg_attr(docsrs, doc(cfg(true)))] // Each system has it.
 pub type PollHandle<'a> = BorrowedFd<'a>;

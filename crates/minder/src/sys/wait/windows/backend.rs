@@ -70,4 +70,5 @@ impl<'a> Source<'a> {
 }
 
 /// A handle that is signalled when an event is pending. Wait for it in any loop; never reset it.
+#[cfg_attr(docsrs, doc(cfg(true)))] // Each system has it.
 pub type PollHandle<'a> = BorrowedHandle<'a>;
