@@ -21,6 +21,8 @@ const WINDOWS: &str = "crates/minder/api/windows.txt";
 
 const UPDATE: &str = "cargo xtask api --bless";
 const PACKAGE: &str = "minder";
+/// The program that makes lines of the JSON, in `xtask/api`.
+const LISTER: &str = "xtask-api";
 const JSON: [&str; 4] = ["--", "-Zunstable-options", "--output-format", "json"];
 
 /// `cargo xtask api [--bless]`: compares both files with the sources, or writes them.
@@ -48,6 +50,9 @@ pub(crate) enum Action {
 /// Whether a file was compared or written, or why it was not.
 pub(crate) type Outcome = std::result::Result<(), install::Missing>;
 
+/// The lines of all items, or why there are none.
+type Items = std::result::Result<Vec<String>, install::Missing>;
+
 /// Handles the file of all items.
 pub(crate) fn linux(action: Action) -> Result<Outcome> {
     if cfg!(not(target_os = "linux")) {
@@ -56,11 +61,11 @@ pub(crate) fn linux(action: Action) -> Result<Outcome> {
     let mut rustdoc = run::cargo();
     // The variable opens unstable options for this crate alone; others are built as always.
     rustdoc.args(["rustdoc", "-p", PACKAGE, "--lib"]).args(JSON).env("RUSTC_BOOTSTRAP", PACKAGE);
-    let items = match items(&mut rustdoc, &tree::target_dir().join("doc"))? {
+    let compiler = compiler("rustc")?;
+    let items = match items(&mut rustdoc, &tree::target_dir().join("doc"), LINUX, &compiler)? {
         Ok(items) => items,
         Err(missing) => return Ok(Err(missing)),
     };
-    let compiler = compiler("rustc")?;
     let title = format!("# The public interface of the crate on Linux, by {compiler}. To update: {UPDATE}");
     settle(action, LINUX, &Content { title, compiler, lines: items })
 }
@@ -72,34 +77,42 @@ pub(crate) fn windows(action: Action) -> Result<Outcome> {
     }
     let mut rustdoc = wine::cargo("rustdoc");
     rustdoc.args(["-p", PACKAGE, "--lib"]).args(JSON);
-    let items = match items(&mut rustdoc, &tree::target_dir().join("cross").join(wine::TARGET).join("doc"))? {
+    let dir = tree::target_dir().join("cross").join(wine::TARGET).join("doc");
+    let compiler = compiler(debian::RUSTC)?;
+    let items = match items(&mut rustdoc, &dir, WINDOWS, &compiler)? {
         Ok(items) => items,
         Err(missing) => return Ok(Err(missing)),
     };
     let linux = Content::read(LINUX)?;
-    let compiler = compiler(debian::RUSTC)?;
     let title =
         format!("# What differs on Windows from the items in linux.txt, by {compiler}. To update: {UPDATE}");
     settle(action, WINDOWS, &Content { title, compiler, lines: differences(&linux.lines, &items) })
 }
 
-/// Makes the JSON in this directory, and the list of items from it.
-fn items(rustdoc: &mut Command, dir: &Path) -> Result<std::result::Result<Vec<String>, install::Missing>> {
-    run::run(rustdoc)?;
+/// Makes the JSON in this directory, and the list of items from it. A failure is a reason to skip the
+/// file if another compiler made it: the options of rustdoc are as unstable as the format.
+fn items(rustdoc: &mut Command, dir: &Path, file: &str, compiler: &str) -> Result<Items> {
+    let cure = || {
+        let kept = Content::read(file).map(|kept| kept.compiler).unwrap_or_default();
+        (kept != compiler).then(|| format!("cure: {kept}, which made {file}"))
+    };
+    if let Err(e) = run::run(rustdoc) {
+        return cure().map(|cure| Ok(Err(format!("{compiler}: {e:#}; {cure}")))).unwrap_or(Err(e));
+    }
     let json = dir.join(PACKAGE).with_extension("json");
     let text = fs::read_to_string(&json).with_context(|| format!("cannot read {}", json.display()))?;
-    match format_version(&text) {
-        Some(FORMAT) => {}
-        other => {
-            let found = other.map_or_else(|| "an unknown one".to_string(), |number| number.to_string());
-            return Ok(Err(format!(
-                "rustdoc of this toolchain writes JSON in format {found}, and the list needs {FORMAT}; cure: \
-                 rustup run 1.95 {UPDATE}"
-            )));
-        }
+    let format = format_version(&text);
+    if format != Some(FORMAT) {
+        let found =
+            format.map_or_else(|| "an unknown format".to_string(), |number| format!("format {number}"));
+        let cure = cure().unwrap_or_else(|| "cure: the crate `public-api` that reads it".to_string());
+        return Ok(Err(format!("{compiler} writes JSON in {found}, and format {FORMAT} is read; {cure}")));
     }
-    let mut list = run::cargo();
-    list.args(["run", "--quiet", "-p", "xtask-api", "--"]).arg(&json);
+    // With the features of the workspace: the step `build` has built all that it needs.
+    run::run(run::cargo().args(["build", "--quiet", "--workspace", "--bin", LISTER]))?;
+    let lister = tree::target_dir().join(format!("debug/{LISTER}{}", std::env::consts::EXE_SUFFIX));
+    let mut list = run::command(lister);
+    list.arg(&json);
     let items: Vec<String> = run::read(&mut list)?.lines().map(str::to_string).collect();
     if items.is_empty() {
         bail!("no items in {}; cure: look at `{}`", json.display(), run::show(&list));

@@ -69,7 +69,8 @@ const STEPS: [Step; 11] = [
     },
     // The tests under Wine wait for long: the steps beside them use that time.
     Step { name: "wine", what: "the Windows half runs, under Wine", side: Side::Second, run: windows },
-    // After the tests under Wine, whose standard library it uses.
+    // After the tests under Wine, whose standard library it uses. By then the first side has built the
+    // program that lists the items.
     Step {
         name: "api-win",
         what: "the public interface differs on Windows as it is listed",
