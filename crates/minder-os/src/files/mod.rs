@@ -1,5 +1,6 @@
 //! Private files and directories, opening without following links, and positioned reads and writes.
 
+mod new_name;
 #[cfg(windows)]
 mod acl;
 #[cfg(unix)]

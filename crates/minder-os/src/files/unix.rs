@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use super::new_name;
+
 pub(super) fn create_private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
@@ -20,9 +22,13 @@ pub(super) fn create_unnamed_file(dir: &Path) -> io::Result<File> {
             return Ok(file);
         }
     }
-    // Created with `O_EXCL` and mode 0600.
-    let (file, path) = tempfile::Builder::new().prefix("minder-").tempfile_in(dir)?.into_parts();
-    path.close()?;
+    create_removed_file(dir)
+}
+
+/// Creates a file and removes its name.
+fn create_removed_file(dir: &Path) -> io::Result<File> {
+    let (file, path) = new_name::create(dir, create_private_file)?;
+    std::fs::remove_file(path)?;
     Ok(file)
 }
 
@@ -109,6 +115,19 @@ mod tests {
         for path in [at("link"), at("fifo"), dir.path().to_owned(), "/dev/null".into()] {
             open_no_follow(&path).expect_err("not a regular file");
         }
+    }
+
+    #[test]
+    fn removed_file_has_no_name_and_belongs_to_its_owner() {
+        let dir = tempfile::tempdir().expect("create a directory");
+        let file = create_removed_file(dir.path()).expect("create a file");
+        assert_eq!(fs::read_dir(dir.path()).expect("list the directory").count(), 0);
+        let metadata = file.metadata().expect("read the mode");
+        assert_eq!((metadata.mode() & 0o7777, metadata.nlink()), (0o600, 0));
+        file.write_all_at(b"text", 0).expect("write");
+        let mut text = [0; 4];
+        file.read_exact_at(&mut text, 0).expect("read");
+        assert_eq!(&text, b"text");
     }
 
     #[test]

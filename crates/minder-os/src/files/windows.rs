@@ -7,17 +7,22 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use windows_sys::Win32::Storage::FileSystem::{
-    FILE_ATTRIBUTE_REPARSE_POINT, FILE_FLAG_OPEN_REPARSE_POINT, SECURITY_IDENTIFICATION,
+    FILE_ATTRIBUTE_REPARSE_POINT, FILE_ATTRIBUTE_TEMPORARY, FILE_FLAG_DELETE_ON_CLOSE,
+    FILE_FLAG_OPEN_REPARSE_POINT, SECURITY_IDENTIFICATION,
 };
 
-use super::acl;
+use super::{acl, new_name};
 
 pub(super) fn create_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).open(path)
 }
 
 pub(super) fn create_unnamed_file(dir: &Path) -> io::Result<File> {
-    tempfile::tempfile_in(dir)
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    // Nothing else opens it while it exists, and its contents need not reach the disk.
+    options.share_mode(0).attributes(FILE_ATTRIBUTE_TEMPORARY).custom_flags(FILE_FLAG_DELETE_ON_CLOSE);
+    new_name::create(dir, |path| options.open(path)).map(|(file, _)| file)
 }
 
 pub(super) fn create_fifo(_path: &Path) -> io::Result<()> {
@@ -95,6 +100,20 @@ pub(super) fn send_file(_from: &File, _offset: u64, _len: u64, _to: &File) -> io
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn unnamed_file_cannot_be_opened_again_and_goes_with_its_handle() {
+        let dir = tempfile::tempdir().expect("create a directory");
+        let names = || -> Vec<_> {
+            let entries = std::fs::read_dir(dir.path()).expect("list the directory");
+            entries.map(|entry| entry.expect("read an entry").path()).collect()
+        };
+        let file = create_unnamed_file(dir.path()).expect("create a file");
+        let [path] = &names()[..] else { panic!("{:?}", names()) };
+        File::open(path).expect_err("it is open elsewhere");
+        drop(file);
+        assert_eq!(names(), [] as [&Path; 0]);
+    }
 
     #[test]
     fn open_no_follow_refuses_everything_but_regular_files() {
