@@ -3,7 +3,6 @@
 
 use crate::{install, run, tree};
 use anyhow::{Context, Result, bail};
-use std::process::Command;
 
 /// One thing that has to hold.
 struct Check {
@@ -98,6 +97,10 @@ fn semver() -> Result<LeftOut> {
     Ok(LeftOut::new())
 }
 
+/// The systems for which the library has different code.
+const MSRV_TARGETS: [&str; 4] =
+    ["x86_64-unknown-linux-gnu", "x86_64-pc-windows-gnu", "aarch64-apple-darwin", "x86_64-unknown-freebsd"];
+
 /// The manifest that states the version.
 const LIBRARY: &str = "crates/minder/Cargo.toml";
 
@@ -105,19 +108,25 @@ fn msrv() -> Result<LeftOut> {
     let manifest = std::fs::read_to_string(tree::root().join(LIBRARY))
         .with_context(|| format!("cannot read {LIBRARY}"))?;
     let version = rust_version(&manifest).with_context(|| format!("no rust-version in {LIBRARY}"))?;
-    let cargo = || -> Command {
-        let mut cmd = run::command("rustup");
-        cmd.env_remove("RUSTUP_TOOLCHAIN").args(["run", version, "cargo"]);
-        cmd
-    };
-    if !run::succeeds(cargo().arg("--version"))
-        && let Err(missing) = install::rustup(&["toolchain", "install", version, "--profile", "minimal"])
+    let install = ["toolchain", "install", version, "--profile", "minimal"];
+    let rustc = ["run", version, "rustc", "--version"];
+    if !run::succeeds(run::command("rustup").args(rustc))
+        && let Err(missing) = install::rustup(&install)
     {
         return Ok(vec![missing]);
     }
-    let target_dir = tree::target_dir().join("msrv");
-    run::run(cargo().args(["check", "-p", "minder", "--target-dir"]).arg(target_dir))?;
-    Ok(LeftOut::new())
+    let mut left_out = LeftOut::new();
+    let mut cmd = run::command("rustup");
+    cmd.env_remove("RUSTUP_TOOLCHAIN").args(["run", version, "cargo", "check", "-p", "minder"]);
+    cmd.arg("--target-dir").arg(tree::target_dir().join("msrv"));
+    for target in MSRV_TARGETS {
+        match install::rustup(&["target", "add", "--toolchain", version, target]) {
+            Ok(()) => drop(cmd.args(["--target", target])),
+            Err(missing) => left_out.push(missing),
+        }
+    }
+    run::run(&mut cmd)?;
+    Ok(left_out)
 }
 
 /// Returns the version that a manifest states.
