@@ -34,7 +34,8 @@ cargo xtask COMMAND
       Compares the public interface of the library with its list in crates/minder/api.
       --bless: writes the list.
   release-checks [--list] [NAME]...
-      Checks before a release: dependencies, the version, the oldest Rust, packages. Takes minutes.
+      Checks before a release: dependencies, version, oldest Rust, documentation, packages. Takes
+      minutes.
   dist
       Builds the program to install, with its debugging information beside it, in target/dist.
   bare [--keep] [--again] [--only run|STEP]...

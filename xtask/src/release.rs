@@ -3,6 +3,7 @@
 
 use crate::{install, run, tree};
 use anyhow::{Context, Result, bail};
+use std::process::Command;
 
 /// One thing that has to hold.
 struct Check {
@@ -14,10 +15,11 @@ struct Check {
 /// What a check left out, one line each.
 type LeftOut = Vec<install::Missing>;
 
-const CHECKS: [Check; 4] = [
+const CHECKS: [Check; 5] = [
     Check { name: "deny", what: "the dependencies keep the rules of deny.toml", run: deny },
     Check { name: "semver", what: "the version fits the change of the public interface", run: semver },
     Check { name: "msrv", what: "the library compiles with the oldest Rust that it promises", run: msrv },
+    Check { name: "docs", what: "the documentation builds as docs.rs builds it", run: docs },
     Check { name: "package", what: "every package compiles from what would be published", run: package },
 ];
 
@@ -108,17 +110,12 @@ fn msrv() -> Result<LeftOut> {
     let manifest = std::fs::read_to_string(tree::root().join(LIBRARY))
         .with_context(|| format!("cannot read {LIBRARY}"))?;
     let version = rust_version(&manifest).with_context(|| format!("no rust-version in {LIBRARY}"))?;
-    let install = ["toolchain", "install", version, "--profile", "minimal"];
-    let rustc = ["run", version, "rustc", "--version"];
-    if !run::succeeds(run::command("rustup").args(rustc))
-        && let Err(missing) = install::rustup(&install)
-    {
+    if let Err(missing) = toolchain(version) {
         return Ok(vec![missing]);
     }
     let mut left_out = LeftOut::new();
-    let mut cmd = run::command("rustup");
-    cmd.env_remove("RUSTUP_TOOLCHAIN").args(["run", version, "cargo", "check", "-p", "minder"]);
-    cmd.arg("--target-dir").arg(tree::target_dir().join("msrv"));
+    let mut cmd = cargo_of(version);
+    cmd.args(["check", "-p", "minder", "--target-dir"]).arg(tree::target_dir().join("msrv"));
     for target in MSRV_TARGETS {
         match install::rustup(&["target", "add", "--toolchain", version, target]) {
             Ok(()) => drop(cmd.args(["--target", target])),
@@ -127,6 +124,34 @@ fn msrv() -> Result<LeftOut> {
     }
     run::run(&mut cmd)?;
     Ok(left_out)
+}
+
+/// Installs a toolchain if rustup does not have it.
+fn toolchain(name: &str) -> std::result::Result<(), install::Missing> {
+    if run::succeeds(run::command("rustup").args(["run", name, "cargo", "--version"])) {
+        return Ok(());
+    }
+    install::rustup(&["toolchain", "install", name, "--profile", "minimal"])
+}
+
+fn cargo_of(toolchain: &str) -> Command {
+    let mut cmd = run::command("rustup");
+    // This program was started by a cargo that names its own compiler and documentation program.
+    cmd.env_remove("RUSTUP_TOOLCHAIN").env_remove("RUSTC").env_remove("RUSTDOC");
+    cmd.args(["run", toolchain, "cargo"]);
+    cmd
+}
+
+/// docs.rs has a nightly compiler, which shows on which systems an item exists.
+fn docs() -> Result<LeftOut> {
+    if let Err(missing) = toolchain("nightly") {
+        return Ok(vec![missing]);
+    }
+    let mut cmd = cargo_of("nightly");
+    cmd.args(["doc", "-p", "minder", "-p", "minder-os", "--no-deps", "--lib", "--target-dir"]);
+    cmd.arg(tree::target_dir().join("docsrs")).env("RUSTDOCFLAGS", "--cfg docsrs -D warnings");
+    run::run(&mut cmd)?;
+    Ok(LeftOut::new())
 }
 
 /// Returns the version that a manifest states.
