@@ -14,4 +14,4 @@ pub(crate) use self::types::TreeSignal;
 #[cfg(unix)]
 pub(crate) use self::unix::{CHECK_IS_CHEAP, ProcessSnapshot, ProcessTree, SIGNAL_MAX};
 #[cfg(windows)]
-pub(crate) use self::windows::{CHECK_IS_CHEAP, KILLED, ProcessSnapshot, ProcessTree, SIGNAL_MAX};
+pub(crate) use self::windows::{CHECK_IS_CHEAP, ProcessSnapshot, ProcessTree, SIGNAL_MAX};
