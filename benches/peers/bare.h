@@ -1,6 +1,6 @@
 /* A program without libc: the system calls that the children here need, and a start that calls child(argc, argv). */
 #if defined(__x86_64__)
-enum { SYS_write = 1, SYS_nanosleep = 35, SYS_exit_group = 231 };
+enum { SYS_write = 1, SYS_nanosleep = 35, SYS_clock_gettime = 228, SYS_exit_group = 231 };
 __asm__(".globl _start\n_start:\n\tmov (%rsp), %rdi\n\tlea 8(%rsp), %rsi\n\tand $-16, %rsp\n\tcall begin\n");
 
 static long call(long number, long a, const void *b, long c)
@@ -11,7 +11,7 @@ static long call(long number, long a, const void *b, long c)
     return result;
 }
 #elif defined(__aarch64__)
-enum { SYS_write = 64, SYS_exit_group = 94, SYS_nanosleep = 101 };
+enum { SYS_write = 64, SYS_exit_group = 94, SYS_nanosleep = 101, SYS_clock_gettime = 113 };
 __asm__(".globl _start\n_start:\n\tldr x0, [sp]\n\tadd x1, sp, #8\n\tb begin\n");
 
 static long call(long number, long a, const void *b, long c)

@@ -11,6 +11,7 @@ mod peers;
 mod table;
 mod output;
 mod mechanisms;
+mod library;
 pub(crate) mod backends;
 
 use crate::tree;
@@ -102,9 +103,12 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     match (verb, mechanisms::questions(verb)) {
         ("run", _) => run(options),
         ("output", _) => output::main(options),
+        ("library", _) => library::main(options),
         ("backends", _) if options.is_empty() => backends::write(),
         (_, Some(questions)) => mechanisms::main(verb, questions, options),
-        _ => bail!("expected bench run, output, wait, exit, spawn, wine or backends; cure: cargo xtask help"),
+        _ => bail!(
+            "expected bench run, output, library, wait, exit, spawn, wine or backends; cure: cargo xtask help"
+        ),
     }
 }
 
@@ -140,6 +144,7 @@ fn report(
     );
     let about = match verb {
         "run" | "output" => "minder run".into(),
+        "library" => "the library minder".into(),
         "wine" => format!("minder bench {name} under Wine"),
         _ => format!("minder bench {verb}"),
     };

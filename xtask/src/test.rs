@@ -222,9 +222,16 @@ pub(crate) fn step(name: &str) -> Result<()> {
     bail!("unknown step `{name}`; cure: cargo xtask test --list")
 }
 
-/// The program that compares event loops: a separate workspace, which keeps them out of our lock
-/// file.
-const LOOPS: [&str; 2] = ["--manifest-path", "benches/peers/loops/Cargo.toml"];
+/// The programs of `benches/peers` that compare minder with other libraries. Each is a separate
+/// workspace, which keeps those libraries out of our lock file.
+const PEER_WORKSPACES: [&str; 2] = ["loops", "library"];
+
+/// Returns a cargo command for one of [`PEER_WORKSPACES`].
+fn in_workspace(subcommand: &str, name: &str) -> std::process::Command {
+    let mut cmd = run::cargo();
+    cmd.args([subcommand, "--manifest-path", &format!("benches/peers/{name}/Cargo.toml")]);
+    cmd
+}
 
 /// Checks that a subcommand of cargo runs; installs it with rustup if it does not.
 fn component(subcommand: &str, component: &str) -> Result<(), install::Missing> {
@@ -245,7 +252,9 @@ fn fmt(_: &Options) -> Result<Done> {
         return Ok(vec![missing].into());
     }
     run::run(run::cargo().args(["fmt", "--all", "--", "--check", "-l"]))?;
-    run::run(run::cargo().arg("fmt").args(LOOPS).args(["--", "--check", "-l"]))?;
+    for name in PEER_WORKSPACES {
+        run::run(in_workspace("fmt", name).args(["--", "--check", "-l"]))?;
+    }
     Ok(Done::default())
 }
 
@@ -256,9 +265,11 @@ fn clippy(_: &Options) -> Result<Done> {
     let mut cmd = run::cargo();
     cmd.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
     run::run(&mut cmd)?;
-    let mut cmd = run::cargo();
-    cmd.arg("clippy").args(LOOPS).arg("--target-dir").arg(tree::target_dir().join("peers/loops"));
-    run::run(cmd.args(["--", "-D", "warnings"]))?;
+    for name in PEER_WORKSPACES {
+        let mut cmd = in_workspace("clippy", name);
+        cmd.arg("--target-dir").arg(tree::target_dir().join("peers").join(name));
+        run::run(cmd.args(["--", "-D", "warnings"]))?;
+    }
     Ok(Done::default())
 }
 

@@ -19,6 +19,7 @@ use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::Command;
 
+pub(super) use goals::{Aim, Goal, table as goals_table};
 pub(super) use rows::{Point, Rows};
 
 /// A question, and the function that measures the answer.
@@ -97,7 +98,7 @@ fn chart(bench: &Bench, verb: &str, name: &str) -> Result<PathBuf> {
 
 /// Compiles a C program of `benches/peers` with these arguments before and after its name. Returns
 /// the path of the program.
-fn compile(bench: &Bench, name: &str, before: &[&str], after: &[&str]) -> Result<String> {
+pub(super) fn compile(bench: &Bench, name: &str, before: &[&str], after: &[&str]) -> Result<String> {
     let built = bench.peers.built(name);
     let mut cc = run::command("cc");
     cc.arg("-O2").args(before).args(["-o", &built]);
@@ -106,8 +107,34 @@ fn compile(bench: &Bench, name: &str, before: &[&str], after: &[&str]) -> Result
     Ok(built)
 }
 
+/// Builds the program of `benches/peers/NAME`, a separate workspace, in a separate target directory.
+/// Returns the path of the program.
+pub(super) fn build_workspace(name: &str) -> Result<PathBuf> {
+    let target = tree::target_dir().join("peers").join(name);
+    let manifest = format!("benches/peers/{name}/Cargo.toml");
+    let mut cmd = run::cargo();
+    cmd.args(["build", "--release", "--manifest-path", &manifest]);
+    run::run(cmd.arg("--target-dir").arg(&target))
+        .with_context(|| format!("the program of benches/peers/{name} does not build"))?;
+    Ok(target.join(format!("release/{name}{}", std::env::consts::EXE_SUFFIX)))
+}
+
+/// Returns the names and versions of packages in the lock file of `benches/peers/NAME`.
+pub(super) fn locked_versions(name: &str, packages: &[&str]) -> Result<String> {
+    let lock = std::fs::read_to_string(tree::root().join(format!("benches/peers/{name}/Cargo.lock")))?;
+    let named: Vec<_> = packages.iter().map(|name| format!("{name} {}", version(&lock, name))).collect();
+    Ok(named.join(", "))
+}
+
+/// Returns the version of a package in a lock file.
+fn version<'a>(lock: &'a str, name: &str) -> &'a str {
+    let mut lines = lock.lines().skip_while(|line| *line != format!("name = \"{name}\""));
+    let version = lines.nth(1).and_then(|line| line.strip_prefix("version = "));
+    version.map_or("unknown", |version| version.trim_matches('"'))
+}
+
 /// Returns a number with commas between its thousands.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -146,6 +173,13 @@ fn micros(nanos: &super::table::Spread) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_come_from_the_lock_file() {
+        let lock = "[[package]]\nname = \"mio\"\nversion = \"1.2.4\"\n\n\
+                    [[package]]\nname = \"polling\"\nversion = \"3.11.0\"\n";
+        assert_eq!((version(lock, "polling"), version(lock, "tokio")), ("3.11.0", "unknown"));
+    }
 
     #[test]
     fn thousands_are_grouped() {

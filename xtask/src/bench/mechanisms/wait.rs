@@ -2,10 +2,13 @@
 //! and all mechanisms of `minder bench`.
 
 use super::goals::{self, Aim, Goal};
-use super::{Answer, Bench, Point, Question, Rows, chart, costs, grouped, minder, rows};
-use crate::{run, tree};
-use anyhow::{Context, Result};
-use std::path::PathBuf;
+use super::{Answer, Bench, Point, Question, Rows, build_workspace, chart, costs, grouped};
+use super::{locked_versions, minder, rows};
+use crate::run;
+use anyhow::Result;
+
+/// The directory below `benches/peers` with the program that compares event loops.
+const WORKSPACE: &str = "loops";
 
 /// The sizes that goals are set for.
 const SIZES: [u64; 4] = [2, 64, 2048, 8192];
@@ -31,7 +34,7 @@ pub(super) const QUESTIONS: [Question; 2] = [
 ];
 
 fn peers(bench: &Bench) -> Result<Answer> {
-    let program = build().context("the program of benches/peers/loops does not build")?;
+    let program = build_workspace(WORKSPACE)?;
     let mut remarks = vec![
         "One process; contestants take turns in every round, each with a fresh set of the same eventfds. \
          An iteration signals a pseudo-random one, waits until it is reported, and resets it. \
@@ -44,7 +47,10 @@ fn peers(bench: &Bench) -> Result<Answer> {
          the bare call. `polling oneshot` is polling's default mode, in which the caller rearms the \
          descriptor after each event."
             .into(),
-        format!("CPU of the process, per wait; contestants: {}", peer_versions()?),
+        format!(
+            "CPU of the process, per wait; contestants: {}",
+            locked_versions(WORKSPACE, &["mio", "polling", "rustix"])?
+        ),
     ];
     let mut cmd = run::command(program);
     let budget = if bench.quick { "10" } else { "40" };
@@ -100,29 +106,6 @@ fn out_of_reach(rows: &Rows) -> Option<String> {
     (bare > OURS_MOST).then_some(remark)
 }
 
-/// Builds the program in a separate target directory, with a separate lock file.
-fn build() -> Result<PathBuf> {
-    let target = tree::target_dir().join("peers/loops");
-    let mut cmd = run::cargo();
-    cmd.args(["build", "--release", "--manifest-path", "benches/peers/loops/Cargo.toml"]);
-    run::run(cmd.arg("--target-dir").arg(&target))?;
-    Ok(target.join(format!("release/loops{}", std::env::consts::EXE_SUFFIX)))
-}
-
-/// Returns the names and versions of the other event loops.
-fn peer_versions() -> Result<String> {
-    let lock = std::fs::read_to_string(tree::root().join("benches/peers/loops/Cargo.lock"))?;
-    let named = ["mio", "polling", "rustix"].map(|name| format!("{name} {}", version(&lock, name)));
-    Ok(named.join(", "))
-}
-
-/// Returns the version of a package in a lock file.
-fn version<'a>(lock: &'a str, name: &str) -> &'a str {
-    let mut lines = lock.lines().skip_while(|line| *line != format!("name = \"{name}\""));
-    let version = lines.nth(1).and_then(|line| line.strip_prefix("version = "));
-    version.map_or("unknown", |version| version.trim_matches('"'))
-}
-
 fn mechanisms(bench: &Bench) -> Result<Answer> {
     let mut remarks = vec![
         "minder's backends have their own names; the others are published baselines \
@@ -151,13 +134,6 @@ fn look(rows: &Rows) -> Goal {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn versions_come_from_the_lock_file() {
-        let lock = "[[package]]\nname = \"mio\"\nversion = \"1.2.4\"\n\n\
-                    [[package]]\nname = \"polling\"\nversion = \"3.11.0\"\n";
-        assert_eq!((version(lock, "polling"), version(lock, "tokio")), ("3.11.0", "unknown"));
-    }
 
     #[test]
     fn every_goal_is_there_though_nothing_was_measured() {

@@ -1,0 +1,88 @@
+//! From a child's exit to the event, while others live.
+
+use super::super::mechanisms::{Aim, Goal, goals_table, grouped};
+use super::super::table::markdown;
+use super::super::{Answer, Bench};
+use super::Program;
+use super::samples::{Contestant, Samples, Setting, Value};
+use anyhow::Result;
+
+/// How many exits are measured in a sample.
+const EXITS: usize = 200;
+/// How many children live, with the one that exits.
+const LIVE: [usize; 3] = [1, 100, 5_000];
+
+const OURS: Contestant = Contestant { name: "minder", title: "minder, one `ChildSet`" };
+const TOKIO: Contestant = Contestant { name: "tokio-current", title: "tokio, current thread" };
+const TOKIO_MULTI: Contestant = Contestant { name: "tokio-multi", title: "tokio, multi thread" };
+const THREADS: Contestant = Contestant { name: "std-threads", title: "std, a thread for each child" };
+const ALL: [Contestant; 4] = [OURS, TOKIO, TOKIO_MULTI, THREADS];
+
+const P50: Value = Value::Column("p50_ns");
+const P99: Value = Value::Column("p99_ns");
+
+pub(super) fn latency(bench: &Bench, program: &Program) -> Result<Answer> {
+    // A quick look takes fewer exits, but the same number of living children.
+    let children = if bench.quick { EXITS / 2 } else { EXITS };
+    let setting = |live| Setting { question: "latency", children, live, ..Setting::default() };
+    let all: Vec<_> = LIVE.iter().flat_map(|live| ALL.map(|who| (who, setting(*live)))).collect();
+    let samples = program.rounds(bench, &all)?;
+    let table = format!(
+        "Goals are for medians; ratios are formed within a round.\n\n{}\n\
+         Microseconds from the last act of a child to the event, by number of living children:\n\n{}",
+        goals_table(&goals_of(&samples)),
+        times(&samples)
+    );
+    let remarks = vec![
+        format!(
+            "{children} exits in a sample. The child is benches/peers/stamp.c: it sleeps, reads the \
+             monotonic clock, writes it to a file and exits, so each value includes that write and the \
+             child's exit. The others only live. All have null devices as their other streams."
+        ),
+        "minder: `Event::Exited` from `next_event`; tokio: the return of `child.wait()` in a task; std: the \
+         return of `child.wait()` in a thread. One task or thread waits for each child. p99 depends on what \
+         else runs on the machine."
+            .into(),
+    ];
+    Ok(Answer { table, remarks, csv: samples.csv()? })
+}
+
+fn goals_of(samples: &Samples) -> Vec<Goal> {
+    let mut goals = Vec::new();
+    for (rank, value) in [("p50", P50), ("p99", P99)] {
+        for live in LIVE {
+            for other in [TOKIO, TOKIO_MULTI, THREADS] {
+                let what = format!("{rank}, {} alive: minder over {}", grouped(live as u64), other.title);
+                let aim = Aim::None;
+                goals.push(samples.goal(what, value, (OURS.name, live), (other.name, live), aim));
+            }
+        }
+    }
+    goals
+}
+
+fn times(samples: &Samples) -> String {
+    let mut head = vec!["contestant".to_string()];
+    head.extend(
+        LIVE.iter().flat_map(|live| ["p50", "p99"].map(|rank| format!("{rank}, {}", grouped(*live as u64)))),
+    );
+    let line = |who: Contestant| {
+        let cell = |(live, value)| samples.scaled(value, (who.name, live), 1e3, 0);
+        let cells = LIVE.into_iter().flat_map(|live| [(live, P50), (live, P99)]).map(cell);
+        std::iter::once(who.title.to_string()).chain(cells).collect()
+    };
+    markdown(&head.iter().map(String::as_str).collect::<Vec<_>>(), &ALL.map(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ratio_is_there_though_nothing_was_measured() {
+        let goals = goals_of(&Samples::default());
+        assert!(goals.iter().all(|goal| goal.figure.is_none()));
+        assert_eq!(goals.len(), 2 * 3 * 3);
+        assert_eq!(times(&Samples::default()).lines().count(), 2 + 4);
+    }
+}

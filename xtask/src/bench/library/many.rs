@@ -1,0 +1,115 @@
+//! Many captured children, some at once: a `ChildSet` beside tokio and threads, and driven by tokio.
+
+use super::super::mechanisms::{Aim, Goal, goals_table};
+use super::super::{Answer, Bench};
+use super::Program;
+use super::samples::{Contestant, PARENT, Samples, Setting, Value};
+use anyhow::Result;
+
+const AT_ONCE: usize = 64;
+/// The samples have no further size.
+const SIZE: usize = 0;
+
+const OURS: Contestant = Contestant { name: "minder", title: "minder, one `ChildSet`" };
+const DELAYED: Contestant = Contestant { name: "minder-delay", title: "minder, `read_delay` of 2 ms" };
+const TOKIO: Contestant = Contestant { name: "tokio-current", title: "tokio, current thread" };
+const TOKIO_MULTI: Contestant = Contestant { name: "tokio-multi", title: "tokio, multi thread" };
+const THREADS: Contestant = Contestant { name: "std-threads", title: "std, 64 threads" };
+
+const LOOP: Contestant = Contestant { name: "loop", title: "`ChildSet`, its own loop" };
+const SET: Contestant = Contestant { name: "set", title: "`ChildSet` in tokio" };
+const BACKGROUND: Contestant = Contestant { name: "background", title: "`BackgroundSet` in tokio" };
+
+pub(super) fn captured(bench: &Bench, program: &Program) -> Result<Answer> {
+    let children = bench.scaled(2_000);
+    let remark = format!(
+        "{children} children in a sample, {AT_ONCE} at once; each is benches/peers/tiny.c with /dev/null as \
+         input and two pipes. tokio: {AT_ONCE} tasks, std: {AT_ONCE} threads, each of which calls \
+         `output()` until no child is left. The time includes the set, the runtime and the threads, from \
+         their creation to their end. Each sample is a separate process."
+    );
+    let contestants = [OURS, DELAYED, TOKIO, TOKIO_MULTI, THREADS];
+    answer(bench, program, "captured", children, &contestants, goals_of_captured, remark)
+}
+
+pub(super) fn driven(bench: &Bench, program: &Program) -> Result<Answer> {
+    let children = bench.scaled(1_000);
+    let remark = format!(
+        "{children} children in a sample, {AT_ONCE} at once, as in `library-captured`. In tokio: a program \
+         on the current-thread runtime watches the descriptor of `poll_handle` by `AsyncFd`, and takes all \
+         events when it is readable. A `BackgroundSet` has a thread, to which each start is handed over."
+    );
+    answer(bench, program, "driven", children, &[LOOP, SET, BACKGROUND], goals_of_driven, remark)
+}
+
+fn answer(
+    bench: &Bench,
+    program: &Program,
+    question: &'static str,
+    children: usize,
+    contestants: &[Contestant],
+    goals: fn(&Samples) -> Vec<Goal>,
+    remark: String,
+) -> Result<Answer> {
+    let setting = Setting { question, children, at_once: AT_ONCE, ..Setting::default() };
+    let all: Vec<_> = contestants.iter().map(|who| (*who, setting.clone())).collect();
+    let samples = program.rounds(bench, &all)?;
+    let calls = |who: &Contestant| (who.title.to_string(), (who.name, SIZE), program.calls(*who, &setting));
+    let lines: Vec<_> = contestants.iter().map(calls).collect();
+    let table = format!(
+        "Goals are for medians; ratios are formed within a round.\n\n{}\n\
+         What one child costs, and the peaks of the parent:\n\n{}",
+        goals_table(&goals(&samples)),
+        samples.costs(&lines)
+    );
+    let threads = "HWM: VmHWM in /proc/self/status. System calls: of all threads and of the child, from \
+                   separate runs under strace.";
+    Ok(Answer { table, remarks: vec![remark, threads.into()], csv: samples.csv()? })
+}
+
+fn goals_of_captured(samples: &Samples) -> Vec<Goal> {
+    let at = |who: Contestant| (who.name, SIZE);
+    let mut goals = Vec::new();
+    for (other, parent, tree) in [(TOKIO, 0.6, 0.85), (TOKIO_MULTI, 0.6, 0.85), (THREADS, 0.8, 1.0)] {
+        for (whose, value, aim) in
+            [("CPU of the parent", PARENT, parent), ("CPU with the children", Value::Tree, tree)]
+        {
+            let what = format!("minder over {}, {whose}", other.title);
+            goals.push(samples.goal(what, value, at(OURS), at(other), Aim::AtMost(aim)));
+        }
+    }
+    let further = [
+        ("minder with `read_delay` over without, CPU of the parent", PARENT, DELAYED, OURS),
+        ("minder over tokio, current thread, wall time", Value::Column("wall_ns"), OURS, TOKIO),
+        ("minder over tokio, multi thread, wall time", Value::Column("wall_ns"), OURS, TOKIO_MULTI),
+        ("minder over std, 64 threads, wall time", Value::Column("wall_ns"), OURS, THREADS),
+    ];
+    for (what, value, above, below) in further {
+        goals.push(samples.goal(what.into(), value, at(above), at(below), Aim::None));
+    }
+    goals
+}
+
+fn goals_of_driven(samples: &Samples) -> Vec<Goal> {
+    let at = |who: Contestant| (who.name, SIZE);
+    let mut goals = Vec::new();
+    for who in [SET, BACKGROUND] {
+        for (whose, value) in [("CPU of the parent", PARENT), ("CPU with the children", Value::Tree)] {
+            let what = format!("{} over the loop of the set, {whose}", who.title);
+            goals.push(samples.goal(what, value, at(who), at(LOOP), Aim::AtMost(1.1)));
+        }
+    }
+    goals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_goal_is_there_though_nothing_was_measured() {
+        let [captured, driven] = [goals_of_captured, goals_of_driven].map(|goals| goals(&Samples::default()));
+        assert!(captured.iter().chain(&driven).all(|goal| goal.figure.is_none()));
+        assert_eq!((captured.len(), driven.len()), (6 + 4, 4));
+    }
+}
