@@ -107,13 +107,7 @@ impl Child {
     /// [`ExitStatus::Unknown`](crate::ExitStatus::Unknown).
     pub fn wait(&mut self) -> Result<ExitInfo> {
         drop(self.stdin.take());
-        match self.wait_until(None)? {
-            Some(exit) => Ok(exit),
-            None => {
-                let reason = "the wait ended without a deadline";
-                Err(Error::of_kind(ErrorKind::Other, "wait for", reason).during(Operation::Wait))
-            }
-        }
+        self.process.wait_and_reap().map_err(|error| self.wait_error(error))
     }
 
     /// Waits until the child exits, for at most `timeout`. Returns `None` only after that time.

@@ -120,6 +120,21 @@ impl Process {
         }
     }
 
+    /// Waits for the exit without a limit, and releases the pid by the same system call.
+    pub(crate) fn wait_and_reap(&mut self) -> io::Result<ExitInfo> {
+        if let Some(exit) = self.exit {
+            self.reap();
+            return Ok(exit);
+        }
+        loop {
+            if let Some(exit) = wait_for_exit(self.pid, self.pidfd.as_ref(), 0)? {
+                self.exit = Some(exit);
+                self.reaped = true;
+                return Ok(exit);
+            }
+        }
+    }
+
     /// Sleeps until the child may have ended. Without a pidfd and with a deadline that is a short
     /// sleep.
     fn sleep(&mut self, left: Option<Duration>) -> io::Result<()> {

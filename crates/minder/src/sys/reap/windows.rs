@@ -114,6 +114,16 @@ impl Process {
         }
     }
 
+    /// Waits for the exit without a limit, and marks the process as reaped.
+    pub(crate) fn wait_and_reap(&mut self) -> io::Result<ExitInfo> {
+        loop {
+            if let Some(exit) = self.wait(None)? {
+                self.reap();
+                return Ok(exit);
+            }
+        }
+    }
+
     /// Marks the process as reaped. Call it after `peek` has returned the exit. The pid is released
     /// with the handle.
     pub(crate) fn reap(&mut self) {

@@ -78,6 +78,7 @@ struct ChildArgs<'a> {
     streams: [RawFd; 3],
     /// The first descriptor to cut off, with the table unshared; 0 for a table that was copied.
     cut: u32,
+    /// This process, if the child is to die with it.
     parent: libc::pid_t,
     nofile: Option<libc::rlimit64>,
     error: i32,
@@ -113,7 +114,7 @@ impl Clone3 {
             envp: request.envp(),
             streams,
             cut,
-            parent: rustix::process::getpid().as_raw_nonzero().get(),
+            parent: if request.command.die_with_parent { getpid() } else { 0 },
             nofile: soft_limit(request.nofile),
             error: 0,
             step: SpawnStep::Exec,
@@ -130,8 +131,7 @@ impl Clone3 {
             Ok(process) if error == 0 => Ok(process),
             Ok(mut process) => {
                 // The child failed before exec: reap it and return its error.
-                let _ = process.wait(None);
-                process.reap();
+                let _ = process.wait_and_reap();
                 if cut != 0 && step == SpawnStep::Process {
                     self.cut_refused = true;
                     return self.spawn(request);
@@ -264,6 +264,10 @@ fn soft_limit(soft: Option<u64>) -> Option<libc::rlimit64> {
         .maximum
         .unwrap_or(libc::RLIM64_INFINITY);
     Some(libc::rlimit64 { rlim_cur: soft.min(hard), rlim_max: hard })
+}
+
+fn getpid() -> libc::pid_t {
+    rustix::process::getpid().as_raw_nonzero().get()
 }
 
 /// Starts the child. Returns when it runs its program, or could not start it.
