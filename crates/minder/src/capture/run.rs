@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::input_feed::{InputFeed, InputStep};
 use super::options::CaptureOptions;
+use crate::backend::Backend;
 use crate::command::{Command, Stdio};
 use crate::event::{ChildId, Event, NextEvent, Stream};
 use crate::exit_status::{ExitInfo, Outcome};
@@ -37,7 +38,9 @@ pub(super) struct CapturedStage {
 /// As [`Command::output_with`]. No child is left behind then, except one that no signal ends in time.
 pub(super) fn capture(mut commands: Vec<Command>, options: CaptureOptions) -> Result<Captured> {
     let CaptureOptions { timeout, kill, max_bytes, leak_timeout, merge_stderr, input } = options;
-    let config = ChildSetConfig::new().max_children(commands.len()).leak_timeout(leak_timeout);
+    let mut config =
+        ChildSetConfig::new().max_children(commands.len()).leak_timeout(leak_timeout).backend(backend());
+    config.starts_one = commands.len() == 1;
     let set = ChildSet::new(config)?;
     let last = commands.len() - 1;
     let mut feed = None;
@@ -82,6 +85,13 @@ pub(super) fn capture(mut commands: Vec<Command>, options: CaptureOptions) -> Re
         return Err(error);
     }
     run.finish()
+}
+
+/// Returns the wait backend for few children; `None` is the default. To open epoll(7), to register four
+/// descriptors for each and to close it costs more than a few calls of poll(2) with all of them.
+fn backend() -> Option<Backend> {
+    let default = Backend::available().next();
+    (default == Some(Backend::Epoll)).then_some(Backend::Poll)
 }
 
 /// Children that are run to their end.

@@ -75,8 +75,10 @@ impl ChildSet {
     /// - `Unsupported`: the operating system does not have the backend.
     /// - `Exhausted`: no descriptor is free.
     pub fn new(limits: ChildSetConfig) -> Result<Self> {
-        let spawner = Spawner::for_many()
-            .map_err(|error| Error::new("prepare for children", error).during(Operation::Spawn))?;
+        // What later starts can use again costs more than it saves if there are none.
+        let spawner = if limits.starts_one { Ok(Spawner::new()) } else { Spawner::for_many() };
+        let spawner =
+            spawner.map_err(|error| Error::new("prepare for children", error).during(Operation::Spawn))?;
         let mut config = limits;
         // A read into an empty buffer would look like the end of the file.
         config.read_buffer_bytes = config.read_buffer_bytes.max(READ_BUFFER_MIN);

@@ -34,6 +34,8 @@ pub struct ChildSetConfig {
     pub(crate) backlog: Option<Arc<Backlog>>,
     pub(crate) min_readers: usize,
     pub(crate) backend: Option<Backend>,
+    /// Whether the set starts one child in its life.
+    pub(crate) starts_one: bool,
     /// How many descriptors the backend accepts before it reports that it is full. For tests.
     pub(crate) fault_capacity: Option<usize>,
 }
@@ -53,6 +55,7 @@ impl Default for ChildSetConfig {
             backlog: None,
             min_readers: 1,
             backend: None,
+            starts_one: false,
             fault_capacity: None,
         }
     }
