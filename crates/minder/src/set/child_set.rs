@@ -76,7 +76,7 @@ impl ChildSet {
     /// - `Exhausted`: no descriptor is free.
     pub fn new(limits: ChildSetConfig) -> Result<Self> {
         // What later starts can use again costs more than it saves if there are none.
-        let spawner = if limits.starts_one { Ok(Spawner::new()) } else { Spawner::for_many() };
+        let spawner = if limits.starts_one { Ok(Spawner::for_one()) } else { Spawner::for_many() };
         let spawner =
             spawner.map_err(|error| Error::new("prepare for children", error).during(Operation::Spawn))?;
         let mut config = limits;

@@ -22,10 +22,12 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Takes the reading end, and makes it non-blocking: a starting sibling may hold a copy of the
+    /// Takes the reading end. For a set it is non-blocking: a starting sibling may hold a copy of the
     /// other end, and a pipe that was readable at the report may be empty when it is read.
-    pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
-        rustix::io::ioctl_fionbio(&fd, true)?;
+    pub(crate) fn new(fd: OwnedFd, nonblocking: bool) -> io::Result<Self> {
+        if nonblocking {
+            rustix::io::ioctl_fionbio(&fd, true)?;
+        }
         Ok(Self { fd, armed: false })
     }
 
@@ -139,9 +141,8 @@ impl Reader {
         super::resize_terminal(&self.fd, size)
     }
 
-    /// Returns the descriptor, for readers that block.
+    /// Returns the descriptor, for readers that block if [`new`](Self::new) left it so.
     pub(crate) fn into_fd(self) -> io::Result<OwnedFd> {
-        rustix::io::ioctl_fionbio(&self.fd, false)?;
         Ok(self.fd)
     }
 }
@@ -154,9 +155,11 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Takes the writing end and makes it non-blocking.
-    pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
-        rustix::io::ioctl_fionbio(&fd, true)?;
+    /// Takes the writing end. For a set it is non-blocking.
+    pub(crate) fn new(fd: OwnedFd, nonblocking: bool) -> io::Result<Self> {
+        if nonblocking {
+            rustix::io::ioctl_fionbio(&fd, true)?;
+        }
         Ok(Self { fd, armed: false })
     }
 
@@ -193,9 +196,8 @@ impl Writer {
         super::resize_terminal(&self.fd, size)
     }
 
-    /// The descriptor itself, for writers that block.
+    /// Returns the descriptor, for writers that block if [`new`](Self::new) left it so.
     pub(crate) fn into_fd(self) -> io::Result<OwnedFd> {
-        rustix::io::ioctl_fionbio(&self.fd, false)?;
         Ok(self.fd)
     }
 

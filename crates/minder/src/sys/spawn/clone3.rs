@@ -21,7 +21,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::time::Duration;
 
-use super::request::Request;
+use super::request::{NULL_DEVICE, Request};
 use super::{SpawnError, SpawnStep};
 use crate::command::{Group, Kept};
 use crate::sys::guard::ignored_by_us;
@@ -438,9 +438,15 @@ fn become_program(context: &mut ChildArgs<'_>) -> i32 {
     }
     // 3. The streams. No source is below 3, so none is overwritten before it is copied.
     context.step = SpawnStep::Streams;
-    for (place, &fd) in context.streams.iter().enumerate().filter(|&(_, &fd)| fd >= 0) {
-        // SAFETY: numbers only; the new descriptor is not closed by execve.
-        if unsafe { libc::dup2(fd, place as RawFd) } < 0 {
+    for (place, &fd) in context.streams.iter().enumerate() {
+        let place = place as RawFd;
+        let connected = match fd {
+            NULL_DEVICE => open_null(place),
+            // SAFETY: numbers only; the new descriptor is not closed by execve.
+            fd if fd >= 0 => unsafe { libc::dup2(fd, place) },
+            _ => place,
+        };
+        if connected < 0 {
             return errno();
         }
     }
@@ -469,6 +475,24 @@ fn become_program(context: &mut ChildArgs<'_>) -> i32 {
     // SAFETY: the strings and lists belong to the waiting parent, and nulls end them.
     unsafe { libc::execve(image.path().as_ptr(), image.argv(), context.envp) };
     errno()
+}
+
+/// Makes one of the streams the null device; returns a negative number after an error. The stream is
+/// closed first, so that its own number is free: the child may have as many descriptors as it may have.
+fn open_null(place: RawFd) -> RawFd {
+    // SAFETY: a number. The table belongs to the child alone, and no source is below 3.
+    unsafe { libc::close(place) };
+    // SAFETY: a C string. The new descriptor is not closed by execve.
+    let null = unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) };
+    if null < 0 || null == place {
+        return null;
+    }
+    // A lower stream is closed, as it was in the parent.
+    // SAFETY: numbers only.
+    let copied = unsafe { libc::dup2(null, place) };
+    // SAFETY: a number; the descriptor is the one from above.
+    unsafe { libc::close(null) };
+    copied
 }
 
 /// Closes all descriptors above the streams except these. A kernel without close_range (before 5.9)

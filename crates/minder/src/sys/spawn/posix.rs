@@ -5,9 +5,9 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
-use super::request::Request;
+use super::request::{NULL_DEVICE, Request};
 use super::{SpawnError, SpawnStep};
 use crate::command::{Group, Kept};
 use crate::sys::guard::ignored_by_us;
@@ -41,6 +41,11 @@ pub(super) fn spawn(request: &Request<'_>) -> Result<Process, SpawnError> {
         *stream = copy.as_raw_fd();
         raised.push(copy);
     }
+    for stream in streams.iter_mut().filter(|stream| **stream == NULL_DEVICE) {
+        let null = open_null().map_err(|error| SpawnStep::Streams.failed(error))?;
+        *stream = null.as_raw_fd();
+        raised.push(null);
+    }
     let actions = Actions::new(request, streams).map_err(setup)?;
     let mut pid = 0;
     // SAFETY: all pointers are to initialised values that outlive the call; the lists are ended by
@@ -67,6 +72,15 @@ pub(super) fn spawn(request: &Request<'_>) -> Result<Process, SpawnError> {
     // Only we reap the child, so its number is still its own. Without a free descriptor it is looked at
     // by that.
     Ok(Process::new(pid, open_pidfd(pid).ok().flatten()))
+}
+
+/// Opens the null device. Its number is not that of a stream, even if one of those is closed.
+fn open_null() -> io::Result<OwnedFd> {
+    let null = OwnedFd::from(std::fs::File::options().read(true).write(true).open("/dev/null")?);
+    if null.as_raw_fd() > 2 {
+        return Ok(null);
+    }
+    Ok(rustix::io::fcntl_dupfd_cloexec(&null, 3)?)
 }
 
 fn is_dir(dir: &std::ffi::CStr) -> bool {

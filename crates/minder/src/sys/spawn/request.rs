@@ -8,13 +8,17 @@ use std::os::fd::RawFd;
 use super::exec_args::ExecArgs;
 use crate::command::Command;
 
+/// In place of a descriptor: the null device, which nothing has opened yet.
+pub(super) const NULL_DEVICE: RawFd = -2;
+
 /// What a mechanism needs to know. The descriptors stay open for the call.
 #[derive(Debug)]
 pub(super) struct Request<'a> {
     pub(super) image: &'a ExecArgs,
     pub(super) command: &'a Command,
     pub(super) dir: Option<&'a std::ffi::CStr>,
-    /// For each of the three streams the descriptor that becomes it; -1 leaves it as it is.
+    /// For each of the three streams the descriptor that becomes it, or [`NULL_DEVICE`]; -1 leaves it
+    /// as it is.
     pub(super) streams: [RawFd; 3],
     /// The soft descriptor limit to give back, if ours was raised.
     #[cfg_attr(

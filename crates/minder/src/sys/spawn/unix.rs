@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use super::exec_args::ExecArgs;
-use super::request::Request;
+use super::request::{NULL_DEVICE, Request};
 use super::{SpawnError, SpawnStep, Spawned};
 use crate::command::{Command, Group, StdioKind};
 use crate::sys::fd::pipe;
@@ -21,7 +21,10 @@ pub(crate) const NO_PROGRAM: &str = "not a program for this system, and no `#!` 
 #[derive(Debug)]
 pub(crate) struct Spawner {
     image: ExecArgs,
+    /// The null device. A lone start leaves it to the child to open that.
     null: Option<Arc<OwnedFd>>,
+    /// Whether our ends of pipes are for readers and writers that do not block.
+    nonblocking: bool,
     #[cfg(all(
         any(target_os = "linux", target_os = "android"),
         any(target_arch = "x86_64", target_arch = "aarch64")
@@ -30,11 +33,12 @@ pub(crate) struct Spawner {
 }
 
 impl Spawner {
-    /// Makes one without opening anything: the first start does that.
+    /// Makes one without opening anything. Our ends of pipes block.
     pub(crate) fn new() -> Self {
         Self {
             image: ExecArgs::default(),
             null: None,
+            nonblocking: false,
             #[cfg(all(
                 any(target_os = "linux", target_os = "android"),
                 any(target_arch = "x86_64", target_arch = "aarch64")
@@ -43,15 +47,22 @@ impl Spawner {
         }
     }
 
-    /// Makes one for many children, and opens now what all of them use.
+    /// Makes one for the only child of a set, without opening anything.
+    pub(crate) fn for_one() -> Self {
+        Self { nonblocking: true, ..Self::new() }
+    }
+
+    /// Makes one for the children of a set, and opens now what all of them use.
     ///
     /// # Errors
     /// No descriptor is free.
     pub(crate) fn for_many() -> io::Result<Self> {
-        let mut spawner = Self::new();
+        use rustix::fs::{Mode, OFlags, open};
+        let mut spawner = Self::for_one();
         // Opened first, so that its number is below those that a shared table is cut above. It is
         // never copied for a child.
-        spawner.null()?;
+        let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+        spawner.null = Some(Arc::new(null));
         #[cfg(all(
             any(target_os = "linux", target_os = "android"),
             any(target_arch = "x86_64", target_arch = "aarch64")
@@ -114,9 +125,9 @@ impl Spawner {
 
     fn streams(&mut self, command: &Command) -> io::Result<Streams> {
         if let Group::Terminal(size) = command.group {
-            let mut streams = Streams::terminal(open_terminal(size)?)?;
+            let mut streams = Streams::terminal(open_terminal(size)?, self.nonblocking)?;
             if let StdioKind::Null = command.stdin_kind() {
-                streams.theirs[0] = self.source(&StdioKind::Null)?;
+                streams.theirs[0] = self.source(&StdioKind::Null);
                 streams.ours.0 = None;
             }
             return Ok(streams);
@@ -126,9 +137,9 @@ impl Spawner {
             StdioKind::Piped => {
                 let (read, write) = pipe()?;
                 streams.theirs[0] = Some(Source::Own(read));
-                streams.ours.0 = Some(Writer::new(write)?);
+                streams.ours.0 = Some(Writer::new(write, self.nonblocking)?);
             }
-            other => streams.theirs[0] = self.source(other)?,
+            other => streams.theirs[0] = self.source(other),
         }
         for (place, stdio) in [(1, command.stdout_kind()), (2, command.stderr_kind())] {
             if let (StdioKind::Stdout, 2) = (stdio, place) {
@@ -136,33 +147,25 @@ impl Spawner {
                 continue;
             }
             let StdioKind::Piped = stdio else {
-                streams.theirs[place] = self.source(stdio)?;
+                streams.theirs[place] = self.source(stdio);
                 continue;
             };
             let (read, write) = pipe()?;
             streams.theirs[place] = Some(Source::Own(write));
-            let reader = Some(Reader::new(read)?);
+            let reader = Some(Reader::new(read, self.nonblocking)?);
             if place == 1 { streams.ours.1 = reader } else { streams.ours.2 = reader }
         }
         Ok(streams)
     }
 
-    fn source(&mut self, stdio: &StdioKind) -> io::Result<Option<Source>> {
-        Ok(match stdio {
+    fn source(&self, stdio: &StdioKind) -> Option<Source> {
+        match stdio {
             StdioKind::Inherit | StdioKind::Piped | StdioKind::Stdout => None,
             StdioKind::File(file) => Some(Source::File(Arc::clone(file))),
-            StdioKind::Null => Some(Source::Shared(self.null()?)),
-        })
-    }
-
-    fn null(&mut self) -> io::Result<Arc<OwnedFd>> {
-        use rustix::fs::{Mode, OFlags, open};
-        if let Some(null) = &self.null {
-            return Ok(Arc::clone(null));
+            StdioKind::Null => {
+                Some(self.null.as_ref().map_or(Source::Null, |null| Source::Shared(Arc::clone(null))))
+            }
         }
-        let null = Arc::new(open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?);
-        self.null = Some(Arc::clone(&null));
-        Ok(null)
     }
 }
 
@@ -178,6 +181,8 @@ struct Streams {
 enum Source {
     Own(OwnedFd),
     Shared(Arc<OwnedFd>),
+    /// The null device, which the child opens.
+    Null,
     File(Arc<std::fs::File>),
 }
 
@@ -187,6 +192,7 @@ impl Streams {
         let shared = |fd| (Source::Shared(Arc::clone(&fd)), Source::Shared(fd));
         let (stdout, stderr) = match self.theirs[1].take() {
             Some(Source::File(file)) => (Source::File(Arc::clone(&file)), Source::File(file)),
+            Some(Source::Null) => (Source::Null, Source::Null),
             Some(Source::Shared(fd)) => shared(fd),
             Some(Source::Own(fd)) => shared(Arc::new(fd)),
             // It is inherited.
@@ -196,10 +202,10 @@ impl Streams {
         Ok(())
     }
 
-    fn terminal(terminal: Terminal) -> io::Result<Self> {
+    fn terminal(terminal: Terminal, nonblocking: bool) -> io::Result<Self> {
         let child = Arc::new(terminal.child);
-        let writer = Writer::new(terminal.host.try_clone()?)?;
-        let reader = Reader::new(terminal.host)?;
+        let writer = Writer::new(terminal.host.try_clone()?, nonblocking)?;
+        let reader = Reader::new(terminal.host, nonblocking)?;
         let theirs = [0; 3].map(|_| Some(Source::Shared(Arc::clone(&child))));
         Ok(Self { theirs, ours: (Some(writer), Some(reader), None) })
     }
@@ -207,6 +213,7 @@ impl Streams {
     fn theirs(&self) -> [RawFd; 3] {
         [0, 1, 2].map(|place| match &self.theirs[place] {
             None => -1,
+            Some(Source::Null) => NULL_DEVICE,
             Some(Source::Own(fd)) => fd.as_fd().as_raw_fd(),
             Some(Source::Shared(fd)) => fd.as_fd().as_raw_fd(),
             Some(Source::File(file)) => file.as_fd().as_raw_fd(),

@@ -68,6 +68,11 @@ impl Spawner {
         Self { null: None, found: None, entry: JobAssignment::AtCreation }
     }
 
+    /// Makes one for the only child of a set, without opening anything.
+    pub(crate) fn for_one() -> Self {
+        Self::new()
+    }
+
     /// Makes one for many children, and opens now what all of them use.
     ///
     /// # Errors
