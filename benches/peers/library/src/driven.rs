@@ -7,7 +7,7 @@ use crate::usage::{Stopwatch, note_threads};
 use anyhow::{Result, bail, ensure};
 use minder::{BackgroundSet, ChildSet, ChildSetConfig, NextEvent, SpawnOptions};
 use rustix::fd::{BorrowedFd, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -90,5 +90,7 @@ async fn in_background_set(options: &Options, children: u32) -> Result<()> {
         }
     }
     ensure!(set.children() == 0, "{} children are left", set.children());
+    // Also ends the thread.
+    set.stop(Duration::ZERO)?;
     Ok(())
 }

@@ -9,6 +9,7 @@ use anyhow::Result;
 
 /// How many exits are measured in a sample.
 const EXITS: usize = 200;
+const EXITS_QUICK: usize = 100;
 /// How many children live, with the one that exits.
 const LIVE: [usize; 3] = [1, 100, 5_000];
 
@@ -22,8 +23,7 @@ const P50: Value = Value::Column("p50_ns");
 const P99: Value = Value::Column("p99_ns");
 
 pub(super) fn latency(bench: &Bench, program: &Program) -> Result<Answer> {
-    // A quick look takes fewer exits, but the same number of living children.
-    let children = if bench.quick { EXITS / 2 } else { EXITS };
+    let children = if bench.quick { EXITS_QUICK } else { EXITS };
     let setting = |live| Setting { question: "latency", children, live, ..Setting::default() };
     let all: Vec<_> = LIVE.iter().flat_map(|live| ALL.map(|who| (who, setting(*live)))).collect();
     let samples = program.rounds(bench, &all)?;

@@ -7,7 +7,10 @@ use super::Program;
 use super::samples::{Contestant, PARENT, Point, Samples, Setting, Value};
 use anyhow::Result;
 
-const CHILDREN: usize = 1_000;
+/// How many children a sample has: few, so that contestants of a round run close to each other.
+const CHILDREN: usize = 300;
+const CHILDREN_QUICK: usize = 100;
+/// MiB of the parent.
 const SMALL: usize = 10;
 const LARGE: usize = 2048;
 
@@ -21,47 +24,71 @@ const STD_BARE: Contestant = Contestant { name: "std-inherit", title: "std, inhe
 const POSIX_BARE: Contestant =
     Contestant { name: "posix_spawn-inherit", title: "posix_spawn, inherited streams" };
 
-/// All contestants with a small parent.
+/// The contestants of `lone`.
 const ALL: [Contestant; 8] = [OUTPUT, STD_OUTPUT, OURS, POSIX, STD, OURS_BARE, POSIX_BARE, STD_BARE];
-/// The contestants that also run with a large parent.
+/// The contestants of `host`.
 const GROWN: [Contestant; 3] = [OURS, POSIX, STD];
 
 pub(super) fn lone(bench: &Bench, program: &Program) -> Result<Answer> {
-    let children = bench.scaled(CHILDREN);
-    let setting = |host_mib| Setting { question: "lone", children, host_mib, ..Setting::default() };
-    let small = ALL.map(|who| (who, setting(SMALL)));
-    let large = GROWN.map(|who| (who, setting(LARGE)));
-    let samples = program.rounds(bench, &[&small[..], &large].concat())?;
-    let line = |(who, setting): &(Contestant, Setting)| {
-        let calls = if setting.host_mib == SMALL { program.calls(*who, setting) } else { None };
-        (format!("{}, parent of {} MiB", who.title, setting.host_mib), (who.name, setting.host_mib), calls)
+    let all = ALL.map(|who| (who, setting(bench, SMALL)));
+    let samples = program.rounds(bench, &all)?;
+    let calls = |(who, setting): &(Contestant, Setting)| {
+        (who.title.to_string(), (who.name, SMALL), program.calls(*who, setting))
     };
-    let lines: Vec<(String, Point, Option<f64>)> = small.iter().chain(&large).map(line).collect();
-    let table = format!(
-        "Goals are for medians; ratios are formed within a round.\n\n{}\n\
-         What one child costs:\n\n{}",
-        goals_table(&goals_of(&samples)),
-        samples.costs(&lines)
-    );
-    let remarks = vec![
-        format!(
-            "{children} children in a sample, one after the other; each sample is a separate process. The \
-             child is benches/peers/tiny.c. Each child has a new process group."
-        ),
+    let table = table(&goals_of_lone(&samples), &samples, &all.iter().map(calls).collect::<Vec<_>>());
+    let mut remarks = remarks(&all[0].1);
+    remarks.push(
         "posix_spawn: by hand, with an empty signal mask, the default action for SIGPIPE and a new process \
          group; the child opens /dev/null; pidfd_open, and one waitid that reaps. minder also closes the \
-         descriptors that are not marked close-on-exec, and reports which step of a start failed."
+         descriptors that are not marked close-on-exec, and reports which step of a start failed. System \
+         calls: of the parent and of the child, from separate runs under strace."
             .into(),
-        "CPU of the parent: getrusage(RUSAGE_SELF). Until its program runs, a child's time is its own, even \
-         in the memory of its parent: see the column with the children. A dash: not counted."
-            .into(),
-    ];
+    );
     Ok(Answer { table, remarks, csv: samples.csv()? })
 }
 
-fn goals_of(samples: &Samples) -> Vec<Goal> {
-    let small = |who: Contestant| (who.name, SMALL);
-    let mut goals = Vec::new();
+/// The same starts with two pipes, from a large parent.
+pub(super) fn host(bench: &Bench, program: &Program) -> Result<Answer> {
+    let all: Vec<_> =
+        [SMALL, LARGE].iter().flat_map(|mib| GROWN.map(|who| (who, setting(bench, *mib)))).collect();
+    let samples = program.rounds(bench, &all)?;
+    let line = |(who, setting): &(Contestant, Setting)| {
+        let title = format!("{}, parent of {} MiB", who.title, setting.host_mib);
+        (title, (who.name, setting.host_mib), None)
+    };
+    let table = table(&goals_of_host(&samples), &samples, &all.iter().map(line).collect::<Vec<_>>());
+    let mut remarks = remarks(&all[0].1);
+    remarks.push("Each page of the parent was written to.".into());
+    Ok(Answer { table, remarks, csv: samples.csv()? })
+}
+
+fn setting(bench: &Bench, host_mib: usize) -> Setting {
+    let children = if bench.quick { CHILDREN_QUICK } else { CHILDREN };
+    Setting { question: "lone", children, host_mib, ..Setting::default() }
+}
+
+fn table(goals: &[Goal], samples: &Samples, lines: &[(String, Point, Option<f64>)]) -> String {
+    format!(
+        "Goals are for medians; ratios are formed within a round.\n\n{}\nWhat one child costs:\n\n{}",
+        goals_table(goals),
+        samples.costs(lines)
+    )
+}
+
+fn remarks(setting: &Setting) -> Vec<String> {
+    vec![
+        format!(
+            "{} children in a sample, one after the other; each sample is a separate process. The child is \
+             benches/peers/tiny.c. Each child has a new process group.",
+            setting.children
+        ),
+        "CPU of the parent: getrusage(RUSAGE_SELF). Until its program runs, a child's time is its own, even \
+         in the memory of its parent: see the column with the children."
+            .into(),
+    ]
+}
+
+fn goals_of_lone(samples: &Samples) -> Vec<Goal> {
     let pairs = [
         ("`output()`: minder over std", OUTPUT, STD_OUTPUT, Aim::AtMost(1.0)),
         ("start and wait, two pipes: minder over posix_spawn", OURS, POSIX, Aim::AtMost(1.0)),
@@ -74,16 +101,23 @@ fn goals_of(samples: &Samples) -> Vec<Goal> {
         ("start and wait, two pipes: minder over std", OURS, STD, Aim::None),
         ("start and wait, inherited streams: minder over std", OURS_BARE, STD_BARE, Aim::None),
     ];
+    let mut goals = Vec::new();
     for (what, ours, other, aim) in pairs {
         for (whose, value) in [("CPU of the parent", PARENT), ("CPU with the children", Value::Tree)] {
-            goals.push(samples.goal(format!("{what}, {whose}"), value, small(ours), small(other), aim));
+            let what = format!("{what}, {whose}");
+            goals.push(samples.goal(what, value, (ours.name, SMALL), (other.name, SMALL), aim));
         }
     }
-    for (who, aim) in [(OURS, Aim::AtMost(1.1)), (POSIX, Aim::None), (STD, Aim::None)] {
-        let what = format!("{}: parent of {LARGE} MiB over {SMALL}, CPU of the parent", who.name);
-        goals.push(samples.goal(what, PARENT, (who.name, LARGE), small(who), aim));
-    }
     goals
+}
+
+fn goals_of_host(samples: &Samples) -> Vec<Goal> {
+    let aims = [(OURS, Aim::AtMost(1.1)), (POSIX, Aim::None), (STD, Aim::None)];
+    let growth = aims.map(|(who, aim)| {
+        let what = format!("{}: parent of {LARGE} MiB over {SMALL}, CPU of the parent", who.name);
+        samples.goal(what, PARENT, (who.name, LARGE), (who.name, SMALL), aim)
+    });
+    growth.into()
 }
 
 #[cfg(test)]
@@ -95,11 +129,12 @@ mod tests {
         let mut samples = Samples::default();
         for (who, host_mib, own) in [(OURS, SMALL, 30), (POSIX, SMALL, 20), (OURS, LARGE, 60)] {
             let setting = Setting { host_mib, ..Setting::default() };
-            let printed = format!("self_ns,children_ns\n{own},100\n");
-            samples.add(0, who, &setting, &printed).unwrap();
+            samples.add(0, who, &setting, &format!("self_ns,children_ns\n{own},100\n")).unwrap();
         }
-        let goals = goals_of(&samples);
-        let median = |n: usize| goals[n].figure.as_ref().map(|figure| figure.median);
-        assert_eq!([0, 2, 10].map(median), [None, Some(1.5), Some(2.0)]);
+        let median = |goal: &Goal| goal.figure.as_ref().map(|figure| figure.median);
+        let lone = goals_of_lone(&samples);
+        assert_eq!([0, 2].map(|n| median(&lone[n])), [None, Some(1.5)]);
+        let host: Vec<_> = goals_of_host(&samples).iter().map(median).collect();
+        assert_eq!(host, [Some(2.0), None, None]);
     }
 }
