@@ -50,7 +50,7 @@ const PLAIN: &[&str] = &[
 #[test]
 fn posix_spawn_is_used_without_clone3() {
     rerun("clone3", PLAIN);
-    rerun("clone3", &["spawn::unix::child_inherits_the_descriptors"]);
+    rerun("clone3", &["spawn::unix::child_inherits_the_descriptors", "spawn::unix::null_streams_are"]);
 }
 
 #[test]

@@ -482,6 +482,26 @@ fn soft_descriptor_limit_is_restored_in_children() {
     }
 }
 
+/// A lone child opens the null device itself, even if the stream is closed in this process.
+#[cfg(target_os = "linux")]
+#[test]
+fn null_streams_are_the_null_device() {
+    alone("spawn::unix::null_streams_are_the_null_device", || {
+        let run = |stdin: Stdio, script: &str| {
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", script]).stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
+            let status = command.spawn().expect("spawn").wait().expect("wait").status;
+            assert!(status.success(), "{script}: {status:?}");
+        };
+        let is_null =
+            "for fd in 0 1 2; do test /dev/fd/$fd -ef /dev/null || exit 1; done; ! read line && echo x";
+        run(Stdio::null(), is_null);
+        close(0);
+        run(Stdio::null(), is_null);
+        run(Stdio::inherit(), "test ! -e /dev/fd/0 && test /dev/fd/1 -ef /dev/null");
+    });
+}
+
 /// The same with a shared table of descriptors.
 #[cfg(target_os = "linux")]
 #[test]
