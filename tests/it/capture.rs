@@ -184,3 +184,55 @@ fn program_that_does_not_exist_is_an_error() {
     let error = Command::new("no-such-program-anywhere").status().expect_err("run missing program");
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }
+
+#[test]
+fn piped_input_without_bytes_is_empty() {
+    for timeout in [None, Some(Duration::from_secs(60))] {
+        let mut command = bare("count");
+        command.stdin(Stdio::piped());
+        let options = CaptureOptions::new();
+        let options = match timeout {
+            Some(timeout) => options.timeout(timeout),
+            None => options,
+        };
+        let output = command.output_with(options).expect("run child");
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "0");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn outputs_that_a_descendant_holds_are_closed_after_the_leak_timeout() {
+    // A process that is left behind holds the output: silently, and writing for a while.
+    for options in [CaptureOptions::new(), CaptureOptions::new().timeout(Duration::from_secs(60))] {
+        let start = Instant::now();
+        let output = bare("hold-stdout 600000").output_with(options).expect("run child");
+        assert!(output.leaked && output.status.success(), "{output:?}");
+        assert!(start.elapsed() >= Duration::from_millis(100));
+    }
+    let output = bare("leave-lines 20 10").output().expect("run child");
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 20, "{output:?}");
+    assert!(!output.leaked);
+    // The caller waits for the end.
+    let patient = CaptureOptions::new().leak_timeout(None);
+    let output = bare("leave-lines 3 200").output_with(patient).expect("run child");
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3);
+    assert!(!output.leaked);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn calls_leave_no_descriptor_and_no_zombie() {
+    use crate::support::{alone, open_descriptors, own_children};
+    alone("capture::calls_leave_no_descriptor_and_no_zombie", || {
+        let before = open_descriptors();
+        for _ in 0..50 {
+            bare("both 100000").output().expect("run child");
+            let limit = CaptureOptions::new().max_bytes(99_999);
+            let error = bare("spew 100000").output_with(limit).expect_err("too many bytes");
+            assert_eq!(error.kind(), ErrorKind::Limit);
+        }
+        assert_eq!(open_descriptors(), before);
+        assert!(own_children().is_empty());
+    });
+}

@@ -1,10 +1,13 @@
 //! Run one child, or a pipeline of several, to the end.
 //!
 //! [`run`] does the work, by a [`ChildSet`](crate::ChildSet) for each call: outputs are read while the
-//! input is written, so that neither side waits for the other for ever.
+//! input is written, so that neither side waits for the other for ever. [`direct`] does it with less
+//! for one child without an input.
 
 mod options;
+mod captured;
 mod input_feed;
+mod direct;
 mod run;
 mod output;
 mod pipeline;

@@ -70,6 +70,11 @@ impl Child {
         })
     }
 
+    /// Makes a child of a process whose pipes others have.
+    pub(crate) fn without_pipes(process: Process, tree: ProcessTree) -> Self {
+        Self { process, tree, stdin: None, stdout: None, stderr: None, left_unreaped: false }
+    }
+
     /// Returns the pid. No other process gets it before the child is reaped.
     pub fn id(&self) -> u32 {
         self.process.pid()

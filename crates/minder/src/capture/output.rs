@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use super::captured::Captured;
 use super::options::CaptureOptions;
-use super::run::{Captured, capture};
+use super::run::capture;
 use crate::command::Command;
 use crate::exit_status::{ExitStatus, ResourceUsage};
 use crate::{Error, ErrorKind, Result};

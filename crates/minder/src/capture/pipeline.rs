@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use super::captured::{Captured, CapturedStage};
 use super::options::CaptureOptions;
-use super::run::{Captured, CapturedStage, capture};
+use super::run::capture;
 use crate::command::Command;
 use crate::exit_status::{ExitStatus, ResourceUsage};
 use crate::{Child, Error, ErrorKind, Operation, Result, Termination};

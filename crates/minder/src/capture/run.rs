@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
+use super::captured::{Captured, CapturedStage, too_much};
+use super::direct;
 use super::input_feed::{InputFeed, InputStep};
 use super::options::CaptureOptions;
 use crate::backend::Backend;
@@ -15,22 +17,6 @@ use crate::{Error, ErrorKind, Operation, Result, Termination};
 /// How long a call waits for a child that it killed, or for the outputs after that.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What children did that were run to their end.
-pub(super) struct Captured {
-    /// In the order of the commands.
-    pub(super) stages: Vec<CapturedStage>,
-    /// What the last of them wrote to its standard output.
-    pub(super) stdout: Vec<u8>,
-}
-
-/// One of the children.
-pub(super) struct CapturedStage {
-    pub(super) exit: ExitInfo,
-    pub(super) stderr: Vec<u8>,
-    pub(super) timed_out: bool,
-    pub(super) leaked: bool,
-}
-
 /// Runs commands to their end: the input goes to the first, the output comes from the last. The
 /// caller has connected them, and set those streams that are not to be captured.
 ///
@@ -38,29 +24,22 @@ pub(super) struct CapturedStage {
 /// As [`Command::output_with`]. No child is left behind then, except one that no signal ends in time.
 pub(super) fn capture(mut commands: Vec<Command>, options: CaptureOptions) -> Result<Captured> {
     let CaptureOptions { timeout, kill, max_bytes, leak_timeout, merge_stderr, input } = options;
+    set_streams(&mut commands, merge_stderr);
+    if let [command] = &commands[..]
+        && timeout.is_none()
+        && input.is_none()
+        && direct::applies_to(command)
+    {
+        return direct::capture(command, max_bytes, leak_timeout);
+    }
     let mut config =
         ChildSetConfig::new().max_children(commands.len()).leak_timeout(leak_timeout).backend(backend());
     config.starts_one = commands.len() == 1;
     let set = ChildSet::new(config)?;
-    let last = commands.len() - 1;
     let mut feed = None;
-    for (place, command) in commands.iter_mut().enumerate() {
-        command.stderr.get_or_insert(Stdio::piped());
-        if place == last {
-            command.stdout.get_or_insert(Stdio::piped());
-            if merge_stderr {
-                command.stderr_to_stdout();
-            }
-        }
-    }
-    match input {
-        None => {
-            commands[0].stdin.get_or_insert(Stdio::null());
-        }
-        Some(input) => {
-            commands[0].stdin(Stdio::piped());
-            feed = Some(InputFeed::start(input, set.waker())?);
-        }
+    if let Some(input) = input {
+        commands[0].stdin(Stdio::piped());
+        feed = Some(InputFeed::start(input, set.waker())?);
     }
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let give_up_at =
@@ -92,6 +71,22 @@ pub(super) fn capture(mut commands: Vec<Command>, options: CaptureOptions) -> Re
 fn backend() -> Option<Backend> {
     let default = Backend::available().next();
     (default == Some(Backend::Epoll)).then_some(Backend::Poll)
+}
+
+/// Sets the streams that the commands leave open.
+fn set_streams(commands: &mut [Command], merge_stderr: bool) {
+    for command in commands.iter_mut() {
+        command.stderr.get_or_insert(Stdio::piped());
+    }
+    if let Some(first) = commands.first_mut() {
+        first.stdin.get_or_insert(Stdio::null());
+    }
+    if let Some(last) = commands.last_mut() {
+        last.stdout.get_or_insert(Stdio::piped());
+        if merge_stderr {
+            last.stderr_to_stdout();
+        }
+    }
 }
 
 /// Children that are run to their end.
@@ -133,6 +128,10 @@ impl Run {
             let program = command.program.into_boxed_os_str();
             self.stages.push(Stage { id, program, stderr: Vec::new(), ended: None, is_done: false });
         }
+        if let (None, Some(first)) = (&self.input, self.stages.first()) {
+            // It may be a pipe, into which nothing will be written.
+            self.set.close_stdin(first.id)?;
+        }
         Ok(())
     }
 
@@ -157,9 +156,7 @@ impl Run {
         match event {
             Event::Output { stream, chunk, .. } => {
                 if chunk.len() > self.max_bytes - self.captured {
-                    let reason = "it wrote more than may be captured";
-                    let error = Error::of_kind(ErrorKind::Limit, "capture the output of", reason);
-                    return Err(error.during(Operation::Read).with_subject(&stage.program));
+                    return Err(too_much().with_subject(&stage.program));
                 }
                 self.captured += chunk.len();
                 let bytes = if stream == Stream::Stdout { &mut self.stdout } else { &mut stage.stderr };

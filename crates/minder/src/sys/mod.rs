@@ -36,6 +36,8 @@
 pub(crate) mod error;
 #[cfg(unix)]
 pub(crate) mod fd;
+#[cfg(unix)]
+pub(crate) mod time;
 pub(crate) mod pid;
 pub(crate) mod wait;
 pub(crate) mod reactor;

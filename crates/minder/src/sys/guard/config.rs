@@ -13,6 +13,7 @@ pub type SignalSource<'a> = std::os::windows::io::BorrowedHandle<'a>;
 #[derive(Clone, Debug)]
 pub(crate) struct GuardConfig {
     pub(crate) guardians: bool,
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has guardians"))]
     pub(crate) faults: FaultInjection,
     /// The jobserver tokens to release when the run is killed.
     #[allow(dead_code, reason = "only guardians outlive a kill")]
@@ -21,6 +22,7 @@ pub(crate) struct GuardConfig {
 
 /// Faults that tests inject. They are never read from the environment, so users cannot set them.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has guardians"))]
 pub(crate) struct FaultInjection {
     /// The time that the inner guardian waits between its fork and its session.
     pub(crate) late: std::time::Duration,

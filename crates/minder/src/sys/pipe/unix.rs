@@ -136,6 +136,10 @@ impl Reader {
         self.pause(reactor)
     }
 
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
     /// Sets the size of the terminal that this is our side of.
     pub(crate) fn resize_terminal(&self, size: Size) -> io::Result<()> {
         super::resize_terminal(&self.fd, size)

@@ -11,6 +11,7 @@ use crate::interest::Interest;
 use crate::sys::error::{is_no_such_process, is_registration_limit};
 use crate::sys::pid::{stop_signal, wait_for_exit, wait_id};
 use crate::sys::reactor::Reactor;
+use crate::sys::time::timespec;
 use crate::sys::wait::{Report, Source};
 
 /// A child of ours. It is never waited for by any other way than this one.
@@ -233,11 +234,8 @@ fn ignore_gone(error: io::Error) -> io::Result<()> {
 
 /// Waits until the descriptor is readable.
 fn readable(fd: BorrowedFd<'_>, left: Option<Duration>) -> io::Result<()> {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let time = left.map(|left| Timespec {
-        tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
-        tv_nsec: left.subsec_nanos().into(),
-    });
+    use rustix::event::{PollFd, PollFlags, poll};
+    let time = left.map(timespec);
     match poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], time.as_ref()) {
         Err(rustix::io::Errno::INTR) => Ok(()),
         result => Ok(result.map(drop)?),

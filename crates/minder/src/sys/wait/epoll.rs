@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
-use super::timer::{Timer, timespec};
+use super::timer::Timer;
 use super::{PollHandle, Ready, WAKE_TOKEN, WaitBackend, Waker};
 use crate::backend::Backend;
 use crate::interest::Interest;
+use crate::sys::time::timespec;
 
 const TIMER: u64 = u64::MAX - 2;
 /// The most events that one call takes. More events stay in the kernel and come first in the next

@@ -3,10 +3,11 @@
 use std::io;
 use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 
 use super::Source;
 use crate::interest::Interest;
+use crate::sys::time::timespec;
 
 /// Waits by poll(2) until the source is ready or the deadline has passed. Returns whether it is
 /// ready, or `None` if the source has no descriptor.
@@ -21,11 +22,8 @@ pub(crate) fn poll_once(
     flags.set(PollFlags::OUT, interest.is_writable());
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let time = left.map(|left| Timespec {
-            tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: left.subsec_nanos().into(),
-        });
-        match poll(&mut [PollFd::from_borrowed_fd(*fd, flags)], time.as_ref()) {
+        let left = left.map(timespec);
+        match poll(&mut [PollFd::from_borrowed_fd(*fd, flags)], left.as_ref()) {
             Err(rustix::io::Errno::INTR) => (),
             polled => return Some(polled.map(|ready| ready > 0).map_err(io::Error::from)),
         }
