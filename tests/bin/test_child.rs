@@ -16,6 +16,8 @@ use std::time::Duration;
 mod append;
 mod jobs;
 mod mini_shell;
+#[cfg(unix)]
+mod steps;
 mod text;
 #[cfg(windows)]
 mod job_objects;
@@ -318,6 +320,8 @@ mod system {
             // terminal-sizes: for each line of input, prints the size of the terminal and how many
             // SIGWINCH came so far.
             "terminal-sizes" => terminal_sizes()?,
+            // steps TAG STEP …: a child of a random script.
+            "steps" => return super::steps::act(words),
             verb => {
                 eprintln!("test_child: no such verb: {verb}");
                 return Ok(124);

@@ -21,6 +21,8 @@ mod seccomp;
 #[cfg(target_os = "linux")] // PID namespaces.
 mod foreign_proc;
 mod background;
+#[cfg(target_os = "linux")] // `/proc` lists what a script leaves behind.
+mod scripts;
 #[cfg(windows)]
 mod handle_sources;
 mod jobs;

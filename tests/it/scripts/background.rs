@@ -1,0 +1,235 @@
+//! Plays a script on a `BackgroundSet`.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use minder::{
+    Backend, BackgroundSet, BackgroundSetConfig, Chunk, Command, ErrorKind, OutputMode, OverflowPolicy,
+    SpawnOptions, Termination,
+};
+
+use super::model::{Kid, Promises};
+use super::plan::{Ending, How, Plan, Script, Step, input_bytes};
+use super::processes::Tag;
+use crate::support::{patience, readable};
+
+/// How long the end of a script waits before it continues children that a signal stopped.
+const IDLE: Duration = Duration::from_millis(10);
+
+struct Player<'a> {
+    script: &'a Script,
+    set: BackgroundSet,
+    taken_bytes: usize,
+    kids: Vec<Option<Kid<'a>>>,
+    held: VecDeque<Chunk>,
+    promises: Promises,
+}
+
+pub(super) fn play(script: &Script, backend: Backend, eager_exit: bool, taken_bytes: usize) {
+    let config = BackgroundSetConfig::new()
+        .set(super::set::config(backend, &script.limits))
+        .eager_exit(eager_exit)
+        .max_input_bytes(script.limits.child_bytes);
+    let set = BackgroundSet::new(config).expect("create set");
+    let promises = Promises {
+        exit_is_late: !eager_exit,
+        whole_chunks: false,
+        closes_silent: script.limits.leak_ms.is_some(),
+    };
+    let mut player =
+        Player { script, set, taken_bytes, kids: Vec::new(), held: VecDeque::new(), promises };
+    for step in &script.steps {
+        player.step(step);
+        player.check();
+    }
+    match &script.ending {
+        Ending::Drop => (),
+        Ending::Kill(how) => player.stop(how),
+        Ending::Finish => player.finish(),
+    }
+}
+
+impl<'a> Player<'a> {
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Spawn(number) => self.spawn(*number),
+            Step::SpawnMissing => {
+                let error = self.set.spawn(&Command::new("/no/such/program"), SpawnOptions::new());
+                let error = error.expect_err("spawn missing program").kind();
+                let is_full = self.live() >= self.script.limits.children;
+                assert_eq!(error, if is_full { ErrorKind::Limit } else { ErrorKind::NotFound });
+            }
+            Step::SpawnContradiction => {
+                let options =
+                    SpawnOptions::new().overflow(OverflowPolicy::Block).output_mode(OutputMode::AtExit);
+                let error = self.set.spawn(&Command::new("true"), options);
+                let error = error.expect_err("spawn with such options").kind();
+                let is_full = self.live() >= self.script.limits.children;
+                assert!(error == ErrorKind::InvalidInput || (is_full && error == ErrorKind::Limit));
+            }
+            Step::Write(number, bytes) => self.write(*number, *bytes),
+            Step::Take(times, ms) => {
+                for _ in 0..*times {
+                    self.take(Duration::from_millis(*ms));
+                }
+            }
+            Step::Release => self.held.clear(),
+            Step::CloseStdin(number) => self.with(*number, |set, kid| {
+                set.close_stdin(kid.id).expect("close stdin");
+                kid.stdin_open = false;
+            }),
+            Step::Kill(number, how) => self.with(*number, |set, kid| kill(set, kid, how)),
+            // The child may be reaped before its `Done` is taken, and its pid used again.
+            Step::Stop(_) | Step::Continue(_) => (),
+            other => unreachable!("a step that a background set does not have: {other:?}"),
+        }
+    }
+
+    fn with(&mut self, number: usize, act: impl FnOnce(&BackgroundSet, &mut Kid<'a>)) {
+        if let Some(kid) = self.kids.get_mut(number).and_then(Option::as_mut)
+            && kid.done.is_none()
+        {
+            act(&self.set, kid);
+        }
+    }
+
+    fn live(&self) -> usize {
+        self.kids.iter().flatten().filter(|kid| kid.done.is_none()).count()
+    }
+
+    fn spawn(&mut self, number: usize) {
+        let plan: &'a Plan = &self.script.children[number];
+        let tag = Tag::of_child(self.script.seed, number);
+        let (command, files) = plan.command(tag.word());
+        let now = Instant::now();
+        let is_full = self.live() >= self.script.limits.children;
+        let id = match self.set.spawn(&command, Kid::options(plan, now)) {
+            Ok(id) => id,
+            Err(error) => {
+                assert!(is_full && error.kind() == ErrorKind::Limit, "spawn: {error}");
+                self.kids.push(None);
+                return;
+            }
+        };
+        assert!(!is_full, "more children than the limit");
+        let pid = self.set.pid(id).expect("get pid");
+        let mut kid = Kid::new(plan, id, pid, tag, files);
+        if let Some((ms, how)) = &plan.deadline {
+            kid.note_deadline(now + Duration::from_millis(*ms), how);
+        }
+        self.kids.push(Some(kid));
+    }
+
+    fn write(&mut self, number: usize, bytes: usize) {
+        let Some(kid) = self.kids.get_mut(number).and_then(Option::as_mut) else { return };
+        // A terminal would echo it.
+        if kid.plan.is_terminal() {
+            return;
+        }
+        let all = input_bytes(kid.accepted + bytes);
+        match self.set.write(kid.id, &all[kid.accepted..]) {
+            Ok(count) => {
+                assert!(kid.done.is_none() && kid.stdin_open, "written without a pipe");
+                assert!(count <= bytes, "{count} of {bytes} bytes were taken");
+                kid.accepted += count;
+            }
+            Err(error) if error.kind() == ErrorKind::Unknown => {
+                // The child may be done before its `Done` is taken.
+                let ends = kid.may_be_killed() || !kid.plan.reads_all();
+                assert!(kid.done.is_some() || !kid.stdin_open || ends, "{error}");
+            }
+            Err(error) => {
+                assert_eq!(error.io_error().kind(), std::io::ErrorKind::BrokenPipe, "{error}");
+                assert!(!kid.plan.reads_all() || kid.may_be_killed(), "it reads its input: {error}");
+                kid.stdin_open = false;
+            }
+        }
+    }
+
+    /// Waits for the descriptor and takes events. Returns whether there was one.
+    fn take(&mut self, time: Duration) -> bool {
+        let is_ready = readable(self.set.poll_handle(), time);
+        let mut events = Vec::new();
+        let count = self.set.drain_events(&mut events, self.taken_bytes);
+        assert_eq!(count, events.len());
+        // An event may have come in between.
+        assert!(!is_ready || count > 0, "readable without an event");
+        for event in events {
+            let id = event.child().unwrap_or_else(|| panic!("{event:?} has no child"));
+            let kid = self.kids.iter_mut().flatten().find(|kid| kid.id == id);
+            let kid = kid.unwrap_or_else(|| panic!("{event:?} of an unknown child"));
+            if let Some(chunk) = kid.record(event, self.promises) {
+                self.held.push_back(chunk);
+            }
+            while self.held.len() > self.script.kept {
+                self.held.pop_front();
+            }
+        }
+        count > 0
+    }
+
+    fn check(&self) {
+        assert_eq!(self.set.children(), self.live());
+        for kid in self.kids.iter().flatten() {
+            if kid.done.is_none() {
+                assert_eq!(self.set.pid(kid.id).expect("get pid"), kid.pid);
+                continue;
+            }
+            let errors = [
+                self.set.pid(kid.id).map(drop),
+                self.set.write(kid.id, b"x").map(drop),
+                self.set.close_stdin(kid.id),
+                self.set.kill(kid.id, Termination::IMMEDIATE),
+            ];
+            for (number, result) in errors.into_iter().enumerate() {
+                let kind = result.expect_err("use the id of a child that is done").kind();
+                assert_eq!(kind, ErrorKind::Unknown, "call {number}");
+            }
+        }
+        if let Some(error) = self.set.take_error() {
+            panic!("an error of no call: {error}");
+        }
+    }
+
+    /// Ends the set with its children.
+    fn stop(&mut self, how: &How) {
+        // Chunks that are kept may leave no room for the last bytes.
+        self.held.clear();
+        self.set.clone().stop(how.grace()).expect("stop set");
+        for kid in self.kids.iter().flatten().filter(|kid| kid.done.is_none()) {
+            assert!(!crate::support::lives(kid.pid), "child {} lives after the stop", kid.pid);
+        }
+        let error = self.set.spawn(&Command::new("true"), SpawnOptions::new());
+        assert_eq!(error.expect_err("spawn after the stop").kind(), ErrorKind::Other);
+    }
+
+    /// Brings every child to its end.
+    fn finish(&mut self) {
+        for kid in self.kids.iter_mut().flatten().filter(|kid| kid.done.is_none()) {
+            self.set.close_stdin(kid.id).expect("close stdin");
+            kid.stdin_open = false;
+            // Nothing else continues it.
+            if kid.needs_kill(self.script.limits.leak_ms) || kid.plan.stops() > 0 {
+                kill(&self.set, kid, &self.script.last_kill);
+            }
+        }
+        let until = patience();
+        while self.live() > 0 {
+            assert!(Instant::now() < until, "{} children are not done: {:?}", self.live(), self.set);
+            if !self.take(IDLE) {
+                self.held.clear();
+            }
+        }
+        self.check();
+        assert!(!self.take(Duration::ZERO) && self.set.queued_bytes() == 0, "events after the end");
+    }
+}
+
+fn kill(set: &BackgroundSet, kid: &mut Kid<'_>, how: &How) {
+    let at = Instant::now();
+    match set.kill(kid.id, how.termination()) {
+        Ok(()) => kid.note_kill(at, how),
+        // It is done, and its `Done` was not taken.
+        Err(error) => assert_eq!(error.kind(), ErrorKind::Unknown, "{error}"),
+    }
+}

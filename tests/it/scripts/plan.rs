@@ -1,0 +1,420 @@
+//! A random script: children, what each of them does, and what is done to it.
+
+use std::fmt;
+use std::fs::File;
+use std::time::Duration;
+
+use minder::{Backend, Command, ExitStatus, Group, OutputMode, OverflowPolicy, Stdio, Termination};
+
+use crate::support::{TEST_CHILD, catch_ignored_signals, file_of};
+
+/// How long a process lives that only a kill ends.
+pub(super) const LONG: u64 = 600_000;
+
+/// A script, drawn from its seed.
+pub(super) struct Script {
+    pub(super) seed: u64,
+    pub(super) host: Host,
+    pub(super) limits: Limits,
+    pub(super) children: Vec<Plan>,
+    pub(super) steps: Vec<Step>,
+    /// How many chunks of output the caller keeps.
+    pub(super) kept: usize,
+    /// How a child is killed at the end that does not end otherwise.
+    pub(super) last_kill: How,
+    pub(super) ending: Ending,
+}
+
+/// What runs the children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Host {
+    /// A set whose `next_event` waits, or a loop that waits for its descriptor.
+    Set { backend: Backend, by_descriptor: bool },
+    Background { backend: Backend, eager_exit: bool, taken_bytes: usize },
+    /// One `Child`.
+    Lone,
+    /// One call of `Command::output_with`.
+    Capture { timeout_ms: Option<u64>, bytes_max: usize, by_reader: bool },
+}
+
+/// The limits of a set.
+#[derive(Clone, Debug)]
+pub(super) struct Limits {
+    pub(super) children: usize,
+    pub(super) bytes: usize,
+    pub(super) child_bytes: usize,
+    pub(super) read_bytes: usize,
+    pub(super) read_delay_ms: u64,
+    pub(super) leak_ms: Option<u64>,
+    pub(super) stop_poll_ms: Option<u64>,
+    pub(super) backlog: Option<u64>,
+    /// The room of the backend.
+    pub(super) room: Option<usize>,
+}
+
+/// How a script ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Every child ends.
+    Finish,
+    /// All children are killed: by `kill_all`, or by `stop` of a background set.
+    Kill(How),
+    /// The set or the child is dropped as it is.
+    Drop,
+}
+
+/// A child.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) acts: Vec<Act>,
+    pub(super) end: End,
+    pub(super) input: Input,
+    pub(super) output: Output,
+    /// `None` for the standard error that is merged into the standard output.
+    pub(super) error: Option<Output>,
+    pub(super) group: Group,
+    pub(super) overflow: OverflowPolicy,
+    pub(super) mode: OutputMode,
+    pub(super) spill_as_file: bool,
+    pub(super) rank: u64,
+    pub(super) deadline: Option<(u64, How)>,
+}
+
+/// One act of a child: see `tests/bin/steps.rs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    Out { bytes: usize, block: usize },
+    Err { bytes: usize, block: usize },
+    Both { bytes: usize, block: usize },
+    Drain,
+    Echo,
+    CloseIn,
+    CloseOut,
+    CloseErr,
+    IgnoreTerm,
+    Pause(u64),
+    Stop,
+    Hold(u64),
+    Leave(u64),
+    Stray(u64),
+}
+
+/// The last act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Exit(u8),
+    Raise(i32),
+    Sleep,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    Null,
+    Piped,
+    /// A file of this size.
+    File(usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Output {
+    Null,
+    Piped,
+    File,
+}
+
+/// A [`Termination`]. Pauses are in milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    Now,
+    Graceful(u64),
+    Signals(Vec<(i32, u64)>),
+}
+
+/// What is done to a child, or to all; the numbers of children count from zero.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    Spawn(usize),
+    SpawnMissing,
+    SpawnContradiction,
+    Write(usize, usize),
+    CloseStdin(usize),
+    Kill(usize, How),
+    KillAll(How),
+    Suspend(usize),
+    Resume(usize),
+    SuspendAll,
+    ResumeAll,
+    /// `SIGSTOP` or `SIGCONT` from outside of the library.
+    Stop(usize),
+    Continue(usize),
+    Deadline(usize, Option<(u64, How)>),
+    Stream(usize),
+    Forward(usize, minder::Stream),
+    /// So many events, each within this time.
+    Take(usize, u64),
+    /// All chunks that were kept are dropped.
+    Release,
+    Wake,
+    TryWait,
+    Wait(u64),
+}
+
+impl How {
+    pub(super) fn termination(&self) -> Termination {
+        match self {
+            Self::Now => Termination::IMMEDIATE,
+            Self::Graceful(ms) => Termination::graceful(Duration::from_millis(*ms)),
+            Self::Signals(signals) => {
+                let steps: Vec<_> =
+                    signals.iter().map(|(signal, ms)| (*signal, Duration::from_millis(*ms))).collect();
+                Termination::signals(&steps).expect("describe signals")
+            }
+        }
+    }
+
+    /// Returns the signals before `SIGKILL`.
+    pub(super) fn signals(&self) -> Vec<i32> {
+        match self {
+            Self::Now => Vec::new(),
+            Self::Graceful(_) => vec![libc::SIGTERM],
+            Self::Signals(signals) => signals.iter().map(|(signal, _)| *signal).collect(),
+        }
+    }
+
+    /// Returns the least time until `SIGKILL`.
+    pub(super) fn grace(&self) -> Duration {
+        let ms = match self {
+            Self::Now => 0,
+            Self::Graceful(ms) => *ms,
+            Self::Signals(signals) => signals.iter().map(|(_, ms)| *ms).sum(),
+        };
+        Duration::from_millis(ms)
+    }
+}
+
+/// What a plan's outputs contain if the child does all of it.
+#[derive(Debug, Default)]
+pub(super) struct Expected {
+    /// The bytes that arrive at the destination of each output. Merged outputs arrive at the first.
+    pub(super) bytes: [Vec<u8>; 2],
+}
+
+/// The files of a child whose outputs are not pipes.
+pub(super) type Files = [Option<File>; 2];
+
+impl Plan {
+    pub(super) fn is_terminal(&self) -> bool {
+        matches!(self.group, Group::Terminal(_))
+    }
+
+    /// Returns whether both outputs have one destination.
+    pub(super) fn is_merged(&self) -> bool {
+        self.is_terminal() || self.error.is_none()
+    }
+
+    /// Returns which outputs are streams of the host.
+    pub(super) fn piped(&self) -> [bool; 2] {
+        if self.is_terminal() {
+            return [true, false];
+        }
+        [self.output == Output::Piped, self.error == Some(Output::Piped)]
+    }
+
+    /// Returns the command, and the files that its outputs go to.
+    pub(super) fn command(&self, tag: &str) -> (Command, Files) {
+        catch_ignored_signals();
+        let mut command = Command::new(TEST_CHILD);
+        command.args(["steps", tag]).args(self.words()).group(self.group);
+        match self.input {
+            Input::Null => command.stdin(Stdio::null()),
+            Input::Piped => command.stdin(Stdio::piped()),
+            Input::File(bytes) => command.stdin(file_of(&input_bytes(bytes))),
+        };
+        let mut files = [None, None];
+        let mut stdio = |output, stream: usize| match output {
+            Output::Null => Stdio::null(),
+            Output::Piped => Stdio::piped(),
+            Output::File => {
+                let file = tempfile::tempfile().expect("create temporary file");
+                files[stream] = Some(file.try_clone().expect("duplicate handle"));
+                Stdio::from(file)
+            }
+        };
+        command.stdout(stdio(self.output, 0));
+        match self.error {
+            Some(output) => command.stderr(stdio(output, 1)),
+            None => command.stderr_to_stdout(),
+        };
+        (command, files)
+    }
+
+    fn words(&self) -> Vec<String> {
+        let mut words: Vec<String> = self.acts.iter().map(Act::to_string).collect();
+        words.push(match self.end {
+            End::Exit(code) => format!("exit:{code}"),
+            End::Raise(signal) => format!("raise:{signal}"),
+            End::Sleep => format!("pause:{LONG}"),
+        });
+        words
+    }
+
+    /// Returns how the child ends if nothing is done to it; `None` if it does not.
+    pub(super) fn natural_exit(&self) -> Option<ExitStatus> {
+        match self.end {
+            End::Exit(code) => Some(ExitStatus::Exited(code.into())),
+            End::Raise(libc::SIGTERM) if self.acts.contains(&Act::IgnoreTerm) => None,
+            End::Raise(signal) => Some(signaled(signal)),
+            End::Sleep => None,
+        }
+    }
+
+    /// Returns whether the child reads its input to the end, so that a write to it cannot fail.
+    pub(super) fn reads_all(&self) -> bool {
+        let reads = self.acts.iter().position(|act| matches!(act, Act::Drain | Act::Echo));
+        let closes = self.acts.iter().position(|act| *act == Act::CloseIn);
+        reads.is_some_and(|reads| closes.is_none_or(|closes| reads < closes))
+    }
+
+    /// Returns whether a process for which `chosen` holds is started and lives long, or shortly.
+    pub(super) fn starts(&self, long: bool, chosen: impl Fn(&Act) -> bool) -> bool {
+        self.acts.iter().any(|act| match act {
+            Act::Hold(ms) | Act::Leave(ms) | Act::Stray(ms) => (*ms >= LONG) == long && chosen(act),
+            _ => false,
+        })
+    }
+
+    /// Returns whether the child starts processes.
+    pub(super) fn has_family(&self) -> bool {
+        self.starts(true, |_| true) || self.starts(false, |_| true)
+    }
+
+    /// Returns whether a process that outlives the child keeps one of its pipes open: for long, or
+    /// shortly.
+    pub(super) fn holds_pipe(&self, long: bool) -> bool {
+        let mut open = [self.output == Output::Piped, self.error.unwrap_or(self.output) == Output::Piped];
+        if self.is_terminal() {
+            open = [true, true];
+        }
+        self.acts.iter().any(|act| {
+            match act {
+                Act::CloseOut => open[0] = false,
+                Act::CloseErr => open[1] = false,
+                _ => (),
+            }
+            matches!(act, Act::Hold(ms) if (*ms >= LONG) == long) && open.contains(&true)
+        })
+    }
+
+    pub(super) fn stops(&self) -> usize {
+        self.acts.iter().filter(|act| **act == Act::Stop).count()
+    }
+
+    /// Returns what the outputs contain at the end, if so many bytes were written to the input.
+    pub(super) fn expected(&self, accepted: usize) -> Expected {
+        let mut expected = Expected::default();
+        let mut at = [0; 2];
+        let mut open = [true; 2];
+        let mut input = match self.input {
+            Input::Null => Vec::new(),
+            Input::Piped => input_bytes(accepted),
+            Input::File(bytes) => input_bytes(bytes),
+        };
+        let merged = self.is_merged();
+        let mut put = |stream: usize, open: [bool; 2], bytes: &[u8]| {
+            if open[stream] {
+                expected.bytes[if merged { 0 } else { stream }].extend_from_slice(bytes);
+            }
+        };
+        for act in &self.acts {
+            let (streams, bytes, block): (&[usize], _, _) = match *act {
+                Act::Out { bytes, block } => (&[0], bytes, block),
+                Act::Err { bytes, block } => (&[1], bytes, block),
+                Act::Both { bytes, block } => (&[0, 1], bytes, block),
+                Act::Drain | Act::CloseIn => {
+                    input.clear();
+                    continue;
+                }
+                Act::Echo => {
+                    put(0, open, &input);
+                    input.clear();
+                    continue;
+                }
+                Act::CloseOut => {
+                    open[0] = false;
+                    continue;
+                }
+                Act::CloseErr => {
+                    open[1] = false;
+                    continue;
+                }
+                _ => continue,
+            };
+            let mut written = 0;
+            while written < bytes {
+                let count = block.max(1).min(bytes - written);
+                for &stream in streams {
+                    let piece: Vec<u8> = (at[stream]..at[stream] + count).map(|at| byte(stream, at)).collect();
+                    put(stream, open, &piece);
+                    at[stream] += count;
+                }
+                written += count;
+            }
+        }
+        expected
+    }
+}
+
+pub(super) fn signaled(signal: i32) -> ExitStatus {
+    use std::os::unix::process::ExitStatusExt;
+    ExitStatus::from(std::process::ExitStatus::from_raw(signal))
+}
+
+/// Returns byte number `at` of a stream, as `tests/bin/steps.rs` writes it.
+fn byte(stream: usize, at: usize) -> u8 {
+    let mut bits = ((at as u64) << 2 | stream as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    bits ^= bits >> 29;
+    bits = bits.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    b'a' + ((bits >> 40) % 25) as u8
+}
+
+/// Returns the first bytes of what is written to an input.
+pub(super) fn input_bytes(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| byte(2, at)).collect()
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Out { bytes, block } => write!(f, "out:{bytes}:{block}"),
+            Self::Err { bytes, block } => write!(f, "err:{bytes}:{block}"),
+            Self::Both { bytes, block } => write!(f, "both:{bytes}:{block}"),
+            Self::Drain => f.write_str("drain"),
+            Self::Echo => f.write_str("echo"),
+            Self::CloseIn => f.write_str("close-in"),
+            Self::CloseOut => f.write_str("close-out"),
+            Self::CloseErr => f.write_str("close-err"),
+            Self::IgnoreTerm => f.write_str("ignore-term"),
+            Self::Pause(ms) => write!(f, "pause:{ms}"),
+            Self::Stop => f.write_str("stop"),
+            Self::Hold(ms) => write!(f, "hold:{ms}"),
+            Self::Leave(ms) => write!(f, "leave:{ms}"),
+            Self::Stray(ms) => write!(f, "stray:{ms}"),
+        }
+    }
+}
+
+impl fmt::Display for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "MINDER_SEED={}: {:?}, {:?}", self.seed, self.host, self.limits)?;
+        for (number, plan) in self.children.iter().enumerate() {
+            let Plan { input, output, error, group, overflow, mode, spill_as_file, rank, deadline, .. } = plan;
+            writeln!(f, "child {number}: steps TAG {}", plan.words().join(" "))?;
+            writeln!(f, "  stdin {input:?}, stdout {output:?}, stderr {error:?}, {group:?}, {overflow:?}, {mode:?}")?;
+            writeln!(f, "  spill_as_file {spill_as_file}, rank {rank}, deadline {deadline:?}")?;
+        }
+        for (number, step) in self.steps.iter().enumerate() {
+            writeln!(f, "step {number}: {step:?}")?;
+        }
+        writeln!(f, "keeps {} chunks; ends by {:?}, {:?}", self.kept, self.ending, self.last_kill)
+    }
+}

@@ -1,0 +1,349 @@
+//! Plays a script on a `ChildSet`.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use minder::{
+    Backend, Backlog, ChildSet, ChildSetConfig, Chunk, Command, ErrorKind, Event, NextEvent, OutputMode,
+    OverflowPolicy, SpawnOptions, Stream, Termination,
+};
+use rustix::process::Signal;
+
+use super::model::{Kid, Promises};
+use super::plan::{Ending, How, Limits, Plan, Script, Step, input_bytes};
+use super::processes::Tag;
+use crate::support::{limits, patience, readable};
+
+/// How long the end of a script waits before it continues children that a signal stopped.
+const IDLE: Duration = Duration::from_millis(10);
+
+/// Returns the configuration of a script.
+pub(super) fn config(backend: Backend, drawn: &Limits) -> ChildSetConfig {
+    let ms = Duration::from_millis;
+    let config = limits(backend)
+        .max_children(drawn.children)
+        .max_buffered_bytes(drawn.bytes)
+        .max_child_bytes(drawn.child_bytes)
+        .read_buffer_bytes(drawn.read_bytes)
+        .read_delay(ms(drawn.read_delay_ms))
+        .leak_timeout(drawn.leak_ms.map(ms))
+        .stop_poll_interval(drawn.stop_poll_ms.map(ms));
+    let config = match drawn.backlog {
+        Some(bytes) => config.backlog(Backlog::new(bytes)),
+        None => config,
+    };
+    match drawn.room {
+        Some(room) => config.fault_capacity(room),
+        None => config,
+    }
+}
+
+/// A set, its children, and the chunks that the caller keeps.
+struct Player<'a> {
+    script: &'a Script,
+    set: ChildSet,
+    by_descriptor: bool,
+    /// `None` for a child that was not started, because the set had too many.
+    kids: Vec<Option<Kid<'a>>>,
+    held: VecDeque<Chunk>,
+    promises: Promises,
+}
+
+pub(super) fn play(script: &Script, backend: Backend, by_descriptor: bool) {
+    let set = ChildSet::new(config(backend, &script.limits)).expect("create set");
+    let promises = Promises {
+        exit_is_late: false,
+        whole_chunks: true,
+        closes_silent: script.limits.leak_ms.is_some(),
+    };
+    let mut player =
+        Player { script, set, by_descriptor, kids: Vec::new(), held: VecDeque::new(), promises };
+    for step in &script.steps {
+        player.step(step);
+        player.check();
+    }
+    match &script.ending {
+        Ending::Drop => return,
+        Ending::Kill(how) => player.kill_all(how),
+        Ending::Finish => (),
+    }
+    player.finish();
+}
+
+impl<'a> Player<'a> {
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Spawn(number) => self.spawn(*number),
+            Step::SpawnMissing => self.spawn_missing(),
+            Step::SpawnContradiction => self.spawn_contradiction(),
+            Step::Write(number, bytes) => self.write(*number, *bytes),
+            Step::KillAll(how) => self.kill_all(how),
+            Step::SuspendAll => {
+                self.set.suspend_all().expect("suspend all children");
+                self.kids.iter_mut().flatten().for_each(Kid::note_suspended);
+            }
+            Step::ResumeAll => self.set.resume_all().expect("resume all children"),
+            Step::Take(events, ms) => self.take(*events, Duration::from_millis(*ms)),
+            Step::Release => self.held.clear(),
+            Step::Wake => self.set.waker().wake().expect("wake set"),
+            Step::TryWait | Step::Wait(_) => unreachable!("steps of a lone child"),
+            Step::CloseStdin(number)
+            | Step::Kill(number, _)
+            | Step::Suspend(number)
+            | Step::Resume(number)
+            | Step::Stop(number)
+            | Step::Continue(number)
+            | Step::Deadline(number, _)
+            | Step::Stream(number)
+            | Step::Forward(number, _) => {
+                if let Some(kid) = self.kids.get_mut(*number).and_then(Option::as_mut)
+                    && kid.done.is_none()
+                {
+                    change(&mut self.set, kid, step);
+                }
+            }
+        }
+    }
+
+    fn live(&self) -> usize {
+        self.kids.iter().flatten().filter(|kid| kid.done.is_none()).count()
+    }
+
+    fn spawn(&mut self, number: usize) {
+        let plan: &'a Plan = &self.script.children[number];
+        let tag = Tag::of_child(self.script.seed, number);
+        let (command, files) = plan.command(tag.word());
+        let now = Instant::now();
+        let is_full = self.live() >= self.script.limits.children;
+        let id = match self.set.spawn(&command, Kid::options(plan, now)) {
+            Ok(id) => id,
+            Err(error) => {
+                assert!(is_full && error.kind() == ErrorKind::Limit, "spawn: {error}");
+                self.kids.push(None);
+                return;
+            }
+        };
+        assert!(!is_full, "more children than the limit");
+        let pid = self.set.pid(id).expect("get pid");
+        let mut kid = Kid::new(plan, id, pid, tag, files);
+        if let Some((ms, how)) = &plan.deadline {
+            kid.note_deadline(now + Duration::from_millis(*ms), how);
+        }
+        self.kids.push(Some(kid));
+    }
+
+    fn spawn_missing(&mut self) {
+        let error = self.set.spawn(&Command::new("/no/such/program"), SpawnOptions::new());
+        let error = error.expect_err("spawn missing program").kind();
+        let is_full = self.live() >= self.script.limits.children;
+        assert_eq!(error, if is_full { ErrorKind::Limit } else { ErrorKind::NotFound });
+    }
+
+    fn spawn_contradiction(&mut self) {
+        let options =
+            SpawnOptions::new().overflow(OverflowPolicy::Block).output_mode(OutputMode::AtExit);
+        let error = self.set.spawn(&Command::new("true"), options).expect_err("spawn with such options");
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    }
+
+    fn write(&mut self, number: usize, bytes: usize) {
+        let Some(kid) = self.kids.get_mut(number).and_then(Option::as_mut) else { return };
+        // A terminal would echo it.
+        if kid.plan.is_terminal() {
+            return;
+        }
+        let all = input_bytes(kid.accepted + bytes);
+        match self.set.write(kid.id, &all[kid.accepted..]) {
+            Ok(count) => {
+                assert!(kid.done.is_none() && kid.stdin_open, "written without a pipe");
+                assert!(count <= bytes, "{count} of {bytes} bytes were written");
+                kid.accepted += count;
+            }
+            Err(error) if error.kind() == ErrorKind::Unknown => {
+                assert!(kid.done.is_some() || !kid.stdin_open, "{error}");
+            }
+            Err(error) => {
+                assert_eq!(error.io_error().kind(), std::io::ErrorKind::BrokenPipe, "{error}");
+                assert!(!kid.plan.reads_all() || kid.may_be_killed(), "it reads its input: {error}");
+                kid.stdin_open = false;
+            }
+        }
+    }
+
+    fn kill_all(&mut self, how: &How) {
+        let now = Instant::now();
+        self.kids.iter_mut().flatten().filter(|kid| kid.done.is_none()).for_each(|kid| {
+            kid.note_kill(now, how);
+        });
+        self.set.kill_all(how.termination()).expect("kill all children");
+    }
+
+    /// Takes events, each within this time.
+    fn take(&mut self, events: usize, time: Duration) {
+        for _ in 0..events {
+            if !self.take_one(time) {
+                return;
+            }
+        }
+    }
+
+    /// Takes one event. Returns whether there was one.
+    fn take_one(&mut self, time: Duration) -> bool {
+        let begun = Instant::now();
+        let mut time_left = time;
+        if self.by_descriptor {
+            let handle = self.set.poll_handle().expect("get descriptor");
+            if !readable(std::os::fd::AsFd::as_fd(&handle), time) {
+                return false;
+            }
+            time_left = Duration::ZERO;
+        }
+        match self.set.next_event(Some(time_left)).expect("wait for event") {
+            NextEvent::Event(event) => {
+                self.record(event);
+                return true;
+            }
+            NextEvent::TimedOut => assert!(self.live() > 0, "TimedOut without children"),
+            NextEvent::Empty => assert_eq!(self.live(), 0, "Empty with children"),
+            other => panic!("{other:?}"),
+        }
+        assert!(begun.elapsed() >= time_left, "no event after {:?} of {time_left:?}", begun.elapsed());
+        false
+    }
+
+    fn record(&mut self, event: Event) {
+        let Some(id) = event.child() else { return };
+        let kid = self.kids.iter_mut().flatten().find(|kid| kid.id == id);
+        let kid = kid.unwrap_or_else(|| panic!("{event:?} of an unknown child"));
+        if let Some(chunk) = kid.record(event, self.promises) {
+            self.held.push_back(chunk);
+        }
+        while self.held.len() > self.script.kept {
+            self.held.pop_front();
+        }
+    }
+
+    /// Checks what must be true after each step.
+    fn check(&mut self) {
+        assert_eq!(self.set.len(), self.live());
+        assert_eq!(self.set.is_empty(), self.live() == 0);
+        let held: usize = self.held.iter().map(|chunk| chunk.len()).sum();
+        assert!(self.set.buffered_bytes() >= held, "{} bytes, {held} held", self.set.buffered_bytes());
+        for kid in self.kids.iter().flatten() {
+            match kid.done {
+                None => assert_eq!(self.set.pid(kid.id).expect("get pid"), kid.pid),
+                Some(_) => check_unknown(&mut self.set, kid),
+            }
+        }
+    }
+
+    /// Brings every child to its end.
+    fn finish(&mut self) {
+        self.set.resume_all().expect("resume all children");
+        for kid in self.kids.iter_mut().flatten().filter(|kid| kid.done.is_none()) {
+            self.set.close_stdin(kid.id).expect("close stdin");
+            kid.stdin_open = false;
+            if kid.needs_kill(self.script.limits.leak_ms) {
+                kid.note_kill(Instant::now(), &self.script.last_kill);
+                self.set.kill(kid.id, self.script.last_kill.termination()).expect("kill child");
+            }
+        }
+        let until = patience();
+        let mut last_event = Instant::now();
+        while self.live() > 0 {
+            let late: Vec<_> = self.kids.iter().flatten().filter(|kid| kid.done.is_none()).collect();
+            assert!(Instant::now() < until, "not done: {late:?}");
+            // The descriptor may become readable for a timer, without an event.
+            if self.take_one(IDLE) {
+                last_event = Instant::now();
+            } else if last_event.elapsed() >= IDLE {
+                self.held.clear();
+                self.kids.iter().flatten().for_each(Kid::continue_stopped);
+            }
+        }
+        self.check();
+        loop {
+            match self.set.next_event(None).expect("wait for event") {
+                NextEvent::Event(Event::Woken) => assert!(Instant::now() < until, "woken for ever"),
+                NextEvent::Empty => break,
+                other => panic!("{other:?} after the last Done"),
+            }
+        }
+        self.take_one(Duration::from_millis(1));
+        self.held.clear();
+        assert_eq!(self.set.buffered_bytes(), 0, "bytes without an owner");
+    }
+}
+
+/// Does something to a child that is not done.
+fn change(set: &mut ChildSet, kid: &mut Kid<'_>, step: &Step) {
+    match step {
+        Step::CloseStdin(_) => {
+            set.close_stdin(kid.id).expect("close stdin");
+            kid.stdin_open = false;
+        }
+        Step::Kill(_, how) => {
+            kid.note_kill(Instant::now(), how);
+            set.kill(kid.id, how.termination()).expect("kill child");
+        }
+        Step::Suspend(_) => {
+            kid.note_suspended();
+            set.suspend(kid.id).expect("suspend child");
+        }
+        Step::Resume(_) => set.resume(kid.id).expect("resume child"),
+        Step::Stop(_) => {
+            kid.note_stopped();
+            kid.signal(Signal::STOP);
+        }
+        Step::Continue(_) => kid.signal(Signal::CONT),
+        Step::Deadline(_, None) => set.set_deadline(kid.id, None).expect("remove deadline"),
+        Step::Deadline(_, Some((ms, how))) => {
+            let at = Instant::now() + Duration::from_millis(*ms);
+            kid.note_deadline(at, how);
+            set.set_deadline(kid.id, Some((at, how.termination()))).expect("set deadline");
+        }
+        Step::Stream(_) => {
+            set.start_streaming(kid.id).expect("start streaming");
+            kid.note_streaming();
+        }
+        Step::Forward(_, stream) => forward(set, kid, *stream),
+        _ => unreachable!("a step that is not of one child"),
+    }
+}
+
+fn forward(set: &mut ChildSet, kid: &mut Kid<'_>, stream: Stream) {
+    if kid.is_forwarded(stream) {
+        return;
+    }
+    let file = tempfile::tempfile().expect("create temporary file");
+    let copy = file.try_clone().expect("duplicate handle");
+    match set.forward(kid.id, stream, &Arc::new(file)) {
+        Ok(()) => kid.note_forward(stream, copy),
+        Err(error) => {
+            assert!(error.kind() == ErrorKind::InvalidInput && !kid.is_streaming(), "{error}");
+        }
+    }
+}
+
+/// Checks that an id names nothing any more.
+fn check_unknown(set: &mut ChildSet, kid: &Kid<'_>) {
+    let id = kid.id;
+    let file = Arc::new(std::fs::File::open("/dev/null").expect("open null device"));
+    let errors = [
+        set.pid(id).map(drop),
+        set.write(id, b"x").map(drop),
+        set.close_stdin(id),
+        set.kill(id, Termination::IMMEDIATE),
+        set.suspend(id),
+        set.resume(id),
+        set.set_deadline(id, None),
+        set.suspended_time(id).map(drop),
+        set.start_streaming(id),
+        set.forward(id, Stream::Stdout, &file),
+    ];
+    for (number, result) in errors.into_iter().enumerate() {
+        let kind = result.expect_err("use the id of a child that is done").kind();
+        assert_eq!(kind, ErrorKind::Unknown, "call {number}");
+    }
+}
