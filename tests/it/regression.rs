@@ -200,3 +200,35 @@ fn unread_output_was_treated_as_silent() {
         kill_group_of(pid);
     }
 }
+
+/// A write to an input for which the backend had no room failed, and closed the input.
+// Windows has room for every pipe.
+#[cfg(unix)]
+#[test]
+fn write_failed_when_the_backend_was_full() {
+    const BYTES: usize = 1_000_000;
+    crate::support::each_backend(|backend| {
+        let limits = crate::support::limits(backend).fault_capacity(0);
+        let mut set = ChildSet::new(limits).expect("create set");
+        let mut command = test_child("cat");
+        command.stdin(minder::Stdio::piped());
+        let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        let bytes = patterned(BYTES);
+        let mut written = 0;
+        let mut event_log = EventLog::default();
+        while written < BYTES {
+            let count = set.write(id, &bytes[written..]).expect("write to stdin");
+            written += count;
+            let before = event_log.child(id).writables;
+            assert!(
+                written == BYTES
+                    || event_log
+                        .read_until(&mut set, patience(), |event_log| event_log.child(id).writables > before),
+                "no room after {written} bytes"
+            );
+        }
+        set.close_stdin(id).expect("close stdin");
+        event_log.wait_all(&mut set);
+        assert!(event_log.child(id).outs[0] == bytes);
+    });
+}

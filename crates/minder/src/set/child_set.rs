@@ -197,7 +197,12 @@ impl ChildSet {
         let child = self.children.get_mut(id).ok_or_else(child_gone)?;
         let writer = child.stdin.as_mut().ok_or_else(child_gone)?;
         match writer.write(&mut self.io.reactor, key, bytes) {
-            Ok(written) => Ok(written),
+            Ok(written) => {
+                if writer.is_unwatched() {
+                    self.defer_read(id, INTERVAL_MIN);
+                }
+                Ok(written)
+            }
             Err(error) => {
                 let pid = child.process.pid();
                 self.close_stdin(id)?;

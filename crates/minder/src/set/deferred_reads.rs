@@ -1,5 +1,5 @@
 //! Deferred reads: the outputs of young children are polled now and then before they are registered
-//! with the backend.
+//! with the backend. Pipes for which the backend has no room are polled in the same way.
 //!
 //! Registering and removing two pipes are four system calls. A child that exits within milliseconds
 //! needs none of them: its outputs are read at its exit.
@@ -7,6 +7,8 @@
 use std::time::{Duration, Instant};
 
 use super::child_set::ChildSet;
+use super::event::QueuedEvent;
+use super::slab::Endpoint;
 use super::timers::{DeferredRead, INTERVAL_MIN};
 use crate::event::{ChildId, Stream};
 use crate::sys::error::is_registration_limit;
@@ -62,6 +64,7 @@ impl ChildSet {
                 is_silent &= matches!(outcome, Ok(ReadOutcome::WouldBlock | ReadOutcome::Eof));
                 result = result.and(outcome.map(drop));
             }
+            let stdin_waits = self.poll_stdin(id);
             let Some(child) = self.children.get_mut(id) else { continue };
             child.read_deferred = false;
             if is_silent && !child.has_exited() {
@@ -73,8 +76,33 @@ impl ChildSet {
             if let Err(error) = self.register_streams(id, interval) {
                 result = result.and(Err(watch_failed(error)));
             }
+            match stdin_waits {
+                Ok(true) => self.defer_read(id, interval),
+                Ok(false) => (),
+                Err(error) => result = result.and(Err(error)),
+            }
         }
         result
+    }
+
+    /// Polls the input of a child for room, if the backend had none for it. Returns whether it has to
+    /// be polled again.
+    fn poll_stdin(&mut self, id: ChildId) -> Result<bool> {
+        let key = self.children.key(id, Endpoint::Stdin);
+        let Some(writer) = self.children.get_mut(id).and_then(|child| child.stdin.as_mut()) else {
+            return Ok(false);
+        };
+        if !writer.is_unwatched() {
+            return Ok(false);
+        }
+        let is_ready = writer
+            .poll(&mut self.io.reactor, key)
+            .map_err(|error| Error::new("write to a child", error).during(Operation::Write))?;
+        let waits = writer.is_unwatched();
+        if is_ready {
+            self.events.push_back(QueuedEvent::Writable(id));
+        }
+        Ok(waits)
     }
 }
 

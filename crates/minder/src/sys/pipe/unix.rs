@@ -5,12 +5,14 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
 use super::sigpipe::without_sigpipe;
 use super::types::ReadOutcome;
 use crate::command::Size;
 use crate::interest::Interest;
+use crate::sys::error::is_registration_limit;
 use crate::sys::reactor::Reactor;
 use crate::sys::wait::Report;
 
@@ -156,6 +158,8 @@ impl Reader {
 pub(crate) struct Writer {
     fd: OwnedFd,
     armed: bool,
+    /// Whether the backend had no room for the pipe: the caller polls it.
+    unwatched: bool,
 }
 
 impl Writer {
@@ -164,11 +168,11 @@ impl Writer {
         if nonblocking {
             rustix::io::ioctl_fionbio(&fd, true)?;
         }
-        Ok(Self { fd, armed: false })
+        Ok(Self { fd, armed: false, unwatched: false })
     }
 
     /// Writes as much as there is room for. If that is not all, a report with `token` follows when
-    /// there is room again.
+    /// there is room again, unless the writer [`is_unwatched`](Self::is_unwatched).
     pub(crate) fn write(&mut self, reactor: &mut Reactor, token: u64, bytes: &[u8]) -> io::Result<usize> {
         let written = match without_sigpipe(|| rustix::io::write(&self.fd, bytes)) {
             Err(Errno::AGAIN | Errno::INTR) => 0,
@@ -176,11 +180,41 @@ impl Writer {
             Err(Errno::IO) => return Err(Errno::PIPE.into()),
             result => result?,
         };
-        if written < bytes.len() && !self.armed {
-            reactor.add(&self.fd, token, Interest::WRITABLE)?;
-            self.armed = true;
+        if written < bytes.len() {
+            self.watch(reactor, token)?;
         }
         Ok(written)
+    }
+
+    fn watch(&mut self, reactor: &mut Reactor, token: u64) -> io::Result<()> {
+        if self.armed {
+            return Ok(());
+        }
+        match reactor.add(&self.fd, token, Interest::WRITABLE) {
+            Ok(()) => (self.armed, self.unwatched) = (true, false),
+            Err(error) if is_registration_limit(&error) => self.unwatched = true,
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Returns whether the backend had no room for the pipe, so that no report follows.
+    pub(crate) fn is_unwatched(&self) -> bool {
+        self.unwatched
+    }
+
+    /// Returns whether there is room in an unwatched pipe, or its reader is gone. If not, the pipe is
+    /// registered as far as the backend has room by now.
+    pub(crate) fn poll(&mut self, reactor: &mut Reactor, token: u64) -> io::Result<bool> {
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut fds = [PollFd::new(&self.fd, PollFlags::OUT)];
+        let is_ready = rustix::io::retry_on_intr(|| rustix::event::poll(&mut fds, Some(&now)))? > 0;
+        if is_ready {
+            self.unwatched = false;
+        } else {
+            self.watch(reactor, token)?;
+        }
+        Ok(is_ready)
     }
 
     /// Handles the report. Returns whether the caller can write now.

@@ -246,6 +246,18 @@ impl Writer {
         result
     }
 
+    /// Returns `false`: a completion port has room for every pipe.
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn is_unwatched(&self) -> bool {
+        false
+    }
+
+    /// Is not called: no pipe is unwatched.
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "the contract's form")]
+    pub(crate) fn poll(&mut self, _reactor: &mut Reactor, _token: u64) -> io::Result<bool> {
+        Ok(false)
+    }
+
     /// Handles the report. Returns whether the caller can write now.
     pub(crate) fn ready(&mut self, _reactor: &mut Reactor, _report: &Report) -> io::Result<bool> {
         let Some(line) = self.line.as_ref().filter(|line| !line.packet.is_in_flight()) else {
