@@ -232,3 +232,17 @@ fn write_failed_when_the_backend_was_full() {
         assert!(event_log.child(id).outs[0] == bytes);
     });
 }
+
+/// A child on a terminal with an empty input had no input, but a background set took bytes for it.
+// A pseudo-console is not supported.
+#[cfg(unix)]
+#[test]
+fn input_was_taken_for_a_terminal_child_without_one() {
+    let set = minder::BackgroundSet::new(ChildSetConfig::default()).expect("create set");
+    let mut command = test_child("sleep-ms 600000");
+    command.group(minder::Group::Terminal(minder::Size::default()));
+    let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+    let error = set.write(id, b"lost").expect_err("write without an input");
+    assert_eq!(error.kind(), minder::ErrorKind::Unknown, "{error}");
+    set.stop(Duration::ZERO).expect("stop set");
+}

@@ -155,8 +155,11 @@ impl Worker<'_> {
                 return;
             }
         };
-        let has_input =
-            matches!(command.stdin_kind(), StdioKind::Piped) || matches!(command.group, Group::Terminal(_));
+        let has_input = match command.stdin_kind() {
+            StdioKind::Piped => true,
+            StdioKind::Null => false,
+            _ => matches!(command.group, Group::Terminal(_)),
+        };
         // Before the reply, so that the caller's next call finds the child.
         let queue = ChildQueue::new(pid, options.overflow, has_input);
         self.shared.state.lock().queue.insert(id, queue);
