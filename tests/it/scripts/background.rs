@@ -22,6 +22,7 @@ struct Player<'a> {
     taken_bytes: usize,
     kids: Vec<Option<Kid<'a>>>,
     held: VecDeque<Chunk>,
+    kept: usize,
     promises: Promises,
 }
 
@@ -37,7 +38,7 @@ pub(super) fn play(script: &Script, backend: Backend, eager_exit: bool, taken_by
         closes_silent: script.limits.leak_ms.is_some(),
     };
     let mut player =
-        Player { script, set, taken_bytes, kids: Vec::new(), held: VecDeque::new(), promises };
+        Player { script, set, taken_bytes, kids: Vec::new(), held: VecDeque::new(), kept: script.kept, promises };
     for step in &script.steps {
         player.step(step);
         player.check();
@@ -122,10 +123,6 @@ impl<'a> Player<'a> {
 
     fn write(&mut self, number: usize, bytes: usize) {
         let Some(kid) = self.kids.get_mut(number).and_then(Option::as_mut) else { return };
-        // A terminal would echo it.
-        if kid.plan.is_terminal() {
-            return;
-        }
         let all = input_bytes(kid.accepted + bytes);
         match self.set.write(kid.id, &all[kid.accepted..]) {
             Ok(count) => {
@@ -161,7 +158,7 @@ impl<'a> Player<'a> {
             if let Some(chunk) = kid.record(event, self.promises) {
                 self.held.push_back(chunk);
             }
-            while self.held.len() > self.script.kept {
+            while self.held.len() > self.kept {
                 self.held.pop_front();
             }
         }
@@ -217,6 +214,7 @@ impl<'a> Player<'a> {
         while self.live() > 0 {
             assert!(Instant::now() < until, "{} children are not done: {:?}", self.live(), self.set);
             if !self.take(IDLE) {
+                self.kept = 0;
                 self.held.clear();
             }
         }

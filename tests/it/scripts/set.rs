@@ -47,6 +47,7 @@ struct Player<'a> {
     /// `None` for a child that was not started, because the set had too many.
     kids: Vec<Option<Kid<'a>>>,
     held: VecDeque<Chunk>,
+    kept: usize,
     promises: Promises,
 }
 
@@ -58,7 +59,7 @@ pub(super) fn play(script: &Script, backend: Backend, by_descriptor: bool) {
         closes_silent: script.limits.leak_ms.is_some(),
     };
     let mut player =
-        Player { script, set, by_descriptor, kids: Vec::new(), held: VecDeque::new(), promises };
+        Player { script, set, by_descriptor, kids: Vec::new(), held: VecDeque::new(), kept: script.kept, promises };
     for step in &script.steps {
         player.step(step);
         player.check();
@@ -149,10 +150,6 @@ impl<'a> Player<'a> {
 
     fn write(&mut self, number: usize, bytes: usize) {
         let Some(kid) = self.kids.get_mut(number).and_then(Option::as_mut) else { return };
-        // A terminal would echo it.
-        if kid.plan.is_terminal() {
-            return;
-        }
         let all = input_bytes(kid.accepted + bytes);
         match self.set.write(kid.id, &all[kid.accepted..]) {
             Ok(count) => {
@@ -219,7 +216,7 @@ impl<'a> Player<'a> {
         if let Some(chunk) = kid.record(event, self.promises) {
             self.held.push_back(chunk);
         }
-        while self.held.len() > self.script.kept {
+        while self.held.len() > self.kept {
             self.held.pop_front();
         }
     }
@@ -258,6 +255,7 @@ impl<'a> Player<'a> {
             if self.take_one(IDLE) {
                 last_event = Instant::now();
             } else if last_event.elapsed() >= IDLE {
+                self.kept = 0;
                 self.held.clear();
                 self.kids.iter().flatten().for_each(Kid::continue_stopped);
             }
