@@ -5,6 +5,7 @@
 mod support;
 mod spawn;
 mod child;
+mod one_child;
 mod capture;
 mod pipeline;
 mod poller;

@@ -9,6 +9,7 @@
 pub(crate) const DIFFERING: &[(&str, &str)] = &[
     ("spawn", "CreateProcessW, its command line and job objects"),
     ("child", "process handles, pipes and exit codes"),
+    ("one_child", "process handles that several threads wait for, and pipes of the caller"),
     ("capture", "overlapped pipes, and one pipe for both outputs"),
     ("pipeline", "anonymous pipes between children"),
     ("poller", "completion ports, registered waits and threads that wait"),
