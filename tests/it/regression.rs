@@ -246,3 +246,22 @@ fn input_was_taken_for_a_terminal_child_without_one() {
     assert_eq!(error.kind(), minder::ErrorKind::Unknown, "{error}");
     set.stop(Duration::ZERO).expect("stop set");
 }
+
+/// A child that had exited waited for the memory of events that the host did not take. The stop of the
+/// set waited for the child before it dropped them.
+#[test]
+fn stop_failed_while_the_last_bytes_of_a_child_had_no_room() {
+    // The exit is reported before the first byte is read.
+    let limits = ChildSetConfig::default()
+        .read_delay(Duration::from_secs(5))
+        .read_buffer_bytes(4096)
+        .max_buffered_bytes(4096);
+    let set = minder::BackgroundSet::new(limits).expect("create set");
+    set.spawn(&test_child("spew 20000"), SpawnOptions::default()).expect("spawn test child");
+    let until = patience();
+    while set.queued_bytes() == 0 {
+        assert!(Instant::now() < until, "the child wrote nothing");
+        std::thread::yield_now();
+    }
+    set.stop(Duration::ZERO).expect("stop set");
+}

@@ -178,6 +178,8 @@ impl Worker<'_> {
         self.stopping = Some(StopRequest::Stop(until));
         // A child that now runs as another user is reported when the stop times out.
         let _ = self.set.kill_all(how);
+        // A child that has exited may wait for the memory of what the host did not take.
+        self.publish();
     }
 
     /// Writes queued bytes to a child, as far as its pipe has room.
