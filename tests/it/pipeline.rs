@@ -150,6 +150,42 @@ fn children_of_a_pipeline_have_its_outer_streams() {
     endless[0].kill_and_wait(Termination::IMMEDIATE).expect("kill child");
 }
 
+/// Every child can be polled, waited for and killed while the others run.
+#[test]
+fn children_of_a_pipeline_are_waited_for_and_killed_one_by_one() {
+    let sleeper = || command("sleep-ms 600000");
+    let pipeline = Pipeline::new(sleeper()).pipe(sleeper()).pipe(sleeper());
+    let mut children = pipeline.spawn().expect("spawn pipeline");
+    let pids: std::collections::HashSet<u32> = children.iter().map(minder::Child::id).collect();
+    assert_eq!(pids.len(), 3);
+    for child in &mut children {
+        assert_eq!(child.try_wait().expect("poll child"), None);
+        assert_eq!(child.wait_timeout(Duration::from_millis(5)).expect("wait for child"), None);
+    }
+    let mut kill = |number: usize| {
+        children[number].kill(Termination::IMMEDIATE).expect("kill child");
+        let exit = children[number].wait_deadline(patience()).expect("wait for child");
+        assert!(killed(exit.expect("wait for exit").status, 9));
+        children.iter_mut().map(|child| child.try_wait().expect("poll child").is_some()).collect::<Vec<_>>()
+    };
+    // The others sleep on, although their pipes have no other end.
+    assert_eq!(kill(1), [false, true, false]);
+    assert_eq!(kill(0), [true, true, false]);
+    assert_eq!(kill(2), [true, true, true]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn first_command_that_cannot_start_starts_no_other() {
+    use crate::support::{alone, own_children};
+    alone("pipeline::first_command_that_cannot_start_starts_no_other", || {
+        let missing = Command::new("no-such-program-anywhere");
+        let pipeline = Pipeline::new(missing).pipe(command("sleep-ms 600000"));
+        let error = pipeline.spawn().expect_err("spawn pipeline");
+        assert_eq!((error.kind(), own_children().len()), (ErrorKind::NotFound, 0));
+    });
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn pipelines_leave_no_descriptor_and_no_zombie() {

@@ -39,28 +39,27 @@ fn random_scripts_match_the_model() {
         let count = number("MINDER_SCRIPTS").unwrap_or(if seed.is_some() { 1 } else { SCRIPTS });
         let watchdog = watchdog();
         for first in 0..FIRST {
-            play(&draw::script(first), &watchdog);
+            play(&draw::script(first), &watchdog, None);
         }
         let held = Held::now();
         let begun = Instant::now();
         for number in 0..count {
             let script = draw::script(seed.unwrap_or(clock + number));
-            let _named = on_drop(|| {
-                if std::thread::panicking() {
-                    eprintln!("script {number} of {count}: {script}");
-                }
-            });
-            play(&script, &watchdog);
-            held.check();
+            play(&script, &watchdog, Some(held));
         }
-        eprintln!("{count} scripts from {clock} in {:?}", begun.elapsed());
+        eprintln!("{count} scripts from {clock} in {:?}: {:?}", begun.elapsed(), model::checked());
     });
 }
 
-/// Plays a script, and checks that no process is left of it.
-fn play(script: &Script, watchdog: &Sender<String>) {
+/// Plays a script, and checks that it leaves nothing behind. A failure prints the script.
+fn play(script: &Script, watchdog: &Sender<String>, held: Option<Held>) {
     watchdog.send(script.to_string()).expect("start the time of a script");
     let tag = Tag::of_script(script.seed);
+    let _named = on_drop(|| {
+        if std::thread::panicking() {
+            eprintln!("{script}");
+        }
+    });
     match script.host {
         Host::Set { backend, by_descriptor } => set::play(script, backend, by_descriptor),
         Host::Background { backend, eager_exit, taken_bytes } => {
@@ -79,6 +78,9 @@ fn play(script: &Script, watchdog: &Sender<String>) {
         processes::reap_all();
     }
     assert_eq!(own_children(), [0; 0], "children after the script");
+    if let Some(held) = held {
+        held.check();
+    }
 }
 
 /// Starts the thread that ends this process if a script does not. It gets the text of each script

@@ -1,7 +1,9 @@
 //! What must be true of a child: after each event, and when it is done.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use minder::{
@@ -37,6 +39,18 @@ pub(super) struct Kid<'a> {
     stops: usize,
     exit: Option<ExitStatus>,
     pub(super) done: Option<Outcome>,
+}
+
+/// How often each case was checked, for the reader of a long run.
+static CHECKED: Mutex<BTreeMap<&str, usize>> = Mutex::new(BTreeMap::new());
+
+pub(super) fn tally(case: &'static str, is_so: bool) {
+    let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+    *checked.entry(case).or_default() += usize::from(is_so);
+}
+
+pub(super) fn checked() -> BTreeMap<&'static str, usize> {
+    CHECKED.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// What the host promises that not all hosts promise.
@@ -172,11 +186,13 @@ impl<'a> Kid<'a> {
             }
             Event::Spilled { stream, file, .. } => {
                 self.check_stream(stream, "Spilled", promises);
+                tally("spill files", true);
                 assert!(self.plan.spill_as_file && self.plan.overflow == OverflowPolicy::Spill, "a spill file");
                 self.append_file(stream, &file.file, file.start, file.len);
             }
             Event::Forwarded { stream, count, .. } => {
                 self.check_stream(stream, "Forwarded", promises);
+                tally("forwarded", true);
                 let (file, from) = self.forwards[stream as usize].take().expect("a stream that is forwarded");
                 self.append_file(stream, &file, from, count);
                 self.forwards[stream as usize] = Some((file, from + count));
@@ -254,6 +270,14 @@ impl<'a> Kid<'a> {
         assert!(outcome.dropped == 0 || self.plan.overflow == OverflowPolicy::DropOldest, "{what}");
         self.check_leftovers(outcome, promises, &what);
         let is_whole = !outcome.killed || (natural && outcome.exit.status.code().is_some());
+        tally("children", true);
+        tally("whole outputs", is_whole);
+        tally("killed", outcome.killed);
+        tally("timed out", outcome.timed_out);
+        tally("leaked", outcome.leaked);
+        tally("left running", outcome.left_running);
+        tally("suspended", !outcome.suspended.is_zero());
+        tally("dropped bytes", outcome.dropped > 0);
         self.check_bytes(is_whole, outcome.dropped, promises, &what);
     }
 
