@@ -265,3 +265,28 @@ fn stop_failed_while_the_last_bytes_of_a_child_had_no_room() {
     }
     set.stop(Duration::ZERO).expect("stop set");
 }
+
+/// A set closed a terminal when no process had it open any more. If the child was just closing its
+/// last descriptor of the terminal, the kernel killed it by SIGHUP.
+#[cfg(target_os = "linux")]
+#[test]
+fn child_that_closed_its_terminal_was_hung_up() {
+    let end = Instant::now() + crate::support::race_time();
+    let mut children = 0;
+    while crate::support::race_continues(end, children > 0) {
+        let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+        let mut event_log = EventLog::default();
+        let mut ids = Vec::new();
+        for _ in 0..16 {
+            let mut command = test_child("steps tag close-in close-err close-out exit:7");
+            command.group(minder::Group::Terminal(minder::Size::default()));
+            ids.push(set.spawn(&command, SpawnOptions::default()).expect("spawn test child"));
+        }
+        event_log.wait_all(&mut set);
+        for id in ids {
+            let status = event_log.outcome(id).exit.status;
+            assert_eq!(status, minder::ExitStatus::Exited(7), "after {children} children");
+            children += 1;
+        }
+    }
+}

@@ -139,6 +139,7 @@ impl ChildState {
         }
         for stream in &mut self.streams {
             stream.close(reactor);
+            stream.hung_up = None;
         }
     }
 }

@@ -46,6 +46,9 @@ enum PipeState {
 #[derive(Debug)]
 pub(super) struct StreamState {
     pipe: PipeState,
+    /// Our side of a terminal that no process has open any more. It stays open until the child is
+    /// done: if it were closed while the child closes the other side, the kernel would send SIGHUP.
+    pub(super) hung_up: Option<Reader>,
     /// Bytes in memory, oldest first. Those in the spill file follow them.
     pub(super) buffered: VecDeque<Chunk>,
     /// How many output events are queued. After a chunk was dropped this is more than there are
@@ -70,6 +73,7 @@ impl StreamState {
     pub(super) fn new(reader: Option<Reader>) -> Self {
         Self {
             pipe: reader.map_or(PipeState::Closed, PipeState::Reading),
+            hung_up: None,
             buffered: VecDeque::new(),
             queued_events: 0,
             spill: None,
@@ -171,11 +175,16 @@ impl StreamState {
         if !self.is_open() {
             return;
         }
-        if let PipeState::Reading(reader) | PipeState::Paused(reader) =
+        if let PipeState::Reading(mut reader) | PipeState::Paused(mut reader) =
             std::mem::replace(&mut self.pipe, PipeState::AtEof)
         {
-            // It fails only for a descriptor that is not ours.
-            let _ = reader.close(reactor);
+            // Both fail only for a descriptor that is not ours.
+            if reader.is_hung_up() {
+                let _ = reader.pause(reactor);
+                self.hung_up = Some(reader);
+            } else {
+                let _ = reader.close(reactor);
+            }
         }
     }
 

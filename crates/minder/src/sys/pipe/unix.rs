@@ -21,6 +21,8 @@ use crate::sys::wait::Report;
 pub(crate) struct Reader {
     fd: OwnedFd,
     armed: bool,
+    /// Whether this is a terminal that no process had open at the last read.
+    is_hung_up: bool,
 }
 
 impl Reader {
@@ -30,7 +32,12 @@ impl Reader {
         if nonblocking {
             rustix::io::ioctl_fionbio(&fd, true)?;
         }
-        Ok(Self { fd, armed: false })
+        Ok(Self { fd, armed: false, is_hung_up: false })
+    }
+
+    /// Returns whether this is a terminal that no process has open any more.
+    pub(crate) fn is_hung_up(&self) -> bool {
+        self.is_hung_up
     }
 
     /// Registers the pipe for reports with `token`.
@@ -69,7 +76,10 @@ impl Reader {
                 Err(Errno::AGAIN) => Ok(ReadOutcome::WouldBlock),
                 Err(Errno::INTR) => continue,
                 // The last process that used the terminal has closed it.
-                Err(Errno::IO) => Ok(ReadOutcome::Eof),
+                Err(Errno::IO) => {
+                    self.is_hung_up = true;
+                    Ok(ReadOutcome::Eof)
+                }
                 Err(error) => Err(error.into()),
             };
         }

@@ -141,6 +141,12 @@ impl Reader {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// Returns `false`: there are no terminals here.
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn is_hung_up(&self) -> bool {
+        false
+    }
+
     /// Fails: there are no terminals here.
     #[expect(clippy::unused_self, reason = "the contract's form")]
     pub(crate) fn resize_terminal(&self, _size: Size) -> io::Result<()> {
