@@ -99,12 +99,7 @@ fn plan(random: &mut Random) -> Plan {
         _ => Group::Terminal(Size::default()),
     };
     let is_terminal = matches!(group, Group::Terminal(_));
-    let mut acts: Vec<Act> = (0..random.below(6)).map(|_| act(random, group)).collect();
-    if is_terminal {
-        // The set closes a terminal that no process has open. If it does that while the last process
-        // closes it, the kernel sends SIGHUP.
-        acts.retain(|act| *act != Act::CloseOut);
-    }
+    let acts = (0..random.below(6)).map(|_| act(random, group)).collect();
     let stdio = [Output::Piped, Output::Piped, Output::Piped, Output::Null, Output::File];
     let input = match random.below(6) {
         _ if is_terminal => Input::Null,
