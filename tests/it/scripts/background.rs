@@ -37,8 +37,15 @@ pub(super) fn play(script: &Script, backend: Backend, eager_exit: bool, taken_by
         whole_chunks: false,
         closes_silent: script.limits.leak_ms.is_some(),
     };
-    let mut player =
-        Player { script, set, taken_bytes, kids: Vec::new(), held: VecDeque::new(), kept: script.kept, promises };
+    let mut player = Player {
+        script,
+        set,
+        taken_bytes,
+        kids: Vec::new(),
+        held: VecDeque::new(),
+        kept: script.kept,
+        promises,
+    };
     for step in &script.steps {
         player.step(step);
         player.check();

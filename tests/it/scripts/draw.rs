@@ -107,8 +107,7 @@ fn plan(random: &mut Random) -> Plan {
         2 => Input::File(size(random)),
         _ => Input::Piped,
     };
-    let overflow =
-        random.pick(&[OverflowPolicy::Block, OverflowPolicy::Spill, OverflowPolicy::DropOldest]);
+    let overflow = random.pick(&[OverflowPolicy::Block, OverflowPolicy::Spill, OverflowPolicy::DropOldest]);
     let is_held = overflow != OverflowPolicy::Block && random.chance(40);
     Plan {
         acts,

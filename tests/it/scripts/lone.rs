@@ -33,12 +33,9 @@ pub(super) fn play(script: &Script) {
     let mut child = command.spawn().expect("spawn test child");
     assert_eq!(child.stdin.is_some(), plan.input == Input::Piped);
     let piped = plan.piped();
-    let readers = [
-        piped[0].then(|| reader(child.stdout.take())),
-        piped[1].then(|| reader(child.stderr.take())),
-    ];
-    let mut player =
-        Player { plan, child, readers, files, accepted: 0, kills: Vec::new(), exit: None };
+    let readers =
+        [piped[0].then(|| reader(child.stdout.take())), piped[1].then(|| reader(child.stderr.take()))];
+    let mut player = Player { plan, child, readers, files, accepted: 0, kills: Vec::new(), exit: None };
     for step in &script.steps {
         player.step(step);
     }
@@ -224,5 +221,7 @@ pub(super) fn capture(script: &Script, timeout_ms: Option<u64>, bytes_max: usize
 
 /// Returns whether a kill finds everything that the child started.
 fn can_kill_all(plan: &Plan) -> bool {
-    plan.group != minder::Group::Inherit && plan.end != End::Raise(libc::SIGKILL) && !plan.acts.contains(&Act::Stop)
+    plan.group != minder::Group::Inherit
+        && plan.end != End::Raise(libc::SIGKILL)
+        && !plan.acts.contains(&Act::Stop)
 }

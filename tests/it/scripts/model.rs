@@ -187,7 +187,10 @@ impl<'a> Kid<'a> {
             Event::Spilled { stream, file, .. } => {
                 self.check_stream(stream, "Spilled", promises);
                 tally("spill files", true);
-                assert!(self.plan.spill_as_file && self.plan.overflow == OverflowPolicy::Spill, "a spill file");
+                assert!(
+                    self.plan.spill_as_file && self.plan.overflow == OverflowPolicy::Spill,
+                    "a spill file"
+                );
                 self.append_file(stream, &file.file, file.start, file.len);
             }
             Event::Forwarded { stream, count, .. } => {

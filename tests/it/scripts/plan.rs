@@ -29,12 +29,23 @@ pub(super) struct Script {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Host {
     /// A set whose `next_event` waits, or a loop that waits for its descriptor.
-    Set { backend: Backend, by_descriptor: bool },
-    Background { backend: Backend, eager_exit: bool, taken_bytes: usize },
+    Set {
+        backend: Backend,
+        by_descriptor: bool,
+    },
+    Background {
+        backend: Backend,
+        eager_exit: bool,
+        taken_bytes: usize,
+    },
     /// One `Child`.
     Lone,
     /// One call of `Command::output_with`.
-    Capture { timeout_ms: Option<u64>, bytes_max: usize, by_reader: bool },
+    Capture {
+        timeout_ms: Option<u64>,
+        bytes_max: usize,
+        by_reader: bool,
+    },
 }
 
 /// The limits of a set.
@@ -353,7 +364,8 @@ impl Plan {
             while written < bytes {
                 let count = block.max(1).min(bytes - written);
                 for &stream in streams {
-                    let piece: Vec<u8> = (at[stream]..at[stream] + count).map(|at| byte(stream, at)).collect();
+                    let piece: Vec<u8> =
+                        (at[stream]..at[stream] + count).map(|at| byte(stream, at)).collect();
                     put(stream, open, &piece);
                     at[stream] += count;
                 }
@@ -407,9 +419,13 @@ impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "MINDER_SEED={}: {:?}, {:?}", self.seed, self.host, self.limits)?;
         for (number, plan) in self.children.iter().enumerate() {
-            let Plan { input, output, error, group, overflow, mode, spill_as_file, rank, deadline, .. } = plan;
+            let Plan { input, output, error, group, overflow, mode, spill_as_file, rank, deadline, .. } =
+                plan;
             writeln!(f, "child {number}: steps TAG {}", plan.words().join(" "))?;
-            writeln!(f, "  stdin {input:?}, stdout {output:?}, stderr {error:?}, {group:?}, {overflow:?}, {mode:?}")?;
+            writeln!(
+                f,
+                "  stdin {input:?}, stdout {output:?}, stderr {error:?}, {group:?}, {overflow:?}, {mode:?}"
+            )?;
             writeln!(f, "  spill_as_file {spill_as_file}, rank {rank}, deadline {deadline:?}")?;
         }
         for (number, step) in self.steps.iter().enumerate() {

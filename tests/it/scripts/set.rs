@@ -53,13 +53,17 @@ struct Player<'a> {
 
 pub(super) fn play(script: &Script, backend: Backend, by_descriptor: bool) {
     let set = ChildSet::new(config(backend, &script.limits)).expect("create set");
-    let promises = Promises {
-        exit_is_late: false,
-        whole_chunks: true,
-        closes_silent: script.limits.leak_ms.is_some(),
+    let promises =
+        Promises { exit_is_late: false, whole_chunks: true, closes_silent: script.limits.leak_ms.is_some() };
+    let mut player = Player {
+        script,
+        set,
+        by_descriptor,
+        kids: Vec::new(),
+        held: VecDeque::new(),
+        kept: script.kept,
+        promises,
     };
-    let mut player =
-        Player { script, set, by_descriptor, kids: Vec::new(), held: VecDeque::new(), kept: script.kept, promises };
     for step in &script.steps {
         player.step(step);
         player.check();
@@ -142,8 +146,7 @@ impl<'a> Player<'a> {
     }
 
     fn spawn_contradiction(&mut self) {
-        let options =
-            SpawnOptions::new().overflow(OverflowPolicy::Block).output_mode(OutputMode::AtExit);
+        let options = SpawnOptions::new().overflow(OverflowPolicy::Block).output_mode(OutputMode::AtExit);
         let error = self.set.spawn(&Command::new("true"), options).expect_err("spawn with such options");
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
     }
