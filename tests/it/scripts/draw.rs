@@ -195,7 +195,7 @@ fn fit_one(plan: &mut Plan, host: Host) {
         // Only a timeout ends these.
         if timeout_ms.is_none_or(|ms| ms > 1000) {
             plan.acts.retain(|act| *act != Act::Stop);
-            if plan.end == End::Sleep {
+            if plan.natural_exit().is_none() {
                 plan.end = End::Exit(0);
             }
         }
