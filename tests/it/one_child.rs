@@ -48,7 +48,8 @@ fn arguments_of_every_string_type_are_accepted() {
 #[test]
 fn two_children_run_at_once() {
     let start = |bytes: usize| test_child(&format!("spew {bytes}")).spawn().expect("spawn test child");
-    let (mut first, mut second) = (start(10), start(20));
+    let mut first = start(10);
+    let mut second = start(20);
     // In the other order than they were started.
     assert_eq!(read_all(second.stdout.take()).len(), 20);
     assert_eq!(read_all(first.stdout.take()).len(), 10);
@@ -70,7 +71,8 @@ fn streams_that_are_null_have_no_bytes() {
 #[test]
 fn file_is_copied_to_another_file() {
     let dir = tempfile::tempdir().expect("create temporary directory");
-    let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+    let from = dir.path().join("from");
+    let to = dir.path().join("to");
     std::fs::write(&from, patterned(100_000)).expect("write file");
     let mut command = test_child("cat");
     command.stdin(std::fs::File::open(&from).expect("open file"));

@@ -341,7 +341,8 @@ impl<'a> Kid<'a> {
 
     /// Checks that each chunk is a part of the output, behind the one before.
     fn check_chunks(&self, stream: usize, whole: &[u8], what: &str) {
-        let (mut from, mut at) = (0, 0);
+        let mut from = 0;
+        let mut at = 0;
         for &size in &self.sizes[stream] {
             let chunk = &self.got[stream][at..at + size];
             let found = whole[from..].windows(size).position(|window| window == chunk);

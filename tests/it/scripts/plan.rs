@@ -161,7 +161,7 @@ pub(super) enum Step {
     Deadline(usize, Option<(u64, How)>),
     Stream(usize),
     Forward(usize, minder::Stream),
-    /// So many events, each within this time.
+    /// This number of events, each within this time.
     Take(usize, u64),
     /// All chunks that were kept are dropped.
     Release,
@@ -320,7 +320,7 @@ impl Plan {
         self.acts.iter().filter(|act| **act == Act::Stop).count()
     }
 
-    /// Returns what the outputs contain at the end, if so many bytes were written to the input.
+    /// Returns what the outputs contain at the end. `accepted` bytes were written to the input.
     pub(super) fn expected(&self, accepted: usize) -> Expected {
         let mut expected = Expected::default();
         let mut at = [0; 2];
