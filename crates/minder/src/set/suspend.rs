@@ -157,7 +157,10 @@ impl ChildSet {
             return;
         }
         child.options.deadline = None;
-        child.timed_out |= child.is_alive();
+        // It may exit before the kill looks: what timed out was killed.
+        let is_alive = child.is_alive();
+        child.timed_out |= is_alive;
+        child.killed |= is_alive;
         // A process that may no longer be signalled is waited for. That must not end the wait for the
         // other children, so the error is ignored.
         let _ = self.kill(id, how);
