@@ -288,7 +288,9 @@ impl<'a> Kid<'a> {
     fn check_leftovers(&self, outcome: Outcome, promises: Promises, what: &str) {
         let plan = self.plan;
         let in_group = |act: &Act| !matches!(act, Act::Stray(_));
-        if self.may_be_killed() {
+        // A group that loses its last parent while a member is stopped gets SIGHUP from the kernel.
+        let was_stopped = self.was_suspended || self.was_stopped || plan.stops() > 0;
+        if self.may_be_killed() || was_stopped {
             assert!(!outcome.leaked || plan.holds_pipe(true) || plan.holds_pipe(false), "leaked: {what}");
         } else if !plan.holds_pipe(false) && !plan.is_terminal() {
             assert_eq!(outcome.leaked, promises.closes_silent && plan.holds_pipe(true), "leaked: {what}");
@@ -296,7 +298,7 @@ impl<'a> Kid<'a> {
         if !matches!(plan.group, Group::New | Group::Session) {
             return;
         }
-        if !self.may_be_killed() && !plan.starts(false, in_group) {
+        if !self.may_be_killed() && !was_stopped && !plan.starts(false, in_group) {
             assert_eq!(outcome.left_running, plan.starts(true, in_group), "left_running: {what}");
         }
         if !self.kills.is_empty() && plan.starts(true, in_group) {
