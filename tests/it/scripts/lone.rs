@@ -19,7 +19,7 @@ const PIPE_BYTES: usize = 60_000;
 struct Player<'a> {
     plan: &'a Plan,
     child: Child,
-    readers: [Option<JoinHandle<Vec<u8>>>; 2],
+    readers: [Option<Reader>; 2],
     files: Files,
     accepted: usize,
     kills: Vec<How>,
@@ -50,14 +50,17 @@ pub(super) fn play(script: &Script) {
     player.finish(&tag);
 }
 
+/// Returns what was read, and the pipe. A terminal that were closed at once could hang the child up.
+type Reader = JoinHandle<(Vec<u8>, Box<dyn Send>)>;
+
 /// Reads a pipe to its end on a separate thread.
-fn reader(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+fn reader(pipe: Option<impl Read + Send + 'static>) -> Reader {
     let mut pipe = pipe.expect("take pipe");
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         // A terminal ends by an error.
         let _ = pipe.read_to_end(&mut bytes);
-        bytes
+        (bytes, Box::new(pipe) as Box<dyn Send>)
     })
 }
 
@@ -148,7 +151,7 @@ impl Player<'_> {
             && !self.plan.is_terminal();
         for (stream, reader) in self.readers.into_iter().enumerate() {
             let arrived = match (reader, &self.files[stream]) {
-                (Some(reader), _) => reader.join().expect("join reader"),
+                (Some(reader), _) => reader.join().expect("join reader").0,
                 (None, Some(file)) => super::model::file_bytes(file),
                 (None, None) => continue,
             };

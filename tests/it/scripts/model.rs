@@ -135,10 +135,6 @@ impl<'a> Kid<'a> {
         self.streaming = true;
     }
 
-    pub(super) fn is_streaming(&self) -> bool {
-        self.streaming
-    }
-
     pub(super) fn note_forward(&mut self, stream: Stream, file: File) {
         self.forwards[stream as usize] = Some((file, 0));
     }
