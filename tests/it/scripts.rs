@@ -23,7 +23,7 @@ use plan::{Host, Script};
 use processes::{Held, Tag};
 
 /// How many scripts are played by default: about ten seconds of processor time.
-const SCRIPTS: u64 = 400;
+const SCRIPTS: u64 = 700;
 /// Longer than any script takes on a busy machine.
 const BOUND: Duration = Duration::from_secs(60);
 /// The first scripts open what is kept from one to the next. Their leaks are not counted.
