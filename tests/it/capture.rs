@@ -236,3 +236,17 @@ fn calls_leave_no_descriptor_and_no_zombie() {
         assert!(own_children().is_empty());
     });
 }
+
+#[test]
+fn panic_of_the_reader_is_an_error_of_the_call() {
+    struct Panics;
+    impl Read for Panics {
+        fn read(&mut self, _buffer: &mut [u8]) -> std::io::Result<usize> {
+            panic!("as the test wants it");
+        }
+    }
+    let options = CaptureOptions::new().input_reader(Panics).timeout(Duration::from_secs(60));
+    let error = bare("count").output_with(options).expect_err("the input failed");
+    assert_eq!(error.operation(), Operation::Read);
+    assert!(error.to_string().contains("the reader panicked"), "{error}");
+}

@@ -1,6 +1,7 @@
 //! The input of a captured child, on its way to it.
 
 use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
 use super::options::Input;
@@ -36,7 +37,11 @@ impl InputFeed {
             Input::Reader(reader) => {
                 let (sender, receiver) = sync_channel(1);
                 let body = move || {
-                    read_blocks(reader, &sender, &waker);
+                    let read = AssertUnwindSafe(|| read_blocks(reader, &sender, &waker));
+                    if catch_unwind(read).is_err() {
+                        // Without this, the child would wait for input for ever.
+                        let _ = sender.send(Err(std::io::Error::other("the reader panicked")));
+                    }
                     // The set finds the end of the input when it wakes, so the sender goes first.
                     drop(sender);
                     let _ = waker.wake();

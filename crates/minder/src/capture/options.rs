@@ -123,7 +123,7 @@ impl CaptureOptions {
     /// Sets a reader for the standard input. A separate thread reads it, at most 192 KiB ahead
     /// of the child. If the child ends while a read blocks, the thread lives until that read returns.
     ///
-    /// A read that fails ends the child's input, and the call fails when the child has exited.
+    /// A read that fails or panics ends the child's input, and the call fails when the child has exited.
     pub fn input_reader(mut self, reader: impl Read + Send + 'static) -> Self {
         self.input = Some(Input::Reader(Box::new(reader)));
         self
