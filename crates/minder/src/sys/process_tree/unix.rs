@@ -60,6 +60,8 @@ impl ProcessTree {
             TreeSignal::Kill => {
                 // Stopped first, so that a shell does not start its next command when the present one dies.
                 self.send(process, libc::SIGSTOP)?;
+                // A process that left the group just now is found as long as its parent lives.
+                self.stop_new_detached();
                 self.send(process, libc::SIGKILL)?;
             }
             TreeSignal::Continue => self.send(process, libc::SIGCONT)?,
