@@ -76,6 +76,19 @@ impl Child {
     }
 
     /// Returns the pid. No other process gets it before the child is reaped.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let mut child = minder::Command::new("sleep").arg("60").spawn()?;
+    /// println!("started process {}", child.id());
+    /// assert!(child.try_wait()?.is_none(), "it runs");
+    /// assert!(child.wait_deadline(Instant::now() + Duration::from_millis(10))?.is_none());
+    /// child.kill_and_wait(minder::Termination::IMMEDIATE)?;
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn id(&self) -> u32 {
         self.process.pid()
     }
@@ -86,6 +99,18 @@ impl Child {
     ///
     /// - Windows: nothing needs to be reaped. The pid may name another process as soon as the child has
     ///   exited.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// let child = minder::Command::new("true").spawn()?;
+    /// let pid = child.into_pid();
+    /// // Here the interpreter's own code reaps it.
+    /// use rustix::process::{Pid, WaitOptions, waitpid};
+    /// let reaped = waitpid(Pid::from_raw(pid as i32), WaitOptions::empty())?;
+    /// assert!(reaped.is_some_and(|(_, status)| status.exit_status() == Some(0)));
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn into_pid(mut self) -> u32 {
         self.left_unreaped = true;
         self.id()
@@ -146,6 +171,23 @@ impl Child {
 
     /// Sets the size of the child's terminal: see [`Group::Terminal`](crate::Group::Terminal). Its
     /// foreground processes get `SIGWINCH`.
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// use minder::{Command, ErrorKind, Group, Size, Termination};
+    ///
+    /// let mut command = Command::new("cat");
+    /// command.group(Group::Terminal(Size::default()));
+    /// let mut child = command.spawn()?;
+    /// child.resize_terminal(Size { rows: 50, columns: 132 })?;
+    /// child.kill_and_wait(Termination::IMMEDIATE)?;
+    ///
+    /// let mut child = Command::new("true").spawn()?;
+    /// assert_eq!(child.resize_terminal(Size::default()).unwrap_err().kind(), ErrorKind::InvalidInput);
+    /// child.wait()?;
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     ///
     /// # Errors
     /// - `InvalidInput`: the child has no terminal, or both [`stdin`](Self::stdin) and

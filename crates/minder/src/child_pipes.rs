@@ -9,14 +9,60 @@ use crate::{Error, ErrorKind, Operation};
 
 /// Our end of the pipe to a child's standard input. Writes block while the pipe is full. Dropping it
 /// ends the input.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{ChildStdin, Command, Stdio};
+/// use std::io::Write;
+///
+/// let mut command = Command::new("cat");
+/// command.stdin(Stdio::piped()).stdout(Stdio::null());
+/// let mut child = command.spawn()?;
+/// let mut input: ChildStdin = child.stdin.take().expect("it is piped");
+/// input.write_all(b"text")?;
+/// drop(input); // the end of the input
+/// assert!(child.wait()?.status.success());
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct ChildStdin(pub(crate) File);
 
 /// Our end of the pipe from a child's standard output. Reads block while it is empty.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{ChildStdout, Command, Stdio};
+/// use std::io::{BufRead, BufReader};
+///
+/// let mut command = Command::new("sh");
+/// command.args(["-c", "echo one; echo two"]).stdout(Stdio::piped());
+/// let mut child = command.spawn()?;
+/// let output: ChildStdout = child.stdout.take().expect("it is piped");
+/// let lines: Vec<String> = BufReader::new(output).lines().collect::<Result<_, _>>()?;
+/// assert_eq!(lines, ["one", "two"]);
+/// child.wait()?;
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct ChildStdout(pub(crate) File);
 
 /// Our end of the pipe from a child's standard error. Reads block while it is empty.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{ChildStderr, Command, Stdio};
+///
+/// let mut command = Command::new("sh");
+/// command.args(["-c", "echo message >&2"]).stderr(Stdio::piped());
+/// let mut child = command.spawn()?;
+/// let errors: ChildStderr = child.stderr.take().expect("it is piped");
+/// assert_eq!(std::io::read_to_string(errors)?, "message\n");
+/// child.wait()?;
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct ChildStderr(pub(crate) File);
 
@@ -59,6 +105,22 @@ macro_rules! terminal {
         impl $type {
             /// Sets the size of the child's terminal: see [`Group::Terminal`](crate::Group::Terminal).
             /// Its foreground processes get `SIGWINCH`.
+            ///
+            /// ```
+            /// # #[cfg(target_os = "linux")] {
+            /// use minder::{Command, Group, Size, Termination};
+            ///
+            /// let mut command = Command::new("cat");
+            /// command.group(Group::Terminal(Size::default()));
+            /// let mut child = command.spawn()?;
+            /// let (input, output) = (child.stdin.take(), child.stdout.take());
+            /// let size = Size { rows: 50, columns: 132 };
+            /// input.expect("it has a terminal").resize_terminal(size)?;
+            /// output.expect("it has a terminal").resize_terminal(size)?;
+            /// child.kill_and_wait(Termination::IMMEDIATE)?;
+            /// # }
+            /// # Ok::<(), minder::Error>(())
+            /// ```
             ///
             /// # Errors
             /// - `InvalidInput`: the child has no terminal.

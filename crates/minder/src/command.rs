@@ -116,6 +116,21 @@ impl Stdio {
 
     /// Connects the stream to an open file, at its present position. Any number of children may share
     /// the file; it stays open here.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, Stdio};
+    /// use std::sync::Arc;
+    ///
+    /// let log = Arc::new(std::fs::File::options().append(true).open("/dev/null")?);
+    /// for text in ["one", "two"] {
+    ///     let mut command = Command::new("echo");
+    ///     command.arg(text).stdin(Stdio::inherit()).stdout(Stdio::shared(Arc::clone(&log)));
+    ///     assert!(command.status()?.success());
+    /// }
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn shared(file: Arc<File>) -> Self {
         Self(StdioKind::File(file))
     }
@@ -166,6 +181,19 @@ pub(crate) struct Kept {
 ///   itself is killed.
 /// - NetBSD and OpenBSD: `Terminal` is not supported. Unix other than Linux and macOS: `Session` is not
 ///   supported either.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{Command, Group};
+///
+/// // Ctrl-C at the terminal reaches this child directly, as it does with `std::process`.
+/// let mut editor = Command::new("true");
+/// editor.group(Group::Inherit);
+/// assert_eq!(editor.get_group(), Group::Inherit);
+/// assert!(editor.status()?.success());
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Group {
@@ -186,6 +214,22 @@ pub enum Group {
 }
 
 /// The size of a terminal, in characters.
+///
+/// ```
+/// # #[cfg(target_os = "linux")] {
+/// use minder::{Command, Group, Size};
+///
+/// let mut command = Command::new("stty");
+/// command.arg("size").group(Group::Terminal(Size { rows: 40, columns: 120 }));
+/// let mut child = command.spawn()?;
+/// let mut answer = [0; 64];
+/// let count = std::io::Read::read(child.stdout.as_mut().expect("a terminal has an output"), &mut answer)?;
+/// assert_eq!(answer[..count].trim_ascii(), b"40 120");
+/// child.resize_terminal(Size { rows: 50, columns: 132 })?;
+/// child.wait()?;
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// The number of lines.
@@ -240,6 +284,16 @@ impl Command {
     }
 
     /// Sets several variables in the child's environment.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// let mut command = minder::Command::new("sh");
+    /// command.args(["-c", "echo $NAME$USER"]).env_clear().envs([("NAME", "a"), ("USER", "b")]);
+    /// command.env("NAME", "c").env_remove("USER");
+    /// assert_eq!(command.output()?.stdout, b"c\n");
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn envs(
         &mut self,
         vars: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>,
@@ -265,6 +319,15 @@ impl Command {
     /// Sets the working directory of the child. A relative program path is resolved in that directory.
     ///
     /// - Windows: the path can have at most 258 characters.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// let mut command = minder::Command::new("pwd");
+    /// command.current_dir("/");
+    /// assert_eq!(command.output()?.stdout, b"/\n");
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn current_dir(&mut self, dir: impl AsRef<Path>) -> &mut Self {
         self.current_dir = Some(dir.as_ref().to_owned());
         self
@@ -272,6 +335,17 @@ impl Command {
 
     /// Sets the standard input. Default: that of this process; for [`output`](Self::output), the null
     /// device.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, Stdio};
+    ///
+    /// let mut command = Command::new("cat");
+    /// command.stdin(std::fs::File::open("/dev/null")?).stdout(Stdio::piped()).stderr(Stdio::null());
+    /// assert_eq!(command.output()?.stdout, b"");
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn stdin(&mut self, stdio: impl Into<Stdio>) -> &mut Self {
         self.stdin = Some(stdio.into());
         self
@@ -292,6 +366,15 @@ impl Command {
     /// Connects the standard error to whatever the standard output is connected to, as `2>&1` does in a
     /// shell. If that is a pipe, both outputs arrive in the order of their writes, as
     /// [`Stream::Stdout`](crate::Stream::Stdout).
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// let mut command = minder::Command::new("sh");
+    /// command.args(["-c", "echo one; echo two >&2; echo three"]).stderr_to_stdout();
+    /// assert_eq!(command.output()?.stdout, b"one\ntwo\nthree\n");
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn stderr_to_stdout(&mut self) -> &mut Self {
         self.stderr = Some(Stdio(StdioKind::Stdout));
         self
@@ -318,6 +401,18 @@ impl Command {
     /// - Linux: `PR_SET_PDEATHSIG` with `SIGKILL`.
     /// - Other Unix: no effect.
     /// - Windows: always, by the job object.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, Termination};
+    ///
+    /// let mut child = Command::new("sleep").arg("60").die_with_parent(true).spawn()?;
+    /// // If this thread ended now, the kernel would kill the child.
+    /// let exit = child.kill_and_wait(Termination::IMMEDIATE)?;
+    /// assert!(!exit.status.success());
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn die_with_parent(&mut self, yes: bool) -> &mut Self {
         self.die_with_parent = yes;
         self
@@ -333,6 +428,19 @@ impl Command {
     /// - Linux without `clone3`, and other Unix: a start with a niceness fails with `Unsupported`.
     /// - Windows: a priority class, whatever that of this process is: idle from 10 on, below normal from
     ///   1 on, above normal from -1 down, high from -10 down.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, ErrorKind};
+    ///
+    /// match Command::new("nice").nice(5).output() {
+    ///     // `nice` without arguments prints its niceness.
+    ///     Ok(output) => assert!(output.status.success() && !output.stdout.is_empty()),
+    ///     Err(error) => assert_eq!(error.kind(), ErrorKind::Unsupported),
+    /// }
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn nice(&mut self, nice: i32) -> &mut Self {
         self.nice = nice;
         self
@@ -363,6 +471,20 @@ impl Command {
     }
 
     /// Returns the program, as it was passed to [`new`](Self::new).
+    ///
+    /// ```
+    /// use minder::{Command, Group};
+    /// use std::ffi::OsStr;
+    ///
+    /// let mut command = Command::new("make");
+    /// command.args(["-j", "4"]).env("LANG", "C").current_dir("/tmp");
+    /// assert_eq!(command.get_program(), "make");
+    /// assert!(command.get_args().eq(["-j", "4"]));
+    /// assert!(command.get_envs().eq([(OsStr::new("LANG"), Some(OsStr::new("C")))]));
+    /// assert!(!command.get_env_clear());
+    /// assert_eq!(command.get_current_dir(), Some("/tmp".as_ref()));
+    /// assert_eq!(command.get_group(), Group::New);
+    /// ```
     pub fn get_program(&self) -> &OsStr {
         &self.program
     }

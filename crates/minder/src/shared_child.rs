@@ -58,6 +58,14 @@ struct State {
 impl Child {
     /// Returns a handle that several threads can use at the same time.
     ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// let child = minder::Command::new("true").spawn()?.into_shared()?;
+    /// assert!(child.wait()?.status.success());
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// - `Exhausted`: no descriptor is free. The child is dropped then, and continues to run.
     pub fn into_shared(self) -> Result<SharedChild> {
@@ -76,6 +84,23 @@ impl SharedChild {
     }
 
     /// Takes our end of the pipe to the standard input, if there is one and no thread has taken it.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, Stdio};
+    /// use std::io::{Write, read_to_string};
+    ///
+    /// let mut command = Command::new("sh");
+    /// command.args(["-c", "cat; echo message >&2"]);
+    /// command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    /// let child = command.spawn()?.into_shared()?;
+    /// child.take_stdin().expect("it is piped").write_all(b"text")?; // and closes it
+    /// assert_eq!(read_to_string(child.take_stdout().expect("it is piped"))?, "text");
+    /// assert_eq!(read_to_string(child.take_stderr().expect("it is piped"))?, "message\n");
+    /// assert!(child.wait()?.status.success() && child.take_stdout().is_none());
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn take_stdin(&self) -> Option<ChildStdin> {
         self.shared.state.lock().child.stdin.take()
     }
@@ -91,6 +116,21 @@ impl SharedChild {
     }
 
     /// Returns how the child exited, if it has. Never waits.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, Termination};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let child = Command::new("sleep").arg("60").spawn()?.into_shared()?;
+    /// let soon = Duration::from_millis(5);
+    /// assert!(child.id() > 0 && child.try_wait()?.is_none());
+    /// assert!(child.wait_timeout(soon)?.is_none() && child.wait_deadline(Instant::now() + soon)?.is_none());
+    /// let exit = child.kill_and_wait(Termination::graceful(Duration::from_secs(5)))?;
+    /// assert_eq!(child.try_wait()?, Some(exit), "every call returns the same exit");
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Child::try_wait`].

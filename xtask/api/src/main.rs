@@ -1,4 +1,5 @@
-//! Lists the public interface of a crate, one item a line, from the JSON that rustdoc writes.
+//! Lists the public interface of a crate, one item a line, from the JSON that rustdoc writes; with
+//! `--without-example` the items that no example shows.
 //!
 //! A package apart from xtask, which every chore builds first, and which is quick to build.
 //!
@@ -9,12 +10,37 @@
 //! - auto traits. A line shows that a type lacks one, or has it on a condition.
 #![expect(clippy::print_stdout, reason = "it prints the list")]
 
+mod examples;
+
 use anyhow::{Context, Result};
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+const USAGE: &str = "usage: xtask-api [--without-example] FILE.json";
 
 fn main() -> Result<()> {
-    let file = std::env::args_os().nth(1).map(PathBuf::from).context("usage: xtask-api FILE.json")?;
-    let api = public_api::Builder::from_rustdoc_json(&file)
+    let mut args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let file = args.pop().map(PathBuf::from).context(USAGE)?;
+    match args.as_slice() {
+        [] => list(&file),
+        [flag] if flag == "--without-example" => list_without_example(&file),
+        _ => anyhow::bail!(USAGE),
+    }
+}
+
+/// Prints the items that no example shows.
+fn list_without_example(file: &Path) -> Result<()> {
+    let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let api = serde_json::from_slice(&text).with_context(|| format!("cannot parse {}", file.display()))?;
+    for line in examples::missing(&api) {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+/// Prints all items.
+fn list(file: &Path) -> Result<()> {
+    let api = public_api::Builder::from_rustdoc_json(file)
         .omit_blanket_impls(true)
         .build()
         .with_context(|| format!("cannot read {}", file.display()))?;

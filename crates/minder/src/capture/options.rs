@@ -84,6 +84,20 @@ impl CaptureOptions {
     }
 
     /// Sets how the child is killed after the timeout. Default: at once.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{CaptureOptions, Command, Termination};
+    /// use std::time::Duration;
+    ///
+    /// let options = CaptureOptions::new()
+    ///     .timeout(Duration::from_millis(20))
+    ///     .kill(Termination::graceful(Duration::from_secs(5)));
+    /// let output = Command::new("sleep").arg("60").output_with(options)?;
+    /// assert!(output.timed_out && output.status.signal() == Some(15));
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn kill(mut self, how: Termination) -> Self {
         self.kill = how;
         self
@@ -91,6 +105,15 @@ impl CaptureOptions {
 
     /// Sets the most bytes of both outputs together. A child that writes more is killed, and the call
     /// fails. Default: 1 GiB.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{CaptureOptions, Command, ErrorKind};
+    ///
+    /// let result = Command::new("yes").output_with(CaptureOptions::new().max_bytes(1000));
+    /// assert_eq!(result.unwrap_err().kind(), ErrorKind::Limit);
+    /// # }
+    /// ```
     pub fn max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;
         self
@@ -99,6 +122,21 @@ impl CaptureOptions {
     /// Sets how long an output may be silent after the child's exit before it is closed, because a
     /// process that the child left behind keeps it open. `None` waits for the end of the output, as
     /// the standard library does. Default: 100 ms.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{CaptureOptions, Command};
+    /// use std::time::Duration;
+    ///
+    /// // The shell exits at once, and leaves a process behind that keeps its output open.
+    /// let mut command = Command::new("sh");
+    /// command.args(["-c", "echo text; sleep 0.5 &"]);
+    /// let options = CaptureOptions::new().leak_timeout(Some(Duration::from_millis(20)));
+    /// let output = command.output_with(options)?;
+    /// assert!(output.leaked && output.status.success() && output.stdout == b"text\n");
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn leak_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.leak_timeout = timeout;
         self
@@ -108,6 +146,18 @@ impl CaptureOptions {
     /// writes. Default: no.
     ///
     /// [`Output::stdout`]: crate::Output::stdout
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{CaptureOptions, Command};
+    ///
+    /// let mut command = Command::new("sh");
+    /// command.args(["-c", "echo one; echo two >&2; echo three"]);
+    /// let output = command.output_with(CaptureOptions::new().merge_stderr(true))?;
+    /// assert!(output.stdout == b"one\ntwo\nthree\n" && output.stderr.is_empty());
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn merge_stderr(mut self, yes: bool) -> Self {
         self.merge_stderr = yes;
         self
@@ -124,6 +174,17 @@ impl CaptureOptions {
     /// of the child. If the child ends while a read blocks, the thread lives until that read returns.
     ///
     /// A read that fails or panics ends the child's input, and the call fails when the child has exited.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{CaptureOptions, Command};
+    ///
+    /// let file = std::fs::File::open("/etc/passwd")?;
+    /// let output = Command::new("wc").arg("-l").output_with(CaptureOptions::new().input_reader(file))?;
+    /// assert!(output.status.success() && output.stdout.trim_ascii() != b"0");
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn input_reader(mut self, reader: impl Read + Send + 'static) -> Self {
         self.input = Some(Input::Reader(Box::new(reader)));
         self

@@ -10,6 +10,18 @@ use crate::exit_status::{ExitStatus, ResourceUsage};
 use crate::{Error, ErrorKind, Result};
 
 /// The end of a child, with what it wrote. [`Command::output`] returns it.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{Command, Output};
+///
+/// let Output { status, stdout, stderr, usage, .. } = Command::new("sh").args(["-c", "exit 3"]).output()?;
+/// assert_eq!(status.code(), Some(3));
+/// assert!(stdout.is_empty() && stderr.is_empty());
+/// println!("processor time: {:?}", usage.map(|usage| usage.user + usage.system));
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Output {
@@ -65,6 +77,17 @@ impl Command {
 
     /// Does the same as [`output`](Self::output), with a time limit: see [`CaptureOptions::timeout`].
     ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::Command;
+    /// use std::time::Duration;
+    ///
+    /// let output = Command::new("sleep").arg("60").output_timeout(Duration::from_millis(20))?;
+    /// assert!(output.timed_out);
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`output_with`](Self::output_with).
     pub fn output_timeout(&self, timeout: Duration) -> Result<Output> {
@@ -72,6 +95,17 @@ impl Command {
     }
 
     /// Does the same as [`output`](Self::output), with these options.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{CaptureOptions, Command};
+    ///
+    /// let input = CaptureOptions::new().input("text");
+    /// let output = Command::new("tr").args(["a-z", "A-Z"]).output_with(input)?;
+    /// assert_eq!(output.stdout, b"TEXT");
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     ///
     /// # Errors
     /// - As [`spawn`](Self::spawn).

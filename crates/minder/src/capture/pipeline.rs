@@ -35,6 +35,18 @@ pub struct Pipeline {
 }
 
 /// The end of a pipeline, with what it wrote.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{Command, Pipeline, PipelineOutput};
+///
+/// let pipeline = Pipeline::new(Command::new("false")).pipe(Command::new("true"));
+/// let output: PipelineOutput = pipeline.output()?;
+/// assert!(!output.success(), "one of them failed");
+/// assert_eq!(output.stages.len(), 2);
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PipelineOutput {
@@ -45,6 +57,19 @@ pub struct PipelineOutput {
 }
 
 /// The end of one command of a pipeline.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{Command, Pipeline};
+///
+/// let mut grep = Command::new("sh");
+/// grep.args(["-c", "echo message >&2; exit 2"]);
+/// let output = Pipeline::new(grep).pipe(Command::new("cat")).output()?;
+/// let failed = output.stages.iter().find(|stage| !stage.status.success()).expect("the first failed");
+/// assert_eq!(failed.stderr, b"message\n");
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StageOutput {
@@ -83,6 +108,23 @@ impl Pipeline {
 
     /// Starts all commands and returns their children, in the order of the commands. The streams that
     /// the pipeline does not connect are as the commands set them, and else those of this process.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, Pipeline, Stdio};
+    ///
+    /// let mut count = Command::new("wc");
+    /// count.arg("-l").stdout(Stdio::piped());
+    /// let mut children = Pipeline::new(Command::new("echo")).pipe(count).spawn()?;
+    /// let mut text = String::new();
+    /// std::io::Read::read_to_string(children[1].stdout.as_mut().expect("it is piped"), &mut text)?;
+    /// assert_eq!(text.trim(), "1");
+    /// for child in &mut children {
+    ///     assert!(child.wait()?.status.success());
+    /// }
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// - As [`Command::spawn`], for any of the commands. Those that had started are killed.
@@ -135,6 +177,20 @@ impl Pipeline {
     }
 
     /// Does the same as [`output`](Self::output), with a time limit: see [`CaptureOptions::timeout`].
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, Pipeline};
+    /// use std::time::Duration;
+    ///
+    /// let mut sleep = Command::new("sleep");
+    /// sleep.arg("60");
+    /// let pipeline = Pipeline::new(sleep).pipe(Command::new("cat"));
+    /// let output = pipeline.output_timeout(Duration::from_millis(20))?;
+    /// assert!(output.stages.iter().all(|stage| stage.timed_out) && !output.success());
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`output`](Self::output).

@@ -20,6 +20,21 @@ impl Descriptors {
     /// - Linux: from `/proc/self/fd`; macOS: from `/dev/fd`. Without these, and on other Unix
     ///   systems: the numbers below the soft limit, and below 65,536.
     /// - Windows: none. Handles have no numbers that a child could know.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, Descriptors};
+    ///
+    /// // At the start of a program that passes on what its shell left open.
+    /// let inherited = Descriptors::inherited();
+    /// assert!(inherited.numbers().all(|number| number > 2));
+    /// inherited.close_on_exec(); // for programs that other libraries start
+    /// let mut command = Command::new("true");
+    /// command.descriptors(&inherited);
+    /// assert!(command.status()?.success());
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn inherited() -> Self {
         let numbers = system::inherited_descriptors();
         let kept: Vec<Kept> = numbers.into_iter().map(|number| Kept { number, file: None }).collect();

@@ -12,10 +12,48 @@ use crate::sys::jobserver::Client;
 /// - Unix: `3,4` (descriptors inherited from make) and `fifo:PATH`. Inherited descriptors are
 ///   neither closed nor changed. Except on Linux: `3,4` only if make reads from it without
 ///   blocking. Windows: the name of a semaphore.
+///
+/// ```
+/// # #[cfg(target_os = "linux")] {
+/// use minder::os::Jobserver;
+/// use minder::{GuardOptions, Interest};
+///
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("tokens");
+/// # let mkfifo = minder::Command::new("mkfifo").arg(&path).status()?;
+/// # assert!(mkfifo.success());
+/// # let fifo = std::fs::File::options().read(true).write(true).open(&path)?;
+/// # std::io::Write::write_all(&mut &fifo, b"+")?;
+/// # let auth = format!("fifo:{}", path.display());
+/// // `auth` is the value of `--jobserver-auth=` in `MAKEFLAGS`.
+/// let jobserver = Jobserver::connect(&auth)?;
+/// let options = jobserver.guarded_by(GuardOptions::new()); // for `ProcessGuard::install`
+/// # let _ = options;
+/// if let Some(source) = jobserver.source() {
+///     minder::os::wait_ready(source, Interest::READABLE, None)?;
+/// }
+/// if let Some(token) = jobserver.try_acquire()? {
+///     // … run one more job …
+///     jobserver.release(token)?;
+/// }
+/// assert!(jobserver.try_acquire()?.is_some_and(|token| jobserver.release(token).is_ok()));
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Jobserver(Client);
 
 /// A token, which allows one more job. The caller has to release it: dropping it does not.
+///
+/// ```
+/// use minder::os::{JobToken, Jobserver};
+///
+/// // `None`: the one job that every program may run needs no token.
+/// fn end_job(jobserver: &Jobserver, token: Option<JobToken>) -> std::io::Result<()> {
+///     token.map_or(Ok(()), |token| jobserver.release(token))
+/// }
+/// # let _ = end_job;
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "others wait for it: release it"]
 pub struct JobToken(u8);

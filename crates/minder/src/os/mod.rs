@@ -54,6 +54,12 @@ impl Command {
     }
 
     /// Returns the text that was passed to [`raw_tail`](Self::raw_tail).
+    ///
+    /// ```
+    /// let mut command = minder::Command::new("cmd");
+    /// command.raw_tail("/c ver");
+    /// assert_eq!(command.get_raw_tail(), Some("/c ver".as_ref()));
+    /// ```
     pub fn get_raw_tail(&self) -> Option<&OsStr> {
         self.tail.as_deref()
     }
@@ -63,6 +69,19 @@ impl Command {
 /// never blocks is always ready.
 ///
 /// - Unix: poll(2), which needs no further descriptor. Windows: a [`Poller`](crate::Poller).
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{Command, Interest, os};
+/// use std::time::{Duration, Instant};
+///
+/// let mut child = Command::new("true").spawn()?;
+/// let deadline = Instant::now() + Duration::from_secs(60);
+/// assert!(os::wait_ready(&child, Interest::READABLE, Some(deadline))?);
+/// assert!(child.try_wait()?.is_some());
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// Windows: `Unsupported` for a source that cannot be watched.
@@ -77,6 +96,13 @@ pub fn wait_ready<'a>(
 /// Returns whether [`Event::Stopped`](crate::Event::Stopped) with this signal means that the child
 /// wants the terminal, which belongs to another process group: `SIGTTIN` (it reads) or `SIGTTOU`
 /// (it writes or changes modes).
+///
+/// ```
+/// # #[cfg(target_os = "linux")] {
+/// // A terminal's reader was stopped; a plain `SIGTERM` is something else.
+/// assert!(minder::os::wants_terminal(21) && !minder::os::wants_terminal(15));
+/// # }
+/// ```
 pub fn wants_terminal(signal: i32) -> bool {
     system::wants_terminal(signal)
 }
@@ -84,6 +110,17 @@ pub fn wants_terminal(signal: i32) -> bool {
 /// Returns whether a child can be asked to exit, so that it may clean up first.
 ///
 /// - Unix: yes, by a signal. Windows: no, a job object can only be terminated.
+///
+/// ```
+/// use minder::{Termination, os};
+/// use std::time::Duration;
+///
+/// // On a system that cannot ask, a user need not wait for the grace period.
+/// let grace = if os::supports_graceful_termination() { Duration::from_secs(5) } else { Duration::ZERO };
+/// assert_eq!(grace.is_zero(), cfg!(windows));
+/// let how = Termination::graceful(grace);
+/// # let _ = how;
+/// ```
 pub fn supports_graceful_termination() -> bool {
     system::supports_graceful_termination()
 }
@@ -91,6 +128,10 @@ pub fn supports_graceful_termination() -> bool {
 /// Returns whether a child can be suspended and resumed.
 ///
 /// - Unix: yes, by signals. Windows: no.
+///
+/// ```
+/// assert_eq!(minder::os::supports_suspend(), cfg!(unix));
+/// ```
 pub fn supports_suspend() -> bool {
     system::supports_suspend()
 }

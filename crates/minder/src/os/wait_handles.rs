@@ -70,6 +70,19 @@ impl Child {
 #[cfg(unix)]
 impl SharedChild {
     /// Returns a descriptor that is readable from the child's exit on: see [`Child::pidfd`].
+    ///
+    /// ```
+    /// use minder::{Command, Interest, Poller, Token};
+    ///
+    /// let child = Command::new("true").spawn()?.into_shared()?;
+    /// if let Some(pidfd) = child.pidfd() {
+    ///     let poller = Poller::new()?;
+    ///     let _registration = poller.register(&pidfd, Token(0), Interest::READABLE)?;
+    ///     assert_eq!(poller.wait(&mut minder::Events::new(), None)?, 1);
+    /// }
+    /// assert!(child.wait()?.status.success());
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
         self.exit_watch().pidfd()
     }

@@ -1,0 +1,189 @@
+//! Finds the items of the public interface that no example shows.
+//!
+//! - A type, a trait and a function are shown by an example in their own documentation, or by an example
+//!   of another item that names them: such names are unique in the crate.
+//! - A method and an associated constant are shown by an example in their own documentation, or by a use
+//!   of their name in an example of their type or of another method of it. An example of another type
+//!   does not count: many types have a method `new` or `kill`.
+//!
+//! Exempt are:
+//!
+//! - an alias of a type, and the items of a trait of the standard library: what they stand for is shown;
+//! - fields and variants: their type is shown;
+//! - a method whose documentation begins with [`REFERENCE`]: the method that it names is shown.
+//!
+//! Only code counts that a test runs and that a reader sees. Code with `no_run` or `ignore`, text in other
+//! languages and lines that rustdoc hides do not.
+
+use rustdoc_types::{Crate, Id, Item, ItemEnum};
+use std::collections::HashSet;
+
+/// How the documentation of a method begins that only passes its arguments on to another.
+const REFERENCE: &str = "See [`";
+
+/// Returns one line for each item without an example: its file, its line, its name and the cure.
+pub(crate) fn missing(api: &Crate) -> Vec<String> {
+    let examples: Vec<String> = api.index.values().filter(|item| item.crate_id == 0).map(code).collect();
+    let named = examples.iter().flat_map(|code| code.split(|c: char| !is_part_of_name(c))).collect();
+    let mut inspection = Inspection { api, named, missing: Vec::new() };
+    inspection.inspect_module(api.root, "");
+    inspection.missing.sort();
+    inspection.missing
+}
+
+/// The state while the items of a crate are inspected.
+struct Inspection<'a> {
+    api: &'a Crate,
+    /// All names in all examples.
+    named: HashSet<&'a str>,
+    missing: Vec<String>,
+}
+
+impl Inspection<'_> {
+    /// Inspects the items of a module, whose names begin with `path`.
+    fn inspect_module(&mut self, module: Id, path: &str) {
+        let api = self.api;
+        let Some(Item { name: Some(name), inner: ItemEnum::Module(module), .. }) = api.index.get(&module)
+        else {
+            return;
+        };
+        let path = format!("{path}{name}::");
+        for id in &module.items {
+            let Some(item) = api.index.get(id) else { continue };
+            match &item.inner {
+                ItemEnum::Module(_) => self.inspect_module(*id, &path),
+                ItemEnum::Use(reexport) => {
+                    if let Some(target) = reexport.id.and_then(|id| api.index.get(&id)) {
+                        self.inspect_item(target, &path);
+                    }
+                }
+                _ => self.inspect_item(item, &path),
+            }
+        }
+    }
+
+    /// Inspects a type, a trait or a function, and what belongs to it.
+    fn inspect_item(&mut self, item: &Item, path: &str) {
+        let api = self.api;
+        let members = match &item.inner {
+            ItemEnum::Struct(it) => inherent(api, &it.impls),
+            ItemEnum::Enum(it) => inherent(api, &it.impls),
+            ItemEnum::Union(it) => inherent(api, &it.impls),
+            ItemEnum::Trait(it) => it.items.iter().filter_map(|id| api.index.get(id)).collect(),
+            ItemEnum::Function(_) => Vec::new(),
+            _ => return,
+        };
+        let name = item.name.as_deref().unwrap_or_default();
+        let own = code(item);
+        if own.is_empty() && !self.named.contains(name) {
+            let cure = "an example in its documentation, or one of another item that names it";
+            self.missing.push(line(item, &format!("{path}{name}"), cure));
+        }
+        let all: String = std::iter::once(own).chain(members.iter().map(|member| code(member))).collect();
+        for member in members {
+            let member_name = member.name.as_deref().unwrap_or_default();
+            if is_subject(member) && code(member).is_empty() && !uses(&all, member_name) {
+                let cure = format!("an example in its documentation or in that of `{name}` which uses it");
+                self.missing.push(line(member, &format!("{path}{name}::{member_name}"), &cure));
+            }
+        }
+    }
+}
+
+/// Returns whether an example has to show this item of a type or a trait.
+fn is_subject(member: &Item) -> bool {
+    let is_reference = member.docs.as_deref().is_some_and(|docs| docs.starts_with(REFERENCE));
+    matches!(member.inner, ItemEnum::Function(_) | ItemEnum::AssocConst { .. }) && !is_reference
+}
+
+/// Returns the items of the implementations that belong to no trait.
+fn inherent<'a>(api: &'a Crate, impls: &[Id]) -> Vec<&'a Item> {
+    let blocks = impls.iter().filter_map(|id| match &api.index.get(id)?.inner {
+        ItemEnum::Impl(block) if block.trait_.is_none() => Some(&block.items),
+        _ => None,
+    });
+    blocks.flatten().filter_map(|id| api.index.get(id)).collect()
+}
+
+fn line(item: &Item, name: &str, cure: &str) -> String {
+    let place = item.span.as_ref().map(|span| format!("{}:{}: ", span.filename.display(), span.begin.0));
+    format!("{}{name} has no example; cure: {cure}", place.unwrap_or_default())
+}
+
+/// Returns the code of the examples of an item that a test runs and a reader sees.
+fn code(item: &Item) -> String {
+    let docs = item.docs.as_deref().unwrap_or_default();
+    let mut code = String::new();
+    let mut fence: Option<bool> = None;
+    for line in docs.lines() {
+        let line = line.trim();
+        match (fence, line.strip_prefix("```")) {
+            (None, Some(tags)) => fence = Some(runs(tags)),
+            (Some(_), Some(_)) => fence = None,
+            (Some(true), None) if line != "#" && !line.starts_with("# ") => {
+                code.push_str(line);
+                code.push('\n');
+            }
+            (_, None) => {}
+        }
+    }
+    code
+}
+
+/// Returns whether code with these tags is run by a test.
+fn runs(tags: &str) -> bool {
+    tags.split([',', ' ']).all(|tag| matches!(tag, "" | "rust" | "should_panic" | "standalone_crate"))
+}
+
+/// Returns whether the code calls, names or implements a method or a constant: `.name`, `::name` or
+/// `fn name`.
+fn uses(code: &str, name: &str) -> bool {
+    code.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&code[..at], &code[at + name.len()..]);
+        [".", "::", "fn "].iter().any(|mark| before.ends_with(mark)) && !after.starts_with(is_part_of_name)
+    })
+}
+
+fn is_part_of_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn item(docs: &str) -> Item {
+        serde_json::from_value(json!({
+            "id": 1, "crate_id": 0, "name": "name", "span": null, "visibility": "public", "docs": docs,
+            "links": {}, "attrs": [], "deprecation": null,
+            "inner": { "module": { "is_crate": false, "items": [], "is_stripped": false } },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn only_code_counts_that_runs_and_is_shown() {
+        assert_eq!(
+            code(&item("Text.\n\n```\n# hidden();\n#\n#[must_use]\nshown();\n```\nmore")),
+            "#[must_use]\nshown();\n"
+        );
+        assert_eq!(
+            code(&item("```rust,should_panic\na();\n```\n```text\nb\n```\n```\nc();\n```")),
+            "a();\nc();\n"
+        );
+        assert_eq!(code(&item("```no_run\na();\n```")), "");
+        assert_eq!(code(&item("```ignore\na();\n```")), "");
+        assert_eq!(code(&item("No code: `a()`.")), "");
+    }
+
+    #[test]
+    fn a_use_is_a_call_a_path_or_an_implementation() {
+        assert!(uses("set.kill(child)", "kill"));
+        assert!(uses("Set::kill(&mut set)", "kill"));
+        assert!(uses("let how = Termination::IMMEDIATE;", "IMMEDIATE"));
+        assert!(uses("fn kill(&mut self) {}", "kill"));
+        assert!(!uses("set.kill_all()", "kill"));
+        assert!(!uses("let kill = 1; skill.x()", "kill"));
+    }
+}
