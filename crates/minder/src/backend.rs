@@ -9,7 +9,7 @@ use std::fmt;
 /// ```
 /// use minder::{Backend, Poller};
 /// let best = Backend::available().next().expect("every system has a backend");
-/// assert_eq!(best.to_string().parse::<Backend>()?, best);
+/// assert_eq!(best.name().parse::<Backend>()?, best);
 /// assert_eq!(Poller::with_backend(best)?.backend(), best);
 /// # Ok::<(), minder::Error>(())
 /// ```

@@ -30,6 +30,35 @@ const CROWDED_FACTOR: u64 = 4;
 ///
 /// Sets whose output goes to the same place share one backlog. Bytes count from when they are written
 /// to a file until the file, or the [`SpillFile`](crate::SpillFile) that the caller took, is dropped.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{Backlog, ChildSet, ChildSetConfig, Command, Event, OutputMode, OverflowPolicy};
+/// use minder::{SpawnOptions, Stdio};
+/// use std::sync::Arc;
+///
+/// let backlog = Backlog::new(64 << 20); // up to 64 MiB in files, all children are read
+/// let config = ChildSetConfig::new().max_buffered_bytes(64 << 10).backlog(Arc::clone(&backlog));
+/// let mut set = ChildSet::new(config.min_readers(4))?;
+/// let mut command = Command::new("head");
+/// command.args(["-c", "300000", "/dev/zero"]).stdout(Stdio::piped());
+/// let options = SpawnOptions::new().output_mode(OutputMode::AtExit).overflow(OverflowPolicy::Spill);
+/// let options = options.spill_as_file(true);
+/// for rank in 0..2 {
+///     set.spawn(&command, options.rank(rank))?;
+/// }
+/// let mut files = Vec::new();
+/// set.wait_all(None, |event| {
+///     if let Event::Spilled { file, .. } = event {
+///         files.push(file);
+///     }
+/// })?;
+/// assert_eq!(backlog.bytes(), files.iter().map(|file| file.len).sum());
+/// drop(files);
+/// assert_eq!(backlog.bytes(), 0);
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Backlog {
     /// Up to this many bytes, all children are read evenly.
@@ -90,6 +119,19 @@ impl Backlog {
 }
 
 /// Bytes in a file. They count in a backlog until this is dropped.
+///
+/// ```
+/// use minder::{Charge, SpillFile};
+/// use std::fs::File;
+///
+/// /// Keeps the file and its place in the backlog, without the rest of the event.
+/// struct Kept(File, Charge);
+///
+/// fn keep(spilled: SpillFile) -> Kept {
+///     Kept(spilled.file, spilled.charge)
+/// }
+/// # let _ = (keep, |kept: Kept| drop((kept.0, kept.1)));
+/// ```
 #[derive(Debug, Default)]
 pub struct Charge {
     backlog: Option<Arc<Backlog>>,

@@ -15,6 +15,27 @@ const POOL_MAX: usize = 16;
 /// Its memory counts in
 /// [`ChildSetConfig::max_buffered_bytes`](crate::ChildSetConfig::max_buffered_bytes) until the chunk
 /// is dropped. A caller that keeps chunks keeps memory that children may be waiting for.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{ChildSet, ChildSetConfig, Chunk, Command, Event, SpawnOptions, Stdio};
+///
+/// let mut set = ChildSet::new(ChildSetConfig::new())?;
+/// let mut command = Command::new("echo");
+/// command.arg("text").stdout(Stdio::piped());
+/// set.spawn(&command, SpawnOptions::new())?;
+/// let mut chunks: Vec<Chunk> = Vec::new();
+/// set.wait_all(None, |event| {
+///     if let Event::Output { chunk, .. } = event {
+///         chunks.push(chunk);
+///     }
+/// })?;
+/// assert!(set.buffered_bytes() > 0, "the chunks hold memory of the set");
+/// let bytes: Vec<u8> = chunks.into_iter().flat_map(Chunk::into_vec).collect();
+/// assert!(bytes == b"text\n" && set.buffered_bytes() == 0);
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 pub struct Chunk {
     bytes: Vec<u8>,
     /// The capacity of `bytes` that was charged.

@@ -158,6 +158,18 @@ impl Error {
     }
 
     /// Returns the error of the operating system.
+    ///
+    /// ```
+    /// use minder::{Command, ErrorKind};
+    ///
+    /// let error = Command::new("no-such-program").spawn().unwrap_err();
+    /// match error.kind() {
+    ///     ErrorKind::NotFound => assert_eq!(error.reason(), "not found in PATH"),
+    ///     ErrorKind::Exhausted => println!("try again when a child is done"),
+    ///     _ => println!("{error} ({:?})", error.io_error().raw_os_error()),
+    /// }
+    /// assert_eq!(error.io_error().kind(), std::io::ErrorKind::NotFound);
+    /// ```
     pub fn io_error(&self) -> &io::Error {
         &self.inner.source
     }

@@ -14,6 +14,29 @@ use crate::exit_status::{ExitInfo, Outcome};
 ///
 /// An id is valid until the child is done. The set does not reuse it before 2³¹ other children had the
 /// same index. An id of one set means nothing to another.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{ChildId, ChildSet, ChildSetConfig, Command, SpawnOptions};
+///
+/// let mut set = ChildSet::new(ChildSetConfig::new())?;
+/// let mut names: Vec<Option<&str>> = Vec::new();
+/// for name in ["true", "false"] {
+///     let child = set.spawn(&Command::new(name), SpawnOptions::new())?;
+///     names.resize(names.len().max(child.index() + 1), None);
+///     names[child.index()] = Some(name);
+///     // The number can be passed through code in another language.
+///     assert_eq!(ChildId::from_u64(child.as_u64()), child);
+/// }
+/// set.wait_all(None, |event| {
+///     if let minder::Event::Done { child, .. } = event {
+///         println!("{:?} is done", names[child.index()].take());
+///     }
+/// })?;
+/// assert!(names.iter().all(Option::is_none));
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChildId(u64);
 
@@ -42,6 +65,26 @@ impl fmt::Display for ChildId {
 }
 
 /// One of the outputs of a child.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio, Stream};
+///
+/// let mut command = Command::new("sh");
+/// command.args(["-c", "echo text; echo message >&2"]);
+/// command.stdout(Stdio::piped()).stderr(Stdio::piped());
+/// let mut set = ChildSet::new(ChildSetConfig::new())?;
+/// set.spawn(&command, SpawnOptions::new())?;
+/// let (mut text, mut messages) = (Vec::new(), Vec::new());
+/// set.wait_all(None, |event| match event {
+///     Event::Output { stream: Stream::Stdout, chunk, .. } => text.extend_from_slice(&chunk),
+///     Event::Output { stream: Stream::Stderr, chunk, .. } => messages.extend_from_slice(&chunk),
+///     _ => (),
+/// })?;
+/// assert!(text == b"text\n" && messages == b"message\n");
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stream {
     /// Standard output, or all output of a child on a pseudo-terminal.
@@ -51,6 +94,31 @@ pub enum Stream {
 }
 
 /// Output for which there was no room in memory: a part of a file that the caller owns from now on.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{ChildSet, ChildSetConfig, Command, Event, OverflowPolicy, SpawnOptions, SpillFile, Stdio};
+/// use std::io::{Read, Seek, SeekFrom};
+///
+/// let mut command = Command::new("head");
+/// command.args(["-c", "300000", "/dev/zero"]).stdout(Stdio::piped());
+/// let mut set = ChildSet::new(ChildSetConfig::new().max_buffered_bytes(64 << 10))?;
+/// set.spawn(&command, SpawnOptions::new().overflow(OverflowPolicy::Spill).spill_as_file(true))?;
+/// let (mut chunks, mut bytes) = (Vec::new(), 0);
+/// set.wait_all(None, |event| match event {
+///     // Chunks that are kept hold their memory: the rest of the output goes to a file.
+///     Event::Output { chunk, .. } => chunks.push(chunk),
+///     Event::Spilled { file: SpillFile { mut file, start, len, .. }, .. } => {
+///         file.seek(SeekFrom::Start(start)).expect("a file has positions");
+///         bytes += std::io::copy(&mut file.take(len), &mut std::io::sink()).expect("it is readable");
+///     }
+///     _ => (),
+/// })?;
+/// assert!(bytes > 0);
+/// assert_eq!(bytes + chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>(), 300_000);
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct SpillFile {
@@ -184,6 +252,17 @@ pub enum Event {
 
 impl Event {
     /// Returns the child that the event concerns; `None` for [`Woken`](Self::Woken).
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{ChildSet, ChildSetConfig, Command, SpawnOptions};
+    ///
+    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let child = set.spawn(&Command::new("true"), SpawnOptions::new())?;
+    /// set.wait_all(None, |event| assert_eq!(event.child(), Some(child)))?;
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn child(&self) -> Option<ChildId> {
         match self {
             Self::Output { child, .. }
@@ -217,6 +296,18 @@ pub enum NextEvent {
 
 impl NextEvent {
     /// Returns the event, if there is one.
+    ///
+    /// ```
+    /// use minder::{ChildSet, ChildSetConfig, Event, NextEvent};
+    /// use std::time::Duration;
+    ///
+    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// assert!(matches!(set.next_event(None)?, NextEvent::Empty), "there is no child");
+    /// set.waker().wake()?;
+    /// let event = set.next_event(Some(Duration::from_secs(60)))?.into_event();
+    /// assert!(matches!(event, Some(Event::Woken)));
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn into_event(self) -> Option<Event> {
         match self {
             Self::Event(event) => Some(event),

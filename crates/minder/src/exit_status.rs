@@ -4,6 +4,25 @@ use std::fmt;
 use std::time::Duration;
 
 /// How a child exited.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{Command, ExitStatus, Termination};
+///
+/// let status = Command::new("sh").args(["-c", "exit 3"]).status()?;
+/// assert!(!status.success() && status.code() == Some(3) && status.signal().is_none());
+/// assert_eq!((status, status.to_string()), (ExitStatus::Exited(3), "exit 3".to_string()));
+///
+/// let mut child = Command::new("sleep").arg("60").spawn()?;
+/// let status = child.kill_and_wait(Termination::IMMEDIATE)?.status;
+/// assert!(status.signal() == Some(9) && !status.core_dumped() && status.code().is_none());
+///
+/// // `std::process::ExitStatus` converts in both directions.
+/// let std_status = std::process::ExitStatus::try_from(status).expect("the status is known");
+/// assert_eq!(ExitStatus::from(std_status), status);
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ExitStatus {
@@ -62,6 +81,18 @@ impl fmt::Display for ExitStatus {
 }
 
 /// The resources that a child used, including descendants that it waited for.
+///
+/// ```
+/// # #[cfg(target_os = "linux")] {
+/// use minder::ResourceUsage;
+///
+/// let usage: Option<ResourceUsage> = minder::Command::new("true").spawn()?.wait()?.usage;
+/// let usage = usage.expect("no other code reaped the child");
+/// println!("{:?} of processor time, {:?} bytes", usage.user + usage.system, usage.max_rss);
+/// assert!(usage.max_rss.is_some());
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResourceUsage {
@@ -78,6 +109,17 @@ pub struct ResourceUsage {
 }
 
 /// The exit of a child.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{ExitInfo, ExitStatus};
+///
+/// let exit: ExitInfo = minder::Command::new("true").spawn()?.wait()?;
+/// assert!(exit.status.success());
+/// assert_eq!(ExitInfo::from(ExitStatus::Exited(0)).usage, None);
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExitInfo {
@@ -95,6 +137,25 @@ impl From<ExitStatus> for ExitInfo {
 }
 
 /// The result of a child that is done.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{ChildSet, ChildSetConfig, Command, Event, Outcome, SpawnOptions, Termination};
+/// use std::time::Instant;
+///
+/// let mut set = ChildSet::new(ChildSetConfig::new())?;
+/// let options = SpawnOptions::new().deadline(Instant::now(), Termination::IMMEDIATE);
+/// set.spawn(Command::new("sleep").arg("60"), options)?;
+/// let mut outcomes: Vec<Outcome> = Vec::new();
+/// set.wait_all(None, |event| {
+///     if let Event::Done { outcome, .. } = event {
+///         outcomes.push(outcome);
+///     }
+/// })?;
+/// assert!(outcomes[0].timed_out && outcomes[0].killed && !outcomes[0].exit.status.success());
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {

@@ -48,6 +48,17 @@ impl GuardOptions {
     /// Sets whether there are guardians. Without guardians this process is the only one. Signals work
     /// the same, and its jobs keep running after a `kill -9` of it, except on Windows, where job
     /// objects end them.
+    ///
+    /// ```standalone_crate
+    /// use minder::{GuardOptions, ProcessGuard};
+    ///
+    /// fn main() -> minder::Result<()> {
+    ///     let guard = ProcessGuard::install(&GuardOptions::new().guardians(false))?;
+    ///     assert!(guard.guardians().is_none());
+    ///     println!("no guardians: {}", guard.unavailable_reason().unwrap_or_default());
+    ///     guard.exit(0)
+    /// }
+    /// ```
     pub fn guardians(mut self, guardians: bool) -> Self {
         self.config.guardians = guardians;
         self
@@ -79,6 +90,19 @@ impl GuardOptions {
 }
 
 /// The pids of the two guardians.
+///
+/// ```standalone_crate
+/// use minder::{GuardOptions, GuardianPids, ProcessGuard};
+///
+/// fn main() -> minder::Result<()> {
+///     let guard = ProcessGuard::install(&GuardOptions::new())?;
+///     if let Some(GuardianPids { outer, inner, .. }) = guard.guardians() {
+///         println!("process {} is guarded by {outer} and {inner}", std::process::id());
+///         assert!(guard.kills_descendants() && outer != inner);
+///     }
+///     guard.exit(0)
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GuardianPids {
@@ -168,13 +192,26 @@ pub struct GuardianPids {
 /// # Example
 ///
 /// ```standalone_crate
-/// use minder::{GuardOptions, ProcessGuard};
+/// use minder::{ChildSet, ChildSetConfig, Command, ExitMode, GuardOptions, ProcessGuard, Signal};
+/// use minder::{SpawnOptions, Termination};
+/// use std::time::Duration;
 ///
 /// fn main() -> minder::Result<()> {
-///     let guard = ProcessGuard::install(&GuardOptions::new())?; // before any thread
+///     let mut guard = ProcessGuard::install(&GuardOptions::new())?; // before any thread
 ///     // … parse flags, open files …
 ///     guard.wait_ready()?; // before the first child
-///     // … run jobs; wait for `guard.signals()` beside them …
+///     let mut set = ChildSet::new(ChildSetConfig::new())?;
+///     set.spawn(&Command::new("true"), SpawnOptions::new()).ok();
+///     // Programs with an event loop watch `guard.signals()` instead.
+///     while !set.wait_all(Some(Duration::from_millis(20)), drop)? {
+///         match guard.next_signal() {
+///             Some(Signal::Interrupt | Signal::Terminate) => {
+///                 set.kill_all(Termination::graceful(Duration::from_secs(5)))?;
+///             }
+///             Some(signal @ Signal::Quit) => guard.terminate(ExitMode::Signal(signal)),
+///             _ => (),
+///         }
+///     }
 ///     guard.exit(0)
 /// }
 /// ```
@@ -241,6 +278,23 @@ impl ProcessGuard {
     /// Returns what to wait for in addition to the children. It is readable while
     /// [`ProcessGuard::next_signal`] would return a signal, and when the guardians are dead, which that
     /// method handles. Level-triggered.
+    ///
+    /// ```standalone_crate
+    /// use minder::{Events, GuardOptions, Interest, Poller, ProcessGuard, Token};
+    ///
+    /// fn main() -> minder::Result<()> {
+    ///     let mut guard = ProcessGuard::install(&GuardOptions::new())?;
+    ///     let poller = Poller::new()?;
+    ///     poller.add(&guard.signals(), Token(0), Interest::READABLE)?;
+    ///     let mut events = Events::new();
+    ///     // … children are further sources of this wait …
+    ///     poller.wait(&mut events, Some(std::time::Duration::from_millis(1)))?;
+    ///     if !events.is_empty() {
+    ///         println!("{:?}", guard.next_signal());
+    ///     }
+    ///     guard.exit(0)
+    /// }
+    /// ```
     #[must_use]
     pub fn signals(&self) -> SignalSource<'_> {
         self.sys.signals()
@@ -258,6 +312,21 @@ impl ProcessGuard {
     /// Registers a flag that is set before this process kills its tree because both guardians are dead:
     /// see [`ProcessGuard::next_signal`]. Other threads read from it that children do not exit by
     /// themselves. Without guardians it is never set.
+    ///
+    /// ```standalone_crate
+    /// use minder::{GuardOptions, ProcessGuard};
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    ///
+    /// fn main() -> minder::Result<()> {
+    ///     let mut guard = ProcessGuard::install(&GuardOptions::new())?;
+    ///     let orphaned = Arc::new(AtomicBool::new(false));
+    ///     guard.set_orphaned_flag(Arc::clone(&orphaned));
+    ///     // A thread that reports failed jobs reads the flag first.
+    ///     assert!(!orphaned.load(Ordering::Relaxed));
+    ///     guard.exit(0)
+    /// }
+    /// ```
     pub fn set_orphaned_flag(&mut self, flag: Arc<AtomicBool>) {
         self.sys.set_orphaned_flag(flag);
     }
@@ -267,12 +336,38 @@ impl ProcessGuard {
     ///
     /// In a process group that no shell watches (`ssh -t`, `script`, a container's terminal) the kernel
     /// ignores Ctrl-Z, and this returns at once. Without effect on Windows.
+    ///
+    /// ```standalone_crate
+    /// use minder::{ChildSet, ChildSetConfig, GuardOptions, ProcessGuard, Signal};
+    ///
+    /// fn main() -> minder::Result<()> {
+    ///     let mut guard = ProcessGuard::install(&GuardOptions::new())?;
+    ///     let mut set = ChildSet::new(ChildSetConfig::new())?;
+    ///     if guard.next_signal() == Some(Signal::Stop) {
+    ///         set.suspend_all()?;
+    ///         guard.suspend_self(); // until `fg` or `bg`
+    ///         set.resume_all()?;
+    ///     }
+    ///     guard.exit(0)
+    /// }
+    /// ```
     pub fn suspend_self(&self) {
         self.sys.suspend_self();
     }
 
     /// Raises the soft limit on descriptors to the hard limit, at most 1048576, and returns the old and
     /// the new limit. Children that this crate starts get the old limit.
+    ///
+    /// ```standalone_crate
+    /// use minder::{GuardOptions, ProcessGuard};
+    ///
+    /// fn main() -> minder::Result<()> {
+    ///     let guard = ProcessGuard::install(&GuardOptions::new())?;
+    ///     let (old, new) = guard.raise_fd_limit()?;
+    ///     assert!(new >= old);
+    ///     guard.exit(0)
+    /// }
+    /// ```
     ///
     /// # Errors
     /// The operating system refuses the change.
@@ -282,6 +377,19 @@ impl ProcessGuard {
 
     /// Returns pid and name of the processes that finished jobs left running. Always empty without
     /// guardians.
+    ///
+    /// ```standalone_crate
+    /// use minder::{GuardOptions, ProcessGuard};
+    ///
+    /// fn main() -> minder::Result<()> {
+    ///     let guard = ProcessGuard::install(&GuardOptions::new())?;
+    ///     // … run jobs …
+    ///     for (pid, name) in guard.orphans() {
+    ///         println!("still running: {name} ({pid})");
+    ///     }
+    ///     guard.exit(0)
+    /// }
+    /// ```
     #[must_use]
     pub fn orphans(&self) -> Vec<(u32, String)> {
         self.sys.orphans()

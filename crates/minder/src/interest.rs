@@ -17,6 +17,9 @@ pub struct Token(pub u64);
 /// assert!(once.is_readable() && once.is_oneshot() && !once.is_writable());
 /// let both = Interest::READABLE | Interest::WRITABLE;
 /// assert!(both.is_readable() && both.is_writable());
+/// // In constants, and edge-triggered:
+/// const EACH_CHANGE: Interest = Interest::READABLE.union(Interest::WRITABLE).edge();
+/// assert!(EACH_CHANGE.is_edge() && !once.is_edge());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]

@@ -116,10 +116,45 @@ pub struct Poller {
 }
 
 /// The sources and timers that one [`Poller::wait`] reports.
+///
+/// ```
+/// use minder::{Events, Poller, Token};
+/// use std::time::{Duration, Instant};
+///
+/// let poller = Poller::new()?;
+/// let now = Instant::now();
+/// poller.add_timer(Token(1), now, Duration::ZERO)?;
+/// poller.add_timer(Token(2), now, Duration::ZERO)?;
+/// let mut events = Events::with_capacity(16);
+/// while events.len() < 2 {
+///     poller.wait(&mut events, None)?;
+/// }
+/// assert!(!events.is_empty() && !events.woken());
+/// assert!(events.iter().all(|event| event.expired && !event.readable));
+/// events.clear();
+/// assert!(events.is_empty());
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Events(Vec<Ready>);
 
 /// One source that is ready.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{Events, Interest, Poller, Readiness, Token};
+///
+/// let (reader, writer) = std::io::pipe()?;
+/// let poller = Poller::new()?;
+/// let _registration = poller.register(&reader, Token(1), Interest::READABLE)?;
+/// drop(writer);
+/// let mut events = Events::new();
+/// poller.wait(&mut events, None)?;
+/// let Readiness { token, closed, .. } = events.iter().next().expect("the end was reported");
+/// assert!(token == Token(1) && closed);
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Readiness {
@@ -188,6 +223,16 @@ impl<'a> IntoIterator for &'a Events {
 }
 
 /// The iterator of [`Events::iter`].
+///
+/// ```
+/// use minder::{Events, EventsIter, Token};
+///
+/// /// Returns the tokens that a loop has to serve.
+/// fn tokens(events: EventsIter<'_>) -> Vec<Token> {
+///     events.map(|event| event.token).collect()
+/// }
+/// assert!(tokens(Events::new().iter()).is_empty());
+/// ```
 #[derive(Clone, Debug)]
 pub struct EventsIter<'a>(std::slice::Iter<'a, Ready>);
 
@@ -235,6 +280,25 @@ pub struct Registration<'a> {
 
 impl Registration<'_> {
     /// Changes the token or the interest: see [`Poller::modify`].
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Events, Interest, Poller, Token};
+    /// use std::time::Duration;
+    ///
+    /// let (reader, writer) = std::io::pipe()?;
+    /// drop(writer);
+    /// let poller = Poller::new()?;
+    /// let mut events = Events::new();
+    /// let registration = poller.register(&reader, Token(1), Interest::READABLE.oneshot())?;
+    /// assert_eq!(poller.wait(&mut events, None)?, 1);
+    /// assert_eq!(poller.wait(&mut events, Some(Duration::ZERO))?, 0, "it is reported once");
+    /// registration.modify(Token(2), Interest::READABLE.oneshot())?;
+    /// assert_eq!(poller.wait(&mut events, None)?, 1);
+    /// registration.delete()?;
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Poller::modify`].
@@ -297,6 +361,17 @@ impl Poller {
 
     /// Opens this backend.
     ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Backend, Poller};
+    ///
+    /// let poller = Poller::with_backend(Backend::Poll)?;
+    /// assert_eq!(poller.backend(), Backend::Poll);
+    /// assert!(Poller::with_backend(Backend::Iocp).is_err());
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// - `Unsupported`: this operating system does not have it: see [`Backend::available`].
     /// - `Exhausted`: no descriptor is free.
@@ -331,6 +406,21 @@ impl Poller {
 
     /// Registers a source until the returned value is dropped: see [`add`](Self::add).
     ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Interest, Poller, Token};
+    ///
+    /// let (reader, _writer) = std::io::pipe()?;
+    /// let poller = Poller::new()?;
+    /// let registration = poller.register(&reader, Token(1), Interest::READABLE)?;
+    /// assert!(poller.add(&reader, Token(2), Interest::READABLE).is_err(), "it is registered");
+    /// drop(registration); // deletes it
+    /// poller.add(&reader, Token(2), Interest::READABLE)?;
+    /// poller.delete(&reader)?;
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`add`](Self::add).
     pub fn register<'a>(
@@ -361,6 +451,24 @@ impl Poller {
 
     /// Changes the token or the interest of a registered source. A one-shot source is enabled
     /// again.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Events, Interest, Poller, Token};
+    /// use std::os::unix::net::UnixStream;
+    ///
+    /// let (ours, _theirs) = UnixStream::pair()?;
+    /// let poller = Poller::new()?;
+    /// poller.add(&ours, Token(1), Interest::READABLE)?;
+    /// // There is something to write now.
+    /// poller.modify(&ours, Token(1), Interest::READABLE | Interest::WRITABLE)?;
+    /// let mut events = Events::new();
+    /// poller.wait(&mut events, None)?;
+    /// assert!(events.iter().any(|event| event.writable && !event.readable));
+    /// poller.delete(&ours)?;
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `NotFound` for a source that is not registered; otherwise as [`add`](Self::add).
@@ -416,6 +524,17 @@ impl Poller {
     }
 
     /// Deletes a timer. Waits that begin after this call do not report it.
+    ///
+    /// ```
+    /// use minder::{Poller, Token};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let poller = Poller::new()?;
+    /// poller.add_timer(Token(1), Instant::now() + Duration::from_secs(60), Duration::from_secs(1))?;
+    /// poller.delete_timer(Token(1))?;
+    /// assert!(poller.delete_timer(Token(1)).is_err(), "there is none left");
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Unknown` for a token that has no timer, or whose timer was reported.
@@ -491,6 +610,17 @@ impl Poller {
     }
 
     /// Ends the running wait, or else the next one.
+    ///
+    /// ```
+    /// use minder::{Events, Poller};
+    ///
+    /// let poller = Poller::new()?;
+    /// poller.notify()?;
+    /// let mut events = Events::new();
+    /// assert_eq!(poller.wait(&mut events, None)?, 0);
+    /// assert!(events.woken());
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A system call fails that should not.
@@ -596,6 +726,18 @@ impl Drop for WaitScope<'_> {
 }
 
 /// Ends a wait from any thread. Wakes are merged: many before one wait end it once.
+///
+/// ```
+/// use minder::{Events, Poller, Waker};
+///
+/// let poller = Poller::new()?;
+/// let waker: Waker = poller.waker();
+/// let thread = std::thread::spawn(move || waker.wake());
+/// let mut events = Events::new();
+/// poller.wait(&mut events, None)?;
+/// assert!(events.woken() && thread.join().is_ok_and(|woken| woken.is_ok()));
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Waker(pub(crate) Arc<wait::Waker>);
 

@@ -59,9 +59,29 @@ const NONE: Step = Step { signal: 0, pause: Duration::ZERO };
 impl Termination {
     /// Kills at once: by `SIGSTOP` and then `SIGKILL`; on Windows by terminating the job object
     /// with exit code 1.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, Termination};
+    ///
+    /// // The shell and what it started.
+    /// let mut child = Command::new("sh").args(["-c", "sleep 60; true"]).spawn()?;
+    /// let exit = child.kill_and_wait(Termination::IMMEDIATE)?;
+    /// assert_eq!(exit.status.signal(), Some(9));
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub const IMMEDIATE: Self = Self { steps: [NONE; Self::STEPS_MAX], len: 0 };
 
     /// The most signals that [`signals`](Self::signals) accepts.
+    ///
+    /// ```
+    /// use minder::Termination;
+    /// use std::time::Duration;
+    ///
+    /// let steps = vec![(15, Duration::from_secs(1)); Termination::STEPS_MAX + 1];
+    /// assert!(Termination::signals(&steps).is_err() && Termination::signals(&steps[1..]).is_ok());
+    /// ```
     pub const STEPS_MAX: usize = 8;
 
     /// Asks with `SIGTERM`, followed by `SIGCONT` for stopped processes, and kills after `grace`.
@@ -71,6 +91,18 @@ impl Termination {
     /// [`Child`](crate::Child) is only asked, by [`Child::kill`](crate::Child::kill).
     ///
     /// - Windows: there is no signal to ask with; the child is killed at once.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, Termination};
+    /// use std::time::Duration;
+    ///
+    /// let mut child = Command::new("sleep").arg("60").spawn()?;
+    /// let exit = child.kill_and_wait(Termination::graceful(Duration::from_secs(5)))?;
+    /// assert_eq!(exit.status.signal(), Some(15), "SIGTERM was enough");
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub const fn graceful(grace: Duration) -> Self {
         let mut how = Self::IMMEDIATE;
         how.steps[0] = Step { signal: TERM, pause: grace };

@@ -23,7 +23,7 @@ use crate::{Error, ErrorKind, Result};
 /// use minder::{ErrorKind, TimerResolution};
 /// use std::time::Duration;
 /// match TimerResolution::request(Duration::from_millis(1)) {
-///     Ok(resolution) => drop(resolution),
+///     Ok(resolution) => assert_eq!(resolution.period(), Duration::from_millis(1)),
 ///     Err(error) => assert_eq!(error.kind(), ErrorKind::Unsupported),
 /// }
 /// ```

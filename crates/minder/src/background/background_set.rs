@@ -130,6 +130,28 @@ impl BackgroundSet {
     /// Queues as many bytes for the child's standard input as there is room for, and returns how
     /// many. If that is not all, [`Event::Writable`] reports that there is room again. Never blocks.
     ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{BackgroundSet, BackgroundSetConfig, Command, Event, SpawnOptions, Stdio};
+    ///
+    /// let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+    /// let mut command = Command::new("cat");
+    /// command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    /// let child = set.spawn(&command, SpawnOptions::new())?;
+    /// println!("started process {}", set.pid(child)?);
+    /// assert_eq!(set.write(child, b"text")?, 4);
+    /// set.close_stdin(child)?;
+    /// let mut bytes = Vec::new();
+    /// set.wait_all(None, |event| {
+    ///     if let Event::Output { chunk, .. } = event {
+    ///         bytes.extend_from_slice(&chunk);
+    ///     }
+    /// })?;
+    /// assert!(bytes == b"text" && set.children() == 0 && set.queued_bytes() == 0);
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// - `Unknown`: the child is done or has no such pipe.
     /// - Any other kind: the child closed its input. [`io_error`](Error::io_error) is then
@@ -153,6 +175,19 @@ impl BackgroundSet {
 
     /// Kills a child and what it started, at once or after asking: see [`ChildSet::kill`].
     ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{BackgroundSet, BackgroundSetConfig, Command, SpawnOptions, Termination};
+    /// use std::time::Duration;
+    ///
+    /// let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+    /// let child = set.spawn(Command::new("sleep").arg("60"), SpawnOptions::new())?;
+    /// set.kill(child, Termination::graceful(Duration::from_secs(5)))?; // returns at once
+    /// assert!(set.wait_all(None, drop)?);
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// - `Unknown`: the child is done.
     /// - `PermissionDenied`: the child runs as another user.
@@ -166,6 +201,25 @@ impl BackgroundSet {
     /// Kills a child with everything that it started, and starts it again: see
     /// [`ChildSet::restart`].
     ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{BackgroundSet, BackgroundSetConfig, Command, Event, Restart, SpawnOptions, Termination};
+    /// use std::time::Duration;
+    ///
+    /// let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+    /// let options = SpawnOptions::new().restart(Restart::OnFailure);
+    /// let server = set.spawn(Command::new("sleep").arg("60"), options)?;
+    /// set.restart(server, Termination::IMMEDIATE)?;
+    /// let mut events = Vec::new();
+    /// while !events.iter().any(|event| matches!(event, Event::Restarted { .. })) {
+    ///     set.wait(None)?;
+    ///     set.drain_events(&mut events, usize::MAX);
+    /// }
+    /// set.stop(Duration::ZERO)?; // kills it for good
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`kill`](Self::kill), and:
     ///
@@ -177,6 +231,21 @@ impl BackgroundSet {
     }
 
     /// Sets the size of the child's terminal: see [`ChildSet::resize_terminal`].
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// use minder::{BackgroundSet, BackgroundSetConfig, Command, Group, Size, SpawnOptions};
+    /// use std::time::Duration;
+    ///
+    /// let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+    /// let mut command = Command::new("cat");
+    /// command.group(Group::Terminal(Size::default()));
+    /// let child = set.spawn(&command, SpawnOptions::new())?;
+    /// set.resize_terminal(child, Size { rows: 50, columns: 132 })?;
+    /// set.stop(Duration::ZERO)?;
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`ChildSet::resize_terminal`], and:
@@ -296,6 +365,17 @@ impl BackgroundSet {
     /// Takes the first error since the last call that belongs to no other call: a spill file cannot
     /// be written (its child is paused meanwhile), or a system call fails that should not. The worker
     /// continues after such an error.
+    ///
+    /// ```
+    /// use minder::{BackgroundSet, BackgroundSetConfig};
+    ///
+    /// let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+    /// if let Some(error) = set.take_error() {
+    ///     println!("{error}");
+    /// }
+    /// assert!(set.take_error().is_none());
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn take_error(&self) -> Option<Error> {
         self.shared().state.lock().error.take()
     }
@@ -304,6 +384,21 @@ impl BackgroundSet {
     ///
     /// The children are asked to exit and killed after `grace`; they are killed at once if that is
     /// zero. Events that were not taken are dropped. The other handles return errors from now on.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{BackgroundSet, BackgroundSetConfig, Command, ErrorKind, SpawnOptions};
+    /// use std::time::Duration;
+    ///
+    /// let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+    /// set.spawn(Command::new("sleep").arg("60"), SpawnOptions::new())?;
+    /// let other = set.clone();
+    /// set.stop(Duration::from_secs(5))?;
+    /// let error = other.spawn(&Command::new("true"), SpawnOptions::new()).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Other);
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     ///
     /// # Errors
     /// - `Other`: a process tree still exists 6 s after the grace period. It may be in an

@@ -11,7 +11,10 @@ use crate::set::ChildSetConfig;
 /// use std::time::Duration;
 /// let config = BackgroundSetConfig::new()
 ///     .set(ChildSetConfig::new().max_children(100))
-///     .coalesce_delay(Duration::from_millis(1));
+///     .coalesce_delay(Duration::from_millis(1))
+///     .max_input_bytes(1 << 20)
+///     .call_timeout(Duration::from_secs(5))
+///     .eager_exit(true);
 /// BackgroundSet::new(config)?.stop(Duration::ZERO)?;
 /// # Ok::<(), minder::Error>(())
 /// ```

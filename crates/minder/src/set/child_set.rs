@@ -47,6 +47,30 @@ const ABANDON_TIMEOUT: Duration = Duration::from_millis(20);
 ///   children, and the outputs, for which the backend has no room (`fs.epoll.max_user_watches`).
 /// - macOS, FreeBSD, NetBSD, OpenBSD: `EVFILT_PROC` with the backend `kqueue`; polling with `poll`.
 /// - Windows: a registered wait for each process, and one completion port.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{ChildSet, ChildSetConfig, Command, Event, NextEvent, SpawnOptions, Stdio};
+///
+/// let mut set = ChildSet::new(ChildSetConfig::new())?;
+/// for text in ["one", "two"] {
+///     let mut command = Command::new("echo");
+///     command.arg(text).stdout(Stdio::piped());
+///     set.spawn(&command, SpawnOptions::new())?;
+/// }
+/// assert!(set.len() == 2 && !set.is_empty());
+/// println!("two children wait by {}", set.backend());
+/// while let NextEvent::Event(event) = set.next_event(None)? {
+///     match event {
+///         Event::Output { child, chunk, .. } => println!("child {child} wrote {} bytes", chunk.len()),
+///         Event::Done { outcome, .. } => assert!(outcome.exit.status.success()),
+///         _ => (),
+///     }
+/// }
+/// assert!(set.is_empty());
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct ChildSet {
     pub(super) io: StreamIo,
@@ -177,6 +201,19 @@ impl ChildSet {
 
     /// Returns the child's pid.
     ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{ChildSet, ChildSetConfig, Command, ErrorKind, SpawnOptions};
+    ///
+    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let child = set.spawn(&Command::new("true"), SpawnOptions::new())?;
+    /// println!("started process {}", set.pid(child)?);
+    /// set.wait_all(None, drop)?;
+    /// assert_eq!(set.pid(child).unwrap_err().kind(), ErrorKind::Unknown);
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// - `Unknown`: the child is done, or waits to be [started again](SpawnOptions::restart).
     pub fn pid(&self, id: ChildId) -> Result<u32> {
@@ -187,6 +224,33 @@ impl ChildSet {
     /// Writes as many bytes to the child's standard input as there is room for, and returns how many.
     /// If that is not all, [`Event::Writable`](crate::Event::Writable) reports that there is room
     /// again. Never blocks.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio};
+    ///
+    /// let mut command = Command::new("wc");
+    /// command.arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped());
+    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let child = set.spawn(&command, SpawnOptions::new())?;
+    /// let bytes = vec![b'x'; 200_000]; // more than a pipe takes at once
+    /// let mut written = set.write(child, &bytes)?;
+    /// while written < bytes.len() {
+    ///     if let Some(Event::Writable { .. }) = set.next_event(None)?.into_event() {
+    ///         written += set.write(child, &bytes[written..])?;
+    ///     }
+    /// }
+    /// set.close_stdin(child)?;
+    /// let mut count = Vec::new();
+    /// set.wait_all(None, |event| {
+    ///     if let Event::Output { chunk, .. } = event {
+    ///         count.extend_from_slice(&chunk);
+    ///     }
+    /// })?;
+    /// assert_eq!(count.trim_ascii(), b"200000");
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     ///
     /// # Errors
     /// - `Unknown`: the child is done or has no such pipe.
@@ -276,6 +340,21 @@ impl ChildSet {
 
     /// Kills all children: see [`kill`](Self::kill). Tries every child, and returns the first error.
     ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{ChildSet, ChildSetConfig, Command, SpawnOptions, Termination};
+    /// use std::time::Duration;
+    ///
+    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// for _ in 0..3 {
+    ///     set.spawn(Command::new("sleep").arg("60"), SpawnOptions::new())?;
+    /// }
+    /// set.kill_all(Termination::graceful(Duration::from_secs(5)))?;
+    /// assert!(set.wait_all(None, drop)?);
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`kill`](Self::kill).
     pub fn kill_all(&mut self, how: Termination) -> Result<()> {
@@ -320,6 +399,25 @@ impl ChildSet {
     }
 
     /// Waits for the next event, until `deadline` at the latest: see [`next_event`](Self::next_event).
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{ChildSet, ChildSetConfig, Command, NextEvent, SpawnOptions};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// set.spawn(&Command::new("true"), SpawnOptions::new())?;
+    /// let deadline = Instant::now() + Duration::from_secs(60); // of all waits together
+    /// while let NextEvent::Event(event) = set.next_event_deadline(Some(deadline))? {
+    ///     println!("{event:?}");
+    ///     if set.is_empty() {
+    ///         break;
+    ///     }
+    /// }
+    /// assert!(set.is_empty());
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`next_event`](Self::next_event).
@@ -399,6 +497,26 @@ impl ChildSet {
     /// edge-triggered loops find the next event, too. Event loops that own what they watch take a copy,
     /// by `try_clone_to_owned`: the examples `in_tokio` and `in_mio` show that.
     ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{ChildSet, ChildSetConfig, Command, Interest, NextEvent, SpawnOptions, Token};
+    /// use std::time::Duration;
+    ///
+    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// set.spawn(&Command::new("true"), SpawnOptions::new())?;
+    /// let poller = minder::Poller::new()?; // in place of another event loop
+    /// let handle = set.poll_handle()?.try_clone_to_owned()?;
+    /// let _registration = poller.register(&handle, Token(0), Interest::READABLE)?;
+    /// while !set.is_empty() {
+    ///     poller.wait(&mut minder::Events::new(), None)?;
+    ///     while let NextEvent::Event(event) = set.next_event(Some(Duration::ZERO))? {
+    ///         println!("{event:?}");
+    ///     }
+    /// }
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// - `Unsupported`: on Windows, so far. A [`BackgroundSet`](crate::BackgroundSet) has a handle on
     ///   every system.
@@ -416,11 +534,36 @@ impl ChildSet {
     /// Returns a handle that ends a wait from any thread; the wait returns
     /// [`Event::Woken`](crate::Event::Woken). That event may also come without a call of
     /// [`Waker::wake`].
+    ///
+    /// ```
+    /// use minder::{ChildSet, ChildSetConfig, Event};
+    /// use std::time::Duration;
+    ///
+    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let waker = set.waker();
+    /// std::thread::spawn(move || waker.wake());
+    /// let event = set.next_event(Some(Duration::from_secs(60)))?.into_event();
+    /// assert!(matches!(event, Some(Event::Woken)));
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn waker(&self) -> Waker {
         Waker(self.io.reactor.waker())
     }
 
     /// Returns whether [`next_event`](Self::next_event) would return an event without a system call.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{ChildSet, ChildSetConfig, Command, SpawnOptions};
+    ///
+    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// set.spawn(&Command::new("true"), SpawnOptions::new())?;
+    /// assert!(!set.has_pending_events(), "no wait has happened");
+    /// set.wait_all(None, drop)?;
+    /// assert!(!set.has_pending_events() && set.buffered_bytes() == 0);
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn has_pending_events(&self) -> bool {
         !self.events.is_empty()
     }

@@ -19,6 +19,25 @@ use crate::{Error, ErrorKind, Operation, Result};
 /// assert!(set.is_empty());
 /// # Ok::<(), minder::Error>(())
 /// ```
+///
+/// The options for special cases:
+///
+/// ```
+/// use minder::{Backend, ChildSet, ChildSetConfig};
+/// use std::time::Duration;
+///
+/// let config = ChildSetConfig::new()
+///     .backend(Backend::available().next())
+///     .max_child_bytes(256 << 10)
+///     .read_buffer_bytes(16 << 10)
+///     .read_delay(Duration::from_millis(2)) // most children write nothing before they exit
+///     .leak_timeout(None) // daemons that hold an output open are waited for
+///     .stop_poll_interval(Some(Duration::from_secs(1)))
+///     .spill_dir(std::env::temp_dir())
+///     .spill_prefix(Some("build-".to_string()));
+/// assert!(ChildSet::new(config)?.is_empty());
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct ChildSetConfig {
@@ -162,6 +181,27 @@ impl ChildSetConfig {
 }
 
 /// What to do with output for which there is no room in memory.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{ChildSet, ChildSetConfig, Command, Event, OutputMode, OverflowPolicy, SpawnOptions, Stdio};
+///
+/// // The last 64 KiB of a long output are enough.
+/// let mut command = Command::new("head");
+/// command.args(["-c", "300000", "/dev/zero"]).stdout(Stdio::piped());
+/// let mut set = ChildSet::new(ChildSetConfig::new().max_child_bytes(64 << 10))?;
+/// let options = SpawnOptions::new().overflow(OverflowPolicy::DropOldest);
+/// set.spawn(&command, options.output_mode(OutputMode::AtExit))?;
+/// let mut bytes = 0;
+/// set.wait_all(None, |event| match event {
+///     Event::Output { chunk, .. } => bytes += chunk.len() as u64,
+///     Event::Done { outcome, .. } => assert_eq!(bytes + outcome.dropped, 300_000),
+///     _ => (),
+/// })?;
+/// assert!(bytes < 300_000);
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OverflowPolicy {
@@ -189,6 +229,25 @@ pub enum OutputMode {
 }
 
 /// How a set treats one child.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{ChildSet, ChildSetConfig, Command, OutputMode, OverflowPolicy, Restart, SpawnOptions};
+/// use minder::Termination;
+/// use std::time::{Duration, Instant};
+///
+/// let in_a_minute = Instant::now() + Duration::from_secs(60);
+/// let options = SpawnOptions::new()
+///     .deadline(in_a_minute, Termination::graceful(Duration::from_secs(5)))
+///     .output_mode(OutputMode::AtExit) // in one piece
+///     .overflow(OverflowPolicy::Spill) // what does not fit into memory goes to a file
+///     .restart(Restart::Never);
+/// let mut set = ChildSet::new(ChildSetConfig::new())?;
+/// set.spawn(&Command::new("true"), options)?;
+/// assert!(set.wait_all(None, drop)?);
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
 pub struct SpawnOptions {

@@ -40,6 +40,25 @@ impl ChildSet {
     /// exited. The number of restarts in a row begins again. A child that waits for its next start is
     /// started now.
     ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{ChildSet, ChildSetConfig, Command, Event, Restart, SpawnOptions, Termination};
+    ///
+    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let options = SpawnOptions::new().restart(Restart::Always);
+    /// let server = set.spawn(Command::new("sleep").arg("60"), options)?;
+    /// let first_pid = set.pid(server)?;
+    /// set.restart(server, Termination::IMMEDIATE)?; // its configuration has changed
+    /// while let Some(event) = set.next_event(None)?.into_event() {
+    ///     if let Event::Restarted { child, pid, .. } = event {
+    ///         assert!(child == server && pid != first_pid);
+    ///         set.kill(server, Termination::IMMEDIATE)?; // for good
+    ///     }
+    /// }
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`kill`](Self::kill), and:
     ///

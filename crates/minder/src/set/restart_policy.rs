@@ -88,6 +88,19 @@ impl RestartPolicy {
     }
 
     /// Sets the longest delay, before [`jitter`](Self::jitter) is applied. Default: one minute.
+    ///
+    /// ```
+    /// use minder::{Restart, RestartPolicy};
+    /// use std::time::Duration;
+    ///
+    /// // 1 s, 2 s, 4 s, … up to 30 s, each up to a fifth shorter or longer. After a minute of work: 1 s.
+    /// let policy = RestartPolicy::new(Restart::Always)
+    ///     .backoff(Duration::from_secs(1))
+    ///     .max_backoff(Duration::from_secs(30))
+    ///     .jitter(0.2)
+    ///     .stable_after(Duration::from_secs(60));
+    /// # let _ = policy;
+    /// ```
     pub fn max_backoff(mut self, delay: Duration) -> Self {
         self.backoff.max = delay;
         self

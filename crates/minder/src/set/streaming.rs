@@ -18,6 +18,28 @@ impl ChildSet {
     /// The child blocks while there is no room in memory. Without effect on a child that is done
     /// except for its last events.
     ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{ChildSet, ChildSetConfig, Command, Event, OutputMode, OverflowPolicy};
+    /// use minder::{SpawnOptions, Stdio};
+    ///
+    /// let mut command = Command::new("sh");
+    /// command.args(["-c", "echo text; sleep 0.05"]).stdout(Stdio::piped());
+    /// let options = SpawnOptions::new().output_mode(OutputMode::AtExit).overflow(OverflowPolicy::Spill);
+    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let child = set.spawn(&command, options)?;
+    /// set.start_streaming(child)?; // its turn to be shown has come
+    /// let mut kinds = Vec::new();
+    /// set.wait_all(None, |event| match event {
+    ///     Event::Output { .. } => kinds.push("output"),
+    ///     Event::Exited { .. } => kinds.push("exit"),
+    ///     _ => (),
+    /// })?;
+    /// assert_eq!(kinds, ["output", "exit"]);
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// - `Unknown`: the child is done.
     pub fn start_streaming(&mut self, id: ChildId) -> Result<()> {
@@ -58,6 +80,35 @@ impl ChildSet {
     /// If the file accepts no bytes, the set waits for it, at most 100 ms in each call of
     /// [`next_event`](Self::next_event).
     ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio, Stream};
+    /// use std::io::Write;
+    /// use std::sync::Arc;
+    ///
+    /// let mut command = Command::new("echo");
+    /// command.arg("text").stdout(Stdio::piped());
+    /// let (reader, writer) = std::io::pipe()?; // in place of our standard output
+    /// let writer = Arc::new(std::fs::File::from(std::os::fd::OwnedFd::from(writer)));
+    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let child = set.spawn(&command, SpawnOptions::new())?;
+    /// set.forward(child, Stream::Stdout, &writer)?;
+    /// let mut forwarded = 0;
+    /// while let Some(event) = set.next_event(None)?.into_event() {
+    ///     match event {
+    ///         Event::Forwarded { count, .. } => forwarded += count,
+    ///         // The kernel refused: the bytes come here.
+    ///         Event::Output { chunk, .. } => (&*writer).write_all(&chunk)?,
+    ///         _ => (),
+    ///     }
+    /// }
+    /// assert!(forwarded == 5 || forwarded == 0);
+    /// drop((set, writer));
+    /// assert_eq!(std::io::read_to_string(reader)?, "text\n");
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// - `Unknown`: the child is done.
     /// - `InvalidInput`: the child's output is not handed over as it arrives.
@@ -81,6 +132,21 @@ impl ChildSet {
     /// Sets the size of the child's terminal: see [`Group::Terminal`](crate::Group::Terminal). Its
     /// foreground processes get `SIGWINCH`. A child that is started again gets the size that its command
     /// names.
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// use minder::{ChildSet, ChildSetConfig, Command, Group, Size, SpawnOptions, Termination};
+    ///
+    /// let mut command = Command::new("cat");
+    /// command.group(Group::Terminal(Size::default()));
+    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let child = set.spawn(&command, SpawnOptions::new())?;
+    /// set.resize_terminal(child, Size { rows: 50, columns: 132 })?;
+    /// set.kill(child, Termination::IMMEDIATE)?;
+    /// assert!(set.wait_all(None, drop)?);
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     ///
     /// # Errors
     /// - `Unknown`: the child is done, or its terminal was closed.

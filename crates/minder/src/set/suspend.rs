@@ -25,6 +25,24 @@ impl ChildSet {
     /// - Unix other than Linux: only the child's process group is stopped. With
     ///   [`Group::Inherit`](crate::Group::Inherit) that is the child alone.
     ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{ChildSet, ChildSetConfig, Command, SpawnOptions};
+    /// use std::time::Duration;
+    ///
+    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let child = set.spawn(Command::new("sleep").arg("0.01"), SpawnOptions::new())?;
+    /// set.suspend(child)?;
+    /// assert!(!set.wait_all(Some(Duration::from_millis(30)), drop)?, "it does not run");
+    /// assert!(set.suspended_time(child)? >= Duration::from_millis(30));
+    /// set.resume(child)?;
+    /// set.suspend_all()?;
+    /// set.resume_all()?;
+    /// assert!(set.wait_all(Some(Duration::from_secs(60)), drop)?);
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// - `Unknown`: the child is done.
     /// - `PermissionDenied`: the child runs as another user.
@@ -102,6 +120,25 @@ impl ChildSet {
     /// A deadline that has passed kills the child in the next call of [`next_event`](Self::next_event).
     /// A kill that a deadline caused before is not taken back. For a suspended child, the time from now
     /// to the deadline is what it has left when it is resumed.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, Termination};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let in_an_hour = Instant::now() + Duration::from_secs(3600);
+    /// let options = SpawnOptions::new().deadline(in_an_hour, Termination::IMMEDIATE);
+    /// let child = set.spawn(Command::new("sleep").arg("60"), options)?;
+    /// set.set_deadline(child, Some((Instant::now(), Termination::IMMEDIATE)))?;
+    /// set.wait_all(None, |event| {
+    ///     if let Event::Done { outcome, .. } = event {
+    ///         assert!(outcome.timed_out);
+    ///     }
+    /// })?;
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     ///
     /// # Errors
     /// - `Unknown`: the child is done.

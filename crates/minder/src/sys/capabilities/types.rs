@@ -1,6 +1,18 @@
 //! What a probe returns: a mechanism or a limit, and whether it is available.
 
 /// A mechanism or a limit of this machine, and whether it is available.
+///
+/// ```
+/// use minder::{Availability, Capability};
+///
+/// for Capability { area, name, state, .. } in minder::capabilities() {
+///     match state {
+///         Availability::Available => println!("{area}: {name}"),
+///         Availability::Refused(why) => println!("{area}: {name} is refused: {why}"),
+///         _ => (),
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capability {
