@@ -381,12 +381,41 @@ impl Command {
     }
 
     /// Sets the descriptors that the child gets in addition to its three streams. Default: none.
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// use minder::{Command, Descriptors};
+    /// use std::os::fd::AsRawFd;
+    ///
+    /// let (reader, writer) = std::io::pipe()?;
+    /// let writer = std::fs::File::from(std::os::fd::OwnedFd::from(writer));
+    /// let script = format!("echo text >&{}", writer.as_raw_fd());
+    /// let mut command = Command::new("bash");
+    /// command.args(["-c", &script]).descriptors(&Descriptors::default().with(writer));
+    /// assert!(command.status()?.success());
+    /// drop(command); // and with it our copy of the writer
+    /// assert_eq!(std::io::read_to_string(reader)?, "text\n");
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn descriptors(&mut self, descriptors: &Descriptors) -> &mut Self {
         self.descriptors = descriptors.clone();
         self
     }
 
     /// Sets the group, session or terminal of the child.
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// use minder::{Command, Group};
+    ///
+    /// // Without a controlling terminal, `ssh` and `sudo` cannot ask for a password.
+    /// let mut command = Command::new("true");
+    /// command.group(Group::Session);
+    /// assert!(command.status()?.success());
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn group(&mut self, group: Group) -> &mut Self {
         self.group = group;
         self

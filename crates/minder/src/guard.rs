@@ -244,6 +244,21 @@ impl ProcessGuard {
     }
 
     /// Returns the pids of the guardians, if there are any.
+    ///
+    /// ```standalone_crate
+    /// use minder::{GuardOptions, ProcessGuard};
+    ///
+    /// fn main() -> minder::Result<()> {
+    ///     let guard = ProcessGuard::install(&GuardOptions::new())?;
+    ///     match (guard.guardians(), guard.unavailable_reason()) {
+    ///         (Some(pids), _) => println!("guarded by {} and {}", pids.outer, pids.inner),
+    ///         (None, reason) => println!("no guardians: {}", reason.unwrap_or_default()),
+    ///     }
+    ///     // On Windows job objects do it, without guardians.
+    ///     assert!(guard.kills_descendants() || guard.guardians().is_none());
+    ///     guard.exit(0)
+    /// }
+    /// ```
     pub fn guardians(&self) -> Option<GuardianPids> {
         self.sys.guardians().ok().map(|(outer, inner)| GuardianPids { outer, inner })
     }

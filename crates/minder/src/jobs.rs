@@ -5,15 +5,14 @@
 //! can be tested step by step. [`JobPool`] carries its decisions out with children: one
 //! [`ChildSet`](crate::ChildSet) for each thread, and no thread for each job.
 
+mod config;
 mod scheduler;
 mod handler;
 mod pool;
 
 pub use self::{
+    config::{HaltPolicy, HaltReason, HaltTrigger, QueueOrder, RetryPolicy, SchedulerConfig, Threshold},
     handler::{ChildControl, JobHandler, JobSource, NextJob, SpawnRequest},
     pool::JobPool,
-    scheduler::{
-        Attempt, HaltPolicy, HaltReason, HaltTrigger, JobCounts, JobResult, NextAction, QueueOrder,
-        RetryPolicy, Scheduler, SchedulerConfig, Threshold,
-    },
+    scheduler::{Attempt, JobCounts, JobResult, NextAction, Scheduler},
 };

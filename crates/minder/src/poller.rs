@@ -629,6 +629,18 @@ impl Poller {
     }
 
     /// Returns a handle that ends waits from any thread.
+    ///
+    /// ```
+    /// use minder::{Events, Poller};
+    ///
+    /// let poller = Poller::new()?;
+    /// let waker = poller.waker();
+    /// std::thread::spawn(move || waker.wake());
+    /// let mut events = Events::new();
+    /// poller.wait(&mut events, None)?;
+    /// assert!(events.woken());
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn waker(&self) -> Waker {
         Waker(self.backend.waker())
     }

@@ -170,6 +170,20 @@ impl Pipeline {
     /// Starts all commands, waits until all have exited, and returns what they wrote. The first reads
     /// the null device, and what they write is captured, unless they set these streams.
     ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, Pipeline};
+    ///
+    /// let mut echo = Command::new("echo");
+    /// echo.arg("text");
+    /// let mut upper = Command::new("tr");
+    /// upper.args(["a-z", "A-Z"]);
+    /// let output = Pipeline::new(echo).pipe(upper).output()?;
+    /// assert!(output.success() && output.stdout == b"TEXT\n");
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`spawn`](Self::spawn) and [`Command::output_with`].
     pub fn output(&self) -> Result<PipelineOutput> {

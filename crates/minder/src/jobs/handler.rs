@@ -8,6 +8,24 @@ use super::scheduler::{Attempt, JobResult};
 use crate::{ChildId, ChildSet, Command, Error, Event, Outcome, Result, SpawnOptions, Stream, Termination};
 
 /// The result of asking for a job.
+///
+/// ```
+/// use minder::jobs::NextJob;
+/// use std::sync::mpsc::{Receiver, TryRecvError, channel};
+///
+/// /// Returns the next line that another thread sent. That thread calls `JobPool::wake` after each.
+/// fn next_line(lines: &Receiver<String>) -> NextJob<String> {
+///     match lines.try_recv() {
+///         Ok(line) => NextJob::Ready(line),
+///         Err(TryRecvError::Empty) => NextJob::Pending,
+///         Err(TryRecvError::Disconnected) => NextJob::Exhausted,
+///     }
+/// }
+/// let (sender, lines) = channel();
+/// assert!(matches!(next_line(&lines), NextJob::Pending));
+/// drop(sender);
+/// assert!(matches!(next_line(&lines), NextJob::Exhausted));
+/// ```
 #[derive(Debug)]
 pub enum NextJob<J> {
     /// A job.
@@ -54,6 +72,28 @@ impl SpawnRequest {
 /// the pool except [`JobPool::wake`].
 ///
 /// [`JobPool::wake`]: super::JobPool::wake
+///
+/// ```
+/// use minder::jobs::{Attempt, JobSource, NextJob};
+///
+/// /// Copies of files, of which few run at a time.
+/// struct Copies(std::vec::IntoIter<&'static str>);
+///
+/// impl JobSource for Copies {
+///     type Job = &'static str;
+///
+///     fn next_job(&mut self) -> NextJob<&'static str> {
+///         self.0.next().map_or(NextJob::Exhausted, NextJob::Ready)
+///     }
+///
+///     fn admit(&mut self, _attempt: Attempt, running: u64) -> bool {
+///         running < 2 // the disk serves no more
+///     }
+/// }
+/// let mut copies = Copies(vec!["a"].into_iter());
+/// assert!(matches!(copies.next_job(), NextJob::Ready("a")));
+/// assert!(matches!(copies.next_job(), NextJob::Exhausted));
+/// ```
 pub trait JobSource {
     /// What the caller knows of a job.
     type Job: Send;
@@ -75,6 +115,82 @@ pub trait JobSource {
 
 /// The callbacks of one worker loop: they turn jobs into commands, and receive events and results. No
 /// lock is held while they run.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::jobs::{Attempt, ChildControl, JobHandler, JobPool, JobResult, JobSource, NextJob};
+/// use minder::jobs::{SchedulerConfig, SpawnRequest};
+/// use minder::{ChildId, ChildSetConfig, Command, Error, Event, Outcome, Stdio, Termination};
+/// use std::time::{Duration, Instant};
+///
+/// /// Runs `cat` once, and writes a text to it.
+/// #[derive(Default)]
+/// struct OneCat {
+///     is_taken: bool,
+///     output: Vec<u8>,
+/// }
+///
+/// impl JobSource for OneCat {
+///     type Job = &'static str;
+///
+///     fn next_job(&mut self) -> NextJob<&'static str> {
+///         if std::mem::replace(&mut self.is_taken, true) {
+///             return NextJob::Exhausted;
+///         }
+///         NextJob::Ready("text")
+///     }
+/// }
+///
+/// impl JobHandler for OneCat {
+///     fn prepare(&mut self, _: Attempt, _: &&'static str) -> Result<SpawnRequest, JobResult> {
+///         let mut command = Command::new("cat");
+///         command.stdin(Stdio::piped()).stdout(Stdio::piped());
+///         Ok(SpawnRequest::new(command))
+///     }
+///     fn started(&mut self, _: Attempt, job: &&'static str, id: ChildId, control: &mut ChildControl<'_>) {
+///         if control.write(id, job.as_bytes()).is_err() || control.close_stdin(id).is_err() {
+///             eprintln!("child {id} has closed its input");
+///         }
+///     }
+///     fn event(
+///         &mut self,
+///         _: Attempt,
+///         _: &&'static str,
+///         event: Event,
+///         _: &mut ChildControl<'_>,
+///     ) -> Option<Termination> {
+///         if let Event::Output { chunk, .. } = event {
+///             self.output.extend_from_slice(&chunk);
+///         }
+///         (self.output.len() > 1000).then_some(Termination::IMMEDIATE)
+///     }
+///     fn finished(&mut self, _: Attempt, _: &&'static str, outcome: Outcome) -> JobResult {
+///         if outcome.exit.status.success() { JobResult::Success } else { JobResult::Failure }
+///     }
+///     fn spawn_failed(&mut self, _: Attempt, _: &&'static str, error: Error) -> JobResult {
+///         eprintln!("{error}");
+///         JobResult::PermanentFailure
+///     }
+///
+///     // These do nothing by default.
+///     fn deferred(&mut self, attempt: Attempt, _: &&'static str) {
+///         eprintln!("job {} starts later", attempt.job);
+///     }
+///     fn worker_failed(&mut self, error: &Error) {
+///         eprintln!("{error}");
+///     }
+///     fn due(&self) -> Option<Instant> {
+///         None // no call of `idle` is needed
+///     }
+///     fn idle(&mut self, _: &mut ChildControl<'_>) {}
+/// }
+///
+/// let pool = JobPool::new(SchedulerConfig::new(), Duration::from_secs(5));
+/// let handlers = pool.run(1, &ChildSetConfig::new(), |_index| OneCat::default())?;
+/// assert_eq!(handlers[0].output, b"text");
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 pub trait JobHandler: JobSource {
     /// Returns what to start. `Err` is the result of a job that is not started.
     fn prepare(&mut self, attempt: Attempt, job: &Self::Job) -> std::result::Result<SpawnRequest, JobResult>;

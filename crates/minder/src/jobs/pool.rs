@@ -17,8 +17,9 @@ use std::time::{Duration, Instant};
 
 use minder_os::sync::{Condvar, Mutex};
 
+use super::config::{HaltReason, SchedulerConfig};
 use super::handler::{ChildControl, JobHandler, NextJob};
-use super::scheduler::{Attempt, HaltReason, JobCounts, JobResult, NextAction, Scheduler, SchedulerConfig};
+use super::scheduler::{Attempt, JobCounts, JobResult, NextAction, Scheduler};
 use crate::{
     ChildId, ChildSet, ChildSetConfig, Error, ErrorKind, Event, Operation, Result, Termination, Waker,
 };
@@ -37,6 +38,52 @@ const CANCEL: u8 = 1;
 const KILL: u8 = 2;
 
 /// A pool of worker loops that share one scheduler.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::jobs::{Attempt, ChildControl, JobHandler, JobPool, JobResult, JobSource, NextJob};
+/// use minder::jobs::{SchedulerConfig, SpawnRequest};
+/// use minder::{ChildSetConfig, Command, Error, Event, Outcome, Termination};
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use std::time::Duration;
+///
+/// /// Runs `sh -c 'exit JOB'` for the jobs 0 to 9.
+/// struct Exits<'a>(&'a AtomicU32);
+///
+/// impl JobSource for Exits<'_> {
+///     type Job = u32;
+///
+///     fn next_job(&mut self) -> NextJob<u32> {
+///         let job = self.0.fetch_add(1, Ordering::Relaxed);
+///         if job < 10 { NextJob::Ready(job) } else { NextJob::Exhausted }
+///     }
+/// }
+///
+/// impl JobHandler for Exits<'_> {
+///     fn prepare(&mut self, _: Attempt, job: &u32) -> Result<SpawnRequest, JobResult> {
+///         let mut command = Command::new("sh");
+///         command.args(["-c", &format!("exit {job}")]);
+///         Ok(SpawnRequest::new(command))
+///     }
+///     fn event(&mut self, _: Attempt, _: &u32, _: Event, _: &mut ChildControl<'_>) -> Option<Termination> {
+///         None
+///     }
+///     fn finished(&mut self, _: Attempt, _: &u32, outcome: Outcome) -> JobResult {
+///         if outcome.exit.status.success() { JobResult::Success } else { JobResult::Failure }
+///     }
+///     fn spawn_failed(&mut self, _: Attempt, _: &u32, _: Error) -> JobResult {
+///         JobResult::PermanentFailure
+///     }
+/// }
+///
+/// let pool = JobPool::new(SchedulerConfig::new().max_running(4), Duration::from_secs(5));
+/// let next = AtomicU32::new(0);
+/// pool.run(2, &ChildSetConfig::new(), |_index| Exits(&next))?; // two threads share the jobs
+/// let counts = pool.counts();
+/// assert_eq!((counts.succeeded, counts.failed, counts.running), (1, 9, 0));
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
 pub struct JobPool<J> {
     state: Mutex<State<J>>,
     /// The wakers of the loops' sets.
@@ -111,6 +158,21 @@ impl<J: Send> JobPool<J> {
     }
 
     /// Sets how [`cancel`](Self::cancel) ends jobs, in place of [`Termination::graceful`].
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::Termination;
+    /// use minder::jobs::{JobPool, SchedulerConfig};
+    /// use std::time::Duration;
+    ///
+    /// // SIGINT first, as Ctrl-C at a terminal.
+    /// let second = Duration::from_secs(1);
+    /// let how = Termination::signals(&[(2, second), (15, second)])?;
+    /// let pool: JobPool<u32> = JobPool::new(SchedulerConfig::new(), second).cancel_with(how);
+    /// # let _ = pool;
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     #[must_use]
     pub fn cancel_with(mut self, how: Termination) -> Self {
         self.cancellation = how;
@@ -134,12 +196,41 @@ impl<J: Send> JobPool<J> {
     /// result is being determined. Do not call this from [`JobSource::next_job`](super::JobSource::next_job).
     ///
     /// The answer stays valid: see [`Scheduler::is_last_attempt`].
+    ///
+    /// ```
+    /// use minder::Outcome;
+    /// use minder::jobs::{Attempt, JobPool, JobResult};
+    ///
+    /// /// A `JobHandler::finished` that reports a job only when it has failed for good.
+    /// fn finished(pool: &JobPool<u32>, attempt: Attempt, outcome: Outcome) -> JobResult {
+    ///     if outcome.exit.status.success() {
+    ///         return JobResult::Success;
+    ///     }
+    ///     if pool.is_last_attempt(attempt) {
+    ///         eprintln!("job {} failed: {}", attempt.job, outcome.exit.status);
+    ///     }
+    ///     JobResult::Failure
+    /// }
+    /// # let _ = finished;
+    /// ```
     pub fn is_last_attempt(&self, attempt: Attempt) -> bool {
         self.state.lock().scheduler.is_last_attempt(attempt)
     }
 
     /// Changes how many jobs may run at once, at least one. Running jobs continue, even if they are
     /// more than that.
+    ///
+    /// ```
+    /// use minder::jobs::{JobPool, SchedulerConfig};
+    /// use std::time::Duration;
+    ///
+    /// let pool: JobPool<u32> = JobPool::new(SchedulerConfig::new(), Duration::from_secs(5));
+    /// pool.set_total(Some(1000)); // the end of the input was read
+    /// pool.set_max_running(8); // the user asked for more
+    /// pool.set_paused(true);
+    /// pool.wake(); // another thread has supplied a job
+    /// assert_eq!(pool.counts().submitted, 0);
+    /// ```
     pub fn set_max_running(&self, max_running: usize) {
         let max_running = max_running.max(1);
         let mut state = self.state.lock();
@@ -166,6 +257,18 @@ impl<J: Send> JobPool<J> {
     /// [`cancel`](Self::cancel) and [`kill`](Self::kill) end suspended jobs, too, and jobs that are
     /// being killed are not suspended. A job that cannot be suspended continues (on Windows all of
     /// them).
+    ///
+    /// ```
+    /// use minder::jobs::{JobPool, SchedulerConfig};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let pool: JobPool<u32> = JobPool::new(SchedulerConfig::new(), Duration::from_secs(5));
+    /// // Ctrl-Z was pressed.
+    /// pool.suspend();
+    /// assert!(pool.wait_suspended(Instant::now() + Duration::from_secs(1)), "there is no loop to wait for");
+    /// // … this process stops, and is continued …
+    /// pool.resume();
+    /// ```
     pub fn suspend(&self) {
         self.set_suspended(true);
     }
@@ -232,6 +335,18 @@ impl<J: Send> JobPool<J> {
     }
 
     /// Starts no more jobs, and asks the running ones to exit. They are killed after the grace period.
+    ///
+    /// ```
+    /// use minder::jobs::{JobPool, SchedulerConfig};
+    /// use std::time::Duration;
+    ///
+    /// let pool: JobPool<u32> = JobPool::new(SchedulerConfig::new(), Duration::from_secs(5));
+    /// pool.halt(); // one Ctrl-C: the running jobs may finish
+    /// assert!(!pool.is_cancelled() && pool.halted_by().is_none(), "no policy has done it");
+    /// pool.cancel(); // another one: they are asked to exit
+    /// pool.kill(); // a third
+    /// assert!(pool.is_cancelled());
+    /// ```
     pub fn cancel(&self) {
         self.request(CANCEL);
     }
@@ -307,6 +422,48 @@ impl<J: Send> JobPool<J> {
     /// Call it once for each of `workers` loops, on different threads, each with its own set and its
     /// own `index` from 0. Each loop runs at most its share of the jobs that may run at once, as
     /// [`set_max_running`](Self::set_max_running) sets it. A loop with a share of zero sleeps.
+    ///
+    /// ```
+    /// # use minder::jobs::{Attempt, ChildControl, JobHandler, JobPool, JobResult, JobSource, NextJob};
+    /// # use minder::jobs::{SchedulerConfig, SpawnRequest};
+    /// # use minder::{Error, Event, Outcome, Termination};
+    /// # use std::time::Duration;
+    /// # struct NoJobs;
+    /// # impl JobSource for NoJobs {
+    /// #     type Job = u32;
+    /// #     fn next_job(&mut self) -> NextJob<u32> {
+    /// #         NextJob::Exhausted
+    /// #     }
+    /// # }
+    /// # impl JobHandler for NoJobs {
+    /// #     fn prepare(&mut self, _: Attempt, _: &u32) -> Result<SpawnRequest, JobResult> {
+    /// #         Err(JobResult::Success)
+    /// #     }
+    /// #     fn event(
+    /// #         &mut self,
+    /// #         _: Attempt,
+    /// #         _: &u32,
+    /// #         _: Event,
+    /// #         _: &mut ChildControl<'_>,
+    /// #     ) -> Option<Termination> {
+    /// #         None
+    /// #     }
+    /// #     fn finished(&mut self, _: Attempt, _: &u32, _: Outcome) -> JobResult {
+    /// #         JobResult::Success
+    /// #     }
+    /// #     fn spawn_failed(&mut self, _: Attempt, _: &u32, _: Error) -> JobResult {
+    /// #         JobResult::PermanentFailure
+    /// #     }
+    /// # }
+    /// # let mut handler = NoJobs;
+    /// # let pool = JobPool::new(SchedulerConfig::new(), Duration::from_secs(5));
+    /// use minder::{ChildSet, ChildSetConfig};
+    ///
+    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// pool.run_worker(&mut set, 0, 1, &mut handler)?; // the only loop, on this thread
+    /// assert!(set.is_empty());
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     ///
     /// # Errors
     /// - `Exhausted`: no descriptor, process or memory is free for a second, and no job of any loop

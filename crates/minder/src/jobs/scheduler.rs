@@ -2,217 +2,15 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::backoff::Backoff;
+use super::config::{
+    HaltPolicy, HaltReason, HaltTrigger, QueueOrder, RetryPolicy, SchedulerConfig, Threshold,
+};
 use crate::random::Random;
 
 /// The least number of finished jobs of which a percentage is computed.
 const PERCENT_MIN: u64 = 3;
-
-/// The configuration of a [`Scheduler`].
-///
-/// ```
-/// use minder::jobs::{QueueOrder, RetryPolicy, Scheduler, SchedulerConfig};
-/// let retry = RetryPolicy::new().max_attempts(3);
-/// let config = SchedulerConfig::new().max_running(8).order(QueueOrder::LongestFirst).retry(retry);
-/// let scheduler: Scheduler<&str> = Scheduler::new(config);
-/// # let _ = scheduler;
-/// ```
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct SchedulerConfig {
-    pub(crate) max_running: usize,
-    pub(crate) order: QueueOrder,
-    pub(crate) retry: RetryPolicy,
-    pub(crate) halt: Option<HaltPolicy>,
-    pub(crate) delay: Duration,
-    pub(crate) seed: u64,
-}
-
-impl Default for SchedulerConfig {
-    fn default() -> Self {
-        Self {
-            max_running: 1,
-            order: QueueOrder::Fifo,
-            retry: RetryPolicy::default(),
-            halt: None,
-            delay: Duration::ZERO,
-            seed: 0,
-        }
-    }
-}
-
-impl SchedulerConfig {
-    /// Returns the default configuration.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets how many jobs may run at once; at least one does. Default: 1.
-    pub fn max_running(mut self, count: usize) -> Self {
-        self.max_running = count;
-        self
-    }
-
-    /// Sets which of the waiting jobs starts next. Default: the one that was submitted first.
-    pub fn order(mut self, order: QueueOrder) -> Self {
-        self.order = order;
-        self
-    }
-
-    /// Sets whether a failed job is retried. Default: never.
-    pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.retry = policy;
-        self
-    }
-
-    /// Sets when to stop starting jobs. Default: `None`, never.
-    pub fn halt(mut self, policy: Option<HaltPolicy>) -> Self {
-        self.halt = policy;
-        self
-    }
-
-    /// Sets the least time between two starts. Default: zero.
-    pub fn delay(mut self, delay: Duration) -> Self {
-        self.delay = delay;
-        self
-    }
-
-    /// Sets the seed of the random numbers for [`RetryPolicy::jitter`]: the same seed gives the same
-    /// delays. Default: 0.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-}
-
-/// Which of the waiting jobs starts next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum QueueOrder {
-    /// The one that was submitted first.
-    #[default]
-    Fifo,
-    /// The one with the least cost, which gives the best mean turnaround.
-    ShortestFirst,
-    /// The one with the greatest cost, which gives the best total time.
-    LongestFirst,
-}
-
-/// Whether and when a failed job is retried.
-#[derive(Clone, Copy, Debug)]
-#[must_use]
-pub struct RetryPolicy {
-    pub(crate) max_attempts: u32,
-    pub(crate) backoff: Backoff,
-}
-
-impl Default for RetryPolicy {
-    fn default() -> Self {
-        let backoff = Backoff { first: Duration::ZERO, max: Duration::from_secs(60), jitter: 0.0 };
-        Self { max_attempts: 1, backoff }
-    }
-}
-
-impl RetryPolicy {
-    /// Returns the policy that retries no job.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the most attempts at one job, the first included. Default: 1.
-    pub fn max_attempts(mut self, count: u32) -> Self {
-        self.max_attempts = count;
-        self
-    }
-
-    /// Sets the delay before the second attempt. It doubles with each further attempt. Default: zero.
-    pub fn backoff(mut self, delay: Duration) -> Self {
-        self.backoff.first = delay;
-        self
-    }
-
-    /// Sets the longest delay, before [`jitter`](Self::jitter) is applied. Default: one minute.
-    pub fn max_backoff(mut self, delay: Duration) -> Self {
-        self.backoff.max = delay;
-        self
-    }
-
-    /// Sets the jitter, from 0 to 1: each delay is multiplied by a random factor between 1 - `jitter`
-    /// and 1 + `jitter`, so that jobs that failed together are not retried together. Default: 0.
-    pub fn jitter(mut self, jitter: f64) -> Self {
-        self.backoff.jitter = jitter;
-        self
-    }
-}
-
-/// When to stop starting jobs.
-///
-/// ```
-/// use minder::jobs::{HaltPolicy, HaltTrigger, SchedulerConfig, Threshold};
-/// // At the third failure, and kill what runs.
-/// let halt = HaltPolicy::new(HaltTrigger::Failed, Threshold::Count(3)).now(true);
-/// let config = SchedulerConfig::new().halt(Some(halt));
-/// # let _ = config;
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub struct HaltPolicy {
-    on: HaltTrigger,
-    at: Threshold,
-    now: bool,
-}
-
-impl HaltPolicy {
-    /// Returns the policy that starts no more jobs at this count of these jobs. Running jobs continue.
-    pub fn new(on: HaltTrigger, at: Threshold) -> Self {
-        Self { on, at, now: false }
-    }
-
-    /// Returns the count at which it takes effect.
-    pub fn threshold(self) -> Threshold {
-        self.at
-    }
-
-    /// Sets whether the running jobs are to be killed, too. Default: no.
-    pub fn now(mut self, yes: bool) -> Self {
-        self.now = yes;
-        self
-    }
-}
-
-/// The count at which a [`HaltPolicy`] takes effect. At least one job must have been counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Threshold {
-    /// This number of jobs.
-    Count(u64),
-    /// This percentage of all jobs, if [`Scheduler::set_total`] was called. Otherwise of the finished
-    /// jobs, once three have finished; [`HaltTrigger::Finished`] then never takes effect.
-    Percent(u8),
-}
-
-/// The policy that stopped further starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct HaltReason {
-    /// What was counted.
-    pub on: HaltTrigger,
-    /// Whether the running jobs were to be killed, too.
-    pub now: bool,
-}
-
-/// What a [`HaltPolicy`] counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum HaltTrigger {
-    /// Jobs that failed and are not retried.
-    Failed,
-    /// Jobs that succeeded.
-    Succeeded,
-    /// Both.
-    Finished,
-}
 
 /// The result of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,6 +28,18 @@ pub enum JobResult {
 }
 
 /// One attempt at one job.
+///
+/// ```
+/// use minder::jobs::{Attempt, NextAction, Scheduler, SchedulerConfig};
+///
+/// let mut scheduler = Scheduler::new(SchedulerConfig::new());
+/// scheduler.submit("job", &[], 0);
+/// let NextAction::Start(Attempt { job, attempt, slot, .. }, _) = scheduler.next(std::time::Instant::now())
+/// else {
+///     panic!("a job waits");
+/// };
+/// assert_eq!((job, attempt, slot), (1, 1, 1));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attempt {
@@ -260,6 +70,15 @@ pub enum NextAction<J> {
 }
 
 /// How many jobs are in each state.
+///
+/// ```
+/// use minder::jobs::{JobCounts, Scheduler, SchedulerConfig};
+///
+/// let mut scheduler = Scheduler::new(SchedulerConfig::new());
+/// scheduler.submit("job", &[], 0);
+/// let JobCounts { submitted, succeeded, failed, .. } = scheduler.counts();
+/// assert_eq!((submitted, succeeded + failed), (1, 0));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JobCounts {
@@ -291,6 +110,7 @@ pub struct JobCounts {
 /// assert_eq!(scheduler.next(now), NextAction::Full);
 /// scheduler.finish(attempt, "first", JobResult::Success, now);
 /// assert!(matches!(scheduler.next(now), NextAction::Start(_, "second")));
+/// assert_eq!((scheduler.counts().succeeded, scheduler.counts().running), (1, 1));
 /// ```
 #[derive(Debug)]
 pub struct Scheduler<J> {
@@ -426,16 +246,57 @@ impl<J> Scheduler<J> {
     }
 
     /// Remembers the result of this job, because later jobs will depend on it.
+    ///
+    /// ```
+    /// use minder::jobs::{JobResult, NextAction, Scheduler, SchedulerConfig};
+    /// use std::time::Instant;
+    ///
+    /// let mut scheduler = Scheduler::new(SchedulerConfig::new());
+    /// let now = Instant::now();
+    /// let library = scheduler.submit("library", &[], 0);
+    /// scheduler.track(library);
+    /// let NextAction::Start(attempt, job) = scheduler.next(now) else { panic!() };
+    /// scheduler.finish(attempt, job, JobResult::Success, now);
+    /// // Its result is still known.
+    /// scheduler.submit("program", &[library], 0);
+    /// assert!(matches!(scheduler.next(now), NextAction::Start(_, "program")));
+    /// ```
     pub fn track(&mut self, number: u64) {
         self.waiters.entry(number).or_default();
     }
 
     /// Notes that no more jobs will be submitted.
+    ///
+    /// ```
+    /// use minder::jobs::{JobResult, NextAction, Scheduler, SchedulerConfig};
+    /// use std::time::Instant;
+    ///
+    /// let mut scheduler = Scheduler::new(SchedulerConfig::new());
+    /// let now = Instant::now();
+    /// scheduler.submit("only", &[], 0);
+    /// scheduler.close();
+    /// let NextAction::Start(attempt, job) = scheduler.next(now) else { panic!() };
+    /// assert!(scheduler.is_finished() && !scheduler.is_exhausted(), "it runs");
+    /// scheduler.finish(attempt, job, JobResult::Success, now);
+    /// assert!(scheduler.is_exhausted());
+    /// assert_eq!(scheduler.next(now), NextAction::Finished);
+    /// ```
     pub fn close(&mut self) {
         self.closed = true;
     }
 
     /// Starts no more jobs, and drops those that wait.
+    ///
+    /// ```
+    /// use minder::jobs::{NextAction, Scheduler, SchedulerConfig};
+    /// use std::time::Instant;
+    ///
+    /// let mut scheduler = Scheduler::new(SchedulerConfig::new());
+    /// scheduler.submit("job", &[], 0);
+    /// scheduler.halt();
+    /// assert!(scheduler.is_halted() && scheduler.halted_by().is_none(), "no policy has done it");
+    /// assert_eq!(scheduler.next(Instant::now()), NextAction::Finished);
+    /// ```
     pub fn halt(&mut self) {
         self.halted = true;
         self.fifo.clear();
@@ -455,11 +316,39 @@ impl<J> Scheduler<J> {
     }
 
     /// Sets how many jobs there are in total, once that is known. Percentages refer to it.
+    ///
+    /// ```
+    /// use minder::jobs::{HaltPolicy, HaltTrigger, Scheduler, SchedulerConfig, Threshold};
+    ///
+    /// // When a tenth of all jobs have failed.
+    /// let halt = HaltPolicy::new(HaltTrigger::Failed, Threshold::Percent(10));
+    /// let mut scheduler: Scheduler<&str> = Scheduler::new(SchedulerConfig::new().halt(Some(halt)));
+    /// scheduler.set_total(Some(50));
+    /// assert!(!scheduler.is_halted());
+    /// ```
     pub fn set_total(&mut self, total: Option<u64>) {
         self.total = total;
     }
 
     /// Changes how many jobs may run at once, at least one. Running jobs continue.
+    ///
+    /// ```
+    /// use minder::jobs::{NextAction, Scheduler, SchedulerConfig};
+    /// use std::time::Instant;
+    ///
+    /// let mut scheduler = Scheduler::new(SchedulerConfig::new());
+    /// let now = Instant::now();
+    /// for job in ["a", "b", "c"] {
+    ///     scheduler.submit(job, &[], 0);
+    /// }
+    /// assert!(matches!(scheduler.next(now), NextAction::Start(_, "a")));
+    /// assert_eq!(scheduler.next(now), NextAction::Full);
+    /// scheduler.set_max_running(2);
+    /// assert!(matches!(scheduler.next(now), NextAction::Start(_, "b")));
+    /// scheduler.set_max_running(3);
+    /// scheduler.set_paused(true);
+    /// assert_eq!(scheduler.next(now), NextAction::Paused);
+    /// ```
     pub fn set_max_running(&mut self, max_running: usize) {
         self.config.max_running = max_running;
     }
@@ -474,6 +363,23 @@ impl<J> Scheduler<J> {
     ///
     /// The answer stays valid. A job of which this returned `false` does not count as failed if the
     /// scheduler is halted in between. It is dropped, as waiting jobs are.
+    ///
+    /// ```
+    /// use minder::jobs::{JobResult, NextAction, RetryPolicy, Scheduler, SchedulerConfig};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let retry = RetryPolicy::new().max_attempts(2).backoff(Duration::from_secs(1));
+    /// let mut scheduler = Scheduler::new(SchedulerConfig::new().retry(retry));
+    /// let now = Instant::now();
+    /// scheduler.submit("job", &[], 0);
+    /// let NextAction::Start(first, job) = scheduler.next(now) else { panic!() };
+    /// assert!(!scheduler.is_last_attempt(first));
+    /// scheduler.finish(first, job, JobResult::Failure, now);
+    ///
+    /// let due = scheduler.next_retry().expect("a retry waits");
+    /// let NextAction::Start(second, _) = scheduler.next(due) else { panic!() };
+    /// assert!(second.attempt == 2 && scheduler.is_last_attempt(second));
+    /// ```
     pub fn is_last_attempt(&mut self, attempt: Attempt) -> bool {
         if self.retry_promised.contains(&attempt.job) {
             return false;
@@ -539,6 +445,18 @@ impl<J> Scheduler<J> {
     }
 
     /// Puts a job back that could not be started now. It is the first in the queue again.
+    ///
+    /// ```
+    /// use minder::jobs::{NextAction, Scheduler, SchedulerConfig};
+    /// use std::time::Instant;
+    ///
+    /// let mut scheduler = Scheduler::new(SchedulerConfig::new());
+    /// scheduler.submit("a", &[], 0);
+    /// scheduler.submit("b", &[], 0);
+    /// let NextAction::Start(attempt, job) = scheduler.next(Instant::now()) else { panic!() };
+    /// scheduler.requeue(attempt, job); // no process is free at present
+    /// assert!(matches!(scheduler.next(Instant::now()), NextAction::Start(_, "a")));
+    /// ```
     pub fn requeue(&mut self, attempt: Attempt, job: J) {
         self.free_slot(attempt);
         self.counts.retried -= u64::from(attempt.attempt > 1);

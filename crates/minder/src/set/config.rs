@@ -153,6 +153,19 @@ impl ChildSetConfig {
 
     /// Counts the bytes that wait in spill files. While there are many, few children are read at a
     /// time: see [`Backlog`]. Default: none, all children are always read.
+    ///
+    /// ```
+    /// use minder::{Backlog, ChildSet, ChildSetConfig};
+    /// use std::sync::Arc;
+    ///
+    /// // Two sets whose spill files are on the same disk.
+    /// let backlog = Backlog::new(64 << 20);
+    /// let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    /// let config = ChildSetConfig::new().backlog(Arc::clone(&backlog)).min_readers(processors);
+    /// let sets = [ChildSet::new(config.clone())?, ChildSet::new(config)?];
+    /// # let _ = sets;
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn backlog(mut self, backlog: Arc<Backlog>) -> Self {
         self.backlog = Some(backlog);
         self
@@ -281,6 +294,17 @@ impl SpawnOptions {
 
     /// Sets whether spilled output is handed over as a file ([`Event::Spilled`](crate::Event::Spilled)),
     /// instead of being read back in chunks. Default: no.
+    ///
+    /// ```
+    /// use minder::{OutputMode, OverflowPolicy, SpawnOptions};
+    ///
+    /// // The output is shown when the child is done, in the order in which the children were started.
+    /// let options = |number: u64| {
+    ///     let options = SpawnOptions::new().output_mode(OutputMode::AtExit).overflow(OverflowPolicy::Spill);
+    ///     options.spill_as_file(true).rank(number)
+    /// };
+    /// # let _ = options(1);
+    /// ```
     pub fn spill_as_file(mut self, yes: bool) -> Self {
         self.spill_as_file = yes;
         self

@@ -1,5 +1,7 @@
 //! The scheduler, step by step and with random inputs.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 
 use super::*;
