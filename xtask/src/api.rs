@@ -3,6 +3,9 @@
 //! rustdoc describes the interface as JSON, and `xtask-api` makes lines of it. The JSON is an
 //! unstable format: its number may change with each compiler, and so may the way to write an item. A
 //! newer compiler is therefore no failure, but a check that is skipped, with the reason.
+//!
+//! The same JSON has the documentation of the items: each is shown by an example. `xtask-api` says what
+//! counts as one.
 
 use crate::{debian, install, run, targets, tree, wine};
 use anyhow::{Context, Result, bail};
@@ -23,6 +26,8 @@ const UPDATE: &str = "cargo xtask api --bless";
 const PACKAGE: &str = "minder";
 /// The program that makes lines of the JSON, in `xtask/api`.
 const LISTER: &str = "xtask-api";
+/// Its option for the items that no example shows.
+const WITHOUT_EXAMPLE: &str = "--without-example";
 const JSON: [&str; 4] = ["--", "-Zunstable-options", "--output-format", "json"];
 
 /// `cargo xtask api [--bless]`: compares both files with the sources, or writes them.
@@ -50,8 +55,8 @@ pub(crate) enum Action {
 /// Whether a file was compared or written, or why it was not.
 pub(crate) type Outcome = std::result::Result<(), install::Missing>;
 
-/// The lines of all items, or why there are none.
-type Items = std::result::Result<Vec<String>, install::Missing>;
+/// The file with the JSON, or why there is none.
+type Json = std::result::Result<PathBuf, install::Missing>;
 
 /// Handles the file of all items.
 pub(crate) fn linux(action: Action) -> Result<Outcome> {
@@ -62,10 +67,12 @@ pub(crate) fn linux(action: Action) -> Result<Outcome> {
     // The variable opens unstable options for this crate alone; others are built as always.
     rustdoc.args(["rustdoc", "-p", PACKAGE, "--lib"]).args(JSON).env("RUSTC_BOOTSTRAP", PACKAGE);
     let compiler = compiler("rustc")?;
-    let items = match items(&mut rustdoc, &tree::target_dir().join("doc"), LINUX, &compiler)? {
-        Ok(items) => items,
+    let json = match json(&mut rustdoc, &tree::target_dir().join("doc"), LINUX, &compiler)? {
+        Ok(json) => json,
         Err(missing) => return Ok(Err(missing)),
     };
+    check_examples(&list(&json, &[WITHOUT_EXAMPLE])?)?;
+    let items = items(&json)?;
     let title = format!("# The public interface of the crate on Linux, by {compiler}. To update: {UPDATE}");
     settle(action, LINUX, &Content { title, compiler, lines: items })
 }
@@ -79,8 +86,8 @@ pub(crate) fn windows(action: Action) -> Result<Outcome> {
     rustdoc.args(["-p", PACKAGE, "--lib"]).args(JSON);
     let dir = tree::target_dir().join("cross").join(wine::TARGET).join("doc");
     let compiler = compiler(debian::RUSTC)?;
-    let items = match items(&mut rustdoc, &dir, WINDOWS, &compiler)? {
-        Ok(items) => items,
+    let items = match json(&mut rustdoc, &dir, WINDOWS, &compiler)? {
+        Ok(json) => items(&json)?,
         Err(missing) => return Ok(Err(missing)),
     };
     let linux = Content::read(LINUX)?;
@@ -89,9 +96,9 @@ pub(crate) fn windows(action: Action) -> Result<Outcome> {
     settle(action, WINDOWS, &Content { title, compiler, lines: differences(&linux.lines, &items) })
 }
 
-/// Makes the JSON in this directory, and the list of items from it. A failure is a reason to skip the
+/// Makes the JSON in this directory, and the program that reads it. A failure is a reason to skip the
 /// file if another compiler made it: the options of rustdoc are as unstable as the format.
-fn items(rustdoc: &mut Command, dir: &Path, file: &str, compiler: &str) -> Result<Items> {
+fn json(rustdoc: &mut Command, dir: &Path, file: &str, compiler: &str) -> Result<Json> {
     let cure = || {
         let kept = Content::read(file).map(|kept| kept.compiler).unwrap_or_default();
         (kept != compiler).then(|| format!("cure: {kept}, which made {file}"))
@@ -110,14 +117,31 @@ fn items(rustdoc: &mut Command, dir: &Path, file: &str, compiler: &str) -> Resul
     }
     // With the features of the workspace: the step `build` has built all that it needs.
     run::run(run::cargo().args(["build", "--quiet", "--workspace", "--bin", LISTER]))?;
+    Ok(Ok(json))
+}
+
+/// Returns the lines that the program makes of the JSON with these options.
+fn list(json: &Path, options: &[&str]) -> Result<Vec<String>> {
     let lister = tree::target_dir().join(format!("debug/{LISTER}{}", std::env::consts::EXE_SUFFIX));
-    let mut list = run::command(lister);
-    list.arg(&json);
-    let items: Vec<String> = run::read(&mut list)?.lines().map(str::to_string).collect();
+    let lines = run::read(run::command(lister).args(options).arg(json))?;
+    Ok(lines.lines().map(str::to_string).collect())
+}
+
+/// Returns the lines of all items.
+fn items(json: &Path) -> Result<Vec<String>> {
+    let items = list(json, &[])?;
     if items.is_empty() {
-        bail!("no items in {}; cure: look at `{}`", json.display(), run::show(&list));
+        bail!("no items in {}; cure: run `{LISTER}` with this file", json.display());
     }
-    Ok(Ok(items))
+    Ok(items)
+}
+
+/// Fails if there are items without an example.
+fn check_examples(missing: &[String]) -> Result<()> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    bail!("public items without an example that runs ({}):\n{}", missing.len(), missing.join("\n"));
 }
 
 /// Returns the number of the format, which is at the end of the file.
@@ -242,6 +266,16 @@ mod tests {
         assert_eq!(
             why,
             "f: rustc 1.99 shows other lines than rustc 1.95, which made the file; cure: that compiler"
+        );
+    }
+
+    #[test]
+    fn an_item_without_an_example_fails_with_its_line() {
+        assert!(check_examples(&[]).is_ok());
+        let error = check_examples(&["a.rs:1: b has no example; cure: one".to_string()]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "public items without an example that runs (1):\na.rs:1: b has no example; cure: one"
         );
     }
 
