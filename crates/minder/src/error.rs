@@ -66,7 +66,7 @@ pub enum Operation {
     Resume,
     /// Changing the size of a child's terminal.
     Resize,
-    /// Looking up a child by its token.
+    /// Looking up a child by its id, or a backend by its name.
     Lookup,
     /// Stopping a [`BackgroundSet`](crate::BackgroundSet).
     Stop,
@@ -89,7 +89,7 @@ pub enum ErrorKind {
     TooLong,
     /// The request is invalid: a NUL byte in an argument, a source that is registered twice.
     InvalidInput,
-    /// The token, descriptor or process is not known, or no longer.
+    /// The child, timer or process is not known, or no longer.
     Unknown,
     /// The operating system lacks the mechanism, or a policy of this machine forbids it.
     Unsupported,

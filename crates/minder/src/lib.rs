@@ -1,38 +1,94 @@
 //! Start, watch, time and schedule thousands of child processes.
 //!
-//! A program with many children starts each of them by one cheap call that copies no memory and leaks
-//! no descriptor. It waits for all of them in one loop, whose cost does not grow with their number. It
-//! reads their output within a memory limit, and kills a child with everything that it started.
+//! A start copies no memory and leaks no descriptor. One loop waits for all children, and its cost does
+//! not grow with their number. Output is read within a memory limit. A kill reaches everything that a
+//! child started.
 //!
-//! One child, as in the standard library, with a time limit:
+//! [Coming from std, tokio or duct](coming_from) compares the calls. The sections here are in the order
+//! in which a program grows:
+//!
+//! 1. [One command](#one-command)
+//! 2. [Many children](#many-children)
+//! 3. [Killing safely](#killing-safely)
+//! 4. [Children that live long](#children-that-live-long)
+//! 5. [Inside tokio, smol or mio](#inside-tokio-smol-or-mio)
+//! 6. [From an editor or an interpreter](#from-an-editor-or-an-interpreter)
+//! 7. [Scheduling](#scheduling)
+//! 8. [Waiting for other things](#waiting-for-other-things)
+//! 9. [The whole process](#the-whole-process)
+//! 10. [Systems](#systems), [limits](#limits), [features](#features)
+//!
+//! # One command
+//!
+//! [`Command`] describes what to start. [`Command::status`] runs it to its end and returns its
+//! [`ExitStatus`]; [`Command::output`] returns what it wrote, too:
 //!
 //! ```
 //! # #[cfg(unix)] {
 //! use minder::Command;
-//! use std::time::Duration;
 //!
-//! let output = Command::new("echo").arg("text").output_timeout(Duration::from_secs(10))?;
+//! assert!(Command::new("true").status()?.success());
+//! let output = Command::new("echo").arg("text").output()?;
 //! assert!(output.status.success() && output.stdout == b"text\n");
 //! # }
 //! # Ok::<(), minder::Error>(())
 //! ```
 //!
-//! Many children, with one wait for all of them:
+//! [`CaptureOptions`] adds a time limit, an input, and one pipe for both outputs, so that they arrive in
+//! the order of their writes:
+//!
+//! ```
+//! # #[cfg(unix)] {
+//! use minder::{CaptureOptions, Command};
+//! use std::time::Duration;
+//!
+//! let mut command = Command::new("sh");
+//! command.args(["-c", "sort; echo done >&2"]);
+//! let options = CaptureOptions::new().input("b\na\n").merge_stderr(true);
+//! let output = command.output_with(options.timeout(Duration::from_secs(60)))?;
+//! assert!(!output.timed_out && output.stdout == b"a\nb\ndone\n");
+//! # }
+//! # Ok::<(), minder::Error>(())
+//! ```
+//!
+//! A [`Pipeline`] connects commands, and returns the status of each:
+//!
+//! ```
+//! # #[cfg(unix)] {
+//! use minder::{Command, Pipeline};
+//!
+//! let mut echo = Command::new("echo");
+//! echo.arg("text");
+//! let output = Pipeline::new(echo).pipe(Command::new("cat")).output()?;
+//! assert!(output.success() && output.stdout == b"text\n");
+//! # }
+//! # Ok::<(), minder::Error>(())
+//! ```
+//!
+//! A child that fails is not an error: its status says so. An [`Error`] names the operation that failed,
+//! its subject and the reason.
+//!
+//! # Many children
+//!
+//! A [`ChildSet`] is many children with one wait, on one thread. It reports each [`Event`]: output, the
+//! end of an output, an exit, and [`Event::Done`] when nothing more can come:
 //!
 //! ```
 //! # #[cfg(unix)] {
 //! use minder::{ChildSet, ChildSetConfig, Command, Event, NextEvent, SpawnOptions, Stdio};
 //!
-//! let mut set = ChildSet::new(ChildSetConfig::default())?;
+//! let mut set = ChildSet::new(ChildSetConfig::new())?;
 //! for text in ["one", "two"] {
 //!     let mut command = Command::new("echo");
-//!     command.arg(text).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-//!     set.spawn(&command, SpawnOptions::default())?;
+//!     command.arg(text).stdin(Stdio::null()).stdout(Stdio::piped());
+//!     set.spawn(&command, SpawnOptions::new())?;
 //! }
 //! let mut bytes_read = 0;
 //! while let NextEvent::Event(event) = set.next_event(None)? {
-//!     if let Event::Output { chunk, .. } = event {
-//!         bytes_read += chunk.len();
+//!     match event {
+//!         Event::Output { chunk, .. } => bytes_read += chunk.len(),
+//!         Event::Done { outcome, .. } => assert!(outcome.exit.status.success()),
+//!         _ => (),
 //!     }
 //! }
 //! assert_eq!(bytes_read, "one\ntwo\n".len());
@@ -40,21 +96,243 @@
 //! # Ok::<(), minder::Error>(())
 //! ```
 //!
-//! In reading order:
+//! [`ChildSet::wait_all`] is that loop with a time limit. [`ChildSetConfig`] limits the number of
+//! children and the output in memory. Where there is no room, a child blocks, its output goes to a file,
+//! or its oldest bytes are dropped, as its [`OverflowPolicy`] says:
 //!
-//! - [`Command`] describes what to start; [`Event`] is what happens to it. Both are plain data.
-//! - [`Command::output`] runs one child to its end; [`Child`] is one that runs.
-//! - [`ChildSet`] is many children with one wait, on one thread.
-//! - [`BackgroundSet`] is a set on a separate thread, for programs with their own event loop.
-//! - [`jobs`] decides which job runs when, and how many at once.
-//! - [`Poller`] waits for other descriptors and handles.
-//! - [`Error`] names the operation, its subject and the reason.
+//! ```
+//! # #[cfg(unix)] {
+//! use minder::{ChildSet, ChildSetConfig, Command, Event, OutputMode, OverflowPolicy};
+//! use minder::{SpawnOptions, Stdio};
+//! use std::time::Duration;
 //!
-//! The crate `minder-bench` compares them with other mechanisms.
+//! let mut set = ChildSet::new(ChildSetConfig::new().max_buffered_bytes(1 << 20).max_children(100))?;
+//! let mut command = Command::new("echo");
+//! command.arg("text").stdout(Stdio::piped());
+//! // The output comes in one piece after the exit; what does not fit into memory waits in a file.
+//! let options = SpawnOptions::new().output_mode(OutputMode::AtExit).overflow(OverflowPolicy::Spill);
+//! set.spawn(&command, options)?;
+//! let all_done = set.wait_all(Some(Duration::from_secs(60)), |event| {
+//!     if let Event::Output { chunk, .. } = event {
+//!         assert_eq!(*chunk, *b"text\n");
+//!     }
+//! })?;
+//! assert!(all_done);
+//! # }
+//! # Ok::<(), minder::Error>(())
+//! ```
+//!
+//! # Killing safely
+//!
+//! A kill reaches the process tree: the group of the child (on Windows its job object), and the
+//! descendants that left it and can be found. A child is reaped last, so no kill hits another process
+//! that got its pid. A [`Termination`] says which signals come before the kill, and how long to wait
+//! after each:
+//!
+//! ```
+//! # #[cfg(unix)] {
+//! use minder::{Command, Termination};
+//! use std::time::Duration;
+//!
+//! let mut child = Command::new("sh").args(["-c", "sleep 60; true"]).spawn()?;
+//! // SIGTERM, and SIGKILL for what is left after five seconds. Returns when the tree is gone.
+//! let exit = child.kill_and_wait(Termination::graceful(Duration::from_secs(5)))?;
+//! assert_eq!(exit.status.signal(), Some(15));
+//! # }
+//! # Ok::<(), minder::Error>(())
+//! ```
+//!
+//! A [`SharedChild`] is one child that several threads wait for and kill at the same time:
+//!
+//! ```
+//! # #[cfg(unix)] {
+//! use minder::{Command, Termination};
+//!
+//! let child = Command::new("sleep").arg("60").spawn()?.into_shared()?;
+//! let waiter = child.clone();
+//! let thread = std::thread::spawn(move || waiter.wait());
+//! child.kill(Termination::IMMEDIATE)?;
+//! assert!(thread.join().is_ok_and(|exit| exit.is_ok_and(|exit| !exit.status.success())));
+//! # }
+//! # Ok::<(), minder::Error>(())
+//! ```
+//!
+//! # Children that live long
+//!
+//! With a [`RestartPolicy`] a set starts a child again after it exited, with delays that double.
+//! [`ChildSet::restart`] does that on purpose:
+//!
+//! ```
+//! # #[cfg(unix)] {
+//! use minder::{ChildSet, ChildSetConfig, Command, Event, Restart, RestartPolicy, SpawnOptions};
+//! use std::time::Duration;
+//!
+//! let policy = RestartPolicy::new(Restart::OnFailure).backoff(Duration::from_millis(1));
+//! let mut set = ChildSet::new(ChildSetConfig::new())?;
+//! set.spawn(&Command::new("false"), SpawnOptions::new().restart(policy.max_restarts(Some(2))))?;
+//! let mut pids = Vec::new();
+//! set.wait_all(None, |event| {
+//!     if let Event::Restarted { pid, .. } = event {
+//!         pids.push(pid);
+//!     }
+//! })?;
+//! assert_eq!(pids.len(), 2);
+//! # }
+//! # Ok::<(), minder::Error>(())
+//! ```
+//!
+//! # Inside tokio, smol or mio
+//!
+//! The crate contains no runtime and depends on none. [`ChildSet::poll_handle`] is one descriptor for
+//! all children of a set. When it is readable, the set is read without waiting:
+//!
+//! ```
+//! # #[cfg(unix)] {
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! use minder::{ChildSet, ChildSetConfig, Command, NextEvent, SpawnOptions};
+//! use std::time::Duration;
+//! use tokio::io::unix::AsyncFd;
+//!
+//! let mut set = ChildSet::new(ChildSetConfig::new())?;
+//! # #[allow(deprecated)]
+//! let handle = AsyncFd::new(set.poll_handle()?.try_clone_to_owned()?)?;
+//! set.spawn(&Command::new("true"), SpawnOptions::new())?;
+//! while !set.is_empty() {
+//!     let mut ready = handle.readable().await?; // other tasks run
+//!     while let NextEvent::Event(event) = set.next_event(Some(Duration::ZERO))? {
+//!         println!("{event:?}");
+//!     }
+//!     ready.clear_ready();
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The files `in_tokio.rs`, `in_smol.rs` and `in_mio.rs` of the directory `examples` run a thousand
+//! children in this way. On Windows a set has no handle so far: poll it after a pause, as these examples
+//! do, or use a [`BackgroundSet`], which has one on every system. smol watches such a handle; tokio and
+//! mio do not. For one child, [`Child::pidfd`](Child#method.pidfd) (Linux) does the same.
+//!
+//! # From an editor or an interpreter
+//!
+//! A [`BackgroundSet`] is a set on a separate thread, for a program that has a loop and may be busy. The
+//! thread reads all the time; the program takes the events when a handle is readable, or by a wait:
+//!
+//! ```
+//! # #[cfg(unix)] {
+//! use minder::{BackgroundSet, BackgroundSetConfig, Command, Event, SpawnOptions, Stdio};
+//!
+//! let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+//! let mut command = Command::new("echo");
+//! command.arg("text").stdout(Stdio::piped());
+//! set.spawn(&command, SpawnOptions::new())?;
+//! let mut events = Vec::new();
+//! while !matches!(events.last(), Some(Event::Done { .. })) {
+//!     set.wait(None)?; // or the loop of the program watches `set.poll_handle()`
+//!     set.drain_events(&mut events, usize::MAX);
+//! }
+//! assert!(matches!(&events[0], Event::Output { chunk, .. } if **chunk == *b"text\n"));
+//! # }
+//! # Ok::<(), minder::Error>(())
+//! ```
+//!
+//! # Scheduling
+//!
+//! The module [`jobs`] decides which job runs when, and how many at once: order, dependencies, retries,
+//! when to stop. [`jobs::Scheduler`] only decides; [`jobs::JobPool`] also runs the jobs:
+//!
+//! ```
+//! use minder::jobs::{JobResult, NextAction, Scheduler, SchedulerConfig};
+//! use std::time::Instant;
+//!
+//! let mut scheduler = Scheduler::new(SchedulerConfig::new().max_running(2));
+//! let compile = scheduler.submit("compile", &[], 0);
+//! scheduler.submit("test", &[compile], 0); // after the first has succeeded
+//! let now = Instant::now();
+//! let NextAction::Start(attempt, job) = scheduler.next(now) else { panic!() };
+//! assert_eq!((job, scheduler.next(now)), ("compile", NextAction::Empty));
+//! scheduler.finish(attempt, job, JobResult::Success, now);
+//! assert!(matches!(scheduler.next(now), NextAction::Start(_, "test")));
+//! ```
+//!
+//! # Waiting for other things
+//!
+//! A [`Poller`] waits for descriptors, handles, sockets, processes and timers, for programs that have no
+//! event loop. It is level-triggered unless an [`Interest`] says otherwise:
+//!
+//! ```
+//! # #[cfg(unix)] {
+//! use minder::{Command, Events, Interest, Poller, Token};
+//! use std::time::{Duration, Instant};
+//!
+//! let poller = Poller::new()?;
+//! let mut child = Command::new("true").spawn()?;
+//! let registration = poller.register(&child, Token(1), Interest::READABLE)?;
+//! poller.add_timer(Token(2), Instant::now() + Duration::from_secs(60), Duration::from_secs(1))?;
+//! let mut events = Events::new();
+//! poller.wait(&mut events, None)?;
+//! assert!(events.iter().all(|event| event.token == Token(1)), "the child has exited");
+//! drop(registration);
+//! assert!(child.wait()?.status.success());
+//! # }
+//! # Ok::<(), minder::Error>(())
+//! ```
+//!
+//! # The whole process
 //!
 //! The library changes nothing that belongs to the whole process: no signal handler, no limit, no
-//! subreaper, no timer resolution. The exceptions are [`ProcessGuard`] and [`TimerResolution`], which
-//! a program creates explicitly.
+//! subreaper, no timer resolution. A [`ProcessGuard`] does, for a command that *is* the process. It turns
+//! signals into a stream, and on Linux no process that the command started outlives it, even after
+//! `kill -9`:
+//!
+//! ```standalone_crate
+//! use minder::{Command, GuardOptions, ProcessGuard};
+//!
+//! fn main() -> minder::Result<()> {
+//!     let guard = ProcessGuard::install(&GuardOptions::new())?; // before any thread
+//!     guard.wait_ready()?; // before the first child
+//!     # if cfg!(unix) {
+//!     assert!(Command::new("true").status()?.success());
+//!     # }
+//!     guard.exit(0)
+//! }
+//! ```
+//!
+//! [`TimerResolution`] is the other exception: it requests a faster timer tick on Windows.
+//!
+//! # Systems
+//!
+//! | | Linux | other Unix | Windows |
+//! | --- | --- | --- | --- |
+//! | tested | x86-64 | compiled, not yet run | x86-64 under Wine |
+//! | start | `clone3`, `posix_spawn` | `posix_spawn` | `CreateProcessW` |
+//! | wait | `epoll`, `io_uring`, `poll` | `kqueue`, `poll` | completion port |
+//! | a kill reaches | group, and descendants outside of it | group | job object |
+//! | ask to exit | signals | signals | no: killed at once |
+//! | suspend a child | yes | its group | no |
+//! | [`Group::Terminal`] | yes | macOS, FreeBSD | no |
+//! | [`ChildSet::poll_handle`] | yes | yes | no |
+//! | [`Command::die_with_parent`] | the child | no | always |
+//! | guardians of [`ProcessGuard`] | yes | no | not needed: job objects |
+//!
+//! [`capabilities`] tells what this machine has, and what a sandbox refuses.
+//!
+//! # Limits
+//!
+//! - A child with two piped outputs takes three descriptors. The usual soft limit of 1024 is reached
+//!   at some 340 children; [`ProcessGuard::raise_fd_limit`] raises it. Without a free one a start fails with
+//!   [`ErrorKind::Exhausted`], and may succeed later.
+//! - A set has at most [`ChildSetConfig::max_children`] children, and at most
+//!   [`ChildSetConfig::max_buffered_bytes`] of output in memory.
+//! - [`Command::output`] fails with [`ErrorKind::Limit`] above [`CaptureOptions::max_bytes`].
+//! - A process that runs as another user (`sudo`) cannot be killed.
+//!
+//! # Features
+//!
+//! There is none for users. `fault-injection` is internal: the tests of this workspace make the library
+//! slow or short of resources with it.
 
 // docs.rs shows on which systems an item exists, and hides a condition of the standard library.
 #![cfg_attr(docsrs, feature(doc_cfg), doc(auto_cfg(hide(no_global_oom_handling))))]
@@ -142,6 +420,15 @@ const _: () = {
     send_and_sync::<jobs::JobPool<()>>();
     send_and_sync::<jobs::Scheduler<()>>();
 };
+
+#[doc = include_str!("../docs/coming-from.md")]
+///
+/// # The types of this page
+///
+/// [`Command`], [`Child`], [`CaptureOptions`], [`Output`], [`Pipeline`], [`ExitStatus`], [`SharedChild`],
+/// [`Termination`], [`ChildSet`], [`BackgroundSet`], [`Poller`], [`ProcessGuard`], [`Error`]
+#[cfg(any(doc, doctest))]
+pub mod coming_from {}
 
 /// The README, whose examples compile.
 #[cfg(doctest)]

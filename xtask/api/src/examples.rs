@@ -139,7 +139,8 @@ fn runs(tags: &str) -> bool {
 /// `fn name`.
 fn uses(code: &str, name: &str) -> bool {
     code.match_indices(name).any(|(at, _)| {
-        let (before, after) = (&code[..at], &code[at + name.len()..]);
+        let before = &code[..at];
+        let after = &code[at + name.len()..];
         [".", "::", "fn "].iter().any(|mark| before.ends_with(mark)) && !after.starts_with(is_part_of_name)
     })
 }

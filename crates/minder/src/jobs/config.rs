@@ -204,8 +204,9 @@ impl HaltPolicy {
 pub enum Threshold {
     /// This number of jobs.
     Count(u64),
-    /// This percentage of all jobs, if [`Scheduler::set_total`](super::Scheduler::set_total) was called. Otherwise of the finished
-    /// jobs, once three have finished; [`HaltTrigger::Finished`] then never takes effect.
+    /// This percentage of all jobs, if [`Scheduler::set_total`](super::Scheduler::set_total) was called.
+    /// Otherwise of the finished jobs, once three have finished; [`HaltTrigger::Finished`] then never
+    /// takes effect.
     Percent(u8),
 }
 

@@ -4,9 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::time::Instant;
 
-use super::config::{
-    HaltPolicy, HaltReason, HaltTrigger, QueueOrder, RetryPolicy, SchedulerConfig, Threshold,
-};
+use super::config::{HaltReason, HaltTrigger, QueueOrder, SchedulerConfig, Threshold};
 use crate::random::Random;
 
 /// The least number of finished jobs of which a percentage is computed.

@@ -64,7 +64,7 @@ impl ChildSet {
             }
             self.queue_eof(id, stream);
         }
-        // An error of a spill file, of this child or another, is not lost: the next call of `next`
+        // An error of a spill file, of this child or another, is not lost: the next call of `next_event`
         // tries again and reports it.
         let _ = self.retry_paused();
         self.update_poll_handle()

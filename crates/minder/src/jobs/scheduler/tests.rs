@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+use super::super::config::{HaltPolicy, RetryPolicy};
 use super::*;
 
 fn config(change: impl FnOnce(&mut SchedulerConfig)) -> SchedulerConfig {
