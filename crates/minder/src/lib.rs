@@ -210,10 +210,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The files `in_tokio.rs`, `in_smol.rs` and `in_mio.rs` of the directory `examples` run a thousand
-//! children in this way. On Windows a set has no handle so far: poll it after a pause, as these examples
-//! do, or use a [`BackgroundSet`], which has one on every system. smol watches such a handle; tokio and
-//! mio do not. For one child, [`Child::pidfd`](Child#method.pidfd) (Linux) does the same.
+//! The programs `in_tokio.rs` and `in_mio.rs` of the directory `examples` run a thousand children in this
+//! way. On Windows a set has no handle so far, and these programs poll it after a pause. `in_smol.rs`
+//! uses a [`BackgroundSet`], whose handle smol watches on every system; tokio and mio watch no handles of
+//! Windows. For one child, [`Child::pidfd`](Child#method.pidfd) (Linux) is such a descriptor.
 //!
 //! # From an editor or an interpreter
 //!
@@ -284,8 +284,8 @@
 //!
 //! The library changes nothing that belongs to the whole process: no signal handler, no limit, no
 //! subreaper, no timer resolution. A [`ProcessGuard`] does, for a command that *is* the process. It turns
-//! signals into a stream, and on Linux no process that the command started outlives it, even after
-//! `kill -9`:
+//! signals into a stream. On Linux, no process that the command started outlives it, even after
+//! `kill -9`; the documentation of the guard names the exceptions:
 //!
 //! ```standalone_crate
 //! use minder::{Command, GuardOptions, ProcessGuard};
@@ -331,8 +331,8 @@
 //!
 //! # Features
 //!
-//! There is none for users. `fault-injection` is internal: the tests of this workspace make the library
-//! slow or short of resources with it.
+//! No feature is for users. `fault-injection` is internal: with it the tests of this workspace make the
+//! library slow or short of resources.
 
 // docs.rs shows on which systems an item exists, and hides a condition of the standard library.
 #![cfg_attr(docsrs, feature(doc_cfg), doc(auto_cfg(hide(no_global_oom_handling))))]
