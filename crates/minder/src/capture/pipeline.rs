@@ -201,7 +201,7 @@ impl Pipeline {
     /// sleep.arg("60");
     /// let pipeline = Pipeline::new(sleep).pipe(Command::new("cat"));
     /// let output = pipeline.output_timeout(Duration::from_millis(20))?;
-    /// assert!(output.stages.iter().all(|stage| stage.timed_out) && !output.success());
+    /// assert!(output.stages[0].timed_out && !output.success());
     /// # }
     /// # Ok::<(), minder::Error>(())
     /// ```

@@ -24,18 +24,17 @@ impl ChildSet {
     /// use minder::{SpawnOptions, Stdio};
     ///
     /// let mut command = Command::new("sh");
-    /// command.args(["-c", "echo text; sleep 0.05"]).stdout(Stdio::piped());
+    /// command.args(["-c", "echo text; read line"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     /// let options = SpawnOptions::new().output_mode(OutputMode::AtExit).overflow(OverflowPolicy::Spill);
     /// let mut set = ChildSet::new(ChildSetConfig::new())?;
     /// let child = set.spawn(&command, options)?;
     /// set.start_streaming(child)?; // its turn to be shown has come
-    /// let mut kinds = Vec::new();
-    /// set.wait_all(None, |event| match event {
-    ///     Event::Output { .. } => kinds.push("output"),
-    ///     Event::Exited { .. } => kinds.push("exit"),
-    ///     _ => (),
-    /// })?;
-    /// assert_eq!(kinds, ["output", "exit"]);
+    /// while let Some(event) = set.next_event(None)?.into_event() {
+    ///     if let Event::Output { chunk, .. } = event {
+    ///         assert_eq!(*chunk, *b"text\n", "it arrives while the child waits for its input");
+    ///         set.close_stdin(child)?;
+    ///     }
+    /// }
     /// # }
     /// # Ok::<(), minder::Error>(())
     /// ```

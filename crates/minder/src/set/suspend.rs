@@ -27,18 +27,20 @@ impl ChildSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetConfig, Command, SpawnOptions};
+    /// use minder::{ChildSet, ChildSetConfig, Command, SpawnOptions, Termination};
     /// use std::time::Duration;
     ///
     /// let mut set = ChildSet::new(ChildSetConfig::new())?;
-    /// let child = set.spawn(Command::new("sleep").arg("0.01"), SpawnOptions::new())?;
+    /// let child = set.spawn(Command::new("sleep").arg("60"), SpawnOptions::new())?;
     /// set.suspend(child)?;
-    /// assert!(!set.wait_all(Some(Duration::from_millis(30)), drop)?, "it does not run");
-    /// assert!(set.suspended_time(child)? >= Duration::from_millis(30));
+    /// assert!(!set.wait_all(Some(Duration::from_millis(10)), drop)?);
+    /// assert!(set.suspended_time(child)? >= Duration::from_millis(10));
     /// set.resume(child)?;
+    /// // All children, as when the user presses Ctrl-Z:
     /// set.suspend_all()?;
     /// set.resume_all()?;
-    /// assert!(set.wait_all(Some(Duration::from_secs(60)), drop)?);
+    /// set.kill(child, Termination::IMMEDIATE)?;
+    /// assert!(set.wait_all(None, drop)?);
     /// # }
     /// # Ok::<(), minder::Error>(())
     /// ```
