@@ -13,7 +13,7 @@
 //! - a method whose documentation begins with [`REFERENCE`]: the method that it names is shown.
 //!
 //! Only code counts that a test runs and that a reader sees. Code with `no_run` or `ignore`, text in other
-//! languages and lines that rustdoc hides do not.
+//! languages, comments and lines that rustdoc hides do not.
 
 use rustdoc_types::{Crate, Id, Item, ItemEnum};
 use std::collections::HashSet;
@@ -121,7 +121,8 @@ fn code(item: &Item) -> String {
             (None, Some(tags)) => fence = Some(runs(tags)),
             (Some(_), Some(_)) => fence = None,
             (Some(true), None) if line != "#" && !line.starts_with("# ") => {
-                code.push_str(line);
+                // What a comment names is not shown. A string with `//` is cut off, too.
+                code.push_str(line.split("//").next().unwrap_or_default());
                 code.push('\n');
             }
             (_, None) => {}
@@ -155,12 +156,64 @@ mod tests {
     use serde_json::json;
 
     fn item(docs: &str) -> Item {
+        let module = json!({ "module": { "is_crate": false, "items": [], "is_stripped": false } });
+        serde_json::from_value(value(1, "name", docs, &module)).unwrap()
+    }
+
+    fn value(id: u32, name: &str, docs: &str, inner: &serde_json::Value) -> serde_json::Value {
+        let span = json!({ "filename": "a.rs", "begin": [id, 1], "end": [id, 2] });
+        json!({
+            "id": id, "crate_id": 0, "name": name, "span": span, "visibility": "public", "docs": docs,
+            "links": {}, "attrs": [], "deprecation": null, "inner": inner,
+        })
+    }
+
+    /// Returns a crate `lib` with a type `Set`, its method `kill` and its method `pass`, which have
+    /// these documentations.
+    fn library([set, kill, pass]: [&str; 3]) -> Crate {
+        let generics = json!({ "params": [], "where_predicates": [] });
+        let module = json!({ "module": { "is_crate": true, "items": [1], "is_stripped": false } });
+        let unit = json!({ "struct": { "kind": "unit", "generics": generics, "impls": [2] } });
+        let target = json!({ "resolved_path": { "path": "Set", "id": 1, "args": null } });
+        let block = json!({ "impl": {
+            "is_unsafe": false, "generics": generics, "provided_trait_methods": [], "trait": null,
+            "for": target, "items": [3, 4], "is_negative": false, "is_synthetic": false,
+            "blanket_impl": null,
+        } });
+        let method = json!({ "function": {
+            "sig": { "inputs": [], "output": null, "is_c_variadic": false }, "generics": generics,
+            "header": { "is_const": false, "is_unsafe": false, "is_async": false, "abi": "Rust" },
+            "has_body": true,
+        } });
+        let index = json!({
+            "0": value(0, "lib", "", &module), "1": value(1, "Set", set, &unit),
+            "2": value(2, "", "", &block), "3": value(3, "kill", kill, &method),
+            "4": value(4, "pass", pass, &method),
+        });
         serde_json::from_value(json!({
-            "id": 1, "crate_id": 0, "name": "name", "span": null, "visibility": "public", "docs": docs,
-            "links": {}, "attrs": [], "deprecation": null,
-            "inner": { "module": { "is_crate": false, "items": [], "is_stripped": false } },
+            "root": 0, "crate_version": null, "includes_private": false, "index": index, "paths": {},
+            "external_crates": {}, "target": { "triple": "", "target_features": [] },
+            "format_version": rustdoc_types::FORMAT_VERSION,
         }))
         .unwrap()
+    }
+
+    #[test]
+    fn items_without_an_example_are_named_with_file_and_cure() {
+        let names = |docs| {
+            let lines = missing(&library(docs)).into_iter();
+            lines.map(|line| line.split(" has no example").next().unwrap().to_string()).collect::<Vec<_>>()
+        };
+        let kill = "Kills.\n```\nSet.kill();\n```";
+        assert_eq!(
+            names(["", "", ""]),
+            ["a.rs:1: lib::Set", "a.rs:3: lib::Set::kill", "a.rs:4: lib::Set::pass"]
+        );
+        assert_eq!(names(["", kill, ""]), ["a.rs:4: lib::Set::pass"], "its code names the type");
+        assert_eq!(names(["", kill, "See [`Set::kill`]."]), Vec::<String>::new());
+        assert_eq!(names(["```\nSet.kill(); Set.pass();\n```", "", ""]), Vec::<String>::new());
+        assert_eq!(names(["```\nSet; // Set.kill()\n```", "", "```\n```"]).len(), 2);
+        assert!(missing(&library(["", kill, ""]))[0].contains("; cure: an example"));
     }
 
     #[test]
