@@ -5,8 +5,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use minder::jobs::{Attempt, ChildControl, JobHandler, JobPool, JobResult, JobSource, NextJob, SpawnRequest};
-use minder::{ChildSetConfig, Command, Error, Event, Outcome, Stdio, Termination};
+use minder::jobs::{Attempt, JobHandler, JobPool, JobResult, JobSource, NextJob, SpawnRequest};
+use minder::{ChildSetConfig, Command, Error, Outcome, Stdio};
 
 const JOBS: u64 = 30;
 
@@ -27,9 +27,6 @@ impl JobHandler for Numbers<'_> {
         let mut command = Command::new(std::env::current_exe().map_err(|_| JobResult::PermanentFailure)?);
         command.arg(job.to_string()).stdin(Stdio::null());
         Ok(SpawnRequest::new(command))
-    }
-    fn event(&mut self, _: Attempt, _: &u64, _: Event, _: &mut ChildControl<'_>) -> Option<Termination> {
-        None
     }
     fn finished(&mut self, _attempt: Attempt, job: &u64, outcome: Outcome) -> JobResult {
         let expected = Some((job % 3) as i32);

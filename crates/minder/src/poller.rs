@@ -471,11 +471,11 @@ impl Poller {
     /// ```
     ///
     /// # Errors
-    /// `NotFound` for a source that is not registered; otherwise as [`add`](Self::add).
+    /// `Unknown` for a source that is not registered; otherwise as [`add`](Self::add).
     pub fn modify<'a>(&self, source: impl Into<Source<'a>>, token: Token, interest: Interest) -> Result<()> {
         let token = check_token(token)?;
         let is_polled = self.backend.modify(source.into().0, token, interest);
-        let is_polled = is_polled.map_err(|error| Error::new("change a source", error))?;
+        let is_polled = is_polled.map_err(|error| source_error("change a source", error))?;
         if is_polled { self.update_deadlines() } else { Ok(()) }
     }
 
@@ -489,9 +489,9 @@ impl Poller {
     /// before. A reused number can always be modified or deleted, or else added.
     ///
     /// # Errors
-    /// `NotFound` for a source that is not registered.
+    /// `Unknown` for a source that is not registered.
     pub fn delete<'a>(&self, source: impl Into<Source<'a>>) -> Result<()> {
-        self.backend.delete(source.into().0).map_err(|error| Error::new("delete a source", error))
+        self.backend.delete(source.into().0).map_err(|error| source_error("delete a source", error))
     }
 
     /// Adds a timer. Its token is reported once, from `deadline` on and within `tolerance` of it if
@@ -762,6 +762,13 @@ impl Waker {
     pub fn wake(&self) -> Result<()> {
         self.0.wake().map_err(|error| Error::new("wake a wait", error))
     }
+}
+
+/// Returns the error for a source that may not be registered.
+fn source_error(phrase: &'static str, error: std::io::Error) -> Error {
+    let is_unknown = error.kind() == std::io::ErrorKind::NotFound;
+    let error = Error::new(phrase, error).during(Operation::Watch);
+    if is_unknown { error.with_kind(ErrorKind::Unknown, "it is not registered") } else { error }
 }
 
 /// Returns the number of a token. The highest ones are reserved for the backend.

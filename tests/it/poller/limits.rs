@@ -20,11 +20,11 @@ fn add_rejects_a_registered_source_and_modify_an_unknown_one() {
         let error = poller.add(&reader, Token(2), Interest::READABLE).expect_err("add source again");
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         let error = poller.modify(&writer, Token(2), Interest::WRITABLE).expect_err("modify unknown source");
-        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
         let error = poller.delete(&writer).expect_err("delete unknown source");
-        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
         poller.delete(&reader).expect("delete source");
-        assert_eq!(poller.delete(&reader).expect_err("delete source again").kind(), ErrorKind::NotFound);
+        assert_eq!(poller.delete(&reader).expect_err("delete source again").kind(), ErrorKind::Unknown);
         poller.add(&reader, Token(3), Interest::READABLE).expect("add source again");
         let error = poller
             .add(&writer, Token(u64::MAX), Interest::WRITABLE)
@@ -266,7 +266,7 @@ fn highest_sixteen_tokens_are_reserved() {
         }
         let highest = Token(u64::MAX - 16);
         let error = poller.modify(&source, highest, Interest::READABLE).expect_err("modify unknown source");
-        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
         poller.add(&source, highest, Interest::READABLE).expect("add source with highest token");
         expect(&poller, &[u64::MAX - 16]);
         let error = poller

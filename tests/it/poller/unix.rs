@@ -111,7 +111,7 @@ pub(super) fn computed() -> Duration {
 pub(super) fn modify_or_add(poller: &Poller, source: impl AsFd, token: u64) {
     let source = source.as_fd();
     match poller.modify(&source, Token(token), Interest::READABLE) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
+        Err(error) if error.kind() == ErrorKind::Unknown => {
             poller.add(&source, Token(token), Interest::READABLE).expect("add source");
         }
         result => result.expect("add source"),

@@ -210,14 +210,16 @@ pub trait JobHandler: JobSource {
     }
 
     /// Handles an event of a running job: output, the end of a stream, room in its input, a stop.
-    /// Returning `Some` kills the job.
+    /// Returning `Some` kills the job. By default the events are dropped.
     fn event(
         &mut self,
-        attempt: Attempt,
-        job: &Self::Job,
-        event: Event,
-        control: &mut ChildControl<'_>,
-    ) -> Option<Termination>;
+        _attempt: Attempt,
+        _job: &Self::Job,
+        _event: Event,
+        _control: &mut ChildControl<'_>,
+    ) -> Option<Termination> {
+        None
+    }
 
     /// Returns the result of a job whose child is done. [`JobPool::is_last_attempt`] returns here
     /// whether a failure would be final.

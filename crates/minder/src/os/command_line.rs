@@ -20,7 +20,7 @@ impl CommandLineLimit {
     /// ```
     /// use minder::{Command, os::CommandLineLimit};
     ///
-    /// let mut command = Command::new(minder_os::system_paths::system_shell());
+    /// let mut command = Command::new("cmd.exe");
     /// let limit = CommandLineLimit::of(&command);
     /// assert_eq!(limit.map(|limit| limit.max_units()), cfg!(windows).then_some(32_766));
     /// command.args(std::iter::repeat_n("x", 20_000));

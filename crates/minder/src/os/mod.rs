@@ -44,7 +44,7 @@ impl Command {
     ///   [`Unsupported`](crate::ErrorKind::Unsupported).
     ///
     /// ```
-    /// let mut command = minder::Command::new(minder_os::system_paths::system_shell());
+    /// let mut command = minder::Command::new("cmd.exe");
     /// command.args(["/d", "/s", "/c"]).raw_tail(r#""ver | more""#);
     /// assert_eq!(command.spawn().is_ok(), cfg!(windows));
     /// ```
