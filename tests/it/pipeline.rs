@@ -203,3 +203,19 @@ fn pipelines_leave_no_descriptor_and_no_zombie() {
         assert!(own_children().is_empty());
     });
 }
+
+#[cfg(unix)]
+#[test]
+fn command_with_a_terminal_cannot_be_connected() {
+    let mut terminal = command("spew 10");
+    terminal.group(minder::Group::Terminal(minder::Size::default()));
+    for pipeline in [
+        Pipeline::new(terminal.clone()).pipe(command("cat")),
+        Pipeline::new(command("spew 10")).pipe(terminal.clone()),
+    ] {
+        let error = pipeline.output().expect_err("connect a terminal");
+        assert_eq!((error.kind(), error.subject()), (ErrorKind::InvalidInput, Some(TEST_CHILD)));
+    }
+    let alone = Pipeline::new(terminal).output().expect("run a command on a terminal");
+    assert_eq!(alone.stdout.len(), 10);
+}

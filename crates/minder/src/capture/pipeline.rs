@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::captured::{Captured, CapturedStage};
 use super::options::CaptureOptions;
 use super::run::capture;
-use crate::command::Command;
+use crate::command::{Command, Group};
 use crate::exit_status::{ExitStatus, ResourceUsage};
 use crate::{Child, Error, ErrorKind, Operation, Result, Termination};
 
@@ -128,7 +128,8 @@ impl Pipeline {
     ///
     /// # Errors
     /// - As [`Command::spawn`], for any of the commands. Those that had started are killed.
-    /// - `InvalidInput`: a command sets a stream that the pipeline connects.
+    /// - `InvalidInput`: a command sets a stream that the pipeline connects, or has
+    ///   [`Group::Terminal`](crate::Group::Terminal).
     /// - `Exhausted`: no descriptor is free for the pipes.
     pub fn spawn(&self) -> Result<Vec<Child>> {
         let mut children: Vec<Child> = Vec::with_capacity(self.commands.len());
@@ -236,6 +237,13 @@ impl Pipeline {
         let mut commands = self.commands.clone();
         for place in 1..commands.len() {
             let [writer, reader] = &mut commands[place - 1..=place] else { break };
+            if let Some(command) =
+                [&*writer, &*reader].into_iter().find(|command| matches!(command.group, Group::Terminal(_)))
+            {
+                let reason = "its streams are a terminal, which no pipe can replace";
+                let error = Error::of_kind(ErrorKind::InvalidInput, "connect", reason);
+                return Err(error.during(Operation::Spawn).with_subject(&command.program));
+            }
             if writer.stdout.is_some() || reader.stdin.is_some() {
                 let reason = "its standard output or the input of its reader is set to something else";
                 let error = Error::of_kind(ErrorKind::InvalidInput, "connect", reason);
