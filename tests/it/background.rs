@@ -591,3 +591,25 @@ fn wait_all_hands_over_every_event() {
     assert!(set.wait_all(Some(patience() - Instant::now()), handle).expect("wait for all"));
     assert_eq!((bytes, done, set.children()), (1_000_000, 10, 0));
 }
+
+#[test]
+fn every_thread_that_waits_for_all_children_returns_at_the_end() {
+    let set = BackgroundSet::new(ChildSetConfig::new()).expect("start background set");
+    for _ in 0..4 {
+        set.spawn(&test_child("sleep-ms 100"), SpawnOptions::new()).expect("spawn test child");
+    }
+    let wait = || {
+        let mut done = 0;
+        let all_done = set.wait_all(Some(Duration::from_secs(60)), |event| {
+            done += usize::from(matches!(event, Event::Done { .. }));
+        });
+        (all_done.expect("wait for children"), done)
+    };
+    let begun = Instant::now();
+    let results = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..3).map(|_| scope.spawn(wait)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("join thread")).collect::<Vec<_>>()
+    });
+    assert!(results.iter().all(|(all_done, _)| *all_done) && begun.elapsed() < Duration::from_secs(30));
+    assert_eq!(results.iter().map(|(_, done)| done).sum::<usize>(), 4);
+}

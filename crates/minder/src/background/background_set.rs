@@ -279,6 +279,7 @@ impl BackgroundSet {
         let count = state.queue.drain(into, max_bytes);
         if count > 0 {
             shared.update_poll_handle(&state);
+            shared.notify_if_empty(&state);
         }
         let has_room = state.is_full && state.queue.bytes() < shared.options.set.max_buffered_bytes;
         if has_room {
@@ -309,7 +310,7 @@ impl BackgroundSet {
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
         // A time that the clock cannot represent is never reached.
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        self.wait_until(deadline)
+        self.wait_until(deadline, |_| false)
     }
 
     /// Hands every event to `handle` until all children are done, for at most `timeout`, or without a
@@ -321,8 +322,12 @@ impl BackgroundSet {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut events = Vec::new();
         while self.children() > 0 {
-            if !self.wait_until(deadline)? {
-                return Ok(false);
+            // Another thread may take the last event.
+            if !self.wait_until(deadline, |state| state.queue.children() == 0)? {
+                if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                    return Ok(self.children() == 0);
+                }
+                continue;
             }
             self.drain_events(&mut events, WAIT_ALL_BYTES);
             events.drain(..).for_each(&mut handle);
@@ -330,8 +335,9 @@ impl BackgroundSet {
         Ok(true)
     }
 
-    /// Waits for an event until `deadline`. Returns whether there is one.
-    fn wait_until(&self, deadline: Option<Instant>) -> Result<bool> {
+    /// Waits for an event, until `deadline` at the latest or until `ended` holds. Returns whether there
+    /// is one.
+    fn wait_until(&self, deadline: Option<Instant>, ended: impl Fn(&State) -> bool) -> Result<bool> {
         let shared = self.shared();
         let mut state = shared.state.lock();
         state.waiting_hosts += 1;
@@ -343,7 +349,7 @@ impl BackgroundSet {
                 break Err(error);
             }
             let left = deadline.map_or(WAIT_SLICE, |at| at.saturating_duration_since(Instant::now()));
-            if left.is_zero() {
+            if left.is_zero() || ended(&state) {
                 break Ok(false);
             }
             state = shared.published.wait_timeout(state, left);

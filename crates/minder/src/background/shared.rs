@@ -65,6 +65,13 @@ impl Shared {
         }
     }
 
+    /// Ends the calls of `wait_all` when no child is left whose events another thread took.
+    pub(super) fn notify_if_empty(&self, state: &State) {
+        if state.waiting_hosts > 0 && state.queue.children() == 0 {
+            self.published.notify_all();
+        }
+    }
+
     /// Makes the host's descriptor readable while the queue has events, and not otherwise.
     pub(super) fn update_poll_handle(&self, state: &State) {
         if state.queue.has_events() {

@@ -166,7 +166,10 @@ impl Worker<'_> {
         if !reply.send(Ok(id)) {
             // The caller gave up meanwhile and does not know the id. The host must not receive
             // events of this child.
-            self.shared.state.lock().queue.remove(id);
+            let mut state = self.shared.state.lock();
+            state.queue.remove(id);
+            self.shared.notify_if_empty(&state);
+            drop(state);
             let killed = self.set.kill(id, Termination::IMMEDIATE);
             self.record_error(killed);
         }
