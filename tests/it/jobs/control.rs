@@ -150,3 +150,49 @@ fn cancel_with_sends_the_configured_signal() {
     let by = |status| matches!(status, minder::ExitStatus::Signaled { signal: libc::SIGUSR1, .. });
     assert!(test.log.lock().expect("lock log").ends.iter().all(|(_, outcome)| by(outcome.exit.status)));
 }
+
+/// The other loop has no slot, and would sleep until the lost job is finished.
+#[test]
+fn panic_of_a_handler_ends_the_pool() {
+    struct Panicking {
+        in_finished: bool,
+        jobs: u32,
+    }
+    impl JobSource for Panicking {
+        type Job = ();
+        fn next_job(&mut self) -> NextJob<()> {
+            self.jobs += 1;
+            if self.jobs > 3 { NextJob::Exhausted } else { NextJob::Ready(()) }
+        }
+    }
+    impl JobHandler for Panicking {
+        fn prepare(&mut self, _: Attempt, (): &()) -> Result<SpawnRequest, JobResult> {
+            Ok(SpawnRequest::new(quiet_child("exit 0")))
+        }
+        fn event(&mut self, _: Attempt, (): &(), _: Event, _: &mut ChildControl<'_>) -> Option<Termination> {
+            None
+        }
+        fn finished(&mut self, _: Attempt, (): &(), _: Outcome) -> JobResult {
+            assert!(!self.in_finished, "the handler of this test panics");
+            JobResult::Success
+        }
+        fn spawn_failed(&mut self, _: Attempt, (): &(), error: Error) -> JobResult {
+            panic!("{error}");
+        }
+    }
+    for in_finished in [true, false] {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let pool = JobPool::new(max_running(1), Duration::from_secs(1));
+            let make = |index| {
+                assert!(in_finished || index != 0, "no handler for the first loop");
+                Panicking { in_finished, jobs: 0 }
+            };
+            let run = || pool.run(WORKERS, &ChildSetConfig::new(), make).map(drop);
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+            sender.send(result.is_err()).expect("send result");
+        });
+        let panicked = receiver.recv_timeout(patience().saturating_duration_since(Instant::now()));
+        assert_eq!(panicked, Ok(true), "in finished: {in_finished}");
+    }
+}

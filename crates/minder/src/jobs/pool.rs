@@ -378,7 +378,8 @@ impl<J: Send> JobPool<J> {
     /// - `Exhausted`: a thread cannot be started.
     ///
     /// # Panics
-    /// If a handler panics, after the other threads have ended. Its own jobs keep running.
+    /// If a handler panics, after the other threads have ended. Their jobs are killed then; those of the
+    /// handler keep running.
     pub fn run<H: JobHandler<Job = J> + Send>(
         &self,
         workers: usize,
@@ -387,6 +388,7 @@ impl<J: Send> JobPool<J> {
     ) -> Result<Vec<H>> {
         let workers = workers.max(1);
         let run_one = |index| {
+            let _end = KillAfterPanic(self);
             let mut handler = make_handler(index);
             let result = ChildSet::new(config.clone())
                 .inspect_err(|_| self.kill())
@@ -477,6 +479,7 @@ impl<J: Send> JobPool<J> {
         handler: &mut H,
     ) -> Result<()> {
         self.wakers.lock().push(set.waker());
+        let _end = KillAfterPanic(self);
         let mut worker = Worker {
             pool: self,
             set,
@@ -499,6 +502,18 @@ impl<J: Send> JobPool<J> {
         // The other loops may sleep until all jobs are done.
         self.wake();
         result
+    }
+}
+
+/// Kills all jobs if the thread of a loop panics. The jobs of that loop are never finished, and the
+/// others would wait for them for ever.
+struct KillAfterPanic<'a, J: Send>(&'a JobPool<J>);
+
+impl<J: Send> Drop for KillAfterPanic<'_, J> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.kill();
+        }
     }
 }
 
