@@ -100,6 +100,27 @@ fn ignored_signals_are_not_inherited_after_they_are_caught() {
     });
 }
 
+/// The number of a closed standard output may be that of a descriptor of the library: the write end of
+/// the child's own input, for which the child would wait for ever.
+#[test]
+fn shared_output_that_is_closed_is_refused() {
+    alone("spawn::unix::shared_output_that_is_closed_is_refused", || {
+        let saved = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3).expect("copy standard output");
+        let mut command = Command::new(TEST_CHILD);
+        command.arg("cat").stdin(Stdio::piped()).stdout(Stdio::inherit()).stderr_to_stdout();
+        close(1);
+        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
+        let started = set.spawn(&command, minder::SpawnOptions::default());
+        let alone = command.spawn();
+        drop(set);
+        // SAFETY: numbers only.
+        unsafe { libc::dup2(saved.as_raw_fd(), 1) };
+        for error in [started.expect_err("start in a set"), alone.expect_err("start a lone child")] {
+            assert_eq!(error.io_error().raw_os_error(), Some(libc::EBADF), "{error}");
+        }
+    });
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn child_inherits_only_three_descriptors() {

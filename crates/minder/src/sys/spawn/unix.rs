@@ -196,7 +196,13 @@ impl Streams {
             Some(Source::Shared(fd)) => shared(fd),
             Some(Source::Own(fd)) => shared(Arc::new(fd)),
             // It is inherited.
-            None => shared(Arc::new(rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3)?)),
+            None => {
+                // If it is closed, its number may be that of a descriptor of ours.
+                if rustix::io::fcntl_getfd(io::stdout())?.contains(rustix::io::FdFlags::CLOEXEC) {
+                    return Err(rustix::io::Errno::BADF.into());
+                }
+                shared(Arc::new(rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3)?))
+            }
         };
         (self.theirs[1], self.theirs[2]) = (Some(stdout), Some(stderr));
         Ok(())
