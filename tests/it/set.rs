@@ -612,3 +612,15 @@ fn output_may_go_to_an_open_file() {
     std::io::Read::read_to_string(&mut file, &mut text).expect("read file");
     assert_eq!(text, format!("before {}", String::from_utf8_lossy(&patterned(20))));
 }
+
+/// A time that no clock can represent is never reached.
+#[test]
+fn intervals_without_a_bound_are_accepted() {
+    let config = ChildSetConfig::new()
+        .leak_timeout(Some(Duration::MAX))
+        .stop_poll_interval(Some(Duration::MAX))
+        .read_delay(Duration::MAX);
+    let mut set = ChildSet::new(config).expect("create set");
+    set.spawn(&test_child("spew 10"), SpawnOptions::new()).expect("spawn test child");
+    assert!(set.wait_all(Some(Duration::from_secs(60)), drop).expect("wait for child"));
+}

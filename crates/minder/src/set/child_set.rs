@@ -29,6 +29,8 @@ use crate::{Error, ErrorKind, Operation, Result};
 const READ_BUFFER_MIN: usize = 64;
 /// How long `spawn` waits for a child that it had to kill.
 const ABANDON_TIMEOUT: Duration = Duration::from_millis(20);
+/// The longest interval of a timer: a year, which can be added to an `Instant`.
+const INTERVAL_MAX: Duration = Duration::from_secs(365 * 86_400);
 
 /// A set of child processes with one wait for all of them, on one thread.
 ///
@@ -107,8 +109,10 @@ impl ChildSet {
         // A read into an empty buffer would look like the end of the file.
         config.read_buffer_bytes = config.read_buffer_bytes.max(READ_BUFFER_MIN);
         // An interval of zero would be due again at once, for ever.
-        config.leak_timeout = config.leak_timeout.map(|timeout| timeout.max(INTERVAL_MIN));
-        config.stop_poll_interval = config.stop_poll_interval.map(|interval| interval.max(INTERVAL_MIN));
+        let bounded = |interval: Duration| interval.clamp(INTERVAL_MIN, INTERVAL_MAX);
+        config.leak_timeout = config.leak_timeout.map(bounded);
+        config.stop_poll_interval = config.stop_poll_interval.map(bounded);
+        config.read_delay = config.read_delay.min(INTERVAL_MAX);
         let mut reactor = Reactor::open(config.backend)
             .map_err(|error| Error::new("open a wait backend", error).during(Operation::Watch))?;
         reactor.limit_descriptors(config.fault_capacity);
