@@ -308,3 +308,20 @@ fn many_restarts_leave_no_descriptor_and_no_zombie() {
         });
     });
 }
+
+/// A pidfd that stays open would make the next run need one descriptor more than the first.
+#[cfg(target_os = "linux")]
+#[test]
+fn child_that_waits_to_be_started_again_holds_no_descriptor() {
+    use crate::support::{alone, open_descriptors};
+    alone("set::restart::child_that_waits_to_be_started_again_holds_no_descriptor", || {
+        let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+        let before = open_descriptors();
+        let patient = options(policy(Restart::Always).backoff(HOUR).max_backoff(HOUR));
+        let id = set.spawn(&test_child("exit 1"), patient).expect("spawn test child");
+        words(&mut set, id, |event| matches!(event, Event::Restarting { .. }));
+        assert_eq!(open_descriptors(), before);
+        set.kill(id, Termination::IMMEDIATE).expect("kill a child between two runs");
+        wait_for_done(&mut set);
+    });
+}

@@ -102,6 +102,7 @@ impl ChildSet {
             return Some(Event::Done { child: id, outcome });
         };
         child.phase = Phase::BetweenRuns(outcome);
+        child.process.release();
         self.remove_from_lists(id);
         self.arm(id, TimerKind::Restart, Instant::now() + delay);
         Some(Event::Restarting { child: id, outcome, delay, restarts })

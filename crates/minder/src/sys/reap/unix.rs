@@ -157,6 +157,11 @@ impl Process {
         }
     }
 
+    /// Closes the descriptor of a process that was reaped.
+    pub(crate) fn release(&mut self) {
+        self.pidfd = None;
+    }
+
     /// Returns the signal that stopped the child (job control) since the last call, if one did.
     pub(crate) fn stopped(&self) -> Option<i32> {
         stop_signal(self.pid, self.pidfd.as_ref())

@@ -133,6 +133,9 @@ impl Process {
         self.reaped = true;
     }
 
+    /// The handle stays open: it keeps the pid from being used for another process.
+    pub(crate) fn release(&mut self) {}
+
     /// Returns the signal that stopped it: always `None`, because Windows has no job control.
     pub(crate) fn stopped(&self) -> Option<i32> {
         None
