@@ -177,6 +177,41 @@ fn restart_on_request_needs_a_policy_and_waits_for_no_delay() {
 }
 
 #[test]
+fn restart_on_request_begins_the_row_again() {
+    let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+    let limit = options(policy(Restart::Always).max_restarts(Some(2)));
+    let id = set.spawn(&quiet_child("exit 1"), limit).expect("spawn test child");
+    words(&mut set, id, |event| matches!(event, Event::Restarting { restarts: 2, .. }));
+    set.restart(id, Termination::IMMEDIATE).expect("restart a child between two runs");
+    let observed = words(&mut set, id, is_done);
+    assert!(observed.contains(" restarting-4-2 "), "{observed}");
+    assert!(observed.ends_with(" restarted exit 1 done-exit 1"), "{observed}");
+}
+
+#[test]
+fn restart_on_request_after_the_last_failed_start_is_carried_out() {
+    let dir = tempfile::tempdir().expect("create directory");
+    let work = dir.path().join("work");
+    std::fs::create_dir(&work).expect("create directory");
+    let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+    let mut command = quiet_child("cat");
+    command.current_dir(&work).stdin(Stdio::piped());
+    let limit = options(policy(Restart::Always).max_restarts(Some(1)));
+    let id = set.spawn(&command, limit).expect("spawn test child");
+    set.close_stdin(id).expect("end the child");
+    words(&mut set, id, |event| matches!(event, Event::Exited { .. }));
+    let moved = dir.path().join("moved");
+    std::fs::rename(&work, &moved).expect("move directory");
+    words(&mut set, id, |event| matches!(event, Event::RestartFailed { .. }));
+    // The child is done otherwise.
+    std::fs::rename(&moved, &work).expect("move directory back");
+    set.restart(id, Termination::IMMEDIATE).expect("restart a child that could not be started");
+    assert_eq!(words(&mut set, id, |event| matches!(event, Event::Restarted { .. })), "restarted");
+    set.kill(id, Termination::IMMEDIATE).expect("kill test child");
+    wait_for_done(&mut set);
+}
+
+#[test]
 fn failed_start_is_reported_and_tried_again() {
     let dir = tempfile::tempdir().expect("create directory");
     let work = dir.path().join("work");

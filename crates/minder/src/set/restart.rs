@@ -73,6 +73,9 @@ impl ChildSet {
             return Err(error.during(Operation::Spawn));
         };
         if is_waiting {
+            restart.begin_row();
+            // Its last attempt may have failed.
+            self.events.retain(|event| !matches!(event, QueuedEvent::Abandoned(other) if *other == id));
             self.arm(id, TimerKind::Restart, Instant::now());
             return self.update_poll_handle();
         }

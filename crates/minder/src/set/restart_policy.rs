@@ -171,6 +171,11 @@ impl RestartState {
         self.started_at = Instant::now();
     }
 
+    /// Begins the row of restarts again.
+    pub(super) fn begin_row(&mut self) {
+        self.in_row = 0;
+    }
+
     /// Returns the delay until the next start after a run with this outcome, or `None` if the child is
     /// done. `ended_at` is when the end of the run was observed.
     pub(super) fn after_run(&mut self, outcome: &Outcome, ended_at: Instant) -> Option<Duration> {
