@@ -211,6 +211,28 @@ fn restart_on_request_after_the_last_failed_start_is_carried_out() {
     wait_for_done(&mut set);
 }
 
+#[cfg(unix)]
+#[test]
+fn suspended_child_is_not_started_again_before_it_is_resumed() {
+    let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+    let id = set.spawn(&quiet_child("exit 1"), options(policy(Restart::Always))).expect("spawn test child");
+    words(&mut set, id, |event| matches!(event, Event::Restarting { .. }));
+    set.suspend(id).expect("suspend a child between two runs");
+    let until = Instant::now() + 50 * MS;
+    loop {
+        match set.next_event_deadline(Some(until)).expect("wait for event") {
+            NextEvent::Event(Event::Woken) => (),
+            NextEvent::TimedOut => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    set.resume(id).expect("resume");
+    let observed = words(&mut set, id, |event| matches!(event, Event::Restarted { .. }));
+    assert_eq!(observed, "restarted");
+    set.kill(id, Termination::IMMEDIATE).expect("kill test child");
+    wait_for_done(&mut set);
+}
+
 #[test]
 fn failed_start_is_reported_and_tried_again() {
     let dir = tempfile::tempdir().expect("create directory");

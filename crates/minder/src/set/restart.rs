@@ -76,7 +76,10 @@ impl ChildSet {
             restart.begin_row();
             // Its last attempt may have failed.
             self.events.retain(|event| !matches!(event, QueuedEvent::Abandoned(other) if *other == id));
-            self.arm(id, TimerKind::Restart, Instant::now());
+            let now = Instant::now();
+            // One that is suspended is resumed, as by a kill.
+            self.restart_deadline(id, now);
+            self.arm(id, TimerKind::Restart, now);
             return self.update_poll_handle();
         }
         restart.requested = true;
@@ -125,10 +128,10 @@ impl ChildSet {
     /// Starts a child again.
     pub(super) fn on_restart_timer(&mut self, id: ChildId) {
         let Some(child) = self.children.get_mut(id) else { return };
-        let Some(restart) = &child.restart else { return };
-        if child.between_runs().is_none() {
+        if child.between_runs().is_none() || child.suspension.is_suspended() {
             return;
         }
+        let Some(restart) = &child.restart else { return };
         let started = match self.spawner.spawn(&restart.command) {
             Ok(spawned) => self.begin_run(id, spawned),
             Err(failure) => Err(crate::spawn::explain(&restart.command, failure)),

@@ -16,8 +16,9 @@ impl ChildSet {
     /// [`Event::Stopped`](crate::Event::Stopped) reports that. While the child is suspended, its
     /// deadline does not run and its outputs do not count as silent
     /// ([`ChildSetConfig::leak_timeout`](crate::ChildSetConfig::leak_timeout)). Output that it wrote
-    /// before is still handed over. Without effect on a child that is suspended, that is being
-    /// killed, or that is done except for its last events.
+    /// before is still handed over. A child whose run has ended is not
+    /// [started again](crate::SpawnOptions::restart) before it is resumed. Without effect on a child
+    /// that is suspended, that is being killed, or that is done except for its last events.
     ///
     /// Dropping a set leaves suspended children suspended: resume them first.
     ///
@@ -53,7 +54,14 @@ impl ChildSet {
         // Read before the child stops, so that its deadline loses no time.
         let now = Instant::now();
         let child = self.children.get_mut(id).ok_or_else(child_gone)?;
-        if child.suspension.is_suspended() || child.termination.is_some() || child.is_draining() {
+        if child.suspension.is_suspended() || child.termination.is_some() {
+            return Ok(());
+        }
+        if child.is_draining() || child.between_runs().is_some() {
+            // No process is left, but another may be started.
+            if child.restart.is_some() {
+                child.suspension.start(now);
+            }
             return Ok(());
         }
         child.process.check();
@@ -86,7 +94,13 @@ impl ChildSet {
                 Error::new("resume", error).during(Operation::Resume).with_subject(subject)
             })?;
         }
-        self.restart_deadline(id, Instant::now());
+        let now = Instant::now();
+        self.restart_deadline(id, now);
+        let child = self.children.get(id).filter(|child| child.between_runs().is_some());
+        if child.is_some_and(|child| !child.armed.has(TimerKind::Restart)) {
+            // It was due meanwhile.
+            self.arm(id, TimerKind::Restart, now);
+        }
         self.update_poll_handle()
     }
 

@@ -34,6 +34,10 @@ pub(super) enum TimerKind {
 pub(super) struct Armed([Option<Instant>; 4]);
 
 impl Armed {
+    pub(super) fn has(&self, kind: TimerKind) -> bool {
+        self.0[kind as usize].is_some()
+    }
+
     /// Returns whether the entry of this kind that expired is valid, and disarms the timer.
     pub(super) fn take(&mut self, kind: TimerKind, now: Instant) -> bool {
         self.0[kind as usize].take_if(|at| *at <= now).is_some()
