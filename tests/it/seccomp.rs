@@ -66,6 +66,13 @@ fn other_backends_work_without_io_uring() {
 }
 
 #[test]
+fn next_backend_is_used_without_epoll() {
+    const DEFAULT: &[&str] = &["background::wait_all_hands_over", "set::restart::stable_run_ends_the_row"];
+    rerun("epoll_create1", DEFAULT);
+    rerun("epoll_create1,io_uring_setup", DEFAULT);
+}
+
+#[test]
 fn descriptor_table_is_copied_without_close_range() {
     rerun("close_range", PLAIN);
 }

@@ -165,7 +165,9 @@ impl Pipeline {
         let mut children = self.spawn()?;
         // All inputs of ours are closed before the first wait: a later child may wait for its end.
         children.iter_mut().for_each(|child| drop(child.stdin.take()));
-        children.iter_mut().map(|child| Ok(child.wait()?.status)).collect()
+        // All are waited for before the first error is returned, so that none is left a zombie.
+        let exits: Vec<_> = children.iter_mut().map(Child::wait).collect();
+        exits.into_iter().map(|exit| Ok(exit?.status)).collect()
     }
 
     /// Starts all commands, waits until all have exited, and returns what they wrote. The first reads

@@ -378,8 +378,7 @@ impl<J: Send> JobPool<J> {
     /// - `Exhausted`: a thread cannot be started.
     ///
     /// # Panics
-    /// If a handler panics, after the other threads have ended. Their jobs are killed then; those of the
-    /// handler keep running.
+    /// If a handler panics, after the jobs of the other threads were killed. Its own keep running.
     pub fn run<H: JobHandler<Job = J> + Send>(
         &self,
         workers: usize,
@@ -505,8 +504,7 @@ impl<J: Send> JobPool<J> {
     }
 }
 
-/// Kills all jobs if the thread of a loop panics. The jobs of that loop are never finished, and the
-/// others would wait for them for ever.
+/// Kills all jobs if the thread of a loop panics: the other loops wait for jobs that never finish.
 struct KillAfterPanic<'a, J: Send>(&'a JobPool<J>);
 
 impl<J: Send> Drop for KillAfterPanic<'_, J> {

@@ -83,7 +83,14 @@ impl ChildSet {
             return self.update_poll_handle();
         }
         restart.requested = true;
-        self.terminate(id, how)
+        let terminated = self.terminate(id, how);
+        if terminated.is_err()
+            && let Some(restart) = self.children.get_mut(id).and_then(|child| child.restart.as_mut())
+        {
+            // The child runs on, and its exit is its own.
+            restart.requested = false;
+        }
+        terminated
     }
 
     /// Ends the restarts of a child. One that has no process is done with that.

@@ -29,11 +29,17 @@ pub(crate) const BACKENDS: &[(Backend, Open)] = &[
     (Backend::WaitPackets, || Ok(Arc::new(super::windows::wait_packets::WaitPackets::open()?))),
 ];
 
-/// Opens a backend, or the best one.
+/// Opens a backend, or the best one that the kernel and the policy of the machine allow.
 pub(crate) fn open(wanted: Option<Backend>) -> io::Result<Arc<dyn WaitBackend>> {
-    let found = BACKENDS.iter().find(|(backend, _)| wanted.is_none_or(|wanted| wanted == *backend));
-    match found {
-        Some((_, open)) => open(),
-        None => Err(io::ErrorKind::Unsupported.into()),
+    let mut opened = Err(io::ErrorKind::Unsupported.into());
+    for (_, open) in BACKENDS.iter().filter(|(backend, _)| wanted.is_none_or(|wanted| wanted == *backend)) {
+        opened = open();
+        let is_refused = |error: &io::Error| {
+            matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied)
+        };
+        if !opened.as_ref().is_err_and(is_refused) {
+            break;
+        }
     }
+    opened
 }
