@@ -347,6 +347,7 @@ mod event;
 mod child_pipes;
 mod error;
 mod random;
+mod deadline;
 mod backoff;
 mod sys;
 mod spawn;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use self::timers::Timers;
 use crate::backend::Backend;
+use crate::deadline::deadline_after;
 use crate::interest::{Interest, Token};
 use crate::sys::thread;
 use crate::sys::wait::{self, PollHandle, PollerBackend, Ready};
@@ -555,8 +556,7 @@ impl Poller {
     /// # Errors
     /// A system call fails that should not. A signal does not end the wait.
     pub fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> Result<usize> {
-        // A time that the clock cannot represent is never reached.
-        self.wait_deadline(events, timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
+        self.wait_deadline(events, deadline_after(timeout))
     }
 
     /// Waits until `deadline` at the latest: see [`wait`](Self::wait).

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use minder::{
-    ChildId, ChildSet, ChildSetConfig, ErrorKind, Event, ExitStatus, NextEvent, Operation, Outcome,
+    ChildId, ChildSet, ChildSetConfig, Command, ErrorKind, Event, ExitStatus, NextEvent, Operation, Outcome,
     OverflowPolicy, Restart, RestartPolicy, SpawnOptions, Stdio, Termination,
 };
 
@@ -49,6 +49,16 @@ fn words(set: &mut ChildSet, id: ChildId, until: impl Fn(&Event) -> bool) -> Str
             return words.join(" ");
         }
     }
+}
+
+/// A child that runs in the directory `work` of a new directory until its input ends.
+fn child_in_directory() -> (tempfile::TempDir, Command) {
+    let dir = tempfile::tempdir().expect("create directory");
+    let work = dir.path().join("work");
+    std::fs::create_dir(&work).expect("create directory");
+    let mut command = quiet_child("cat");
+    command.current_dir(&work).stdin(Stdio::piped());
+    (dir, command)
 }
 
 fn is_done(event: &Event) -> bool {
@@ -190,17 +200,14 @@ fn restart_on_request_begins_the_row_again() {
 
 #[test]
 fn restart_on_request_after_the_last_failed_start_is_carried_out() {
-    let dir = tempfile::tempdir().expect("create directory");
+    let (dir, command) = child_in_directory();
     let work = dir.path().join("work");
-    std::fs::create_dir(&work).expect("create directory");
+    let moved = dir.path().join("moved");
     let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
-    let mut command = quiet_child("cat");
-    command.current_dir(&work).stdin(Stdio::piped());
     let limit = options(policy(Restart::Always).max_restarts(Some(1)));
     let id = set.spawn(&command, limit).expect("spawn test child");
     set.close_stdin(id).expect("end the child");
     words(&mut set, id, |event| matches!(event, Event::Exited { .. }));
-    let moved = dir.path().join("moved");
     std::fs::rename(&work, &moved).expect("move directory");
     words(&mut set, id, |event| matches!(event, Event::RestartFailed { .. }));
     // The child is done otherwise.
@@ -235,14 +242,11 @@ fn suspended_child_is_not_started_again_before_it_is_resumed() {
 
 #[test]
 fn failed_start_is_reported_and_tried_again() {
-    let dir = tempfile::tempdir().expect("create directory");
+    let (dir, command) = child_in_directory();
     let work = dir.path().join("work");
-    std::fs::create_dir(&work).expect("create directory");
-    let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
-    let mut command = quiet_child("cat");
-    command.current_dir(&work).stdin(Stdio::piped());
-    let id = set.spawn(&command, options(policy(Restart::Always))).expect("spawn test child");
     let moved = dir.path().join("moved");
+    let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+    let id = set.spawn(&command, options(policy(Restart::Always))).expect("spawn test child");
     // A directory of a process cannot be moved on Windows.
     set.close_stdin(id).expect("end the child");
     words(&mut set, id, |event| matches!(event, Event::Exited { .. }));

@@ -12,6 +12,7 @@ use super::request::{Request, reply_channel};
 use super::shared::{STOP_TIMEOUT, Shared, State, StopReason};
 use super::worker;
 use crate::command::{Command, Size};
+use crate::deadline::deadline_after;
 use crate::event::{ChildId, Event};
 use crate::set::{ChildSet, SpawnOptions};
 use crate::sys::wait::{self, PollHandle};
@@ -308,8 +309,7 @@ impl BackgroundSet {
     /// # Errors
     /// - `Other`: the set was stopped.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
-        // A time that the clock cannot represent is never reached.
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let deadline = deadline_after(timeout);
         self.wait_until(deadline, |_| false)
     }
 
@@ -319,7 +319,7 @@ impl BackgroundSet {
     /// # Errors
     /// As [`wait`](Self::wait).
     pub fn wait_all(&self, timeout: Option<Duration>, mut handle: impl FnMut(Event)) -> Result<bool> {
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let deadline = deadline_after(timeout);
         let mut events = Vec::new();
         while self.children() > 0 {
             // Another thread may take the last event.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::captured::{Captured, CapturedStage, too_much};
 use crate::child::Child;
 use crate::command::{Command, Group};
+use crate::deadline::deadline_after;
 use crate::sys::pipe::{ReadOutcome, Reader};
 use crate::sys::reap::{ChildReadiness, can_poll_children, poll_child};
 use crate::sys::spawn::{Spawned, Spawner};
@@ -79,7 +80,7 @@ impl Reading {
                 continue;
             }
             if was_active || ready.exited {
-                close_at = self.leak_timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+                close_at = deadline_after(self.leak_timeout);
             } else if close_at.is_some_and(|close_at| Instant::now() >= close_at) {
                 return Ok(true);
             }

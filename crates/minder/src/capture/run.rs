@@ -9,6 +9,7 @@ use super::input_feed::{InputFeed, InputStep};
 use super::options::CaptureOptions;
 use crate::backend::Backend;
 use crate::command::{Command, Stdio};
+use crate::deadline::deadline_after;
 use crate::event::{ChildId, Event, NextEvent, Stream};
 use crate::exit_status::{ExitInfo, Outcome};
 use crate::set::{ChildSet, ChildSetConfig, SpawnOptions};
@@ -41,7 +42,7 @@ pub(super) fn capture(mut commands: Vec<Command>, options: CaptureOptions) -> Re
         commands[0].stdin(Stdio::piped());
         feed = Some(InputFeed::start(input, set.waker())?);
     }
-    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let deadline = deadline_after(timeout);
     let give_up_at =
         deadline.and_then(|deadline| deadline.checked_add(kill.total_pause().saturating_add(KILL_TIMEOUT)));
     let mut run = Run {

@@ -14,6 +14,7 @@ use super::timers::{DeferredRead, INTERVAL_MIN, TimerKind, Timers};
 use crate::backend::Backend;
 use crate::chunk::{MemoryBudget, MemoryQuota};
 use crate::command::Command;
+use crate::deadline::deadline_after;
 use crate::event::{ChildId, Event, NextEvent};
 use crate::poller::Waker;
 use crate::sys::process_tree::TreeSignal;
@@ -398,8 +399,7 @@ impl ChildSet {
     ///   and the next call tries again.
     /// - A system call fails that should not.
     pub fn next_event(&mut self, timeout: Option<Duration>) -> Result<NextEvent> {
-        // A time that the clock cannot represent is never reached.
-        self.next_event_deadline(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
+        self.next_event_deadline(deadline_after(timeout))
     }
 
     /// Waits for the next event, until `deadline` at the latest: see [`next_event`](Self::next_event).
@@ -471,7 +471,7 @@ impl ChildSet {
     /// # Errors
     /// As [`next_event`](Self::next_event). Events that were not handed over stay in the set.
     pub fn wait_all(&mut self, timeout: Option<Duration>, mut handle: impl FnMut(Event)) -> Result<bool> {
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let deadline = deadline_after(timeout);
         while !self.is_empty() {
             match self.next_event_deadline(deadline)? {
                 NextEvent::Event(event) => handle(event),

@@ -6,11 +6,10 @@
 use std::cell::Cell;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal as Number, WaitOptions, WaitStatus, kill_process, wait, waitpid};
-use rustix::time::Timespec;
 
 use super::config::FaultInjection;
 use super::descendants::{self, DescendantFinder};
@@ -23,6 +22,7 @@ use super::signal::{Signal, SignalDebouncer};
 use super::silence::{Silence, Step};
 use super::tree_killer::{Survivors, TreeKiller};
 use crate::sys::jobserver::HeldTokens;
+use crate::sys::time::timespec;
 
 /// The outer guardian, with its connections to the inner guardian and the runner.
 #[derive(Debug)]
@@ -194,10 +194,6 @@ impl Outer {
             None => mask::end_by(libc::SIGKILL),
         }
     }
-}
-
-fn timespec(time: Duration) -> Timespec {
-    Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() }
 }
 
 /// Prints one line to stderr and ignores write errors.
