@@ -22,6 +22,7 @@ fn number(name: &str) -> u32 {
     let number = match name {
         "clone3" => libc::SYS_clone3,
         "pidfd_open" => libc::SYS_pidfd_open,
+        "pidfd_send_signal" => libc::SYS_pidfd_send_signal,
         "close_range" => libc::SYS_close_range,
         "epoll_create1" => libc::SYS_epoll_create1,
         "write-64k" => libc::SYS_write,

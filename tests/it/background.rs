@@ -613,3 +613,22 @@ fn every_thread_that_waits_for_all_children_returns_at_the_end() {
     assert!(results.iter().all(|(all_done, _)| *all_done) && begun.elapsed() < Duration::from_secs(30));
     assert_eq!(results.iter().map(|(_, done)| done).sum::<usize>(), 4);
 }
+
+#[test]
+fn suspended_child_reports_nothing_until_it_is_resumed() {
+    let mut host = Host::new(ChildSetConfig::default());
+    let deadline = Instant::now() + Duration::from_secs(1);
+    let options = SpawnOptions::default().deadline(deadline, Termination::IMMEDIATE);
+    let child = host.spawn(&test_child("sleep-ms 600000"), options);
+    if let Err(error) = host.set.suspend(child) {
+        assert!(cfg!(windows) && error.kind() == ErrorKind::Unsupported, "{error}");
+        return host.set.stop(Duration::ZERO).expect("stop set");
+    }
+    // Its deadline does not run while it is suspended.
+    assert!(!host.news(deadline + Duration::from_millis(200)));
+    host.set.resume(child).expect("resume child");
+    host.wait_all();
+    let outcome = host.event_log.outcome(child);
+    assert!(outcome.timed_out && outcome.suspended > Duration::from_millis(200), "{outcome:?}");
+    assert_eq!(host.set.resume(child).unwrap_err().kind(), ErrorKind::Unknown);
+}

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Every file in the directory of examples, and how the line begins that it ends with.
-const EXAMPLES: [(&str, &str); 11] = [
+const EXAMPLES: [(&str, &str); 12] = [
     ("spawn", "spawn: "),
     ("child", "child: "),
     ("set", "set: "),
     ("background", "background: "),
     ("poller", "poller: "),
     ("job_pool", "job pool: "),
+    ("frames", "frames: the child answered [\"INITIALIZE\", \"TWO\\nLINES\", \"\"]"),
     ("guard", "guard: "),
     ("hundred", "100 children, "),
     ("in_tokio", "tokio: 1000 children wrote 5000 bytes"),

@@ -5,7 +5,7 @@
 //! environment, since those that matter have left their parent, group and session. Nothing is
 //! killed that does not carry the word.
 
-mod harness;
+pub(crate) mod harness;
 mod exit_status;
 mod kill;
 mod signals;

@@ -13,6 +13,7 @@ use minder::{ChildId, ChildSet, ChildSetConfig, Command, Error, Event, Outcome, 
 use crate::support::{patience, patterned, quiet_child, test_child};
 
 mod control;
+mod executor;
 #[cfg(unix)] // A limit of descriptors.
 mod resource_shortage;
 #[cfg(unix)] // Windows has no way to suspend a process.

@@ -53,6 +53,24 @@ fn posix_spawn_is_used_without_clone3() {
     rerun("clone3", &["spawn::unix::child_inherits_the_descriptors", "spawn::unix::null_streams_are"]);
 }
 
+/// What a guardian promises on every kernel. Others look at the descriptors of its program.
+const GUARDIAN: &[&str] = &[
+    "guardian::api::guarded_children_run_as_others_do",
+    "guardian::api::killed_program_is_an_error_of_the_next_start",
+    "guardian::api::stopped_program_",
+    "guardian::host::killed_host_leaves_",
+    "guardian::host::fork_of_the_host_",
+    "guardian::host::dropped_guardian_",
+];
+
+#[test]
+fn guardian_needs_neither_clone3_nor_pidfds() {
+    rerun("clone3", GUARDIAN);
+    rerun("clone3", &["guardian::api::reaped_", "guardian::api::killed_program_is_started_"]);
+    rerun("clone3,pidfd_open,pidfd_send_signal", &[&GUARDIAN[..2], &GUARDIAN[3..]].concat());
+    rerun("pidfd_send_signal", &GUARDIAN[..4]);
+}
+
 #[test]
 fn exits_are_found_by_polling_without_pidfds() {
     rerun("clone3,pidfd_open", PLAIN);

@@ -19,12 +19,12 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-#[cfg(target_os = "linux")]
-use minder::Event;
 use minder::{
     Backend, ChildId, ChildSet, ChildSetConfig, Command, ErrorKind, ExitStatus, SpawnOptions, Stdio, Stream,
     Termination,
 };
+#[cfg(target_os = "linux")]
+use minder::{Event, ResourceUsage, ThreadTimes};
 
 use crate::support::{
     EventLog, TEST_CHILD, alone, each_backend, killed, limits, patience, patterned, quiet_child, test_child,
@@ -156,6 +156,37 @@ fn exits_are_reported_with_their_status() {
         assert_eq!(event_log.outcome(code).exit.status, ExitStatus::Exited(200));
         assert!(killed(event_log.outcome(signal).exit.status, 10));
         assert!(event_log.outcome(code).exit.usage.is_some());
+    });
+}
+
+/// Children that compute, more than there are processors.
+#[cfg(target_os = "linux")]
+#[test]
+fn thread_times_are_read_from_the_zombie_on_request() {
+    each_backend(|backend| {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        for is_requested in [false, true] {
+            let mut set = ChildSet::new(limits(backend).thread_times(is_requested)).expect("create set");
+            let ids: Vec<ChildId> = (0..4 * processors)
+                .map(|_| {
+                    let mut shell = Command::new("/bin/sh");
+                    shell.args(["-c", "i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done"]);
+                    set.spawn(&shell, SpawnOptions::default()).expect("spawn shell")
+                })
+                .collect();
+            let mut event_log = EventLog::default();
+            event_log.wait_all(&mut set);
+            let usages = ids.iter().map(|id| event_log.outcome(*id).exit.usage.expect("read usage"));
+            let usages: Vec<ResourceUsage> = usages.collect();
+            if !is_requested {
+                assert!(usages.iter().all(|usage| usage.main_thread.is_none()));
+                continue;
+            }
+            let times = usages.iter().map(|usage| usage.main_thread.expect("read the times"));
+            let times: Vec<ThreadTimes> = times.collect();
+            assert!(times.iter().all(|times| !times.running.is_zero()), "{times:?}");
+            assert!(times.iter().any(|times| !times.ready.is_zero()), "{times:?}");
+        }
     });
 }
 

@@ -95,7 +95,8 @@ impl Child {
 
     /// Gives the child up: closes everything that this process holds of it, and returns its pid. The
     /// caller reaps the child by waitpid(2), even if it has already exited. For hosts whose own code
-    /// reaps all children, such as some interpreters and toolkits.
+    /// reaps all children, such as some interpreters and toolkits. A [`Guardian`](crate::Guardian)
+    /// forgets the child.
     ///
     /// - Windows: nothing needs to be reaped. The pid may name another process as soon as the child has
     ///   exited.
@@ -113,6 +114,7 @@ impl Child {
     /// ```
     pub fn into_pid(mut self) -> u32 {
         self.left_unreaped = true;
+        self.process.unregister();
         self.id()
     }
 

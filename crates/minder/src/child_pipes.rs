@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 
 use crate::command::{Size, Stdio};
-use crate::sys::pipe::resize_terminal;
+use crate::sys::pipe::{self, resize_terminal};
 use crate::{Error, ErrorKind, Operation};
 
 /// Our end of the pipe to a child's standard input. Writes block while the pipe is full. Dropping it
-/// ends the input.
+/// ends the input. A child that has closed its input is the error `BrokenPipe`, whatever this process does
+/// with `SIGPIPE`.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -66,13 +67,27 @@ pub struct ChildStdout(pub(crate) File);
 #[derive(Debug)]
 pub struct ChildStderr(pub(crate) File);
 
-impl Write for ChildStdin {
+impl Write for &ChildStdin {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
+        pipe::write(&self.0, &[IoSlice::new(bytes)])
     }
 
     fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.0.write_vectored(slices)
+        pipe::write(&self.0, slices)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Write for ChildStdin {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (&*self).write(bytes)
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        (&*self).write_vectored(slices)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -82,6 +97,16 @@ impl Write for ChildStdin {
 
 macro_rules! reader {
     ($($type:ident)*) => {$(
+        impl Read for &$type {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                (&self.0).read(buffer)
+            }
+
+            fn read_vectored(&mut self, slices: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+                (&self.0).read_vectored(slices)
+            }
+        }
+
         impl Read for $type {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
                 self.0.read(buffer)

@@ -221,7 +221,7 @@ impl From<Error> for io::Error {
 
 /// Escapes control characters, so that a name fits on one line. Backslashes and quotes stay as they
 /// are: paths contain them.
-fn escape(name: &str) -> String {
+pub(crate) fn escape(name: &str) -> String {
     let mut escaped = String::with_capacity(name.len());
     for c in name.chars() {
         if matches!(c, '\\' | '\'' | '"') {

@@ -106,6 +106,47 @@ pub struct ResourceUsage {
     ///   memory of its parent (measured: `/bin/echo` started by a host of 300 MB reports 309 MB).
     ///   In a big host it is therefore not a measurement of the child.
     pub max_rss: Option<u64>,
+    /// How the main thread of its process was scheduled.
+    ///
+    /// - Linux: if [`ChildSetConfig::thread_times`](crate::ChildSetConfig::thread_times) is set, and
+    ///   `/proc` is mounted.
+    /// - Other systems: `None`.
+    pub main_thread: Option<ThreadTimes>,
+}
+
+/// How long the main thread of a child ran, and how long it waited for a processor.
+///
+/// Its other threads and its descendants are not included. If [`running`](Self::running) is far
+/// below the processor time of the child ([`ResourceUsage::user`] and [`ResourceUsage::system`]),
+/// they did most of its work.
+///
+/// - Linux: the first two fields of `/proc/PID/schedstat` (Documentation/scheduler/sched-stats.rst).
+///   A kernel without `CONFIG_SCHED_INFO` does not count them.
+///
+/// ```
+/// # #[cfg(target_os = "linux")] {
+/// use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, ThreadTimes};
+///
+/// let mut set = ChildSet::new(ChildSetConfig::new().thread_times(true))?;
+/// set.spawn(&Command::new("true"), SpawnOptions::new())?;
+/// set.wait_all(None, |event| {
+///     if let Event::Done { outcome, .. } = event {
+///         let usage = outcome.exit.usage.expect("no other code reaped the child");
+///         if let Some(ThreadTimes { running, ready, .. }) = usage.main_thread {
+///             println!("{running:?} on a processor, {ready:?} in the queue of one");
+///         }
+///     }
+/// })?;
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ThreadTimes {
+    /// The time on a processor.
+    pub running: Duration,
+    /// The time in which the thread was ready to run, and waited for a processor.
+    pub ready: Duration,
 }
 
 /// The exit of a child.

@@ -3,15 +3,18 @@
 //! One state machine, [`Scheduler`], decides: the number of running jobs, their order, dependencies,
 //! retries, and when to stop starting jobs. It contains no thread, no clock and no child, so that it
 //! can be tested step by step. [`JobPool`] carries its decisions out with children: one
-//! [`ChildSet`](crate::ChildSet) for each thread, and no thread for each job.
+//! [`ChildSet`](crate::ChildSet) for each thread, and no thread for each job. [`Executor`] carries them
+//! out with threads of this program: a processor on any thread, a finisher on the caller's.
 
 mod config;
 mod scheduler;
 mod handler;
 mod pool;
+mod executor;
 
 pub use self::{
     config::{HaltPolicy, HaltReason, HaltTrigger, QueueOrder, RetryPolicy, SchedulerConfig, Threshold},
+    executor::{Executor, GraphError, Summary, Task, TaskPanic},
     handler::{ChildControl, JobHandler, JobSource, NextJob, SpawnRequest},
     pool::JobPool,
     scheduler::{Attempt, JobCounts, JobResult, NextAction, Scheduler},

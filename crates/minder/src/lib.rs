@@ -11,12 +11,13 @@
 //! 2. [Many children](#many-children)
 //! 3. [Killing safely](#killing-safely)
 //! 4. [Children that live long](#children-that-live-long)
-//! 5. [Inside tokio, smol or mio](#inside-tokio-smol-or-mio)
-//! 6. [From an editor or an interpreter](#from-an-editor-or-an-interpreter)
-//! 7. [Scheduling](#scheduling)
-//! 8. [Waiting for other things](#waiting-for-other-things)
-//! 9. [The whole process](#the-whole-process)
-//! 10. [Systems](#systems), [limits](#limits), [features](#features)
+//! 5. [Messages](#messages)
+//! 6. [Inside tokio, smol or mio](#inside-tokio-smol-or-mio)
+//! 7. [From an editor or an interpreter](#from-an-editor-or-an-interpreter)
+//! 8. [Scheduling](#scheduling)
+//! 9. [Waiting for other things](#waiting-for-other-things)
+//! 10. [The whole process](#the-whole-process)
+//! 11. [Systems](#systems), [limits](#limits), [features](#features)
 //!
 //! # One command
 //!
@@ -181,6 +182,26 @@
 //! # Ok::<(), minder::Error>(())
 //! ```
 //!
+//! # Messages
+//!
+//! The module [`frame`] makes messages of output that arrives in chunks: lines, NUL-terminated texts,
+//! `Content-Length` headers as of language servers, and 4-byte lengths. The size of a message has a limit:
+//!
+//! ```
+//! use minder::frame::{FrameDecoder, FrameFormat};
+//!
+//! let mut decoder = FrameDecoder::new(FrameFormat::ContentLength).max_frame_bytes(1 << 20);
+//! let mut messages = Vec::new();
+//! for chunk in ["Content-Length: 8\r\n\r\n{\"id\"", ":1}Content-Length: 2\r\n\r\n{}"] {
+//!     let mut rest = chunk.as_bytes(); // from `Event::Output`
+//!     while let Some(message) = decoder.next_frame(&mut rest)? {
+//!         messages.push(message.to_vec());
+//!     }
+//! }
+//! assert_eq!(messages, [&b"{\"id\":1}"[..], b"{}"]);
+//! # Ok::<(), minder::frame::FrameError>(())
+//! ```
+//!
 //! # Inside tokio, smol or mio
 //!
 //! The crate contains no runtime and depends on none. [`ChildSet::poll_handle`] is one descriptor for
@@ -241,7 +262,8 @@
 //! # Scheduling
 //!
 //! The module [`jobs`] decides which job runs when, and how many at once: order, dependencies, retries,
-//! when to stop. [`jobs::Scheduler`] only decides; [`jobs::JobPool`] also runs the jobs:
+//! when to stop. [`jobs::Scheduler`] only decides. [`jobs::JobPool`] also runs the jobs, as children, and
+//! [`jobs::Executor`] runs them as closures on threads:
 //!
 //! ```
 //! use minder::jobs::{JobResult, NextAction, Scheduler, SchedulerConfig};
@@ -300,6 +322,9 @@
 //! }
 //! ```
 //!
+//! A host that has threads, or belongs to others, cannot do that. It starts a [`Guardian`], a separate
+//! program that ends the guarded children when the host is killed.
+//!
 //! [`TimerResolution`] is the other exception: it requests a faster timer tick on Windows.
 //!
 //! # Systems
@@ -316,6 +341,7 @@
 //! | [`ChildSet::poll_handle`] | yes | yes | no |
 //! | [`Command::die_with_parent`] | the child | no | always |
 //! | guardians of [`ProcessGuard`] | yes | no | not needed: job objects |
+//! | a [`Guardian`] ends | groups, descendants, tagged processes | groups | not needed: job objects |
 //!
 //! [`capabilities`] tells what this machine has, and what a sandbox refuses.
 //!
@@ -354,12 +380,14 @@ mod spawn;
 mod termination;
 mod child;
 mod shared_child;
+mod guardian;
 mod poller;
 mod timer_resolution;
 mod set;
 mod background;
 mod capture;
 pub mod jobs;
+pub mod frame;
 mod guard;
 mod capabilities;
 pub mod os;
@@ -376,8 +404,9 @@ pub use crate::{
     command::{Command, Descriptors, Group, Size, Stdio},
     error::{Error, ErrorKind, Operation, Result},
     event::{ChildId, Event, NextEvent, SpillFile, Stream},
-    exit_status::{ExitInfo, ExitStatus, Outcome, ResourceUsage},
+    exit_status::{ExitInfo, ExitStatus, Outcome, ResourceUsage, ThreadTimes},
     guard::{ExitMode, GuardOptions, GuardianPids, ProcessGuard, Signal, SignalSource},
+    guardian::{Guardian, GuardianConfig},
     interest::{Interest, Token},
     poller::{Events, EventsIter, Poller, Readiness, Registration, Source, Waker},
     set::{ChildSet, ChildSetConfig, OutputMode, OverflowPolicy, Restart, RestartPolicy, SpawnOptions},
@@ -407,6 +436,7 @@ const _: () = {
     send_and_sync::<Error>();
     send_and_sync::<Event>();
     send_and_sync::<Events>();
+    send_and_sync::<Guardian>();
     send_and_sync::<Output>();
     send_and_sync::<Pipeline>();
     send_and_sync::<PipelineOutput>();
@@ -418,6 +448,8 @@ const _: () = {
     send_and_sync::<Stdio>();
     send_and_sync::<Termination>();
     send_and_sync::<Waker>();
+    send_and_sync::<frame::FrameDecoder>();
+    send_and_sync::<frame::FrameError>();
     send_and_sync::<jobs::JobPool<()>>();
     send_and_sync::<jobs::Scheduler<()>>();
 };
@@ -427,7 +459,8 @@ const _: () = {
 /// # The types of this page
 ///
 /// [`Command`], [`Child`], [`CaptureOptions`], [`Output`], [`Pipeline`], [`ExitStatus`], [`SharedChild`],
-/// [`Termination`], [`ChildSet`], [`BackgroundSet`], [`Poller`], [`ProcessGuard`], [`Error`]
+/// [`Termination`], [`ChildSet`], [`BackgroundSet`], [`frame::FrameDecoder`], [`Poller`], [`ProcessGuard`],
+/// [`Error`]
 #[cfg(any(doc, doctest))]
 pub mod coming_from {}
 

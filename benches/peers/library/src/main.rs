@@ -14,6 +14,7 @@ mod driven;
 mod latency;
 mod lone;
 mod posix;
+mod threads;
 mod usage;
 
 use anyhow::{Context, Result, bail};
@@ -45,7 +46,8 @@ fn main() -> Result<()> {
         "captured" => captured::measure(&options),
         "driven" => driven::measure(&options),
         "latency" => latency::measure(&options),
-        other => bail!("unknown question `{other}`; cure: lone, captured, driven or latency"),
+        "threads" => threads::measure(&options),
+        other => bail!("unknown question `{other}`; cure: lone, captured, driven, latency or threads"),
     };
     let row = row.with_context(|| format!("{} {}", options.question, options.contestant))?;
     black_box(&host);

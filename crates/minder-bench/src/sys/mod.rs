@@ -3,7 +3,7 @@
 //!
 //! | directory | contents | Unix | Windows |
 //! | --- | --- | --- | --- |
-//! | `cpu_clock` | CPU time of this process | `clock_gettime`, `getrusage` | `GetProcessTimes` |
+//! | `cpu_clock` | CPU time of this process and of a thread | `clock_gettime` | `GetProcessTimes` |
 //! | `handoff` | blocks one thread until another releases it | mutex and condition variable | an event |
 //! | `thread` | small threads that take no signals | signal mask | as in `std` |
 //! | `wait` | objects to wait for, and baselines that wait | eventfds, pipes | events |
@@ -25,6 +25,6 @@ pub(crate) mod wait;
 pub(crate) mod exit;
 pub(crate) mod spawn;
 
-pub(crate) use self::cpu_clock::{CPU_RESOLUTION, cpu_time};
+pub(crate) use self::cpu_clock::{CPU_RESOLUTION, cpu_time, thread_cpu_time};
 pub(crate) use self::exhausted::is_exhausted;
 pub(crate) use self::wine::is_wine;

@@ -258,6 +258,45 @@ impl BackgroundSet {
         receiver.wait("resize a terminal", Operation::Resize, self.shared().options.call_timeout)
     }
 
+    /// Suspends a child with everything that it started: see [`ChildSet::suspend`].
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{BackgroundSet, BackgroundSetConfig, Command, SpawnOptions};
+    /// use std::time::Duration;
+    ///
+    /// let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+    /// let child = set.spawn(Command::new("sleep").arg("60"), SpawnOptions::new())?;
+    /// set.suspend(child)?;
+    /// assert!(!set.wait(Some(Duration::from_millis(10)))?, "it is not done");
+    /// set.resume(child)?;
+    /// set.stop(Duration::ZERO)?;
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`ChildSet::suspend`], and:
+    ///
+    /// - `Other`: the set was stopped, or the worker does not reply in time.
+    pub fn suspend(&self, id: ChildId) -> Result<()> {
+        let (sender, receiver) = reply_channel();
+        self.send_request("suspend a child", Operation::Suspend, Request::Suspend(id, sender))?;
+        receiver.wait("suspend a child", Operation::Suspend, self.shared().options.call_timeout)
+    }
+
+    /// Resumes a suspended child: see [`ChildSet::resume`].
+    ///
+    /// # Errors
+    /// As [`ChildSet::resume`], and:
+    ///
+    /// - `Other`: the set was stopped, or the worker does not reply in time.
+    pub fn resume(&self, id: ChildId) -> Result<()> {
+        let (sender, receiver) = reply_channel();
+        self.send_request("resume a child", Operation::Resume, Request::Resume(id, sender))?;
+        receiver.wait("resume a child", Operation::Resume, self.shared().options.call_timeout)
+    }
+
     /// Returns the child's pid. Once the child is done, the pid may belong to another process, even
     /// if the `Done` was not taken.
     ///

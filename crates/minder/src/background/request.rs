@@ -14,6 +14,8 @@ pub(super) enum Request {
     Kill(ChildId, Termination, ReplySender<()>),
     Restart(ChildId, Termination, ReplySender<()>),
     Resize(ChildId, Size, ReplySender<()>),
+    Suspend(ChildId, ReplySender<()>),
+    Resume(ChildId, ReplySender<()>),
     /// Kill all children, after this grace period, and end the thread.
     Stop(Duration),
     /// The last handle was dropped: end the thread.

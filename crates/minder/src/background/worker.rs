@@ -124,6 +124,12 @@ impl Worker<'_> {
                 Request::Resize(id, size, reply) => {
                     reply.send(self.set.resize_terminal(id, size));
                 }
+                Request::Suspend(id, reply) => {
+                    reply.send(self.set.suspend(id));
+                }
+                Request::Resume(id, reply) => {
+                    reply.send(self.set.resume(id));
+                }
                 Request::Stop(grace) => self.stop(grace),
                 Request::Quit => self.stopping = Some(self.stopping.unwrap_or(StopRequest::Quit)),
                 #[cfg(test)]

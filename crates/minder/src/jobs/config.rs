@@ -82,8 +82,8 @@ impl SchedulerConfig {
         self
     }
 
-    /// Sets the seed of the random numbers for [`RetryPolicy::jitter`]: the same seed gives the same
-    /// delays. Default: 0.
+    /// Sets the seed of the random numbers for [`RetryPolicy::jitter`] and [`QueueOrder::Random`]: the
+    /// same seed gives the same delays and the same order. Default: 0.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
@@ -101,6 +101,8 @@ pub enum QueueOrder {
     ShortestFirst,
     /// The one with the greatest cost, which gives the best total time.
     LongestFirst,
+    /// Any, by chance: the same [seed](SchedulerConfig::seed) gives the same order of the same jobs.
+    Random,
 }
 
 /// Whether and when a failed job is retried.

@@ -427,14 +427,25 @@ impl<J> Scheduler<J> {
                 _ => NextAction::Empty,
             };
         };
+        NextAction::Start(self.start(pending.number, pending.attempt, now), pending.job)
+    }
+
+    /// Submits a job of no cost and starts it, right after [`next`](Self::next) returned
+    /// [`NextAction::Empty`]. The scheduler has no delay and is not paused.
+    pub(super) fn submit_and_start(&mut self, now: Instant) -> Attempt {
+        self.counts.submitted += 1;
+        self.start(self.counts.submitted, 1, now)
+    }
+
+    fn start(&mut self, number: u64, attempt: u32, now: Instant) -> Attempt {
         let slot = self.free_slots.pop().map_or(self.max_slot + 1, |Reverse(slot)| slot);
         self.max_slot = self.max_slot.max(slot);
         if !self.config.delay.is_zero() {
             self.not_before = now.checked_add(self.config.delay);
         }
         self.counts.running += 1;
-        self.counts.retried += u64::from(pending.attempt > 1);
-        NextAction::Start(Attempt { job: pending.number, attempt: pending.attempt, slot }, pending.job)
+        self.counts.retried += u64::from(attempt > 1);
+        Attempt { job: number, attempt, slot }
     }
 
     /// Returns when the next retry is due, if there is one.
@@ -468,7 +479,7 @@ impl<J> Scheduler<J> {
     /// Records the result of an attempt. Returns whether the caller has to kill the running jobs.
     pub fn finish(&mut self, attempt: Attempt, job: J, result: JobResult, now: Instant) -> bool {
         self.free_slot(attempt);
-        let retry_promised = self.retry_promised.remove(&attempt.job);
+        let retry_promised = !self.retry_promised.is_empty() && self.retry_promised.remove(&attempt.job);
         if result == JobResult::Requeue {
             if !self.halted {
                 self.counts.retried -= u64::from(attempt.attempt > 1);
@@ -533,7 +544,7 @@ impl<J> Scheduler<J> {
     }
 
     /// Returns whether a job waits that could start at once.
-    fn has_waiting(&self) -> bool {
+    pub(super) fn has_waiting(&self) -> bool {
         !self.fifo.is_empty() || !self.by_cost.is_empty()
     }
 
@@ -549,6 +560,7 @@ impl<J> Scheduler<J> {
             QueueOrder::Fifo => self.fifo.push_back(pending),
             QueueOrder::ShortestFirst => self.by_cost.push(Ranked(u64::MAX - pending.cost, pending)),
             QueueOrder::LongestFirst => self.by_cost.push(Ranked(pending.cost, pending)),
+            QueueOrder::Random => self.by_cost.push(Ranked(self.random.draw(), pending)),
         }
     }
 
@@ -564,6 +576,9 @@ impl<J> Scheduler<J> {
     /// This is a loop with a work list, because a recursion could overflow the stack: the caller
     /// chooses the length of a chain of jobs.
     fn record_result(&mut self, number: u64, succeeded: bool) {
+        if self.waiters.is_empty() {
+            return;
+        }
         let mut finished = vec![(number, succeeded)];
         while let Some((number, succeeded)) = finished.pop() {
             let Some(waiters) = self.waiters.remove(&number) else { continue };

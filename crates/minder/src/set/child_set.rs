@@ -16,6 +16,7 @@ use crate::chunk::{MemoryBudget, MemoryQuota};
 use crate::command::Command;
 use crate::deadline::deadline_after;
 use crate::event::{ChildId, Event, NextEvent};
+use crate::guardian::Guardian;
 use crate::poller::Waker;
 use crate::sys::process_tree::TreeSignal;
 use crate::sys::reactor::Reactor;
@@ -106,6 +107,7 @@ impl ChildSet {
         let spawner = if limits.starts_one { Ok(Spawner::for_one()) } else { Spawner::for_many() };
         let spawner =
             spawner.map_err(|error| Error::new("prepare for children", error).during(Operation::Spawn))?;
+        let spawner = spawner.guarded_by(limits.guardian.as_ref().map(Guardian::link));
         let mut config = limits;
         // A read into an empty buffer would look like the end of the file.
         config.read_buffer_bytes = config.read_buffer_bytes.max(READ_BUFFER_MIN);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::restart_policy::RestartPolicy;
 use crate::backend::Backend;
 use crate::backlog::Backlog;
+use crate::guardian::Guardian;
 use crate::termination::Termination;
 use crate::{Error, ErrorKind, Operation, Result};
 
@@ -33,6 +34,7 @@ use crate::{Error, ErrorKind, Operation, Result};
 ///     .read_delay(Duration::from_millis(2)) // most children write nothing before they exit
 ///     .leak_timeout(None) // daemons that hold an output open are waited for
 ///     .stop_poll_interval(Some(Duration::from_secs(1)))
+///     .thread_times(true) // how long children waited for a processor
 ///     .spill_dir(std::env::temp_dir())
 ///     .spill_prefix(Some("build-".to_string()));
 /// assert!(ChildSet::new(config)?.is_empty());
@@ -52,7 +54,9 @@ pub struct ChildSetConfig {
     pub(crate) spill_prefix: Option<String>,
     pub(crate) backlog: Option<Arc<Backlog>>,
     pub(crate) min_readers: usize,
+    pub(crate) thread_times: bool,
     pub(crate) backend: Option<Backend>,
+    pub(crate) guardian: Option<Guardian>,
     /// Whether the set starts one child in its life.
     pub(crate) starts_one: bool,
     /// How many descriptors the backend accepts before it reports that it is full. For tests.
@@ -73,7 +77,9 @@ impl Default for ChildSetConfig {
             spill_prefix: None,
             backlog: None,
             min_readers: 1,
+            thread_times: false,
             backend: None,
+            guardian: None,
             starts_one: false,
             fault_capacity: None,
         }
@@ -178,9 +184,47 @@ impl ChildSetConfig {
         self
     }
 
+    /// Sets whether [`ResourceUsage::main_thread`](crate::ResourceUsage::main_thread) is read at
+    /// the exit of each child, which takes an open, a read and a close. Default: no.
+    pub fn thread_times(mut self, yes: bool) -> Self {
+        self.thread_times = yes;
+        self
+    }
+
     /// Sets the wait backend. Default: `None`, the best one that works here.
     pub fn backend(mut self, backend: Option<Backend>) -> Self {
         self.backend = backend;
+        self
+    }
+
+    /// Guards the children: they do not outlive this process. Default: none. The set holds a handle of
+    /// the guardian until it is dropped.
+    ///
+    /// ```standalone_crate
+    /// use minder::{BackgroundSet, ChildSetConfig, Command, Guardian, GuardianConfig, SpawnOptions};
+    /// use std::process::ExitCode;
+    ///
+    /// fn main() -> ExitCode {
+    ///     if std::env::args().nth(1).is_some_and(|arg| arg == "guardian") {
+    ///         return Guardian::run_program(); // this host is its own guardian
+    ///     }
+    ///     host().expect("no step fails");
+    ///     ExitCode::SUCCESS
+    /// }
+    ///
+    /// fn host() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let config = GuardianConfig::new().program(std::env::current_exe()?).arg("guardian");
+    ///     let guardian = Guardian::start(&config)?;
+    ///     let set = BackgroundSet::new(ChildSetConfig::new().guardian(&guardian))?;
+    ///     # if cfg!(unix) {
+    ///     set.spawn(&Command::new("true"), SpawnOptions::new())?;
+    ///     set.wait_all(None, drop)?;
+    ///     # }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn guardian(mut self, guardian: &Guardian) -> Self {
+        self.guardian = Some(guardian.clone());
         self
     }
 

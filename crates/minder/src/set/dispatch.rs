@@ -146,7 +146,12 @@ impl ChildSet {
         let Some(child) = self.children.get_mut(id) else { return Ok(()) };
         match child.on_process_report(&mut self.io.reactor, report)? {
             ProcessStep::Alive => Ok(()),
-            ProcessStep::Exited => self.on_exit(id),
+            ProcessStep::Exited => {
+                if self.io.config.thread_times {
+                    child.read_thread_times();
+                }
+                self.on_exit(id)
+            }
             ProcessStep::TreeChanged => {
                 if CHECK_IS_CHEAP {
                     self.finish_if_tree_gone(id);

@@ -11,7 +11,7 @@ use super::stream::{StreamIo, StreamState};
 use crate::chunk::Chunk;
 use crate::event::Stream;
 use crate::exit_status::Outcome;
-use crate::sys::process_tree::{ProcessSnapshot, TreeSignal};
+use crate::sys::process_tree::{ProcessSnapshot, TreeSignal, main_thread_times};
 use crate::sys::reactor::Reactor;
 use crate::sys::wait::Report;
 use crate::{Error, Operation, Result};
@@ -76,6 +76,15 @@ impl ChildState {
         let Some(exit) = exit else { return Ok(ProcessStep::Alive) };
         self.phase = Phase::Exited(exit);
         Ok(ProcessStep::Exited)
+    }
+
+    /// Adds the times of its main thread to the exit. They are gone when the process is reaped.
+    pub(super) fn read_thread_times(&mut self) {
+        if let Phase::Exited(exit) = &mut self.phase
+            && let Some(usage) = &mut exit.usage
+        {
+            usage.main_thread = main_thread_times(self.process.pid());
+        }
     }
 
     /// Notes that an output was active, or that we did not read it. Without effect before the exit.

@@ -14,6 +14,8 @@
 //! | `process_tree` | signals to all descendants | groups, `/proc` | groups | job objects |
 //! | `spawn` | [`Spawner`][6] | `clone3`, `posix_spawn` | `posix_spawn` | `CreateProcessW` |
 //! | `guard` | the end of the tree with this process | guardians | none | job objects |
+//! | `guardian` | the list of children that outlive no host | a socket | the same | none |
+//! | `guardian_program` | the program that has the list | groups, `/proc` | groups | none |
 //! | `jobserver` | tokens of GNU make | pipes | pipes | semaphores |
 //! | `capabilities` | probes for `minder doctor` | system calls | the same | the same |
 //! | `thread` | small threads | no signals | no signals | |
@@ -56,5 +58,7 @@ mod event;
 #[cfg(windows)]
 mod dynlib;
 pub(crate) mod guard;
+pub(crate) mod guardian;
+pub(crate) mod guardian_program;
 
 pub(crate) use self::error::{is_exhausted, is_no_such_process};

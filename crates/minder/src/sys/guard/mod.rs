@@ -36,6 +36,8 @@ mod outer;
 #[cfg(target_os = "linux")]
 mod process;
 #[cfg(target_os = "linux")]
+pub(in crate::sys) use process::rename;
+#[cfg(target_os = "linux")]
 mod silence;
 #[cfg(target_os = "linux")]
 mod tree_killer;

@@ -135,7 +135,7 @@ fn close_range(first: RawFd, last: RawFd) {
 
 /// Renames this process in `ps`: its short name, and its argument strings, which `pkill -f` looks
 /// at.
-pub(super) fn rename(short: &CStr, title: &str) {
+pub(in crate::sys) fn rename(short: &CStr, title: &str) {
     let _ = rustix::thread::set_name(short);
     let Some((start, end)) = descendants::argument_area() else { return };
     let area = std::ptr::with_exposed_provenance_mut::<u8>(start);

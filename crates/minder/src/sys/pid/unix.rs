@@ -158,5 +158,6 @@ fn convert(usage: &libc::rusage) -> ResourceUsage {
         user: time(usage.ru_utime),
         system: time(usage.ru_stime),
         max_rss: u64::try_from(usage.ru_maxrss).ok().map(|rss| rss * unit),
+        main_thread: None,
     }
 }

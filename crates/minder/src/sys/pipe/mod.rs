@@ -15,9 +15,10 @@ mod windows;
 
 pub(crate) use self::types::ReadOutcome;
 #[cfg(windows)]
-pub(crate) use self::windows::{Reader, Writer, resize_terminal};
+pub(crate) use self::windows::{Reader, Writer, resize_terminal, write};
 #[cfg(unix)]
 pub(crate) use self::{
+    sigpipe::write,
     terminal::{Terminal, open_terminal, resize_terminal},
     unix::{Reader, Writer},
 };

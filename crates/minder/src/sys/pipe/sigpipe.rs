@@ -2,18 +2,41 @@
 
 #![expect(unsafe_code, reason = "SIGPIPE of this thread alone: sigmask and sigtimedwait")]
 
+use std::io::{self, IoSlice};
+use std::os::fd::AsFd;
+
 use rustix::io::Errno;
 
+/// The most slices that every operating system accepts: `IOV_MAX` is 1024 on all of them.
+const SLICES_MAX: usize = 1024;
+
+/// Writes to a pipe, and waits while it is full. A reader that is gone is an error and no signal.
+pub(crate) fn write(pipe: &impl AsFd, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+    let slices = &slices[..slices.len().min(SLICES_MAX)];
+    // If the reader goes while a write waits, Linux returns what was written, and raises the signal, too.
+    let is_raised = |result: &Result<usize, Errno>| result.is_ok() && is_pending(libc::SIGPIPE);
+    Ok(masked(|| rustix::io::writev(pipe, slices), is_raised)?)
+}
+
 /// Runs `write` so that a reader that is gone is an error and no signal. The disposition of SIGPIPE
-/// belongs to the host and to all its threads; the mask is this thread's own.
+/// belongs to the host and to all its threads; the mask is this thread's own. For writes that do not
+/// wait.
 pub(super) fn without_sigpipe<T>(write: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+    masked(write, |_| false)
+}
+
+/// Does that. `is_raised` returns whether a result other than `EPIPE` comes with the signal.
+fn masked<T>(
+    write: impl FnOnce() -> Result<T, Errno>,
+    is_raised: impl FnOnce(&Result<T, Errno>) -> bool,
+) -> Result<T, Errno> {
     let pipe = set_of(libc::SIGPIPE);
     let mut before = set_of(0);
     // SAFETY: both sets are initialised and ours; only this thread's mask changes.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &pipe, &mut before) };
     let pending = is_pending(libc::SIGPIPE);
     let result = write();
-    if matches!(result, Err(Errno::PIPE)) && !pending {
+    if !pending && (matches!(result, Err(Errno::PIPE)) || is_raised(&result)) {
         take_pending(&pipe);
     }
     // SAFETY: `before` was filled in by the call above.

@@ -352,6 +352,10 @@ impl Drop for Writer {
 }
 
 /// Fails: there are no terminals here.
+pub(crate) fn write(mut pipe: &std::fs::File, slices: &[io::IoSlice<'_>]) -> io::Result<usize> {
+    io::Write::write_vectored(&mut pipe, slices)
+}
+
 pub(crate) fn resize_terminal(_side: &std::fs::File, _size: Size) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -1,5 +1,6 @@
 //! Signals to a whole process tree, and the check whether any process of it is left.
 
+mod thread_times;
 mod types;
 #[cfg(unix)]
 mod unix;
@@ -9,7 +10,10 @@ mod proc;
 mod windows;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(in crate::sys) use self::proc::{PF_EXITING, why_no_table};
+pub(in crate::sys) use self::proc::{
+    Entry as ProcEntry, PF_EXITING, each as each_process, signal as signal_process, why_no_table,
+};
+pub(crate) use self::thread_times::main_thread_times;
 pub(crate) use self::types::TreeSignal;
 #[cfg(unix)]
 pub(crate) use self::unix::{CHECK_IS_CHEAP, ProcessSnapshot, ProcessTree, SIGNAL_MAX};

@@ -52,15 +52,15 @@ fn is_of(status: &str, me: u32) -> bool {
 
 /// One process that is neither a zombie nor dead.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    pub(super) pid: libc::pid_t,
-    pub(super) parent: libc::pid_t,
-    pub(super) group: libc::pid_t,
+pub(in crate::sys) struct Entry {
+    pub(in crate::sys) pid: libc::pid_t,
+    pub(in crate::sys) parent: libc::pid_t,
+    pub(in crate::sys) group: libc::pid_t,
     /// Start time in clock ticks since boot. Together with the pid it identifies a process for
     /// ever.
-    pub(super) started: u64,
+    pub(in crate::sys) started: u64,
     /// Whether it is exiting. Its files are closed already, and it disappears within microseconds.
-    pub(super) exiting: bool,
+    pub(in crate::sys) exiting: bool,
 }
 
 /// A flag in field 9 of proc_pid_stat(5), from include/linux/sched.h.
@@ -80,7 +80,7 @@ pub(super) fn entry(pid: libc::pid_t) -> io::Result<Option<Entry>> {
 
 /// Visits every living process of the machine that this user may see. Returns an error if one may
 /// be missing. Visits none if `/proc` cannot be used.
-pub(super) fn each(mut visit: impl FnMut(Entry)) -> io::Result<()> {
+pub(in crate::sys) fn each(mut visit: impl FnMut(Entry)) -> io::Result<()> {
     if why_no_table().is_some() {
         return Ok(());
     }
@@ -155,7 +155,7 @@ fn is_alive((pid, started): (libc::pid_t, u64)) -> io::Result<bool> {
 
 /// Sends a signal to exactly this process. Returns whether the process may still exist. A process
 /// that cannot be identified gets no signal.
-pub(super) fn signal((pid, started): (libc::pid_t, u64), signal: i32) -> bool {
+pub(in crate::sys) fn signal((pid, started): (libc::pid_t, u64), signal: i32) -> bool {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
     // First open a pidfd, then check that the pid still belongs to the process that was found, then
     // signal the pidfd. A process that reuses the pid after the check gets no signal.
@@ -165,15 +165,17 @@ pub(super) fn signal((pid, started): (libc::pid_t, u64), signal: i32) -> bool {
         Ok(false) => return false,
         Err(_) => return true,
     }
-    match pidfd {
-        Some(pidfd) => {
-            let info: *const libc::siginfo_t = std::ptr::null();
-            // SAFETY: the descriptor is open, and the siginfo may be null.
-            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, info, 0) == 0 }
+    if let Some(pidfd) = pidfd {
+        let info: *const libc::siginfo_t = std::ptr::null();
+        // SAFETY: the descriptor is open, and the siginfo may be null.
+        let sent = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, info, 0) };
+        // A sandbox may refuse this call and not the others.
+        if sent == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ENOSYS) {
+            return sent == 0;
         }
-        // SAFETY: kill takes two numbers.
-        None => unsafe { libc::kill(pid, signal) == 0 },
     }
+    // SAFETY: kill takes two numbers.
+    unsafe { libc::kill(pid, signal) == 0 }
 }
 
 /// Parses `PID (NAME) STATE PPID PGRP … STARTTIME …`. The name may contain any characters, even

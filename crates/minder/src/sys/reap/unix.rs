@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::exit_status::ExitInfo;
 use crate::interest::Interest;
 use crate::sys::error::{is_no_such_process, is_registration_limit};
+use crate::sys::guardian::Registration;
 use crate::sys::pid::{stop_signal, wait_for_exit, wait_id};
 use crate::sys::reactor::Reactor;
 use crate::sys::time::timespec;
@@ -23,6 +24,8 @@ pub(crate) struct Process {
     /// The exit, once it was observed.
     exit: Option<ExitInfo>,
     reaped: bool,
+    /// Its place on the list of a guardian.
+    registration: Option<Registration>,
 }
 
 /// The registration by which a port watches a process.
@@ -34,11 +37,23 @@ enum Watched {
 
 impl Process {
     pub(crate) fn new(pid: libc::pid_t, pidfd: Option<OwnedFd>) -> Self {
-        Self { pid, pidfd, watched: None, exit: None, reaped: false }
+        Self { pid, pidfd, watched: None, exit: None, reaped: false, registration: None }
     }
 
     pub(crate) fn pid(&self) -> u32 {
         self.pid.unsigned_abs()
+    }
+
+    /// Sets the registration with a guardian, which ends right before the process is reaped.
+    pub(in crate::sys) fn set_registration(&mut self, registration: Option<Registration>) {
+        self.registration = registration;
+    }
+
+    /// Ends the registration with a guardian.
+    pub(crate) fn unregister(&mut self) {
+        if let Some(registration) = self.registration.take() {
+            registration.remove();
+        }
     }
 
     /// Asks for a report with `token` when the process has ended. A port that takes no more
@@ -99,7 +114,10 @@ impl Process {
     pub(crate) fn check(&mut self) {
         let looked =
             wait_id(self.pid, self.pidfd.as_ref(), libc::WEXITED | libc::WNOHANG | libc::WNOWAIT, None);
-        self.reaped |= looked.is_err_and(|error| error.raw_os_error() == Some(libc::ECHILD));
+        if looked.is_err_and(|error| error.raw_os_error() == Some(libc::ECHILD)) {
+            self.reaped = true;
+            self.unregister();
+        }
     }
 
     /// Waits for the exit until the deadline, or without a limit. The pid stays in use until
@@ -123,6 +141,10 @@ impl Process {
 
     /// Waits for the exit without a limit, and releases the pid by the same system call.
     pub(crate) fn wait_and_reap(&mut self) -> io::Result<ExitInfo> {
+        if self.exit.is_none() && self.registration.is_some() {
+            // The registration ends between the exit and the reaping, so these are two calls.
+            self.wait(None)?;
+        }
         if let Some(exit) = self.exit {
             self.reap();
             return Ok(exit);
@@ -152,6 +174,7 @@ impl Process {
     /// Releases the pid. Call it after `peek` has returned the exit.
     pub(crate) fn reap(&mut self) {
         if !std::mem::replace(&mut self.reaped, true) {
+            self.unregister();
             // An error means that other code has reaped the child, which has the same effect.
             let _ = wait_for_exit(self.pid, self.pidfd.as_ref(), libc::WNOHANG);
         }

@@ -43,6 +43,10 @@ impl Process {
         self.pid
     }
 
+    /// Ends the registration with a guardian: there is none.
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn unregister(&mut self) {}
+
     /// Returns the handle of the process.
     pub(crate) fn handle(&self) -> BorrowedHandle<'_> {
         self.handle.as_handle()
@@ -240,7 +244,7 @@ fn usage(process: &OwnedHandle) -> Option<ResourceUsage> {
     let known = unsafe { K32GetProcessMemoryInfo(process, &mut memory, size) } != 0;
     // Wine reports zero for a process that has exited.
     let max_rss = Some(memory.PeakWorkingSetSize as u64).filter(|&peak| known && peak > 0);
-    Some(ResourceUsage { user: duration(user), system: duration(system), max_rss })
+    Some(ResourceUsage { user: duration(user), system: duration(system), max_rss, main_thread: None })
 }
 
 /// A time in units of 100 ns.

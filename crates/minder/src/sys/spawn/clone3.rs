@@ -131,6 +131,9 @@ impl Clone3 {
             Ok(process) if error == 0 => Ok(process),
             Ok(mut process) => {
                 // The child failed before exec: reap it and return its error.
+                if let Some(registration) = request.registration {
+                    registration.remove();
+                }
                 let _ = process.wait_and_reap();
                 if cut != 0 && step == SpawnStep::Process {
                     self.cut_refused = true;
@@ -388,11 +391,23 @@ unsafe fn clone3(
 unsafe extern "C" fn child(context: *mut c_void) -> ! {
     // SAFETY: `start` passed a pointer to its context, which the waiting thread does not touch.
     let context = unsafe { &mut *context.cast::<ChildArgs<'_>>() };
-    context.step = SpawnStep::Setup;
-    let result = become_program(context);
-    context.error = result;
+    context.error = match register(context) {
+        0 => become_program(context),
+        error => error,
+    };
     // SAFETY: exits this process without running code of the parent.
     unsafe { libc::_exit(127) }
+}
+
+/// Registers the child with the guardian, if there is one; returns an error number. It is the first
+/// step: if the host is killed from here on, the guardian either has the record or has refused it, and
+/// then this child does not run its program. The descriptor of the socket is in the table until the
+/// next step drops it.
+fn register(context: &mut ChildArgs<'_>) -> i32 {
+    let request = context.request;
+    let error = request.registration.map_or(0, |it| it.send_from_child(request.leads_group()));
+    context.step = if error == 0 { SpawnStep::Setup } else { SpawnStep::Guardian };
+    error
 }
 
 /// Executes the steps of the child, whose order matters. Returns only after an error.

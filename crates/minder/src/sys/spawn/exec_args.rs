@@ -1,6 +1,6 @@
 //! The path, arguments and environment of a program for execve(2): C strings in one block of memory.
 
-#![expect(unsafe_code, reason = "pointers into memory of the same object may move to another thread")]
+#![expect(unsafe_code, reason = "the environment of the C library; pointers that move to another thread")]
 
 use std::ffi::{CStr, OsStr, OsString, c_char};
 use std::io;
@@ -73,6 +73,36 @@ impl ExecArgs {
     /// The environment vector, ended by a null pointer; `None` for that of this process.
     pub(super) fn envp(&self) -> Option<*const *const c_char> {
         self.own_environment.then(|| self.pointers[self.args + 1..].as_ptr())
+    }
+
+    /// Adds a variable `NAME=value` to the environment, in place of one with the same name. Copies no
+    /// other variable.
+    ///
+    /// # Safety
+    /// `variable` outlives every use of [`envp`](Self::envp) before the next [`build`](Self::build).
+    pub(super) unsafe fn add_variable(&mut self, variable: &CStr) {
+        let bytes = variable.to_bytes();
+        let name = &bytes[..bytes.iter().position(|byte| *byte == b'=').map_or(bytes.len(), |at| at + 1)];
+        let first = self.args + 1;
+        if !std::mem::replace(&mut self.own_environment, true) {
+            let mut entry = environment();
+            // SAFETY: the C library's list, whose end is null. A list that is null is empty.
+            while let Some(&variable) = unsafe { entry.as_ref() }.filter(|variable| !variable.is_null()) {
+                self.pointers.push(variable);
+                entry = entry.wrapping_add(1);
+            }
+            self.pointers.push(std::ptr::null());
+        }
+        let mut at = first;
+        while let Some(&entry) = self.pointers.get(at).filter(|entry| !entry.is_null()) {
+            // SAFETY: an entry of an environment is a C string.
+            if unsafe { CStr::from_ptr(entry) }.to_bytes().starts_with(name) {
+                self.pointers.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+        self.pointers.insert(at, variable.as_ptr());
     }
 
     fn push(&mut self, string: &OsStr) -> Result<(), SpawnError> {
@@ -148,6 +178,16 @@ impl ExecArgs {
     pub(super) fn forget(&mut self) -> bool {
         self.found.take().is_some()
     }
+}
+
+/// Returns the environment of this process as it is now.
+pub(super) fn environment() -> *const *const c_char {
+    unsafe extern "C" {
+        static environ: *const *const c_char;
+    }
+    // SAFETY: the C library's list. Changing it while another thread reads it is what
+    // `std::env::set_var` forbids its callers, as every program that spawns needs it to.
+    unsafe { environ }
 }
 
 /// Searches the directories of PATH for an executable file. A file that exists but may not be

@@ -22,6 +22,8 @@ mod posix;
 mod kept;
 #[cfg(unix)]
 mod unix;
+#[cfg(unix)]
+mod guardian;
 #[cfg(any(windows, test))]
 mod quote;
 #[cfg(any(windows, test))]
@@ -30,9 +32,13 @@ mod cmd_quote;
 mod windows;
 
 #[cfg(unix)]
+pub(crate) use self::guardian::start as start_guardian;
+#[cfg(unix)]
 pub(crate) use self::kept::{close_on_exec, inherited};
 pub(crate) use self::types::{SpawnError, SpawnStep, Spawned};
 #[cfg(unix)]
 pub(crate) use self::unix::{NO_FILE, NO_PROGRAM, Spawner, is_no_program};
 #[cfg(windows)]
-pub(crate) use self::windows::{CommandLineLimit, NO_FILE, NO_PROGRAM, Spawner, is_no_program};
+pub(crate) use self::windows::{
+    CommandLineLimit, NO_FILE, NO_PROGRAM, Spawner, is_no_program, start_guardian,
+};

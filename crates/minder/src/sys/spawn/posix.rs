@@ -71,7 +71,16 @@ pub(super) fn spawn(request: &Request<'_>) -> Result<Process, SpawnError> {
     }
     // Only we reap the child, so its number is still its own. Without a free descriptor it is looked at
     // by that.
-    Ok(Process::new(pid, open_pidfd(pid).ok().flatten()))
+    let mut process = Process::new(pid, open_pidfd(pid).ok().flatten());
+    // The child runs already: if this process is killed before the next line, no guardian knows it.
+    if let Some(registration) = request.registration
+        && let Err(error) = registration.send(pid, request.leads_group())
+    {
+        let _ = process.signal(libc::SIGKILL);
+        let _ = process.wait_and_reap();
+        return Err(SpawnStep::Guardian.failed(error));
+    }
+    Ok(process)
 }
 
 /// Opens the null device. Its number is not that of a stream, even if one of those is closed.

@@ -1,12 +1,11 @@
 //! What a spawn mechanism needs to know of a child on Unix.
 
-#![expect(unsafe_code, reason = "reading the environment pointer of the C library")]
-
 use std::ffi::c_char;
 use std::os::fd::RawFd;
 
-use super::exec_args::ExecArgs;
-use crate::command::Command;
+use super::exec_args::{ExecArgs, environment};
+use crate::command::{Command, Group};
+use crate::sys::guardian::Registration;
 
 /// In place of a descriptor: the null device, which nothing has opened yet.
 pub(super) const NULL_DEVICE: RawFd = -2;
@@ -20,6 +19,8 @@ pub(super) struct Request<'a> {
     /// For each of the three streams the descriptor that becomes it, or [`NULL_DEVICE`]; -1 leaves it
     /// as it is.
     pub(super) streams: [RawFd; 3],
+    /// The place of the child on the list of a guardian.
+    pub(super) registration: Option<&'a Registration>,
     /// The soft descriptor limit to give back, if ours was raised.
     #[cfg_attr(
         not(all(
@@ -34,14 +35,11 @@ pub(super) struct Request<'a> {
 impl Request<'_> {
     /// The environment for the child: its own, or this process's as it is now.
     pub(super) fn envp(&self) -> *const *const c_char {
-        unsafe extern "C" {
-            static environ: *const *const c_char;
-        }
-        match self.image.envp() {
-            Some(own) => own,
-            // SAFETY: the C library's list. Changing it while another thread reads it is what
-            // `std::env::set_var` forbids its callers, as every program that spawns needs it to.
-            None => unsafe { environ },
-        }
+        self.image.envp().unwrap_or_else(environment)
+    }
+
+    /// Returns whether the child leads a process group.
+    pub(super) fn leads_group(&self) -> bool {
+        self.command.group != Group::Inherit
     }
 }

@@ -37,6 +37,9 @@ pub(crate) enum SpawnStep {
     Lookup,
     /// Making the process.
     Process,
+    /// The registration with a guardian.
+    #[cfg_attr(windows, expect(dead_code, reason = "job objects need no registration"))]
+    Guardian,
     /// Session, terminal, limits, in the child.
     Setup,
     /// The niceness, in the child.
@@ -46,6 +49,14 @@ pub(crate) enum SpawnStep {
     Directory,
     /// Loading the program.
     Exec,
+}
+
+impl SpawnError {
+    /// Returns whether the reader of what was sent is gone.
+    #[cfg(unix)]
+    pub(super) fn is_broken_pipe(&self) -> bool {
+        self.error.kind() == std::io::ErrorKind::BrokenPipe
+    }
 }
 
 impl SpawnStep {

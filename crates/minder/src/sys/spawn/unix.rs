@@ -1,5 +1,7 @@
 //! Spawning on Unix: streams first, then the process, by the best mechanism that this machine has.
 
+#![expect(unsafe_code, reason = "a variable in the environment of a child")]
+
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -9,6 +11,7 @@ use super::request::{NULL_DEVICE, Request};
 use super::{SpawnError, SpawnStep, Spawned};
 use crate::command::{Command, Group, StdioKind};
 use crate::sys::fd::pipe;
+use crate::sys::guardian::GuardianLink;
 use crate::sys::pipe::{Reader, Terminal, Writer, open_terminal};
 use crate::sys::process_tree::ProcessTree;
 
@@ -25,6 +28,8 @@ pub(crate) struct Spawner {
     null: Option<Arc<OwnedFd>>,
     /// Whether our ends of pipes are for readers and writers that do not block.
     nonblocking: bool,
+    /// The guardian of the children.
+    guardian: Option<Arc<GuardianLink>>,
     #[cfg(all(
         any(target_os = "linux", target_os = "android"),
         any(target_arch = "x86_64", target_arch = "aarch64")
@@ -39,12 +44,19 @@ impl Spawner {
             image: ExecArgs::default(),
             null: None,
             nonblocking: false,
+            guardian: None,
             #[cfg(all(
                 any(target_os = "linux", target_os = "android"),
                 any(target_arch = "x86_64", target_arch = "aarch64")
             ))]
             clone3: super::clone3::Clone3::default(),
         }
+    }
+
+    /// Registers the children with this guardian.
+    pub(crate) fn guarded_by(mut self, guardian: Option<Arc<GuardianLink>>) -> Self {
+        self.guardian = guardian;
+        self
     }
 
     /// Makes one for the only child of a set, without opening anything.
@@ -73,6 +85,20 @@ impl Spawner {
 
     /// Starts `command`. After a failure no process and no descriptor is left.
     pub(crate) fn spawn(&mut self, command: &Command) -> Result<Spawned, SpawnError> {
+        let failure = match self.search_and_start(command) {
+            Err(failure) if failure.step == SpawnStep::Guardian => failure,
+            result => return result,
+        };
+        match &self.guardian {
+            Some(guardian) if failure.is_broken_pipe() && guardian.settings().restart => {
+                guardian.start().map_err(|error| SpawnStep::Guardian.failed(io::Error::other(error)))?;
+                self.search_and_start(command)
+            }
+            _ => Err(failure),
+        }
+    }
+
+    fn search_and_start(&mut self, command: &Command) -> Result<Spawned, SpawnError> {
         match self.attempt(command) {
             // The program found in PATH earlier may have moved: search once more.
             Err(SpawnError { step: SpawnStep::Exec, error })
@@ -89,17 +115,24 @@ impl Spawner {
             return Err(SpawnStep::Tail.failed(io::ErrorKind::Unsupported));
         }
         self.image.build(command)?;
+        if let Some(variable) = self.guardian.as_ref().and_then(|guardian| guardian.variable()) {
+            // SAFETY: `self` holds the guardian with its variable; the next child gets a new list.
+            unsafe { self.image.add_variable(variable) };
+        }
         let dir = match &command.current_dir {
             Some(dir) => Some(c_string(dir.as_os_str())?),
             None => None,
         };
         // Descriptors are opened before the process: if none is free, nothing has to be undone.
         let streams = self.streams(command).map_err(|error| SpawnStep::Streams.failed(error))?;
+        let guardian = self.guardian.as_ref().map(GuardianLink::register).transpose();
+        let registration = guardian.map_err(|error| SpawnStep::Guardian.failed(error))?;
         let request = Request {
             image: &self.image,
             command,
             dir: dir.as_deref(),
             streams: streams.theirs(),
+            registration: registration.as_ref(),
             nofile: crate::sys::guard::inherited_nofile(),
         };
         #[cfg(all(
@@ -117,7 +150,11 @@ impl Spawner {
             any(target_arch = "x86_64", target_arch = "aarch64")
         )))]
         let process = super::posix::spawn(&request);
-        let process = process?;
+        let mut process = process?;
+        if let Some(registration) = &registration {
+            registration.confirm(process.pid().cast_signed(), request.leads_group());
+        }
+        process.set_registration(registration);
         let tree = ProcessTree::new(&process, command.group != Group::Inherit);
         let Streams { ours: (stdin, stdout, stderr), .. } = streams;
         Ok(Spawned { process, tree, stdin, stdout, stderr })

@@ -18,4 +18,4 @@ mod spawner;
 mod working_dir;
 
 pub(crate) use self::command_line::CommandLineLimit;
-pub(crate) use self::spawner::{NO_FILE, NO_PROGRAM, Spawner, is_no_program};
+pub(crate) use self::spawner::{NO_FILE, NO_PROGRAM, Spawner, is_no_program, start_guardian};

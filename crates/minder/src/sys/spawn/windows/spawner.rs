@@ -9,6 +9,7 @@ use std::os::windows::ffi::OsStrExt;
 use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHandle};
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
+use std::sync::Arc;
 
 use windows_sys::Win32::Foundation::{
     DUPLICATE_SAME_ACCESS, DuplicateHandle, ERROR_BAD_EXE_FORMAT, ERROR_DIRECTORY,
@@ -29,6 +30,7 @@ use super::working_dir::working_dir;
 use crate::command::{Command, Group, StdioKind};
 use crate::sys::dynlib;
 use crate::sys::error::is_exhausted;
+use crate::sys::guardian::{GuardianError, GuardianLink};
 use crate::sys::pipe::{Reader, Writer};
 use crate::sys::process_tree::ProcessTree;
 use crate::sys::spawn::{SpawnError, SpawnStep, Spawned};
@@ -62,10 +64,21 @@ struct Streams {
     ours: (Option<Writer>, Option<Reader>, Option<Reader>),
 }
 
+/// Starts nothing: job objects do the work of a guardian's program.
+#[expect(clippy::unnecessary_wraps, reason = "the contract's form")]
+pub(crate) fn start_guardian(_link: &Arc<GuardianLink>) -> Result<(), GuardianError> {
+    Ok(())
+}
+
 impl Spawner {
     /// Makes one without opening anything: the first start does that.
     pub(crate) fn new() -> Self {
         Self { null: None, found: None, entry: JobAssignment::AtCreation }
+    }
+
+    /// Leaves the children to their job objects, which end them with this process.
+    pub(crate) fn guarded_by(self, _guardian: Option<Arc<GuardianLink>>) -> Self {
+        self
     }
 
     /// Makes one for the only child of a set, without opening anything.

@@ -1,0 +1,272 @@
+//! `Guardian`: a small program that ends the children of a host when the host is killed.
+//!
+//! [`Guardian`] documents the guarantees. The host's side of the mechanism is in `sys/guardian`, the
+//! program in `sys/guardian_program`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::command::Command;
+use crate::sys::guardian::{GuardianError, GuardianLink, GuardianSettings};
+use crate::sys::guardian_program;
+use crate::sys::spawn::{Spawner, start_guardian};
+use crate::{Child, Error, ErrorKind, Operation, Result};
+
+/// The options of a [`Guardian`].
+///
+/// ```
+/// use minder::GuardianConfig;
+/// use std::time::Duration;
+///
+/// let config = GuardianConfig::new()
+///     .program("/usr/bin/editor") // a host that is its own guardian
+///     .arg("guardian")
+///     .grace(Duration::from_secs(2))
+///     .tag(true)
+///     .restart(true)
+///     .start_timeout(Duration::from_secs(5))
+///     .inherit_stderr(true);
+/// # let _ = config;
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct GuardianConfig {
+    settings: GuardianSettings,
+}
+
+impl GuardianConfig {
+    /// Returns the default configuration.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the path of the program `minder-guardian`. Default: the environment variable
+    /// `MINDER_GUARDIAN`; else a file of that name beside the program of this process; else in `PATH`.
+    pub fn program(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings.program = Some(path.into());
+        self
+    }
+
+    /// Adds an argument for the program. `minder-guardian` takes none; a host that is its own guardian
+    /// needs one: see [`Guardian::run_program`].
+    pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
+        self.settings.args.push(arg.into());
+        self
+    }
+
+    /// Sets the time between `SIGTERM` and `SIGKILL`. Default: zero, the children are killed at once.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.settings.grace = grace;
+        self
+    }
+
+    /// Sets whether each child is tagged by the environment variable `MINDER_GUARDIAN_ID`. Linux only.
+    /// Default: no.
+    ///
+    /// Descendants inherit the variable, so the guardian also finds those that left the group and whose
+    /// parents have exited: daemons. A daemon leaves on purpose, and others may use it by then (a
+    /// terminal multiplexer, an agent with keys). Without tags it survives, as it survives
+    /// [`ChildSet::kill`](crate::ChildSet::kill).
+    pub fn tag(mut self, yes: bool) -> Self {
+        self.settings.tag = yes;
+        self
+    }
+
+    /// Sets whether the program is started again if it has exited, with the list of the children.
+    /// Default: no, then the next start of a child fails. The program is checked when a child starts.
+    pub fn restart(mut self, yes: bool) -> Self {
+        self.settings.restart = yes;
+        self
+    }
+
+    /// Sets how long [`Guardian::start`] waits until the program is ready. Default: 10 s.
+    pub fn start_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.start_timeout = timeout;
+        self
+    }
+
+    /// Sets whether the program prints to the standard error of this process which processes it could
+    /// not kill. Default: no. The program holds that stream open for as long as it runs.
+    pub fn inherit_stderr(mut self, yes: bool) -> Self {
+        self.settings.inherit_stderr = yes;
+        self
+    }
+}
+
+/// Ends the children of this process when it is killed, by a small separate program.
+///
+/// It is for a host that may not fork, because it has threads or belongs to others: an editor, an
+/// interpreter, a plugin. A command that owns its process uses a
+/// [`ProcessGuard`](crate::ProcessGuard) instead, which reaches more.
+///
+/// The program `minder-guardian` has the list of the guarded children and watches this process. When
+/// this process ends in any way, `kill -9` included, the program kills the children on the list with
+/// everything that they started, and exits. Guarded are the children of a
+/// [`ChildSet`](crate::ChildSetConfig::guardian), of a [`BackgroundSet`](crate::BackgroundSet) with such
+/// a configuration, and of [`spawn`](Self::spawn).
+///
+/// # What is guaranteed
+///
+/// A child is on the list before it executes its program, and until it is reaped. There is no moment at
+/// which a `kill -9` of the host leaves a child behind. No other process is ever killed: on Linux the
+/// program identifies processes by pidfds, and not by their numbers.
+///
+/// The program is in a separate session, ignores every signal that can be ignored, and does not have
+/// the name of the host. It holds none of the host's descriptors, except the standard error if
+/// [`inherit_stderr`](GuardianConfig::inherit_stderr) asks for it.
+///
+/// It kills the group of each child, and the descendants outside of the group whose parents still live;
+/// with [`tag`](GuardianConfig::tag) also those whose parents have exited.
+///
+/// What it cannot reach:
+///
+/// - Processes that run as another user (`sudo`).
+/// - With [`tag`](GuardianConfig::tag): a process that left its group, and whose environment was cleaned
+///   or overwritten. Without: every process that left its group and lost its parent.
+/// - Work that was handed to a server that ran before: `docker run`, `systemd-run`, `at`.
+/// - Everything, if the host and the program are killed at the same time.
+/// - A process in an uninterruptible system call, until that returns.
+/// - Where `clone3` is not available, a child that runs but was not registered yet: the time between two
+///   calls of the host.
+///
+/// # End
+///
+/// Handles are cheap to clone. Sets and children hold handles, too. Dropping the last one ends the
+/// program and releases the children that still run, as dropping a [`Child`] does. The drop waits for
+/// the exit of the program, for at most two seconds. A child that was dropped while it ran stays on the
+/// list until then.
+///
+/// A host that exits without that drop, by [`std::process::exit`] or an abort, or that executes another
+/// program, is treated as killed.
+///
+/// A fork of the host has no guardian: its handles have no effect, and its starts fail.
+///
+/// If the program does not read, because it was stopped, starts fail with
+/// [`Exhausted`](ErrorKind::Exhausted) when some hundred records wait. A start never blocks for it.
+///
+/// - Linux: before 6.9 a group whose leader has exited is identified by its number; before 6.5 the
+///   program opens the pidfds itself when it reads the list.
+/// - macOS and the BSDs, not tested: no `clone3`, no pidfds, no tags. Only the groups are killed. If a fork
+///   of the host keeps the socket open, the program notices the end of the host within a second.
+/// - Windows: not needed. Job objects end every child with the host, whether there is a guardian or not.
+///   No program is started.
+///
+/// ```standalone_crate
+/// use minder::{ChildSet, ChildSetConfig, Command, Guardian, GuardianConfig, SpawnOptions, Termination};
+/// use std::process::ExitCode;
+///
+/// fn main() -> ExitCode {
+///     // This host is its own guardian. Others ship the program `minder-guardian`.
+///     if std::env::args().nth(1).is_some_and(|arg| arg == "guardian") {
+///         return Guardian::run_program();
+///     }
+///     host().expect("no step fails");
+///     ExitCode::SUCCESS
+/// }
+///
+/// fn host() -> Result<(), Box<dyn std::error::Error>> {
+///     let config = GuardianConfig::new().program(std::env::current_exe()?).arg("guardian");
+///     let guardian = Guardian::start(&config)?;
+///     println!("guarded by process {:?}", guardian.pid());
+///     # if cfg!(unix) {
+///     let mut child = guardian.spawn(Command::new("sleep").arg("60"))?;
+///     let mut set = ChildSet::new(ChildSetConfig::new().guardian(&guardian))?;
+///     set.spawn(Command::new("sleep").arg("60"), SpawnOptions::new())?;
+///     // From here on, a `kill -9` of this process ends both children, too.
+///     child.kill_and_wait(Termination::IMMEDIATE)?;
+///     set.kill_all(Termination::IMMEDIATE)?;
+///     set.wait_all(None, drop)?;
+///     # }
+///     Ok(())
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Guardian {
+    link: Arc<GuardianLink>,
+}
+
+impl Guardian {
+    /// Starts the program, and waits until it is ready.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{ErrorKind, Guardian, GuardianConfig};
+    ///
+    /// let error = Guardian::start(&GuardianConfig::new().program("/nowhere/minder-guardian")).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::NotFound);
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// - `NotFound`: the program is in none of the places that [`GuardianConfig::program`] describes.
+    /// - `Unsupported`: the program is of another version.
+    /// - `Other`: the program exited, was not ready in time, or is another one.
+    /// - Otherwise as [`Command::spawn`].
+    pub fn start(config: &GuardianConfig) -> Result<Self> {
+        let link = Arc::new(GuardianLink::new(config.settings.clone(), start_guardian));
+        link.start().map_err(explain)?;
+        Ok(Self { link })
+    }
+
+    /// Returns the pid of the program. `None` on Windows, where there is none.
+    pub fn pid(&self) -> Option<u32> {
+        self.link.pid()
+    }
+
+    /// Starts a guarded command on the calling thread: see [`Command::spawn`].
+    ///
+    /// # Errors
+    /// As [`Command::spawn`], and:
+    ///
+    /// - `Exhausted`: the program does not read its list. It is stopped, or the machine is very busy.
+    /// - `Other`: the program has exited. Without [`GuardianConfig::restart`], start another guardian.
+    /// - `PermissionDenied`: this process is a fork of the one that started the guardian.
+    pub fn spawn(&self, command: &Command) -> Result<Child> {
+        let spawned = Spawner::new()
+            .guarded_by(Some(self.link()))
+            .spawn(command)
+            .map_err(|failure| crate::spawn::explain(command, failure))?;
+        Child::new(spawned)
+    }
+
+    /// Runs the program of a guardian, and returns its exit status. It is the whole of
+    /// `minder-guardian`: a host that calls it at the start of `main`, if it was started for that, is its
+    /// own guardian and needs no second file.
+    ///
+    /// The program needs some hundred kilobytes, and starts in a millisecond. A large host is better
+    /// served by the separate file.
+    pub fn run_program() -> ExitCode {
+        ExitCode::from(guardian_program::run())
+    }
+
+    pub(crate) fn link(&self) -> Arc<GuardianLink> {
+        Arc::clone(&self.link)
+    }
+}
+
+/// Returns the error for a guardian that did not start.
+fn explain(error: GuardianError) -> Error {
+    const PHRASE: &str = "start the guardian";
+    let of_kind = |kind, path: PathBuf, reason| Error::of_kind(kind, PHRASE, reason).with_subject(path);
+    let error = match error {
+        GuardianError::NotFound => of_kind(
+            ErrorKind::NotFound,
+            "minder-guardian".into(),
+            "not found beside this program or in PATH: name its path in `MINDER_GUARDIAN`",
+        ),
+        GuardianError::Start(path, error) => Error::new(PHRASE, error).with_subject(path),
+        GuardianError::NoGuardian(path) => of_kind(
+            ErrorKind::Other,
+            path,
+            "it exited or did not reply: is this the program `minder-guardian`?",
+        ),
+        GuardianError::Version(path) => {
+            of_kind(ErrorKind::Unsupported, path, "it is of another version: install that of this library")
+        }
+        GuardianError::TimedOut(path) => of_kind(ErrorKind::Other, path, "it was not ready in time"),
+    };
+    error.during(Operation::Spawn)
+}

@@ -1,0 +1,71 @@
+//! What came of a run of an executor.
+
+use super::super::config::HaltReason;
+use super::super::scheduler::JobCounts;
+use super::panic::TaskPanic;
+
+/// What came of a run. Every item that was read from the iterator was finished, or is in
+/// [`not_run`](Self::not_run).
+///
+/// ```
+/// use minder::jobs::{Executor, Summary};
+/// use std::ops::ControlFlow;
+///
+/// let summary: Summary<u32> = Executor::serial().run(0..100, |_| (), |number, _| {
+///     if number == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+/// });
+/// let Summary { counts, is_stopped, threads, .. } = &summary;
+/// assert_eq!((counts.submitted, counts.succeeded, *is_stopped, *threads), (3, 3, true, 0));
+/// assert!(summary.not_run.is_empty() && summary.halted_by.is_none());
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Summary<T> {
+    /// How many items were read, succeeded, and failed. An item whose processor panicked failed.
+    pub counts: JobCounts,
+    /// The items that were read and not finished: because the finisher stopped the run, the halt policy
+    /// took effect, or an item that they depend on failed.
+    pub not_run: Vec<T>,
+    /// Whether the finisher stopped the run.
+    pub is_stopped: bool,
+    /// The policy that stopped further starts, if one did.
+    pub halted_by: Option<HaltReason>,
+    /// How many threads were started. 0 in the serial form, and if none could be started.
+    pub threads: usize,
+    /// The first panic of a processor in the order of completion, else the panic of the iterator. The
+    /// items after a panic of the iterator are not known.
+    pub first_panic: Option<TaskPanic>,
+}
+
+impl<T> Summary<T> {
+    /// Panics as the first item that panicked did, or as the iterator did. Returns if none has panicked.
+    ///
+    /// # Panics
+    /// If an item or the iterator panicked.
+    ///
+    /// ```should_panic
+    /// use minder::jobs::Executor;
+    /// use std::ops::ControlFlow;
+    ///
+    /// let divide = |number: &mut i32| 10 / *number;
+    /// let summary = Executor::new(2).run([5, 0, 2], divide, |_, _| ControlFlow::Continue(()));
+    /// assert_eq!((summary.counts.succeeded, summary.counts.failed), (2, 1));
+    /// summary.resume_first_panic(); // attempt to divide by zero
+    /// ```
+    pub fn resume_first_panic(&self) {
+        if let Some(panic) = &self.first_panic {
+            panic.clone().resume();
+        }
+    }
+
+    pub(super) fn map<U>(self, item: impl FnMut(T) -> U) -> Summary<U> {
+        Summary {
+            counts: self.counts,
+            not_run: self.not_run.into_iter().map(item).collect(),
+            is_stopped: self.is_stopped,
+            halted_by: self.halted_by,
+            threads: self.threads,
+            first_panic: self.first_panic,
+        }
+    }
+}

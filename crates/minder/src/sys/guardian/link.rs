@@ -1,0 +1,326 @@
+//! The connection of a host with the program of its guardian, and the registrations of its children.
+
+#![expect(unsafe_code, reason = "kill of the guardian's program")]
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use minder_os::sync::Mutex;
+
+use super::channel::Channel;
+use super::error::GuardianError;
+use super::record::{Kind, Record};
+use super::settings::{GuardianSettings, TAG};
+use crate::sys::pid::{is_unreaped_child, open_pidfd, wait_for_exit};
+
+/// How long a drop waits for the program to exit, before it kills the program.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
+/// The most guardians whose tags a child has, the nearest one last. Each guarded host within a guarded
+/// host adds one.
+const TAGS_MAX: usize = 16;
+
+/// Starts the program of a guardian, unless it runs.
+type Start = fn(&Arc<GuardianLink>) -> Result<(), GuardianError>;
+
+/// A host's connection. Dropping it ends the program and releases the children.
+#[derive(Debug)]
+pub(crate) struct GuardianLink {
+    settings: GuardianSettings,
+    /// Starts the program, by code that is above this one.
+    start: Start,
+    /// The process that uses it. A fork of the host has a copy, which has no effect.
+    host: u32,
+    /// The tag of the children, or 0.
+    tag: u64,
+    /// `MINDER_GUARDIAN_ID=…`, for the environment of the children.
+    variable: Option<CString>,
+    next_id: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    channel: Option<Arc<Channel>>,
+    /// The program: our child, which only this object reaps.
+    program: Option<Program>,
+    /// Children that were reaped while the program did not read. Each one is a child that lived when
+    /// the program stopped reading, since no child starts meanwhile.
+    unsent: Vec<u64>,
+    /// The children, if the program may have to be started again.
+    listed: BTreeMap<u64, Listed>,
+}
+
+#[derive(Debug)]
+struct Program {
+    pid: libc::pid_t,
+    pidfd: Option<OwnedFd>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Listed {
+    pid: libc::pid_t,
+    leads_group: bool,
+}
+
+/// One child on the list of the program, from before its first step until right before it is reaped.
+#[derive(Debug)]
+pub(in crate::sys) struct Registration {
+    link: Arc<GuardianLink>,
+    channel: Arc<Channel>,
+    id: u64,
+}
+
+impl GuardianLink {
+    /// Creates one that is not connected.
+    pub(crate) fn new(settings: GuardianSettings, start: Start) -> Self {
+        let tag = if settings.tag { random() } else { 0 };
+        let variable = (tag != 0).then(|| variable(tag, std::env::var_os(TAG).as_deref()));
+        Self {
+            settings,
+            start,
+            host: std::process::id(),
+            tag,
+            variable,
+            next_id: AtomicU64::new(1),
+            state: Mutex::new(State::default()),
+        }
+    }
+
+    /// Starts the program, unless it runs.
+    pub(crate) fn start(self: &Arc<Self>) -> Result<(), GuardianError> {
+        (self.start)(self)
+    }
+
+    pub(crate) fn settings(&self) -> &GuardianSettings {
+        &self.settings
+    }
+
+    /// Returns the pid of the program.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.state.lock().program.as_ref().map(|program| program.pid.unsigned_abs())
+    }
+
+    pub(in crate::sys) fn tag(&self) -> u64 {
+        self.tag
+    }
+
+    /// Returns the variable that tags a child.
+    pub(in crate::sys) fn variable(&self) -> Option<&CStr> {
+        self.variable.as_deref()
+    }
+
+    /// Returns whether this process is the one that started the guardian.
+    pub(in crate::sys) fn is_of_this_process(&self) -> bool {
+        std::process::id() == self.host
+    }
+
+    /// Connects with a program that has just started, and sends it the list of the children. `start`
+    /// is called only if there is no program that reads.
+    pub(in crate::sys) fn connect_by<E: From<io::Error>>(
+        &self,
+        start: impl FnOnce() -> Result<(Channel, libc::pid_t), E>,
+    ) -> Result<(), E> {
+        // The lock delays children that are being reaped by other threads: none may leave the list
+        // between its copy and the first record to the new program.
+        let mut state = self.state.lock();
+        if state.channel.as_ref().is_some_and(|channel| !channel.is_closed()) {
+            return Ok(());
+        }
+        if let Some(program) = state.program.take() {
+            program.end();
+        }
+        let (channel, pid) = start()?;
+        let program = Program { pid, pidfd: open_pidfd(pid).ok().flatten() };
+        for (id, child) in &state.listed {
+            let sent = channel.send(Record { pid: child.pid, ..child.record(*id) });
+            if let Err(error) = sent {
+                program.end();
+                return Err(error.into());
+            }
+        }
+        state.unsent.clear();
+        state.channel = Some(Arc::new(channel));
+        state.program = Some(program);
+        Ok(())
+    }
+
+    /// Prepares the registration of a child that is about to start.
+    pub(in crate::sys) fn register(self: &Arc<Self>) -> io::Result<Registration> {
+        if !self.is_of_this_process() {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let mut state = self.state.lock();
+        flush(&mut state)?;
+        let channel = state.channel.clone().ok_or(io::ErrorKind::BrokenPipe)?;
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        Ok(Registration { link: Arc::clone(self), channel, id })
+    }
+}
+
+impl Listed {
+    fn record(self, id: u64) -> Record {
+        let kind = if self.leads_group { Kind::AddGroupByHost } else { Kind::AddProcessByHost };
+        Record { id, ..Record::new(kind) }
+    }
+}
+
+impl Registration {
+    /// Registers the calling process, which is the child and shares our memory. Makes system calls
+    /// only. Returns 0 or the error number.
+    #[cfg_attr(
+        not(all(
+            any(target_os = "linux", target_os = "android"),
+            any(target_arch = "x86_64", target_arch = "aarch64")
+        )),
+        allow(dead_code, reason = "only clone3 has a step in the child")
+    )]
+    pub(in crate::sys) fn send_from_child(&self, leads_group: bool) -> i32 {
+        let kind = if leads_group { Kind::AddGroup } else { Kind::AddProcess };
+        self.channel.send_from_child(Record { id: self.id, ..Record::new(kind) })
+    }
+
+    /// Registers a child that runs already.
+    pub(in crate::sys) fn send(&self, pid: libc::pid_t, leads_group: bool) -> io::Result<()> {
+        self.channel.send(Record { pid, ..Listed { pid, leads_group }.record(self.id) })
+    }
+
+    /// Notes a child that was registered, for a program that is started later. If that has happened
+    /// already, registers the child there.
+    pub(in crate::sys) fn confirm(&self, pid: libc::pid_t, leads_group: bool) {
+        if !self.link.settings.restart {
+            return;
+        }
+        let mut state = self.link.state.lock();
+        state.listed.insert(self.id, Listed { pid, leads_group });
+        if let Some(channel) = state.channel.clone()
+            && !Arc::ptr_eq(&channel, &self.channel)
+        {
+            // A program that has exited again is noticed by the next start.
+            let _ = channel.send(Record { pid, ..Listed { pid, leads_group }.record(self.id) });
+        }
+    }
+
+    /// Removes the child from the list. To be called right before the child is reaped.
+    ///
+    /// The order is the proof that no other process is ever on the list: before the child is reaped,
+    /// its pid and its group id belong to it; the kernel may give them away afterwards. Records arrive
+    /// in the order of their sends, so the program forgets the child before it learns of any later one
+    /// with the same pid.
+    pub(in crate::sys) fn remove(&self) {
+        // A fork of the host has copies of the host's children, which it cannot reap.
+        if !self.link.is_of_this_process() {
+            return;
+        }
+        let mut state = self.link.state.lock();
+        state.listed.remove(&self.id);
+        state.unsent.push(self.id);
+        // A program that does not read gets it later. It identifies processes by pidfds, so the delay
+        // harms no other process.
+        let _ = flush(&mut state);
+    }
+}
+
+/// Sends the removals that wait.
+fn flush(state: &mut State) -> io::Result<()> {
+    while let (Some(&id), Some(channel)) = (state.unsent.last(), &state.channel) {
+        match channel.send(Record { id, ..Record::new(Kind::Remove) }) {
+            // A program that has exited needs no removals.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
+            _ => state.unsent.pop(),
+        };
+    }
+    Ok(())
+}
+
+impl Program {
+    /// Waits until the program has exited, for a bounded time.
+    fn wait(&self, deadline: Instant) -> bool {
+        use rustix::event::{PollFd, PollFlags, poll};
+        use rustix::thread::nanosleep;
+        loop {
+            // Other code of the host may have reaped it, which counts as exited.
+            if !matches!(wait_for_exit(self.pid, self.pidfd.as_ref(), libc::WNOHANG), Ok(None)) {
+                return true;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let time = crate::sys::time::timespec(left);
+            // An error is ignored: the next round looks again.
+            let _ = match &self.pidfd {
+                Some(pidfd) => poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&time)).map(drop),
+                None => {
+                    let _ = nanosleep(&crate::sys::time::timespec(left.min(Duration::from_millis(1))));
+                    Ok(())
+                }
+            };
+        }
+    }
+
+    /// Kills the program if it is still there, and reaps it.
+    fn end(&self) {
+        if is_unreaped_child(self.pid) {
+            // SAFETY: two numbers. The pid is that of our child, which is not reaped.
+            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+            self.wait(Instant::now() + LEAVE_TIMEOUT);
+        }
+    }
+}
+
+impl Drop for GuardianLink {
+    fn drop(&mut self) {
+        if !self.is_of_this_process() {
+            return;
+        }
+        let mut state = self.state.lock();
+        let Some(program) = state.program.take() else { return };
+        let told =
+            state.channel.as_ref().is_some_and(|channel| channel.send(Record::new(Kind::Leave)).is_ok());
+        // A program that is stopped does not read. Killing it releases the children, too.
+        if !told || !program.wait(Instant::now() + LEAVE_TIMEOUT) {
+            program.end();
+        }
+    }
+}
+
+/// Returns a number that no other guardian uses as a tag. Not 0.
+fn random() -> u64 {
+    // The keys come from the operating system.
+    RandomState::new().build_hasher().finish() | 1
+}
+
+/// Returns the variable for children: the tags that this process inherited, and the new one.
+fn variable(tag: u64, inherited: Option<&std::ffi::OsStr>) -> CString {
+    let inherited = inherited.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
+    let is_tag = |text: &&str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut tags: Vec<&str> = inherited.split(':').filter(is_tag).collect();
+    let own = format!("{tag:016x}");
+    tags.push(&own);
+    let nearest = tags.len().saturating_sub(TAGS_MAX);
+    CString::new(format!("{TAG}={}", tags[nearest..].join(":"))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_of_outer_guardians_are_kept_and_bounded() {
+        let of = |tag, inherited: &str| variable(tag, Some(inherited.as_ref())).into_string().expect("UTF-8");
+        assert_eq!(of(1, ""), "MINDER_GUARDIAN_ID=0000000000000001");
+        assert_eq!(of(2, "0000000000000001"), "MINDER_GUARDIAN_ID=0000000000000001:0000000000000002");
+        assert_eq!(of(2, "not a tag:"), "MINDER_GUARDIAN_ID=0000000000000002");
+        let many = vec!["00000000000000ab"; 40].join(":");
+        let kept = of(7, &many);
+        assert_eq!(kept.matches(':').count(), TAGS_MAX - 1);
+        assert!(kept.ends_with(":0000000000000007"));
+        assert_ne!(random(), random());
+    }
+}

@@ -1,0 +1,7 @@
+//! The program `minder-guardian` again, so that the tests of this package can find it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    minder::Guardian::run_program()
+}

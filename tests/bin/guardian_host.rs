@@ -1,0 +1,129 @@
+//! The host that the tests of the guardian kill: a program with threads that starts guarded children.
+//! Linux only.
+//!
+//! `guardian_host REPORT [SETTING…] [JOB…]`: a job is one of `guard_child`; a setting has a `=`.
+#![cfg_attr(unix, expect(unsafe_code, reason = "a fork without an exec, as some hosts do"))]
+
+#[cfg(not(target_os = "linux"))]
+fn main() {}
+
+#[cfg(target_os = "linux")]
+fn main() -> std::process::ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match host::run(&arguments) {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            host::report(&arguments[0], &format!("error {error}"));
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod host {
+    use std::collections::VecDeque;
+    use std::io::Write as _;
+    use std::time::{Duration, Instant};
+
+    use minder::{
+        ChildSet, ChildSetConfig, Command, ErrorKind, Event, Group, Guardian, GuardianConfig, NextEvent,
+        Result, SpawnOptions, Stdio, Termination,
+    };
+
+    pub(crate) fn report(path: &str, line: &str) {
+        let file = std::fs::File::options().append(true).create(true).open(path);
+        // One write, so that lines of several processes do not mix.
+        file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes())).expect("write report");
+    }
+
+    pub(crate) fn run(arguments: &[String]) -> Result<()> {
+        let (path, words) = arguments.split_first().expect("split arguments");
+        let setting = |key: &str| {
+            words.iter().filter_map(|word| word.split_once('=')).find(|pair| pair.0 == key).map(|pair| pair.1)
+        };
+        if setting("session").is_some() {
+            rustix::process::setsid().expect("begin session");
+        }
+        // A host has threads.
+        std::thread::spawn(|| {
+            loop {
+                std::thread::park();
+            }
+        });
+        let mut config = GuardianConfig::new();
+        if let Some(program) = setting("program") {
+            config = config.program(program);
+        }
+        if let Some(ms) = setting("grace") {
+            config = config.grace(Duration::from_millis(ms.parse().expect("parse milliseconds")));
+        }
+        config = config.tag(setting("tag").is_some()).inherit_stderr(setting("stderr").is_some());
+        let guardian = Guardian::start(&config)?;
+        let pid = guardian.pid().unwrap_or(0);
+        let mut set = ChildSet::new(ChildSetConfig::new().guardian(&guardian))?;
+        if setting("alone").is_some() {
+            drop(guardian);
+        }
+        let copies: usize = setting("copies").map_or(1, |text| text.parse().expect("parse number"));
+        for job in words.iter().filter(|word| !word.contains('=')) {
+            for _ in 0..copies {
+                set.spawn(&child(setting("jobs"), job, setting("late")), SpawnOptions::new())?;
+            }
+        }
+        if setting("forks").is_some() {
+            // SAFETY: the child only sleeps.
+            if unsafe { libc::fork() } == 0 {
+                loop {
+                    // SAFETY: no arguments.
+                    unsafe { libc::pause() };
+                }
+            }
+        }
+        report(path, &format!("ready {pid} {}", std::process::id()));
+        if setting("exit").is_some() {
+            return Ok(());
+        }
+        if setting("churn").is_some() {
+            return churn(&mut set, &child(setting("jobs"), "plain", setting("late")));
+        }
+        loop {
+            drop(set.next_event(Some(Duration::from_secs(3600)))?);
+        }
+    }
+
+    fn child(jobs: Option<&str>, name: &str, late: Option<&str>) -> Command {
+        let mut command = Command::new(jobs.expect("find the path of the jobs"));
+        command.args(["job", name]).stdin(Stdio::null()).stdout(Stdio::null());
+        // Some processes in the host's group; and one that leads a group cannot begin a session.
+        if ["setsid", "stopped"].contains(&name) || (name == "plain" && std::process::id().is_multiple_of(2))
+        {
+            command.group(Group::Inherit);
+        }
+        if let Some(us) = late {
+            command.fault_late(Duration::from_micros(us.parse().expect("parse microseconds")));
+        }
+        command
+    }
+
+    /// Starts and kills children all the time, so that a kill of this process comes at any step.
+    fn churn(set: &mut ChildSet, command: &Command) -> Result<()> {
+        let mut alive = VecDeque::new();
+        let end = Instant::now() + Duration::from_secs(60);
+        while Instant::now() < end {
+            match set.spawn(command, SpawnOptions::new()) {
+                Ok(id) => alive.push_back(id),
+                Err(error) if error.kind() == ErrorKind::Exhausted => (),
+                Err(error) => return Err(error),
+            }
+            if alive.len() > 20 {
+                set.kill(alive.pop_front().expect("find child"), Termination::IMMEDIATE)?;
+            }
+            while let NextEvent::Event(event) = set.next_event(Some(Duration::ZERO))? {
+                if let Event::Done { child, .. } = event {
+                    alive.retain(|id| *id != child);
+                }
+            }
+        }
+        Ok(())
+    }
+}

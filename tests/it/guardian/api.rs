@@ -1,0 +1,222 @@
+//! `Guardian` in this process, which has threads: starts, failures, and what is left after a drop.
+
+use std::time::{Duration, Instant};
+
+use minder::{
+    ChildSet, ChildSetConfig, Command, ErrorKind, Event, Guardian, GuardianConfig, SpawnOptions, Stdio,
+    Termination,
+};
+use rustix::process::{Pid, Signal};
+
+use crate::guard::harness::{kill, send, stat, wait_for};
+use crate::support::{patience, quiet_child, read_all, test_child};
+
+fn config() -> GuardianConfig {
+    GuardianConfig::new().program(env!("CARGO_BIN_EXE_guardian-dup"))
+}
+
+fn start(config: &GuardianConfig) -> Guardian {
+    Guardian::start(config).expect("start guardian")
+}
+
+fn pid(guardian: &Guardian) -> Pid {
+    Pid::from_raw(guardian.pid().expect("pid of the program").cast_signed()).expect("valid pid")
+}
+
+fn is_alive(pid: Pid) -> bool {
+    stat(pid).is_some_and(|stat| stat[1] != "Z")
+}
+
+#[test]
+fn guarded_children_run_as_others_do() {
+    let guardian = start(&config());
+    let mut set = ChildSet::new(ChildSetConfig::new().guardian(&guardian)).expect("create set");
+    for code in 0..50 {
+        set.spawn(&quiet_child(&format!("exit {code}")), SpawnOptions::new()).expect("start child");
+    }
+    let mut codes = Vec::new();
+    let all = set.wait_all(Some(Duration::from_secs(60)), |event| {
+        if let Event::Done { outcome, .. } = event {
+            codes.push(outcome.exit.status.code().expect("exit code"));
+        }
+    });
+    assert!(all.expect("wait"));
+    codes.sort_unstable();
+    assert_eq!(codes, (0..50).collect::<Vec<i32>>());
+    let mut child = guardian.spawn(&test_child("exit 3")).expect("start child");
+    assert_eq!(child.wait().expect("wait").status.code(), Some(3));
+    let mut missing = Command::new("/no/such/program");
+    let error = guardian.spawn(missing.stdin(Stdio::null())).expect_err("no program");
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn reaped_and_failed_children_are_off_the_list() {
+    let guardian = start(&config());
+    let program = pid(&guardian);
+    let open = || std::fs::read_dir(format!("/proc/{program}/fd")).expect("list descriptors").count();
+    let before = open();
+    for round in 0..40 {
+        let mut child = guardian.spawn(&quiet_child("exit 0")).expect("start child");
+        match round % 3 {
+            0 => drop(child.wait().expect("wait")),
+            1 => drop(child.wait_timeout(Duration::from_secs(60)).expect("wait")),
+            _ => drop(child.kill_and_wait(Termination::IMMEDIATE).expect("kill")),
+        }
+        guardian.spawn(&Command::new("/no/such/program")).expect_err("no program");
+    }
+    assert!(wait_for(|| (open() == before).then_some(())).is_some(), "{} are open, not {before}", open());
+    let given_up = guardian.spawn(&quiet_child("exit 0")).expect("start child").into_pid();
+    let given_up = Pid::from_raw(given_up.cast_signed());
+    rustix::process::waitpid(given_up, rustix::process::WaitOptions::empty()).expect("reap child");
+    assert!(wait_for(|| (open() == before).then_some(())).is_some());
+}
+
+#[test]
+fn drop_of_the_last_handle_reaps_the_program() {
+    let guardian = start(&config());
+    let program = pid(&guardian);
+    let child = guardian.spawn(&quiet_child("sleep-ms 60000")).expect("start child");
+    drop(guardian);
+    assert!(is_alive(program), "the child has a handle");
+    let child_pid = Pid::from_raw(child.id().cast_signed()).expect("valid pid");
+    drop(child);
+    assert!(stat(program).is_none(), "not even a zombie is left: {:?}", stat(program));
+    assert!(is_alive(child_pid), "a drop releases");
+    kill(child_pid);
+    rustix::process::waitpid(Some(child_pid), rustix::process::WaitOptions::empty()).expect("reap child");
+    // A program that is stopped is killed.
+    let guardian = start(&config());
+    let program = pid(&guardian);
+    send(program, Signal::STOP);
+    drop(guardian);
+    assert!(stat(program).is_none());
+}
+
+#[test]
+fn killed_program_is_an_error_of_the_next_start() {
+    let guardian = start(&config());
+    let mut child = guardian.spawn(&quiet_child("sleep-ms 60000")).expect("start child");
+    kill(pid(&guardian));
+    let error = wait_for(|| match guardian.spawn(&quiet_child("exit 0")) {
+        Ok(mut child) => {
+            child.wait().expect("wait");
+            None
+        }
+        Err(error) => Some(error),
+    });
+    let error = error.expect("wait for the error");
+    assert_eq!(error.kind(), ErrorKind::Other);
+    assert!(error.to_string().ends_with("its guardian has exited: start another one"), "{error}");
+    // The children run on, and can be waited for.
+    child.kill_and_wait(Termination::IMMEDIATE).expect("kill");
+}
+
+#[test]
+fn killed_program_is_started_again_with_the_list() {
+    let guardian = start(&config().restart(true));
+    let mut children: Vec<_> =
+        (0..10).map(|_| guardian.spawn(&quiet_child("sleep-ms 60000")).expect("start child")).collect();
+    children[3].kill_and_wait(Termination::IMMEDIATE).expect("kill");
+    let first = pid(&guardian);
+    kill(first);
+    wait_for(|| stat(first).is_none_or(|stat| stat[1] == "Z").then_some(())).expect("wait for the end");
+    let mut child = guardian.spawn(&quiet_child("sleep-ms 60000")).expect("start child");
+    let second = pid(&guardian);
+    assert!(second != first && is_alive(second) && stat(first).is_none(), "the first one is reaped");
+    // The socket, the null device twice, and pidfds of this process and of the ten children.
+    let open = || std::fs::read_dir(format!("/proc/{second}/fd")).expect("list descriptors").count();
+    assert!(wait_for(|| (open() == 4 + 10).then_some(())).is_some(), "{} are open", open());
+    child.kill_and_wait(Termination::IMMEDIATE).expect("kill");
+    for (place, child) in children.iter_mut().enumerate().filter(|(place, _)| *place != 3) {
+        child.kill_and_wait(Termination::IMMEDIATE).unwrap_or_else(|error| panic!("{place}: {error}"));
+    }
+    assert!(wait_for(|| (open() == 4).then_some(())).is_some());
+}
+
+#[test]
+fn stopped_program_makes_starts_fail_and_never_blocks() {
+    let guardian = start(&config());
+    let program = pid(&guardian);
+    send(program, Signal::STOP);
+    let mut children = Vec::new();
+    let error = loop {
+        assert!(Instant::now() < patience() && children.len() < 5000);
+        match guardian.spawn(&quiet_child("exit 0")) {
+            Ok(child) => children.push(child),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::Exhausted, "{error}");
+    assert!(error.to_string().contains("its guardian does not read the list of children"), "{error}");
+    // Their removals wait.
+    let count = children.len();
+    for child in &mut children {
+        child.wait().expect("wait");
+    }
+    assert_eq!(guardian.spawn(&quiet_child("exit 0")).expect_err("still full").kind(), ErrorKind::Exhausted);
+    send(program, Signal::CONT);
+    let mut child = wait_for(|| guardian.spawn(&quiet_child("exit 0")).ok()).expect("start child");
+    child.wait().expect("wait");
+    let open = || std::fs::read_dir(format!("/proc/{program}/fd")).expect("list descriptors").count();
+    assert!(wait_for(|| (open() == 4).then_some(())).is_some(), "{} of {count} are listed", open() - 4);
+}
+
+#[test]
+fn tag_is_in_the_environment_of_children() {
+    let variable = |guardian: &Guardian, clear: bool| {
+        let mut command = test_child("echo-env");
+        if clear {
+            command.env_clear();
+        }
+        let mut child = guardian.spawn(&command).expect("start child");
+        let text = read_all(child.stdout.take());
+        child.wait().expect("wait");
+        let of =
+            |line: &str| line.strip_prefix("\"MINDER_GUARDIAN_ID\"=\"")?.strip_suffix('"').map(str::to_owned);
+        let mut values = text.lines().filter_map(of);
+        let value = values.next().unwrap_or_default();
+        assert_eq!(values.next(), None, "it is there once");
+        value
+    };
+    let tagged = start(&config().tag(true));
+    let value = variable(&tagged, false);
+    assert!(
+        value.len() >= 16 && value.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b':'),
+        "{value}"
+    );
+    assert_eq!(variable(&tagged, true), value, "also in a cleared environment");
+    let plain = start(&config());
+    assert_ne!(variable(&plain, true), value);
+    assert_ne!(variable(&start(&config().tag(true)), false), value, "each guardian has another one");
+}
+
+#[test]
+fn wrong_programs_are_refused() {
+    let refused = |path: &str| Guardian::start(&GuardianConfig::new().program(path)).expect_err("refused");
+    let error = refused("/no/such/guardian");
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+    let error = refused(crate::support::TEST_CHILD);
+    assert_eq!(error.kind(), ErrorKind::Other, "{error}");
+    assert!(error.to_string().contains("is this the program `minder-guardian`?"), "{error}");
+    // One that says nothing and does not end.
+    let slow = GuardianConfig::new()
+        .program(crate::support::TEST_CHILD)
+        .arg("sleep-ms")
+        .arg("60000")
+        .start_timeout(Duration::from_millis(50));
+    let began = Instant::now();
+    let error = Guardian::start(&slow).expect_err("refused");
+    assert!(error.to_string().contains("it was not ready in time"), "{error}");
+    assert!(began.elapsed() >= Duration::from_millis(50));
+}
+
+#[test]
+fn program_without_a_host_says_so() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_guardian-dup"));
+    command.stdin(Stdio::null());
+    let output = command.output().expect("run program");
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("a library starts this program"), "{said}");
+}

@@ -1,0 +1,502 @@
+//! Items on threads: who runs what where, and that nothing is lost.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Barrier, Condvar, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use minder::jobs::{
+    Executor, HaltPolicy, HaltTrigger, JobResult, QueueOrder, RetryPolicy, SchedulerConfig, Task, Threshold,
+};
+
+use crate::support::patience;
+
+mod model;
+
+const CONTINUE: ControlFlow<()> = ControlFlow::Continue(());
+
+/// The most results that the documentation says wait for the finisher.
+const RESULTS_MAX: usize = 2048;
+
+#[test]
+fn finisher_runs_on_the_callers_thread_one_at_a_time_in_order_of_completion() {
+    let caller = thread::current().id();
+    let completed = Mutex::new(Vec::new());
+    let mut finished = Vec::new();
+    let processor = |number: &mut u32| {
+        assert_ne!(thread::current().id(), caller);
+        completed.lock().expect("no panic").push(*number);
+    };
+    // One thread, so that the order of completion is the order of the list.
+    let summary = Executor::new(1).run(0..1000, processor, |number, result| {
+        result.expect("no panic");
+        assert_eq!(thread::current().id(), caller);
+        finished.push(number);
+        CONTINUE
+    });
+    assert_eq!(finished, *completed.lock().expect("no panic"));
+    assert_eq!((finished.len(), summary.counts.succeeded, summary.threads), (1000, 1000, 1));
+}
+
+#[test]
+fn finisher_runs_while_other_items_are_processed() {
+    let (finished, wait) = mpsc::channel();
+    let wait = Mutex::new(wait);
+    // The second item ends only after the first was finished.
+    let processor = |number: &mut u32| {
+        if *number == 1 {
+            let timeout = patience() - Instant::now();
+            wait.lock().expect("no panic").recv_timeout(timeout).expect("the first item is finished");
+        }
+    };
+    let summary = Executor::new(2).run(0..2, processor, |number, result| {
+        result.expect("no panic");
+        finished.send(number).expect("the receiver lives");
+        CONTINUE
+    });
+    assert_eq!(summary.counts.succeeded, 2);
+}
+
+#[test]
+fn degree_is_reached_and_never_exceeded() {
+    const DEGREE: usize = 5;
+    let running = AtomicUsize::new(0);
+    let most = AtomicUsize::new(0);
+    let all = Barrier::new(DEGREE);
+    let processor = |_: &mut usize| {
+        let now = running.fetch_add(1, Ordering::SeqCst) + 1;
+        most.fetch_max(now, Ordering::SeqCst);
+        all.wait(); // returns when as many run as may run
+        running.fetch_sub(1, Ordering::SeqCst);
+    };
+    let summary = Executor::new(DEGREE).run(0..DEGREE * 10, processor, |_, _| CONTINUE);
+    assert_eq!((most.into_inner(), summary.threads), (DEGREE, DEGREE));
+}
+
+#[test]
+fn threads_are_started_on_demand_and_no_more_than_items() {
+    let threads = |degree, items: u32| Executor::new(degree).run(0..items, |_| (), |_, _| CONTINUE).threads;
+    assert_eq!(threads(25, 0), 0);
+    assert_eq!(threads(25, 1), 1);
+    assert!((1..=3).contains(&threads(25, 3)));
+    assert!((1..=4).contains(&threads(4, 100)));
+    assert_eq!(Executor::new(0).run([1], |_| (), |_, _| CONTINUE).threads, 1, "at least one");
+}
+
+#[test]
+fn serial_form_does_the_same_on_the_callers_thread() {
+    let caller = thread::current().id();
+    for executor in [Executor::serial(), Executor::new(7).on_caller(true)] {
+        let mut events = Vec::new();
+        let log = Mutex::new(&mut events);
+        let processor = |number: &mut i32| {
+            assert_eq!(thread::current().id(), caller);
+            log.lock().expect("no panic").push(*number);
+            *number * 10
+        };
+        let summary = executor.run(1..=3, processor, |_, result| {
+            log.lock().expect("no panic").push(result.expect("no panic"));
+            CONTINUE
+        });
+        assert_eq!((summary.threads, summary.counts.succeeded), (0, 3));
+        assert_eq!(events, [1, 10, 2, 20, 3, 30]);
+    }
+}
+
+#[test]
+fn items_are_read_when_a_thread_is_free() {
+    const DEGREE: usize = 2;
+    let read = AtomicUsize::new(0);
+    let items = (0..1_000_000).inspect(|_| _ = read.fetch_add(1, Ordering::SeqCst));
+    let mut finished = 0;
+    let mut most = 0;
+    let summary = Executor::new(DEGREE).run(
+        items,
+        |_| (),
+        |_, _| {
+            finished += 1;
+            most = most.max(read.load(Ordering::SeqCst) - finished);
+            CONTINUE
+        },
+    );
+    assert_eq!((finished, summary.counts.succeeded), (1_000_000, 1_000_000));
+    assert!(most <= RESULTS_MAX + DEGREE, "{most} items were read ahead");
+}
+
+#[test]
+fn slow_finisher_stops_the_threads_until_there_is_room() {
+    const DEGREE: usize = 2;
+    let read = AtomicUsize::new(0);
+    let changed = Condvar::new();
+    let lock = Mutex::new(());
+    let items = (0..10_000).inspect(|_| {
+        read.fetch_add(1, Ordering::SeqCst);
+        drop(lock.lock());
+        changed.notify_all();
+    });
+    let mut finished = 0;
+    Executor::new(DEGREE).run(
+        items,
+        |_| (),
+        |_, _| {
+            if finished == 0 {
+                // All threads end up waiting for room. One more item is read by each of them at most.
+                let full = |_: &mut ()| read.load(Ordering::SeqCst) < RESULTS_MAX / 2 + DEGREE;
+                let guard = lock.lock().expect("no panic");
+                let timeout = patience() - Instant::now();
+                let waited = changed.wait_timeout_while(guard, timeout, full).expect("no panic");
+                assert!(!waited.1.timed_out(), "the queue never filled");
+            }
+            finished += 1;
+            CONTINUE
+        },
+    );
+    assert_eq!(finished, 10_000);
+}
+
+#[test]
+fn panic_of_an_item_reaches_its_finisher_and_harms_no_other() {
+    let mut panics = Vec::new();
+    let processor = |number: &mut u32| {
+        if *number % 10 == 3 {
+            resume_unwind(Box::new(*number));
+        }
+    };
+    let summary = Executor::new(3).run(0..30, processor, |number, result| {
+        if let Err(panic) = result {
+            assert_eq!(panic.message(), None, "the payload is a number");
+            panics.push(number);
+        }
+        CONTINUE
+    });
+    panics.sort_unstable();
+    assert_eq!(panics, [3, 13, 23]);
+    assert_eq!((summary.counts.succeeded, summary.counts.failed), (27, 3));
+    let payload = catch_unwind(AssertUnwindSafe(|| summary.resume_first_panic())).expect_err("it panics");
+    assert!(payload.downcast_ref::<u32>().is_some_and(|number| panics.contains(number)));
+}
+
+#[test]
+fn panic_of_the_iterator_ends_the_items_and_is_kept() {
+    let items = (0..10).map(|number| if number == 4 { resume_unwind(Box::new("broken")) } else { number });
+    for executor in [Executor::serial(), Executor::new(2)] {
+        let mut finished = Vec::new();
+        let summary = executor.run(
+            items.clone(),
+            |_| (),
+            |number, _| {
+                finished.push(number);
+                CONTINUE
+            },
+        );
+        finished.sort_unstable();
+        assert_eq!(finished, [0, 1, 2, 3]);
+        assert_eq!(summary.first_panic.as_ref().and_then(|panic| panic.message()), Some("broken"));
+    }
+}
+
+/// The threads are blocked, because nothing takes their results any more.
+#[test]
+fn panic_of_the_finisher_is_passed_on_after_the_items_have_ended() {
+    let running = AtomicUsize::new(0);
+    let processed = AtomicUsize::new(0);
+    let run = || {
+        let processor = |_: &mut usize| {
+            running.fetch_add(1, Ordering::SeqCst);
+            processed.fetch_add(1, Ordering::SeqCst);
+            running.fetch_sub(1, Ordering::SeqCst);
+        };
+        Executor::new(4).run(0..1_000_000, processor, |_, _| {
+            if processed.load(Ordering::SeqCst) > RESULTS_MAX / 2 {
+                resume_unwind(Box::new("finisher"));
+            }
+            CONTINUE
+        })
+    };
+    let payload = catch_unwind(AssertUnwindSafe(run)).expect_err("the panic is passed on");
+    assert_eq!(payload.downcast_ref::<&str>(), Some(&"finisher"));
+    assert_eq!(running.into_inner(), 0);
+    assert!(processed.into_inner() < 1_000_000, "the rest was not started");
+}
+
+#[test]
+fn finisher_stops_the_rest_and_the_iterator_keeps_it() {
+    let mut items = 0..100_000;
+    let mut finished = 0;
+    let summary = Executor::new(2).run(
+        items.by_ref(),
+        |_| (),
+        |_, _| {
+            finished += 1;
+            if finished == 5 { ControlFlow::Break(()) } else { CONTINUE }
+        },
+    );
+    assert!(summary.is_stopped && summary.not_run.is_empty());
+    assert_eq!(summary.counts.succeeded, finished, "what ran was finished, too");
+    assert_eq!(items.len() as u64 + finished, 100_000);
+}
+
+#[test]
+fn items_that_were_read_and_not_run_come_back() {
+    let config = SchedulerConfig::new().order(QueueOrder::ShortestFirst);
+    let mut summary = Executor::with_config(config).on_caller(true).run_by_cost(
+        [5, 1, 4, 2, 3],
+        |n| *n,
+        |_| (),
+        |n, _| if n == 2 { ControlFlow::Break(()) } else { CONTINUE },
+    );
+    summary.not_run.sort_unstable();
+    assert_eq!(summary.not_run, [3, 4, 5]);
+}
+
+#[test]
+fn order_is_by_cost_or_by_seed() {
+    let started = |order, seed| {
+        let config = SchedulerConfig::new().order(order).seed(seed);
+        let mut started = Vec::new();
+        Executor::with_config(config).run_by_cost(
+            0..20_u64,
+            |n| (*n * 7) % 20,
+            |_| (),
+            |n, _| {
+                started.push(n);
+                CONTINUE
+            },
+        );
+        started
+    };
+    let by_cost = |shortest_first: bool| {
+        let mut items: Vec<_> = (0..20_u64).collect();
+        items.sort_by_key(|n| if shortest_first { (n * 7) % 20 } else { 20 - (n * 7) % 20 });
+        items
+    };
+    assert_eq!(started(QueueOrder::Fifo, 0), (0..20).collect::<Vec<_>>());
+    assert_eq!(started(QueueOrder::ShortestFirst, 0), by_cost(true));
+    assert_eq!(started(QueueOrder::LongestFirst, 0), by_cost(false));
+    let random = started(QueueOrder::Random, 1);
+    assert_eq!(random, started(QueueOrder::Random, 1));
+    assert_ne!(random, started(QueueOrder::Random, 2));
+    assert_eq!(random.iter().collect::<HashSet<_>>().len(), 20);
+}
+
+/// Work that fails a number of times.
+struct Failing {
+    left: u32,
+    attempts: Vec<Instant>,
+}
+
+impl Failing {
+    fn new(failures: u32) -> Self {
+        Self { left: failures, attempts: Vec::new() }
+    }
+}
+
+impl Task for Failing {
+    type Output = Result<(), u32>;
+
+    fn process(&mut self) -> Self::Output {
+        self.attempts.push(Instant::now());
+        self.left.checked_sub(1).map_or(Ok(()), |left| {
+            self.left = left;
+            Err(left)
+        })
+    }
+
+    fn result(&self, output: &Self::Output) -> JobResult {
+        if output.is_ok() { JobResult::Success } else { JobResult::Failure }
+    }
+}
+
+#[test]
+fn failed_item_is_retried_after_its_delay_and_finished_once() {
+    const DELAY: Duration = Duration::from_millis(20);
+    let retry = RetryPolicy::new().max_attempts(3).backoff(DELAY);
+    let executor = Executor::with_config(SchedulerConfig::new().max_running(2).retry(retry));
+    let mut finished = Vec::new();
+    let summary = executor.run_tasks([0, 1, 2, 3].map(Failing::new), |task, result| {
+        let delays: Vec<_> = task.attempts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(delays.iter().zip([DELAY, DELAY * 2]).all(|(delay, least)| *delay >= least), "{delays:?}");
+        finished.push((task.attempts.len(), result.expect("no panic")));
+        CONTINUE
+    });
+    finished.sort_unstable();
+    assert_eq!(finished, [(1, Ok(())), (2, Ok(())), (3, Ok(())), (3, Err(0))]);
+    assert_eq!((summary.counts.failed, summary.counts.retried), (1, 5));
+}
+
+#[test]
+fn halt_policy_starts_no_more_and_says_so() {
+    let halt = HaltPolicy::new(HaltTrigger::Failed, Threshold::Count(2)).now(true);
+    let executor = Executor::with_config(SchedulerConfig::new().halt(Some(halt)));
+    let mut finished = 0;
+    let summary = executor.run_tasks([1, 0, 1, 0, 0].map(Failing::new), |_, _| {
+        finished += 1;
+        CONTINUE
+    });
+    assert_eq!((finished, summary.counts.succeeded, summary.counts.failed), (3, 1, 2));
+    assert!(summary.halted_by.is_some_and(|reason| reason.on == HaltTrigger::Failed));
+    assert!(!summary.is_stopped);
+}
+
+#[test]
+fn delay_between_starts_is_kept_by_all_threads() {
+    const DELAY: Duration = Duration::from_millis(10);
+    let executor = Executor::with_config(SchedulerConfig::new().max_running(4).delay(DELAY));
+    let mut starts = Vec::new();
+    let summary = executor.run(
+        0..6,
+        |_| Instant::now(),
+        |_, start| {
+            starts.push(start.expect("no panic"));
+            CONTINUE
+        },
+    );
+    assert_eq!(summary.counts.succeeded, 6);
+    starts.sort_unstable();
+    // The clock is read at the decision and again in the processor, which may be late.
+    assert!(starts[5] - starts[0] >= DELAY * 4, "{starts:?}");
+}
+
+#[test]
+fn each_item_has_a_different_processor() {
+    type Work = Box<dyn Task<Output = String> + Send>;
+    struct Upper(&'static str);
+    struct Repeat(u32);
+    impl Task for Upper {
+        type Output = String;
+        fn process(&mut self) -> String {
+            self.0.to_uppercase()
+        }
+    }
+    impl Task for Repeat {
+        type Output = String;
+        fn process(&mut self) -> String {
+            "-".repeat(self.0 as usize)
+        }
+        fn cost(&self) -> u64 {
+            self.0.into()
+        }
+        fn result(&self, _: &String) -> JobResult {
+            JobResult::PermanentFailure
+        }
+    }
+    let work: Vec<Work> = vec![Box::new(Repeat(3)), Box::new(Upper("a"))];
+    let mut outputs = Vec::new();
+    let executor = Executor::with_config(SchedulerConfig::new().order(QueueOrder::ShortestFirst));
+    let summary = executor.run_tasks(work, |_, output| {
+        outputs.push(output.expect("no panic"));
+        CONTINUE
+    });
+    assert_eq!(outputs, ["A", "---"]);
+    assert_eq!((summary.counts.succeeded, summary.counts.failed), (1, 1));
+}
+
+#[test]
+fn dependents_start_after_their_dependencies_on_all_threads() {
+    // 0 is the dependency of 1 and 2, which meet: two threads have to take them at the same time.
+    let meeting = Barrier::new(2);
+    let is_done = AtomicBool::new(false);
+    let processor = |item: &mut u32| match item {
+        0 => is_done.store(true, Ordering::SeqCst),
+        _ => {
+            assert!(is_done.load(Ordering::SeqCst), "item {item} started too early");
+            meeting.wait();
+        }
+    };
+    let edges = [(0, 1), (0, 2)];
+    let summary = Executor::new(2).run_graph(0..3, edges, processor, |_, result| {
+        result.expect("no panic");
+        CONTINUE
+    });
+    assert_eq!(summary.expect("no cycle").counts.succeeded, 3);
+}
+
+#[test]
+fn dependents_of_a_failed_item_come_back() {
+    let processor = |item: &mut u32| {
+        if *item == 0 {
+            resume_unwind(Box::new(()));
+        }
+    };
+    let edges = [(0, 2), (2, 3), (1, 3)];
+    let summary = Executor::new(2).run_graph(0..4, edges, processor, |_, _| CONTINUE).expect("no cycle");
+    let mut not_run = summary.not_run;
+    not_run.sort_unstable();
+    assert_eq!(not_run, [2, 3]);
+    assert_eq!((summary.counts.succeeded, summary.counts.failed, summary.counts.skipped), (1, 1, 2));
+}
+
+#[test]
+fn long_chain_of_dependencies_runs() {
+    const LEN: usize = 100_000;
+    let edges = (1..LEN).map(|item| (item - 1, item));
+    let mut next = 0;
+    let summary = Executor::new(2).run_graph(
+        0..LEN,
+        edges,
+        |_| (),
+        |item, _| {
+            assert_eq!(item, next);
+            next += 1;
+            CONTINUE
+        },
+    );
+    assert_eq!(summary.expect("no cycle").counts.succeeded, LEN as u64);
+}
+
+#[test]
+fn nothing_starts_if_an_edge_is_wrong() {
+    let starts = AtomicUsize::new(0);
+    let start = |_: &mut u32| _ = starts.fetch_add(1, Ordering::SeqCst);
+    for edges in [vec![(0, 1), (1, 2), (2, 0)], vec![(0, 3)], vec![(7, 0)]] {
+        let edge = edges[edges.len() - 1];
+        let error = Executor::new(2).run_graph(0..3, edges, start, |_, _| CONTINUE).expect_err("refused");
+        assert_eq!(error.edge(), edge);
+    }
+    assert_eq!(starts.into_inner(), 0);
+}
+
+#[test]
+fn items_run_with_as_many_threads_as_there_are() {
+    for threads in [0, 1, 3] {
+        let executor = Executor::new(8).fault_threads(Some(threads));
+        let mut finished = Vec::new();
+        let summary = executor.run(
+            0..100,
+            |_| thread::yield_now(),
+            |number, _| {
+                finished.push(number);
+                CONTINUE
+            },
+        );
+        finished.sort_unstable();
+        assert_eq!(finished, (0..100).collect::<Vec<_>>());
+        assert!(summary.threads <= threads, "{threads}: {}", summary.threads);
+    }
+}
+
+#[test]
+fn runs_nest() {
+    let inner = Executor::new(2);
+    let mut total = 0;
+    let processor = |n: &mut u64| {
+        let mut sum = 0;
+        inner.run(
+            0..*n,
+            |m| *m,
+            |_, m| {
+                sum += m.expect("no panic");
+                CONTINUE
+            },
+        );
+        sum
+    };
+    Executor::new(2).run([10, 20, 30], processor, |_, sum| {
+        total += sum.expect("no panic");
+        CONTINUE
+    });
+    assert_eq!(total, 45 + 190 + 435);
+}
