@@ -22,6 +22,7 @@ mod resume;
 mod record;
 mod log;
 mod record_faults;
+mod advise;
 mod bench;
 mod help;
 #[cfg(unix)] // What is shown is typed into bash.
@@ -33,6 +34,7 @@ mod help_man_completions;
 mod gnu_differential;
 mod parallel_compat;
 mod bench_exit;
+mod bench_turnaround;
 #[cfg(windows)]
 mod windows;
 

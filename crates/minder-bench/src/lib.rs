@@ -12,6 +12,9 @@
 //!
 //! [`run_rounds`] measures every [`Case`] of a suite once in each round and collects [`Results`].
 //!
+//! A fourth subject is not an operation but a question: are computations to run serially or
+//! concurrently? A [`Plan`] has the runs, and [`TurnaroundBench`] measures each.
+//!
 //! The baselines change process state, as their users do: some block `SIGCHLD` or reap every child
 //! of the process. Programs that start children use [`minder::ChildSet`], and programs that wait
 //! for anything else use [`minder::Poller`].
@@ -39,6 +42,7 @@ mod rounds;
 mod wait;
 mod exit;
 mod spawn;
+mod turnaround;
 
 pub use crate::{
     case::{Case, Measurement},
@@ -49,5 +53,9 @@ pub use crate::{
     rounds::{NoObserver, Observer, Suite, run_rounds},
     spawn::{Ballast, SpawnBench, SpawnSuite, short_command, spawns},
     stopwatch::{CpuAndWall, Stopwatch, is_wine},
+    turnaround::{
+        Calibration, Form, Lengths, Order, Plan, PlanOptions, PlannedRun, Prediction, Runner, Spread,
+        TurnaroundBench, TurnaroundCase, TurnaroundMeasurement, Workload, compute, predict,
+    },
     wait::{WaitBench, WaitObjects, WaitSuite, waits},
 };

@@ -11,6 +11,7 @@ mod flags;
 mod config;
 mod escapes;
 mod ui;
+mod advise;
 mod units;
 mod commands;
 
@@ -65,6 +66,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     exit_code(match flags.verb {
         Verb::Run(flags) => commands::run::run(*flags, &args, compat_mode),
         Verb::Log(flags) => ui::with_stdout(|out| commands::log::run(out, &flags)),
+        Verb::Advise(flags) => ui::with_stdout(|out| commands::advise::run(out, &flags)),
         Verb::Doctor(flags) => ui::with_stdout(|out| commands::doctor::run(out, flags.json)),
         Verb::Bench(flags) => commands::bench::run(&flags),
         Verb::Help(flags) => ui::with_stdout(|out| commands::help::run(out, &flags)),

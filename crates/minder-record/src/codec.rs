@@ -63,7 +63,10 @@ pub fn encode(event: &JournalEvent, out: &mut Vec<u8>) {
                 encode(&JournalEvent::OutputLost(half), out);
             }
         }
-        JournalEvent::AttemptStarted(_) | JournalEvent::OutputDir(_) | JournalEvent::AttemptFinished(_) => {
+        JournalEvent::AttemptStarted(_)
+        | JournalEvent::Host(_)
+        | JournalEvent::OutputDir(_)
+        | JournalEvent::AttemptFinished(_) => {
             append(event, out);
         }
     }

@@ -18,6 +18,9 @@ pub enum JournalEvent {
     /// An attempt started. This is the first line of a journal.
     #[serde(rename = "begun")]
     AttemptStarted(AttemptStarted),
+    /// What the attempt had to run with.
+    #[serde(rename = "host")]
+    Host(AttemptHost),
     /// The files with output of this attempt are outside of the run's directory.
     #[serde(rename = "outputs")]
     OutputDir(OutputDir),
@@ -52,6 +55,18 @@ pub struct AttemptStarted {
     pub at: f64,
 }
 
+/// What an attempt had to run with when it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptHost {
+    /// How many jobs it ran at once. A file with `-j` may have changed that later.
+    pub slots: u64,
+    /// How many processors its jobs could use.
+    pub cpus: u64,
+    /// The memory that was available, in bytes, if the operating system tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
+}
+
 /// The directory with the output of an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutputDir {
@@ -82,6 +97,13 @@ pub struct JobFinished {
     /// CPU time in system mode, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "some_seconds")]
     pub system: Option<f64>,
+    /// How long its main thread was ready to run and waited for a processor, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "some_seconds")]
+    pub ready: Option<f64>,
+    /// How long its main thread ran, in seconds. Recorded only if its other threads and its
+    /// descendants used more than a tenth of its CPU time.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "some_seconds")]
+    pub main: Option<f64>,
     /// The maximum resident set size, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss: Option<u64>,
@@ -175,6 +197,17 @@ pub struct AttemptFinished {
     /// The CPU time of its jobs, in seconds.
     #[serde(serialize_with = "seconds")]
     pub cpu: f64,
+    /// How long the processors of the machine were busy during the attempt, in seconds, with all
+    /// programs; the sum over all processors.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "some_seconds")]
+    pub cpu_busy: Option<f64>,
+    /// How long they were idle.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "some_seconds")]
+    pub cpu_idle: Option<f64>,
+    /// The maximum resident set size of the runner, in bytes. A `rss` of a job that is not above it
+    /// may be that of the runner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_rss: Option<u64>,
     /// Why jobs remain that did not run. `None` if all jobs ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,

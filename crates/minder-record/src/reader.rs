@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::codec::{DecodeError, LINE_MAX, decode};
 use crate::error;
-use crate::event::{AttemptFinished, AttemptStarted, JobFinished, JournalEvent, OutputSegment};
+use crate::event::{AttemptFinished, AttemptHost, AttemptStarted, JobFinished, JournalEvent, OutputSegment};
 use crate::manifest::{Manifest, open_file};
 use crate::store;
 
@@ -59,6 +59,8 @@ pub struct Attempt {
     pub number: u32,
     /// The first event of its journal, if it is readable.
     pub started: Option<AttemptStarted>,
+    /// What it had to run with, unless the version is old.
+    pub host: Option<AttemptHost>,
     /// The last event of its journal. `None` if the attempt still runs or was killed.
     pub finished: Option<AttemptFinished>,
     /// The damage of its journal.
@@ -202,11 +204,18 @@ pub fn read_run(dir: &Path) -> io::Result<Run> {
     let mut run =
         Run { manifest, attempts: Vec::new(), jobs: BTreeMap::new(), unshown: BTreeMap::new(), alive };
     for number in store::attempts(dir)? {
-        let mut attempt =
-            Attempt { number, started: None, finished: None, corruption: Corruption::default(), error: None };
+        let mut attempt = Attempt {
+            number,
+            started: None,
+            host: None,
+            finished: None,
+            corruption: Corruption::default(),
+            error: None,
+        };
         let path = dir.join(store::attempt_name(number));
         let corruption = read_journal(&path, |event| match event {
             JournalEvent::AttemptStarted(started) => attempt.started = Some(started),
+            JournalEvent::Host(host) => attempt.host = Some(host),
             JournalEvent::OutputDir(_) => (),
             JournalEvent::AttemptFinished(finished) => attempt.finished = Some(finished),
             JournalEvent::OutputLost(shown) | JournalEvent::OutputShown(shown) => {

@@ -75,7 +75,7 @@ impl RunState {
     /// Applies an event that was written later than all events before.
     pub fn apply(&mut self, event: &JournalEvent) {
         match event {
-            JournalEvent::AttemptStarted(_) | JournalEvent::AttemptFinished(_) => (),
+            JournalEvent::AttemptStarted(_) | JournalEvent::Host(_) | JournalEvent::AttemptFinished(_) => (),
             JournalEvent::OutputDir(outputs) => {
                 self.outputs.insert(outputs.attempt, outputs.dir.clone());
             }

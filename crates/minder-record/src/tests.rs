@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::codec::{self, DecodeError, LINE_MAX};
 use crate::event::{
-    AttemptFinished, AttemptStarted, JobFinished, JobList, JournalEvent, OsBytes, OutputSegment,
+    AttemptFinished, AttemptHost, AttemptStarted, JobFinished, JobList, JournalEvent, OsBytes, OutputSegment,
 };
 use crate::manifest::{InputSource, Manifest};
 use crate::reader::{read_journal, read_run};
@@ -363,7 +363,8 @@ fn segment() -> impl Strategy<Value = OutputSegment> {
 
 fn any_ended() -> impl Strategy<Value = JobFinished> {
     let what = (any::<u64>(), prop::collection::vec(text(), 0..4), seconds(), seconds());
-    let cost = (prop::option::of(seconds()), prop::option::of(seconds()), prop::option::of(any::<u64>()));
+    let times = || prop::option::of(seconds());
+    let cost = (times(), times(), times(), times(), prop::option::of(any::<u64>()));
     let end = (any::<Option<i32>>(), any::<Option<i32>>(), any::<Option<String>>());
     let output = (any::<u64>(), any::<u64>(), any::<bool>(), any::<u64>(), any::<u64>());
     let last = (prop::option::of(text()), prop::option::of(text()));
@@ -371,7 +372,7 @@ fn any_ended() -> impl Strategy<Value = JobFinished> {
     (what, cost, end, output, left).prop_map(
         |(
             (job, args, at, wall),
-            (user, system, rss),
+            (user, system, ready, main, rss),
             (exit, signal, error),
             (out, err, leaked, block_at, block_len),
             (kept, (tail, out_tail), attempts, cause),
@@ -383,6 +384,8 @@ fn any_ended() -> impl Strategy<Value = JobFinished> {
                 wall,
                 user,
                 system,
+                ready,
+                main,
                 rss,
                 exit,
                 signal,
@@ -413,11 +416,23 @@ fn any_event() -> impl Strategy<Value = JournalEvent> {
     let shown = any::<Vec<u64>>().prop_map(|jobs| JournalEvent::OutputShown(JobList { jobs }));
     let over = (any::<u64>(), any::<u64>(), seconds(), seconds(), any::<Option<String>>()).prop_map(
         |(succeeded, failed, elapsed, cpu, why)| {
-            let over = AttemptFinished { succeeded, failed, elapsed, cpu, why, ..AttemptFinished::default() };
+            let over = AttemptFinished {
+                succeeded,
+                failed,
+                elapsed,
+                cpu,
+                cpu_busy: why.as_ref().map(|_| cpu),
+                own_rss: why.as_ref().map(|_| failed),
+                why,
+                ..AttemptFinished::default()
+            };
             JournalEvent::AttemptFinished(over)
         },
     );
-    prop_oneof![4 => any_ended().prop_map(JournalEvent::JobFinished), 1 => begun, 1 => shown, 1 => over]
+    let host = (any::<u64>(), any::<u64>(), any::<Option<u64>>())
+        .prop_map(|(slots, cpus, memory)| JournalEvent::Host(AttemptHost { slots, cpus, memory }));
+    let ended = any_ended().prop_map(JournalEvent::JobFinished);
+    prop_oneof![4 => ended, 1 => begun, 1 => host, 1 => shown, 1 => over]
 }
 
 proptest! {

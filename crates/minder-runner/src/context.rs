@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::time::Duration;
 
 use minder::ExitStatus;
 use minder::jobs::{Attempt, JobPool};
@@ -41,6 +42,8 @@ pub(crate) struct RunContext<'a> {
     pub(crate) recorder: &'a RunRecorder,
     pub(crate) committer: Committer<'a>,
     pub(crate) job_table: &'a JobTable,
+    /// The mean wall time of a job in earlier runs, for an estimate of the end.
+    pub(crate) expected: Option<Duration>,
     pub(crate) admission: AdmissionController,
     pub(crate) table: Option<ResultsTable>,
     /// Output of earlier attempts is written once, before the first job starts.

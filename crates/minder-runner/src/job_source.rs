@@ -8,12 +8,12 @@ use minder_os::stdio::{StdStream, std_file};
 
 use crate::block_source::{BlockSource, Values};
 use crate::config::{InputDelivery, OrderConfig, PipeConfig, PipeInput, RunConfig};
-use crate::input::{ArgumentReader, Order};
+use crate::history::{self, History};
+use crate::input::{ArgumentReader, Durations, Order};
 use crate::notice::Notice;
 use crate::observer::Observer;
 use crate::queue::JobSource;
 use crate::recorder::RunRecorder;
-use crate::resume;
 use crate::splitter::{BlockSize, InputSplitter, SplitterSource, StreamSource};
 
 /// Opens the source of jobs. In another order than that of the input, all of it is read first.
@@ -31,13 +31,22 @@ pub(crate) fn job_source(
         OrderConfig::Given if config.template.needs_total() && arguments.total().is_none() => Order::Given,
         OrderConfig::Given => return Ok(JobSource::Lazy(Box::new(arguments))),
         OrderConfig::Random(seed) => Order::Random(seed),
-        OrderConfig::Shortest => Order::Shortest(resume::costs(config)),
-        OrderConfig::Longest => Order::Longest(resume::costs(config)),
+        OrderConfig::Shortest => Order::Shortest(durations(config, observer)),
+        OrderConfig::Longest => Order::Longest(durations(config, observer)),
     };
     if arguments.may_block {
         observer.notice(&Notice::ReadingAllInput);
     }
     Ok(JobSource::Unread(Box::new(arguments), order))
+}
+
+/// Returns how long the jobs are expected to take, by earlier runs of the command.
+fn durations(config: &RunConfig, observer: &dyn Observer) -> Durations {
+    let history = History::of_command(&config.record.command, history::ORDER_BYTES_MAX);
+    if history.is_empty() {
+        observer.notice(&Notice::NoHistory);
+    }
+    history.durations()
 }
 
 fn block_source(

@@ -39,6 +39,7 @@ mod worker;
 mod main_loop;
 mod runner;
 mod outcome;
+mod history;
 mod job_source;
 mod dry_run;
 

@@ -48,6 +48,8 @@ pub enum Notice {
     },
     /// All of the input is read before the first job starts.
     ReadingAllInput,
+    /// No duration is known by which jobs could be ordered.
+    NoHistory,
     /// Arguments are read from the terminal.
     ReadingTerminal,
     /// The make jobserver is not used for jobs that need each other.
@@ -129,6 +131,7 @@ impl Notice {
                 | Self::NoGuardians { .. }
                 | Self::BackendRefused { .. }
                 | Self::ReadingAllInput
+                | Self::NoHistory
                 | Self::JobserverIgnored { .. }
                 | Self::JobserverUnavailable { .. }
                 | Self::NoRecord { .. }
@@ -168,6 +171,9 @@ impl fmt::Display for Notice {
             Self::ReadingAllInput => {
                 f.write_str("reading all of the input first, for its order or its number of jobs")
             }
+            Self::NoHistory => f.write_str(
+                "no earlier run of this command is recorded, so its jobs start in the order of the input",
+            ),
             Self::ReadingTerminal => {
                 f.write_str("reading arguments from the terminal, one a line; Ctrl-D ends them")
             }

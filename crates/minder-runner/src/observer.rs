@@ -65,6 +65,9 @@ pub struct Snapshot {
     pub running: Vec<RunningSnapshot>,
     /// The median wall time of recent successful jobs, once three have finished.
     pub median: Option<Duration>,
+    /// The mean wall time of a job in earlier runs of the same command, if it was asked for the
+    /// total ([`Observer::wants_total`]) and there are any.
+    pub expected: Option<Duration>,
     /// Why no job starts, such as `load 9 of 8`.
     pub paused: Option<String>,
 }

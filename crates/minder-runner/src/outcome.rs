@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use minder::jobs::{HaltTrigger, JobCounts, Threshold};
 use minder::{ProcessGuard, Signal};
+use minder_os::host_stats;
 use minder_record::event::AttemptFinished;
 
 use crate::config::ResumeMode;
@@ -121,11 +122,15 @@ pub(crate) fn attempt_finished(context: &RunContext<'_>, report: &RunReport) -> 
     let finished = report.counts.succeeded + report.counts.failed;
     // Jobs that were cut off are neither: they run again.
     let [failed, succeeded] = context.status.recorded();
+    let processors = context.recorder.processor_times();
     AttemptFinished {
         succeeded,
         failed,
         elapsed: report.elapsed.as_secs_f64(),
         cpu: report.stats.cpu.as_secs_f64(),
+        cpu_busy: processors.map(|times| times.busy.as_secs_f64()),
+        cpu_idle: processors.map(|times| times.idle.as_secs_f64()),
+        own_rss: processors.and_then(|_| host_stats::own_peak_memory().ok()),
         why,
         timed_out: report.stats.timed_out,
         retried: report.counts.retried,

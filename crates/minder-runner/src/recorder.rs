@@ -20,7 +20,8 @@ use crate::output::store::FinishedJob;
 use crate::resume::ResumeFilter;
 use crate::text::format_error;
 use crate::text::os_error_text;
-use minder_record::event::{AttemptFinished, JobList, JournalEvent, OsBytes, OutputDir};
+use minder_os::host_stats::{self, ProcessorTimes};
+use minder_record::event::{AttemptFinished, AttemptHost, JobList, JournalEvent, OsBytes, OutputDir};
 use minder_record::joblog::{self, Joblog};
 use minder_record::manifest::{InputSource, Manifest};
 use minder_record::reader::{Corruption, read_journal};
@@ -39,6 +40,8 @@ pub(crate) struct RunRecorder {
     record: Option<JournalWriter>,
     joblog: Option<Joblog>,
     sync: bool,
+    /// The times of the processors when the record was opened.
+    processor_times: Option<ProcessorTimes>,
     /// The directory for waiting output: that of the run, or one of this run in a directory that
     /// the user chose.
     dir: PathBuf,
@@ -164,6 +167,7 @@ impl RunRecorder {
                 Err(error) => observer.notice(&Notice::NoRecord { reason: format_error(&error) }),
             }
         }
+        recorder.append_host(slots)?;
         recorder.dir = recorder.create_output_dir(config)?;
         recorder.output_dirs.clone_from(&resume_state.elsewhere);
         recorder.output_owed = resume_state.owes;
@@ -188,6 +192,21 @@ impl RunRecorder {
             recorder.joblog = Some(joblog);
         }
         Ok((recorder, resume_state))
+    }
+
+    /// Records what the attempt has to run with.
+    fn append_host(&mut self, slots: usize) -> Result<()> {
+        let Some(record) = &self.record else { return Ok(()) };
+        self.processor_times = host_stats::processor_times().ok();
+        let host = AttemptHost {
+            slots: slots as u64,
+            cpus: host_stats::processors() as u64,
+            memory: host_stats::memory().ok().map(|memory| memory.available),
+        };
+        let mut events = Vec::new();
+        codec::encode(&JournalEvent::Host(host), &mut events);
+        let cannot = || format!("cannot write the record in `{}`", record.dir().display());
+        record.append_metadata(&events).with_context(cannot)
     }
 
     /// Creates the directory for waiting output. In a directory that the user chose, a run with a
@@ -220,6 +239,17 @@ impl RunRecorder {
     /// Returns the id of the run.
     pub(crate) fn run(&self) -> Option<&str> {
         self.record.as_ref().map(JournalWriter::run)
+    }
+
+    /// Returns the times of the processors since the record was opened, if the operating system
+    /// tells them.
+    pub(crate) fn processor_times(&self) -> Option<ProcessorTimes> {
+        let before = self.processor_times?;
+        let now = host_stats::processor_times().ok()?;
+        Some(ProcessorTimes {
+            busy: now.busy.saturating_sub(before.busy),
+            idle: now.idle.saturating_sub(before.idle),
+        })
     }
 
     /// Returns the arguments of `--resume` that continue the run.

@@ -1,23 +1,12 @@
 //! Decides which jobs run when a run is resumed.
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::ops::Range;
 
 use crate::config::ResumeMode;
-use crate::config::RunConfig;
-use crate::input::JobArgs;
-use crate::input::fingerprint;
 use crate::text::count;
-use minder_record::event::{JournalEvent, OsBytes};
-use minder_record::reader::read_journal;
+use minder_record::event::OsBytes;
 use minder_record::run_state::{JobSet, RunState};
-use minder_record::store;
-
-/// How many earlier runs of a command are read for the wall times of jobs.
-const RUNS_MAX: usize = 20;
-/// The most wall times that are kept.
-const TIMES_MAX: usize = 4_000_000;
 
 /// The jobs of earlier attempts.
 #[derive(Debug, Default)]
@@ -92,29 +81,4 @@ impl ResumeFilter {
     fn done(&self) -> &JobSet {
         &self.progress.done
     }
-}
-
-/// Returns the wall times of jobs in earlier runs of this command, in seconds, by the fingerprint
-/// of their arguments. Records that cannot be read are ignored.
-pub(crate) fn costs(config: &RunConfig) -> HashMap<u64, f32> {
-    let command: Vec<OsBytes> =
-        config.record.command.iter().map(|argument| OsBytes::from(argument.as_os_str())).collect();
-    let runs = store::state_root().and_then(|root| store::list(&root)).unwrap_or_default();
-    let same =
-        runs.into_iter().filter(|run| run.manifest.as_ref().is_ok_and(|manifest| manifest.words == command));
-    let mut costs = HashMap::new();
-    // The newest runs come first, and their times are kept.
-    for run in same.take(RUNS_MAX) {
-        for number in store::attempts(&run.dir).unwrap_or_default() {
-            let _ = read_journal(&run.dir.join(store::attempt_name(number)), |event| {
-                if let JournalEvent::JobFinished(ended) = event
-                    && costs.len() < TIMES_MAX
-                {
-                    let columns = ended.args.iter().map(OsBytes::to_os).collect();
-                    costs.entry(fingerprint(&JobArgs::Columns(columns))).or_insert(ended.wall as f32);
-                }
-            });
-        }
-    }
-    costs
 }

@@ -19,6 +19,7 @@ use crate::commit::Committer;
 use crate::config::{Control, OrderConfig, OutputView, RunConfig};
 use crate::confirm::{Confirm, ConfirmPrompt};
 use crate::context::{PanicGuard, RunContext, RunStatus};
+use crate::history;
 use crate::input::{ArgumentReader, ColumnCount};
 use crate::job_environment::JobEnvironment;
 use crate::job_source::job_source;
@@ -127,8 +128,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let first_job = arguments.first_job();
     let source = job_source(&config, arguments, slots, Some(&recorder), &*observer)?;
     let queue = JobQueue::open(source, Arc::clone(&resumed.filter), config.total, confirm);
-    let jobs = queue.total().map_or(WORKERS_MAX, |total| total.max(1) as usize);
-    let workers = WORKERS_MAX.min(slots).min(jobs);
+    let workers = worker_count(&config, slots, queue.total());
     let backlog = Backlog::new(BACKLOG_EVEN_MAX);
     let mut sets = (0..workers)
         .map(|index| ChildSet::new(set_config(&config, workers, &recorder, index, &backlog)))
@@ -147,8 +147,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
         queue.start_counting();
     }
     pool.set_total(queue.total());
-    let keeps_table = observer.wants_snapshots() || setup::needs_job_table(&config.control);
-    let job_table = Arc::new(JobTable::new(keeps_table));
+    let job_table = job_table(&config, &*observer);
     let admission = setup::admission(&config, &environment, jobserver, &pool, &job_table, &observer)?;
     let context = RunContext {
         config: &config,
@@ -162,6 +161,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
         recorder: &recorder,
         committer: Committer::new(&sequencer, &recorder, &observer),
         job_table: &job_table,
+        expected: history::expected(&config, &*observer),
         admission,
         table,
         earlier_output: std::sync::Once::new(),
@@ -182,6 +182,19 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
         sequencer.is_done() && !context.status.has_failed() && outcome::has_written_output(&report.end);
     recorder.close(outcome::attempt_finished(&context, &report), all_shown, &*observer);
     Ok(report)
+}
+
+/// Creates the table of running jobs, which is kept if anything reads it.
+fn job_table(config: &RunConfig, observer: &dyn Observer) -> Arc<JobTable> {
+    let is_read = observer.wants_snapshots() || setup::needs_job_table(&config.control);
+    Arc::new(JobTable::new(is_read))
+}
+
+/// Returns the number of worker threads for this number of slots and of jobs.
+fn worker_count(config: &RunConfig, slots: usize, jobs: Option<u64>) -> usize {
+    // One worker thread prints the command lines in the order of the starts, as GNU parallel does.
+    let most = if config.verbose { 1 } else { WORKERS_MAX };
+    most.min(slots).min(jobs.map_or(WORKERS_MAX, |total| total.max(1) as usize))
 }
 
 /// Runs the worker threads, and the main loop until they have ended.
@@ -360,5 +373,6 @@ fn set_config(
         .leak_timeout(config.leak_timeout)
         .read_delay(READ_DELAY)
         .backend(config.backend)
+        .thread_times(recorder.is_kept())
         .stop_poll_interval(stop_poll)
 }

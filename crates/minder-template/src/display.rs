@@ -42,8 +42,8 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
-/// Formats `value` as one argument.
-pub(crate) fn bare(value: &OsStr) -> String {
+/// Formats `value` as one argument for a POSIX shell.
+pub fn bare(value: &OsStr) -> String {
     // A backslash needs no quotes where it separates the components of a path.
     let is_separator = |byte| byte == '\\' && std::path::is_separator('\\');
     let first = value.as_encoded_bytes().first();

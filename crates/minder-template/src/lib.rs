@@ -113,6 +113,7 @@ mod word_list;
 #[cfg(test)]
 mod tests;
 
+pub use display::bare as shell_word;
 pub use error::{Error, ErrorKind};
 pub use job::{Invocation, Job};
 pub use options::{Form, Options, Repeat};

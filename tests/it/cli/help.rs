@@ -197,6 +197,28 @@ const EXIT: &[&str] =
 const SPAWN: &[&str] =
     &["--parent-mib", "--child", "--mechanism", "--rounds", "--csv", "--json", "--svg", "--help", "-h"];
 
+/// The flags of `bench turnaround`.
+const TURNAROUND: &[&str] = &[
+    "--quick",
+    "--full",
+    "--minutes",
+    "--results",
+    "--fresh",
+    "--workload",
+    "--runner",
+    "--bias",
+    "--count",
+    "--degree",
+    "--equal",
+    "--repetitions",
+    "--csv",
+    "--json",
+    "--svg",
+    "--xlsx",
+    "--help",
+    "-h",
+];
+
 #[test]
 fn help_names_every_flag() {
     for (line, flags) in [
@@ -213,7 +235,9 @@ fn help_names_every_flag() {
         ("bench exit --help", EXIT),
         ("bench exit -h", EXIT),
         ("bench spawn --help", SPAWN),
+        ("bench turnaround --help", TURNAROUND),
         ("bench spawn -h", SPAWN),
+        ("bench turnaround -h", TURNAROUND),
     ] {
         let ended = run_to_end(line).exit_code(0).stderr("");
         for flag in flags {
@@ -231,6 +255,7 @@ fn every_flag_in_help_is_listed_here() {
         ("bench wait -h", WAIT),
         ("bench exit -h", EXIT),
         ("bench spawn -h", SPAWN),
+        ("bench turnaround -h", TURNAROUND),
     ] {
         let help = run_to_end(line).exit_code(0).text();
         let named =
@@ -302,6 +327,8 @@ fn help_fits_a_terminal() {
         "bench exit -h",
         "bench spawn --help",
         "bench spawn -h",
+        "bench turnaround --help",
+        "bench turnaround -h",
     ] {
         let help = run_to_end(line).exit_code(0).text();
         let paragraphs: Vec<&str> = help.split("\n\n").collect();

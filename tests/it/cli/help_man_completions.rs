@@ -88,6 +88,7 @@ fn manual_pages_format_without_warnings() {
         "man bench wait",
         "man bench exit",
         "man bench spawn",
+        "man bench turnaround",
         "man help",
         "man completions",
         "man man",

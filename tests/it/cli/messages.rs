@@ -57,6 +57,7 @@ const TABLES: &[(&str, &str)] = &[
     ("record", include_str!("messages/record.txt")),
     ("run", include_str!("messages/run.txt")),
     ("bench_children", include_str!("messages/bench_children.txt")),
+    ("bench_turnaround", include_str!("messages/bench_turnaround.txt")),
     ("windows", include_str!("messages/windows.txt")),
 ];
 
@@ -516,6 +517,11 @@ fn run_messages_match() {
 #[test]
 fn bench_children_messages_match() {
     play("bench_children");
+}
+
+#[test]
+fn bench_turnaround_messages_match() {
+    play("bench_turnaround");
 }
 
 #[cfg(windows)]

@@ -1,5 +1,6 @@
 //! The subcommands: one file or directory each.
 
+pub(crate) mod advise;
 pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod doctor;

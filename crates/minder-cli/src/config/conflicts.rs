@@ -10,7 +10,7 @@ use crate::flags::RunFlags;
 type Pair = ((bool, &'static str), (bool, &'static str));
 
 /// Refuses flags that would have no effect, because of another flag or without one.
-pub(super) fn check(flags: &RunFlags) -> Result<()> {
+pub(crate) fn check(flags: &RunFlags) -> Result<()> {
     if flags.parallel_env {
         return Ok(());
     }

@@ -22,6 +22,7 @@ mod output_files;
 mod seed;
 mod splitter;
 
+pub(crate) use self::conflicts::check as check_conflicts;
 pub(crate) use self::input::{CompatMode, ParsedCommandLine};
 pub(crate) use self::output_files::template_flag;
 use self::seed::new_seed;

@@ -20,7 +20,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
 
-use minder_record::event::{AttemptFinished, AttemptStarted, JobFinished, OsBytes};
+use minder_record::event::{AttemptFinished, AttemptHost, AttemptStarted, JobFinished, OsBytes};
 
 /// One value of a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +66,12 @@ pub(crate) const ATTEMPTS: Schema = Schema {
         "retried",
         "cut",
         "not_run",
+        "slots",
+        "cpus",
+        "memory",
+        "cpu_busy",
+        "cpu_idle",
+        "own_rss",
     ],
     forms: &[],
 };
@@ -80,6 +86,8 @@ pub(crate) const JOBS: Schema = Schema {
         "wall",
         "user",
         "system",
+        "ready",
+        "main",
         "rss",
         "exit",
         "signal",
@@ -130,7 +138,12 @@ impl RunFacts {
 }
 
 /// Returns a row of [`ATTEMPTS`]. A killed attempt has no end.
-pub(crate) fn attempt(started: &AttemptStarted, finished: Option<&AttemptFinished>) -> Vec<Value> {
+pub(crate) fn attempt(
+    started: &AttemptStarted,
+    host: Option<&AttemptHost>,
+    finished: Option<&AttemptFinished>,
+) -> Vec<Value> {
+    let known = |number: Option<u64>| number.map_or(Value::Null, integer);
     vec![
         Value::Text(started.run.clone()),
         Value::Integer(started.attempt.into()),
@@ -145,7 +158,13 @@ pub(crate) fn attempt(started: &AttemptStarted, finished: Option<&AttemptFinishe
         finished.map_or(Value::Null, |finished| integer(finished.timed_out)),
         finished.map_or(Value::Null, |finished| integer(finished.retried)),
         finished.map_or(Value::Null, |finished| integer(finished.cut)),
-        finished.and_then(|finished| finished.not_run).map_or(Value::Null, integer),
+        known(finished.and_then(|finished| finished.not_run)),
+        known(host.map(|host| host.slots)),
+        known(host.map(|host| host.cpus)),
+        known(host.and_then(|host| host.memory)),
+        real(finished.and_then(|finished| finished.cpu_busy)),
+        real(finished.and_then(|finished| finished.cpu_idle)),
+        known(finished.and_then(|finished| finished.own_rss)),
     ]
 }
 
@@ -160,6 +179,8 @@ pub(crate) fn job(run: &str, ended: &JobFinished) -> Vec<Value> {
         Value::Real(ended.wall),
         real(ended.user),
         real(ended.system),
+        real(ended.ready),
+        real(ended.main),
         ended.rss.map_or(Value::Null, integer),
         code(ended.exit),
         code(ended.signal),
@@ -359,8 +380,9 @@ mod tests {
     #[test]
     fn schemas_match_their_rows() {
         let begun = AttemptStarted { version: "1".into(), run: "a".into(), attempt: 1, pid: 2, at: 3.0 };
-        assert_eq!(attempt(&begun, None).len(), ATTEMPTS.columns.len());
-        assert_eq!(attempt(&begun, Some(&AttemptFinished::default())).len(), ATTEMPTS.columns.len());
+        assert_eq!(attempt(&begun, None, None).len(), ATTEMPTS.columns.len());
+        let row = attempt(&begun, Some(&AttemptHost::default()), Some(&AttemptFinished::default()));
+        assert_eq!(row.len(), ATTEMPTS.columns.len());
         assert_eq!(job("a", &JobFinished::default()).len(), JOBS.columns.len());
         assert_eq!(RunFacts::default().values().len(), RUNS.columns.len());
     }
@@ -374,16 +396,16 @@ mod tests {
             ended(&[b""], None),
             ended(&[], None),
         ];
-        let head = "run,job,args,at,wall,user,system,rss,exit,signal,error,out,err,leaked,tail,out_tail,\
-                    timed_out,attempts,cause,args_form,tail_form,out_tail_form\r\n";
+        let head = "run,job,args,at,wall,user,system,ready,main,rss,exit,signal,error,out,err,leaked,tail,\
+                    out_tail,timed_out,attempts,cause,args_form,tail_form,out_tail_form\r\n";
         let wanted = [
             head,
-            "61c0aa00,3,\"a \"\"b\"\",\nc\",1.5,0.25,,,,2,,,10,0,0,,,0,1,,text,,\r\n",
-            "61c0aa00,3,/w==,1.5,0.25,,,,2,,,10,0,0,/go=,,0,1,,base64,base64,\r\n",
-            "61c0aa00,3,\"[\"\"a\"\",{\"\"base64\"\":\"\"/w==\"\"}]\",1.5,0.25,,,,2,,,10,0,0,no,,0,1,,\
+            "61c0aa00,3,\"a \"\"b\"\",\nc\",1.5,0.25,,,,,,2,,,10,0,0,,,0,1,,text,,\r\n",
+            "61c0aa00,3,/w==,1.5,0.25,,,,,,2,,,10,0,0,/go=,,0,1,,base64,base64,\r\n",
+            "61c0aa00,3,\"[\"\"a\"\",{\"\"base64\"\":\"\"/w==\"\"}]\",1.5,0.25,,,,,,2,,,10,0,0,no,,0,1,,\
              json,text,\r\n",
-            "61c0aa00,3,\"\",1.5,0.25,,,,2,,,10,0,0,,,0,1,,text,,\r\n",
-            "61c0aa00,3,,1.5,0.25,,,,2,,,10,0,0,,,0,1,,,,\r\n",
+            "61c0aa00,3,\"\",1.5,0.25,,,,,,2,,,10,0,0,,,0,1,,text,,\r\n",
+            "61c0aa00,3,,1.5,0.25,,,,,,2,,,10,0,0,,,0,1,,,,\r\n",
         ];
         assert_eq!(written(Format::Csv, &rows), wanted.concat());
     }

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, value_parser};
 
+use super::sizes::{Sizes, sizes};
+use super::turnaround::{self, TurnaroundFlags};
+
 /// Flags of [`crate::commands::bench`].
 #[derive(Debug, Args)]
 #[command(
@@ -28,9 +31,24 @@ pub(crate) enum Bench {
     /// One start of a child, by mechanism and size of the parent.
     #[command(after_help = "Try: minder bench spawn --parent-mib 10,512", after_long_help = SPAWN)]
     Spawn(SpawnFlags),
+    /// Computations run serially or concurrently: which form ends first, and which answers soonest.
+    #[command(after_help = "Try: minder bench turnaround --quick", after_long_help = turnaround::HELP)]
+    Turnaround(Box<TurnaroundFlags>),
     /// Does nothing until it is killed: the child of `bench exit` on Windows.
     #[command(hide = true)]
     Idle,
+    /// Computes or sleeps: the child of `bench turnaround`.
+    #[command(hide = true)]
+    Compute(ComputeFlags),
+}
+
+/// Flags of the child of `minder bench turnaround`.
+#[derive(Debug, Args)]
+pub(crate) struct ComputeFlags {
+    /// What it does: see [`minder_bench::compute`].
+    pub(crate) name: String,
+    /// How much of it.
+    pub(crate) amount: u64,
 }
 
 /// Flags of `minder bench wait`.
@@ -112,13 +130,6 @@ pub(crate) struct MeasureFlags {
     pub(crate) svg: Option<PathBuf>,
 }
 
-/// Sizes in ascending order, without duplicates.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Sizes(pub(crate) Vec<u64>);
-
-/// The largest size: no machine has the descriptors or the memory for more.
-const SIZE_MAX: u64 = 1 << 20;
-
 /// Parses [`sizes`] that may also contain 0.
 ///
 /// # Errors
@@ -131,41 +142,6 @@ fn objects(text: &str) -> Result<Sizes, String> {
     }
     let Sizes(sizes) = sizes(&others.join(","))?;
     Ok(Sizes(has_zero.then_some(0).into_iter().chain(sizes).collect()))
-}
-
-/// Parses a list of numbers and of ranges: `2,64,2048`, `2..16384`.
-///
-/// # Errors
-/// One line that quotes the text.
-fn sizes(text: &str) -> Result<Sizes, String> {
-    let invalid = || format!("invalid list `{text}`: expected numbers and ranges (2,64,2048 or 2..16384)");
-    let number = |text: &str| {
-        // `parse` accepts a sign, which is invalid here.
-        if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(invalid());
-        }
-        text.parse::<u64>().map_err(|_| invalid())
-    };
-    let mut sizes = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = match part.split_once("..") {
-            Some((first, last)) => (number(first)?, number(last)?),
-            None => (number(part)?, number(part)?),
-        };
-        if first == 0 || last > SIZE_MAX {
-            return Err(format!("`{part}` is out of range: expected 1 to {SIZE_MAX}"));
-        }
-        if first > last {
-            return Err(format!("`{part}` ends before it begins"));
-        }
-        sizes.extend(
-            std::iter::successors(Some(first), |size| Some(size * 2)).take_while(|size| *size < last),
-        );
-        sizes.push(last);
-    }
-    sizes.sort_unstable();
-    sizes.dedup();
-    Ok(Sizes(sizes))
 }
 
 /// A program and its arguments, which are split at spaces.
@@ -299,21 +275,6 @@ Exit status:
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_accept_lists_and_ranges() {
-        let read = |text| sizes(text).map(|sizes| sizes.0);
-        assert_eq!(read("2,64,2048"), Ok(vec![2, 64, 2048]));
-        assert_eq!(read("64,2,64"), Ok(vec![2, 64]));
-        assert_eq!(read("2..16"), Ok(vec![2, 4, 8, 16]));
-        assert_eq!(read("3..20,1"), Ok(vec![1, 3, 6, 12, 20]));
-        assert_eq!(read("5..5"), Ok(vec![5]));
-        for invalid in
-            ["", ",", "2,", "x", "-1", "+1", "2..", "..2", "2...4", "0", "0..4", "4..2", "9999999", "2 4"]
-        {
-            assert!(read(invalid).is_err(), "{invalid}");
-        }
-    }
 
     #[test]
     fn objects_accept_zero() {

@@ -13,6 +13,10 @@ pub(crate) struct DisplayFlags {
     pub(crate) bar: bool,
 
     /// Estimate when the run will finish.
+    ///
+    /// The estimate is based on the jobs that have finished. Until there are as many of them as
+    /// jobs run at once, it is based on earlier runs of the same command (up to 8 MB of their
+    /// journals).
     #[arg(long)]
     pub(crate) eta: bool,
 

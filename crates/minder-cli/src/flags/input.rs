@@ -72,7 +72,9 @@ pub(crate) struct InputFlags {
     ///
     /// In input order (given), the shortest or longest first by their durations in earlier runs of
     /// this command, or in random order. The whole input is read first. Jobs keep their numbers. A
-    /// job that never ran counts as the median of the others.
+    /// job is known again by its arguments: its newest run counts in which it ended by itself, of
+    /// the newest 20 runs with the same command. A job that never ran counts as the median of all
+    /// others of the command. `minder advise` tells which order is best.
     #[arg(long, value_name = "HOW")]
     pub(crate) order: Option<OrderFlag>,
 

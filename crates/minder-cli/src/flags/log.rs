@@ -74,9 +74,9 @@ Examples:
 Columns:
   runs      run at command jobs failed elapsed state note
   attempts  run attempt version pid at succeeded failed elapsed cpu why timed_out
-            retried cut not_run
-  jobs      run job args at wall user system rss exit signal error out err leaked tail
-            out_tail timed_out attempts cause
+            retried cut not_run slots cpus memory cpu_busy cpu_idle own_rss
+  jobs      run job args at wall user system ready main rss exit signal error out err
+            leaked tail out_tail timed_out attempts cause
 
 `at` is in seconds since 1970; wall, user, system, elapsed and cpu are in seconds;
 rss, out and err are in bytes. A job has an exit code, or the signal that ended it,
@@ -85,6 +85,11 @@ or the error that kept it from starting. `tail` is the end of a failed job's std
 `attempts` is how often it was started, `cause` shows whether memory ran short. Each
 invocation of minder for a run is an attempt; `cut` counts the jobs that it killed,
 which run again.
+
+`ready` is how long the main thread of a job waited for a processor, `main` how long it
+ran, if others did more than a tenth of the work (Linux). `cpu_busy` and `cpu_idle` are
+those of all processors of the machine; `own_rss` is the memory of minder, above which
+an rss is that of the job.
 
 Tables show control characters as \\n, \\x1b …; data is exact. In JSON, args and
 command are lists, and bytes that are not UTF-8 are {\"base64\": \"…\"}. In CSV and SQL,

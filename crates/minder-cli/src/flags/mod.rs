@@ -1,5 +1,6 @@
 //! The flags of the command line. A flag is a field, and its doc comment is its help text.
 
+mod advise;
 mod bench;
 mod clap_error;
 mod control;
@@ -12,9 +13,12 @@ pub(crate) mod optional_value;
 mod output;
 mod pipe;
 mod run;
+mod sizes;
+mod turnaround;
 
 pub(crate) use self::{
-    bench::{Bench, BenchFlags, ChildLine, ExitFlags, MeasureFlags, SpawnFlags, WaitFlags},
+    advise::AdviseFlags,
+    bench::{Bench, BenchFlags, ChildLine, ComputeFlags, ExitFlags, MeasureFlags, SpawnFlags, WaitFlags},
     clap_error::clap_error_line,
     display::Color,
     doctor::DoctorFlags,
@@ -24,6 +28,8 @@ pub(crate) use self::{
     output::{OutputFlags, RecordFlags},
     pipe::PipeFlags,
     run::{Leak, RunFlags},
+    sizes::Sizes,
+    turnaround::TurnaroundFlags,
 };
 
 use clap::{Parser, Subcommand};
@@ -55,6 +61,8 @@ pub(crate) enum Verb {
     Run(Box<RunFlags>),
     /// Show earlier runs, their jobs and failures, as tables or as data.
     Log(Box<LogFlags>),
+    /// Advise how to run the jobs of a run again: how many at once, in which order.
+    Advise(AdviseFlags),
     /// Show what this machine supports: ways to wait for, start and kill children, and its limits.
     Doctor(DoctorFlags),
     /// Measure what mechanisms cost on this machine, as a table, data or a chart.

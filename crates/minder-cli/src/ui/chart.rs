@@ -1,5 +1,5 @@
-//! A chart of costs over sizes, as SVG. Both axes are logarithmic; curves differ in color and in
-//! the shape of their marks.
+//! A chart of costs over sizes, as SVG: one or more panels in rows. Both axes are logarithmic; curves
+//! differ in color and in the shape of their marks.
 
 use std::ops::Range;
 
@@ -18,10 +18,26 @@ pub(crate) struct Chart {
     pub(crate) subtitle: String,
     /// The label of the horizontal axis.
     pub(crate) x_label: String,
-    /// The label of the vertical axis.
-    pub(crate) y_label: String,
-    /// Panels side by side, with the same axes.
+    /// The number of panels in a row.
+    pub(crate) columns: usize,
+    /// Panels, from left to right and from top to bottom, with the same horizontal axis. Those with the
+    /// same vertical axis have the same range.
     pub(crate) panels: Vec<Panel>,
+}
+
+/// A vertical axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Axis {
+    pub(crate) label: String,
+    pub(crate) unit: Unit,
+}
+
+/// The unit of a vertical axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Nanoseconds,
+    /// A ratio.
+    Times,
 }
 
 /// One pair of axes with its curves.
@@ -29,10 +45,12 @@ pub(crate) struct Chart {
 pub(crate) struct Panel {
     /// Empty if it is the only panel.
     pub(crate) title: String,
+    /// The vertical axis.
+    pub(crate) axis: Axis,
     pub(crate) curves: Vec<Curve>,
 }
 
-/// One curve: sizes and nanoseconds, in ascending order of sizes.
+/// One curve: sizes and values of the vertical axis, in ascending order of sizes.
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
     pub(crate) label: String,
@@ -44,7 +62,9 @@ pub(crate) struct Curve {
 // The layout of the page, in pixels.
 const HEAD: i32 = 62;
 const LEFT: i32 = 84;
+/// The space for labels of curves, at least, and the space of one letter of them.
 const RIGHT: i32 = 144;
+const LETTER: i32 = 8;
 const BOTTOM: i32 = 62;
 /// The space above the axes, for the title of a panel.
 const TOP: i32 = 24;
@@ -87,26 +107,34 @@ impl Chart {
 
     fn draw(&self, text: &mut String) -> DrawResult {
         let published = self.published();
-        let wide = LEFT + PLOT.0 + RIGHT;
-        let panels = i32::try_from(self.panels.len()).unwrap_or(1).max(1);
-        let below = HEAD + TOP + PLOT.1 + BOTTOM;
-        let height = below + LINE * i32::try_from(published.len()).unwrap_or(0) + 8;
-        let area = SVGBackend::with_string(text, ((wide * panels).cast_unsigned(), height.cast_unsigned()));
+        let labels = self.labels();
+        let letters = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
+        let wide = LEFT + PLOT.0 + RIGHT.max(44 + LETTER * to_i32(letters));
+        let high = TOP + PLOT.1 + BOTTOM;
+        let columns = self.columns.max(1);
+        let rows = self.panels.len().div_ceil(columns).max(1);
+        let below = HEAD + high * to_i32(rows);
+        let height = below + LINE * to_i32(published.len()) + 8;
+        let width = wide * to_i32(columns.min(self.panels.len()).max(1));
+        let area = SVGBackend::with_string(text, (width.cast_unsigned(), height.cast_unsigned()));
         let area = area.into_drawing_area();
         area.fill(&WHITE)?;
         area.draw(&Text::new(self.title.clone(), (LEFT, 12), font(21).color(&BLACK)))?;
         area.draw(&Text::new(self.subtitle.clone(), (LEFT, 40), font(14).color(&GREY)))?;
-        let sizes = range(self.values(|point| point.0));
-        let costs = range(self.values(|point| point.1));
+        let sizes = range(values(&self.panels, |_| true, |point| point.0));
         // Marks keep a distance from the frame.
         let sizes = sizes.start / 1.2..sizes.end * 1.2;
-        let labels = self.labels();
-        for (at, panel) in (0..).zip(&self.panels) {
-            let frame =
-                PlotArea { left: at * wide + LEFT, sizes: sizes.clone(), costs: round_outwards(&costs) };
-            frame.axes(&area, self)?;
+        for (at, panel) in self.panels.iter().enumerate() {
+            let costs = range(values(&self.panels, |other| other.axis == panel.axis, |point| point.1));
+            let frame = PlotArea {
+                left: to_i32(at % columns) * wide + LEFT,
+                top: HEAD + to_i32(at / columns) * high + TOP,
+                sizes: sizes.clone(),
+                costs: round_outwards(&costs),
+            };
+            frame.axes(&area, self, &panel.axis)?;
             let title = font(16).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Bottom));
-            area.draw(&Text::new(panel.title.clone(), (frame.left + PLOT.0 / 2, HEAD + TOP - 8), title))?;
+            area.draw(&Text::new(panel.title.clone(), (frame.left + PLOT.0 / 2, frame.top - 8), title))?;
             frame.curves(&area, panel, &labels)?;
         }
         for (at, label) in (0..).zip(published) {
@@ -157,20 +185,32 @@ impl Chart {
         }
         sizes
     }
-
-    fn values(&self, value: impl Fn(&(f64, f64)) -> f64) -> Vec<f64> {
-        let curves = self.panels.iter().flat_map(|panel| &panel.curves);
-        curves.flat_map(|curve| &curve.points).map(value).filter(|value| *value >= LEAST).collect()
-    }
 }
 
-/// The start of a logarithmic axis: a nanosecond, or one object. Smaller values are drawn there.
+/// Returns one coordinate of all points of the panels that are asked for.
+fn values(
+    panels: &[Panel],
+    is_asked: impl Fn(&Panel) -> bool,
+    value: impl Fn(&(f64, f64)) -> f64,
+) -> Vec<f64> {
+    let curves = panels.iter().filter(|panel| is_asked(panel)).flat_map(|panel| &panel.curves);
+    curves.flat_map(|curve| &curve.points).map(value).filter(|value| *value >= LEAST).collect()
+}
+
+fn to_i32(number: usize) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+/// The start of a logarithmic axis: a nanosecond, one object, or a ratio of one. Smaller values are drawn
+/// there.
 const LEAST: f64 = 1.0;
 
 /// The position and the ranges of one pair of axes.
 struct PlotArea {
     /// The x coordinate of the vertical axis.
     left: i32,
+    /// The y coordinate of its upper end.
+    top: i32,
     sizes: Range<f64>,
     costs: Range<f64>,
 }
@@ -181,7 +221,7 @@ impl PlotArea {
     }
 
     fn y(&self, cost: f64) -> i32 {
-        HEAD + TOP + PLOT.1 - (fraction(&self.costs, cost) * f64::from(PLOT.1)).round() as i32
+        self.top + PLOT.1 - (fraction(&self.costs, cost) * f64::from(PLOT.1)).round() as i32
     }
 
     fn position(&self, point: &(f64, f64)) -> (i32, i32) {
@@ -189,31 +229,32 @@ impl PlotArea {
     }
 
     /// Draws the grid, the axes and their labels.
-    fn axes(&self, area: &Area<'_>, chart: &Chart) -> DrawResult {
+    fn axes(&self, area: &Area<'_>, chart: &Chart, axis: &Axis) -> DrawResult {
         let right = self.left + PLOT.0;
-        let bottom = HEAD + TOP + PLOT.1;
+        let bottom = self.top + PLOT.1;
         for (cost, whole) in ticks(&self.costs) {
             let y = self.y(cost);
             line(area, &[(self.left, y), (right, y)], if whole { GRID } else { FAINT })?;
             // A range of less than a decade would have at most one label of a whole decade.
             if whole || self.costs.end / self.costs.start < 30.0 && is_labelled(cost) {
                 let style = font(14).color(&BLACK).pos(Pos::new(HPos::Right, VPos::Center));
-                area.draw(&Text::new(format_tick(cost), (self.left - 9, y), style))?;
+                area.draw(&Text::new(format_tick(axis.unit, cost), (self.left - 9, y), style))?;
             }
         }
         for size in chart.sizes(|size| self.x(size)) {
             let x = self.x(size);
-            line(area, &[(x, HEAD + TOP), (x, bottom)], GRID)?;
+            line(area, &[(x, self.top), (x, bottom)], GRID)?;
             line(area, &[(x, bottom), (x, bottom + 5)], BLACK)?;
             let style = font(14).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top));
             area.draw(&Text::new(format!("{size}"), (x, bottom + 9), style))?;
         }
-        line(area, &[(self.left, HEAD + TOP), (self.left, bottom), (right, bottom)], BLACK)?;
+        line(area, &[(self.left, self.top), (self.left, bottom), (right, bottom)], BLACK)?;
         let style = font(15).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top));
         area.draw(&Text::new(chart.x_label.clone(), (self.left + PLOT.0 / 2, bottom + 32), style))?;
         let style = font(15).transform(FontTransform::Rotate270).color(&BLACK);
         let style = style.pos(Pos::new(HPos::Center, VPos::Top));
-        area.draw(&Text::new(chart.y_label.clone(), (self.left - LEFT + 8, HEAD + TOP + PLOT.1 / 2), style))
+        let position = (self.left - LEFT + 8, self.top + PLOT.1 / 2);
+        area.draw(&Text::new(axis.label.clone(), position, style))
     }
 
     fn curves(&self, area: &Area<'_>, panel: &Panel, labels: &[&str]) -> DrawResult {
@@ -236,10 +277,9 @@ impl PlotArea {
             }
         }
         ends.sort_unstable();
-        let top = HEAD + TOP;
-        let bottom = top + PLOT.1;
+        let bottom = self.top + PLOT.1;
         let wanted: Vec<i32> = ends.iter().map(|(y, _)| *y).collect();
-        for (y, (_, style_index)) in separate_labels(&wanted, top..bottom).into_iter().zip(ends) {
+        for (y, (_, style_index)) in separate_labels(&wanted, self.top..bottom).into_iter().zip(ends) {
             let x = self.left + PLOT.0 + 14;
             let color = COLORS[style_index % COLORS.len()];
             area.draw(&PathElement::new(vec![(x, y), (x + 20, y)], color.stroke_width(2)))?;
@@ -289,13 +329,14 @@ fn is_labelled(cost: f64) -> bool {
     (step - 2.0).abs() < 0.1 || (step - 5.0).abs() < 0.1
 }
 
-/// Formats a round number of nanoseconds: `100 ns`, `10 us`, `2 ms`.
-fn format_tick(ns: f64) -> String {
-    let (value, unit) = match ns * 1.001 {
-        ..1e3 => (ns, "ns"),
-        ..1e6 => (ns / 1e3, "us"),
-        ..1e9 => (ns / 1e6, "ms"),
-        _ => (ns / 1e9, "s"),
+/// Formats a round number of a unit: `100 ns`, `10 us`, `2 ms`; `5 ×`.
+fn format_tick(unit: Unit, number: f64) -> String {
+    let (value, unit) = match (unit, number * 1.001) {
+        (Unit::Times, _) => (number, "×"),
+        (Unit::Nanoseconds, ..1e3) => (number, "ns"),
+        (Unit::Nanoseconds, ..1e6) => (number / 1e3, "us"),
+        (Unit::Nanoseconds, ..1e9) => (number / 1e6, "ms"),
+        (Unit::Nanoseconds, _) => (number / 1e9, "s"),
     };
     format!("{} {unit}", (value * 10.0).round() / 10.0)
 }
@@ -369,9 +410,13 @@ mod tests {
             title: "What one wait costs".to_owned(),
             subtitle: "minder on linux".to_owned(),
             x_label: "objects & more".to_owned(),
-            y_label: "CPU time of one wait".to_owned(),
-            panels: vec![Panel { title: String::new(), curves }],
+            columns: 2,
+            panels: vec![Panel { title: String::new(), axis: cpu_time(), curves }],
         }
+    }
+
+    fn cpu_time() -> Axis {
+        Axis { label: "CPU time of one wait".to_owned(), unit: Unit::Nanoseconds }
     }
 
     /// Fails unless every element is closed in order, and no text has an unescaped `<` or `&`.
@@ -420,6 +465,18 @@ mod tests {
         let svg = chart.svg().expect("draw chart");
         assert_well_formed(&svg);
         assert_eq!(svg.lines().filter(|line| *line == "epoll").count(), 2);
+        // A third one in the next row, with an axis of ratios.
+        let axis = Axis { label: "turnaround".to_owned(), unit: Unit::Times };
+        let curves = vec![curve("epoll", &[(2.0, 1.5), (17.0, 27.0)])];
+        chart.panels.push(Panel { title: "ratio".to_owned(), axis, curves });
+        let taller = chart.svg().expect("draw chart");
+        assert_well_formed(&taller);
+        assert!(taller.lines().any(|line| line == "10 ×"), "{taller}");
+        let height = |svg: &str| -> i32 {
+            let (_, rest) = svg.split_once("height=\"").expect("find the height");
+            rest.split('"').next().and_then(|text| text.parse().ok()).expect("parse the height")
+        };
+        assert_eq!(height(&taller) - height(&svg), TOP + PLOT.1 + BOTTOM);
     }
 
     #[test]
@@ -445,7 +502,7 @@ mod tests {
         assert_eq!(round_outwards(&(310.0..7.2e6)), 200.0..1e7);
         assert_eq!(round_outwards(&(1000.0..2000.0)), 500.0..5000.0);
         assert_eq!(
-            [100.0, 1000.0, 20e3, 1e6, 1e9].map(format_tick),
+            [100.0, 1000.0, 20e3, 1e6, 1e9].map(|ns| format_tick(Unit::Nanoseconds, ns)),
             ["100 ns", "1 us", "20 us", "1 ms", "1 s"]
         );
         let whole: Vec<f64> =

@@ -281,7 +281,8 @@ impl Inner {
             rest: snapshot.known_total().map(|total| total.saturating_sub(settled)),
             running: snapshot.counts.running,
             ages: &ages,
-            median: snapshot.median,
+            median: snapshot.median.or(snapshot.expected),
+            expected: snapshot.expected,
             suspended: false,
         };
         state.estimate.add(&sample);

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-use super::types::{DiskStats, Memory, SwapCounters};
+use super::types::{DiskStats, Memory, ProcessorTimes, SwapCounters};
 
 /// Counts the processes and threads that run or are ready to run, without the calling one. The load
 /// average is a minute late: a runner that uses it starts far too many jobs, then none for far too
@@ -18,6 +18,18 @@ pub(super) fn load() -> io::Result<f64> {
 pub(super) fn memory() -> io::Result<Memory> {
     let path = "/proc/meminfo";
     parse_meminfo(&fs::read_to_string(path)?).ok_or_else(|| unknown_format(path))
+}
+
+pub(super) fn processor_times() -> io::Result<ProcessorTimes> {
+    let path = "/proc/stat";
+    let ticks = rustix::param::clock_ticks_per_second();
+    parse_stat(&fs::read_to_string(path)?, ticks).ok_or_else(|| unknown_format(path))
+}
+
+pub(super) fn own_peak_memory() -> io::Result<u64> {
+    let path = "/proc/self/status";
+    let kibibytes = number(&fs::read_to_string(path)?, "VmHWM:").ok_or_else(|| unknown_format(path))?;
+    Ok(kibibytes << 10)
 }
 
 pub(super) fn swap_counters() -> io::Result<SwapCounters> {
@@ -45,6 +57,18 @@ fn parse_meminfo(text: &str) -> Option<Memory> {
     let available =
         bytes("MemAvailable:").or_else(|| Some(bytes("MemFree:")? + bytes("Buffers:")? + bytes("Cached:")?));
     Some(Memory { available: available?, total: bytes("MemTotal:")? })
+}
+
+/// Adds up the columns of the line `cpu`: user, nice, system, idle, iowait, irq, softirq, steal.
+/// The others are parts of these (proc_stat(5)).
+fn parse_stat(text: &str, ticks: u64) -> Option<ProcessorTimes> {
+    let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let columns: Vec<u64> =
+        line.split_whitespace().take(8).filter_map(|column| column.parse().ok()).collect();
+    let idle = columns.get(3)? + columns.get(4).unwrap_or(&0);
+    let all: u64 = columns.iter().sum();
+    let time = |count: u64| Duration::from_secs_f64(count as f64 / ticks.max(1) as f64);
+    Some(ProcessorTimes { busy: time(all - idle), idle: time(idle) })
 }
 
 fn parse_vmstat(text: &str) -> Option<SwapCounters> {
@@ -82,6 +106,9 @@ mod tests {
             parse_vmstat("nr_free 7\npswpin 3\npswpout 4\n"),
             Some(SwapCounters { pages_in: 3, pages_out: 4 })
         );
+        let times = ProcessorTimes { busy: Duration::from_secs(2), idle: Duration::from_millis(300) };
+        assert_eq!(parse_stat("cpu  100 20 30 25 5 10 20 20 70 7\ncpu0 1 2\n", 100), Some(times));
+        assert_eq!(parse_stat("cpu0 1 2 3 4\n", 100), None);
         let line = " 254  0 vda 11 2 333 44 55 66 777 888 0 1234 99 0 0 0 0 0 0";
         assert_eq!(
             parse_disk(line),
@@ -95,5 +122,7 @@ mod tests {
         assert!(load().is_ok());
         assert!(memory().is_ok_and(|memory| memory.available <= memory.total && memory.total > 1 << 20));
         assert!(disks().is_ok());
+        assert!(processor_times().is_ok_and(|times| !times.busy.is_zero()));
+        assert!(own_peak_memory().is_ok_and(|bytes| bytes > 64 << 10));
     }
 }

@@ -17,7 +17,7 @@ use unix as system;
 #[cfg(windows)]
 use windows as system;
 
-pub use types::{DiskStats, Memory, SwapCounters};
+pub use types::{DiskStats, Memory, ProcessorTimes, SwapCounters};
 
 use std::io;
 
@@ -60,6 +60,28 @@ pub fn load() -> io::Result<f64> {
 /// `Unsupported`, or the error of the operating system.
 pub fn memory() -> io::Result<Memory> {
     system::memory()
+}
+
+/// Returns how long the processors of the machine have been busy and idle. A container sees those
+/// of its host.
+///
+/// - Linux only (proc_stat(5)); elsewhere `Unsupported`.
+///
+/// # Errors
+/// `Unsupported`, or the error of the operating system.
+pub fn processor_times() -> io::Result<ProcessorTimes> {
+    system::processor_times()
+}
+
+/// Returns the largest resident set that this process has had, in bytes.
+///
+/// - Linux only (`VmHWM`, proc_pid_status(5)); elsewhere `Unsupported`. `ru_maxrss` (getrusage(2)) also
+///   counts the memory of the process that started this one.
+///
+/// # Errors
+/// `Unsupported`, or the error of the operating system.
+pub fn own_peak_memory() -> io::Result<u64> {
+    system::own_peak_memory()
 }
 
 /// Returns the number of pages swapped since the machine started.

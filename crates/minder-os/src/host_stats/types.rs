@@ -11,6 +11,16 @@ pub struct Memory {
     pub total: u64,
 }
 
+/// The time of all processors since the machine started, summed over them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessorTimes {
+    /// The time in which they ran programs or the kernel, or another virtual machine ran in place
+    /// of this one.
+    pub busy: Duration,
+    /// The time in which they were idle, also while a program waited for a disk.
+    pub idle: Duration,
+}
+
 /// Pages swapped since the machine started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwapCounters {

@@ -4,7 +4,7 @@
 
 use std::io;
 
-use super::types::{DiskStats, Memory, SwapCounters};
+use super::types::{DiskStats, Memory, ProcessorTimes, SwapCounters};
 
 /// Returns the load average of the last minute.
 pub(super) fn load() -> io::Result<f64> {
@@ -17,6 +17,14 @@ pub(super) fn load() -> io::Result<f64> {
 }
 
 pub(super) fn memory() -> io::Result<Memory> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(super) fn processor_times() -> io::Result<ProcessorTimes> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(super) fn own_peak_memory() -> io::Result<u64> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

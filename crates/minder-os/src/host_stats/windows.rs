@@ -15,7 +15,7 @@ use windows_sys::Win32::System::Threading::{
     ALL_PROCESSOR_GROUPS, GetActiveProcessorCount, GetCurrentProcess, GetProcessAffinityMask,
 };
 
-use super::types::{DiskStats, Memory, SwapCounters};
+use super::types::{DiskStats, Memory, ProcessorTimes, SwapCounters};
 
 pub(super) fn load() -> io::Result<f64> {
     Err(io::ErrorKind::Unsupported.into())
@@ -29,6 +29,14 @@ pub(super) fn memory() -> io::Result<Memory> {
         return Err(io::Error::last_os_error());
     }
     Ok(Memory { available: status.ullAvailPhys, total: status.ullTotalPhys })
+}
+
+pub(super) fn processor_times() -> io::Result<ProcessorTimes> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(super) fn own_peak_memory() -> io::Result<u64> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 pub(super) fn swap_counters() -> io::Result<SwapCounters> {

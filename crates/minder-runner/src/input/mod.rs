@@ -13,7 +13,7 @@ mod batching;
 mod order;
 mod reader;
 
-pub(crate) use self::order::{Order, Ordered, fingerprint};
+pub(crate) use self::order::{Durations, Order, Ordered, fingerprint};
 pub(crate) use self::reader::ColumnCount;
 pub use self::{
     batching::{CostFn, FitsFn, LineLimit},

@@ -17,9 +17,24 @@ pub(crate) enum Order {
     Given,
     /// A random order, the same for the same seed.
     Random(u64),
-    /// By the wall time of earlier jobs with the same arguments, in seconds, by fingerprint.
-    Shortest(HashMap<u64, f32>),
-    Longest(HashMap<u64, f32>),
+    /// By how long the jobs are expected to take.
+    Shortest(Durations),
+    Longest(Durations),
+}
+
+/// How long jobs are expected to take, in seconds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Durations {
+    /// By the fingerprint of the arguments.
+    pub(crate) known: HashMap<u64, f32>,
+    /// For all other jobs.
+    pub(crate) other: f32,
+}
+
+impl Durations {
+    fn of(&self, arguments: &Record) -> f32 {
+        self.known.get(&fingerprint(arguments)).copied().unwrap_or(self.other)
+    }
 }
 
 /// An input that was read to its end.
@@ -45,8 +60,8 @@ impl Ordered {
             if !matches!(order, Order::Given) {
                 places.push((buffer.end(), buffer.records() as u32 + 1));
             }
-            if let Order::Shortest(known) | Order::Longest(known) = order {
-                costs.push(known.get(&fingerprint(&arguments)).copied());
+            if let Order::Shortest(durations) | Order::Longest(durations) = order {
+                costs.push(durations.of(&arguments));
             }
             buffer.push(&arguments)?;
         }
@@ -95,13 +110,10 @@ pub(crate) fn fingerprint(arguments: &Record) -> u64 {
     hasher.finish()
 }
 
-/// Sorts the jobs by cost, in reverse: the first jobs to run come last. Jobs without a known time
-/// count as the median; equal ones stay in the order of the input.
-fn sort_by_cost(mut places: Vec<(u64, u32)>, costs: &[Option<f32>], longest: bool) -> Vec<(u64, u32)> {
-    let mut known: Vec<f32> = costs.iter().copied().flatten().collect();
-    known.sort_by(f32::total_cmp);
-    let median = known.get(known.len() / 2).copied().unwrap_or(0.0);
-    let cost = |number: u32| costs[number as usize - 1].unwrap_or(median);
+/// Sorts the jobs by cost, in reverse: the first jobs to run come last. Equal ones stay in the
+/// order of the input.
+fn sort_by_cost(mut places: Vec<(u64, u32)>, costs: &[f32], longest: bool) -> Vec<(u64, u32)> {
+    let cost = |number: u32| costs[number as usize - 1];
     places.sort_by(|(_, one), (_, other)| {
         let order = cost(*one).total_cmp(&cost(*other));
         let order = if longest { order.reverse() } else { order };
@@ -132,9 +144,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sorted_orders_by_cost_and_puts_unknown_at_median() {
+    fn sorted_orders_by_cost_and_keeps_equal_ones() {
         let places: Vec<(u64, u32)> = (1..=5).map(|number| (0, number)).collect();
-        let costs = [Some(5.0), None, Some(1.0), Some(3.0), Some(1.0)];
+        let costs = [5.0, 3.0, 1.0, 3.0, 1.0];
         let numbers = |longest| {
             let mut order: Vec<u32> =
                 sort_by_cost(places.clone(), &costs, longest).into_iter().map(|(_, number)| number).collect();

@@ -89,6 +89,8 @@ impl RunningJob {
             ExitStatus::Signaled { signal, .. } => (None, Some(signal)),
             _ => (None, None),
         };
+        let main_thread = exit.usage.and_then(|usage| usage.main_thread);
+        let cpu = exit.usage.map_or(0.0, |usage| (usage.user + usage.system).as_secs_f64());
         JobFinished {
             job: self.number,
             args,
@@ -96,6 +98,8 @@ impl RunningJob {
             wall: self.wall().as_secs_f64(),
             user: exit.usage.map(|usage| usage.user.as_secs_f64()),
             system: exit.usage.map(|usage| usage.system.as_secs_f64()),
+            ready: main_thread.map(|times| times.ready.as_secs_f64()),
+            main: main_thread.map(|times| times.running.as_secs_f64()).filter(|main| *main < 0.9 * cpu),
             rss: exit.usage.and_then(|usage| usage.max_rss),
             exit: code,
             signal,

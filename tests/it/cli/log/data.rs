@@ -63,7 +63,7 @@ fn json_is_exact() {
 fn csv_is_exact() {
     let state = hard();
     let text = state.log("last --csv").exit_code(0).stderr("").text();
-    let head = "run,job,args,at,wall,user,system,rss,exit,signal,error,out,err,leaked,tail,\
+    let head = "run,job,args,at,wall,user,system,ready,main,rss,exit,signal,error,out,err,leaked,tail,\
                 out_tail,timed_out,attempts,cause,args_form,tail_form,out_tail_form\r\n";
     let rows = text.strip_prefix(head).expect("strip head line");
     let no_text = if cfg!(unix) { "//4B" } else { "\u{1}" };

@@ -210,7 +210,7 @@ fn damaged_directory_event_is_reported() {
     let ended = place.ended(&format!("run --resume {}", place.id())).exit_code(0);
     assert_eq!(all_of(&ended.out), ALL);
     let said: Vec<&str> = ended.err.lines().collect();
-    assert!(said.len() == 2 && said[0].contains("line 2 cannot be read"), "{said:?}");
+    assert!(said.len() == 2 && said[0].contains("line 3 cannot be read"), "{said:?}");
     assert!(said[1].contains("kept output of jobs 2-5: "), "{said:?}");
 }
 

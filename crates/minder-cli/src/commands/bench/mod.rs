@@ -3,26 +3,28 @@
 //! The crate `minder-bench` measures. This module has what people see: `spec.rs` names what is
 //! measured, `session.rs` handles signals and shows progress, `report.rs` runs the rounds and shows
 //! their results as `results.rs` (tables, charts) and `rows.rs` (CSV, JSON) write them. `wait.rs`,
-//! `exit.rs` and `spawn.rs` are one subcommand each.
+//! `exit.rs` and `spawn.rs` are one subcommand each; so is `turnaround.rs`, which measures in other
+//! terms.
 
 mod spec;
 mod selection;
 mod errors;
 mod rows;
 mod results;
-mod chart_file;
+mod output_file;
 mod session;
 mod stdout;
 mod report;
 mod wait;
 mod exit;
 mod spawn;
+mod turnaround;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 
-use crate::flags::{Bench, BenchFlags};
+use crate::flags::{Bench, BenchFlags, ComputeFlags};
 
 /// Measures what the flags ask for, and shows it.
 pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode> {
@@ -30,6 +32,11 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode> {
         Bench::Wait(flags) => wait::run(flags),
         Bench::Exit(flags) => exit::run(flags),
         Bench::Spawn(flags) => spawn::run(flags),
+        Bench::Turnaround(flags) => turnaround::run(flags),
+        Bench::Compute(ComputeFlags { name, amount }) => {
+            minder_bench::compute(name, *amount).map_err(errors::to_anyhow)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Bench::Idle => loop {
             std::thread::park();
         },

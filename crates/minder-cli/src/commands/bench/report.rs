@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Error, Result, bail};
 use minder_bench::{Case, Measurement, Observer, Results, Suite, run_rounds};
 
-use super::chart_file::ChartFile;
+use super::output_file::OutputFile;
 use super::session::BenchSession;
 use super::spec::BenchSpec;
 use super::stdout::{BufferedStdout, StdoutClosed};
@@ -24,7 +24,7 @@ pub(super) fn measure_and_report(
 ) -> Result<ExitCode> {
     let mut chart = None;
     if let Some(path) = flags.svg.clone() {
-        match session.run_interruptibly(move || ChartFile::open(&path)) {
+        match session.run_interruptibly(move || OutputFile::open("chart", &path)) {
             Some(opened) => chart = Some(opened?),
             None => return Ok(session.exit_code()),
         }
@@ -65,7 +65,7 @@ fn show(
     spec: &BenchSpec,
     flags: &MeasureFlags,
     results: &Results<'_>,
-    chart: Option<ChartFile>,
+    chart: Option<OutputFile>,
     out: &BufferedStdout,
     session: &mut BenchSession,
 ) -> Result<()> {
@@ -75,7 +75,7 @@ fn show(
     if let Some(file) = chart
         && !results.is_empty()
     {
-        file.write(&results::chart(spec, results, flags.rounds).svg()?)?;
+        file.write(results::chart(spec, results, flags.rounds).svg()?.as_bytes())?;
     }
     let unmeasured = results::describe_unmeasured(spec, results);
     if let Some(first) = unmeasured.first()

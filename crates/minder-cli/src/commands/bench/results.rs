@@ -7,7 +7,7 @@ use minder_bench::{Measurement, Results, Stopwatch};
 
 use super::errors::describe;
 use super::spec::BenchSpec;
-use crate::ui::chart::{Chart, Curve, Panel};
+use crate::ui::chart::{Axis, Chart, Curve, Panel, Unit};
 use crate::ui::count;
 use crate::ui::table::{Column, Table};
 
@@ -93,12 +93,18 @@ pub(super) fn chart(spec: &BenchSpec, results: &Results<'_>, rounds: u32) -> Cha
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let note = spec.note.map(|note| format!(" ({note})")).unwrap_or_default();
     let system = format!("{} {}{note}", std::env::consts::OS, std::env::consts::ARCH);
+    let label = if IS_CPU_COARSE {
+        format!("Wall time of one {}", spec.operation)
+    } else {
+        format!("CPU time of one {}, {}", spec.operation, spec.whose)
+    };
+    let axis = Axis { label, unit: Unit::Nanoseconds };
     let mut panels = Vec::new();
     for kind in kinds(results) {
         let mut curves: Vec<Curve> =
             mechanisms(results).into_iter().map(|mechanism| curve(results, mechanism, kind)).collect();
         curves.extend(spec.published.iter().cloned());
-        panels.push(Panel { title: kind.unwrap_or_default().to_owned(), curves });
+        panels.push(Panel { title: kind.unwrap_or_default().to_owned(), axis: axis.clone(), curves });
     }
     Chart {
         title: spec.title.to_owned(),
@@ -109,11 +115,7 @@ pub(super) fn chart(spec: &BenchSpec, results: &Results<'_>, rounds: u32) -> Cha
             describe_rounds(rounds)
         ),
         x_label: spec.axis.to_owned(),
-        y_label: if IS_CPU_COARSE {
-            format!("Wall time of one {}", spec.operation)
-        } else {
-            format!("CPU time of one {}, {}", spec.operation, spec.whose)
-        },
+        columns: panels.len(),
         panels,
     }
 }
@@ -172,7 +174,7 @@ fn describe_rounds(rounds: u32) -> String {
 }
 
 /// Formats nanoseconds with three digits: `412 ns`, `1.23 us`, `12.3 us`, `130 us`, `1.45 ms`.
-fn format_cost(ns: f64) -> String {
+pub(super) fn format_cost(ns: f64) -> String {
     let (value, unit) = match ns {
         ..999.5 => return format!("{:.0} ns", ns.max(0.0)),
         ..999.5e3 => (ns / 1e3, "us"),

@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write, stderr};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -99,6 +100,31 @@ impl BenchSession {
         }
     }
 
+    /// Runs an operation on another thread, and handles signals meanwhile. Sets `is_cancelled` when one
+    /// asks to end; the operation returns soon after.
+    ///
+    /// # Panics
+    /// If the operation panics.
+    pub(super) fn run_cancellably<T: Send>(
+        &mut self,
+        is_cancelled: &AtomicBool,
+        operation: impl FnOnce() -> T + Send,
+    ) -> T {
+        thread::scope(|scope| {
+            let (sender, receiver) = channel::<()>();
+            let thread = scope.spawn(move || {
+                let _ends_the_wait = sender;
+                operation()
+            });
+            while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(SIGNAL_INTERVAL) {
+                if self.is_cancelled() {
+                    is_cancelled.store(true, Ordering::Relaxed);
+                }
+            }
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
     /// Returns the exit status of a measurement without errors.
     pub(super) fn exit_code(&self) -> ExitCode {
         match self.cancelled_by {
@@ -119,16 +145,20 @@ impl BenchSession {
         if let Some((previous, started)) = self.current.replace((index, now)) {
             self.estimate.durations[previous] = Some(now - started);
         }
-        if !self.shows_progress {
-            return;
-        }
         let left = match self.estimate.left(index, round) {
             Some(left) => format!(", about {} s left", left.as_secs() + 1),
             None => String::new(),
         };
-        let line = format!("{what}, round {round} of {}{left}", self.estimate.rounds);
+        self.show_line(&format!("{what}, round {round} of {}{left}", self.estimate.rounds));
+    }
+
+    /// Replaces the progress line, if stderr is a terminal.
+    pub(super) fn show_line(&mut self, line: &str) {
+        if !self.shows_progress {
+            return;
+        }
         let width = terminal_size().map_or(80, |size| usize::from(size.columns));
-        let line = format!("\r{}\x1b[K", shorten(&line, width.saturating_sub(1)));
+        let line = format!("\r{}\x1b[K", shorten(line, width.saturating_sub(1)));
         let _ = stderr().write_all(line.as_bytes());
     }
 

@@ -14,7 +14,8 @@ use std::io::Write;
 
 use anyhow::{Result, bail};
 
-use self::select::{LAST, find, selected_runs};
+use self::select::{LAST, selected_runs};
+pub(in crate::commands) use self::select::{damage_text, find, run_id};
 use crate::export::rows::Format;
 use crate::flags::LogFlags;
 use minder_record::store;

@@ -166,7 +166,10 @@ impl RunCounts {
                     last_end = Some(job.at + job.wall);
                 }
                 JournalEvent::AttemptFinished(end) => sum.finished = Some(end),
-                JournalEvent::OutputShown(_) | JournalEvent::OutputLost(_) | JournalEvent::OutputDir(_) => (),
+                JournalEvent::OutputShown(_)
+                | JournalEvent::OutputLost(_)
+                | JournalEvent::OutputDir(_)
+                | JournalEvent::Host(_) => (),
             });
             // An attempt that was killed lasted at least until the end of its last job.
             let until_last_job = || Some((last_end? - started_at?).max(0.0));

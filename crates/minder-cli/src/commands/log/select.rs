@@ -12,7 +12,7 @@ use crate::ui::{message, os_error_text};
 pub(super) const LAST: &str = "last";
 
 /// Returns the directory of the run with this id, prefix of an id, or `last`.
-pub(super) fn find(root: &Path, name: &str) -> Result<PathBuf> {
+pub(in crate::commands) fn find(root: &Path, name: &str) -> Result<PathBuf> {
     if name != LAST {
         return Ok(store::find(root, name)?);
     }
@@ -32,7 +32,7 @@ pub(super) fn selected_runs(root: &Path, name: Option<&str>, number: Option<usiz
 }
 
 /// Returns the id of a run, which is the name of its directory.
-pub(super) fn run_id(dir: &Path) -> String {
+pub(in crate::commands) fn run_id(dir: &Path) -> String {
     dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
@@ -54,7 +54,7 @@ pub(super) fn read_run(dir: &Path) -> Result<Run> {
 
 /// Describes the damage to a journal, if there is any. While a journal is being written, its last
 /// line may be incomplete.
-pub(super) fn damage_text(
+pub(in crate::commands) fn damage_text(
     attempt: u32,
     damage: &Corruption,
     error: Option<&str>,

@@ -116,9 +116,11 @@ mod with_sqlite {
                 }
             };
             let id = run_id(dir);
-            let attempts =
-                run.attempts.iter().filter_map(|it| Some((it.started.as_ref()?, it.finished.as_ref())));
-            database.insert(&ATTEMPTS, attempts.map(|(started, finished)| attempt(started, finished)))?;
+            let attempts = run
+                .attempts
+                .iter()
+                .filter_map(|it| Some(attempt(it.started.as_ref()?, it.host.as_ref(), it.finished.as_ref())));
+            database.insert(&ATTEMPTS, attempts)?;
             database.insert(&JOBS, run.jobs.values().map(|ended| job(&id, ended)))?;
             let at = run.manifest.as_ref().ok().map(|manifest| manifest.at);
             let started_at = run.attempts.iter().find_map(|attempt| Some(attempt.started.as_ref()?.at));

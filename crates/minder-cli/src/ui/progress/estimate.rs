@@ -35,8 +35,10 @@ pub(super) struct Sample<'a> {
     pub(super) running: u64,
     /// The ages of the oldest running jobs, the oldest first.
     pub(super) ages: &'a [Duration],
-    /// The median duration of finished jobs.
+    /// The median duration of finished jobs, or `expected` until there are some.
     pub(super) median: Option<Duration>,
+    /// The mean duration of a job in earlier runs of the command.
+    pub(super) expected: Option<Duration>,
     /// Whether all running jobs are suspended.
     pub(super) suspended: bool,
 }
@@ -75,7 +77,16 @@ impl Estimate {
 
     /// Returns how long the rest of the run takes, if it can be estimated.
     pub(super) fn left(&self, sample: &Sample<'_>) -> Option<Duration> {
-        let rest = sample.rest.filter(|rest| *rest > 0 && sample.done > 0 && !sample.suspended)?;
+        let rest = sample.rest.filter(|rest| *rest > 0 && !sample.suspended)?;
+        // The first jobs that finish are the shortest.
+        if let Some(expected) = sample.expected
+            && sample.done < sample.running
+        {
+            return self.by_earlier_runs(sample, rest, expected.as_secs_f64());
+        }
+        if sample.done == 0 {
+            return None;
+        }
         if self.work <= 0.0 || self.time <= 0.0 {
             return None;
         }
@@ -86,6 +97,16 @@ impl Estimate {
         // A waiting job takes at least the usual duration.
         let least = if waiting { usual } else { 0.0 };
         let left = (by_rate + ending).max(least).max(Self::of_running(sample, usual));
+        (left <= ESTIMATE_MAX).then(|| Duration::from_secs_f64(left))
+    }
+
+    /// Returns how long the rest takes if its jobs take as long as in earlier runs, with as many at
+    /// once as now.
+    fn by_earlier_runs(&self, sample: &Sample<'_>, rest: u64, expected: f64) -> Option<Duration> {
+        let jobs = (rest as f64 - self.credit(sample)).max(0.0);
+        let least = if rest > sample.running { expected } else { 0.0 };
+        let left = (jobs * expected / sample.running.max(1) as f64).max(least);
+        let left = left.max(Self::of_running(sample, expected));
         (left <= ESTIMATE_MAX).then(|| Duration::from_secs_f64(left))
     }
 
@@ -189,6 +210,7 @@ mod tests {
                     rest: Some((self.durations.len() - finished.len()) as u64),
                     running,
                     ages: &ages,
+                    expected: None,
                     median: finished.get(finished.len() / 2).map(|time| Duration::from_secs_f64(*time)),
                     suspended: false,
                 };
@@ -308,6 +330,21 @@ mod tests {
     }
 
     #[test]
+    fn earlier_runs_give_an_estimate_before_the_first_jobs_have_finished() {
+        let estimate = Estimate::default();
+        let expected = Some(Duration::from_secs(10));
+        let ages = [Duration::from_secs(5); 2];
+        let start = Sample { rest: Some(20), running: 2, expected, median: expected, ..Sample::default() };
+        let left = |sample: &Sample<'_>| estimate.left(sample).map(|left| left.as_secs_f64().round());
+        let early = Sample { ages: &ages, elapsed: Duration::from_secs(5), ..start.clone() };
+        assert_eq!(left(&early), Some(95.0));
+        assert_eq!(left(&Sample { expected: None, ..early.clone() }), None);
+        assert_eq!(left(&Sample { rest: None, ..early.clone() }), None);
+        let last = Sample { rest: Some(2), ..early };
+        assert_eq!(left(&last), Some(5.0));
+    }
+
+    #[test]
     fn suspended_time_does_not_count() {
         let mut estimate = Estimate::default();
         let sample = |seconds, done, suspended| Sample {
@@ -316,6 +353,7 @@ mod tests {
             rest: Some(20 - done),
             running: 1,
             median: Some(Duration::from_secs(1)),
+            expected: None,
             ages: &[Duration::ZERO],
             suspended,
         };

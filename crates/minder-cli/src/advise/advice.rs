@@ -1,0 +1,622 @@
+//! The advice: how many jobs at once, in which order, and what that is predicted to take.
+
+use super::facts::{JobTimes, RunFacts, Unadvisable};
+use super::simulation::{Schedule, Work, percentile, simulate};
+
+/// Above this part of their time, the processors count as fully used.
+const BUSY: f64 = 0.9;
+/// Jobs whose work is less CPU than this part do not need the processors.
+const COMPUTING_MIN: f64 = 0.05;
+/// Half as many jobs again run at once if that saves this part of the elapsed time.
+const MORE_GAIN: f64 = 0.05;
+/// If the long jobs (the 90th percentile) take less than this many times as long as the short ones
+/// (the 10th), the order does not matter.
+const SPREAD_MIN: f64 = 1.2;
+/// Longest-first is advised if it saves this part of the elapsed time.
+const LONGEST_GAIN: f64 = 0.1;
+/// The most time between the end of a job and the start of the next that is ascribed to minder.
+const GAP_MAX: f64 = 0.002;
+/// The model is fitted to the run if it differs by more than this part.
+const FIT: f64 = 0.01;
+/// The number of bisections.
+const FIT_STEPS: u32 = 6;
+/// If this part of the jobs' time does not count, the measured run is not compared with the model.
+const LEFT_OUT_MAX: f64 = 0.05;
+/// The least error of a prediction: the same run again differs by that much.
+const ERROR_MIN: f64 = 0.03;
+/// Other programs that use less than this part of the processors are part of every run.
+const OTHERS_MIN: f64 = 0.05;
+/// The most that other programs take from the jobs.
+const OTHERS_MAX: f64 = 0.95;
+/// How far the part of unexplained time that is waiting may be off.
+const QUEUE_ERROR: f64 = 0.2;
+/// How much the time of one job differs between two runs.
+const JOB_ERROR: f64 = 0.1;
+/// The error of waiting for each doubling of the number of jobs that wait at once.
+const DOUBLING_ERROR: f64 = 0.05;
+
+/// The order in which jobs start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// That of the run.
+    Given,
+    Shortest,
+    Longest,
+}
+
+impl Order {
+    /// Returns the value of `--order`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Given => "given",
+            Self::Shortest => "shortest",
+            Self::Longest => "longest",
+        }
+    }
+}
+
+/// Why not more jobs are advised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// There are no more jobs.
+    Jobs,
+    /// The processors are used fully then.
+    Processors,
+    /// The processors were used fully, by other programs too.
+    Busy,
+    /// The memory is used fully then.
+    Memory,
+}
+
+/// What the prediction does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// How long jobs waited for a processor.
+    Queue,
+    /// How busy the processors were.
+    Machine,
+    /// How many jobs ran at once, which was counted from the times of the jobs.
+    Slots,
+    /// How many processors there were; those of now are taken.
+    Processors,
+    /// Other programs used this percentage of the processors.
+    OtherPrograms(u32),
+    /// More jobs wait at once than in the run.
+    MoreWaiting,
+    /// The model and the run differ by this percentage.
+    Model(u32),
+}
+
+/// A run as it is predicted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Prediction {
+    pub(crate) slots: usize,
+    pub(crate) order: Order,
+    /// Seconds.
+    pub(crate) elapsed: f64,
+    /// The mean of the relative turnarounds, and what 95 % of them do not exceed.
+    pub(crate) mean: f64,
+    pub(crate) p95: f64,
+}
+
+/// The advice for a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Advice {
+    pub(crate) jobs: u64,
+    /// The CPU part of the work, from 0. Above 1, jobs compute with several threads.
+    pub(crate) cpu_part: f64,
+    /// The times of the jobs alone: the shortest, the median, the longest, in seconds.
+    pub(crate) own: [f64; 3],
+    pub(crate) cores: u64,
+    /// The part of their time in which the processors were busy in the run.
+    pub(crate) busy: Option<f64>,
+    /// How many jobs ran at once.
+    pub(crate) slots: usize,
+    /// How long the run took.
+    pub(crate) measured: Option<f64>,
+    pub(crate) serial: Prediction,
+    /// The run as it was, by the model.
+    pub(crate) as_run: Prediction,
+    pub(crate) advised: Prediction,
+    /// The same number of slots in the other order, if the order matters.
+    pub(crate) other: Option<Prediction>,
+    pub(crate) limit: Limit,
+    /// The memory of the largest jobs that run at once, if it is known, and that of the machine.
+    pub(crate) memory: Option<(u64, u64)>,
+    /// The relative error of the predictions, from 0.
+    pub(crate) error: f64,
+    pub(crate) doubts: Vec<Doubt>,
+    pub(crate) attempts: u32,
+    pub(crate) retried: u64,
+    pub(crate) not_started: u64,
+    pub(crate) ended_early: u64,
+    pub(crate) too_many: u64,
+    pub(crate) killed: bool,
+}
+
+/// Returns the advice for a run on a machine that has `processors` now.
+///
+/// # Errors
+/// The record does not tell enough.
+pub(crate) fn advise(facts: &RunFacts, processors: usize) -> Result<Advice, Unadvisable> {
+    match facts.jobs.len() {
+        0 => return Err(Unadvisable::NoJob),
+        1 => return Err(Unadvisable::OneJob),
+        _ if facts.jobs.iter().all(|job| job.cpu().is_none()) => return Err(Unadvisable::NoCpuTimes),
+        _ => (),
+    }
+    let usage = Usage::of(facts, processors);
+    let count = facts.jobs.len();
+    let mut model = Model::new(facts, &usage, usage.waits);
+    let measured = if leaves_out_much(facts) { None } else { facts.elapsed() };
+    if let Some(measured) = measured {
+        model.calibrate(usage.slots, measured, usage.cores);
+    }
+    let cpu: f64 = model.jobs.iter().map(Work::cpu_time).sum();
+    let own: f64 = model.jobs.iter().map(Work::own).sum();
+    let cpu_part = if own > 0.0 { cpu / own } else { 0.0 };
+    let (slots, limit) = degree(facts, &usage, &model, cpu_part);
+    let as_run = model.predict(usage.slots, Order::Given);
+    let (advised, other) = model.best(slots);
+    let mut doubts = usage.doubts.clone();
+    let mut error = Error::new(count, slots);
+    if let Some(measured) = measured {
+        error.add((as_run.elapsed - measured) / measured);
+        let percent = ((as_run.elapsed / measured - 1.0).abs() * 100.0).round() as u32;
+        doubts.extend((percent > 5).then_some(Doubt::Model(percent)));
+    }
+    if usage.doubts.contains(&Doubt::Queue) {
+        let with = |waits: f64| {
+            Model::new(facts, &usage, waits.clamp(0.0, 1.0)).predict(slots, advised.order).elapsed
+        };
+        let range = with(usage.waits + QUEUE_ERROR) - with(usage.waits - QUEUE_ERROR);
+        error.add(range / 2.0 / advised.elapsed.max(f64::MIN_POSITIVE));
+    }
+    if slots > usage.slots && cpu_part < 1.0 {
+        let doublings = (slots as f64 / usage.slots as f64).log2();
+        error.add((1.0 - cpu_part) * doublings * DOUBLING_ERROR);
+        doubts.push(Doubt::MoreWaiting);
+    }
+    if usage.others > OTHERS_MIN && cpu_part >= COMPUTING_MIN {
+        let on = |cores| Model { jobs: model.jobs.clone(), cores }.predict(slots, advised.order).elapsed;
+        let range = on(usage.cores * (1.0 - usage.others)) - on(usage.cores);
+        error.add(range / 2.0 / advised.elapsed.max(f64::MIN_POSITIVE));
+        doubts.push(Doubt::OtherPrograms((usage.others * 100.0).round() as u32));
+    }
+    let mut times: Vec<f32> = model.jobs.iter().map(|job| job.own() as f32).collect();
+    Ok(Advice {
+        jobs: count as u64,
+        cpu_part,
+        own: [0.0, 0.5, 1.0].map(|fraction| percentile(&mut times, fraction)),
+        cores: usage.cores as u64,
+        busy: usage.busy,
+        slots: usage.slots,
+        measured: facts.elapsed(),
+        serial: model.predict(1, Order::Given),
+        as_run,
+        advised,
+        other,
+        limit,
+        memory: memory_of(facts, slots).zip(facts.host.and_then(|host| host.memory)),
+        error: error.total(),
+        doubts,
+        attempts: facts.attempts,
+        retried: facts.jobs.iter().filter(|job| job.was_retried()).count() as u64,
+        not_started: facts.not_started,
+        ended_early: facts.ended_early,
+        too_many: facts.too_many,
+        killed: facts.killed,
+    })
+}
+
+/// Returns `true` if the elapsed time contains much that the jobs do not: those that did not end by
+/// themselves, and earlier tries.
+fn leaves_out_much(facts: &RunFacts) -> bool {
+    let retried = facts.jobs.iter().filter(|job| job.was_retried()).count() as u64;
+    let left_out = facts.ended_early + facts.too_many + retried;
+    facts.attempts > 1 || left_out as f64 > LEFT_OUT_MAX * facts.jobs.len() as f64
+}
+
+/// How the run used the machine.
+///
+/// What other programs used of the processors is not there for the jobs. That holds if the kernel
+/// shares the processors among groups (control groups, sessions), and if other programs use less
+/// than their share. If each thread gets the same share, more jobs at once would get more.
+#[derive(Debug)]
+struct Usage {
+    slots: usize,
+    /// The number of processors.
+    cores: f64,
+    busy: Option<f64>,
+    /// The part of the processors that other programs used, if it is notable.
+    others: f64,
+    /// The part of unexplained time that counts as waiting.
+    waits: f64,
+    doubts: Vec<Doubt>,
+}
+
+impl Usage {
+    fn of(facts: &RunFacts, processors: usize) -> Self {
+        let mut doubts = Vec::new();
+        let count = facts.jobs.len();
+        let slots = match facts.host {
+            Some(host) => usize::try_from(host.slots).unwrap_or(usize::MAX).clamp(1, count),
+            None => {
+                doubts.push(Doubt::Slots);
+                facts.most_at_once()
+            }
+        };
+        let cores = match facts.host {
+            Some(host) => host.cpus.max(1) as f64,
+            None => {
+                doubts.push(Doubt::Processors);
+                processors.max(1) as f64
+            }
+        };
+        let sum = |of: &dyn Fn(&JobTimes) -> Option<f64>| facts.jobs.iter().filter_map(of).sum::<f64>();
+        let cpu = sum(&JobTimes::cpu);
+        let unknown = facts.jobs.iter().filter(|job| job.ready().is_none());
+        let unknown: f64 = unknown.map(|job| (job.wall() - job.cpu().unwrap_or(0.0)).max(0.0)).sum();
+        let wall = sum(&|job| Some(job.wall()));
+        let is_queue_known = unknown <= 0.05 * wall;
+        doubts.extend((!is_queue_known).then_some(Doubt::Queue));
+        let elapsed = facts.elapsed();
+        // Jobs that may use a part of the processors compete with the programs on that part only.
+        let whole =
+            |(busy, idle): &(f64, f64)| elapsed.is_some_and(|time| (busy + idle) / time < cores + 0.5);
+        let times = facts.processor_times().filter(whole);
+        let own_busy = elapsed.map(|elapsed| (cpu / (elapsed * cores)).min(1.0));
+        let busy = times.map(|(busy, idle)| busy / (busy + idle)).or(own_busy);
+        doubts.extend(times.is_none().then_some(Doubt::Machine));
+        let others = times.zip(elapsed).map(|((used, _), elapsed)| (used - cpu) / (elapsed * cores));
+        let others = others.filter(|part| *part > OTHERS_MIN).map_or(0.0, |part| part.min(OTHERS_MAX));
+        let waits = busy.map_or(1.0, |busy| 1.0 - busy);
+        Self { slots, cores, busy, others, waits, doubts }
+    }
+}
+
+/// Returns how many jobs are to run at once, and why not more. As many as the processors serve if
+/// jobs computed and waited in turn; and more, as long as that gains notably, because their turns
+/// differ.
+fn degree(facts: &RunFacts, usage: &Usage, model: &Model, cpu_part: f64) -> (usize, Limit) {
+    let (most, limit) = most_slots(facts, usage, cpu_part);
+    let wanted = (usage.cores / cpu_part).round();
+    if wanted >= most as f64 {
+        return (most, limit);
+    }
+    let elapsed = |slots| model.predict(slots, Order::Given).elapsed;
+    let mut slots = (wanted as usize).max(1);
+    let mut best = elapsed(slots);
+    while slots < most {
+        let more = (slots + slots.div_ceil(2)).min(most);
+        let sooner = elapsed(more);
+        if sooner > best * (1.0 - MORE_GAIN) {
+            return (slots, Limit::Processors);
+        }
+        (slots, best) = (more, sooner);
+    }
+    (slots, limit)
+}
+
+/// Returns how many jobs can run at once, and why not more.
+fn most_slots(facts: &RunFacts, usage: &Usage, cpu_part: f64) -> (usize, Limit) {
+    let mut slots = facts.jobs.len();
+    let mut limit = Limit::Jobs;
+    let compute = cpu_part >= COMPUTING_MIN;
+    if compute && usage.busy.is_some_and(|busy| busy > BUSY) && slots > usage.slots {
+        (slots, limit) = (usage.slots, Limit::Busy);
+    }
+    if let Some(fit) = memory_limit(facts)
+        && fit < slots
+    {
+        (slots, limit) = (fit.max(1), Limit::Memory);
+    }
+    (slots, limit)
+}
+
+/// Returns the resident sets of the jobs whose own it is, the largest first. Others are at most as
+/// large as minder, and do not count.
+fn own_sets(facts: &RunFacts) -> Option<Vec<u64>> {
+    let own = facts.own_rss()?;
+    let mut sets: Vec<u64> = facts.jobs.iter().map(JobTimes::rss).filter(|rss| *rss > own).collect();
+    sets.sort_unstable_by(|one, other| other.cmp(one));
+    Some(sets)
+}
+
+/// Returns how many jobs fit into the memory that was available, even if the largest run at once.
+fn memory_limit(facts: &RunFacts) -> Option<usize> {
+    let memory = facts.host?.memory?;
+    let mut rest = memory;
+    let sets = own_sets(facts)?;
+    sets.iter().position(|set| match rest.checked_sub(*set) {
+        Some(less) => {
+            rest = less;
+            false
+        }
+        None => true,
+    })
+}
+
+/// Returns the memory of the largest jobs that may run at once, if any is known.
+fn memory_of(facts: &RunFacts, slots: usize) -> Option<u64> {
+    let sets = own_sets(facts)?;
+    (!sets.is_empty()).then(|| sets.iter().take(slots).sum())
+}
+
+/// The jobs as the simulation needs them.
+struct Model {
+    jobs: Vec<Work>,
+    /// The processors that other programs leave.
+    cores: f64,
+}
+
+impl Model {
+    fn new(facts: &RunFacts, usage: &Usage, waits: f64) -> Self {
+        let jobs = facts.jobs.iter().map(|job| job.work(waits)).collect();
+        Self { jobs, cores: usage.cores * (1.0 - usage.others) }
+    }
+
+    /// Fits the model to the run as it was. If the run was faster, the jobs had more of the
+    /// processors than other programs left: these use what the jobs do not need. If it was slower
+    /// by little, that is the time between two jobs.
+    fn calibrate(&mut self, slots: usize, measured: f64, processors: f64) {
+        let missing = |model: &Self| measured - model.predict(slots, Order::Given).elapsed;
+        let mut least = self.cores;
+        let mut most = processors;
+        if least < most && missing(self) < -FIT * measured {
+            for _ in 0..FIT_STEPS {
+                self.cores = f64::midpoint(least, most);
+                if missing(self) < 0.0 {
+                    least = self.cores;
+                } else {
+                    most = self.cores;
+                }
+            }
+        }
+        let missing = missing(self);
+        let gap = missing * slots as f64 / self.jobs.len() as f64;
+        if gap > 0.0 && gap <= GAP_MAX {
+            self.jobs.iter_mut().for_each(|job| job.wait += gap);
+        }
+    }
+
+    fn predict(&self, slots: usize, order: Order) -> Prediction {
+        let mut jobs: Vec<u32> = (0..self.jobs.len() as u32).collect();
+        let own = |index: &u32| self.jobs[*index as usize].own();
+        match order {
+            Order::Given => (),
+            Order::Shortest => jobs.sort_by(|one, other| own(one).total_cmp(&own(other))),
+            Order::Longest => jobs.sort_by(|one, other| own(other).total_cmp(&own(one))),
+        }
+        let Schedule { elapsed, mean, p95 } = simulate(&self.jobs, &jobs, slots, self.cores);
+        Prediction { slots, order, elapsed, mean, p95 }
+    }
+
+    /// Returns the prediction in the better order; and the one in the other order, if the order
+    /// matters.
+    fn best(&self, slots: usize) -> (Prediction, Option<Prediction>) {
+        let mut times: Vec<f32> = self.jobs.iter().map(|job| job.own() as f32).collect();
+        let short = percentile(&mut times, 0.1);
+        let long = percentile(&mut times, 0.9);
+        if slots >= self.jobs.len() || long < short * SPREAD_MIN {
+            return (self.predict(slots, Order::Given), None);
+        }
+        let shortest = self.predict(slots, Order::Shortest);
+        let longest = self.predict(slots, Order::Longest);
+        if longest.elapsed < shortest.elapsed * (1.0 - LONGEST_GAIN) {
+            (longest, Some(shortest))
+        } else {
+            (shortest, Some(longest))
+        }
+    }
+}
+
+/// The relative error: the root of the sum of squares of independent ones.
+struct Error(f64);
+
+impl Error {
+    /// The errors of every prediction. Those of single jobs cancel out in each slot.
+    fn new(jobs: usize, slots: usize) -> Self {
+        let per_slot = (jobs as f64 / slots as f64).max(1.0);
+        let mut error = Self(0.0);
+        error.add(ERROR_MIN);
+        error.add(JOB_ERROR / per_slot.sqrt());
+        error
+    }
+
+    fn add(&mut self, error: f64) {
+        self.0 += error * error;
+    }
+
+    fn total(&self) -> f64 {
+        self.0.sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use minder_record::event::{AttemptFinished, AttemptHost, JobFinished};
+
+    /// A run of jobs with these wall, CPU and queue times, that took `elapsed` on two processors.
+    struct Recorded {
+        facts: RunFacts,
+        host: AttemptHost,
+        end: AttemptFinished,
+    }
+
+    impl Recorded {
+        fn new(slots: u64, elapsed: f64, jobs: &[(f64, f64, f64)]) -> Self {
+            let mut facts = RunFacts::default();
+            facts.begin_attempt();
+            for (index, (wall, cpu, ready)) in jobs.iter().enumerate() {
+                facts.add_job(&JobFinished {
+                    job: index as u64 + 1,
+                    at: index as f64,
+                    wall: *wall,
+                    user: Some(*cpu),
+                    system: Some(0.0),
+                    ready: Some(*ready),
+                    rss: Some(100 << 20),
+                    exit: Some(0),
+                    ..JobFinished::default()
+                });
+            }
+            let cpu: f64 = jobs.iter().map(|(_, cpu, _)| cpu).sum();
+            let end = AttemptFinished {
+                elapsed,
+                cpu_busy: Some(cpu),
+                cpu_idle: Some((2.0 * elapsed - cpu).max(0.0)),
+                own_rss: Some(10 << 20),
+                ..AttemptFinished::default()
+            };
+            let host = AttemptHost { slots, cpus: 2, memory: Some(4 << 30) };
+            Self { facts, host, end }
+        }
+
+        fn advice(mut self) -> Advice {
+            self.facts.set_host(self.host);
+            self.facts.add_end(self.end);
+            self.facts.complete();
+            advise(&self.facts, 64).expect("give advice")
+        }
+    }
+
+    fn assert_near(value: f64, expected: f64, part: f64) {
+        assert!((value - expected).abs() <= part * expected, "{value}, not {expected}");
+    }
+
+    #[test]
+    fn computing_jobs_get_as_many_slots_as_processors() {
+        // 1 to 20 s of work, eight at once on two processors: four times as long as alone.
+        let jobs: Vec<_> = (1..=20).map(|n| (f64::from(n) * 4.0, f64::from(n), f64::from(n) * 3.0)).collect();
+        let advice = Recorded::new(8, 105.0, &jobs).advice();
+        assert_eq!((advice.advised.slots, advice.limit), (2, Limit::Processors));
+        assert_near(advice.cpu_part, 1.0, 0.01);
+        assert_near(advice.serial.elapsed, 210.0, 0.01);
+        assert_near(advice.as_run.elapsed, 105.0, 0.05);
+        assert_near(advice.advised.elapsed, 110.0, 0.06);
+        assert_eq!(advice.busy, Some(1.0));
+        let other = advice.other.expect("order matters");
+        let (shortest, longest) = match advice.advised.order {
+            Order::Shortest => (advice.advised, other),
+            _ => (other, advice.advised),
+        };
+        assert!(shortest.mean < advice.as_run.mean / 1.5 && shortest.mean < longest.mean / 2.0);
+        assert!(longest.elapsed <= shortest.elapsed);
+        assert!(advice.error >= ERROR_MIN && advice.error < 0.2, "{}", advice.error);
+        assert_eq!(advice.own, [1.0, 10.0, 20.0]);
+    }
+
+    #[test]
+    fn waiting_jobs_all_run_at_once() {
+        let advice = Recorded::new(2, 50.0, &[(10.0, 0.0, 0.0); 10]).advice();
+        assert_eq!((advice.advised.slots, advice.limit), (10, Limit::Jobs));
+        assert_near(advice.advised.elapsed, 10.0, 0.001);
+        assert_near(advice.serial.elapsed, 100.0, 0.001);
+        assert_near(advice.as_run.elapsed, 50.0, 0.001);
+        assert!(advice.doubts.contains(&Doubt::MoreWaiting));
+        // All are equally long.
+        assert_eq!((advice.advised.order, advice.other), (Order::Given, None));
+        assert_near(advice.advised.mean, 1.0, 0.001);
+    }
+
+    #[test]
+    fn mixed_jobs_get_cores_divided_by_the_cpu_part() {
+        let advice = Recorded::new(2, 250.0, &[(10.0, 5.0, 0.0); 50]).advice();
+        assert_eq!(advice.limit, Limit::Processors);
+        // Four would do if the jobs took turns.
+        assert!((4..=9).contains(&advice.advised.slots), "{}", advice.advised.slots);
+        assert!(advice.advised.elapsed < 160.0 && advice.advised.elapsed > 125.0);
+    }
+
+    #[test]
+    fn no_more_slots_than_used_if_processors_were_busy() {
+        let mut recorded = Recorded::new(2, 50.0, &[(10.0, 1.0, 0.0); 10]);
+        recorded.end.cpu_busy = Some(99.0);
+        recorded.end.cpu_idle = Some(1.0);
+        let advice = recorded.advice();
+        assert_eq!((advice.advised.slots, advice.limit), (2, Limit::Busy));
+        assert!(advice.doubts.contains(&Doubt::OtherPrograms(89)), "{:?}", advice.doubts);
+        assert!(advice.error > 0.2, "{}", advice.error);
+    }
+
+    #[test]
+    fn memory_limits_only_where_it_is_the_jobs_own() {
+        let with = |own, memory| {
+            let mut recorded = Recorded::new(2, 50.0, &[(10.0, 0.0, 0.0); 10]);
+            recorded.end.own_rss = own;
+            recorded.host.memory = memory;
+            let advice = recorded.advice();
+            (advice.advised.slots, advice.limit, advice.memory.is_some())
+        };
+        assert_eq!(with(Some(1 << 20), Some(350 << 20)), (3, Limit::Memory, true));
+        assert_eq!(with(Some(1 << 20), Some(10 << 20)), (1, Limit::Memory, true));
+        assert_eq!(with(Some(1 << 20), Some(9000 << 20)), (10, Limit::Jobs, true));
+        // Minder is as large as the jobs, which may be smaller.
+        assert_eq!(with(Some(100 << 20), Some(350 << 20)), (10, Limit::Jobs, false));
+        assert_eq!(with(None, Some(350 << 20)), (10, Limit::Jobs, false));
+        assert_eq!(with(Some(1 << 20), None), (10, Limit::Jobs, false));
+    }
+
+    #[test]
+    fn old_records_give_a_wider_range() {
+        let jobs: Vec<_> = (1..=20).map(|n| (f64::from(n) * 2.0, f64::from(n), f64::from(n))).collect();
+        let new = Recorded::new(4, 105.0, &jobs).advice();
+        let mut facts = RunFacts::default();
+        facts.begin_attempt();
+        for (index, (wall, cpu, _)) in jobs.iter().enumerate() {
+            facts.add_job(&JobFinished {
+                job: index as u64,
+                at: index as f64 * 5.0,
+                wall: *wall,
+                user: Some(*cpu),
+                system: Some(0.0),
+                rss: Some(1 << 20),
+                ..JobFinished::default()
+            });
+        }
+        facts.add_end(AttemptFinished { elapsed: 105.0, ..AttemptFinished::default() });
+        facts.complete();
+        let old = advise(&facts, 2).expect("give advice");
+        assert_eq!(old.advised.slots, 2);
+        assert!(old.error > new.error, "{} {}", old.error, new.error);
+        for doubt in [Doubt::Queue, Doubt::Machine, Doubt::Slots, Doubt::Processors] {
+            assert!(old.doubts.contains(&doubt) && !new.doubts.contains(&doubt), "{doubt:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_advised_without_jobs_or_times() {
+        let mut facts = RunFacts::default();
+        assert_eq!(advise(&facts, 2).err(), Some(Unadvisable::NoJob));
+        let job = JobFinished { job: 1, wall: 1.0, ..JobFinished::default() };
+        facts.add_job(&job);
+        assert_eq!(advise(&facts, 2).err(), Some(Unadvisable::OneJob));
+        facts.add_job(&JobFinished { job: 2, ..job });
+        assert_eq!(advise(&facts, 2).err(), Some(Unadvisable::NoCpuTimes));
+    }
+
+    #[test]
+    fn jobs_get_more_than_other_programs_left_if_the_run_was_faster() {
+        // One core of two is free, by the sum; but the jobs waited half of their time, and others
+        // then used the processors.
+        let mut recorded = Recorded::new(2, 50.0, &[(10.0, 5.0, 0.0); 10]);
+        recorded.end.cpu_busy = Some(100.0);
+        recorded.end.cpu_idle = Some(0.0);
+        let advice = recorded.advice();
+        assert_near(advice.as_run.elapsed, 50.0, 0.03);
+        assert!(advice.doubts.contains(&Doubt::OtherPrograms(50)) && advice.error > 0.1);
+    }
+
+    #[test]
+    fn short_gaps_between_jobs_are_learned() {
+        // 2,000 jobs of 1 ms at once took 2.6 s on one slot: 0.3 ms between two jobs.
+        let advice = Recorded::new(1, 2.6, &[(0.001, 0.001, 0.0); 2000]).advice();
+        assert_near(advice.as_run.elapsed, 2.6, 0.001);
+        // A run that waited for its input is not explained by gaps.
+        let slow = Recorded::new(1, 26.0, &[(0.001, 0.001, 0.0); 2000]).advice();
+        assert_near(slow.as_run.elapsed, 2.0, 0.001);
+        assert!(slow.doubts.iter().any(|doubt| matches!(doubt, Doubt::Model(_))) && slow.error > 0.5);
+    }
+}

@@ -1,0 +1,249 @@
+//! `minder bench turnaround`: its rows follow from the model's arithmetic, every format has them, and an
+//! interrupted run is continued. Never how fast it is.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+#[cfg(unix)]
+use rustix::process::Signal;
+
+#[cfg(unix)]
+use super::{Run, minder};
+use super::{file, path, run_to_end, temp_dir};
+
+/// A measurement, by the names of the columns.
+type Row = HashMap<String, String>;
+
+/// Returns the rows of CSV.
+fn rows(csv: &str) -> Vec<Row> {
+    let mut lines = csv.split("\r\n").filter(|line| !line.is_empty());
+    let names: Vec<&str> = lines.next().expect("find the names of the columns").split(',').collect();
+    lines
+        .map(|line| {
+            let values: Vec<&str> = line.split(',').collect();
+            assert_eq!(values.len(), names.len(), "{line}");
+            names.iter().zip(values).map(|(name, value)| ((*name).to_owned(), value.to_owned())).collect()
+        })
+        .collect()
+}
+
+/// Runs `minder bench turnaround` with `--csv`, and returns the rows.
+fn measured(flags: &str) -> Vec<Row> {
+    rows(&run_to_end(&format!("bench turnaround --csv {flags}")).exit_code(0).text())
+}
+
+fn number(row: &Row, name: &str) -> f64 {
+    row[name].parse().unwrap_or_else(|_| panic!("{name} is not a number: {row:?}"))
+}
+
+/// Returns the form of a row: `threads 2 longest`.
+fn form(row: &Row) -> String {
+    ["runner", "degree", "order"].map(|name| row[name].as_str()).join(" ")
+}
+
+#[test]
+fn each_form_is_measured_in_each_repetition() {
+    let rows = measured("--workload io --count 2,3 --bias 2 --degree 2,9 --repetitions 2");
+    let of = |count: &str, repetition: &str| -> Vec<String> {
+        let asked = |row: &&Row| row["computations"] == count && row["repetition"] == repetition;
+        rows.iter().filter(asked).map(form).collect()
+    };
+    let three = [
+        "serial 1 longest",
+        "serial 1 shortest",
+        "threads 2 longest",
+        "threads 2 shortest",
+        "threads 9 longest",
+        "children 2 longest",
+        "children 9 longest",
+        "timers 3 longest",
+    ];
+    assert_eq!(
+        (of("3", "1"), of("3", "2")),
+        (three.map(str::to_owned).into(), three.map(str::to_owned).into())
+    );
+    // All of two run at once with any degree from 2 on.
+    let two = [
+        "serial 1 longest",
+        "serial 1 shortest",
+        "threads 9 longest",
+        "children 9 longest",
+        "timers 2 longest",
+    ];
+    assert_eq!(of("2", "1"), two);
+    assert_eq!(rows.len(), 2 * (three.len() + two.len()));
+}
+
+#[test]
+fn sleeps_take_at_least_what_the_model_says() {
+    let rows = measured("--workload io --runner serial --runner threads --runner timers --count 4 --bias 5");
+    assert!(rows.len() >= 5 * 5);
+    for row in &rows {
+        // A time is rounded to a microsecond.
+        assert!(number(row, "elapsed_ms") + 0.001 >= number(row, "model_elapsed_ms"), "{row:?}");
+        assert!(number(row, "turnaround") + 0.001 >= number(row, "model_turnaround"), "{row:?}");
+        assert!(number(row, "turnaround_p95") + 0.001 >= number(row, "turnaround"), "{row:?}");
+    }
+    let model = |wanted: &str| -> (f64, f64) {
+        let row = rows.iter().find(|row| form(row) == wanted).expect("find the form");
+        (number(row, "model_elapsed_ms"), number(row, "model_turnaround"))
+    };
+    // 20, 15, 10 and 5 ms: done after 20, 35, 45, 50, so (20/20 + 35/15 + 45/10 + 50/5) / 4.
+    assert_eq!(model("serial 1 longest"), (50.0, 4.458));
+    // Done after 5, 15, 30, 50: (1 + 1.5 + 2 + 2.5) / 4.
+    assert_eq!(model("serial 1 shortest"), (50.0, 1.75));
+    assert_eq!(model("timers 4 longest"), (20.0, 1.0));
+    // The caller's thread sleeps itself in the serial form: for the longest time, 20 ms.
+    let serial = rows.iter().filter(|row| form(row).starts_with("serial"));
+    assert!(serial.into_iter().all(|row| number(row, "unresponsive_ms") >= 20.0));
+}
+
+#[test]
+fn computations_take_processor_time_in_every_form() {
+    let rows =
+        measured("--workload cpu --workload loops --workload mixed --count 3 --bias 4 --repetitions 1");
+    for workload in ["cpu", "loops", "mixed"] {
+        assert!(rows.iter().any(|row| row["workload"] == workload), "{workload}");
+    }
+    assert!(rows.iter().any(|row| row["runner"] == "children"));
+    // On Windows the clock has steps of 15.6 ms.
+    let by_clock = |row: &&Row| row["workload"] == "cpu" && cfg!(unix);
+    for row in rows.iter().filter(by_clock) {
+        assert!(number(row, "cpu_ms") >= 24.0, "{row:?}");
+    }
+}
+
+#[test]
+fn equal_computations_have_equal_lengths() {
+    let rows =
+        measured("--equal --workload io --runner serial --runner threads --bias 3 --count 4 --repetitions 1");
+    assert!(rows.iter().all(|row| row["lengths"] == "equal" && row["order"] == "longest"));
+    let elapsed: Vec<f64> = rows.iter().map(|row| number(row, "model_elapsed_ms")).collect();
+    // Serially, two at once, and all at once.
+    assert_eq!(elapsed, [12.0, 6.0, 3.0]);
+}
+
+#[test]
+fn tables_and_files_have_every_form() {
+    let dir = temp_dir();
+    let svg = dir.path().join("turn.svg");
+    let xlsx = dir.path().join("turn.xlsx");
+    let flags = "--quick --workload io --runner serial --runner threads --runner timers --count 2,5 --bias 1";
+    let line = format!("bench turnaround {flags} --svg {} --xlsx {}", path(&svg), path(&xlsx));
+    let ended = run_to_end(&line).exit_code(0);
+    let text = ended.text();
+    let head = "io, 1 ms × i, on ";
+    assert!(text.starts_with(head) && text.contains("\nMean relative turnaround:\n"), "{text}");
+    assert!(text.contains("\nOf 5 computations:\n"), "{text}");
+    let forms = [
+        "serial",
+        "serial, shortest first",
+        "2 threads",
+        "2 threads, shortest first",
+        "25 threads",
+        "timers",
+    ];
+    let chart = file(&svg);
+    for form in forms {
+        assert_eq!(
+            text.lines().filter(|line| line.starts_with(&format!("{form}  "))).count(),
+            3,
+            "{form}: {text}"
+        );
+        assert_eq!(chart.lines().filter(|line| *line == form).count(), 2, "{form}: {chart}");
+    }
+    for word in
+        ["Serial or concurrent", "Elapsed time", "Mean relative turnaround", "computations", "io, 1 ms × i"]
+    {
+        assert!(chart.lines().any(|line| line == word), "{word} is missing:\n{chart}");
+    }
+    assert!(std::fs::read(&xlsx).expect("read workbook").starts_with(b"PK"));
+}
+
+#[test]
+fn runs_that_do_not_fit_are_left_out_and_named() {
+    // Two orders of 90 s each.
+    let flags = "--minutes 1 --workload io --runner serial --count 2 --bias 1,30000 --repetitions 2 --csv";
+    let ended = run_to_end(&format!("bench turnaround {flags}")).exit_code(0);
+    let told = ended.err.clone();
+    assert!(told.starts_with("minder: 4 runs on "), "{told}");
+    let left_out = "minder: left out, to end within 60.0 s: 30000 ms (1 repetition) (--minutes, --full)\n";
+    assert!(told.contains(left_out), "{told}");
+    assert_eq!(rows(&ended.text()).len(), 4);
+}
+
+/// Returns the lines of a file of results, without the first.
+fn kept(results: &Path) -> Vec<String> {
+    file(results).lines().skip(1).map(str::to_owned).collect()
+}
+
+#[test]
+fn kept_measurements_are_not_repeated() {
+    let dir = temp_dir();
+    let results = dir.path().join("results");
+    let run = |repetitions: u32, more: &str| {
+        let flags = "--workload io --runner serial --runner timers --count 2 --bias 1";
+        let line = format!(
+            "bench turnaround {flags} --json --repetitions {repetitions} --results {} {more}",
+            path(&results)
+        );
+        let ended = run_to_end(&line).exit_code(0);
+        (ended.text(), ended.err.clone())
+    };
+    let (once, told) = run(1, "");
+    assert!(told.contains("has 0 of 3 runs"), "{told}");
+    assert_eq!(once.lines().map(str::to_owned).collect::<Vec<_>>(), kept(&results));
+    let (twice, told) = run(2, "");
+    assert!(told.contains("has 3 of 6 runs") && told.contains("calibration: "), "{told}");
+    assert!(twice.starts_with(&once));
+    // Nothing is left, so nothing is measured.
+    let (again, told) = run(2, "");
+    assert!(again == twice && told.contains("has 6 of 6 runs") && !told.contains("calibration: "), "{told}");
+    let (fresh, told) = run(1, "--fresh");
+    assert!(fresh != once && told.contains("has 0 of 3 runs"), "{told}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(&results).expect("read the mode").permissions().mode();
+        assert_eq!(mode & 0o7777, 0o600);
+    }
+}
+
+#[cfg(unix)] // Windows sends Ctrl-C to consoles only; the other benchmarks test that.
+#[test]
+fn interrupted_run_is_continued() {
+    let dir = temp_dir();
+    let results = dir.path().join("results");
+    let svg = dir.path().join("turn.svg");
+    let line = |repetitions: u32| {
+        let flags = "--workload io --runner serial --count 2 --bias 40";
+        let files = format!("--results {} --svg {}", path(&results), path(&svg));
+        format!("bench turnaround {flags} {files} --repetitions {repetitions}")
+    };
+    let mut live = Run::start(&minder(&line(400)));
+    live.wait_until_true("two measurements", || kept(&results).len() >= 2);
+    live.signal(Signal::INT);
+    let ended = live.wait().exit_code(130);
+    let told = ended.err.clone();
+    assert!(told.ends_with("minder: interrupted; showing what was measured\n"), "{told}");
+    assert!(ended.text().contains("Of 2 computations:") && file(&svg).contains("</svg>"), "{}", ended.text());
+    let before = kept(&results);
+    let repetitions = u32::try_from(before.len() / 2 + 1).expect("few repetitions");
+    run_to_end(&line(repetitions)).exit_code(0);
+    let after = kept(&results);
+    assert!(after.len() == 2 * repetitions as usize && after.starts_with(&before), "{before:?} {after:?}");
+}
+
+#[cfg(unix)] // Signals.
+#[test]
+fn interrupt_ends_children_and_long_computations() {
+    for runner in ["serial", "threads", "children", "timers"] {
+        let flags =
+            format!("--runner {runner} --workload io --count 2 --bias 50000 --degree 2 --minutes 600");
+        let mut live = Run::start(&minder(&format!("bench turnaround {flags}")));
+        live.wait_until("calibration", |log| String::from_utf8_lossy(&log.outs[1]).contains("calibration: "));
+        live.signal(Signal::TERM);
+        let ended = live.wait().exit_code(143);
+        assert_eq!(ended.text(), "", "{runner}");
+    }
+}
