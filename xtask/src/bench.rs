@@ -3,6 +3,7 @@
 //!
 //! The method is in `docs/measurements/README.md`. Nothing here fails because a machine was slow.
 
+mod advise;
 mod cost;
 mod many_children;
 mod machine;
@@ -12,6 +13,7 @@ mod table;
 mod output;
 mod mechanisms;
 mod library;
+mod c;
 pub(crate) mod backends;
 
 use crate::tree;
@@ -103,11 +105,14 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     match (verb, mechanisms::questions(verb)) {
         ("run", _) => run(options),
         ("output", _) => output::main(options),
+        ("advise", _) => advise::main(options),
         ("library", _) => library::main(options),
+        ("c", _) => c::main(options),
         ("backends", _) if options.is_empty() => backends::write(),
         (_, Some(questions)) => mechanisms::main(verb, questions, options),
         _ => bail!(
-            "expected bench run, output, library, wait, exit, spawn, wine or backends; cure: cargo xtask help"
+            "expected bench run, output, advise, library, c, wait, exit, spawn, wine or backends; \
+             cure: cargo xtask help"
         ),
     }
 }
@@ -144,7 +149,9 @@ fn report(
     );
     let about = match verb {
         "run" | "output" => "minder run".into(),
+        "advise" => "minder advise".into(),
         "library" => "the library minder".into(),
+        "c" => "the C interface".into(),
         "wine" => format!("minder bench {name} under Wine"),
         _ => format!("minder bench {verb}"),
     };

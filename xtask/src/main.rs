@@ -16,6 +16,7 @@ mod release;
 mod bench;
 mod bare;
 mod dist;
+mod c;
 mod surroundings;
 
 use std::process::ExitCode;
@@ -38,6 +39,12 @@ cargo xtask COMMAND
       minutes.
   dist
       Builds the program to install, with its debugging information beside it, in target/dist.
+  c
+      Checks the C and C++ interface: header, symbols, samples, sanitizers, valgrind, installation.
+  dist-c [--prefix DIR]
+      Installs the library for C and C++ below DIR (/usr/local), or below $DESTDIR/DIR.
+  c-header [--bless]
+      Compares bindings/c/include/minder.h with the sources of the C interface. --bless: writes it.
   bare [--keep] [--again] [--only run|STEP]...
       Runs both commands of the README on a pristine Debian with a Rust toolchain.
       --keep: leaves the machine in target/bare; --again: uses the machine that was left.
@@ -55,8 +62,12 @@ cargo xtask COMMAND
       Measures `minder run` beside other runners.
   bench output [--rounds N] [--quick] [--only NAME]...
       Measures the cost of output, and checks every byte of it.
+  bench advise [--rounds N] [--quick]
+      Compares what minder advise predicts with what the advised run takes.
   bench library [--rounds N] [--quick] [--only NAME]...
       Measures the library beside std, tokio and posix_spawn, with goals.
+  bench c [--rounds N] [--quick]
+      Measures the C interface beside the library in Rust, with a goal.
   bench wait|exit|spawn [--rounds N] [--quick] [--only NAME]...
       Measures `minder bench` beside other programs, with goals and charts.
   bench wine [--rounds N] [--quick] [--only NAME]...
@@ -77,6 +88,9 @@ fn main() -> ExitCode {
         Some("release-checks") => release::main(rest),
         Some("dist") => dist::main(rest),
         Some("bare") => bare::main(rest),
+        Some("c") => c::main(rest),
+        Some("dist-c") => c::install_tree::main(rest),
+        Some("c-header") => c::header::main(rest),
         Some("surroundings") => surroundings::main(rest),
         Some("bench") => bench::main(rest),
         Some("help" | "-h" | "--help") => {

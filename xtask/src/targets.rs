@@ -43,12 +43,14 @@ const PACKAGES: &[&str] = &[
     "minder-template",
     "minder-record",
     "minder",
+    "minder-guardian",
     "minder-runner",
     "minder-bench",
     "minder-cli",
+    "minder-c",
 ];
 
-const OF_THE_SYSTEM: &[&str] = &["minder-os", "minder", "minder-bench"];
+const OF_THE_SYSTEM: &[&str] = &["minder-os", "minder", "minder-bench", "minder-c"];
 
 const TARGETS: [Target; 8] = [
     Target {

@@ -9,7 +9,7 @@
 
 mod report;
 
-use crate::{api, install, run, targets, tidy, tree, wine};
+use crate::{api, c, install, run, targets, tidy, tree, wine};
 use anyhow::{Context, Result, bail};
 use report::{Finished, Report};
 use std::time::Instant;
@@ -49,7 +49,7 @@ struct Step {
 
 /// All steps, quick ones first. The steps of the first side share a target directory and flags, so
 /// that each reuses what the one before built.
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     Step { name: "fmt", what: "the sources are formatted", side: Side::First, run: fmt },
     Step { name: "tidy", what: "the tree keeps its own rules", side: Side::First, run: tidy },
     Step {
@@ -60,6 +60,12 @@ const STEPS: [Step; 11] = [
     },
     Step { name: "build", what: "every package, test and example builds", side: Side::First, run: build },
     Step { name: "test", what: "unit, integration and documentation tests", side: Side::First, run: test },
+    Step {
+        name: "c",
+        what: "the C interface: header, samples in C and C++, sanitizers, valgrind, installation",
+        side: Side::First,
+        run: |_| Ok(c::check()?.into()),
+    },
     Step { name: "doc", what: "the documentation builds without a warning", side: Side::First, run: doc },
     Step {
         name: "api",
@@ -77,7 +83,12 @@ const STEPS: [Step; 11] = [
         side: Side::Second,
         run: |_| interface(api::windows),
     },
-    Step { name: "loom", what: "no wake-up is lost, in any interleaving", side: Side::Second, run: loom },
+    Step {
+        name: "loom",
+        what: "no wake-up and no task is lost, in any interleaving",
+        side: Side::Second,
+        run: loom,
+    },
     Step { name: "targets", what: "other systems compile", side: Side::Second, run: other_targets },
 ];
 
@@ -356,7 +367,9 @@ fn loom(_: &Options) -> Result<Done> {
     let mut cmd = run::cargo();
     cmd.args(["test", "-p", "minder", "--lib", "--release", "--target-dir"])
         .arg(tree::target_dir().join("loom"));
-    cmd.arg("sys::wait::wake_flag").env("RUSTFLAGS", "--cfg loom").env("LOOM_MAX_PREEMPTIONS", "4");
+    cmd.args(["--", "sys::wait::wake_flag", "jobs::executor"])
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("LOOM_MAX_PREEMPTIONS", "4");
     cmd.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     cmd.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_DEBUG", "false");
     let output = run::run_captured(&mut cmd, &tree::target_dir().join("loom.log"))?;

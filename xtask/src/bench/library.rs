@@ -9,6 +9,7 @@ mod samples;
 mod lone;
 mod many;
 mod latency;
+mod threads;
 
 use super::mechanisms::{build_workspace, compile, locked_versions};
 use super::{Answer, Asked, Bench, machine, peers::Peers, report, round_order};
@@ -31,7 +32,7 @@ struct Question {
     ask: fn(&Bench, &Program) -> Result<Answer>,
 }
 
-const QUESTIONS: [Question; 5] = [
+const QUESTIONS: [Question; 6] = [
     Question {
         name: "lone",
         what: "one child after the other: `output()`, and a start with the wait",
@@ -61,6 +62,12 @@ const QUESTIONS: [Question; 5] = [
         what: "from a child's exit to the event, while others live",
         rounds: 3,
         ask: latency::latency,
+    },
+    Question {
+        name: "threads",
+        what: "items processed by two threads and finished by the caller's",
+        rounds: 15,
+        ask: threads::threads,
     },
 ];
 

@@ -4,12 +4,15 @@ use super::Finding;
 use std::path::Path;
 
 /// Which of our own packages a package may depend on; one that is not named may depend on any.
-const OURS: [(&str, &[&str]); 8] = [
+const OURS: [(&str, &[&str]); 11] = [
     ("xtask", &[]),
+    ("xtask/c-header", &[]),
     ("crates/minder-os", &[]),
     ("crates/minder-template", &["minder-os"]),
     ("crates/minder-record", &["minder-os"]),
     ("crates/minder", &["minder-os"]),
+    ("crates/minder-guardian", &["minder"]),
+    ("bindings/c", &["minder"]),
     ("crates/minder-runner", &["minder-os", "minder-template", "minder-record", "minder"]),
     ("crates/minder-bench", &["minder-os", "minder"]),
     (

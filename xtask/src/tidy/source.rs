@@ -11,16 +11,22 @@ const LINES_MAX: usize = 800;
 const COLUMNS_MAX: usize = 110;
 
 /// The directories that may contain `unsafe`.
-const UNSAFE: [&str; 4] =
-    ["crates/minder/src/sys/", "crates/minder-bench/src/sys/", "crates/minder-os/src/", "tests/"];
+const UNSAFE: [&str; 5] = [
+    "crates/minder/src/sys/",
+    "crates/minder-bench/src/sys/",
+    "crates/minder-os/src/",
+    "bindings/c/src/",
+    "tests/",
+];
 
 /// The directories that may contain `cfg` of a system. The other code is the same everywhere.
-const SYSTEMS: [&str; 7] = [
+const SYSTEMS: [&str; 8] = [
     "crates/minder/examples/",
     "crates/minder/src/sys/",
     "crates/minder/src/os/",
     "crates/minder-bench/src/sys/",
     "crates/minder-os/src/",
+    "bindings/",
     "tests/",
     "xtask/",
 ];

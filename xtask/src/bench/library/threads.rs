@@ -1,0 +1,100 @@
+//! Items on threads: the executor beside scoped threads and bounded channels.
+
+use super::super::mechanisms::{Aim, Goal, goals_table};
+use super::super::table::markdown;
+use super::super::{Answer, Bench};
+use super::Program;
+use super::samples::{Contestant, PARENT, Samples, Setting, Value};
+use anyhow::Result;
+
+const ITEMS: usize = 1_000_000;
+const DEGREE: usize = 2;
+/// Items that sleep, each 200 us.
+const SLEEPS: usize = 2_000;
+/// The samples have no further size.
+const SIZE: usize = 0;
+
+const WALL: Value = Value::Column("wall_ns");
+const DELAY: Value = Value::Column("delay_ns");
+
+/// A contestant with empty items, and the same with items that sleep.
+type Pair = (Contestant, Contestant);
+
+const OURS: Pair = (
+    Contestant { name: "minder", title: "minder, `Executor`" },
+    Contestant { name: "minder-delay", title: "minder, `Executor`" },
+);
+const CHANNELS: Pair = (
+    Contestant { name: "channels", title: "scoped threads, two bounded channels" },
+    Contestant { name: "channels-delay", title: "scoped threads, two bounded channels" },
+);
+const SHARED: Pair = (
+    Contestant { name: "shared-iterator", title: "scoped threads, a shared iterator, one bounded channel" },
+    Contestant {
+        name: "shared-iterator-delay",
+        title: "scoped threads, a shared iterator, one bounded channel",
+    },
+);
+const ALL: [Pair; 3] = [OURS, CHANNELS, SHARED];
+
+pub(super) fn threads(bench: &Bench, program: &Program) -> Result<Answer> {
+    let empty =
+        Setting { question: "threads", children: bench.scaled(ITEMS), at_once: DEGREE, ..Setting::default() };
+    let sleeps = Setting { children: SLEEPS, ..empty.clone() };
+    let settings = |(first, second)| [(first, empty.clone()), (second, sleeps.clone())];
+    let samples = program.rounds(bench, &ALL.into_iter().flat_map(settings).collect::<Vec<_>>())?;
+    let table = format!(
+        "Goals are for medians; ratios are formed within a round.\n\n{}\n\
+         Nanoseconds for an empty item, and from the end of a processor to its finisher:\n\n{}",
+        goals_table(&goals_of(&samples)),
+        costs(&samples)
+    );
+    let remarks = vec![
+        format!(
+            "{} empty items, and {SLEEPS} items that sleep for 200 us, each with degree {DEGREE}. The \
+             finisher adds the numbers of the items on the caller's thread. Channels are those of \
+             crossbeam-channel and hold 1,024 values. With two channels a third thread feeds the items. \
+             minder catches panics, the others do not.",
+            empty.children
+        ),
+        "Wall times swing with what else runs on the two processors: three threads share them.".into(),
+    ];
+    Ok(Answer { table, remarks, csv: samples.csv()? })
+}
+
+fn goals_of(samples: &Samples) -> Vec<Goal> {
+    let wall = samples.spread(WALL, (OURS.0.name, SIZE));
+    let delay = samples.spread(DELAY, (OURS.1.name, SIZE));
+    let mut goals = vec![
+        Goal::micros("an empty item, wall", wall, Aim::AtMost(1.0)),
+        Goal::micros("from the end of a processor to its finisher", delay, Aim::AtMost(50.0)),
+    ];
+    for (other, aim) in [(CHANNELS.0, Aim::AtMost(1.0)), (SHARED.0, Aim::None)] {
+        for (whose, value) in [("wall", WALL), ("CPU", PARENT)] {
+            let what = format!("minder over {}, {whose}", other.title);
+            goals.push(samples.goal(what, value, (OURS.0.name, SIZE), (other.name, SIZE), aim));
+        }
+    }
+    goals
+}
+
+fn costs(samples: &Samples) -> String {
+    let line = |(empty, sleeps): Pair| {
+        let cell = |value, who: Contestant| samples.scaled(value, (who.name, SIZE), 1.0, 0);
+        vec![empty.title.into(), cell(WALL, empty), cell(PARENT, empty), cell(DELAY, sleeps)]
+    };
+    markdown(&["contestant", "wall", "CPU", "delay"], &ALL.map(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ratio_is_there_though_nothing_was_measured() {
+        let goals = goals_of(&Samples::default());
+        assert!(goals.iter().all(|goal| goal.figure.is_none()));
+        assert_eq!(goals.len(), 6);
+        assert_eq!(costs(&Samples::default()).lines().count(), 2 + 3);
+    }
+}

@@ -1,0 +1,75 @@
+//! The C and C++ interface: its header, its samples and tests, and its installation.
+
+pub(crate) mod header;
+mod library;
+mod compile;
+mod programs;
+pub(crate) mod install_tree;
+mod consumers;
+
+use crate::{install, run, tree};
+use anyhow::{Context, Result, bail, ensure};
+use std::path::PathBuf;
+
+/// What was left out, one line each.
+type LeftOut = Vec<install::Missing>;
+
+/// `cargo xtask c`
+pub(crate) fn main(args: &[String]) -> Result<()> {
+    if !args.is_empty() {
+        bail!("c takes no arguments; cure: cargo xtask help");
+    }
+    for why in check()? {
+        println!("skipped: {why}");
+    }
+    Ok(())
+}
+
+/// Checks everything about the interface.
+pub(crate) fn check() -> Result<LeftOut> {
+    if cfg!(not(target_os = "linux")) {
+        return Ok(vec!["the samples are for Linux; cure: such a machine".to_string()]);
+    }
+    header::check()?;
+    let library = library::Library::build(library::Profile::Dev)?;
+    library.check_name()?;
+    let functions = library.exported()?;
+    check_coverage(&functions)?;
+    let tree = directory("installed");
+    install_tree::install(&library, &install_tree::Layout::new(&tree, None))?;
+    let mut left_out = LeftOut::new();
+    left_out.extend(compile::everything()?);
+    left_out.extend(programs::run(&tree)?);
+    left_out.extend(consumers::build_and_run(&tree)?);
+    Ok(left_out)
+}
+
+/// The tests call every function.
+fn check_coverage(functions: &[String]) -> Result<()> {
+    let mut text = String::new();
+    for name in ["abuse.c", "features.c"] {
+        let path = tree::root().join(header::PACKAGE).join("tests").join(name);
+        text += &std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    }
+    let missing: Vec<&str> =
+        functions.iter().map(String::as_str).filter(|name| !text.contains(&format!("{name}("))).collect();
+    ensure!(
+        missing.is_empty(),
+        "no test calls {}; cure: add it to {}/tests",
+        missing.join(", "),
+        header::PACKAGE
+    );
+    Ok(())
+}
+
+/// Returns a directory for what is built here.
+fn directory(name: &str) -> PathBuf {
+    tree::target_dir().join("c").join(name)
+}
+
+/// Runs a program, and checks that it succeeds and prints this.
+fn expect(cmd: &mut std::process::Command, expected: &str) -> Result<()> {
+    let (stdout, stderr) = run::read_both(cmd)?;
+    ensure!(stdout == expected, "`{}` printed\n{stdout}{stderr}and not\n{expected}", run::show(cmd));
+    Ok(())
+}
