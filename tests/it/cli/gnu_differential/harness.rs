@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use minder::{Command, ExitStatus, Group, Stdio, Termination};
 
 use super::case::{Case, See};
 use super::shell_words::split;
 use crate::cli::MINDER;
-use crate::support::file_of;
+use crate::support::{file_of, nap, patience};
 
 /// The status of what had to be ended.
 const HUNG: &str = "no end within";
@@ -159,9 +159,7 @@ impl Scene {
     fn clear(&self) {
         for name in ["work", "home", "tmp", "state"] {
             let path = self.at(name);
-            if path.exists() {
-                fs::remove_dir_all(&path).expect("remove directory");
-            }
+            remove(&path);
             fs::create_dir(&path).expect("create directory");
         }
         fs::create_dir(self.at("home/.parallel")).expect("create directory");
@@ -251,6 +249,18 @@ fn ended(command: &Command, input: fs::File, out: &fs::File, err: &fs::File) -> 
             child.kill(Termination::IMMEDIATE).expect("kill child");
             child.wait().expect("wait for child");
             format!("{HUNG} {} s", PATIENCE.as_secs())
+        }
+    }
+}
+
+/// Removes a directory if there is one. A command that `sem` left in the background may still add files.
+fn remove(dir: &Path) {
+    let until = patience();
+    while dir.exists() {
+        match fs::remove_dir_all(dir) {
+            Err(error) if Instant::now() > until => panic!("remove {}: {error}", dir.display()),
+            Err(_) => nap(Duration::from_millis(20)),
+            Ok(()) => (),
         }
     }
 }
