@@ -19,7 +19,7 @@ mod model;
 const CONTINUE: ControlFlow<()> = ControlFlow::Continue(());
 
 /// The most results that the documentation says wait for the finisher.
-const RESULTS_MAX: usize = 2048;
+const RESULTS_MAX: usize = 4096;
 
 #[test]
 fn finisher_runs_on_the_callers_thread_one_at_a_time_in_order_of_completion() {
@@ -199,6 +199,134 @@ fn panic_of_the_iterator_ends_the_items_and_is_kept() {
 }
 
 /// The threads are blocked, because nothing takes their results any more.
+/// An iterator of three items that panics where it is told to.
+struct Panicking {
+    left: u32,
+    in_size_hint: bool,
+    in_drop: bool,
+}
+
+impl Iterator for Panicking {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        self.left = self.left.checked_sub(1)?;
+        Some(self.left)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        assert!(!(self.in_size_hint && self.left < 3), "size_hint");
+        (0, None)
+    }
+}
+
+impl Drop for Panicking {
+    fn drop(&mut self) {
+        if self.in_drop && !thread::panicking() {
+            panic!("drop");
+        }
+    }
+}
+
+#[test]
+fn panic_of_an_iterator_that_is_asked_for_its_size_or_dropped_is_kept() {
+    let text = |panic: &minder::jobs::TaskPanic| panic.message().map(str::to_owned);
+    for executor in [Executor::new(3), Executor::serial()] {
+        let items = Panicking { left: 3, in_size_hint: false, in_drop: true };
+        let summary = executor.run(items, |_| (), |_, _| CONTINUE);
+        assert_eq!(summary.counts.succeeded, 3);
+        assert_eq!(summary.first_panic.as_ref().and_then(text).as_deref(), Some("drop"));
+
+        let items = Panicking { left: 3, in_size_hint: false, in_drop: true };
+        let summary = executor.run(items, |_| (), |_, _| ControlFlow::Break(()));
+        assert!(summary.is_stopped);
+        assert_eq!(summary.first_panic.as_ref().and_then(text).as_deref(), Some("drop"));
+    }
+    // The item that was read is still processed.
+    let items = Panicking { left: 3, in_size_hint: true, in_drop: false };
+    let summary = Executor::new(3).run(items, |_| (), |_, _| CONTINUE);
+    assert_eq!(summary.counts.succeeded, 1);
+    assert_eq!(summary.first_panic.as_ref().and_then(text).as_deref(), Some("size_hint"));
+}
+
+#[test]
+fn panic_of_the_iterator_is_kept_in_every_order() {
+    let items = (0..4_u32).map(|number| if number == 2 { panic!("no more") } else { number });
+    let executor = Executor::with_config(SchedulerConfig::new().order(QueueOrder::LongestFirst));
+    let mut finished = Vec::new();
+    let finisher = |number, _| {
+        finished.push(number);
+        CONTINUE
+    };
+    let summary = executor.run_by_cost(items, |number| u64::from(*number), |_| (), finisher);
+    assert_eq!(finished, [1, 0]);
+    assert_eq!(
+        summary.first_panic.and_then(|panic| panic.message().map(str::to_owned)).as_deref(),
+        Some("no more")
+    );
+}
+
+/// An output whose first drop panics.
+struct Fragile(bool);
+
+impl Drop for Fragile {
+    fn drop(&mut self) {
+        if self.0 {
+            panic!("an output that is not wanted");
+        }
+    }
+}
+
+/// Fails once.
+struct FailsOnce(bool);
+
+impl Task for FailsOnce {
+    type Output = Fragile;
+
+    fn process(&mut self) -> Fragile {
+        Fragile(!std::mem::replace(&mut self.0, true))
+    }
+
+    fn result(&self, output: &Fragile) -> JobResult {
+        if output.0 { JobResult::Failure } else { JobResult::Success }
+    }
+}
+
+#[test]
+fn panic_of_an_output_that_is_dropped_for_a_retry_is_kept() {
+    let config = SchedulerConfig::new().retry(RetryPolicy::new().max_attempts(2));
+    let summary = Executor::with_config(config).run_tasks([FailsOnce(false)], |_, _| CONTINUE);
+    assert_eq!((summary.counts.succeeded, summary.counts.retried), (1, 1));
+    assert!(summary.first_panic.is_some());
+}
+
+#[test]
+fn tiny_items_keep_no_thread_from_the_long_ones_after_them() {
+    const TINY: u32 = 200_000;
+    // Each of the last two items waits for the other, and the finisher of the item before for both.
+    let arrived = AtomicUsize::new(0);
+    let deadline = patience();
+    let meet = || {
+        while arrived.load(Ordering::SeqCst) < 2 && Instant::now() < deadline {
+            thread::yield_now();
+        }
+    };
+    let processor = |number: &mut u32| {
+        if *number >= TINY {
+            arrived.fetch_add(1, Ordering::SeqCst);
+            meet();
+        }
+    };
+    let summary = Executor::new(2).run(0..TINY + 2, processor, |number, _| {
+        if number == TINY - 1 {
+            meet();
+        }
+        CONTINUE
+    });
+    assert!(Instant::now() < deadline, "one thread took both items");
+    assert_eq!((summary.counts.succeeded, summary.threads), (u64::from(TINY) + 2, 2));
+}
+
 #[test]
 fn panic_of_the_finisher_is_passed_on_after_the_items_have_ended() {
     let running = AtomicUsize::new(0);

@@ -1,15 +1,23 @@
 //! What the threads of an executor share: the scheduler, the tasks that wait, and where tasks come from.
 //!
+//! # Direct tasks
+//! If there is no delay, retry policy, halt policy or dependency, the scheduler has nothing to decide, and a
+//! thread takes the next task of the source itself. While such tasks are tiny, all threads except for one
+//! step aside, since a lock that moves between processors costs more than the task. One of those that
+//! stepped aside looks every [`STANDBY_WAIT`] whether tasks are still tiny.
+//!
 //! # Locks
 //! `state` is locked while the source is asked for its next task, so that tasks are numbered in the order
 //! in which it returns them. Results have a separate lock: a source that blocks delays no finisher. No
 //! lock is held while a task is processed, while its result waits for room, or while a thread is started.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use super::super::config::SchedulerConfig;
 use super::super::scheduler::{Attempt, JobResult, NextAction, Scheduler};
+use super::pace::{TaskPace, is_tiny};
 use super::panic::TaskPanic;
 use super::results::Results;
 use super::summary::Summary;
@@ -18,6 +26,10 @@ use super::task::Task;
 
 /// How long an idle thread sleeps at most. Every reason to wake it earlier wakes it.
 const IDLE_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// How often a thread that stepped aside looks whether it is needed. While tasks are tiny, this costs a
+/// fiftieth of a processor.
+const STANDBY_WAIT: Duration = Duration::from_micros(100);
 
 /// A finished task for the finisher.
 pub(super) type Finished<T> = (T, Result<<T as Task>::Output, TaskPanic>);
@@ -32,6 +44,8 @@ pub(super) struct TaskQueue<I, T: Task> {
     is_stopped: AtomicBool,
     /// Whether a decision depends on the time: there are delays.
     is_timed: bool,
+    /// Whether threads take the tasks of the source without the scheduler.
+    is_direct: bool,
     started: Instant,
 }
 
@@ -42,12 +56,18 @@ struct State<I, T> {
     waiting: Tasks<T>,
     /// `None` after its end.
     source: Option<I>,
-    source_panic: Option<TaskPanic>,
+    /// The first panic of the source, or of an output that is dropped before a retry.
+    panic: Option<TaskPanic>,
+    /// How many direct tasks were taken, and how many of them succeeded.
+    direct_taken: u64,
+    direct_succeeded: u64,
     threads: usize,
     threads_max: usize,
     /// How many threads have been started.
     threads_started: usize,
     idle: usize,
+    /// Whether one of the idle threads is the one that looks whether it is needed.
+    has_standby: bool,
     /// How many threads can be started. For tests.
     fault_threads: Option<usize>,
 }
@@ -75,11 +95,32 @@ impl<T> Tasks<T> {
     }
 }
 
+/// What one thread knows of its tasks.
+#[derive(Debug)]
+pub(super) struct Worker {
+    /// The task that succeeded last, until that is recorded.
+    succeeded: Option<Start>,
+    pace: TaskPace,
+}
+
+impl Worker {
+    pub(super) fn new() -> Self {
+        Self { succeeded: None, pace: TaskPace::new() }
+    }
+}
+
+/// How a task was started.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Start {
+    Scheduled(Attempt),
+    Direct,
+}
+
 /// What a thread does next.
 #[derive(Debug)]
 pub(super) enum Next<T> {
     /// Process this task.
-    Process(Attempt, T, ExtraThread),
+    Process(Start, T, ExtraThread),
     /// No more tasks will start, and this thread no longer counts.
     End,
 }
@@ -104,17 +145,21 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
                 scheduler,
                 waiting: Tasks { places: Vec::new(), free: Vec::new() },
                 source,
-                source_panic: None,
+                panic: None,
+                direct_taken: 0,
+                direct_succeeded: 0,
                 threads: 0,
                 threads_max: config.max_running.max(1),
                 threads_started: 0,
                 idle: 0,
+                has_standby: false,
                 fault_threads,
             }),
             changed: Condvar::new(),
             results: Results::new(),
             is_stopped: AtomicBool::new(false),
             is_timed,
+            is_direct: !is_timed && config.halt.is_none(),
             started: Instant::now(),
         }
     }
@@ -125,6 +170,15 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         let cost = task.cost();
         let index = state.waiting.insert(task);
         state.scheduler.submit(index, after, cost)
+    }
+
+    /// Adds all tasks of `source`, up to its panic.
+    pub(super) fn submit_all(&self, source: I) {
+        self.state.lock().source = Some(source);
+        loop {
+            let Some(task) = self.state.lock().pull() else { return };
+            self.submit(task, &[]);
+        }
     }
 
     /// Counts a thread that is about to be started. Returns whether one may be useful.
@@ -158,35 +212,45 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         state.threads_max = state.threads;
     }
 
-    /// Records that the task of `succeeded` is done, and returns what the thread does next. Blocks until
-    /// there is something to do.
-    pub(super) fn next(&self, succeeded: Option<Attempt>) -> Next<T> {
+    /// Records the task that this thread finished, and returns what the thread does next. Blocks until there
+    /// is something to do.
+    pub(super) fn next(&self, worker: &mut Worker) -> Next<T> {
+        worker.pace.note();
         let mut state = self.state.lock();
-        if let Some(attempt) = succeeded {
-            self.finish(&mut state, attempt, 0, JobResult::Success);
+        match worker.succeeded.take() {
+            Some(Start::Scheduled(attempt)) => self.finish(&mut state, attempt, 0, JobResult::Success),
+            Some(Start::Direct) => state.direct_succeeded += 1,
+            None => (),
         }
         loop {
             if self.is_stopped.load(Ordering::Relaxed) {
                 state.scheduler.halt();
             }
+            if self.is_direct && state.has_direct_task() {
+                if worker.pace.is_tiny() && state.threads - state.idle > 1 {
+                    state = self.step_aside(state);
+                    worker.pace.restart();
+                    continue;
+                }
+                let Some(task) = self.pull(&mut state) else { continue };
+                state.direct_taken += 1;
+                return Next::Process(Start::Direct, task, state.extra_thread());
+            }
             let wait = match state.scheduler.next(self.now()) {
                 NextAction::Start(attempt, index) => {
                     let task = state.waiting.remove(index);
-                    return Next::Process(attempt, task, state.extra_thread());
+                    return Next::Process(Start::Scheduled(attempt), task, state.extra_thread());
                 }
                 NextAction::Finished => {
                     self.end_thread(state);
                     return Next::End;
                 }
                 NextAction::Empty if state.source.is_some() => {
-                    let Some(task) = state.pull() else { continue };
-                    if self.is_timed {
+                    if let Some(task) = self.pull(&mut state) {
                         let index = state.waiting.insert(task);
                         state.scheduler.submit(index, &[], 0);
-                        continue;
                     }
-                    let attempt = state.scheduler.submit_and_start(self.now());
-                    return Next::Process(attempt, task, state.extra_thread());
+                    continue;
                 }
                 NextAction::Later(at) => at.saturating_duration_since(Instant::now()).min(IDLE_WAIT_MAX),
                 NextAction::Empty | NextAction::Full | NextAction::Paused => IDLE_WAIT_MAX,
@@ -197,9 +261,49 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         }
     }
 
-    /// Processes a task without a lock, and delivers its result unless it is retried. Returns the attempt
-    /// if [`next`](Self::next) still has to record its success.
-    pub(super) fn process(&self, attempt: Attempt, mut task: T) -> Option<Attempt> {
+    /// Blocks until a thread beside the present ones may be useful.
+    fn step_aside<'a>(&'a self, mut state: MutexGuard<'a, State<I, T>>) -> MutexGuard<'a, State<I, T>> {
+        state.idle += 1;
+        if state.has_standby {
+            state = self.changed.wait_timeout(state, IDLE_WAIT_MAX);
+            state.idle -= 1;
+            return state;
+        }
+        state.has_standby = true;
+        loop {
+            let taken = state.direct_taken;
+            let since = Instant::now();
+            state = self.changed.wait_timeout(state, STANDBY_WAIT);
+            let has_ended = !state.has_direct_task() || self.is_stopped.load(Ordering::Relaxed);
+            if has_ended || !is_tiny(state.direct_taken - taken, since.elapsed()) {
+                break;
+            }
+        }
+        state.has_standby = false;
+        state.idle -= 1;
+        // All are needed, or all end.
+        self.wake_idle(&state);
+        state
+    }
+
+    fn wake_idle(&self, state: &State<I, T>) {
+        if state.idle > 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Asks the source for its next task.
+    fn pull(&self, state: &mut State<I, T>) -> Option<T> {
+        let task = state.pull();
+        if task.is_none() {
+            self.wake_idle(state);
+        }
+        task
+    }
+
+    /// Processes a task without a lock, and delivers its result unless it is retried. A success is recorded
+    /// by [`next`](Self::next).
+    pub(super) fn process(&self, worker: &mut Worker, start: Start, mut task: T) {
         let processed = catch_unwind(AssertUnwindSafe(|| {
             let output = task.process();
             let result = task.result(&output);
@@ -209,12 +313,17 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
             Ok((output, JobResult::Success)) => {
                 // Delivered first: the finisher does not wait for the source, which `next` may ask.
                 self.results.send((task, Ok(output)));
-                return Some(attempt);
+                worker.succeeded = Some(start);
+                return;
             }
             Ok((output, result)) => (Ok(output), result),
             Err(payload) => (Err(TaskPanic::new(payload)), JobResult::PermanentFailure),
         };
         let mut state = self.state.lock();
+        let attempt = match start {
+            Start::Scheduled(attempt) => attempt,
+            Start::Direct => state.scheduler.submit_and_start(self.now()),
+        };
         let runs_again = match result {
             JobResult::Requeue => !state.scheduler.is_halted(),
             JobResult::Failure => !state.scheduler.is_last_attempt(attempt),
@@ -223,21 +332,22 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         if runs_again {
             let index = state.waiting.insert(task);
             self.finish(&mut state, attempt, index, result);
+            drop(state);
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(output))) {
+                self.state.lock().note_panic(payload);
+            }
         } else {
             self.finish(&mut state, attempt, 0, result);
             drop(state);
             self.results.send((task, output));
         }
-        None
     }
 
     fn finish(&self, state: &mut State<I, T>, attempt: Attempt, index: usize, result: JobResult) {
         // Threads cannot be killed, so a policy that kills what runs only starts no more. Idle threads may
         // find a dependent or a retry now, or have to end.
         let _ = state.scheduler.finish(attempt, index, result, self.now());
-        if state.idle > 0 {
-            self.changed.notify_all();
-        }
+        self.wake_idle(state);
     }
 
     fn end_thread(&self, mut state: MutexGuard<'_, State<I, T>>) {
@@ -263,14 +373,18 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
     /// Returns what came of the run. No thread works on it any more.
     pub(super) fn into_summary(self) -> Summary<T> {
         let is_stopped = self.is_stopped.load(Ordering::Relaxed);
-        let state = self.state.into_inner();
+        let mut state = self.state.into_inner();
+        state.end_source();
+        let mut counts = state.scheduler.counts();
+        counts.submitted += state.direct_succeeded;
+        counts.succeeded += state.direct_succeeded;
         Summary {
-            counts: state.scheduler.counts(),
+            counts,
             not_run: state.waiting.places.into_iter().flatten().collect(),
             is_stopped,
             halted_by: state.scheduler.halted_by(),
             threads: state.threads_started,
-            first_panic: state.source_panic,
+            first_panic: state.panic,
         }
     }
 
@@ -282,10 +396,25 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
 }
 
 impl<I: Iterator<Item = T>, T: Task> State<I, T> {
+    /// Returns whether the next task may come from the source, without the scheduler.
+    fn has_direct_task(&self) -> bool {
+        self.source.is_some() && !self.scheduler.has_waiting() && !self.scheduler.is_halted()
+    }
+
     /// Returns whether one more thread may find a task.
-    fn has_more(&self) -> bool {
-        self.scheduler.has_waiting()
-            || self.source.as_ref().is_some_and(|source| source.size_hint().1 != Some(0))
+    fn has_more(&mut self) -> bool {
+        if self.scheduler.has_waiting() {
+            return true;
+        }
+        let Some(source) = &self.source else { return false };
+        match catch_unwind(AssertUnwindSafe(|| source.size_hint())) {
+            Ok((_, most)) => most != Some(0),
+            Err(payload) => {
+                self.note_panic(payload);
+                self.end_source();
+                false
+            }
+        }
     }
 
     fn count_thread(&mut self) {
@@ -308,11 +437,23 @@ impl<I: Iterator<Item = T>, T: Task> State<I, T> {
         match catch_unwind(AssertUnwindSafe(|| source.next())) {
             Ok(Some(task)) => return Some(task),
             Ok(None) => (),
-            Err(payload) => self.source_panic = Some(TaskPanic::new(payload)),
+            Err(payload) => self.note_panic(payload),
         }
-        self.source = None;
-        self.scheduler.close();
+        self.end_source();
         None
+    }
+
+    /// Asks the source for nothing more.
+    fn end_source(&mut self) {
+        let source = self.source.take();
+        self.scheduler.close();
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(source))) {
+            self.note_panic(payload);
+        }
+    }
+
+    fn note_panic(&mut self, payload: Box<dyn Any + Send>) {
+        self.panic.get_or_insert(TaskPanic::new(payload));
     }
 }
 
@@ -354,13 +495,15 @@ mod model {
 
     /// What a thread of an executor does.
     fn work(queue: &Arc<Queue>) {
-        let mut succeeded = None;
-        while let Next::Process(attempt, mut task, extra_thread) = queue.next(succeeded) {
+        let mut worker = Worker::new();
+        while let Next::Process(start_of, mut task, extra_thread) = queue.next(&mut worker) {
             if extra_thread == ExtraThread::Start {
                 start(queue);
             }
-            task.failures = task.failures.saturating_sub(usize::from(attempt.attempt > 1));
-            succeeded = queue.process(attempt, task);
+            if let Start::Scheduled(attempt) = start_of {
+                task.failures = task.failures.saturating_sub(usize::from(attempt.attempt > 1));
+            }
+            queue.process(&mut worker, start_of, task);
         }
     }
 

@@ -1,48 +1,25 @@
 //! The bounded queue of results: from the threads that process items to the thread that finishes them.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::sync::{Condvar, Mutex, yield_now};
+use super::sync::{Condvar, Mutex};
 
 /// The most results that wait for the receiver. It holds as many again while it works through those that
 /// it took.
-pub(super) const RESULTS_MAX: usize = 1024;
+pub(super) const RESULTS_MAX: usize = 2048;
 
-/// How often the receiver of fast results lets other threads run before it blocks.
-const YIELDS: u32 = 8;
-/// Results are fast if they come at less than this interval.
-const FAST: Duration = Duration::from_micros(5);
-
-/// How fast results come. A wake-up for each fast result would cost more than the work for it.
-#[derive(Debug)]
-pub(super) struct Pace {
-    last: Instant,
-    is_fast: bool,
-}
-
-impl Pace {
-    pub(super) fn new() -> Self {
-        Self { last: Instant::now(), is_fast: false }
-    }
-
-    /// Notes that this number of results has come since the last call.
-    pub(super) fn note(&mut self, results: usize) {
-        let now = Instant::now();
-        self.is_fast = now.duration_since(self.last) < FAST * results as u32;
-        self.last = now;
-    }
-
-    pub(super) fn is_fast(&self) -> bool {
-        self.is_fast
-    }
-}
+/// How many fast results wake the receiver together.
+const FAST_BATCH: usize = RESULTS_MAX / 2;
+/// How long the receiver waits at most for that many.
+const FAST_WAIT: Duration = Duration::from_micros(25);
 
 /// A queue with many senders and one receiver.
 #[derive(Debug)]
 pub(super) struct Results<T> {
     state: Mutex<State<T>>,
-    /// Notified when the receiver waits and there is a result, or the queue is closed.
+    /// Notified when the receiver waits and there are as many results as it waits for, or the queue is
+    /// closed.
     arrived: Condvar,
     /// Notified when a sender waits and there is room.
     room: Condvar,
@@ -54,9 +31,17 @@ struct State<T> {
     is_closed: bool,
     /// Whether the receiver is gone. Results are dropped then.
     is_abandoned: bool,
-    /// A notification costs a system call, so it is sent only if a thread waits.
-    receiver_waits: bool,
+    /// For how many results the receiver waits, if it does. A notification costs a system call, so it is
+    /// sent only if a thread waits.
+    awaited: Option<usize>,
     waiting_senders: usize,
+}
+
+impl<T> State<T> {
+    /// Returns whether the receiver has to be woken. It is woken once for each of its waits.
+    fn take_wake_up(&mut self) -> bool {
+        self.awaited.take_if(|awaited| self.is_closed || self.results.len() >= *awaited).is_some()
+    }
 }
 
 impl<T> Results<T> {
@@ -66,7 +51,7 @@ impl<T> Results<T> {
                 results: VecDeque::new(),
                 is_closed: false,
                 is_abandoned: false,
-                receiver_waits: false,
+                awaited: None,
                 waiting_senders: 0,
             }),
             arrived: Condvar::new(),
@@ -87,7 +72,7 @@ impl<T> Results<T> {
             return; // drops the result without the lock
         }
         state.results.push_back(result);
-        let wake = std::mem::take(&mut state.receiver_waits);
+        let wake = state.take_wake_up();
         drop(state);
         if wake {
             self.arrived.notify_one();
@@ -95,25 +80,21 @@ impl<T> Results<T> {
     }
 
     /// Moves all results into `into`, which is empty. Blocks until there is one. Returns whether there
-    /// is: if not, the queue is closed. If results are fast, this lets other threads run first, so that
-    /// several come with one wake-up.
+    /// is: if not, the queue is closed. If results are fast, this waits a moment for several of them.
     pub(super) fn receive(&self, into: &mut VecDeque<T>, is_fast: bool) -> bool {
         let mut state = self.state.lock();
-        let mut yields = if is_fast { YIELDS } else { 0 };
-        while yields > 0 && state.results.is_empty() && !state.is_closed {
-            yields -= 1;
-            drop(state);
-            yield_now();
-            state = self.state.lock();
+        if is_fast && state.results.len() < FAST_BATCH && !state.is_closed {
+            state.awaited = Some(FAST_BATCH);
+            state = self.arrived.wait_timeout(state, FAST_WAIT);
         }
         while state.results.is_empty() {
             if state.is_closed {
                 return false;
             }
-            state.receiver_waits = true;
+            state.awaited = Some(1);
             state = self.arrived.wait(state);
         }
-        state.receiver_waits = false;
+        state.awaited = None;
         std::mem::swap(&mut state.results, into);
         let wake = state.waiting_senders > 0;
         drop(state);
@@ -132,7 +113,7 @@ impl<T> Results<T> {
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         state.is_closed = true;
-        let wake = std::mem::take(&mut state.receiver_waits);
+        let wake = state.take_wake_up();
         drop(state);
         if wake {
             self.arrived.notify_one();

@@ -4,14 +4,12 @@
 pub(super) use {
     minder_os::sync::{Condvar, Mutex, MutexGuard},
     std::sync::atomic::{AtomicBool, Ordering},
-    std::thread::yield_now,
 };
 
 #[cfg(loom)]
 pub(super) use {
     self::model::{Condvar, Mutex, MutexGuard},
     loom::sync::atomic::{AtomicBool, Ordering},
-    loom::thread::yield_now,
 };
 
 #[cfg(loom)]

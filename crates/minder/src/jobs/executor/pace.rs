@@ -1,0 +1,78 @@
+//! How fast tasks go. Tiny tasks cost less than their way from thread to thread, so fewer threads and
+//! fewer wake-ups finish them sooner.
+
+use std::time::{Duration, Instant};
+
+/// Tasks are tiny if a thread takes the next one after less than this time. Two threads that contend for
+/// such tasks are slower than one.
+const TINY: Duration = Duration::from_nanos(150);
+/// How many tasks a thread processes between two looks at the clock: that costs half as much as a tiny
+/// task.
+const TASKS_PER_LOOK: u32 = 64;
+/// Results are fast if they come at less than this interval. A wake-up for each would cost more than the
+/// work for it.
+const FAST: Duration = Duration::from_micros(1);
+
+/// The pace of one thread's tasks.
+#[derive(Debug)]
+pub(super) struct TaskPace {
+    tasks: u32,
+    since: Instant,
+    is_tiny: bool,
+}
+
+impl TaskPace {
+    pub(super) fn new() -> Self {
+        // In a model of the threads time does not pass, so each thread finds its first tasks tiny.
+        Self { tasks: 0, since: Instant::now(), is_tiny: cfg!(loom) }
+    }
+
+    /// Notes that the thread takes a task.
+    pub(super) fn note(&mut self) {
+        self.tasks += 1;
+        if self.tasks == TASKS_PER_LOOK {
+            let now = Instant::now();
+            self.is_tiny = is_tiny(self.tasks.into(), now.duration_since(self.since));
+            self.since = now;
+            self.tasks = 0;
+        }
+    }
+
+    /// Forgets the tasks so far.
+    pub(super) fn restart(&mut self) {
+        *self = Self { tasks: 0, since: Instant::now(), is_tiny: false };
+    }
+
+    pub(super) fn is_tiny(&self) -> bool {
+        self.is_tiny
+    }
+}
+
+/// Returns whether so many tasks in this time are tiny ones.
+pub(super) fn is_tiny(tasks: u64, time: Duration) -> bool {
+    time.as_nanos() < TINY.as_nanos() * u128::from(tasks)
+}
+
+/// The pace of all results.
+#[derive(Debug)]
+pub(super) struct ResultPace {
+    last: Instant,
+    is_fast: bool,
+}
+
+impl ResultPace {
+    pub(super) fn new() -> Self {
+        Self { last: Instant::now(), is_fast: false }
+    }
+
+    /// Notes that this number of results has come since the last call.
+    pub(super) fn note(&mut self, results: usize) {
+        let now = Instant::now();
+        self.is_fast = now.duration_since(self.last) < FAST * results as u32;
+        self.last = now;
+    }
+
+    pub(super) fn is_fast(&self) -> bool {
+        self.is_fast
+    }
+}
