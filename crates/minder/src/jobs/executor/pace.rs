@@ -48,7 +48,7 @@ impl TaskPace {
     }
 }
 
-/// Returns whether so many tasks in this time are tiny ones.
+/// Returns whether this number of tasks in this time means that they are tiny.
 pub(super) fn is_tiny(tasks: u64, time: Duration) -> bool {
     time.as_nanos() < TINY.as_nanos() * u128::from(tasks)
 }
