@@ -266,6 +266,27 @@ fn panic_of_the_iterator_is_kept_in_every_order() {
     );
 }
 
+/// Has no cost that can be known.
+struct Priceless;
+
+impl Task for Priceless {
+    type Output = ();
+
+    fn process(&mut self) {}
+
+    fn cost(&self) -> u64 {
+        panic!("priceless")
+    }
+}
+
+#[test]
+fn panic_of_a_cost_is_kept_and_its_item_runs() {
+    let executor = Executor::with_config(SchedulerConfig::new().order(QueueOrder::ShortestFirst));
+    let summary = executor.run_tasks([Priceless, Priceless], |_, _| CONTINUE);
+    assert_eq!(summary.counts.succeeded, 2);
+    assert_eq!(summary.first_panic.as_ref().and_then(|panic| panic.message()), Some("priceless"));
+}
+
 /// An output whose first drop panics.
 struct Fragile(bool);
 

@@ -13,38 +13,48 @@ const TASKS_PER_LOOK: u32 = 64;
 /// work for it.
 const FAST: Duration = Duration::from_micros(1);
 
-/// The pace of one thread's tasks.
+/// The pace of one thread's tasks, and of those of all threads.
 #[derive(Debug)]
 pub(super) struct TaskPace {
+    /// How many tasks the thread took since the last look at the clock.
     tasks: u32,
     since: Instant,
-    is_tiny: bool,
+    /// How many tasks all threads had taken then.
+    taken: u64,
+    is_crowded: bool,
 }
 
 impl TaskPace {
     pub(super) fn new() -> Self {
         // In a model of the threads time does not pass, so each thread finds its first tasks tiny.
-        Self { tasks: 0, since: Instant::now(), is_tiny: cfg!(loom) }
+        Self { tasks: 0, since: Instant::now(), taken: 0, is_crowded: cfg!(loom) }
     }
 
-    /// Notes that the thread takes a task.
-    pub(super) fn note(&mut self) {
+    /// Notes that the thread takes a task, after all threads have taken this number.
+    pub(super) fn note(&mut self, taken: u64) {
         self.tasks += 1;
         if self.tasks == TASKS_PER_LOOK {
             let now = Instant::now();
-            self.is_tiny = is_tiny(self.tasks.into(), now.duration_since(self.since));
-            self.since = now;
-            self.tasks = 0;
+            let time = now.duration_since(self.since);
+            // A thread whose neighbours are busy with long tasks takes the tiny ones alone.
+            let has_company = taken - self.taken > u64::from(TASKS_PER_LOOK) * 3 / 2;
+            *self = Self {
+                tasks: 0,
+                since: now,
+                taken,
+                is_crowded: has_company && is_tiny(TASKS_PER_LOOK.into(), time),
+            };
         }
     }
 
     /// Forgets the tasks so far.
-    pub(super) fn restart(&mut self) {
-        *self = Self { tasks: 0, since: Instant::now(), is_tiny: false };
+    pub(super) fn restart(&mut self, taken: u64) {
+        *self = Self { tasks: 0, since: Instant::now(), taken, is_crowded: false };
     }
 
-    pub(super) fn is_tiny(&self) -> bool {
-        self.is_tiny
+    /// Returns whether several threads take tiny tasks.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.is_crowded
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! # Direct tasks
 //! If there is no delay, retry policy, halt policy or dependency, the scheduler has nothing to decide, and a
-//! thread takes the next task of the source itself. While such tasks are tiny, all threads except for one
-//! step aside, since a lock that moves between processors costs more than the task. One of those that
+//! thread takes the next task of the source itself. While several threads take tiny tasks, all except for
+//! one step aside, since a lock that moves between processors costs more than the task. One of those that
 //! stepped aside looks every [`STANDBY_WAIT`] whether tasks are still tiny.
 //!
 //! # Locks
@@ -56,7 +56,7 @@ struct State<I, T> {
     waiting: Tasks<T>,
     /// `None` after its end.
     source: Option<I>,
-    /// The first panic of the source, or of an output that is dropped before a retry.
+    /// The first panic of the source, of a cost, or of an output that is dropped before a retry.
     panic: Option<TaskPanic>,
     /// How many direct tasks were taken, and how many of them succeeded.
     direct_taken: u64,
@@ -166,8 +166,12 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
 
     /// Adds a task that starts after the tasks with these numbers. Returns its number.
     pub(super) fn submit(&self, task: T, after: &[u64]) -> u64 {
+        let cost = catch_unwind(AssertUnwindSafe(|| task.cost()));
         let mut state = self.state.lock();
-        let cost = task.cost();
+        let cost = cost.unwrap_or_else(|payload| {
+            state.note_panic(payload);
+            0
+        });
         let index = state.waiting.insert(task);
         state.scheduler.submit(index, after, cost)
     }
@@ -215,8 +219,8 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
     /// Records the task that this thread finished, and returns what the thread does next. Blocks until there
     /// is something to do.
     pub(super) fn next(&self, worker: &mut Worker) -> Next<T> {
-        worker.pace.note();
         let mut state = self.state.lock();
+        worker.pace.note(state.direct_taken);
         match worker.succeeded.take() {
             Some(Start::Scheduled(attempt)) => self.finish(&mut state, attempt, 0, JobResult::Success),
             Some(Start::Direct) => state.direct_succeeded += 1,
@@ -227,9 +231,9 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
                 state.scheduler.halt();
             }
             if self.is_direct && state.has_direct_task() {
-                if worker.pace.is_tiny() && state.threads - state.idle > 1 {
+                if worker.pace.is_crowded() && state.threads - state.idle > 1 {
                     state = self.step_aside(state);
-                    worker.pace.restart();
+                    worker.pace.restart(state.direct_taken);
                     continue;
                 }
                 let Some(task) = self.pull(&mut state) else { continue };

@@ -32,7 +32,8 @@ pub struct Summary<T> {
     pub halted_by: Option<HaltReason>,
     /// How many threads were started. 0 in the serial form, and if none could be started.
     pub threads: usize,
-    /// The first panic of a processor in the order of completion, else the panic of the iterator. The
+    /// The first panic of a processor in the order of completion. If none has panicked: the first panic of
+    /// the iterator, of [`Task::cost`](super::Task::cost), or of an output that was dropped for a retry. The
     /// items after a panic of the iterator are not known.
     pub first_panic: Option<TaskPanic>,
 }

@@ -54,7 +54,8 @@ pub trait Task {
 
     /// Returns the cost, in any unit, for the orders by cost. Called once, on the caller's thread. The
     /// orders [`Fifo`](super::super::QueueOrder::Fifo) and [`Random`](super::super::QueueOrder::Random)
-    /// ignore it. Default: 0.
+    /// ignore it. If this panics, the task costs 0, and [`Summary::first_panic`](super::Summary::first_panic)
+    /// has the panic. Default: 0.
     fn cost(&self) -> u64 {
         0
     }
