@@ -1093,6 +1093,8 @@ enum minder_order
     MINDER_ORDER_SHORTEST_FIRST = 1,
     /** Those with the greatest cost first: the best time until all are done. */
     MINDER_ORDER_LONGEST_FIRST = 2,
+    /** By chance: the same seed gives the same order. */
+    MINDER_ORDER_RANDOM = 3,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -1118,6 +1120,8 @@ typedef struct {
     uint32_t reserved;
     /** The cost of each object, in any unit, for the orders by cost; NULL: they are equal. */
     const uint64_t *costs;
+    /** For MINDER_ORDER_RANDOM. */
+    uint64_t seed;
 } minder_execute_options;
 
 /**

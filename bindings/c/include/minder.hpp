@@ -579,6 +579,11 @@ public:
         costs_ = std::move(costs);
         return *this;
     }
+    /** Starts the objects by chance: the same seed gives the same order. */
+    ConcurrentExecution &random_order(std::uint64_t seed) {
+        options_.seed = seed;
+        return order(MINDER_ORDER_RANDOM);
+    }
 
     /** Processes and finishes `count` objects. */
     template <typename Object, typename Processor, typename Finisher>

@@ -25,6 +25,8 @@ pub enum minder_order {
     MINDER_ORDER_SHORTEST_FIRST = 1,
     /// Those with the greatest cost first: the best time until all are done.
     MINDER_ORDER_LONGEST_FIRST = 2,
+    /// By chance: the same seed gives the same order.
+    MINDER_ORDER_RANDOM = 3,
 }
 
 /// How to run. Zero is the default of each.
@@ -45,6 +47,8 @@ pub struct minder_execute_options {
     pub reserved: u32,
     /// The cost of each object, in any unit, for the orders by cost; NULL: they are equal.
     pub costs: *const u64,
+    /// For MINDER_ORDER_RANDOM.
+    pub seed: u64,
 }
 
 // SAFETY: it begins with its size, and zero is a value of every member.
@@ -119,6 +123,7 @@ impl minder_execute_options {
             0 => QueueOrder::Fifo,
             1 => QueueOrder::ShortestFirst,
             2 => QueueOrder::LongestFirst,
+            3 => QueueOrder::Random,
             number => {
                 let text = format!("option `order` is {number}, which the library does not know");
                 return Err(Failure::invalid(text));
@@ -127,7 +132,7 @@ impl minder_execute_options {
         let processors = || std::thread::available_parallelism().map_or(1, usize::from);
         let degree = if self.degree == 0 { processors() } else { self.degree as usize };
         let retry = RetryPolicy::new().max_attempts(self.max_attempts.max(1));
-        let config = SchedulerConfig::new().max_running(degree).order(order).retry(retry);
+        let config = SchedulerConfig::new().max_running(degree).order(order).seed(self.seed).retry(retry);
         Ok(Executor::with_config(config).on_caller(self.serial != 0))
     }
 }

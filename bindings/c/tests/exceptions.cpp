@@ -78,6 +78,19 @@ static void costs_set_the_order() {
     CHECK((order == std::vector<unsigned>{1, 2, 3}));
 }
 
+static void seed_sets_the_order() {
+    std::vector<int> objects(100);
+    std::iota(objects.begin(), objects.end(), 0);
+    const auto order = [&](std::uint64_t seed) {
+        std::vector<int> started;
+        minder::ConcurrentExecution execution(1);
+        execution.random_order(seed).DoForAllObjects(
+            objects, [](int &) {}, [&](int &object, minder::outcome<void>) { started.push_back(object); });
+        return started;
+    };
+    CHECK(order(1) == order(1) && order(1) != order(2) && order(1) != objects);
+}
+
 static void errors_have_a_status_and_a_text() {
     try {
         minder::command("no-such-program-anywhere").spawn();
@@ -167,6 +180,7 @@ int main() {
     }
     finisher_stops_by_its_result();
     costs_set_the_order();
+    seed_sets_the_order();
     errors_have_a_status_and_a_text();
     handles_move();
     exception_in_a_handler_loses_no_event();
