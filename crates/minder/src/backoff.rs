@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::random::Random;
 
 /// The longest delay: a year, which can be added to an `Instant`.
-const DELAY_MAX: Duration = Duration::from_secs(365 * 86_400);
+pub(crate) const DELAY_MAX: Duration = Duration::from_secs(365 * 86_400);
 
 /// The delays before repeated attempts.
 #[derive(Clone, Copy, Debug)]

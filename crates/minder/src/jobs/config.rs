@@ -76,7 +76,7 @@ impl SchedulerConfig {
         self
     }
 
-    /// Sets the least time between two starts. Default: zero.
+    /// Sets the least time between two starts, at most a year. Default: zero.
     pub fn delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self

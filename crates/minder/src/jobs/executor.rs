@@ -8,12 +8,14 @@ mod task;
 mod panic;
 mod graph;
 mod pace;
+mod source;
 mod results;
 mod queue;
 mod summary;
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{self, Scope};
 
 use self::graph::Graph;
@@ -146,7 +148,9 @@ impl Executor {
     /// After the finisher has returned [`ControlFlow::Break`] no item starts. The items that run are
     /// finished, too. [`Summary::not_run`] has those that were read and not run.
     ///
-    /// The iterator is called by one thread at a time, and the others wait for it.
+    /// The iterator is called by one thread at a time. It may block until the finisher provides the next
+    /// item: results are finished, and items are retried, meanwhile. The run ends after that call has
+    /// returned.
     ///
     /// # Panics
     /// If the finisher or [`IntoIterator::into_iter`] panics; the running items end before. A panic of
@@ -229,6 +233,7 @@ impl Executor {
         }
         let queue = TaskQueue::<I::IntoIter, T>::new(&self.config, None, self.fault_threads);
         queue.submit_all(tasks);
+        queue.set_total();
         self.drive(queue, finisher)
     }
 
@@ -318,6 +323,7 @@ impl Executor {
             let after: Vec<u64> = graph.before[index].iter().map(|&before| numbers[before]).collect();
             numbers[index] = tasks[index].take().map_or(0, |task| queue.submit(task, &after));
         }
+        queue.set_total();
         Ok(self.drive(queue, finisher))
     }
 
@@ -403,6 +409,13 @@ where
             queue.process(&mut worker, start, task);
         }
     };
+    // The code of the caller is called where its panics are caught. A thread that ended by another one
+    // would leave the caller waiting for it.
+    let work = move || {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
+            queue.thread_panicked(payload);
+        }
+    };
     let thread = thread::Builder::new().name("minder-executor".to_owned());
     let is_started = !queue.has_start_fault() && thread.spawn_scoped(scope, work).is_ok();
     if !is_started {
@@ -417,7 +430,6 @@ struct AbandonOnPanic<'q, I: Iterator<Item = T>, T: Task>(&'q TaskQueue<I, T>);
 impl<I: Iterator<Item = T>, T: Task> Drop for AbandonOnPanic<'_, I, T> {
     fn drop(&mut self) {
         if thread::panicking() {
-            // First, because a source that blocks delays `stop`.
             self.0.results.abandon();
             self.0.stop();
         }

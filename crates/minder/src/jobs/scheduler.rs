@@ -5,6 +5,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::time::Instant;
 
 use super::config::{HaltReason, HaltTrigger, QueueOrder, SchedulerConfig, Threshold};
+use crate::backoff::DELAY_MAX;
 use crate::random::Random;
 
 /// The least number of finished jobs of which a percentage is computed.
@@ -441,7 +442,7 @@ impl<J> Scheduler<J> {
         let slot = self.free_slots.pop().map_or(self.max_slot + 1, |Reverse(slot)| slot);
         self.max_slot = self.max_slot.max(slot);
         if !self.config.delay.is_zero() {
-            self.not_before = now.checked_add(self.config.delay);
+            self.not_before = now.checked_add(self.config.delay.min(DELAY_MAX));
         }
         self.counts.running += 1;
         self.counts.retried += u64::from(attempt > 1);

@@ -1,8 +1,8 @@
-//! A panic of a task, as the caller gets it.
+//! A panic of a task, as the caller gets it, and the panics of other code of the caller.
 
 use std::any::Any;
 use std::fmt;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use minder_os::sync::Mutex;
@@ -96,3 +96,36 @@ impl fmt::Display for TaskPanic {
 }
 
 impl std::error::Error for TaskPanic {}
+
+/// Keeps the first panic of the caller's code that no finisher gets.
+#[derive(Debug)]
+pub(super) struct PanicStore(Mutex<Option<TaskPanic>>);
+
+impl PanicStore {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    /// Runs code of the caller. Returns `None` if it panicked.
+    pub(super) fn catch<R>(&self, act: impl FnOnce() -> R) -> Option<R> {
+        catch_unwind(AssertUnwindSafe(act)).map_err(|payload| self.note(payload)).ok()
+    }
+
+    /// Keeps a panic if it is the first one.
+    pub(super) fn note(&self, payload: Box<dyn Any + Send>) {
+        let mut first = self.0.lock();
+        if first.is_none() {
+            *first = Some(TaskPanic::new(payload));
+            return;
+        }
+        drop(first);
+        // A payload is a value of the caller, whose drop may panic, too.
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            std::mem::forget(payload);
+        }
+    }
+
+    pub(super) fn into_inner(self) -> Option<TaskPanic> {
+        self.0.into_inner()
+    }
+}

@@ -7,9 +7,10 @@
 //! stepped aside looks every [`STANDBY_WAIT`] whether tasks are still tiny.
 //!
 //! # Locks
-//! `state` is locked while the source is asked for its next task, so that tasks are numbered in the order
-//! in which it returns them. Results have a separate lock: a source that blocks delays no finisher. No
-//! lock is held while a task is processed, while its result waits for room, or while a thread is started.
+//! The source is asked for a task with the lock of the source alone. It may block for as long as it likes:
+//! results are delivered and recorded, retries and dependents start, and the finisher may stop the run
+//! meanwhile. No lock is held while a task is processed, while its result waits for room, or while a thread
+//! is started. No thread takes the lock of the source while it holds `state`.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,15 +19,15 @@ use std::time::{Duration, Instant};
 use super::super::config::SchedulerConfig;
 use super::super::scheduler::{Attempt, JobResult, NextAction, Scheduler};
 use super::pace::{TaskPace, is_tiny};
-use super::panic::TaskPanic;
+use super::panic::{PanicStore, TaskPanic};
 use super::results::Results;
+use super::source::Source;
 use super::summary::Summary;
-use super::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
+use super::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use super::task::Task;
 
 /// How long an idle thread sleeps at most. Every reason to wake it earlier wakes it.
 const IDLE_WAIT_MAX: Duration = Duration::from_secs(60);
-
 /// How often a thread that stepped aside looks whether it is needed. While tasks are tiny, this costs a
 /// fiftieth of a processor.
 const STANDBY_WAIT: Duration = Duration::from_micros(100);
@@ -36,30 +37,40 @@ pub(super) type Finished<T> = (T, Result<<T as Task>::Output, TaskPanic>);
 
 /// The tasks of one run.
 pub(super) struct TaskQueue<I, T: Task> {
-    state: Mutex<State<I, T>>,
+    state: Mutex<State<T>>,
     /// Notified when an idle thread may find a task, or has to end.
     changed: Condvar,
+    source: Mutex<Source<I>>,
     pub(super) results: Results<Finished<T>>,
+    /// The first panic of the source, of a cost, or of an output that is dropped before a retry.
+    panic: PanicStore,
     /// Whether the finisher has stopped the run. Read by each thread before it takes a task.
     is_stopped: AtomicBool,
+    /// How many direct tasks were taken. Changed with the lock of the source.
+    taken: AtomicU64,
+    /// Whether threads may take the tasks of the source without the scheduler.
+    is_direct: bool,
+    /// Whether the scheduler may have a task even so: one that asked to run again. Each thread that adds one
+    /// takes one next.
+    has_scheduled: AtomicBool,
+    /// Whether there are fewer threads than there may be.
+    may_grow: AtomicBool,
     /// Whether a decision depends on the time: there are delays.
     is_timed: bool,
-    /// Whether threads take the tasks of the source without the scheduler.
-    is_direct: bool,
     started: Instant,
 }
 
 #[derive(Debug)]
-struct State<I, T> {
+struct State<T> {
     /// A job is the index of its task in `waiting`.
     scheduler: Scheduler<usize>,
     waiting: Tasks<T>,
-    /// `None` after its end.
-    source: Option<I>,
-    /// The first panic of the source, of a cost, or of an output that is dropped before a retry.
-    panic: Option<TaskPanic>,
-    /// How many direct tasks were taken, and how many of them succeeded.
-    direct_taken: u64,
+    /// Whether the source may have a task.
+    is_open: bool,
+    /// Whether a thread asks the source for a task that the scheduler gets.
+    is_pulling: bool,
+    /// Whether the source said, when it was asked last, that it may have more.
+    source_has_more: bool,
     direct_succeeded: u64,
     threads: usize,
     threads_max: usize,
@@ -70,6 +81,13 @@ struct State<I, T> {
     has_standby: bool,
     /// How many threads can be started. For tests.
     fault_threads: Option<usize>,
+}
+
+impl<T> State<T> {
+    fn submit(&mut self, task: T, after: &[u64], cost: u64) -> u64 {
+        let index = self.waiting.insert(task);
+        self.scheduler.submit(index, after, cost)
+    }
 }
 
 /// The tasks that wait, at indexes that the scheduler knows.
@@ -98,14 +116,16 @@ impl<T> Tasks<T> {
 /// What one thread knows of its tasks.
 #[derive(Debug)]
 pub(super) struct Worker {
-    /// The task that succeeded last, until that is recorded.
-    succeeded: Option<Start>,
+    /// The scheduled task that succeeded last, until that is recorded.
+    succeeded: Option<Attempt>,
+    /// How many direct tasks succeeded.
+    direct_succeeded: u64,
     pace: TaskPace,
 }
 
 impl Worker {
     pub(super) fn new() -> Self {
-        Self { succeeded: None, pace: TaskPace::new() }
+        Self { succeeded: None, direct_succeeded: 0, pace: TaskPace::new() }
     }
 }
 
@@ -136,17 +156,18 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
     /// Creates a queue of the tasks of `source`.
     pub(super) fn new(config: &SchedulerConfig, source: Option<I>, fault_threads: Option<usize>) -> Self {
         let is_timed = !config.delay.is_zero() || config.retry.max_attempts > 1;
+        let is_open = source.is_some();
         let mut scheduler = Scheduler::new(config.clone());
-        if source.is_none() {
+        if !is_open {
             scheduler.close();
         }
         Self {
             state: Mutex::new(State {
                 scheduler,
                 waiting: Tasks { places: Vec::new(), free: Vec::new() },
-                source,
-                panic: None,
-                direct_taken: 0,
+                is_open,
+                is_pulling: false,
+                source_has_more: is_open,
                 direct_succeeded: 0,
                 threads: 0,
                 threads_max: config.max_running.max(1),
@@ -156,41 +177,46 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
                 fault_threads,
             }),
             changed: Condvar::new(),
+            source: Mutex::new(Source::new(source)),
             results: Results::new(),
+            panic: PanicStore::new(),
             is_stopped: AtomicBool::new(false),
+            taken: AtomicU64::new(0),
+            is_direct: is_open && !is_timed && config.halt.is_none(),
+            has_scheduled: AtomicBool::new(false),
+            may_grow: AtomicBool::new(true),
             is_timed,
-            is_direct: !is_timed && config.halt.is_none(),
             started: Instant::now(),
         }
     }
 
     /// Adds a task that starts after the tasks with these numbers. Returns its number.
     pub(super) fn submit(&self, task: T, after: &[u64]) -> u64 {
-        let cost = catch_unwind(AssertUnwindSafe(|| task.cost()));
-        let mut state = self.state.lock();
-        let cost = cost.unwrap_or_else(|payload| {
-            state.note_panic(payload);
-            0
-        });
-        let index = state.waiting.insert(task);
-        state.scheduler.submit(index, after, cost)
+        let cost = self.panic.catch(|| task.cost()).unwrap_or(0);
+        self.state.lock().submit(task, after, cost)
     }
 
     /// Adds all tasks of `source`, up to its panic.
     pub(super) fn submit_all(&self, source: I) {
-        self.state.lock().source = Some(source);
-        loop {
-            let Some(task) = self.state.lock().pull() else { return };
+        let mut source = Source::new(Some(source));
+        while let Some(task) = source.pull(&self.panic) {
             self.submit(task, &[]);
         }
     }
 
+    /// Notes that all tasks were submitted. Percentages of the halt policy refer to their number.
+    pub(super) fn set_total(&self) {
+        let scheduler = &mut self.state.lock().scheduler;
+        scheduler.set_total(Some(scheduler.counts().submitted));
+    }
+
     /// Counts a thread that is about to be started. Returns whether one may be useful.
     pub(super) fn add_thread(&self) -> bool {
+        let source_has_more = self.source.lock().has_more(&self.panic);
         let mut state = self.state.lock();
-        let is_useful = state.has_more();
+        let is_useful = source_has_more || state.scheduler.has_waiting();
         if is_useful {
-            state.count_thread();
+            self.count_thread(&mut state);
         }
         is_useful
     }
@@ -200,6 +226,7 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         let mut state = self.state.lock();
         state.threads = 1;
         state.threads_max = 1;
+        self.may_grow.store(false, Ordering::Relaxed);
     }
 
     /// Returns whether the start of the thread that was counted last has to fail. For tests.
@@ -214,50 +241,97 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         state.threads -= 1;
         state.threads_started -= 1;
         state.threads_max = state.threads;
+        self.may_grow.store(false, Ordering::Relaxed);
+    }
+
+    /// Ends the run, since a thread panicked outside of its tasks.
+    pub(super) fn thread_panicked(&self, payload: Box<dyn Any + Send>) {
+        self.panic.note(payload);
+        self.stop();
+        self.end_thread(self.state.lock());
     }
 
     /// Records the task that this thread finished, and returns what the thread does next. Blocks until there
     /// is something to do.
     pub(super) fn next(&self, worker: &mut Worker) -> Next<T> {
+        loop {
+            if self.is_direct
+                && !self.has_scheduled.load(Ordering::Relaxed)
+                && let Some(next) = self.next_direct(worker)
+            {
+                return next;
+            }
+            if let Some(next) = self.next_scheduled(worker) {
+                return next;
+            }
+        }
+    }
+
+    /// Takes a task of the source. Returns `None` if it has none, or the run was stopped.
+    fn next_direct(&self, worker: &mut Worker) -> Option<Next<T>> {
+        worker.pace.note(self.taken.load(Ordering::Relaxed));
+        if worker.pace.is_crowded() {
+            self.step_aside();
+            worker.pace.restart(self.taken.load(Ordering::Relaxed));
+        }
+        let mut source = self.source.lock();
+        if self.is_stopped.load(Ordering::Relaxed) {
+            return None;
+        }
+        let Some(task) = source.pull(&self.panic) else {
+            drop(source);
+            self.close(&mut self.state.lock());
+            return None;
+        };
+        self.taken.store(self.taken.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let may_grow = self.may_grow.load(Ordering::Relaxed) && source.has_more(&self.panic);
+        drop(source);
+        if self.is_stopped.load(Ordering::Relaxed) {
+            // It was stopped while the source was asked, so the task comes back.
+            self.state.lock().submit(task, &[], 0);
+            return None;
+        }
+        let extra_thread =
+            if may_grow { self.extra_thread(&mut self.state.lock(), true) } else { ExtraThread::No };
+        Some(Next::Process(Start::Direct, task, extra_thread))
+    }
+
+    /// Takes a task from the scheduler, or ends the thread. Returns `None` if the source has a direct task.
+    fn next_scheduled(&self, worker: &mut Worker) -> Option<Next<T>> {
         let mut state = self.state.lock();
-        worker.pace.note(state.direct_taken);
-        match worker.succeeded.take() {
-            Some(Start::Scheduled(attempt)) => self.finish(&mut state, attempt, 0, JobResult::Success),
-            Some(Start::Direct) => state.direct_succeeded += 1,
-            None => (),
+        state.direct_succeeded += std::mem::take(&mut worker.direct_succeeded);
+        if let Some(attempt) = worker.succeeded.take() {
+            self.finish(&mut state, attempt, 0, JobResult::Success);
         }
         loop {
             if self.is_stopped.load(Ordering::Relaxed) {
                 state.scheduler.halt();
             }
-            if self.is_direct && state.has_direct_task() {
-                if worker.pace.is_crowded() && state.threads - state.idle > 1 {
-                    state = self.step_aside(state);
-                    worker.pace.restart(state.direct_taken);
-                    continue;
-                }
-                let Some(task) = self.pull(&mut state) else { continue };
-                state.direct_taken += 1;
-                return Next::Process(Start::Direct, task, state.extra_thread());
-            }
             let wait = match state.scheduler.next(self.now()) {
                 NextAction::Start(attempt, index) => {
                     let task = state.waiting.remove(index);
-                    return Next::Process(Start::Scheduled(attempt), task, state.extra_thread());
+                    let source_has_more = state.source_has_more;
+                    let extra_thread = self.extra_thread(&mut state, source_has_more);
+                    return Some(Next::Process(Start::Scheduled(attempt), task, extra_thread));
                 }
                 NextAction::Finished => {
                     self.end_thread(state);
-                    return Next::End;
+                    return Some(Next::End);
                 }
-                NextAction::Empty if state.source.is_some() => {
-                    if let Some(task) = self.pull(&mut state) {
-                        let index = state.waiting.insert(task);
-                        state.scheduler.submit(index, &[], 0);
-                    }
+                NextAction::Empty if state.is_open && self.is_direct => {
+                    self.has_scheduled.store(false, Ordering::Relaxed);
+                    return None;
+                }
+                NextAction::Empty if state.is_open && !state.is_pulling => {
+                    state = self.pull_scheduled(state);
                     continue;
                 }
                 NextAction::Later(at) => at.saturating_duration_since(Instant::now()).min(IDLE_WAIT_MAX),
-                NextAction::Empty | NextAction::Full | NextAction::Paused => IDLE_WAIT_MAX,
+                // Another thread asks the source, and a retry may be due earlier.
+                NextAction::Empty => state.scheduler.next_retry().map_or(IDLE_WAIT_MAX, |at| {
+                    at.saturating_duration_since(Instant::now()).min(IDLE_WAIT_MAX)
+                }),
+                NextAction::Full | NextAction::Paused => IDLE_WAIT_MAX,
             };
             state.idle += 1;
             state = self.changed.wait_timeout(state, wait);
@@ -265,21 +339,56 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         }
     }
 
-    /// Blocks until a thread beside the present ones may be useful.
-    fn step_aside<'a>(&'a self, mut state: MutexGuard<'a, State<I, T>>) -> MutexGuard<'a, State<I, T>> {
+    /// Asks the source for a task and submits it. The other threads take what the scheduler has meanwhile.
+    fn pull_scheduled<'a>(&'a self, mut state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
+        state.is_pulling = true;
+        drop(state);
+        let mut source = self.source.lock();
+        let task = source.pull(&self.panic);
+        let has_more = task.is_some() && source.has_more(&self.panic);
+        drop(source);
+        let mut state = self.state.lock();
+        state.is_pulling = false;
+        state.source_has_more = has_more;
+        let Some(task) = task else {
+            self.close(&mut state);
+            return state;
+        };
+        state.submit(task, &[], 0);
+        if state.idle > 0 {
+            // One of them asks the source next.
+            self.changed.notify_one();
+        }
+        state
+    }
+
+    /// Notes that the source has no more tasks.
+    fn close(&self, state: &mut State<T>) {
+        state.is_open = false;
+        state.source_has_more = false;
+        state.scheduler.close();
+        self.wake_idle(state);
+    }
+
+    /// Blocks until a thread beside the present ones may be useful, unless no other one is left.
+    fn step_aside(&self) {
+        let mut state = self.state.lock();
+        if state.threads - state.idle <= 1 || !self.has_direct_tasks(&state) {
+            return;
+        }
         state.idle += 1;
         if state.has_standby {
             state = self.changed.wait_timeout(state, IDLE_WAIT_MAX);
             state.idle -= 1;
-            return state;
+            return;
         }
         state.has_standby = true;
         loop {
-            let taken = state.direct_taken;
+            let taken = self.taken.load(Ordering::Relaxed);
             let since = Instant::now();
             state = self.changed.wait_timeout(state, STANDBY_WAIT);
-            let has_ended = !state.has_direct_task() || self.is_stopped.load(Ordering::Relaxed);
-            if has_ended || !is_tiny(state.direct_taken - taken, since.elapsed()) {
+            let taken = self.taken.load(Ordering::Relaxed) - taken;
+            if !self.has_direct_tasks(&state) || !is_tiny(taken, since.elapsed()) {
                 break;
             }
         }
@@ -287,22 +396,16 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         state.idle -= 1;
         // All are needed, or all end.
         self.wake_idle(&state);
-        state
     }
 
-    fn wake_idle(&self, state: &State<I, T>) {
+    fn has_direct_tasks(&self, state: &State<T>) -> bool {
+        state.is_open && !state.scheduler.has_waiting() && !self.is_stopped.load(Ordering::Relaxed)
+    }
+
+    fn wake_idle(&self, state: &State<T>) {
         if state.idle > 0 {
             self.changed.notify_all();
         }
-    }
-
-    /// Asks the source for its next task.
-    fn pull(&self, state: &mut State<I, T>) -> Option<T> {
-        let task = state.pull();
-        if task.is_none() {
-            self.wake_idle(state);
-        }
-        task
     }
 
     /// Processes a task without a lock, and delivers its result unless it is retried. A success is recorded
@@ -315,9 +418,11 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         }));
         let (output, result) = match processed {
             Ok((output, JobResult::Success)) => {
-                // Delivered first: the finisher does not wait for the source, which `next` may ask.
                 self.results.send((task, Ok(output)));
-                worker.succeeded = Some(start);
+                match start {
+                    Start::Scheduled(attempt) => worker.succeeded = Some(attempt),
+                    Start::Direct => worker.direct_succeeded += 1,
+                }
                 return;
             }
             Ok((output, result)) => (Ok(output), result),
@@ -329,17 +434,17 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
             Start::Direct => state.scheduler.submit_and_start(self.now()),
         };
         let runs_again = match result {
-            JobResult::Requeue => !state.scheduler.is_halted(),
+            JobResult::Requeue => true,
             JobResult::Failure => !state.scheduler.is_last_attempt(attempt),
             _ => false,
         };
         if runs_again {
+            // If the run was stopped, the scheduler drops the job, and its task comes back.
             let index = state.waiting.insert(task);
+            self.has_scheduled.store(true, Ordering::Relaxed);
             self.finish(&mut state, attempt, index, result);
             drop(state);
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(output))) {
-                self.state.lock().note_panic(payload);
-            }
+            let _ = self.panic.catch(|| drop(output));
         } else {
             self.finish(&mut state, attempt, 0, result);
             drop(state);
@@ -347,14 +452,14 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         }
     }
 
-    fn finish(&self, state: &mut State<I, T>, attempt: Attempt, index: usize, result: JobResult) {
+    fn finish(&self, state: &mut State<T>, attempt: Attempt, index: usize, result: JobResult) {
         // Threads cannot be killed, so a policy that kills what runs only starts no more. Idle threads may
         // find a dependent or a retry now, or have to end.
         let _ = state.scheduler.finish(attempt, index, result, self.now());
         self.wake_idle(state);
     }
 
-    fn end_thread(&self, mut state: MutexGuard<'_, State<I, T>>) {
+    fn end_thread(&self, mut state: MutexGuard<'_, State<T>>) {
         state.threads -= 1;
         let is_last = state.threads == 0;
         drop(state);
@@ -366,19 +471,15 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
     /// Starts no more tasks.
     pub(super) fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
-        // With the lock, so that no thread is between its look at the flag and its wait. A source that
-        // blocks holds the lock, so this waits for it.
-        let has_idle = self.state.lock().idle > 0;
-        if has_idle {
-            self.changed.notify_all();
-        }
+        // With the lock, so that no thread is between its look at the flag and its wait.
+        self.wake_idle(&self.state.lock());
     }
 
     /// Returns what came of the run. No thread works on it any more.
     pub(super) fn into_summary(self) -> Summary<T> {
         let is_stopped = self.is_stopped.load(Ordering::Relaxed);
-        let mut state = self.state.into_inner();
-        state.end_source();
+        self.source.into_inner().end(&self.panic);
+        let state = self.state.into_inner();
         let mut counts = state.scheduler.counts();
         counts.submitted += state.direct_succeeded;
         counts.succeeded += state.direct_succeeded;
@@ -388,7 +489,7 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
             is_stopped,
             halted_by: state.scheduler.halted_by(),
             threads: state.threads_started,
-            first_panic: state.panic,
+            first_panic: self.panic.into_inner(),
         }
     }
 
@@ -397,67 +498,21 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
     fn now(&self) -> Instant {
         if self.is_timed { Instant::now() } else { self.started }
     }
-}
 
-impl<I: Iterator<Item = T>, T: Task> State<I, T> {
-    /// Returns whether the next task may come from the source, without the scheduler.
-    fn has_direct_task(&self) -> bool {
-        self.source.is_some() && !self.scheduler.has_waiting() && !self.scheduler.is_halted()
-    }
-
-    /// Returns whether one more thread may find a task.
-    fn has_more(&mut self) -> bool {
-        if self.scheduler.has_waiting() {
-            return true;
-        }
-        let Some(source) = &self.source else { return false };
-        match catch_unwind(AssertUnwindSafe(|| source.size_hint())) {
-            Ok((_, most)) => most != Some(0),
-            Err(payload) => {
-                self.note_panic(payload);
-                self.end_source();
-                false
-            }
-        }
-    }
-
-    fn count_thread(&mut self) {
-        self.threads += 1;
-        self.threads_started += 1;
+    fn count_thread(&self, state: &mut State<T>) {
+        state.threads += 1;
+        state.threads_started += 1;
+        self.may_grow.store(state.threads < state.threads_max, Ordering::Relaxed);
     }
 
     /// Counts another thread if all are busy and there may be a task for it.
-    fn extra_thread(&mut self) -> ExtraThread {
-        if self.threads >= self.threads_max || self.idle > 0 || !self.has_more() {
+    fn extra_thread(&self, state: &mut State<T>, source_has_more: bool) -> ExtraThread {
+        let is_useful = source_has_more || state.scheduler.has_waiting();
+        if state.threads >= state.threads_max || state.idle > 0 || !is_useful {
             return ExtraThread::No;
         }
-        self.count_thread();
+        self.count_thread(state);
         ExtraThread::Start
-    }
-
-    /// Asks the source for its next task.
-    fn pull(&mut self) -> Option<T> {
-        let source = self.source.as_mut()?;
-        match catch_unwind(AssertUnwindSafe(|| source.next())) {
-            Ok(Some(task)) => return Some(task),
-            Ok(None) => (),
-            Err(payload) => self.note_panic(payload),
-        }
-        self.end_source();
-        None
-    }
-
-    /// Asks the source for nothing more.
-    fn end_source(&mut self) {
-        let source = self.source.take();
-        self.scheduler.close();
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(source))) {
-            self.note_panic(payload);
-        }
-    }
-
-    fn note_panic(&mut self, payload: Box<dyn Any + Send>) {
-        self.panic.get_or_insert(TaskPanic::new(payload));
     }
 }
 

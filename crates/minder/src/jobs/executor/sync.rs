@@ -3,13 +3,13 @@
 #[cfg(not(loom))]
 pub(super) use {
     minder_os::sync::{Condvar, Mutex, MutexGuard},
-    std::sync::atomic::{AtomicBool, Ordering},
+    std::sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 #[cfg(loom)]
 pub(super) use {
     self::model::{Condvar, Mutex, MutexGuard},
-    loom::sync::atomic::{AtomicBool, Ordering},
+    loom::sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 #[cfg(loom)]

@@ -179,6 +179,16 @@ fn starts_are_separated_by_the_delay() {
 }
 
 #[test]
+fn longest_delay_separates_starts() {
+    let mut scheduler =
+        Scheduler::new(config(|config| (config.delay, config.max_running) = (Duration::MAX, 9)));
+    let now = Instant::now();
+    (0..2).for_each(|job| _ = scheduler.submit(job, &[], 0));
+    start(&mut scheduler, now);
+    assert!(matches!(scheduler.next(now), NextAction::Later(at) if at > now));
+}
+
+#[test]
 fn delays_depend_on_jitter_and_seed() {
     let second = Duration::from_secs(1);
     let delays = |jitter, seed| {
