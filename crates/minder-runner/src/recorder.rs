@@ -257,7 +257,8 @@ impl RunRecorder {
         match &config.record.joblog {
             _ if config.pipe.as_ref().is_some_and(|pipe| pipe.unrepeatable().is_some()) => None,
             Some(joblog) if config.record.by_joblog => {
-                Some(format!("--joblog {} COMMAND…", joblog.display()))
+                let joblog = minder_template::shell_word(joblog.as_os_str());
+                Some(format!("--joblog {joblog} COMMAND…"))
             }
             _ => self.run().map(str::to_owned),
         }

@@ -43,7 +43,7 @@ const RESERVED: &[&str] = &[
 ];
 
 /// Formats `value` as one argument for a POSIX shell.
-pub fn bare(value: &OsStr) -> String {
+pub(crate) fn bare(value: &OsStr) -> String {
     // A backslash needs no quotes where it separates the components of a path.
     let is_separator = |byte| byte == '\\' && std::path::is_separator('\\');
     let first = value.as_encoded_bytes().first();
@@ -54,6 +54,28 @@ pub fn bare(value: &OsStr) -> String {
             || is_separator(c)
             || (!c.is_ascii() && c.is_alphanumeric())
     })
+}
+
+/// Formats `value` as one argument for a POSIX shell, on one line and without control characters. A
+/// value with such characters is written as `"$(printf 'a\nb')"`.
+pub fn one_line(value: &OsStr) -> String {
+    let is_special = |c: char| c.is_control() || is_unprintable(c);
+    if value.to_str().is_some_and(|text| !text.contains(is_special)) {
+        return bare(value);
+    }
+    let bytes = value.as_encoded_bytes();
+    let end = bytes.iter().rposition(|byte| *byte != b'\n').map_or(0, |last| last + 1);
+    let mut out = String::from("\"");
+    if end > 0 {
+        let _ = write!(out, "$(printf '{}')", printf_format(&bytes[..end]));
+    }
+    if end < bytes.len() {
+        // `$(…)` drops final newlines, so a variable is set to a newline and a point. The part that
+        // sets it is empty: the pattern matches all digits of `$?`.
+        out += r#"${?##[0-9"${minder_nl:=$(printf '\n.')}"]*}"#;
+        out += &"${minder_nl%.}".repeat(bytes.len() - end);
+    }
+    out + "\""
 }
 
 /// Formats the first argument of a command, so that the shell reads it neither as an assignment,
@@ -142,9 +164,9 @@ pub(crate) fn in_single_quotes(value: &OsStr) -> String {
     out
 }
 
-/// Formats a whole line. A line that cannot be printed and pasted unchanged becomes an argument of
-/// `eval`.
-pub(crate) fn line(bytes: Vec<u8>) -> String {
+/// Formats a whole line for a POSIX shell. A line that cannot be printed and pasted unchanged
+/// becomes an argument of `eval`.
+pub fn line(bytes: Vec<u8>) -> String {
     match String::from_utf8(bytes) {
         Ok(text) if !text.chars().any(is_unprintable) => text,
         Ok(text) => evaluated(text.as_bytes()),
@@ -154,7 +176,12 @@ pub(crate) fn line(bytes: Vec<u8>) -> String {
 
 /// Formats a line as an argument of `eval`.
 fn evaluated(bytes: &[u8]) -> String {
-    let mut out = String::from("eval \"$(printf '");
+    format!("eval \"$(printf '{}')\"", printf_format(bytes))
+}
+
+/// Formats `bytes` as the format of `printf`, for a position inside `"$(printf '…')"`.
+fn printf_format(bytes: &[u8]) -> String {
+    let mut out = String::new();
     visit_bytes(bytes, is_unprintable, &mut |segment| match segment {
         Segment::Text(text) => {
             for c in text.chars() {
@@ -165,14 +192,19 @@ fn evaluated(bytes: &[u8]) -> String {
                     // Old shells find these inside of `$(…)` in double quotes.
                     '"' => out += "\\042",
                     '`' => out += "\\140",
+                    // An interactive bash replaces it by a line of its history.
+                    '!' => out += "\\041",
+                    // It would begin an option.
+                    '-' if out.is_empty() => out += "\\055",
                     '\n' => out += "\\n",
+                    '\t' => out += "\\t",
                     c => out.push(c),
                 }
             }
         }
         Segment::Octal(octal) => out += octal,
     });
-    out + "')\""
+    out
 }
 
 /// Appends a text to a message on one line. Control characters and invalid UTF-8 are escaped.
@@ -203,11 +235,15 @@ enum Segment<'a> {
     Octal(&'a str),
 }
 
-/// Returns whether a character could disturb a terminal or deceive a reader: a control character,
-/// or one that changes the writing direction.
+/// Returns whether a character could disturb a terminal or deceive a reader: a control character, a
+/// line end other than `\n`, or an invisible one that changes how others are shown.
 fn is_unprintable(c: char) -> bool {
     (c.is_control() && !matches!(c, '\n' | '\t'))
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(
+            c,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2066}'..='\u{2069}' | '\u{feff}'
+        )
 }
 
 /// Visits the segments of a value.

@@ -113,7 +113,7 @@ mod word_list;
 #[cfg(test)]
 mod tests;
 
-pub use display::bare as shell_word;
+pub use display::{line as shell_line, one_line as shell_word};
 pub use error::{Error, ErrorKind};
 pub use job::{Invocation, Job};
 pub use options::{Form, Options, Repeat};

@@ -124,3 +124,25 @@ fn jobs_without_a_usual_end_are_left_out() {
     assert!(text.contains("Left out: 1 job ended by a signal, a time-out or short memory."), "{text}");
     assert!(text.contains("; 2 jobs of "), "{text}");
 }
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn advised_line_is_the_same_command_to_a_shell() {
+    let state = State::new();
+    let run = |words: &[&str]| {
+        let mut command = state.command("run -j2", state.0.path());
+        Run::start(command.args(words)).wait().exit_code(0);
+        let text = state.run("advise").exit_code(0).text();
+        let line = text.lines().find_map(|line| line.strip_prefix("  minder run ")).expect("find the line");
+        // The shell prints each argument, where the advice has values to fill in.
+        let script = format!("printf '<%s>' {}", line.replace(":::", "").replace('…', ""));
+        let mut shell = super::from("sh", "-c");
+        let printed = Run::start(shell.arg(script)).wait().exit_code(0).text();
+        let (_, after_flags) = printed.split_once("<-j").unwrap_or_else(|| panic!("{line}: {printed}"));
+        let (_, command) = after_flags.split_once('>').expect("find the command");
+        command.to_owned()
+    };
+    let template = "echo one >/dev/null\necho two {}";
+    assert_eq!(run(&[template, ":::", "a", "b"]), format!("<{template}>"));
+    assert_eq!(run(&["printf", "%s\x1b[m\n\n", ":::", "a", "b"]), "<printf><%s\x1b[m\n\n>");
+}

@@ -259,3 +259,12 @@ fn missing_pipe_values_block_neither_jobs_nor_exit() {
     assert!(ended.wall < Duration::from_secs(10), "{:?}", ended.wall);
     drop(writer);
 }
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn sem_shows_a_line_that_can_be_pasted() {
+    let name = name("shown line");
+    let line = "printf a\nprintf b";
+    let ended = sem(&["--fg", "-v", "--id", &name, line]).exit_code(0);
+    assert_eq!(ended.text(), "printf a\nprintf b\nab");
+}

@@ -217,3 +217,43 @@ fn displayed_arguments_are_parsed_alike_by_every_shell() {
         assert_eq!(template.display(&Job { columns, ..Job::default() }), shown);
     }
 }
+
+/// A word for a line to paste has no control characters, and is the same argument in every shell.
+#[test]
+fn shell_word_is_one_line_and_one_argument_in_every_shell() {
+    let place = Place::new();
+    let mut values: Vec<Vec<u8>> = hostile(&place.canary()).into_iter().map(String::into_bytes).collect();
+    let odd: [&[u8]; 10] = [
+        b"echo one >/dev/null\necho two {}",
+        b"a\n",
+        b"\n\na\n\n\n",
+        b"\n",
+        b"-a\n-b",
+        b"\x1b[2J\r\t!x!\x7f",
+        b"\xff\n\xfe",
+        b"100%\n`\"\\n'$x",
+        "\u{9b}\u{202e}\u{2028}\u{feff}".as_bytes(),
+        b"\r\n",
+    ];
+    values.extend(odd.map(<[u8]>::to_vec));
+    let words: Vec<String> =
+        values.iter().map(|value| minder_template::shell_word(OsStr::from_bytes(value))).collect();
+    for word in &words {
+        assert!(!word.contains(char::is_control), "{word:?}");
+    }
+    let expected: Vec<u8> = values.iter().flat_map(|value| [b"<", &value[..], b">"].concat()).collect();
+    for shell in shells() {
+        let head = if shell.as_bytes().ends_with(b"busybox") { vec!["sh", "-c"] } else { vec!["-c"] };
+        let mut argv: Vec<OsString> = vec![shell.clone()];
+        argv.extend(head.iter().map(OsString::from));
+        argv.push(format!("printf '<%s>' {}", words.join(" ")).into());
+        let printed = place.run(&argv).unwrap_or_else(|why| panic!("{}: {why}", shell.display()));
+        assert_eq!(
+            String::from_utf8_lossy(&printed),
+            String::from_utf8_lossy(&expected),
+            "{}: {words:?}",
+            shell.display()
+        );
+        assert!(printed == expected, "{}: {words:?}", shell.display());
+    }
+}

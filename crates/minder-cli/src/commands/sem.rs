@@ -20,7 +20,6 @@ use minder_os::files::create_private_file;
 use minder_os::terminal::terminal_name;
 
 use crate::exit;
-use crate::ui::table::escape;
 use crate::ui::{self, message};
 use crate::units::time;
 use minder_record::store::{create_dirs, state_root};
@@ -103,7 +102,7 @@ pub(crate) fn run(sem: SemArgs) -> Result<ExitCode> {
 /// Runs the command until it exits, and returns its exit status.
 fn run_in_foreground(sem: &SemArgs, descriptors: &Descriptors) -> Result<ExitCode> {
     let line = sem.command.join(OsStr::new(" "));
-    let shown = escape(line.as_encoded_bytes());
+    let shown = minder_template::shell_line(line.as_encoded_bytes().to_vec());
     if sem.verbose {
         ui::command_message(&shown);
     }

@@ -34,7 +34,7 @@ pub(super) fn print(out: &mut dyn Write, advice: &Advice, command: Option<&Comma
         if let Some(why) = command.keeps_order {
             writeln!(out, "This run cannot have another order: {why}.")?;
         }
-        writeln!(out, "  {}", crate::ui::table::escape(command.line.as_bytes()))?;
+        writeln!(out, "  {}", command.line)?;
     }
     writeln!(out, "The predictions are right within {:.0} %.", advice.error * 100.0)?;
     for sentence in advice.doubts.iter().map(|doubt| doubt_text(doubt, advice)).chain(left_out(advice)) {
