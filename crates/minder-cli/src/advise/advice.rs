@@ -166,11 +166,7 @@ pub(crate) fn advise(facts: &RunFacts, processors: usize) -> Result<Advice, Unad
         doubts.extend((percent > 5).then_some(Doubt::Model(percent)));
     }
     if usage.doubts.contains(&Doubt::Queue) {
-        let with = |waits: f64| {
-            Model::new(facts, &usage, waits.clamp(0.0, 1.0)).predict(slots, advised.order).elapsed
-        };
-        let range = with(usage.waits + QUEUE_ERROR) - with(usage.waits - QUEUE_ERROR);
-        error.add(range / 2.0 / advised.elapsed.max(f64::MIN_POSITIVE));
+        error.add(queue_error(facts, &usage, &advised));
     }
     if slots > usage.slots && cpu_part < 1.0 {
         let doublings = (slots as f64 / usage.slots as f64).log2();
@@ -209,6 +205,25 @@ pub(crate) fn advise(facts: &RunFacts, processors: usize) -> Result<Advice, Unad
     })
 }
 
+/// Returns the error of the advised run and of that one by one, because the time of some jobs in the queue
+/// of a processor is not known. At most they waited for a processor whenever one was busy.
+fn queue_error(facts: &RunFacts, usage: &Usage, advised: &Prediction) -> f64 {
+    let elapsed = |waits: f64| {
+        let model = Model::new(facts, usage, waits.clamp(0.0, 1.0));
+        [(1, Order::Given), (advised.slots, advised.order)]
+            .map(|(slots, order)| model.predict(slots, order).elapsed)
+    };
+    let expected = elapsed(usage.waits);
+    let least = usage.waits.min(1.0 - usage.busy.unwrap_or(0.0)) - QUEUE_ERROR;
+    let differences = [least, usage.waits + QUEUE_ERROR].map(|waits| {
+        let others = elapsed(waits).into_iter().zip(expected);
+        others
+            .map(|(other, expected)| (other - expected).abs() / expected.max(f64::MIN_POSITIVE))
+            .fold(0.0, f64::max)
+    });
+    differences.into_iter().fold(0.0, f64::max)
+}
+
 /// Returns `true` if the elapsed time contains much that the jobs do not: those that did not end by
 /// themselves, and earlier tries.
 fn leaves_out_much(facts: &RunFacts) -> bool {
@@ -230,7 +245,7 @@ struct Usage {
     busy: Option<f64>,
     /// The part of the processors that other programs used, if it is notable.
     others: f64,
-    /// The part of unexplained time that counts as waiting.
+    /// The part of unexplained time that counts as waiting: as of the jobs about which it is known.
     waits: f64,
     doubts: Vec<Doubt>,
 }
@@ -255,8 +270,9 @@ impl Usage {
         };
         let sum = |of: &dyn Fn(&JobTimes) -> Option<f64>| facts.jobs.iter().filter_map(of).sum::<f64>();
         let cpu = sum(&JobTimes::cpu);
-        let unknown = facts.jobs.iter().filter(|job| job.ready().is_none());
-        let unknown: f64 = unknown.map(|job| (job.wall() - job.cpu().unwrap_or(0.0)).max(0.0)).sum();
+        let unknown = sum(&|job| job.ready().is_none().then(|| job.rest()));
+        let known = sum(&|job| job.ready().map(|_| job.rest()));
+        let ready = sum(&JobTimes::ready);
         let wall = sum(&|job| Some(job.wall()));
         let is_queue_known = unknown <= 0.05 * wall;
         doubts.extend((!is_queue_known).then_some(Doubt::Queue));
@@ -270,7 +286,9 @@ impl Usage {
         doubts.extend(times.is_none().then_some(Doubt::Machine));
         let others = times.zip(elapsed).map(|((used, _), elapsed)| (used - cpu) / (elapsed * cores));
         let others = others.filter(|part| *part > OTHERS_MIN).map_or(0.0, |part| part.min(OTHERS_MAX));
-        let waits = busy.map_or(1.0, |busy| 1.0 - busy);
+        // If it is not known of any job, the jobs waited for each other's computing only: other programs
+        // may have been busy while the jobs slept.
+        let waits = if known > 0.0 { 1.0 - ready / known } else { 1.0 - own_busy.unwrap_or(0.0) };
         Self { slots, cores, busy, others, waits, doubts }
     }
 }
@@ -607,6 +625,51 @@ mod tests {
         let advice = recorded.advice();
         assert_near(advice.as_run.elapsed, 50.0, 0.03);
         assert!(advice.doubts.contains(&Doubt::OtherPrograms(50)) && advice.error > 0.1);
+    }
+
+    /// Five jobs slept 0.1 to 0.5 s, while other programs used the processors. Of the first `unknown`,
+    /// how long they were ready is not known: their main thread did little of the work.
+    fn sleeping_beside_other_programs(unknown: usize) -> Advice {
+        let jobs = [0.1, 0.2, 0.3, 0.4, 0.5].map(|wall| (wall, 0.002, 0.01));
+        let mut recorded = Recorded::new(2, 0.9, &jobs);
+        recorded.facts = RunFacts::default();
+        recorded.facts.begin_attempt();
+        for (index, (wall, cpu, ready)) in jobs.into_iter().enumerate() {
+            recorded.facts.add_job(&JobFinished {
+                job: index as u64 + 1,
+                at: index as f64,
+                wall,
+                user: Some(cpu),
+                system: Some(0.0),
+                ready: Some(ready),
+                main: (index < unknown).then_some(cpu / 4.0),
+                rss: Some(1 << 20),
+                exit: Some(0),
+                ..JobFinished::default()
+            });
+        }
+        recorded.end.cpu_busy = Some(1.8);
+        recorded.end.cpu_idle = Some(0.0);
+        recorded.advice()
+    }
+
+    #[test]
+    fn sleeping_jobs_wait_beside_other_programs_that_are_busy() {
+        let known = sleeping_beside_other_programs(0);
+        assert!(!known.doubts.contains(&Doubt::Queue), "{:?}", known.doubts);
+        let mut error = known.error;
+        for unknown in [1, 3, 5] {
+            let advice = sleeping_beside_other_programs(unknown);
+            assert_near(advice.serial.elapsed, known.serial.elapsed, 0.1);
+            assert_near(advice.advised.elapsed, known.advised.elapsed, 0.1);
+            assert_near(advice.own[0], 0.1, 0.15);
+            assert_near(advice.own[2], 0.5, 0.1);
+            assert!(advice.advised.mean < 2.0, "{unknown}: {:?}", advice.advised);
+            assert!(advice.doubts.contains(&Doubt::Queue), "{unknown}: {:?}", advice.doubts);
+            // The more jobs, the less is known.
+            assert!(advice.error > error, "{unknown}: {} {error}", advice.error);
+            error = advice.error;
+        }
     }
 
     #[test]

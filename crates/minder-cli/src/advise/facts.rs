@@ -93,12 +93,16 @@ impl JobTimes {
             main if main < MAIN_MIN * cpu => return None,
             main => cpu / main,
         };
-        Some((f64::from(self.ready) * scale).min((self.wall() - cpu).max(0.0)))
+        Some((f64::from(self.ready) * scale).min(self.rest()))
     }
 
-    /// Returns the work of the job. `waits` is the part of the time that was neither computing nor
-    /// known to be ready, which counts as waiting if the time in the queue of a processor is not
-    /// known.
+    /// Returns the time in which the job did not compute.
+    pub(super) fn rest(&self) -> f64 {
+        (self.wall() - self.cpu().unwrap_or(0.0)).max(0.0)
+    }
+
+    /// Returns the work of the job. `waits` is the part of [`rest`](Self::rest) that counts as waiting if
+    /// the time in the queue of a processor is not known.
     pub(super) fn work(&self, waits: f64) -> Work {
         let wall = self.wall();
         let Some(cpu) = self.cpu() else { return Work { cpu: 0.0, width: 1.0, wait: wall } };
@@ -106,7 +110,7 @@ impl JobTimes {
             // Several threads compute at once.
             return Work { cpu: wall, width: cpu / wall, wait: 0.0 };
         }
-        let rest = (wall - cpu).max(0.0);
+        let rest = self.rest();
         let wait = self.ready().map_or(rest * waits, |ready| rest - ready);
         Work { cpu, width: 1.0, wait }
     }
