@@ -75,6 +75,7 @@ fn degree_is_reached_and_never_exceeded() {
     };
     let summary = Executor::new(DEGREE).run(0..DEGREE * 10, processor, |_, _| CONTINUE);
     assert_eq!((most.into_inner(), summary.threads), (DEGREE, DEGREE));
+    assert!(!summary.lacks_threads);
 }
 
 #[test]
@@ -591,6 +592,8 @@ fn items_run_with_as_many_threads_as_there_are() {
         finished.sort_unstable();
         assert_eq!(finished, (0..100).collect::<Vec<_>>());
         assert!(summary.threads <= threads, "{threads}: {}", summary.threads);
+        // The last of them may have found no item left.
+        assert!(threads > 0 || summary.lacks_threads);
     }
 }
 

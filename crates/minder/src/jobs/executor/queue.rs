@@ -76,6 +76,8 @@ struct State<T> {
     threads_max: usize,
     /// How many threads have been started.
     threads_started: usize,
+    /// Whether one could not be started.
+    lacks_threads: bool,
     idle: usize,
     /// Whether one of the idle threads is the one that looks whether it is needed.
     has_standby: bool,
@@ -172,6 +174,7 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
                 threads: 0,
                 threads_max: config.max_running.max(1),
                 threads_started: 0,
+                lacks_threads: false,
                 idle: 0,
                 has_standby: false,
                 fault_threads,
@@ -241,6 +244,7 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         state.threads -= 1;
         state.threads_started -= 1;
         state.threads_max = state.threads;
+        state.lacks_threads = true;
         self.may_grow.store(false, Ordering::Relaxed);
     }
 
@@ -489,6 +493,7 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
             is_stopped,
             halted_by: state.scheduler.halted_by(),
             threads: state.threads_started,
+            lacks_threads: state.lacks_threads,
             first_panic: self.panic.into_inner(),
         }
     }

@@ -32,6 +32,8 @@ pub struct Summary<T> {
     pub halted_by: Option<HaltReason>,
     /// How many threads were started. 0 in the serial form, and if none could be started.
     pub threads: usize,
+    /// Whether a thread was to be started and could not be: fewer than the degree shared the items.
+    pub lacks_threads: bool,
     /// The first panic of a processor in the order of completion. If none has panicked: the first panic of
     /// the iterator, of [`Task::cost`](super::Task::cost), or of an output that was dropped for a retry. The
     /// items after a panic of the iterator are not known.
@@ -66,6 +68,7 @@ impl<T> Summary<T> {
             is_stopped: self.is_stopped,
             halted_by: self.halted_by,
             threads: self.threads,
+            lacks_threads: self.lacks_threads,
             first_panic: self.first_panic,
         }
     }
