@@ -101,6 +101,35 @@ fn few_processes_only_slow_the_run() {
 
 #[cfg(unix)] // The same.
 #[test]
+fn benchmark_of_threads_needs_as_many_as_it_names() {
+    if !is_root() || !is_public(super::MINDER) {
+        crate::support::skip(format_args!("a limit of processes needs a user without any, and so root"));
+        return;
+    }
+    let flags = "--workload io --runner threads --repetitions 1 --bias 20 --count 8 --degree 8 --csv";
+    let mut kinds = std::collections::BTreeSet::new();
+    for most in [0, 1, 2, 4, 6, 20] {
+        let changes = format!("user={},nproc={most}", user(3));
+        let ended = Run::start(&minder_as(&changes, &format!("bench turnaround {flags}"))).wait();
+        let last = ended.err.lines().last().unwrap_or_default().to_owned();
+        eprintln!("{most}: {last}");
+        assert!(!ended.err.contains("panicked"), "{most}: {}", ended.err);
+        if ended.status.success() {
+            assert_eq!(ended.text().lines().count(), 2, "{most}: {ended:?}");
+            kinds.insert("measured");
+            continue;
+        }
+        let ended = ended.exit_code(255);
+        assert!(last.ends_with("(`minder doctor` shows the limits)"), "{most}: {last}");
+        let kind = ["cannot start a thread: ", "cannot start 8 threads: the system allows "];
+        kinds.extend(kind.into_iter().filter(|kind| last.starts_with(&format!("minder: {kind}"))));
+        assert!(ended.out.is_empty(), "{most}: {ended:?}");
+    }
+    assert_eq!(kinds.len(), 3, "{kinds:?}");
+}
+
+#[cfg(unix)] // The same.
+#[test]
 fn no_free_process_fails_at_once() {
     if !is_root() || !is_public(super::MINDER) {
         crate::support::skip(format_args!("a limit of processes needs a user without any, and so root"));

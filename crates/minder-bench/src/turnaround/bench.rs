@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use minder::jobs::{Executor, Summary};
+use minder::jobs::Executor;
 use minder::{
     ChildId, ChildSet, ChildSetConfig, Command, ErrorKind, Event, Events, Poller, SpawnOptions, Stdio, Token,
 };
@@ -93,7 +93,8 @@ impl TurnaroundBench {
     /// computation ends soon after.
     ///
     /// # Errors
-    /// `Unsupported` for timers that are to compute; those of starting children and of waiting.
+    /// `Unsupported` for timers that are to compute; `Exhausted` if fewer threads than the degree can be
+    /// started; those of starting children and of waiting.
     pub fn measure(
         &self,
         case: &TurnaroundCase,
@@ -104,7 +105,7 @@ impl TurnaroundBench {
         let mut children_cpu = Duration::ZERO;
         match case.form.runner {
             Runner::Serial => self.serial(case, &mut finishes, is_cancelled),
-            Runner::Threads => self.threads(case, &mut finishes, is_cancelled),
+            Runner::Threads => self.threads(case, &mut finishes, is_cancelled)?,
             Runner::Children => children_cpu = self.children(case, &mut finishes, is_cancelled)?,
             Runner::Timers => self.timers(case, &mut finishes, is_cancelled)?,
         }
@@ -124,23 +125,37 @@ impl TurnaroundBench {
     fn serial(&self, case: &TurnaroundCase, finishes: &mut Finishes, is_cancelled: &AtomicBool) {
         let mut since = finishes.started;
         let processor = |(_, work): &mut (usize, Work)| work.run(is_cancelled);
-        check(Executor::serial().run(self.items(case), processor, |(index, _), _| {
+        let summary = Executor::serial().run(self.items(case), processor, |(index, _), _| {
             since = finishes.finish(index, since);
             go_on(is_cancelled)
-        }));
+        });
+        summary.resume_first_panic();
     }
 
-    fn threads(&self, case: &TurnaroundCase, finishes: &mut Finishes, is_cancelled: &AtomicBool) {
+    fn threads(
+        &self,
+        case: &TurnaroundCase,
+        finishes: &mut Finishes,
+        is_cancelled: &AtomicBool,
+    ) -> Result<()> {
         let processor = |(_, work): &mut (usize, Work)| {
             work.run(is_cancelled);
             Instant::now()
         };
-        check(Executor::new(case.form.degree).run(self.items(case), processor, |(index, _), ended| {
+        let degree = case.form.degree;
+        let summary = Executor::new(degree).run(self.items(case), processor, |(index, _), ended| {
             if let Ok(ended) = ended {
                 finishes.finish(index, ended);
             }
             go_on(is_cancelled)
-        }));
+        });
+        summary.resume_first_panic();
+        if summary.lacks_threads {
+            let threads = degree.min(case.count);
+            let text = format!("cannot start {threads} threads: the system allows {} now", summary.threads);
+            return Err(Error::with_text(ErrorKind::Exhausted, text));
+        }
+        Ok(())
     }
 
     /// Returns the CPU time of the children.
@@ -218,9 +233,4 @@ impl TurnaroundBench {
 
 fn go_on(is_cancelled: &AtomicBool) -> ControlFlow<()> {
     if is_cancelled.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-}
-
-/// Panics if a computation did.
-fn check<T>(summary: Summary<T>) {
-    summary.resume_first_panic();
 }

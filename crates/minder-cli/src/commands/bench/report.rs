@@ -24,7 +24,7 @@ pub(super) fn measure_and_report(
 ) -> Result<ExitCode> {
     let mut chart = None;
     if let Some(path) = flags.svg.clone() {
-        match session.run_interruptibly(move || OutputFile::open("chart", &path)) {
+        match session.run_interruptibly(move || OutputFile::open("chart", &path))? {
             Some(opened) => chart = Some(opened?),
             None => return Ok(session.exit_code()),
         }

@@ -1,17 +1,18 @@
 //! Signals, the descriptor limit and the progress line of a measurement.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{self, IsTerminal, Write, stderr};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use minder::{GuardOptions, ProcessGuard, Signal};
 use minder_os::terminal::terminal_size;
 
 use crate::exit;
+use crate::ui::os_error_text;
 use crate::ui::table::shorten;
 
 /// The interval at which signals are handled while another thread blocks.
@@ -75,27 +76,31 @@ impl BenchSession {
     /// Runs an operation that may block for long on another thread, and handles signals meanwhile.
     /// Returns `None` if another signal asks to end before the operation is done; its thread then
     /// exits with the process.
+    ///
+    /// # Errors
+    /// If no thread can be started.
     pub(super) fn run_interruptibly<T: Send + 'static>(
         &mut self,
         operation: impl FnOnce() -> T + Send + 'static,
-    ) -> Option<T> {
+    ) -> Result<Option<T>> {
         let (sender, receiver) = channel();
         let before = self.cancellations;
-        let thread = thread::spawn(move || sender.send(operation()));
+        let thread = thread::Builder::new().spawn(move || sender.send(operation()));
+        let thread = thread.map_err(|error| no_thread(&error))?;
         loop {
             match receiver.recv_timeout(SIGNAL_INTERVAL) {
                 Ok(done) => {
                     // Nothing else runs during the next measurement.
                     let _ = thread.join();
-                    return Some(done);
+                    return Ok(Some(done));
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     self.is_cancelled();
                     if self.cancellations > before {
-                        return None;
+                        return Ok(None);
                     }
                 }
-                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
             }
         }
     }
@@ -103,25 +108,30 @@ impl BenchSession {
     /// Runs an operation on another thread, and handles signals meanwhile. Sets `is_cancelled` when one
     /// asks to end; the operation returns soon after.
     ///
+    /// # Errors
+    /// If no thread can be started.
+    ///
     /// # Panics
     /// If the operation panics.
     pub(super) fn run_cancellably<T: Send>(
         &mut self,
         is_cancelled: &AtomicBool,
         operation: impl FnOnce() -> T + Send,
-    ) -> T {
+    ) -> Result<T> {
         thread::scope(|scope| {
             let (sender, receiver) = channel::<()>();
-            let thread = scope.spawn(move || {
+            let work = move || {
                 let _ends_the_wait = sender;
                 operation()
-            });
+            };
+            let thread = thread::Builder::new().spawn_scoped(scope, work);
+            let thread = thread.map_err(|error| no_thread(&error))?;
             while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(SIGNAL_INTERVAL) {
                 if self.is_cancelled() {
                     is_cancelled.store(true, Ordering::Relaxed);
                 }
             }
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            Ok(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         })
     }
 
@@ -168,6 +178,11 @@ impl BenchSession {
             let _ = stderr().write_all(b"\r\x1b[K");
         }
     }
+}
+
+/// Describes why no thread could be started.
+fn no_thread(error: &io::Error) -> anyhow::Error {
+    anyhow!("cannot start a thread: {} (`minder doctor` shows the limits)", os_error_text(error))
 }
 
 /// Estimates the remaining time by the last duration of each case.

@@ -33,7 +33,7 @@ pub(super) fn run(flags: &SpawnFlags) -> Result<ExitCode> {
     // command.
     if let Some(mechanism) = spawns().next() {
         let trial = child.clone();
-        match session.run_interruptibly(move || SpawnBench::new(mechanism, &trial)?.spawn()) {
+        match session.run_interruptibly(move || SpawnBench::new(mechanism, &trial)?.spawn())? {
             Some(started) => drop(started.map_err(to_anyhow)?),
             None => return Ok(session.exit_code()),
         }

@@ -46,7 +46,7 @@ impl BufferedStdout {
     /// [`StdoutClosed`]; other errors of the write.
     pub(super) fn flush_to_stdout(&self, session: &mut BenchSession) -> Result<()> {
         let bytes = self.0.take();
-        match session.run_interruptibly(move || with_stdout(|out| Ok(out.write_all(&bytes)?))) {
+        match session.run_interruptibly(move || with_stdout(|out| Ok(out.write_all(&bytes)?)))? {
             Some(written) => match written? {
                 code if code == ExitCode::SUCCESS => Ok(()),
                 code => Err(StdoutClosed(code).into()),

@@ -139,14 +139,14 @@ fn selected<T: Copy>(all: &[T], wanted: &[String], name: impl Fn(T) -> &'static 
 fn open_files(flags: &TurnaroundFlags, session: &mut BenchSession) -> Result<Option<OutputFiles>> {
     let mut open = |what, path: Option<PathBuf>| match path {
         Some(path) => session.run_interruptibly(move || OutputFile::open(what, &path).map(Some)),
-        None => Some(Ok(None)),
+        None => Ok(Some(Ok(None))),
     };
-    let Some(chart) = open("chart", flags.svg.clone()) else { return Ok(None) };
+    let Some(chart) = open("chart", flags.svg.clone())? else { return Ok(None) };
     #[cfg(feature = "xlsx")]
     let path = flags.xlsx.clone();
     #[cfg(not(feature = "xlsx"))]
     let path = None;
-    let Some(workbook) = open("workbook", path) else { return Ok(None) };
+    let Some(workbook) = open("workbook", path)? else { return Ok(None) };
     Ok(Some(OutputFiles { chart: chart?, workbook: workbook? }))
 }
 
@@ -213,7 +213,7 @@ impl Measuring<'_> {
             return Ok(());
         }
         let is_cancelled = AtomicBool::new(false);
-        let calibration = self.session.run_cancellably(&is_cancelled, Calibration::measure);
+        let calibration = self.session.run_cancellably(&is_cancelled, Calibration::measure)?;
         describe(&calibration);
         let bench = TurnaroundBench::new(calibration, child()?);
         let total = plan.expected(missing);
@@ -228,7 +228,7 @@ impl Measuring<'_> {
             self.session.show_line(&format!("{}: {number}, about {} left", run.case, time(left)));
             let load = host_stats::load().ok();
             let measured =
-                self.session.run_cancellably(&is_cancelled, || bench.measure(&run.case, &is_cancelled));
+                self.session.run_cancellably(&is_cancelled, || bench.measure(&run.case, &is_cancelled))?;
             let Some(measurement) = measured.map_err(to_anyhow)? else { break };
             let PlannedRun { case, repetition } = *run;
             let row = Row { case, repetition, processors: self.processors, measurement, load };
