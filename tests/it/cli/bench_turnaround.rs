@@ -209,6 +209,23 @@ fn kept_measurements_are_not_repeated() {
     }
 }
 
+#[test]
+fn rows_after_a_damaged_line_are_kept() {
+    let dir = temp_dir();
+    let results = dir.path().join("results");
+    let flags = "--workload io --runner serial --count 2 --bias 1 --repetitions 2 --csv";
+    let line = format!("bench turnaround {flags} --results {}", path(&results));
+    run_to_end(&line).exit_code(0);
+    let before = kept(&results);
+    let text = file(&results);
+    std::fs::write(&results, text.replacen("\"io\"", "\"i", 1)).expect("damage the first row");
+    let told = run_to_end(&line).exit_code(0).err.clone();
+    let damage = format!("minder: `{}`: line 2 cannot be read; other lines are kept\n", results.display());
+    assert!(told.starts_with(&damage) && told.contains("has 3 of 4 runs"), "{told}");
+    let after = kept(&results);
+    assert!(after.len() == 4 && after.starts_with(&before[1..]), "{before:?} {after:?}");
+}
+
 #[cfg(unix)] // Windows sends Ctrl-C to consoles only; the other benchmarks test that.
 #[test]
 fn interrupted_run_is_continued() {

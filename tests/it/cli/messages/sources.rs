@@ -75,6 +75,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("cannot find this program, which is to be started", "Windows, where the program is gone while it runs"),
     ("`{name}` is not a number", "a damaged row is measured again, not quoted"),
     ("`{column}` is unknown", "a damaged row is measured again, not quoted"),
+    ("other lines are kept", "see cli/bench_turnaround.rs: other lines are kept"),
     ("other users may write to it", "file modes: a unit test of results_file.rs shows it"),
     ("it is a link, or belongs to another user", "the state directory would have to be another user's"),
     ("cannot write the results", "a disk that is full in the middle"),

@@ -11,10 +11,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use minder_os::files::{create_private_file, is_owned_by_user, is_writable_by_others, open_no_follow};
 use minder_record::append_file::LineWriter;
+use minder_record::reader::Corruption;
 use minder_record::store;
 
 use super::rows::{Row, columns};
 use crate::export::rows::{Format, Rows};
+use crate::ui::{format_bytes, message};
 
 /// The file in the state directory.
 const NAME: &str = "turnaround.jsonl";
@@ -45,14 +47,19 @@ impl ResultsFile {
         Ok(dir.join(NAME))
     }
 
-    /// Opens the file, and returns what it has; nothing if it is to be fresh.
+    /// Opens the file, and returns what it has; nothing if it is to be fresh. Prints a message if lines are
+    /// damaged.
     ///
     /// # Errors
     /// If the path is something else than such a file, another user may write to it, another process uses
     /// it, or its measurements were made with another number of processors.
     pub(super) fn open(path: &Path, processors: usize, is_fresh: bool) -> Result<(Self, Vec<Row>)> {
         let context = || format!("cannot use the results `{}`", path.display());
-        let rows = read(path, processors, is_fresh).with_context(context)?;
+        let (rows, damage) = read(path, processors, is_fresh).with_context(context)?;
+        if damage.bad_lines > 0 {
+            let damage = Corruption { torn_tail: false, ..damage };
+            message(&format!("`{}`: {damage}; other lines are kept", path.display()));
+        }
         let file = Self::create(path, processors, &rows).with_context(context)?;
         Ok((file, rows))
     }
@@ -103,10 +110,12 @@ fn line(row: &Row) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Reads a file; nothing if there is none, or it is to be fresh.
-fn read(path: &Path, processors: usize, is_fresh: bool) -> Result<Vec<Row>> {
+/// Reads a file, and returns its rows and its damage; nothing if there is none, or it is to be fresh.
+fn read(path: &Path, processors: usize, is_fresh: bool) -> Result<(Vec<Row>, Corruption)> {
     let file = match open_no_follow(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok((Vec::new(), Corruption::default()));
+        }
         opened => opened?,
     };
     let metadata = file.metadata()?;
@@ -117,22 +126,48 @@ fn read(path: &Path, processors: usize, is_fresh: bool) -> Result<Vec<Row>> {
         bail!("another process uses it (--results names another file)");
     }
     if metadata.len() == 0 {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), Corruption::default()));
     }
-    let mut lines = BufReader::new(io::Read::take(file, BYTES_MAX)).lines();
-    let first = lines.next().transpose()?.unwrap_or_default();
-    if !first.starts_with("{\"minder\":\"bench turnaround\",\"format\":1,") {
+    let mut reader = BufReader::new(io::Read::take(file, BYTES_MAX));
+    let mut first = Vec::new();
+    reader.read_until(b'\n', &mut first)?;
+    if !first.starts_with(b"{\"minder\":\"bench turnaround\",\"format\":1,") {
         bail!("it is another kind of file (--results names another one)");
     }
     if is_fresh {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), Corruption::default()));
     }
-    if format!("{first}\n") != head(processors) {
+    if first != head(processors).as_bytes() {
         let other = "its measurements were made on another number of processors";
         bail!("{other} than {processors} (--fresh starts again)");
     }
-    // A crash may have left the last line incomplete.
-    Ok(lines.map_while(Result::ok).map_while(|line| Row::read(&line).ok()).collect())
+    if metadata.len() > BYTES_MAX {
+        bail!("it is longer than {} (--results names another file)", format_bytes(BYTES_MAX));
+    }
+    read_rows(&mut reader)
+}
+
+/// Reads the rows after the first line, and skips damaged ones.
+fn read_rows(reader: &mut impl BufRead) -> Result<(Vec<Row>, Corruption)> {
+    let mut rows = Vec::new();
+    let mut damage = Corruption::default();
+    let mut line = Vec::new();
+    for number in 2.. {
+        line.clear();
+        if reader.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        match Row::read(&line) {
+            Ok(row) => rows.push(row),
+            // A crash may have left the last line incomplete.
+            Err(_) if !line.ends_with(b"\n") => damage.torn_tail = true,
+            Err(_) => {
+                damage.bad_lines += 1;
+                damage.first_bad_line.get_or_insert(number);
+            }
+        }
+    }
+    Ok((rows, damage))
 }
 
 #[cfg(test)]
@@ -166,6 +201,31 @@ mod tests {
         assert_eq!(ResultsFile::open(&path, 2, false).expect("open results").1.len(), 3);
         assert!(ResultsFile::open(&path, 1, true).expect("start again").1.is_empty());
         assert_eq!(fs::read_dir(dir.path()).expect("list directory").count(), 1);
+    }
+
+    #[test]
+    fn damaged_lines_are_skipped_and_counted() {
+        let row = Row::example(Workload::Io, 2, 31);
+        let valid = line(&row).expect("write row");
+        let of = |text: &[&[u8]]| read_rows(&mut &text.concat()[..]).expect("read rows");
+        let damage =
+            |torn_tail, bad_lines, first_bad_line| Corruption { torn_tail, bad_lines, first_bad_line };
+        let rest = &valid[9..];
+        assert_eq!(of(&[&valid, &valid]), (vec![row, row], Corruption::default()));
+        assert_eq!(of(&[&valid, rest, &valid]), (vec![row, row], damage(false, 1, Some(3))));
+        assert_eq!(of(&[b"\xff\n\n", &valid, b"{\"work"]), (vec![row], damage(true, 2, Some(2))));
+        // Only its end is lost.
+        assert_eq!(of(&[&valid[..valid.len() - 1]]), (vec![row], Corruption::default()));
+    }
+
+    #[test]
+    fn long_file_is_refused() {
+        let dir = tempfile::tempdir().expect("create directory");
+        let path = dir.path().join("results");
+        drop(ResultsFile::open(&path, 2, false).expect("create results"));
+        let file = File::options().write(true).open(&path).expect("open the file");
+        file.set_len(BYTES_MAX + 1).expect("extend the file");
+        assert!(reason(&path, 2).contains("it is longer than 64 MiB"));
     }
 
     #[test]

@@ -32,6 +32,9 @@ const COLUMNS: [&str; 17] = [
     "load",
 ];
 
+/// The longest time, and the greatest turnaround of a computation of a millisecond: 100 years.
+const MILLIS_MAX: f64 = 100.0 * 365.25 * 86_400e3;
+
 /// A run, and what it found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Row {
@@ -87,14 +90,15 @@ impl Row {
     /// Reads a row of JSON.
     ///
     /// # Errors
-    /// If a column is missing or has another type.
-    pub(super) fn read(line: &str) -> Result<Self> {
-        let row: Map<String, Json> = serde_json::from_str(line)?;
+    /// If a column is missing, has another type, or is a time beyond [`MILLIS_MAX`].
+    pub(super) fn read(line: &[u8]) -> Result<Self> {
+        let row: Map<String, Json> = serde_json::from_slice(line)?;
         let number = |name: &str| {
             row.get(name).and_then(Json::as_u64).with_context(|| format!("`{name}` is not a number"))
         };
         let real = |name: &str| {
-            let number = row.get(name).and_then(Json::as_f64).filter(|number| *number >= 0.0);
+            let number = row.get(name).and_then(Json::as_f64);
+            let number = number.filter(|number| (0.0..=MILLIS_MAX).contains(number));
             number.with_context(|| format!("`{name}` is not a number"))
         };
         let time = |name: &str| -> Result<Duration> { Ok(Duration::try_from_secs_f64(real(name)? / 1e3)?) };
@@ -175,9 +179,12 @@ mod tests {
             ),
             "{line}"
         );
-        assert_eq!(Row::read(&line).expect("read row"), row);
-        for damaged in ["", "{}", "[1]", &line.replace("serial", "magic"), &line.replace("31.0", "-1.0")] {
-            Row::read(damaged).expect_err("read a damaged row");
+        assert_eq!(Row::read(line.as_bytes()).expect("read row"), row);
+        let with = |text: &str| line.replace("31.0", text);
+        for damaged in
+            ["", "{}", "[1]", &line.replace("serial", "magic"), &with("-1.0"), &with("1e300"), &with("1e13")]
+        {
+            Row::read(damaged.as_bytes()).expect_err("read a damaged row");
         }
     }
 }
