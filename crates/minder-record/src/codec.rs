@@ -40,6 +40,11 @@ impl fmt::Display for DecodeError {
     }
 }
 
+/// The longest duration: 100 years.
+const SECONDS_MAX: f64 = 100.0 * 365.25 * 86_400.0;
+/// The most processors. CPU time passes on each of them.
+const PROCESSORS_MAX: f64 = 65_536.0;
+
 /// Appends the line of an event to `out`. If the line would be longer than [`LINE_MAX`], it leaves
 /// out the arguments and the last output of a job, or splits a list of jobs into several events.
 pub fn encode(event: &JournalEvent, out: &mut Vec<u8>) {
@@ -106,13 +111,30 @@ pub fn decode(line: &[u8]) -> Result<JournalEvent, DecodeError> {
     if digits != hex(crc32fast::hash(text)) {
         return Err(DecodeError::Damaged);
     }
-    if line.starts_with(ENDED) {
+    let event = if line.starts_with(ENDED) {
         // Several times faster than the tagged enum, for which serde buffers all members.
-        return serde_json::from_slice(line)
-            .map(JournalEvent::JobFinished)
-            .map_err(|_| DecodeError::Malformed);
-    }
-    serde_json::from_slice(line).map_err(|_| decode_error(line))
+        serde_json::from_slice(line).map(JournalEvent::JobFinished).map_err(|_| DecodeError::Malformed)?
+    } else {
+        serde_json::from_slice(line).map_err(|_| decode_error(line))?
+    };
+    if has_possible_times(&event) { Ok(event) } else { Err(DecodeError::Malformed) }
+}
+
+/// Returns whether no duration of an event is beyond [`SECONDS_MAX`]. Sums over others would be
+/// infinite.
+fn has_possible_times(event: &JournalEvent) -> bool {
+    let is_possible = |time: Option<f64>, max: f64| time.is_none_or(|time| time <= max);
+    let (times, cpu_times) = match event {
+        JournalEvent::JobFinished(ended) => {
+            ([Some(ended.wall), ended.ready, ended.main], [ended.user, ended.system, None])
+        }
+        JournalEvent::AttemptFinished(over) => {
+            ([Some(over.elapsed), None, None], [Some(over.cpu), over.cpu_busy, over.cpu_idle])
+        }
+        _ => return true,
+    };
+    times.into_iter().all(|time| is_possible(time, SECONDS_MAX))
+        && cpu_times.into_iter().all(|time| is_possible(time, SECONDS_MAX * PROCESSORS_MAX))
 }
 
 fn decode_error(line: &[u8]) -> DecodeError {
