@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, Subcommand, value_parser};
 
+use super::file_name::file_name;
 use super::sizes::{Sizes, sizes};
 use super::turnaround::{self, TurnaroundFlags};
 
@@ -126,7 +128,7 @@ pub(crate) struct MeasureFlags {
     pub(crate) json: bool,
 
     /// Also write a chart of the medians over sizes, as SVG: CPU time; wall time on Windows.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().try_map(file_name))]
     pub(crate) svg: Option<PathBuf>,
 }
 
@@ -195,7 +197,8 @@ those of Wine.
 
 Exit status:
   0        all cases that this machine can measure were measured
-  130, 143 Ctrl-C, TERM: the measurements so far are shown
+  130      Ctrl-C, HUP, QUIT: the measurements so far are shown
+  143      TERM: the same
   141      the reader of stdout closed it
   255      any other error; one line on stderr describes it";
 
@@ -234,7 +237,8 @@ column `note`.
 
 Exit status:
   0        all cases that this machine can measure were measured
-  130, 143 Ctrl-C, TERM: the measurements so far are shown
+  130      Ctrl-C, HUP, QUIT: the measurements so far are shown
+  143      TERM: the same
   141      the reader of stdout closed it
   255      any other error; one line on stderr describes it";
 
@@ -268,7 +272,8 @@ column `note`.
 
 Exit status:
   0        all cases that this machine can measure were measured
-  130, 143 Ctrl-C, TERM: the measurements so far are shown
+  130      Ctrl-C, HUP, QUIT: the measurements so far are shown
+  143      TERM: the same
   141      the reader of stdout closed it
   255      any other error; one line on stderr describes it";
 

@@ -6,6 +6,7 @@ mod clap_error;
 mod control;
 mod display;
 mod doctor;
+mod file_name;
 mod help;
 mod input;
 mod log;

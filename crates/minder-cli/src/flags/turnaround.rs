@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, value_parser};
 
+use super::file_name::file_name;
 use super::sizes::{Sizes, sizes};
 
 /// Flags of `minder bench turnaround`.
@@ -28,7 +30,7 @@ pub(crate) struct TurnaroundFlags {
     pub(crate) minutes: Option<u64>,
 
     /// Keep the measurements in this file, and continue it: what it has is not measured again.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().try_map(file_name))]
     pub(crate) results: Option<PathBuf>,
 
     /// Remove what the file of the measurements has, and start again.
@@ -77,12 +79,12 @@ pub(crate) struct TurnaroundFlags {
     pub(crate) json: bool,
 
     /// Also write charts of the medians over the number of computations, as SVG.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().try_map(file_name))]
     pub(crate) svg: Option<PathBuf>,
 
     /// Also write a workbook for a spreadsheet program: measurements, medians and charts.
     #[cfg(feature = "xlsx")]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().try_map(file_name))]
     pub(crate) xlsx: Option<PathBuf>,
 }
 
@@ -140,7 +142,8 @@ coarse. Under Wine each row has a column `note`.
 
 Exit status:
   0        all runs were measured
-  130, 143 Ctrl-C, TERM: the measurements so far are shown, and kept in the file if there is one
+  130      Ctrl-C, HUP, QUIT: the measurements so far are shown, and kept in the file if there is one
+  143      TERM: the same
   141      the reader of stdout closed it
   255      any other error; one line on stderr describes it";
 

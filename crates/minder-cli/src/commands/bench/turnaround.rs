@@ -56,10 +56,16 @@ pub(super) fn run(flags: &TurnaroundFlags) -> Result<ExitCode> {
         );
     }
     let mut session = BenchSession::start()?;
+    let results_path = results_path(flags)?;
+    check_files(&[
+        ("--results", results_path.as_deref()),
+        ("--svg", flags.svg.as_deref()),
+        ("--xlsx", workbook_path(flags)),
+    ])?;
     let Some(files) = open_files(flags, &mut session)? else { return Ok(session.exit_code()) };
     let mut results = None;
     let mut known = Vec::new();
-    if let Some(path) = results_path(flags)? {
+    if let Some(path) = results_path {
         let (file, rows) = ResultsFile::open(&path, options.processors, flags.fresh)?;
         known = rows;
         results = Some((path, file));
@@ -135,6 +141,41 @@ fn selected<T: Copy>(all: &[T], wanted: &[String], name: impl Fn(T) -> &'static 
     all.iter().copied().filter(is_wanted).collect()
 }
 
+#[cfg(feature = "xlsx")]
+fn workbook_path(flags: &TurnaroundFlags) -> Option<&Path> {
+    flags.xlsx.as_deref()
+}
+
+#[cfg(not(feature = "xlsx"))]
+fn workbook_path(_flags: &TurnaroundFlags) -> Option<&Path> {
+    None
+}
+
+/// Checks that no two flags name the same regular file.
+fn check_files(files: &[(&str, Option<&Path>)]) -> Result<()> {
+    let mut known: Vec<(&str, PathBuf)> = Vec::new();
+    for (flag, path) in files {
+        let Some(path) = path else { continue };
+        // A device or a pipe can be written twice.
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            continue;
+        }
+        let real = real_path(path);
+        if let Some((other, _)) = known.iter().find(|(_, other)| *other == real) {
+            bail!("{other} and {flag} name the same file, `{}`", path.display());
+        }
+        known.push((flag, real));
+    }
+    Ok(())
+}
+
+/// Returns the path without links. The file may be missing.
+fn real_path(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let in_directory = || Some(absolute.parent()?.canonicalize().ok()?.join(absolute.file_name()?));
+    absolute.canonicalize().ok().or_else(in_directory).unwrap_or_else(|| absolute.clone())
+}
+
 /// Opens the files of a chart and a workbook; `None` if a signal ends the command meanwhile.
 fn open_files(flags: &TurnaroundFlags, session: &mut BenchSession) -> Result<Option<OutputFiles>> {
     let mut open = |what, path: Option<PathBuf>| match path {
@@ -142,11 +183,7 @@ fn open_files(flags: &TurnaroundFlags, session: &mut BenchSession) -> Result<Opt
         None => Ok(Some(Ok(None))),
     };
     let Some(chart) = open("chart", flags.svg.clone())? else { return Ok(None) };
-    #[cfg(feature = "xlsx")]
-    let path = flags.xlsx.clone();
-    #[cfg(not(feature = "xlsx"))]
-    let path = None;
-    let Some(workbook) = open("workbook", path)? else { return Ok(None) };
+    let Some(workbook) = open("workbook", workbook_path(flags).map(Path::to_owned))? else { return Ok(None) };
     Ok(Some(OutputFiles { chart: chart?, workbook: workbook? }))
 }
 
