@@ -57,18 +57,24 @@ mod host {
         if let Some(ms) = setting("grace") {
             config = config.grace(Duration::from_millis(ms.parse().expect("parse milliseconds")));
         }
-        config = config.tag(setting("tag").is_some()).inherit_stderr(setting("stderr").is_some());
+        config = config
+            .tag(setting("tag").is_some())
+            .inherit_stderr(setting("stderr").is_some())
+            .restart(setting("restart").is_some());
         let guardian = Guardian::start(&config)?;
-        let pid = guardian.pid().unwrap_or(0);
+        let mut pid = guardian.pid().unwrap_or(0);
         let mut set = ChildSet::new(ChildSetConfig::new().guardian(&guardian))?;
-        if setting("alone").is_some() {
-            drop(guardian);
-        }
+        let guardian = setting("alone").is_none().then_some(guardian);
         let copies: usize = setting("copies").map_or(1, |text| text.parse().expect("parse number"));
         for job in words.iter().filter(|word| !word.contains('=')) {
             for _ in 0..copies {
                 set.spawn(&child(setting("jobs"), job, setting("late")), SpawnOptions::new())?;
             }
+        }
+        if let (Some(guardian), Some(_)) = (&guardian, setting("restart")) {
+            end(pid);
+            set.spawn(&child(setting("jobs"), "plain", None), SpawnOptions::new())?;
+            pid = guardian.pid().unwrap_or(0);
         }
         if setting("forks").is_some() {
             // SAFETY: the child only sleeps.
@@ -89,6 +95,14 @@ mod host {
         loop {
             drop(set.next_event(Some(Duration::from_secs(3600)))?);
         }
+    }
+
+    /// Kills the program of the guardian, and waits until it has exited. The guardian reaps it.
+    fn end(program: u32) {
+        use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+        let pid = Pid::from_raw(program.cast_signed()).expect("valid pid");
+        kill_process(pid, Signal::KILL).expect("kill program");
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).expect("wait for program");
     }
 
     fn child(jobs: Option<&str>, name: &str, late: Option<&str>) -> Command {

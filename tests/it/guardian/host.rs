@@ -73,6 +73,12 @@ fn killed_host_leaves_none_of_many_children() {
     expect_end(&["copies=200", "plain"], 201);
 }
 
+/// The list is longer than the socket holds. The host kills the program, and starts one more child.
+#[test]
+fn killed_host_leaves_none_of_many_children_of_a_restarted_guardian() {
+    expect_end(&["restart=1", "copies=600", "plain"], 602);
+}
+
 #[test]
 fn tagged_daemons_and_forking_trees_end_with_the_host() {
     expect_end(&["tag=1", "daemon"], 2);

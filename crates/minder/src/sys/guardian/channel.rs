@@ -4,8 +4,10 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
 
 use super::record::Record;
+use crate::sys::time::timespec;
 
 /// Linux 6.5 (asm-generic/socket.h): each message carries a pidfd of the process that sent it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -84,6 +86,23 @@ impl Channel {
     )]
     pub(in crate::sys) fn send_from_child(&self, record: Record) -> i32 {
         send(self.as_fd(), record)
+    }
+
+    /// Waits until the socket has room for records, or the program has closed its end. Fails with
+    /// `TimedOut`.
+    pub(in crate::sys) fn wait_for_room(&self, deadline: Option<Instant>) -> io::Result<()> {
+        use rustix::event::{PollFd, PollFlags, poll};
+        loop {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let time = left.map(timespec);
+            // An error, such as an interrupt, is ignored: the next round looks again.
+            if poll(&mut [PollFd::new(&self.0, PollFlags::OUT)], time.as_ref()) == Ok(1) {
+                return Ok(());
+            }
+            if left == Some(Duration::ZERO) {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        }
     }
 
     /// Returns whether the program has closed its end.

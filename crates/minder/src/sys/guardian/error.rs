@@ -45,8 +45,12 @@ impl std::fmt::Display for GuardianError {
 impl std::error::Error for GuardianError {}
 
 impl From<io::Error> for GuardianError {
-    /// A record could not be sent to a program that was ready.
+    /// The list could not be sent to a program that was ready.
     fn from(error: io::Error) -> Self {
-        Self::Start(PathBuf::from(PROGRAM), error)
+        let path = PathBuf::from(PROGRAM);
+        match error.kind() {
+            io::ErrorKind::TimedOut => Self::TimedOut(path),
+            _ => Self::Start(path, error),
+        }
     }
 }

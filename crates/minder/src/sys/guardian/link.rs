@@ -121,10 +121,10 @@ impl GuardianLink {
     }
 
     /// Connects with a program that has just started, and sends it the list of the children. `start`
-    /// is called only if there is no program that reads.
+    /// is called only if there is no program that reads. It gets the time at which the start has failed.
     pub(in crate::sys) fn connect_by<E: From<io::Error>>(
         &self,
-        start: impl FnOnce() -> Result<(Channel, libc::pid_t), E>,
+        start: impl FnOnce(Option<Instant>) -> Result<(Channel, libc::pid_t), E>,
     ) -> Result<(), E> {
         // The lock delays children that are being reaped by other threads: none may leave the list
         // between its copy and the first record to the new program.
@@ -135,14 +135,12 @@ impl GuardianLink {
         if let Some(program) = state.program.take() {
             program.end();
         }
-        let (channel, pid) = start()?;
+        let deadline = Instant::now().checked_add(self.settings.start_timeout);
+        let (channel, pid) = start(deadline)?;
         let program = Program { pid, pidfd: open_pidfd(pid).ok().flatten() };
-        for (id, child) in &state.listed {
-            let sent = channel.send(Record { pid: child.pid, ..child.record(*id) });
-            if let Err(error) = sent {
-                program.end();
-                return Err(error.into());
-            }
+        if let Err(error) = send_list(&state.listed, &channel, deadline) {
+            program.end();
+            return Err(error.into());
         }
         state.unsent.clear();
         state.channel = Some(Arc::new(channel));
@@ -224,6 +222,21 @@ impl Registration {
         // harms no other process.
         let _ = flush(&mut state);
     }
+}
+
+/// Sends all children to a program that has just started. The socket may have less room than that.
+fn send_list(listed: &BTreeMap<u64, Listed>, channel: &Channel, deadline: Option<Instant>) -> io::Result<()> {
+    for (id, child) in listed {
+        let record = Record { pid: child.pid, ..child.record(*id) };
+        loop {
+            match channel.send(record) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => channel.wait_for_room(deadline)?,
+                sent => break sent?,
+            }
+        }
+    }
+    // The child that is about to start does not wait for room.
+    channel.wait_for_room(deadline)
 }
 
 /// Sends the removals that wait.

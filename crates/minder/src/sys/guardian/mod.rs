@@ -12,6 +12,7 @@
 //!    that the host started in its last moment is either on the list, or its send fails.
 //!
 //! Every record is one message. No send blocks: a program that does not read makes the next start fail.
+//! Only the list for a program that is started again waits for room in the socket.
 
 mod error;
 mod settings;

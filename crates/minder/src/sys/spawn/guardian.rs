@@ -18,9 +18,8 @@ use crate::sys::time::timespec;
 
 /// Starts the program, unless it runs.
 pub(crate) fn start(link: &Arc<GuardianLink>) -> Result<(), GuardianError> {
-    link.connect_by(|| {
+    link.connect_by(|deadline| {
         let path = find(link.settings().program.as_deref()).ok_or(GuardianError::NotFound)?;
-        let deadline = Instant::now().checked_add(link.settings().start_timeout);
         let (channel, mut process) = launch(link, &path)?;
         match greet(link, &channel, deadline, &path) {
             Ok(()) => Ok((channel, process.pid().cast_signed())),
