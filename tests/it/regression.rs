@@ -68,6 +68,16 @@ fn zero_sized_buffer_ended_every_output() {
     assert_eq!(event_log.child(id).outs, [patterned(3000), patterned(3000)]);
 }
 
+/// A buffer that no memory holds was a panic.
+#[test]
+fn oversized_buffer_panicked() {
+    let error =
+        ChildSet::new(ChildSetConfig::default().read_buffer_bytes(usize::MAX)).expect_err("too large");
+    assert_eq!(error.kind(), minder::ErrorKind::InvalidInput);
+    assert!(error.to_string().ends_with("`read_buffer_bytes` is more than 16 MiB"), "{error}");
+    ChildSet::new(ChildSetConfig::default().read_buffer_bytes(16 << 20)).expect("create set");
+}
+
 /// Bytes that did not fit into the spill file were lost, or kept in memory without a limit.
 #[cfg(target_os = "linux")] // A limit of the size of files.
 #[test]

@@ -77,7 +77,7 @@ pub struct minder_set_options {
     pub max_buffered_bytes: usize,
     /// The most bytes of output in memory for one child. Default: 1 MiB.
     pub max_child_bytes: usize,
-    /// The size of one read. Default: 64 KiB.
+    /// The size of one read, at most 16 MiB. Default: 64 KiB.
     pub read_buffer_bytes: usize,
     /// The most bytes that wait to be written to one child. Default: 256 KiB.
     pub max_input_bytes: usize,

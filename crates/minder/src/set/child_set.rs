@@ -29,6 +29,8 @@ use crate::{Error, ErrorKind, Operation, Result};
 
 /// The least size of a read.
 const READ_BUFFER_MIN: usize = 64;
+/// The largest size of a read. No system has pipes of this size by default.
+const READ_BUFFER_MAX: usize = 16 << 20;
 /// How long `spawn` waits for a child that it had to kill.
 const ABANDON_TIMEOUT: Duration = Duration::from_millis(20);
 /// The longest interval of a timer: a year, which can be added to an `Instant`.
@@ -101,8 +103,14 @@ impl ChildSet {
     ///
     /// # Errors
     /// - `Unsupported`: the operating system does not have the backend.
+    /// - `InvalidInput`: [`ChildSetConfig::read_buffer_bytes`] is more than 16 MiB.
     /// - `Exhausted`: no descriptor is free.
     pub fn new(limits: ChildSetConfig) -> Result<Self> {
+        if limits.read_buffer_bytes > READ_BUFFER_MAX {
+            let reason = "`read_buffer_bytes` is more than 16 MiB";
+            let error = Error::of_kind(ErrorKind::InvalidInput, "allocate the read buffer", reason);
+            return Err(error.during(Operation::Read));
+        }
         // What later starts can use again costs more than it saves if there are none.
         let spawner = if limits.starts_one { Ok(Spawner::for_one()) } else { Spawner::for_many() };
         let spawner =

@@ -113,7 +113,7 @@ impl ChildSetConfig {
     }
 
     /// Sets the size of one read. Default: 64 KiB, the size of a pipe; a larger size gains nothing
-    /// (measured). At least 64 bytes.
+    /// (measured). At least 64 bytes; [`ChildSet::new`](crate::ChildSet::new) fails for more than 16 MiB.
     pub fn read_buffer_bytes(mut self, bytes: usize) -> Self {
         self.read_buffer_bytes = bytes;
         self
