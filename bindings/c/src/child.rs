@@ -10,6 +10,7 @@ use minder::{ChildStderr, ChildStdin, ChildStdout, SharedChild, Size};
 use crate::arg::{self, Opaque, free, handle, required, store, store_structure};
 use crate::command::{minder_command, minder_stream, with_command};
 use crate::exit::minder_exit;
+use crate::fork::Origin;
 use crate::native::{self, minder_fd};
 use crate::status::{Failure, call, minder_status, value};
 use crate::termination::{minder_termination, termination};
@@ -22,6 +23,7 @@ pub struct minder_child(());
 #[derive(Debug)]
 pub(crate) struct Pipes {
     child: SharedChild,
+    origin: Origin,
     /// `None` after it was closed. No thread holds the lock while it writes.
     stdin: Mutex<Option<Arc<ChildStdin>>>,
     stdout: Option<ChildStdout>,
@@ -40,7 +42,17 @@ impl Pipes {
             stdout: child.take_stdout(),
             stderr: child.take_stderr(),
             child,
+            origin: Origin::here(),
         }
+    }
+
+    /// Returns it, unless it is a child of another process, of which this one learns nothing.
+    fn here(&self) -> Result<&Self, Failure> {
+        if !self.origin.is_left() {
+            return Ok(self);
+        }
+        let reason = "the child is that of the parent of this forked process";
+        Err(Failure::new(minder_status::MINDER_FORKED, reason))
     }
 
     fn stdin(&self) -> MutexGuard<'_, Option<Arc<ChildStdin>>> {
@@ -97,7 +109,7 @@ pub unsafe extern "C" fn minder_child_wait(
     exit: *mut minder_exit,
 ) -> minder_status {
     call(|| {
-        let child = handle!(child);
+        let child = handle!(child).here()?;
         let result = match arg::timeout(timeout) {
             Some(timeout) if timeout.is_zero() => child.child.try_wait()?,
             Some(timeout) => child.child.wait_timeout(timeout)?,
@@ -120,7 +132,7 @@ pub unsafe extern "C" fn minder_child_kill(
     how: *const minder_termination,
 ) -> minder_status {
     call(|| {
-        handle!(child).child.kill(termination!(how))?;
+        handle!(child).here()?.child.kill(termination!(how))?;
         Ok(minder_status::MINDER_OK)
     })
 }
@@ -134,7 +146,7 @@ pub unsafe extern "C" fn minder_child_kill_and_wait(
     exit: *mut minder_exit,
 ) -> minder_status {
     call(|| {
-        let child = handle!(child);
+        let child = handle!(child).here()?;
         let how = termination!(how);
         child.close_stdin();
         store_structure!(exit, minder_exit::from(child.child.kill_and_wait(how)?));
@@ -153,7 +165,7 @@ pub unsafe extern "C" fn minder_child_write(
 ) -> minder_status {
     call(|| {
         store!(written, 0);
-        let child = handle!(child);
+        let child = handle!(child).here()?;
         let bytes = arg::bytes!(bytes, len);
         let stdin = child.stdin().clone().ok_or_else(no_pipe)?;
         let mut stdin = &*stdin;
@@ -174,7 +186,7 @@ pub unsafe extern "C" fn minder_child_write(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn minder_child_close_stdin(child: *const minder_child) -> minder_status {
     call(|| {
-        handle!(child).close_stdin();
+        handle!(child).here()?.close_stdin();
         Ok(minder_status::MINDER_OK)
     })
 }
@@ -193,7 +205,7 @@ pub unsafe extern "C" fn minder_child_read(
         required!(buffer);
         required!(count);
         store!(count, 0);
-        let child = handle!(child);
+        let child = handle!(child).here()?;
         // SAFETY: the caller passes a range that it may write.
         unsafe { buffer.write_bytes(0, capacity) };
         // SAFETY: the range is writable, and the line above has initialised it.
@@ -227,7 +239,7 @@ fn read(mut pipe: impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn minder_child_fd(child: *const minder_child, stream: i32) -> minder_fd {
     value(native::NO_FD, || {
-        let child = handle!(child);
+        let child = handle!(child).here()?;
         let fd = match stream {
             0 => child.stdin().as_deref().map(native::fd_of),
             1 => child.stdout.as_ref().map(native::fd_of),
@@ -247,7 +259,7 @@ pub unsafe extern "C" fn minder_child_resize(
 ) -> minder_status {
     call(|| {
         let size = Size { rows, columns };
-        match &handle!(child).stdout {
+        match &handle!(child).here()?.stdout {
             Some(stdout) => stdout.resize_terminal(size)?,
             None => return Err(no_pipe()),
         }

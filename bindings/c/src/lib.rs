@@ -30,8 +30,9 @@
 //! NUMBERS of statuses, kinds and flags are stable. Later versions add some: ignore kinds of events that
 //! you do not know.
 //!
-//! FORK. A process that was made by fork(2) cannot use the sets and pollers of its parent. The functions
-//! return MINDER_FORKED there, and freeing such a handle is safe. minder_poller_renew() replaces a poller.
+//! FORK. A process that was made by fork(2) cannot use the children, sets and pollers of its parent. The
+//! functions return MINDER_FORKED there, and freeing such a handle is safe. minder_poller_renew() replaces a
+//! poller.
 //!
 //! PANICS. A panic of the library is a defect. It does not leave the library: the function returns
 //! MINDER_PANIC. C++ exceptions must not leave a callback.
