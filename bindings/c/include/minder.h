@@ -33,8 +33,9 @@
  * NUMBERS of statuses, kinds and flags are stable. Later versions add some: ignore kinds of events that
  * you do not know.
  *
- * FORK. A process that was made by fork(2) cannot use the sets and pollers of its parent. The functions
- * return MINDER_FORKED there, and freeing such a handle is safe. minder_poller_renew() replaces a poller.
+ * FORK. A process that was made by fork(2) cannot use the children, sets and pollers of its parent. The
+ * functions return MINDER_FORKED there, and freeing such a handle is safe. minder_poller_renew() replaces a
+ * poller.
  *
  * PANICS. A panic of the library is a defect. It does not leave the library: the function returns
  * MINDER_PANIC. C++ exceptions must not leave a callback.
@@ -372,8 +373,12 @@ minder_status minder_command_current_dir(minder_command *command, const char *di
 /** Connects a stream, one of minder_stream, as one of minder_stdio says. */
 minder_status minder_command_stdio(minder_command *command, int32_t stream, int32_t stdio);
 
-/** Connects a stream to an open descriptor, which the library duplicates. */
-minder_status minder_command_stdio_fd(minder_command *command, int32_t stream, minder_fd fd);
+/**
+ * Connects a stream to an open descriptor, which the library duplicates. MINDER_INVALID if it is not open.
+ */
+minder_status minder_command_stdio_fd(minder_command *command,
+                                      int32_t stream,
+                                      minder_fd fd);
 
 /**
  * Connects a stream to a file, which is opened now. An input is read from it. For an output the file is
@@ -385,8 +390,9 @@ minder_status minder_command_stdio_file(minder_command *command,
                                         bool append);
 
 /**
- * Passes an open descriptor to the child, with the same number, beside its streams. The command takes the
- * descriptor over, and closes it when it is freed. Windows: a start fails.
+ * Passes an open descriptor to the child, with the same number, beside its streams: 3 or more. The command
+ * takes the descriptor over, and closes it when it is freed. MINDER_INVALID if it is not open, or the
+ * command has it already. Windows: a start fails.
  */
 minder_status minder_command_pass_fd(minder_command *command,
                                      minder_fd fd);
@@ -780,7 +786,7 @@ typedef struct {
     size_t max_buffered_bytes;
     /** The most bytes of output in memory for one child. Default: 1 MiB. */
     size_t max_child_bytes;
-    /** The size of one read. Default: 64 KiB. */
+    /** The size of one read, at most 16 MiB. Default: 64 KiB. */
     size_t read_buffer_bytes;
     /** The most bytes that wait to be written to one child. Default: 256 KiB. */
     size_t max_input_bytes;

@@ -232,7 +232,7 @@ pub unsafe extern "C" fn minder_command_stdio(
     })
 }
 
-/// Connects a stream to an open descriptor, which the library duplicates.
+/// Connects a stream to an open descriptor, which the library duplicates. MINDER_INVALID if it is not open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn minder_command_stdio_fd(
     command: *mut minder_command,
@@ -269,8 +269,9 @@ pub unsafe extern "C" fn minder_command_stdio_file(
     })
 }
 
-/// Passes an open descriptor to the child, with the same number, beside its streams. The command takes the
-/// descriptor over, and closes it when it is freed. Windows: a start fails.
+/// Passes an open descriptor to the child, with the same number, beside its streams: 3 or more. The command
+/// takes the descriptor over, and closes it when it is freed. MINDER_INVALID if it is not open, or the
+/// command has it already. Windows: a start fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn minder_command_pass_fd(
     command: *mut minder_command,
@@ -278,8 +279,7 @@ pub unsafe extern "C" fn minder_command_pass_fd(
 ) -> minder_status {
     set(command, |builder| {
         // SAFETY: the caller gives the descriptor up, as the header states.
-        let file = unsafe { native::adopt(fd) }?;
-        builder.kept = std::mem::take(&mut builder.kept).with(file);
+        unsafe { native::adopt(fd, &mut builder.kept) }?;
         builder.command.descriptors(&builder.kept);
         Ok(())
     })

@@ -4,7 +4,7 @@
 use std::ffi::{CStr, OsStr};
 use std::fs::File;
 
-use minder::Source;
+use minder::{Descriptors, Source};
 
 use crate::status::Failure;
 
@@ -43,6 +43,18 @@ pub(crate) fn check_fd(fd: minder_fd) -> Result<minder_fd, Failure> {
     #[cfg(windows)]
     let is_valid = !fd.is_null() && fd as isize != -1;
     if is_valid { Ok(fd) } else { Err(Failure::invalid("argument `fd` is not a descriptor")) }
+}
+
+/// Fails for a descriptor that is not open.
+fn check_open(fd: minder_fd) -> Result<minder_fd, Failure> {
+    let fd = check_fd(fd)?;
+    #[cfg(unix)]
+    if let Err(error) = rustix::io::fcntl_getfd(Fd(fd)) {
+        let failure = Failure::from(std::io::Error::from(error));
+        let failure = failure.with_text(|reason| format!("argument `fd` is {fd}: {reason}"));
+        return Err(failure.with_status(crate::minder_status::MINDER_INVALID));
+    }
+    Ok(fd)
 }
 
 /// A descriptor of the caller, for the time of one call.
@@ -89,27 +101,39 @@ pub(crate) fn with_source<T>(
 
 /// Duplicates a descriptor of the caller. Children do not inherit the copy by accident.
 pub(crate) fn duplicate(fd: minder_fd) -> Result<File, Failure> {
-    let fd = Fd(check_fd(fd)?);
+    let fd = Fd(check_open(fd)?);
     #[cfg(unix)]
-    let copy: OwnedFd = fd.as_fd().try_clone_to_owned()?;
+    let copy = fd.as_fd().try_clone_to_owned();
     #[cfg(windows)]
-    let copy: OwnedHandle = fd.as_handle().try_clone_to_owned()?;
-    Ok(File::from(copy))
+    let copy = fd.as_handle().try_clone_to_owned();
+    let copy = copy.map_err(|error| {
+        Failure::from(error).with_text(|reason| format!("failed to duplicate argument `fd`: {reason}"))
+    });
+    Ok(File::from(copy?))
 }
 
-/// Takes over a descriptor of the caller.
+/// Takes over a descriptor of the caller, and adds it to those that a command owns.
 ///
 /// # Safety
-/// It is open, and the caller neither uses nor closes it any more.
-pub(crate) unsafe fn adopt(fd: minder_fd) -> Result<File, Failure> {
-    let fd = check_fd(fd)?;
+/// If it is open, the caller neither uses nor closes it after a success.
+pub(crate) unsafe fn adopt(fd: minder_fd, owned: &mut Descriptors) -> Result<(), Failure> {
+    let fd = check_open(fd)?;
     #[cfg(unix)]
-    // SAFETY: see above.
-    let owned = unsafe { OwnedFd::from_raw_fd(fd) };
+    if fd <= 2 {
+        return Err(Failure::invalid(format!("argument `fd` is {fd}, which is a stream of the child")));
+    }
+    #[cfg(unix)]
+    if owned.numbers().any(|number| number == fd) {
+        return Err(Failure::invalid(format!("argument `fd` is {fd}, which the command owns already")));
+    }
+    #[cfg(unix)]
+    // SAFETY: it is open, and see above.
+    let file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
     #[cfg(windows)]
     // SAFETY: see above.
-    let owned = unsafe { OwnedHandle::from_raw_handle(fd) };
-    Ok(File::from(owned))
+    let file = File::from(unsafe { OwnedHandle::from_raw_handle(fd) });
+    *owned = std::mem::take(owned).with(file);
+    Ok(())
 }
 
 /// Returns the number of a descriptor that stays ours.

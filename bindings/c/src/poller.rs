@@ -117,6 +117,13 @@ fn interest_of(flags: u32) -> Result<Interest, Failure> {
     }
 }
 
+/// Returns why a registration cannot be changed. A descriptor that is not open has none.
+fn registration_failed(failure: Failure) -> Failure {
+    const EBADF: i32 = 9;
+    let is_closed = cfg!(unix) && failure.os_error() == EBADF;
+    if is_closed { failure.with_status(minder_status::MINDER_UNKNOWN) } else { failure }
+}
+
 fn ready_of(report: Readiness) -> minder_ready {
     let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
     let flags = flag(report.readable, MINDER_READABLE)
@@ -221,7 +228,8 @@ pub unsafe extern "C" fn minder_poller_modify(
         let poller = handle!(poller).here()?;
         let wanted = interest_of(interest)?;
         let is_socket = interest & MINDER_SOCKET != 0;
-        native::with_source(fd, is_socket, |source| poller.modify(source, Token(token), wanted))?;
+        native::with_source(fd, is_socket, |source| poller.modify(source, Token(token), wanted))
+            .map_err(registration_failed)?;
         Ok(minder_status::MINDER_OK)
     })
 }
@@ -262,7 +270,7 @@ pub unsafe extern "C" fn minder_poller_delete(poller: *const minder_poller, fd: 
         if deleted.is_err() && cfg!(windows) {
             native::with_source(fd, true, |source| poller.delete(source))?;
         } else {
-            deleted?;
+            deleted.map_err(registration_failed)?;
         }
         Ok(minder_status::MINDER_OK)
     })

@@ -68,6 +68,15 @@ impl Failure {
         Self { status: self.status, text: self.text.clone(), os_error: self.os_error }
     }
 
+    pub(crate) fn os_error(&self) -> c_int {
+        self.os_error
+    }
+
+    pub(crate) fn with_status(mut self, status: minder_status) -> Self {
+        self.status = status;
+        self
+    }
+
     /// Replaces the text, which may contain the present one.
     pub(crate) fn with_text(mut self, text: impl FnOnce(&str) -> String) -> Self {
         self.text = text(&self.text);

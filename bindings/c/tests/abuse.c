@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -247,6 +248,60 @@ static void wrong_numbers_and_structures(void) {
     minder_command_free(command);
 }
 
+static void wrong_descriptors(void) {
+    enum { CLOSED = 99999 };
+    minder_command *command = shell("exit 0");
+    CHECK_STATUS(minder_command_pass_fd(command, CLOSED), MINDER_INVALID);
+    CHECK(strstr(minder_last_error(), "`fd` is 99999: ") != NULL && minder_last_os_error() == EBADF);
+    CHECK_STATUS(minder_command_stdio_fd(command, MINDER_STDOUT, CLOSED), MINDER_INVALID);
+    CHECK(strstr(minder_last_error(), "`fd` is 99999: ") != NULL && minder_last_os_error() == EBADF);
+    /* It is not closed when the command is freed. */
+    CHECK_STATUS(minder_command_pass_fd(command, STDOUT_FILENO), MINDER_INVALID);
+    minder_command_free(command);
+    CHECK(fcntl(STDOUT_FILENO, F_GETFD) >= 0);
+
+    command = shell("exit 0");
+    const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    CHECK(fd > STDERR_FILENO);
+    OK(minder_command_pass_fd(command, fd));
+    CHECK_STATUS(minder_command_pass_fd(command, fd), MINDER_INVALID);
+    CHECK(strstr(minder_last_error(), "owns already") != NULL && fcntl(fd, F_GETFD) >= 0);
+    minder_command_free(command);
+    CHECK(fcntl(fd, F_GETFD) < 0);
+}
+
+static void large_limits(void) {
+    minder_set *set = NULL;
+    minder_set_options options = MINDER_INIT(minder_set_options);
+    options.read_buffer_bytes = SIZE_MAX;
+    CHECK_STATUS(minder_set_new(&options, &set), MINDER_INVALID);
+    CHECK(set == NULL && strstr(minder_last_error(), "16 MiB") != NULL);
+    options.read_buffer_bytes = (size_t)16 << 20;
+    options.max_children = options.max_buffered_bytes = options.max_child_bytes = SIZE_MAX;
+    options.max_input_bytes = SIZE_MAX;
+    OK(minder_set_new(&options, &set));
+    minder_command *command = shell("cat");
+    minder_command_stdio(command, MINDER_STDIN, MINDER_PIPE);
+    minder_command_stdio(command, MINDER_STDOUT, MINDER_PIPE);
+    minder_child_id child = 0;
+    OK(minder_set_spawn(set, command, NULL, &child));
+    OK(minder_set_write(set, child, BYTES, 4, NULL));
+    OK(minder_set_close_stdin(set, child));
+    minder_events *events = minder_events_new();
+    size_t bytes = 0;
+    while (minder_set_children(set) > 0) {
+        OK(minder_set_wait(set, 60 * MINDER_SECOND));
+        OK(minder_set_take(set, events, SIZE_MAX, NULL));
+        const minder_event *event;
+        while ((event = minder_events_next(events)) != NULL)
+            if (event->kind == MINDER_EVENT_OUTPUT) bytes += event->len;
+    }
+    CHECK(bytes == 4);
+    minder_events_free(events);
+    minder_set_free(set);
+    minder_command_free(command);
+}
+
 static void wrong_order(void) {
     minder_command *command = shell("exit 4");
     minder_command_stdio(command, MINDER_STDIN, MINDER_PIPE);
@@ -283,6 +338,8 @@ static void poller_errors(void) {
     CHECK_STATUS(minder_poller_add(poller, -1, MINDER_READABLE, 1), MINDER_INVALID);
     CHECK(minder_poller_add(poller, 99999, MINDER_READABLE, 1) < 0 && minder_last_os_error() == EBADF);
     CHECK(minder_poller_arm(poller, 99999, MINDER_READABLE, 1) < 0 && minder_last_os_error() == EBADF);
+    CHECK_STATUS(minder_poller_modify(poller, 99999, MINDER_READABLE, 1), MINDER_UNKNOWN);
+    CHECK_STATUS(minder_poller_delete(poller, 99999), MINDER_UNKNOWN);
     CHECK_STATUS(minder_poller_add(poller, 0, 0, 1), MINDER_INVALID);
     CHECK_STATUS(minder_poller_add(poller, 0, MINDER_READABLE | MINDER_ONESHOT | MINDER_EDGE, 1), MINDER_INVALID);
     CHECK_STATUS(minder_poller_add(poller, 0, MINDER_READABLE | 1u << 30, 1), MINDER_INVALID);
@@ -415,6 +472,46 @@ static void blocked_threads(void) {
     minder_command_free(command);
 }
 
+/* A process that was made by fork(2) learns nothing of the children of its parent. */
+static void child_in_forked_process(void) {
+    minder_command *command = shell("exec cat");
+    minder_command_stdio(command, MINDER_STDIN, MINDER_PIPE);
+    minder_command_stdio(command, MINDER_STDOUT, MINDER_PIPE);
+    minder_child *child = NULL;
+    OK(minder_command_spawn(command, &child));
+    fflush(NULL);
+    const pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        uint8_t buffer[4];
+        size_t count = 0;
+        CHECK_STATUS(minder_child_wait(child, 0, NULL), MINDER_FORKED);
+        CHECK_STATUS(minder_child_wait(child, MINDER_FOREVER, NULL), MINDER_FORKED);
+        CHECK_STATUS(minder_child_kill(child, NULL), MINDER_FORKED);
+        CHECK_STATUS(minder_child_kill_and_wait(child, NULL, NULL), MINDER_FORKED);
+        CHECK_STATUS(minder_child_write(child, BYTES, 4, NULL), MINDER_FORKED);
+        CHECK_STATUS(minder_child_read(child, MINDER_STDOUT, buffer, 4, &count), MINDER_FORKED);
+        CHECK_STATUS(minder_child_close_stdin(child), MINDER_FORKED);
+        CHECK_STATUS(minder_child_resize(child, 1, 1), MINDER_FORKED);
+        CHECK(minder_child_fd(child, MINDER_STDIN) == MINDER_NO_FD);
+        CHECK(minder_child_pid(child) > 0);
+        minder_child_free(child);
+        minder_command_free(command);
+        execlp("true", "true", (char *)NULL);
+        _exit(1);
+    }
+    int status = 0;
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+    /* The forked process has neither ended the child nor closed a pipe of this one. */
+    CHECK_STATUS(minder_child_wait(child, 0, NULL), MINDER_TIMED_OUT);
+    OK(minder_child_write(child, BYTES, 4, NULL));
+    minder_exit end = MINDER_INIT(minder_exit);
+    OK(minder_child_wait(child, MINDER_FOREVER, &end));
+    CHECK(end.kind == MINDER_EXIT_CODE && end.code == 0);
+    minder_child_free(child);
+    minder_command_free(command);
+}
+
 /* A process that was made by fork(2) is told so, and gets a poller that works. */
 static void forked_process(void) {
     static const char *const BACKENDS[] = { "epoll", "io_uring", "poll" };
@@ -470,11 +567,14 @@ int main(void) {
     wrong_guardians();
     wrong_handles();
     wrong_numbers_and_structures();
+    wrong_descriptors();
+    large_limits();
     wrong_order();
     poller_errors();
     many_threads();
     many_threads_wait_for_one_child();
     blocked_threads();
+    child_in_forked_process();
     forked_process();
     puts("abuse: ok");
     return 0;
