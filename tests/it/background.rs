@@ -527,8 +527,10 @@ fn child_is_restarted_with_a_new_input_and_a_new_pid() {
 
 #[test]
 fn host_that_takes_no_events_bounds_the_queue_of_restarts() {
+    // A start under Wine takes a fifth of a second on a busy machine.
+    const RESTARTS: u32 = if cfg!(windows) { 100 } else { 300 };
     let set = BackgroundSet::new(ChildSetConfig::new()).expect("start background set");
-    let policy = RestartPolicy::new(Restart::Always).backoff(Duration::ZERO).max_restarts(Some(300));
+    let policy = RestartPolicy::new(Restart::Always).backoff(Duration::ZERO).max_restarts(Some(RESTARTS));
     let mut command = test_child("exit 3");
     command.stdin(Stdio::null());
     let id = set.spawn(&command, SpawnOptions::new().restart(policy)).expect("spawn test child");
@@ -536,7 +538,7 @@ fn host_that_takes_no_events_bounds_the_queue_of_restarts() {
     let until = patience();
     let mut last = (0, Instant::now());
     while last.1.elapsed() < Duration::from_secs(2) {
-        assert!(Instant::now() < until, "300 runs are not done");
+        assert!(Instant::now() < until, "{RESTARTS} runs are not done");
         let pid = set.pid(id).expect("a child whose end is not taken");
         if pid != last.0 {
             last = (pid, Instant::now());
@@ -552,7 +554,8 @@ fn host_that_takes_no_events_bounds_the_queue_of_restarts() {
             _ => None,
         })
         .collect();
-    assert_eq!(restarts, (237..=300).collect::<Vec<_>>());
+    let last = u64::from(RESTARTS);
+    assert_eq!(restarts, (last - 63..=last).collect::<Vec<_>>());
     assert!(matches!(events.last(), Some(Event::Done { .. })));
     set.stop(Duration::ZERO).expect("stop");
 }

@@ -45,6 +45,9 @@ fn expect_end(words: &[&str], alive: usize) {
     run.expect_gone(killed, &format!("{words:?}"));
     assert_eq!(run.shell_status(), 137);
     expect_exit(guardian);
+    // What forks and exits all the time may slip through one look at the process table.
+    let escaped: Vec<_> = (0..20).flat_map(|_| run.alive()).collect();
+    assert!(escaped.is_empty(), "{words:?}: {escaped:?} live after the exit of the guardian");
 }
 
 fn expect_exit(pid: Pid) {

@@ -1,5 +1,5 @@
 //! Ends the children on Linux: their groups, what left the groups and can be found, and repeats that
-//! until two searches find nothing.
+//! until several searches find nothing.
 //!
 //! A process belongs to the children if it is in a group of the list, if its parent belongs to them, or
 //! if its environment has the tag. The parenthood is lost when a parent exits, since init and not this
@@ -15,6 +15,11 @@ use crate::sys::process_tree::{ProcEntry, each_process, signal_process};
 
 /// How often a search is repeated that finds new processes, before all are killed.
 const SEARCHES_MAX: usize = 8;
+/// How many searches in a row have to find nothing. A process that forks and exits all the time has a new
+/// pid in each millisecond, and may slip through half of the searches of a busy machine. Only the tag finds
+/// such a process.
+const CLEAN_SEARCHES: u32 = 2;
+const CLEAN_SEARCHES_WITH_TAG: u32 = 12;
 /// If nothing new was found for this long, the rest has its SIGKILL and cannot act on it yet (an
 /// unreachable file server), or may not be signalled by this user.
 const QUIET_MAX: Duration = Duration::from_secs(1);
@@ -76,6 +81,7 @@ impl Ending {
         let started_at = Instant::now();
         let mut quiet_since = started_at;
         let mut pause = PAUSE_FIRST;
+        let enough = if self.tag.is_some() { CLEAN_SEARCHES_WITH_TAG } else { CLEAN_SEARCHES };
         let mut clean_searches = 0;
         loop {
             self.found_new = false;
@@ -87,7 +93,7 @@ impl Ending {
             let left = self.search();
             clean_searches = if left.is_empty() { clean_searches + 1 } else { 0 };
             let now = Instant::now();
-            if clean_searches == 2 {
+            if clean_searches == enough {
                 return None;
             }
             if self.found_new {
