@@ -125,9 +125,7 @@ impl GuardianConfig {
 ///
 /// - Processes that run as another user (`sudo`).
 /// - With [`tag`](GuardianConfig::tag): a process that left its group, and whose environment was cleaned
-///   or overwritten. Without: every process that left its group and lost its parent. A process that
-///   leaves, forks and exits again and again can escape twelve searches of the process table, but seldom
-///   does.
+///   or overwritten. Without: every process that left its group and lost its parent.
 /// - Work that was handed to a server that ran before: `docker run`, `systemd-run`, `at`.
 /// - Everything, if the host and the program are killed at the same time.
 /// - A process in an uninterruptible system call, until that returns.

@@ -137,9 +137,7 @@ impl Run {
     pub(crate) fn expect_gone(&self, since: Instant, what: &str) -> Duration {
         loop {
             let looked = Instant::now();
-            // A process that forks and exits may slip through one look at the whole of /proc, not through
-            // three.
-            if (0..3).all(|_| self.alive().is_empty()) {
+            if self.alive().is_empty() {
                 let took = looked.duration_since(since);
                 note(&format!("{what}: {} ms", took.as_millis()));
                 return took;
@@ -204,11 +202,38 @@ pub(crate) fn send_group(leader: Pid, signal: Signal) {
     let _ = kill_process_group(leader, signal);
 }
 
-/// Returns the pids for which `chosen` holds, except 1 and our own.
+/// Returns the pids for which `chosen` holds, except 1 and our own. A process that forks and exits while
+/// the table is read has a newer pid, which is looked up until none is newer.
 pub(crate) fn every_process(chosen: impl Fn(Pid) -> bool) -> Vec<Pid> {
+    let mut newest = newest_pid();
+    let chosen = |pid: &Pid| *pid != Pid::INIT && *pid != rustix::process::getpid() && chosen(*pid);
     let numbers = fs::read_dir("/proc").expect("list processes").flatten();
     let pids = numbers.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
-    pids.filter(|pid| *pid != Pid::INIT && *pid != rustix::process::getpid() && chosen(*pid)).collect()
+    let mut pids: Vec<Pid> = pids.filter(&chosen).collect();
+    loop {
+        let before = newest;
+        newest = newest_pid();
+        if newest == before {
+            pids.sort_unstable_by_key(|pid| pid.as_raw_nonzero());
+            pids.dedup();
+            return pids;
+        }
+        // The pids begin again at the lowest.
+        let first = if newest > before { before + 1 } else { 1 };
+        pids.extend((first..=newest).filter_map(Pid::from_raw).filter(is_leader).filter(&chosen));
+    }
+}
+
+/// The pid that was assigned last: the last field of proc_loadavg(5).
+fn newest_pid() -> i32 {
+    let line = fs::read_to_string("/proc/loadavg").expect("read /proc/loadavg");
+    line.split_ascii_whitespace().next_back().and_then(|pid| pid.parse().ok()).expect("read the newest pid")
+}
+
+/// Whether this is the id of a process, and not that of another of its threads.
+fn is_leader(pid: &Pid) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status.lines().any(|line| line.strip_prefix("Tgid:").is_some_and(|id| id.trim() == pid.to_string()))
 }
 
 /// Name, state, parent, group, session.

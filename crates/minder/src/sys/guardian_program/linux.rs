@@ -5,21 +5,25 @@
 //! if its environment has the tag. The parenthood is lost when a parent exits, since init and not this
 //! program adopts its children. So everything is stopped first, which keeps parents in place and lets no
 //! process start another one, and killed after the search.
+//!
+//! A process that forks and exits all the time has a new pid in each millisecond, and the table of a busy
+//! machine takes longer to read. Only its tag shows that it belongs to the children. So after the table is
+//! read, the pids that were assigned meanwhile are looked up, until none is newer, and what has the tag is
+//! stopped at once.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::target::Target;
 use crate::sys::guardian::TAG;
-use crate::sys::process_tree::{ProcEntry, each_process, signal_process};
+use crate::sys::process_tree::{ProcEntry, each_newer_process, each_process, newest_pid, signal_process};
 
 /// How often a search is repeated that finds new processes, before all are killed.
 const SEARCHES_MAX: usize = 8;
-/// How many searches in a row have to find nothing. A process that forks and exits all the time has a new
-/// pid in each millisecond, and may slip through half of the searches of a busy machine. Only the tag finds
-/// such a process.
+/// How many searches in a row have to find nothing.
 const CLEAN_SEARCHES: u32 = 2;
-const CLEAN_SEARCHES_WITH_TAG: u32 = 12;
+/// How often newer processes are looked up in one search.
+const LOOK_UPS_MAX: usize = 1000;
 /// If nothing new was found for this long, the rest has its SIGKILL and cannot act on it yet (an
 /// unreachable file server), or may not be signalled by this user.
 const QUIET_MAX: Duration = Duration::from_secs(1);
@@ -58,7 +62,7 @@ impl Ending {
         let mut asked = HashSet::new();
         let mut pause = PAUSE_FIRST;
         loop {
-            let alive = self.search();
+            let alive = self.search(None);
             for process in &alive {
                 // What is in a group has been asked already.
                 if !self.is_in_group(process) && asked.insert(identity(process)) {
@@ -81,7 +85,6 @@ impl Ending {
         let started_at = Instant::now();
         let mut quiet_since = started_at;
         let mut pause = PAUSE_FIRST;
-        let enough = if self.tag.is_some() { CLEAN_SEARCHES_WITH_TAG } else { CLEAN_SEARCHES };
         let mut clean_searches = 0;
         loop {
             self.found_new = false;
@@ -90,10 +93,10 @@ impl Ending {
             self.signal_targets(libc::SIGKILL);
             self.known.retain(|process| signal_process(*process, libc::SIGKILL));
             minder_os::time::pause(pause, None);
-            let left = self.search();
+            let left = self.search(Some(libc::SIGSTOP));
             clean_searches = if left.is_empty() { clean_searches + 1 } else { 0 };
             let now = Instant::now();
-            if clean_searches == enough {
+            if clean_searches == CLEAN_SEARCHES {
                 return None;
             }
             if self.found_new {
@@ -111,7 +114,7 @@ impl Ending {
     fn stop_found(&mut self) {
         let mut stopped = HashSet::new();
         for _ in 0..SEARCHES_MAX {
-            let found = self.search();
+            let found = self.search(Some(libc::SIGSTOP));
             let new: Vec<Identity> =
                 found.iter().map(identity).filter(|process| stopped.insert(*process)).collect();
             if new.is_empty() {
@@ -129,44 +132,76 @@ impl Ending {
         }
     }
 
-    /// Searches the process table for everything that belongs to the children and is not exiting.
-    fn search(&mut self) -> Vec<ProcEntry> {
-        let mut all = Vec::new();
+    /// Searches the process table for everything that belongs to the children and is not exiting. What has
+    /// the tag gets the signal as soon as it is found.
+    fn search(&mut self, signal: Option<i32>) -> Vec<ProcEntry> {
+        let me = std::process::id().cast_signed();
+        let newest = newest_pid();
+        // Each process with whether it belongs to the children, whatever its parent is.
+        let mut all: Vec<(ProcEntry, bool)> = Vec::new();
+        let mut add = |process: ProcEntry| {
+            if process.pid == me || process.pid <= 1 || process.exiting {
+                return;
+            }
+            let is_tagged = self.tag.as_ref().is_some_and(|tag| has_tag(process.pid, tag));
+            if is_tagged && let Some(signal) = signal {
+                signal_process(identity(&process), signal);
+            }
+            all.push((process, is_tagged));
+        };
         // What could not be read is read by the next search.
-        let _ = each_process(|process| all.push(process));
+        let _ = each_process(&mut add);
+        if self.tag.is_some()
+            && let Some(newest) = newest
+        {
+            look_up_newer(newest, add);
+        }
         // A number belongs to a child until its last process is reaped. If one is left after the table was
         // read, the number was the child's while it was read.
         self.targets.retain(Target::exists);
-        let me = std::process::id().cast_signed();
-        all.retain(|process| process.pid != me && process.pid > 1 && !process.exiting);
         let mut pids: HashSet<libc::pid_t> = HashSet::new();
         let mut found = Vec::new();
         // Parents may come later in the table than their children.
         loop {
-            let (belong, rest): (Vec<_>, Vec<_>) =
-                all.into_iter().partition(|process| pids.contains(&process.parent) || self.is_root(process));
+            let (belong, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(|(process, is_tagged)| {
+                *is_tagged || pids.contains(&process.parent) || self.is_root(process)
+            });
             all = rest;
             if belong.is_empty() {
                 return found;
             }
-            pids.extend(belong.iter().map(|process| process.pid));
-            for process in &belong {
-                self.found_new |= self.known.insert(identity(process));
+            for (process, _) in belong {
+                // The table may have listed what was looked up as well.
+                if pids.insert(process.pid) {
+                    self.found_new |= self.known.insert(identity(&process));
+                    found.push(process);
+                }
             }
-            found.extend(belong);
         }
     }
 
-    /// Returns whether a process belongs to the children, whatever its parent is.
+    /// Returns whether a process belongs to the children by what is known without its environment.
     fn is_root(&self, process: &ProcEntry) -> bool {
         self.known.contains(&identity(process))
             || self.is_in_group(process)
             || self.targets.iter().any(|target| target.pid == process.pid && target.leader_exists())
-            || self.tag.as_ref().is_some_and(|tag| has_tag(process.pid, tag))
     }
 
     fn is_in_group(&self, process: &ProcEntry) -> bool {
         self.targets.iter().any(|target| target.leads_group && target.pid == process.group)
+    }
+}
+
+/// Visits the processes that are newer than this pid, until none is newer than the last that was visited:
+/// then each living process was visited, or is older.
+fn look_up_newer(mut newest: libc::pid_t, mut visit: impl FnMut(ProcEntry)) {
+    for _ in 0..LOOK_UPS_MAX {
+        let before = newest;
+        match newest_pid() {
+            Some(pid) if pid != before => newest = pid,
+            _ => return,
+        }
+        each_newer_process(before, newest, &mut visit);
     }
 }
 

@@ -11,7 +11,8 @@ mod windows;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(in crate::sys) use self::proc::{
-    Entry as ProcEntry, PF_EXITING, each as each_process, signal as signal_process, why_no_table,
+    Entry as ProcEntry, PF_EXITING, each as each_process, each_newer as each_newer_process, newest_pid,
+    signal as signal_process, why_no_table,
 };
 pub(crate) use self::thread_times::main_thread_times;
 pub(crate) use self::types::TreeSignal;

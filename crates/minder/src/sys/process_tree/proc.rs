@@ -99,6 +99,45 @@ pub(in crate::sys) fn each(mut visit: impl FnMut(Entry)) -> io::Result<()> {
     Ok(())
 }
 
+/// Returns the pid or thread id that the kernel assigned last in this PID namespace: the last field of
+/// proc_loadavg(5).
+pub(in crate::sys) fn newest_pid() -> Option<libc::pid_t> {
+    let line = fs::read_to_string("/proc/loadavg").ok()?;
+    line.split_ascii_whitespace().next_back()?.parse().ok()
+}
+
+/// Visits the living processes whose pids were assigned after `before`, up to `newest`. Linux assigns pids
+/// in ascending order and begins again at the lowest when it has reached the highest (pid_max in
+/// proc_sys_kernel(5)).
+pub(in crate::sys) fn each_newer(before: libc::pid_t, newest: libc::pid_t, mut visit: impl FnMut(Entry)) {
+    /// The most pids that are looked up. More were assigned only if the caller did not run for seconds.
+    const NEWER_MAX: libc::pid_t = 1 << 15;
+    let mut look_up = |first: libc::pid_t, last: libc::pid_t| {
+        for pid in first.max(last.saturating_sub(NEWER_MAX))..=last {
+            // The directory of a thread id exists, although the table does not list it.
+            if let Ok(Some(process)) = entry(pid)
+                && leads_threads(pid)
+            {
+                visit(process);
+            }
+        }
+    };
+    if newest >= before {
+        return look_up(before.saturating_add(1), newest);
+    }
+    let pid_max = fs::read_to_string("/proc/sys/kernel/pid_max").ok().and_then(|max| max.trim().parse().ok());
+    look_up(before.saturating_add(1), pid_max.unwrap_or(before));
+    look_up(2, newest);
+}
+
+/// Returns whether `id` is the pid of a process, and not the id of another of its threads.
+fn leads_threads(id: libc::pid_t) -> bool {
+    let Ok(status) = fs::read(format!("/proc/{id}/status")) else { return false };
+    let status = String::from_utf8_lossy(&status);
+    let leader = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    leader.is_some_and(|leader| leader.trim().parse() == Ok(id))
+}
+
 pub(super) fn group_of(pid: libc::pid_t) -> Option<libc::pid_t> {
     entry(pid).ok().flatten().map(|process| process.group)
 }
@@ -215,6 +254,32 @@ mod tests {
         assert!(!is_of("Name:\tx\nPid:\t7\nNSpid:\t7\t7\n", 7), "the same number by chance");
         assert!(is_of(&status("7"), 7) && !is_of(&status("812"), 7) && !is_of("", 7), "an old kernel");
         assert_eq!(why_no_table(), None);
+    }
+
+    #[test]
+    fn newer_processes_are_found_and_threads_are_not() {
+        let before = newest_pid().expect("read the newest pid");
+        let thread = std::thread::spawn(std::thread::park);
+        let mut child = crate::Command::new("sleep").arg("60").spawn().expect("start a process");
+        let newest = newest_pid().expect("read the newest pid");
+        let own = std::process::id().cast_signed();
+        let mut found = Vec::new();
+        each_newer(before, newest, |process| found.push((process.pid, process.parent)));
+        let pid = child.id().cast_signed();
+        child.kill(crate::Termination::IMMEDIATE).and_then(|()| child.wait()).expect("end the process");
+        thread.thread().unpark();
+        thread.join().expect("join the thread");
+        assert!(found.contains(&(pid, own)), "{before} to {newest}: {found:?}");
+        let own_parent = entry(own).expect("read").expect("own process").parent;
+        assert!(found.iter().all(|(_, parent)| *parent != own_parent), "a thread was visited: {found:?}");
+    }
+
+    #[test]
+    fn newer_processes_are_found_across_the_highest_pid() {
+        let own = std::process::id().cast_signed();
+        let mut found = Vec::new();
+        each_newer(own.saturating_add(1).max(1 << 14), own, |process| found.push(process.pid));
+        assert_eq!(found.last(), Some(&own), "{found:?}");
     }
 
     #[test]
