@@ -204,7 +204,10 @@ impl Trial {
             .map(|entry| entry.expect("read directory entry").file_name().to_string_lossy().into_owned())
             .filter(|name| name.starts_with("out-") || name.starts_with("spill-"))
             .collect();
-        assert!(left.is_empty(), "left: {left:?}");
+        // On Windows, a name lasts as long as a process has the file open: that of a killed job may still
+        // be about to exit. Under Wine, one that was killed while it started never exits.
+        let held = if cfg!(windows) { self.degree * kills } else { 0 };
+        assert!(left.len() <= held, "left: {left:?}");
         if !self.is_straight() {
             check(&self.shown, Look::of(&self.flags), self.seed, &self.all(), self.degree * kills);
         }
