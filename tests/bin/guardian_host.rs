@@ -22,12 +22,15 @@ fn main() -> std::process::ExitCode {
 #[cfg(target_os = "linux")]
 mod host {
     use std::collections::VecDeque;
-    use std::io::Write as _;
+    use std::ffi::CString;
+    use std::fs::File;
+    use std::io::{self, Write as _};
+    use std::os::fd::AsRawFd as _;
     use std::time::{Duration, Instant};
 
     use minder::{
-        ChildSet, ChildSetConfig, Command, ErrorKind, Event, Group, Guardian, GuardianConfig, NextEvent,
-        Result, SpawnOptions, Stdio, Termination,
+        ChildSet, ChildSetConfig, Command, ErrorKind, Event, Group, GuardedProcess, Guardian, GuardianConfig,
+        NextEvent, Result, SpawnOptions, Stdio, Termination,
     };
 
     pub(crate) fn report(path: &str, line: &str) {
@@ -64,12 +67,21 @@ mod host {
         let guardian = Guardian::start(&config)?;
         let mut pid = guardian.pid().unwrap_or(0);
         let mut set = ChildSet::new(ChildSetConfig::new().guardian(&guardian))?;
+        let mut forked = Vec::new();
         let guardian = setting("alone").is_none().then_some(guardian);
         let copies: usize = setting("copies").map_or(1, |text| text.parse().expect("parse number"));
         for job in words.iter().filter(|word| !word.contains('=')) {
             for _ in 0..copies {
-                set.spawn(&child(setting("jobs"), job, setting("late")), SpawnOptions::new())?;
+                match (&guardian, setting("forked")) {
+                    (Some(guardian), Some(_)) => forked.push(fork_guarded(guardian, setting("jobs"), job)?),
+                    _ => {
+                        set.spawn(&child(setting("jobs"), job, setting("late")), SpawnOptions::new())?;
+                    }
+                }
             }
+        }
+        if setting("forked") == Some("released") {
+            forked.drain(..).for_each(GuardedProcess::release);
         }
         if let (Some(guardian), Some(_)) = (&guardian, setting("restart")) {
             end(pid);
@@ -108,15 +120,56 @@ mod host {
     fn child(jobs: Option<&str>, name: &str, late: Option<&str>) -> Command {
         let mut command = Command::new(jobs.expect("find the path of the jobs"));
         command.args(["job", name]).stdin(Stdio::null()).stdout(Stdio::null());
-        // Some processes in the host's group; and one that leads a group cannot begin a session.
-        if ["setsid", "stopped"].contains(&name) || (name == "plain" && std::process::id().is_multiple_of(2))
-        {
+        if !leads_group(name) {
             command.group(Group::Inherit);
         }
         if let Some(us) = late {
             command.fault_late(Duration::from_micros(us.parse().expect("parse microseconds")));
         }
         command
+    }
+
+    /// Returns whether a job leads a group. Some processes are in the host's group; and one that leads a
+    /// group cannot begin a session.
+    fn leads_group(name: &str) -> bool {
+        match name {
+            "setsid" | "stopped" => false,
+            "plain" => !std::process::id().is_multiple_of(2),
+            _ => true,
+        }
+    }
+
+    /// Starts a job as hosts do that know nothing of the library: by a fork. The fork executes the job's
+    /// program when it is guarded, and exits if this process is killed before that.
+    fn fork_guarded(guardian: &Guardian, jobs: Option<&str>, name: &str) -> Result<GuardedProcess> {
+        let program = CString::new(jobs.expect("find the path of the jobs")).expect("path without NUL");
+        let name_argument = CString::new(name).expect("name without NUL");
+        let argv = [program.as_ptr(), c"job".as_ptr(), name_argument.as_ptr(), std::ptr::null()];
+        let (read, write) = io::pipe().expect("create pipe");
+        let read_number = read.as_raw_fd();
+        let write_number = write.as_raw_fd();
+        // SAFETY: the child makes system calls only, as this process has threads.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            let mut byte = 0_u8;
+            // SAFETY: this process uses the descriptor no more.
+            unsafe { libc::close(write_number) };
+            // SAFETY: an open descriptor, and room for one byte.
+            if unsafe { libc::read(read_number, (&raw mut byte).cast(), 1) } == 1 {
+                // SAFETY: strings that end with NUL, and a list that ends with a null.
+                unsafe { libc::execv(program.as_ptr(), argv.as_ptr()) };
+            }
+            // SAFETY: exits without running code of the parent.
+            unsafe { libc::_exit(1) };
+        }
+        assert!(pid > 0, "cannot fork: {}", io::Error::last_os_error());
+        if leads_group(name) {
+            // SAFETY: two numbers.
+            assert_eq!(unsafe { libc::setpgid(pid, pid) }, 0, "cannot set group");
+        }
+        let guarded = guardian.guard(pid.cast_unsigned())?;
+        File::from(std::os::fd::OwnedFd::from(write)).write_all(b"x").expect("write to pipe");
+        Ok(guarded)
     }
 
     /// Starts and kills children all the time, so that a kill of this process comes at any step.

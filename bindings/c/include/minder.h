@@ -650,8 +650,11 @@ size_t minder_events_count(const minder_events *events);
  *
  * It is for a process that may not fork: an editor, an interpreter, a plugin. The program is
  * `minder-guardian`, which is installed with the library. Guarded are the children of a set with
- * minder_set_options.guardian, and those of minder_guardian_spawn().
+ * minder_set_options.guardian, those of minder_guardian_spawn(), and processes of minder_guardian_guard().
  */
+
+/** A process on the list of a guardian. Freed by minder_guarded_free(), before the process is reaped. */
+typedef struct minder_guarded minder_guarded;
 
 /** The program that ends children. Freed by minder_guardian_free(). */
 typedef struct minder_guardian minder_guardian;
@@ -694,6 +697,28 @@ uint32_t minder_guardian_pid(const minder_guardian *guardian);
 minder_status minder_guardian_spawn(const minder_guardian *guardian,
                                     const minder_command *command,
                                     minder_child **child);
+
+/**
+ * Puts a child of this process that was started by other code on the list, such as by fork(2), and stores
+ * the handle. Not on Windows (MINDER_UNSUPPORTED).
+ *
+ * The child is killed like the others, with its process group if it leads one at the time of this call. It
+ * is not guarded before this call has returned. If this process may be killed in between, let the child
+ * first read a byte from a pipe, which this process writes after the call: at end of file the child exits.
+ * The child has to close its copy of the pipe's other end.
+ *
+ * A pid that is not that of a child, or of one that was reaped, is MINDER_UNKNOWN.
+ */
+minder_status minder_guardian_guard(const minder_guardian *guardian,
+                                    uint32_t pid,
+                                    minder_guarded **guarded);
+
+/**
+ * Frees a handle, and removes the process from the list. To be called before the process is reaped by
+ * wait(2) or a similar function: afterwards its pid and its group may be those of other processes. The
+ * process runs on. In a process that was made by fork(2) the list stays as it is.
+ */
+void minder_guarded_free(minder_guarded *guarded);
 
 
 /*

@@ -294,6 +294,18 @@ private:
     detail::owned<minder_command, minder_command_free> handle_;
 };
 
+/** A process on the list of a guardian, until it is destroyed or released: see minder_guarded. */
+class guarded_process {
+public:
+    /** Removes the process from the list. To be called before it is reaped. */
+    void release() noexcept { handle_.reset(); }
+
+private:
+    friend class guardian;
+    explicit guarded_process(minder_guarded *handle) : handle_(handle) {}
+    detail::owned<minder_guarded, minder_guarded_free> handle_;
+};
+
 /** A program that ends the children when this process is killed: see minder_guardian. */
 class guardian {
 public:
@@ -309,6 +321,12 @@ public:
         minder_child *child = nullptr;
         check(minder_guardian_spawn(get(), command.get(), &child));
         return minder::child(child);
+    }
+    /** Puts a child that was started by other code on the list, such as by fork(2). */
+    [[nodiscard]] guarded_process guard(std::uint32_t pid) {
+        minder_guarded *guarded = nullptr;
+        check(minder_guardian_guard(get(), pid, &guarded));
+        return guarded_process(guarded);
     }
     /** Returns the handle, for minder_set_options. */
     minder_guardian *get() const noexcept { return handle_.get(); }

@@ -2,12 +2,12 @@
 //!
 //! It is for a process that may not fork: an editor, an interpreter, a plugin. The program is
 //! `minder-guardian`, which is installed with the library. Guarded are the children of a set with
-//! minder_set_options.guardian, and those of minder_guardian_spawn().
+//! minder_set_options.guardian, those of minder_guardian_spawn(), and processes of minder_guardian_guard().
 #![expect(unsafe_code, reason = "functions with C linkage")]
 
 use std::ffi::c_char;
 
-use minder::{Guardian, GuardianConfig};
+use minder::{GuardedProcess, Guardian, GuardianConfig};
 
 use crate::arg::{self, Growing, Opaque, free, handle, options, required, store, text};
 use crate::child::{Pipes, minder_child};
@@ -45,6 +45,15 @@ pub struct minder_guardian(());
 impl Opaque for minder_guardian {
     type Inner = Guardian;
     const TAG: [u8; 8] = *b"mnd_grd\0";
+}
+
+/// A process on the list of a guardian. Freed by minder_guarded_free(), before the process is reaped.
+#[derive(Debug)]
+pub struct minder_guarded(());
+
+impl Opaque for minder_guarded {
+    type Inner = GuardedProcess;
+    const TAG: [u8; 8] = *b"mnd_gpr\0";
 }
 
 /// Starts the program, waits until it is ready, and stores the handle. The options may be NULL.
@@ -105,4 +114,36 @@ pub unsafe extern "C" fn minder_guardian_spawn(
         store!(child, arg::new_handle(Pipes::of(started)));
         Ok(minder_status::MINDER_OK)
     })
+}
+
+/// Puts a child of this process that was started by other code on the list, such as by fork(2), and stores
+/// the handle. Not on Windows (MINDER_UNSUPPORTED).
+///
+/// The child is killed like the others, with its process group if it leads one at the time of this call. It
+/// is not guarded before this call has returned. If this process may be killed in between, let the child
+/// first read a byte from a pipe, which this process writes after the call: at end of file the child exits.
+/// The child has to close its copy of the pipe's other end.
+///
+/// A pid that is not that of a child, or of one that was reaped, is MINDER_UNKNOWN.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn minder_guardian_guard(
+    guardian: *const minder_guardian,
+    pid: u32,
+    guarded: *mut *mut minder_guarded,
+) -> minder_status {
+    call(|| {
+        required!(guarded);
+        store!(guarded, std::ptr::null_mut());
+        let process = handle!(guardian).guard(pid)?;
+        store!(guarded, arg::new_handle(process));
+        Ok(minder_status::MINDER_OK)
+    })
+}
+
+/// Frees a handle, and removes the process from the list. To be called before the process is reaped by
+/// wait(2) or a similar function: afterwards its pid and its group may be those of other processes. The
+/// process runs on. In a process that was made by fork(2) the list stays as it is.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn minder_guarded_free(guarded: *mut minder_guarded) {
+    free!(guarded);
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -164,6 +165,9 @@ static void wrong_guardians(void) {
     CHECK_STATUS(minder_guardian_new(NULL, NULL), MINDER_INVALID);
     CHECK(minder_guardian_pid(NULL) == 0);
     CHECK_STATUS(minder_guardian_spawn(NULL, NULL, NULL), MINDER_INVALID);
+    minder_guarded *guarded = NULL;
+    minder_guarded_free(NULL);
+    CHECK_STATUS(minder_guardian_guard(NULL, 1, &guarded), MINDER_INVALID);
     minder_guardian_options options = MINDER_INIT(minder_guardian_options);
     options.program = "/nowhere/minder-guardian";
     minder_guardian *guardian = NULL;
@@ -174,7 +178,44 @@ static void wrong_guardians(void) {
     set_options.guardian = (minder_guardian *)command;
     minder_set *set = NULL;
     CHECK_STATUS(minder_set_new(&set_options, &set), MINDER_INVALID);
+    CHECK_STATUS(minder_guardian_guard((minder_guardian *)command, 1, &guarded), MINDER_INVALID);
     minder_command_free(command);
+}
+
+/* Numbers that are no child, a child that was reaped, and a forked process with handles of its parent. */
+static void wrong_guarded_processes(void) {
+    minder_guardian *guardian = NULL;
+    OK(minder_guardian_new(NULL, &guardian));
+    const pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        for (;;) pause();
+    }
+    CHECK_STATUS(minder_guardian_guard(guardian, (uint32_t)pid, NULL), MINDER_INVALID);
+    minder_guarded *guarded = NULL;
+    OK(minder_guardian_guard(guardian, (uint32_t)pid, &guarded));
+    minder_guardian_free((minder_guardian *)guarded); /* another type: nothing happens */
+    const pid_t forked = fork();
+    CHECK(forked >= 0);
+    if (forked == 0) {
+        minder_guarded *other = NULL;
+        CHECK_STATUS(minder_guardian_guard(guardian, (uint32_t)pid, &other), MINDER_PERMISSION_DENIED);
+        minder_guarded_free(guarded);
+        minder_guardian_free(guardian);
+        _exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(forked, &status, 0) == forked && status == 0);
+    CHECK(kill(pid, SIGKILL) == 0);
+    minder_guarded_free(guarded);
+    CHECK(waitpid(pid, NULL, 0) == pid);
+    const uint32_t wrong[] = { 0, 1, (uint32_t)getpid(), (uint32_t)pid, UINT32_MAX };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        CHECK_STATUS(minder_guardian_guard(guardian, wrong[i], &guarded), MINDER_UNKNOWN);
+        CHECK(guarded == NULL && strstr(minder_last_error(), "not a child of this process") != NULL);
+    }
+    CHECK_STATUS(minder_guardian_guard(guardian, minder_guardian_pid(guardian), &guarded), MINDER_INVALID);
+    minder_guardian_free(guardian);
 }
 
 static void wrong_handles(void) {
@@ -565,6 +606,7 @@ int main(void) {
     wrong_frames();
     wrong_executions();
     wrong_guardians();
+    wrong_guarded_processes();
     wrong_handles();
     wrong_numbers_and_structures();
     wrong_descriptors();

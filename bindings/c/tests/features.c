@@ -359,6 +359,56 @@ static void guardian_ends_children(void) {
     close(ends[0]);
 }
 
+/* Forks. The fork sleeps when it was told to, and exits if this process ends before that. */
+static pid_t fork_sleeper(int *go) {
+    int ends[2];
+    CHECK(pipe2(ends, O_CLOEXEC) == 0);
+    const pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        char byte;
+        close(ends[1]);
+        if (read(ends[0], &byte, 1) != 1) _exit(1);
+        for (;;) pause();
+    }
+    close(ends[0]);
+    *go = ends[1];
+    return pid;
+}
+
+/* The same for processes that the library has not started. */
+static void guardian_ends_forked_processes(void) {
+    int ends[2];
+    CHECK(pipe2(ends, O_CLOEXEC) == 0);
+    fflush(NULL);
+    const pid_t host = fork();
+    CHECK(host >= 0);
+    if (host == 0) {
+        minder_guardian *guardian = NULL;
+        OK(minder_guardian_new(NULL, &guardian));
+        for (int i = 0; i < 4; i++) {
+            int go = -1;
+            const pid_t pid = fork_sleeper(&go);
+            if (i % 2 == 0) CHECK(setpgid(pid, pid) == 0);
+            minder_guarded *guarded = NULL;
+            OK(minder_guardian_guard(guardian, (uint32_t)pid, &guarded));
+            CHECK(write(go, "x", 1) == 1 && close(go) == 0);
+            if (i < 2) continue; /* this process is killed before it frees these */
+            CHECK(kill(pid, SIGKILL) == 0);
+            minder_guarded_free(guarded);
+            CHECK(waitpid(pid, NULL, 0) == pid);
+        }
+        CHECK(write(ends[1], "x", 1) == 1);
+        for (;;) pause();
+    }
+    close(ends[1]);
+    char byte;
+    CHECK(read(ends[0], &byte, 1) == 1);
+    CHECK(kill(host, SIGKILL) == 0 && waitpid(host, NULL, 0) == host);
+    CHECK(read(ends[0], &byte, 1) == 0);
+    close(ends[0]);
+}
+
 /* Messages are found wherever the chunks of a stream end. */
 static void framer_finds_messages(void) {
     uint8_t stream[64];
@@ -461,6 +511,7 @@ int main(void) {
     set_limits_children();
     set_writes_times_out_and_restarts();
     guardian_ends_children();
+    guardian_ends_forked_processes();
     framer_finds_messages();
     poller_rearms_reused_descriptors();
     poller_watches_processes_and_timers();

@@ -4,14 +4,17 @@
 //! program in `sys/guardian_program`.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::command::Command;
-use crate::sys::guardian::{GuardianError, GuardianLink, GuardianSettings};
+use crate::spawn::explain_guardian;
+use crate::sys::guardian::{GuardianError, GuardianLink, GuardianSettings, Registration};
 use crate::sys::guardian_program;
+use crate::sys::is_no_such_process;
 use crate::sys::spawn::{Spawner, start_guardian};
 use crate::{Child, Error, ErrorKind, Operation, Result};
 
@@ -106,13 +109,15 @@ impl GuardianConfig {
 /// this process ends in any way, `kill -9` included, the program kills the children on the list with
 /// everything that they started, and exits. Guarded are the children of a
 /// [`ChildSet`](crate::ChildSetConfig::guardian), of a [`BackgroundSet`](crate::BackgroundSet) with such
-/// a configuration, and of [`spawn`](Self::spawn).
+/// a configuration, and of [`spawn`](Self::spawn). [`guard`](Self::guard) adds a child that was started by
+/// other code.
 ///
 /// # What is guaranteed
 ///
 /// A child is on the list before it executes its program, and until it is reaped. There is no moment at
 /// which a `kill -9` of the host leaves a child behind. No other process is ever killed: on Linux the
-/// program identifies processes by pidfds, and not by their numbers.
+/// program identifies processes by pidfds, and not by their numbers. For a child that was started by other
+/// code, [`guard`](Self::guard) states what its caller has to do for that.
 ///
 /// The program is in a separate session, ignores every signal that can be ignored, and does not have
 /// the name of the host. It holds none of the host's descriptors, except the standard error if
@@ -151,8 +156,8 @@ impl GuardianConfig {
 ///   program opens the pidfds itself when it reads the list.
 /// - macOS and the BSDs, not tested: no `clone3`, no pidfds, no tags. Only the groups are killed. If a fork
 ///   of the host keeps the socket open, the program notices the end of the host within a second.
-/// - Windows: not needed. Job objects end every child with the host, whether there is a guardian or not.
-///   No program is started.
+/// - Windows: not needed. Job objects end every child of this library with the host, whether there is a
+///   guardian or not. No program is started. [`guard`](Self::guard) is not supported.
 ///
 /// ```standalone_crate
 /// use minder::{ChildSet, ChildSetConfig, Command, Guardian, GuardianConfig, SpawnOptions, Termination};
@@ -175,7 +180,12 @@ impl GuardianConfig {
 ///     let mut child = guardian.spawn(Command::new("sleep").arg("60"))?;
 ///     let mut set = ChildSet::new(ChildSetConfig::new().guardian(&guardian))?;
 ///     set.spawn(Command::new("sleep").arg("60"), SpawnOptions::new())?;
-///     // From here on, a `kill -9` of this process ends both children, too.
+///     let mut other = std::process::Command::new("sleep").arg("60").spawn()?;
+///     let guarded = guardian.guard(other.id())?;
+///     // From here on, a `kill -9` of this process ends all three children, too.
+///     other.kill()?;
+///     guarded.release();
+///     other.wait()?;
 ///     child.kill_and_wait(Termination::IMMEDIATE)?;
 ///     set.kill_all(Termination::IMMEDIATE)?;
 ///     set.wait_all(None, drop)?;
@@ -232,6 +242,31 @@ impl Guardian {
         Child::new(spawned)
     }
 
+    /// Puts a child of this process that was started by other code on the list: by fork(2), by
+    /// [`std::process::Command`]. The result has to be dropped before the child is reaped: see
+    /// [`GuardedProcess`], which also has an example.
+    ///
+    /// After the end of this process it is killed like the other children: with the descendants that can be
+    /// found, and with its process group if it leads one at the time of this call. A child that is to lead
+    /// a group has to be made its leader before. It has no [`tag`](GuardianConfig::tag).
+    ///
+    /// The child is not guarded before this call has returned. If this process may be killed in between,
+    /// let the forked child first read a byte from a pipe, which this process writes after the call. At end
+    /// of file, which is the end of this process, the child exits. It has to close its copy of the pipe's
+    /// other end, which would keep the end of file from coming.
+    ///
+    /// # Errors
+    /// - `Unknown`: the pid is not that of a child of this process, or the child has been reaped.
+    /// - `InvalidInput`: it is the pid of the guardian's program.
+    /// - `Exhausted`, `Other`, `PermissionDenied`: as [`spawn`](Self::spawn).
+    /// - `Unsupported`: on Windows. Job objects contain only children that this library has started.
+    pub fn guard(&self, pid: u32) -> Result<GuardedProcess> {
+        match self.link.guard(pid) {
+            Ok(registration) => Ok(GuardedProcess { registration }),
+            Err(error) => Err(explain_guard(pid, error)),
+        }
+    }
+
     /// Runs the program of a guardian, and returns its exit status. It is the whole of
     /// `minder-guardian`: a host that calls it at the start of `main`, if it was started for that, is its
     /// own guardian and needs no second file.
@@ -244,6 +279,98 @@ impl Guardian {
 
     pub(crate) fn link(&self) -> Arc<GuardianLink> {
         Arc::clone(&self.link)
+    }
+}
+
+/// A process that [`Guardian::guard`] has put on the list of a guardian.
+///
+/// Drop it before the process is reaped by wait(2) or a function that calls it. Until then the pid belongs
+/// to the process; afterwards the operating system may give the pid and the group id to others.
+///
+/// On Linux a late drop harms no other process: the program identifies processes by pidfds. With
+/// [`restart`](GuardianConfig::restart) another child of this process may be guarded in its place, if it
+/// has got the pid before the program was started again. On other systems the program kills the process
+/// and the group that have the numbers by then.
+///
+/// The drop does not wait, and does not end the process. It keeps the guardian: see
+/// [the end](Guardian#end). In a fork of the host it has no effect.
+///
+/// ```standalone_crate
+/// use minder::{GuardedProcess, Guardian, GuardianConfig};
+/// use std::process::{Child, Command, ExitCode, Stdio};
+///
+/// fn main() -> ExitCode {
+///     if std::env::args().nth(1).is_some_and(|arg| arg == "guardian") {
+///         return Guardian::run_program();
+///     }
+///     # if cfg!(unix) {
+///     host().expect("no step fails");
+///     # }
+///     ExitCode::SUCCESS
+/// }
+///
+/// /// A child of other code, and its place on the list.
+/// struct Worker {
+///     child: Child,
+///     guarded: GuardedProcess,
+/// }
+///
+/// fn host() -> Result<(), Box<dyn std::error::Error>> {
+///     let config = GuardianConfig::new().program(std::env::current_exe()?).arg("guardian");
+///     let guardian = Guardian::start(&config)?;
+///
+///     // The child does nothing before it has read a line. It exits if this process is killed before that.
+///     let mut command = Command::new("sh");
+///     command.args(["-c", "read -r line && exec sleep 60"]).stdin(Stdio::piped());
+///     let mut child = command.spawn()?;
+///     let guarded = guardian.guard(child.id())?;
+///     std::io::Write::write_all(&mut child.stdin.take().expect("it is piped"), b"\n")?;
+///     let worker = Worker { child, guarded };
+///
+///     // From here on, a `kill -9` of this process ends the child, too.
+///     let Worker { mut child, guarded } = worker;
+///     child.kill()?;
+///     guarded.release(); // before the child is reaped
+///     child.wait()?;
+///     Ok(())
+/// }
+/// ```
+#[derive(Debug)]
+#[must_use = "the process is guarded until this is dropped"]
+pub struct GuardedProcess {
+    registration: Registration,
+}
+
+impl GuardedProcess {
+    /// Removes the process from the list, as dropping this does.
+    pub fn release(self) {
+        drop(self);
+    }
+}
+
+impl Drop for GuardedProcess {
+    fn drop(&mut self) {
+        self.registration.remove();
+    }
+}
+
+/// Returns the error for a process that is not on the list.
+fn explain_guard(pid: u32, error: io::Error) -> Error {
+    let kind = error.kind();
+    let is_unknown = is_no_such_process(&error);
+    let error = Error::new("guard process", error).with_subject(pid.to_string());
+    match kind {
+        _ if is_unknown => {
+            error.with_kind(ErrorKind::Unknown, "not a child of this process, or reaped already")
+        }
+        io::ErrorKind::InvalidInput => {
+            error.with_kind(ErrorKind::InvalidInput, "it is the program of the guardian")
+        }
+        io::ErrorKind::Unsupported => error.with_kind(
+            ErrorKind::Unsupported,
+            "job objects contain only children that this library has started",
+        ),
+        kind => explain_guardian(error, kind),
     }
 }
 

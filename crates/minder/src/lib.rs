@@ -342,6 +342,7 @@
 //! | [`Command::die_with_parent`] | the child | no | always |
 //! | guardians of [`ProcessGuard`] | yes | no | not needed: job objects |
 //! | a [`Guardian`] ends | groups, descendants, tagged processes | groups | not needed: job objects |
+//! | [`Guardian::guard`] | yes | yes | no |
 //!
 //! [`capabilities`] tells what this machine has, and what a sandbox refuses.
 //!
@@ -406,7 +407,7 @@ pub use crate::{
     event::{ChildId, Event, NextEvent, SpillFile, Stream},
     exit_status::{ExitInfo, ExitStatus, Outcome, ResourceUsage, ThreadTimes},
     guard::{ExitMode, GuardOptions, GuardianPids, ProcessGuard, Signal, SignalSource},
-    guardian::{Guardian, GuardianConfig},
+    guardian::{GuardedProcess, Guardian, GuardianConfig},
     interest::{Interest, Token},
     poller::{Events, EventsIter, Poller, Readiness, Registration, Source, Waker},
     set::{ChildSet, ChildSetConfig, OutputMode, OverflowPolicy, Restart, RestartPolicy, SpawnOptions},
@@ -436,6 +437,7 @@ const _: () = {
     send_and_sync::<Error>();
     send_and_sync::<Event>();
     send_and_sync::<Events>();
+    send_and_sync::<GuardedProcess>();
     send_and_sync::<Guardian>();
     send_and_sync::<Output>();
     send_and_sync::<Pipeline>();

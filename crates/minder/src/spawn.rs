@@ -60,23 +60,7 @@ pub(crate) fn explain(command: &Command, failure: SpawnError) -> Error {
         (SpawnStep::Variable, _) => {
             general(error).with_kind(ErrorKind::InvalidInput, "the name of a variable is empty or holds `=`")
         }
-        (SpawnStep::Guardian, kind) => {
-            let error = general(error);
-            match kind {
-                io::ErrorKind::WouldBlock => error.with_kind(
-                    ErrorKind::Exhausted,
-                    "its guardian does not read the list of children: it is stopped, or the machine is busy",
-                ),
-                io::ErrorKind::BrokenPipe => {
-                    error.with_kind(ErrorKind::Other, "its guardian has exited: start another one")
-                }
-                io::ErrorKind::PermissionDenied => error.with_kind(
-                    ErrorKind::PermissionDenied,
-                    "its guardian belongs to the process of which this one is a fork: start another one",
-                ),
-                _ => error,
-            }
-        }
+        (SpawnStep::Guardian, kind) => explain_guardian(general(error), kind),
         (SpawnStep::Directory, _) => {
             let dir = command.current_dir.as_deref().unwrap_or_else(|| std::path::Path::new(""));
             Error::new("enter the directory", error).during(Operation::EnterDirectory).with_subject(dir)
@@ -90,6 +74,24 @@ pub(crate) fn explain(command: &Command, failure: SpawnError) -> Error {
             "a niceness can only be set with clone3, which is not available here",
         ),
         _ => general(error),
+    }
+}
+
+/// Returns the error for a child that is not on the list of its guardian.
+pub(crate) fn explain_guardian(error: Error, kind: io::ErrorKind) -> Error {
+    match kind {
+        io::ErrorKind::WouldBlock => error.with_kind(
+            ErrorKind::Exhausted,
+            "its guardian does not read the list of children: it is stopped, or the machine is busy",
+        ),
+        io::ErrorKind::BrokenPipe => {
+            error.with_kind(ErrorKind::Other, "its guardian has exited: start another one")
+        }
+        io::ErrorKind::PermissionDenied => error.with_kind(
+            ErrorKind::PermissionDenied,
+            "its guardian belongs to the process of which this one is a fork: start another one",
+        ),
+        _ => error,
     }
 }
 

@@ -23,6 +23,30 @@ fn pid(guardian: &Guardian) -> Pid {
     Pid::from_raw(guardian.pid().expect("pid of the program").cast_signed()).expect("valid pid")
 }
 
+/// Starts a process as other code does, outside of the library. It sleeps, unless it is given another task.
+#[expect(clippy::disallowed_methods, reason = "a process that the library does not know")]
+fn start_outside(group: bool, task: &[&str]) -> std::process::Child {
+    use std::os::unix::process::CommandExt as _;
+    let mut command = std::process::Command::new(crate::support::TEST_CHILD);
+    command.args(task).stdin(std::process::Stdio::null());
+    if group {
+        command.process_group(0);
+    }
+    command.spawn().expect("start process")
+}
+
+const SLEEP: [&str; 2] = ["sleep-ms", "60000"];
+
+fn end(mut process: std::process::Child) {
+    process.kill().expect("kill process");
+    process.wait().expect("reap process");
+}
+
+/// Returns how many descriptors the program has.
+fn open_in(program: Pid) -> usize {
+    std::fs::read_dir(format!("/proc/{program}/fd")).expect("list descriptors").count()
+}
+
 fn is_alive(pid: Pid) -> bool {
     stat(pid).is_some_and(|stat| stat[1] != "Z")
 }
@@ -54,7 +78,7 @@ fn guarded_children_run_as_others_do() {
 fn reaped_and_failed_children_are_off_the_list() {
     let guardian = start(&config());
     let program = pid(&guardian);
-    let open = || std::fs::read_dir(format!("/proc/{program}/fd")).expect("list descriptors").count();
+    let open = || open_in(program);
     let before = open();
     for round in 0..40 {
         let mut child = guardian.spawn(&quiet_child("exit 0")).expect("start child");
@@ -125,7 +149,7 @@ fn killed_program_is_started_again_with_the_list() {
     let second = pid(&guardian);
     assert!(second != first && is_alive(second) && stat(first).is_none(), "the first one is reaped");
     // The socket, the null device twice, and pidfds of this process and of the ten children.
-    let open = || std::fs::read_dir(format!("/proc/{second}/fd")).expect("list descriptors").count();
+    let open = || open_in(second);
     assert!(wait_for(|| (open() == 4 + 10).then_some(())).is_some(), "{} are open", open());
     child.kill_and_wait(Termination::IMMEDIATE).expect("kill");
     for (place, child) in children.iter_mut().enumerate().filter(|(place, _)| *place != 3) {
@@ -158,8 +182,113 @@ fn stopped_program_makes_starts_fail_and_never_blocks() {
     send(program, Signal::CONT);
     let mut child = wait_for(|| guardian.spawn(&quiet_child("exit 0")).ok()).expect("start child");
     child.wait().expect("wait");
-    let open = || std::fs::read_dir(format!("/proc/{program}/fd")).expect("list descriptors").count();
+    let open = || open_in(program);
     assert!(wait_for(|| (open() == 4).then_some(())).is_some(), "{} of {count} are listed", open() - 4);
+}
+
+#[test]
+fn guarded_process_is_on_the_list_until_it_is_dropped() {
+    let guardian = start(&config());
+    let program = pid(&guardian);
+    let before = open_in(program);
+    for group in [false, true] {
+        let process = start_outside(group, &SLEEP);
+        let guarded = guardian.guard(process.id()).expect("guard process");
+        let again = guardian.guard(process.id()).expect("guard process twice");
+        assert!(wait_for(|| (open_in(program) == before + 2).then_some(())).is_some());
+        guarded.release();
+        assert!(wait_for(|| (open_in(program) == before + 1).then_some(())).is_some());
+        drop(again);
+        assert!(wait_for(|| (open_in(program) == before).then_some(())).is_some());
+        end(process);
+    }
+    // It keeps the program, like a child.
+    let process = start_outside(true, &SLEEP);
+    let guarded = guardian.guard(process.id()).expect("guard process");
+    drop(guardian);
+    assert!(is_alive(program));
+    drop(guarded);
+    assert!(stat(program).is_none(), "not even a zombie is left");
+    end(process);
+}
+
+#[test]
+fn process_that_is_no_child_cannot_be_guarded() {
+    let guardian = start(&config());
+    let kind = |pid: u32| guardian.guard(pid).expect_err("no child").kind();
+    let mut reaped = start_outside(true, &["exit", "0"]);
+    reaped.wait().expect("reap process");
+    let parent = rustix::process::getppid().map_or(1, |pid| pid.as_raw_nonzero().get().cast_unsigned());
+    for pid in [0, 1, std::process::id(), parent, reaped.id(), (1 << 31) - 1, 1 << 31, u32::MAX] {
+        assert_eq!(kind(pid), ErrorKind::Unknown, "{pid}");
+    }
+    let error = guardian.guard(std::process::id()).expect_err("no child");
+    let text = format!(
+        "failed to guard process `{}`: not a child of this process, or reaped already",
+        std::process::id()
+    );
+    assert_eq!(error.to_string(), text);
+    assert_eq!(kind(guardian.pid().expect("pid of the program")), ErrorKind::InvalidInput);
+    // One that has exited and is not reaped still has its pid.
+    let mut zombie = start_outside(true, &["exit", "0"]);
+    let zombie_pid = Pid::from_raw(zombie.id().cast_signed()).expect("valid pid");
+    wait_for(|| (!is_alive(zombie_pid)).then_some(())).expect("wait for the end");
+    guardian.guard(zombie.id()).expect("guard process").release();
+    zombie.wait().expect("reap process");
+}
+
+#[test]
+fn program_that_does_not_read_or_has_exited_makes_guard_fail() {
+    let guardian = start(&config());
+    let process = start_outside(true, &SLEEP);
+    let program = pid(&guardian);
+    let before = open_in(program);
+    send(program, Signal::STOP);
+    let mut listed = Vec::new();
+    let error = loop {
+        assert!(Instant::now() < patience() && listed.len() < 5000);
+        match guardian.guard(process.id()) {
+            Ok(guarded) => listed.push(guarded),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::Exhausted, "{error}");
+    // Their removals wait.
+    drop(listed);
+    assert_eq!(guardian.guard(process.id()).expect_err("still full").kind(), ErrorKind::Exhausted);
+    send(program, Signal::CONT);
+    wait_for(|| guardian.guard(process.id()).ok()).expect("guard process").release();
+    assert!(wait_for(|| (open_in(program) == before).then_some(())).is_some());
+    kill(program);
+    let error = wait_for(|| guardian.guard(process.id()).err()).expect("wait for the error");
+    assert_eq!(error.kind(), ErrorKind::Other);
+    assert!(error.to_string().ends_with("its guardian has exited: start another one"), "{error}");
+    end(process);
+}
+
+#[test]
+fn guard_starts_a_killed_program_again_with_the_list() {
+    let guardian = start(&config().restart(true));
+    let processes: Vec<_> = (0..3).map(|_| start_outside(true, &SLEEP)).collect();
+    let mut listed: Vec<_> =
+        processes.iter().map(|it| guardian.guard(it.id()).expect("guard process")).collect();
+    listed.remove(0).release();
+    // This one is reaped before it is released: its pid may be that of another process.
+    let late = start_outside(true, &SLEEP);
+    let late_guarded = guardian.guard(late.id()).expect("guard process");
+    end(late);
+    let first = pid(&guardian);
+    kill(first);
+    wait_for(|| (!is_alive(first)).then_some(())).expect("wait for the end");
+    let process = start_outside(false, &SLEEP);
+    let guarded = guardian.guard(process.id()).expect("guard process");
+    let second = pid(&guardian);
+    assert!(second != first && is_alive(second));
+    // The socket, the null device twice, and pidfds of this process and of three others.
+    assert!(wait_for(|| (open_in(second) == 4 + 3).then_some(())).is_some(), "{}", open_in(second));
+    drop((guarded, listed, late_guarded));
+    assert!(wait_for(|| (open_in(second) == 4).then_some(())).is_some());
+    processes.into_iter().chain([process]).for_each(end);
 }
 
 #[test]

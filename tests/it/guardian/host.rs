@@ -189,6 +189,29 @@ fn dropped_guardian_releases_the_children() {
 }
 
 #[test]
+fn killed_host_leaves_no_forked_process_that_was_guarded() {
+    expect_end(&["forked=guarded", "plain", "setsid", "ignore", "stopped", "nested"], 1 + 4 + 11);
+    expect_end(&["forked=guarded", "copies=200", "plain"], 201);
+    expect_end(&["forked=guarded", "grace=10", "plain", "ignore"], 3);
+}
+
+#[test]
+fn killed_host_leaves_no_forked_process_of_a_restarted_guardian() {
+    expect_end(&["forked=guarded", "restart=1", "copies=20", "plain"], 22);
+}
+
+#[test]
+fn released_forked_process_outlives_the_host() {
+    let mut run = start(&["forked=released", "tag=1", "plain", "nested"]);
+    let (guardian, host) = ready(&run);
+    run.expect_alive(1 + 1 + 11);
+    kill(host);
+    expect_exit(guardian);
+    assert_eq!(run.shell_status(), 137);
+    assert_eq!(run.alive().len(), 1 + 11, "the program kills what is on its list only");
+}
+
+#[test]
 fn set_holds_the_guardian() {
     expect_end(&["alone=1", "plain"], 2);
 }

@@ -49,6 +49,11 @@ fn kill_while_children_start_and_end_leaves_no_child() {
 }
 
 #[test]
+fn kill_while_processes_are_forked_and_guarded_leaves_none() {
+    race(&["forked=guarded", "copies=20", "plain", "ignore"], 50);
+}
+
+#[test]
 fn kill_between_clone_and_exec_leaves_no_child() {
     // Each child waits before it joins its group.
     race(&["late=2000", "copies=10", "ignore"], 50);

@@ -76,6 +76,24 @@ impl Channel {
         }
     }
 
+    /// Sends a record with the pidfd of the process that it names. A pid that the program opens may be
+    /// that of another process by then.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub(in crate::sys) fn send_with_pidfd(&self, record: Record, pidfd: &OwnedFd) -> io::Result<()> {
+        match send_with_pidfd(self.as_fd(), record, pidfd.as_fd()) {
+            0 => Ok(()),
+            // The user has as many descriptors under way in sockets as a process may open (unix(7)).
+            libc::ETOOMANYREFS => self.send(record),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    /// Sends a record: no process has a pidfd here.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    pub(in crate::sys) fn send_with_pidfd(&self, record: Record, _pidfd: &OwnedFd) -> io::Result<()> {
+        self.send(record)
+    }
+
     /// Sends a record with one system call and nothing else. Returns 0 or the error number.
     #[cfg_attr(
         not(all(
@@ -124,6 +142,11 @@ fn send(socket: BorrowedFd<'_>, record: Record) -> i32 {
     let bytes = record.to_bytes();
     // SAFETY: an open socket, and bytes that outlive the call.
     let sent = unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), FLAGS) };
+    error_of(sent)
+}
+
+/// Returns 0 or the error number of a send.
+fn error_of(sent: isize) -> i32 {
     if sent >= 0 {
         return 0;
     }
@@ -134,12 +157,46 @@ fn send(socket: BorrowedFd<'_>, record: Record) -> i32 {
     }
 }
 
-/// The process that sent a record, as the kernel names it.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn send_with_pidfd(socket: BorrowedFd<'_>, record: Record, pidfd: BorrowedFd<'_>) -> i32 {
+    const SIZE: libc::c_uint = size_of::<RawFd>() as libc::c_uint;
+    let mut bytes = record.to_bytes();
+    let mut control = ControlBuffer([0; 128]);
+    let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    // SAFETY: all zero is a message without a name, a buffer or a control message.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    // SAFETY: computes a number, which is smaller than the buffer.
+    message.msg_controllen = unsafe { libc::CMSG_SPACE(SIZE) } as _;
+    // SAFETY: all zero is a value of it.
+    let mut header: libc::cmsghdr = unsafe { std::mem::zeroed() };
+    header.cmsg_level = libc::SOL_SOCKET;
+    header.cmsg_type = libc::SCM_RIGHTS;
+    // SAFETY: computes a number.
+    header.cmsg_len = unsafe { libc::CMSG_LEN(SIZE) } as _;
+    // SAFETY: the message points to a buffer with room for a header.
+    let place = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+    // SAFETY: the buffer is aligned for a header.
+    unsafe { place.write(header) };
+    // SAFETY: the data follows the header.
+    let data = unsafe { libc::CMSG_DATA(place) };
+    // SAFETY: the buffer has room for one descriptor after the header. It need not be aligned.
+    unsafe { data.cast::<RawFd>().write_unaligned(pidfd.as_raw_fd()) };
+    // SAFETY: the header points to buffers of the sizes that it names, which outlive the call.
+    error_of(unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, FLAGS) })
+}
+
+/// What the kernel adds to a record.
 #[derive(Debug, Default)]
 pub(in crate::sys) struct Sender {
-    /// Its pid in the receiver's PID namespace.
+    /// The pid of the process that sent the record, in the receiver's PID namespace.
     pub(in crate::sys) pid: Option<libc::pid_t>,
+    /// A pidfd of that process.
     pub(in crate::sys) pidfd: Option<OwnedFd>,
+    /// The descriptor that was sent with the record: a pidfd of the process that the record names.
+    pub(in crate::sys) named: Option<OwnedFd>,
 }
 
 /// What [`receive`] found.
@@ -209,6 +266,13 @@ fn sender_of(message: &libc::msghdr) -> Sender {
                 // SAFETY: the kernel created this descriptor for this message, and nothing else owns it.
                 sender.pidfd = (number >= 0).then(|| unsafe { OwnedFd::from_raw_fd(number) });
             }
+            // Without a free descriptor the kernel leaves this message out.
+            (libc::SOL_SOCKET, libc::SCM_RIGHTS) => {
+                // SAFETY: as above.
+                let number = unsafe { data.cast::<RawFd>().read_unaligned() };
+                // SAFETY: as above. The host sends one descriptor with a record, and no more.
+                sender.named = Some(unsafe { OwnedFd::from_raw_fd(number) });
+            }
             _ => (),
         }
         // SAFETY: a header of this message.
@@ -220,4 +284,31 @@ fn sender_of(message: &libc::msghdr) -> Sender {
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn sender_of(_message: &libc::msghdr) -> Sender {
     Sender::default()
+}
+
+#[cfg(all(test, any(target_os = "linux", target_os = "android")))]
+mod tests {
+    use super::*;
+    use crate::sys::guardian::record::Kind;
+    use crate::sys::pid::open_pidfd;
+
+    #[test]
+    fn pidfd_of_a_named_process_arrives_beside_that_of_the_sender() {
+        let Ok(Some(pidfd)) = open_pidfd(1) else { return };
+        let (host, program) = socket_pair().expect("create sockets");
+        let record = Record { pid: 1, ..Record::new(Kind::AddGroupByHost) };
+        host.send_with_pidfd(record, &pidfd).expect("send record");
+        host.send(record).expect("send record");
+        let named = |received| match received {
+            Received::Record(record, sender) => {
+                assert_eq!((record.pid, sender.pid), (1, Some(std::process::id().cast_signed())));
+                sender.named
+            }
+            _ => panic!("no record came"),
+        };
+        let fd = named(receive(program.as_fd())).expect("find pidfd");
+        let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd()));
+        assert!(info.expect("read fdinfo").lines().any(|line| line == "Pid:\t1"));
+        assert!(named(receive(program.as_fd())).is_none());
+    }
 }

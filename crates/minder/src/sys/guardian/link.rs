@@ -1,6 +1,6 @@
 //! The connection of a host with the program of its guardian, and the registrations of its children.
 
-#![expect(unsafe_code, reason = "kill of the guardian's program")]
+#![expect(unsafe_code, reason = "kill of the guardian's program, and the group of a process")]
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
@@ -17,7 +17,7 @@ use super::channel::Channel;
 use super::error::GuardianError;
 use super::record::{Kind, Record};
 use super::settings::{GuardianSettings, TAG};
-use crate::sys::pid::{is_unreaped_child, open_pidfd, wait_for_exit};
+use crate::sys::pid::{is_unreaped_child, open_pidfd, wait_for_exit, wait_id};
 
 /// How long a drop waits for the program to exit, before it kills the program.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -70,7 +70,7 @@ struct Listed {
 
 /// One child on the list of the program, from before its first step until right before it is reaped.
 #[derive(Debug)]
-pub(in crate::sys) struct Registration {
+pub(crate) struct Registration {
     link: Arc<GuardianLink>,
     channel: Arc<Channel>,
     id: u64,
@@ -135,6 +135,8 @@ impl GuardianLink {
         if let Some(program) = state.program.take() {
             program.end();
         }
+        // The pid of a child that other code has reaped may be that of another process.
+        state.listed.retain(|_, child| is_unreaped_child(child.pid));
         let deadline = Instant::now().checked_add(self.settings.start_timeout);
         let (channel, pid) = start(deadline)?;
         let program = Program { pid, pidfd: open_pidfd(pid).ok().flatten() };
@@ -158,6 +160,52 @@ impl GuardianLink {
         let channel = state.channel.clone().ok_or(io::ErrorKind::BrokenPipe)?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         Ok(Registration { link: Arc::clone(self), channel, id })
+    }
+
+    /// Registers a child of this process that other code has started. Starts the program again if it has
+    /// exited and the settings ask for that.
+    ///
+    /// # Errors
+    /// - `PermissionDenied`: this process is a fork of the host.
+    /// - `ESRCH`: the pid is not that of a child that is not reaped.
+    /// - `InvalidInput`: it is the pid of the program.
+    /// - `WouldBlock`: the program does not read.
+    /// - `BrokenPipe`: the program has exited.
+    /// - Otherwise the program cannot be started again.
+    pub(crate) fn guard(self: &Arc<Self>, pid: u32) -> io::Result<Registration> {
+        match self.register_process(pid) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe && self.settings.restart => {
+                self.start().map_err(io::Error::other)?;
+                self.register_process(pid)
+            }
+            result => result,
+        }
+    }
+
+    fn register_process(self: &Arc<Self>, pid: u32) -> io::Result<Registration> {
+        if !self.is_of_this_process() {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        // The program would stop itself before it kills the others.
+        if self.pid() == Some(pid) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let unknown = || io::Error::from_raw_os_error(libc::ESRCH);
+        // A pid of 0 would be this process for getpgid.
+        let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 0).ok_or_else(unknown)?;
+        // The order is the proof that all three calls are about one process: if the child is not reaped at
+        // the last one, its pid was its own at the others. Without a free descriptor the program opens the
+        // pidfd.
+        let pidfd = open_pidfd(pid).ok().flatten();
+        // rustix takes no 0, which is a group of another PID namespace.
+        // SAFETY: a number.
+        let leads_group = unsafe { libc::getpgid(pid) } == pid;
+        wait_id(pid, pidfd.as_ref(), libc::WEXITED | libc::WNOHANG | libc::WNOWAIT, None)
+            .map_err(|_| unknown())?;
+        let registration = self.register()?;
+        registration.send_with_pidfd(pid, leads_group, pidfd.as_ref())?;
+        registration.confirm(pid, leads_group);
+        Ok(registration)
     }
 }
 
@@ -185,7 +233,21 @@ impl Registration {
 
     /// Registers a child that runs already.
     pub(in crate::sys) fn send(&self, pid: libc::pid_t, leads_group: bool) -> io::Result<()> {
-        self.channel.send(Record { pid, ..Listed { pid, leads_group }.record(self.id) })
+        self.send_with_pidfd(pid, leads_group, None)
+    }
+
+    /// Registers a child that runs already, with a pidfd of it if there is one.
+    fn send_with_pidfd(
+        &self,
+        pid: libc::pid_t,
+        leads_group: bool,
+        pidfd: Option<&OwnedFd>,
+    ) -> io::Result<()> {
+        let record = Record { pid, ..Listed { pid, leads_group }.record(self.id) };
+        match pidfd {
+            Some(pidfd) => self.channel.send_with_pidfd(record, pidfd),
+            None => self.channel.send(record),
+        }
     }
 
     /// Notes a child that was registered, for a program that is started later. If that has happened
@@ -210,7 +272,7 @@ impl Registration {
     /// its pid and its group id belong to it; the kernel may give them away afterwards. Records arrive
     /// in the order of their sends, so the program forgets the child before it learns of any later one
     /// with the same pid.
-    pub(in crate::sys) fn remove(&self) {
+    pub(crate) fn remove(&self) {
         // A fork of the host has copies of the host's children, which it cannot reap.
         if !self.link.is_of_this_process() {
             return;

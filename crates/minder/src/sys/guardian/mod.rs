@@ -11,6 +11,9 @@
 //! 3. When the host is gone, the program shuts its end down before it reads the last records. A child
 //!    that the host started in its last moment is either on the list, or its send fails.
 //!
+//! A child that other code has started is on the list from the end of [`GuardianLink::guard`]. The host
+//! sends its record, with a pidfd of it.
+//!
 //! Every record is one message. No send blocks: a program that does not read makes the next start fail.
 //! Only the list for a program that is started again waits for room in the socket.
 
@@ -31,13 +34,11 @@ pub(crate) use self::error::GuardianError;
 #[cfg(unix)]
 pub(in crate::sys) use self::error::{PROGRAM, PROGRAM_VARIABLE};
 #[cfg(unix)]
-pub(crate) use self::link::GuardianLink;
-#[cfg(unix)]
-pub(in crate::sys) use self::link::Registration;
+pub(crate) use self::link::{GuardianLink, Registration};
 #[cfg(unix)]
 pub(in crate::sys) use self::record::{Kind, Record, VERSION};
 pub(crate) use self::settings::GuardianSettings;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use self::settings::TAG;
 #[cfg(windows)]
-pub(crate) use self::windows::GuardianLink;
+pub(crate) use self::windows::{GuardianLink, Registration};

@@ -235,9 +235,11 @@ impl<'a> Program<'a> {
                 self.targets.remove(at);
             }
         } else if leads_group || by_host || record.is(Kind::AddProcess) {
-            // The kernel names the sender for certain. A pid that is opened here may be that of another
-            // process already, if the host is gone and this record was late.
-            let (pid, pidfd) = if by_host { (Some(record.pid), None) } else { (sender.pid, sender.pidfd) };
+            // The kernel names the sender for certain, and the process of a pidfd that the host has sent.
+            // A pid that is opened here may be that of another process already, if the host is gone and
+            // this record was late.
+            let (pid, pidfd) =
+                if by_host { (Some(record.pid), sender.named) } else { (sender.pid, sender.pidfd) };
             // A process of another PID namespace has no pid here.
             let Some(pid) = pid.filter(|pid| *pid > 1) else { return };
             let pidfd = pidfd.or_else(|| open_pidfd(pid).ok().flatten());
