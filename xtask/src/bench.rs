@@ -14,6 +14,7 @@ mod output;
 mod mechanisms;
 mod library;
 mod c;
+mod ruby;
 pub(crate) mod backends;
 
 use crate::tree;
@@ -108,11 +109,12 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         ("advise", _) => advise::main(options),
         ("library", _) => library::main(options),
         ("c", _) => c::main(options),
+        ("ruby", _) => ruby::main(options),
         ("backends", _) if options.is_empty() => backends::write(),
         (_, Some(questions)) => mechanisms::main(verb, questions, options),
         _ => bail!(
-            "expected bench run, output, advise, library, c, wait, exit, spawn, wine or backends; \
-             cure: cargo xtask help"
+            "expected bench run, output, advise, library, c, ruby, wait, exit, spawn, wine or \
+             backends; cure: cargo xtask help"
         ),
     }
 }
@@ -152,6 +154,7 @@ fn report(
         "advise" => "minder advise".into(),
         "library" => "the library minder".into(),
         "c" => "the C interface".into(),
+        "ruby" => "the Ruby gem".into(),
         "wine" => format!("minder bench {name} under Wine"),
         _ => format!("minder bench {verb}"),
     };

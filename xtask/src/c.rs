@@ -44,6 +44,11 @@ pub(crate) fn check() -> Result<LeftOut> {
     Ok(left_out)
 }
 
+/// Builds the archive and the guardian's program with the profile of the tests.
+pub(crate) fn build_for_tests() -> Result<()> {
+    library::Library::build(library::Profile::Dev).map(drop)
+}
+
 /// The tests call every function.
 fn check_coverage(functions: &[String]) -> Result<()> {
     let mut text = String::new();

@@ -17,6 +17,7 @@ mod bench;
 mod bare;
 mod dist;
 mod c;
+mod ruby;
 mod surroundings;
 
 use std::process::ExitCode;
@@ -45,6 +46,8 @@ cargo xtask COMMAND
       Installs the library for C and C++ below DIR (/usr/local), or below $DESTDIR/DIR.
   c-header [--bless]
       Compares bindings/c/include/minder.h with the sources of the C interface. --bless: writes it.
+  gem [--no-trial]
+      Builds the gem for Ruby in target/ruby, with the Rust sources, and tries it in an empty directory.
   bare [--keep] [--again] [--only run|STEP]...
       Runs both commands of the README on a pristine Debian with a Rust toolchain.
       --keep: leaves the machine in target/bare; --again: uses the machine that was left.
@@ -68,6 +71,8 @@ cargo xtask COMMAND
       Measures the library beside std, tokio and posix_spawn, with goals.
   bench c [--rounds N] [--quick]
       Measures the C interface beside the library in Rust, with a goal.
+  bench ruby [--rounds N] [--quick] [--only NAME]...
+      Measures the fiber scheduler of the gem beside other servers and schedulers, with goals.
   bench wait|exit|spawn [--rounds N] [--quick] [--only NAME]...
       Measures `minder bench` beside other programs, with goals and charts.
   bench wine [--rounds N] [--quick] [--only NAME]...
@@ -90,6 +95,7 @@ fn main() -> ExitCode {
         Some("bare") => bare::main(rest),
         Some("c") => c::main(rest),
         Some("dist-c") => c::install_tree::main(rest),
+        Some("gem") => ruby::gem::main(rest),
         Some("c-header") => c::header::main(rest),
         Some("surroundings") => surroundings::main(rest),
         Some("bench") => bench::main(rest),

@@ -9,7 +9,7 @@
 
 mod report;
 
-use crate::{api, c, install, run, targets, tidy, tree, wine};
+use crate::{api, c, install, ruby, run, targets, tidy, tree, wine};
 use anyhow::{Context, Result, bail};
 use report::{Finished, Report};
 use std::time::Instant;
@@ -49,7 +49,7 @@ struct Step {
 
 /// All steps, quick ones first. The steps of the first side share a target directory and flags, so
 /// that each reuses what the one before built.
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     Step { name: "fmt", what: "the sources are formatted", side: Side::First, run: fmt },
     Step { name: "tidy", what: "the tree keeps its own rules", side: Side::First, run: tidy },
     Step {
@@ -65,6 +65,12 @@ const STEPS: [Step; 12] = [
         what: "the C interface: header, samples in C and C++, sanitizers, valgrind, installation",
         side: Side::First,
         run: |_| Ok(c::check()?.into()),
+    },
+    Step {
+        name: "ruby",
+        what: "the gem: its tests, Ruby's own tests of schedulers, an installation",
+        side: Side::First,
+        run: |_| ruby::check::check().map(|(left_out, closing)| Done { left_out, closing }),
     },
     Step { name: "doc", what: "the documentation builds without a warning", side: Side::First, run: doc },
     Step {

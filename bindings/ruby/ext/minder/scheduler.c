@@ -1,0 +1,675 @@
+/*
+ * A scheduler of fibers: one loop for each thread that has one.
+ *
+ * A fiber that has to wait puts a `struct waiter` on its stack, and yields to the loop. The loop polls,
+ * wakes the waiters that are ready, and resumes their fibers. All of that happens with the lock of the
+ * interpreter; only a wait of the loop releases it.
+ *
+ * Hooks that are not called often are in lib/minder/scheduler.rb.
+ */
+
+#include "scheduler.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <ruby/io.h>
+#include <ruby/thread.h>
+#include <time.h>
+
+/* Tokens of the poller. Descriptors have their numbers. */
+#define PROCESS_TOKEN (UINT64_C(1) << 40)
+#define ALARM_TOKEN (UINT64_C(1) << 41)
+/* How many turns may pass without a look at the descriptors while fibers are ready: a look costs a system
+ * call. */
+#define TURNS_WITHOUT_POLL 8
+/* The most fibers that are remembered as unblocked before they blocked, until dead ones are removed. */
+#define EARLY_MAX 64
+
+static VALUE scheduler_class, timer_class;
+
+/* How many times this process was forked. */
+static unsigned int forks;
+
+static void count_fork(void) {
+    forks++;
+}
+
+/* ---- Memory ---- */
+
+/* A scheduler with the number of forks at which it was made. */
+struct owned_scheduler {
+    struct scheduler scheduler;
+    unsigned int forks;
+};
+
+/* A timer that calls a block. */
+struct block_timer {
+    struct timer timer;
+    VALUE scheduler, block;
+};
+
+static void mark(void *data) {
+    struct scheduler *scheduler = data;
+    if (!scheduler->waiters.next) return;
+    for (struct link *link = scheduler->waiters.next; link != &scheduler->waiters; link = link->next) {
+        struct waiter *waiter = LIST_ELEMENT(link, struct waiter, all);
+        /* Pinned: tables have their addresses as keys. */
+        rb_gc_mark(waiter->fiber);
+        rb_gc_mark(waiter->object);
+    }
+    for (size_t index = 0; index < scheduler->timers.count; index++) {
+        uintptr_t object = scheduler->timers.slots[index].timer->object;
+        if (object) rb_gc_mark((VALUE)object);
+    }
+    if (scheduler->unblocked_early) rb_mark_set(scheduler->unblocked_early);
+    rb_gc_mark(scheduler->forked);
+}
+
+static void release(struct scheduler *scheduler) {
+    minder_poller_free(scheduler->poller);
+    scheduler->poller = NULL;
+    descriptors_free(scheduler);
+    if (scheduler->blocked) st_free_table(scheduler->blocked);
+    if (scheduler->unblocked_early) st_free_table(scheduler->unblocked_early);
+    if (scheduler->processes) st_free_table(scheduler->processes);
+    scheduler->blocked = scheduler->unblocked_early = scheduler->processes = NULL;
+}
+
+static void destroy(void *data) {
+    struct scheduler *scheduler = data;
+    /* Waiters and timers may be gone already: at the end of the process the collector frees in any order. */
+    ruby_xfree(scheduler->timers.slots);
+    release(scheduler);
+    ruby_xfree(data);
+}
+
+static size_t size(const void *data) {
+    const struct scheduler *scheduler = data;
+    return sizeof(struct owned_scheduler) + descriptors_size(scheduler)
+        + scheduler->timers.capacity * sizeof(struct timer_slot)
+        + (scheduler->blocked ? st_memsize(scheduler->blocked) : 0);
+}
+
+static const rb_data_type_t scheduler_type = {
+    .wrap_struct_name = "Minder::Scheduler",
+    .function = { .dmark = mark, .dfree = destroy, .dsize = size },
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE allocate(VALUE class) {
+    struct owned_scheduler *owned;
+    VALUE self = TypedData_Make_Struct(class, struct owned_scheduler, &scheduler_type, owned);
+    owned->scheduler.forked = Qnil;
+    owned->scheduler.is_closed = true;
+    return self;
+}
+
+static struct owned_scheduler *owned_of(VALUE self) {
+    return rb_check_typeddata(self, &scheduler_type);
+}
+
+/* Forgets all waiters: their fibers do not continue in this process. */
+static void forget_waiters(struct scheduler *scheduler) {
+    while (!list_is_empty(&scheduler->waiters)) {
+        struct waiter *waiter = LIST_ELEMENT(scheduler->waiters.next, struct waiter, all);
+        list_remove(&waiter->all);
+        list_remove(&waiter->queue);
+        list_remove(&waiter->check);
+    }
+    timers_clear(&scheduler->timers);
+    scheduler->ready_count = 0;
+    st_clear(scheduler->blocked);
+    st_clear(scheduler->unblocked_early);
+    st_clear(scheduler->processes);
+}
+
+struct scheduler *scheduler_of(VALUE self) {
+    struct owned_scheduler *owned = owned_of(self);
+    struct scheduler *scheduler = &owned->scheduler;
+    if (scheduler->is_closed) rb_raise(rb_eRuntimeError, "the scheduler is closed");
+    if (owned->forks != forks) {
+        owned->forks = forks;
+        forget_waiters(scheduler);
+        scheduler->is_waiting = false;
+        scheduler->running = NULL;
+        scheduler->forked = rb_fiber_current();
+        scheduler_renew(scheduler);
+    }
+    return scheduler;
+}
+
+/* ---- Time ---- */
+
+static int64_t read_clock(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * MINDER_SECOND + now.tv_nsec;
+}
+
+/* Returns the end of a time-out that begins now; INT64_MAX for MINDER_FOREVER. */
+static int64_t deadline_after(int64_t timeout) {
+    return timeout < 0 ? INT64_MAX : read_clock() + timeout;
+}
+
+/* ---- Waiters ---- */
+
+void waiter_init(struct waiter *waiter, struct scheduler *scheduler, VALUE object) {
+    *waiter = (struct waiter){ .scheduler = scheduler, .fiber = rb_fiber_current(), .object = object, .fd = -1 };
+    list_init(&waiter->all);
+    list_init(&waiter->queue);
+    list_init(&waiter->check);
+}
+
+void scheduler_wake(struct waiter *waiter) {
+    if (waiter->is_woken) return;
+    waiter->is_woken = true;
+    list_remove(&waiter->queue);
+    list_remove(&waiter->check);
+    list_append(&waiter->scheduler->ready, &waiter->queue);
+    waiter->scheduler->ready_count++;
+}
+
+static void turn(struct scheduler *scheduler);
+
+/*
+ * Whether the fiber that runs must not yield. It may have been resumed by the program, from within a task: a
+ * generator, say. If it yielded, the task would continue without what it asked the generator for.
+ */
+static bool is_nested(const struct scheduler *scheduler, VALUE fiber) {
+    return fiber == scheduler->forked || (scheduler->running && scheduler->running->fiber != fiber);
+}
+
+static VALUE yield_to_loop(VALUE argument) {
+    struct waiter *waiter = (struct waiter *)argument;
+    struct scheduler *scheduler = waiter->scheduler;
+    if (!is_nested(scheduler, waiter->fiber)) return rb_fiber_yield(0, NULL);
+    while (!waiter->is_woken) turn(scheduler);
+    return Qnil;
+}
+
+/* Takes a waiter out of every list. Its fiber may have been resumed by an exception or by the program. */
+static VALUE end_wait(VALUE argument) {
+    struct waiter *waiter = (struct waiter *)argument;
+    struct scheduler *scheduler = waiter->scheduler;
+    if (waiter->is_woken && !list_is_empty(&waiter->queue)) scheduler->ready_count--;
+    list_remove(&waiter->all);
+    list_remove(&waiter->queue);
+    list_remove(&waiter->check);
+    timers_cancel(&scheduler->timers, &waiter->timer);
+    return Qnil;
+}
+
+void scheduler_suspend(struct waiter *waiter, int64_t timeout) {
+    struct scheduler *scheduler = waiter->scheduler;
+    list_append(&scheduler->waiters, &waiter->all);
+    waiter->deadline = deadline_after(timeout);
+    if (waiter->deadline != INT64_MAX) timers_start(&scheduler->timers, &waiter->timer, waiter->deadline);
+    rb_ensure(yield_to_loop, (VALUE)waiter, end_wait, (VALUE)waiter);
+}
+
+/* ---- Tasks ---- */
+
+static VALUE resume(VALUE argument) {
+    struct resumption *resumption = (struct resumption *)argument;
+    if (resumption->argc == 0) return rb_fiber_resume(resumption->fiber, 0, NULL);
+    return rb_funcallv(resumption->fiber, rb_intern("raise"), resumption->argc, resumption->exception);
+}
+
+static VALUE end_resume(VALUE argument) {
+    struct resumption *resumption = (struct resumption *)argument;
+    resumption->scheduler->running = resumption->below;
+    return Qnil;
+}
+
+/* Resumes a fiber as a task until it waits or ends; with arguments, it raises them there. */
+static VALUE run_task(struct scheduler *scheduler, VALUE fiber, int argc, const VALUE *exception) {
+    struct resumption resumption = { scheduler, scheduler->running, fiber, argc, exception };
+    scheduler->running = &resumption;
+    return rb_ensure(resume, (VALUE)&resumption, end_resume, (VALUE)&resumption);
+}
+
+/* ---- The loop ---- */
+
+struct wait_call {
+    minder_poller *poller;
+    int64_t timeout;
+    /* A descriptor that is ready when the wait has something to report; MINDER_NO_FD if it is not needed. */
+    minder_fd watched;
+    minder_ready *reports;
+    size_t count;
+    minder_status status;
+};
+
+static void *wait_without_lock(void *argument) {
+    struct wait_call *call = argument;
+    if (call->watched != MINDER_NO_FD) {
+        struct pollfd one = { .fd = call->watched, .events = POLLIN };
+        if (poll(&one, 1, -1) <= 0) return NULL;
+        call->timeout = 0;
+    }
+    call->status = minder_poller_wait(call->poller, call->timeout, call->reports, REPORTS_MAX, &call->count);
+    return NULL;
+}
+
+/*
+ * Returns the descriptor by which to wait if there are other threads. If the only one of them ends while this
+ * one waits, nothing calls interrupt_wait() for a signal any more: Ruby relies on EINTR then, at which a wait of
+ * the library does not end.
+ */
+static minder_fd watched_descriptor(const struct scheduler *scheduler) {
+    return rb_thread_alone() ? MINDER_NO_FD : minder_poller_fd(scheduler->poller);
+}
+
+static void interrupt_wait(void *poller) {
+    minder_poller_notify(poller);
+}
+
+static bool has_work(const struct scheduler *scheduler) {
+    return !list_is_empty(&scheduler->waiters) || scheduler->timers.count > 0;
+}
+
+static void report(struct scheduler *scheduler, const minder_ready *ready) {
+    if (ready->token == ALARM_TOKEN) {
+        scheduler->alarm_at = INT64_MAX;
+    } else if (ready->token >= PROCESS_TOKEN) {
+        st_data_t waiter;
+        st_data_t pid = (st_data_t)(ready->token - PROCESS_TOKEN);
+        if (st_lookup(scheduler->processes, pid, &waiter)) scheduler_wake((struct waiter *)waiter);
+    } else {
+        descriptors_report(scheduler, ready->token, ready->flags);
+    }
+}
+
+/*
+ * Sets the timer of the poller, unless it expires earlier anyway: then that wake-up sets it again. One timer
+ * that stays costs less than a time-out for each wait.
+ */
+static void set_alarm(struct scheduler *scheduler, int64_t at) {
+    if (at >= scheduler->alarm_at) return;
+    if (scheduler->alarm_at != INT64_MAX) minder_poller_delete_timer(scheduler->poller, ALARM_TOKEN);
+    scheduler->alarm_at = INT64_MAX;
+    int64_t delay = at > scheduler->now ? at - scheduler->now : 0;
+    minder_check(minder_poller_add_timer(scheduler->poller, ALARM_TOKEN, delay, 0));
+    scheduler->alarm_at = at;
+}
+
+/* Polls, and waits if no fiber is ready. */
+static void poll_sources(struct scheduler *scheduler) {
+    struct wait_call call = { .poller = scheduler->poller, .watched = MINDER_NO_FD, .reports = scheduler->reports };
+    if (scheduler->ready_count > 0) {
+        wait_without_lock(&call);
+    } else {
+        int64_t next = timers_next(&scheduler->timers);
+        int64_t check_at = descriptors_check(scheduler);
+        if (check_at < next) next = check_at;
+        if (next != INT64_MAX) set_alarm(scheduler, next);
+        /* The check may have woken a fiber. */
+        if (scheduler->ready_count == 0) {
+            call.timeout = MINDER_FOREVER;
+            call.watched = watched_descriptor(scheduler);
+        }
+        /* From here on, unblock() of another thread notifies. No other thread runs before the wait. */
+        scheduler->is_waiting = true;
+        rb_nogvl(wait_without_lock, &call, interrupt_wait, scheduler->poller, RB_NOGVL_UBF_ASYNC_SAFE);
+        scheduler->is_waiting = false;
+    }
+    scheduler->now = read_clock();
+    minder_check(call.status);
+    for (size_t index = 0; index < call.count; index++) report(scheduler, &scheduler->reports[index]);
+}
+
+static void run_timers(struct scheduler *scheduler) {
+    struct timer *timer;
+    while ((timer = timers_take(&scheduler->timers, scheduler->now))) {
+        if (timer->object) {
+            struct block_timer *owner = LIST_ELEMENT(timer, struct block_timer, timer);
+            VALUE block = owner->block;
+            owner->block = Qnil;
+            rb_proc_call_with_block(block, 0, NULL, Qnil);
+        } else {
+            struct waiter *waiter = LIST_ELEMENT(timer, struct waiter, timer);
+            waiter->has_expired = !waiter->is_woken;
+            scheduler_wake(waiter);
+        }
+    }
+}
+
+/* Resumes the fibers that are ready. Those that become ready meanwhile are for the next turn. */
+static void run_ready(struct scheduler *scheduler) {
+    for (size_t count = scheduler->ready_count; count > 0 && !list_is_empty(&scheduler->ready); count--) {
+        struct waiter *waiter = LIST_ELEMENT(scheduler->ready.next, struct waiter, queue);
+        list_remove(&waiter->queue);
+        scheduler->ready_count--;
+        run_task(scheduler, waiter->fiber, 0, NULL);
+    }
+}
+
+/* One turn of the loop: resumes what is ready, polls, and wakes what became ready. */
+static void turn(struct scheduler *scheduler) {
+    run_ready(scheduler);
+    if (!has_work(scheduler)) return;
+    if (scheduler->ready_count > 0 && ++scheduler->turns_without_poll < TURNS_WITHOUT_POLL) return;
+    scheduler->turns_without_poll = 0;
+    poll_sources(scheduler);
+    run_timers(scheduler);
+}
+
+void scheduler_renew(struct scheduler *scheduler) {
+    minder_check(minder_poller_renew(&scheduler->poller));
+    scheduler->alarm_at = INT64_MAX;
+    descriptors_renew(scheduler);
+    st_index_t count = scheduler->processes->num_entries;
+    if (count == 0) return;
+    st_data_t *pids = ALLOCA_N(st_data_t, count);
+    st_keys(scheduler->processes, pids, count);
+    for (st_index_t index = 0; index < count; index++) {
+        st_data_t waiter;
+        if (minder_poller_add_process(scheduler->poller, (uint32_t)pids[index], PROCESS_TOKEN + pids[index]) < 0
+            && st_lookup(scheduler->processes, pids[index], &waiter))
+            scheduler_wake((struct waiter *)waiter);
+    }
+}
+
+/* ---- Methods ---- */
+
+/* Opens the poller; `backend` is a name, or nil for the best one. */
+static VALUE open_backend(VALUE self, VALUE backend) {
+    struct owned_scheduler *owned = owned_of(self);
+    struct scheduler *scheduler = &owned->scheduler;
+    if (scheduler->poller) rb_raise(rb_eRuntimeError, "the scheduler is open already");
+    const char *name = NIL_P(backend) ? NULL : StringValueCStr(backend);
+    minder_check(minder_poller_new(name, &scheduler->poller));
+    list_init(&scheduler->waiters);
+    list_init(&scheduler->ready);
+    list_init(&scheduler->fresh);
+    list_init(&scheduler->checked);
+    scheduler->blocked = st_init_numtable();
+    scheduler->unblocked_early = st_init_numtable();
+    scheduler->processes = st_init_numtable();
+    scheduler->alarm_at = INT64_MAX;
+    scheduler->now = read_clock();
+    /* The other backends report closed descriptors in other ways. */
+    scheduler->keeps_registrations = strcmp(minder_poller_backend(scheduler->poller), "epoll") == 0;
+    owned->forks = forks;
+    scheduler->is_closed = false;
+    return self;
+}
+
+static VALUE backend_name(VALUE self) {
+    struct owned_scheduler *owned = owned_of(self);
+    return rb_str_new_cstr(minder_poller_backend(owned->scheduler.poller));
+}
+
+/* Returns whether a backend can be opened on this machine. */
+static VALUE has_backend(VALUE class, VALUE name) {
+    minder_poller *poller = NULL;
+    minder_status status = minder_poller_new(StringValueCStr(name), &poller);
+    minder_poller_free(poller);
+    return RBOOL(status == MINDER_OK);
+}
+
+static VALUE run(VALUE self) {
+    struct scheduler *scheduler = scheduler_of(self);
+    while (has_work(scheduler)) {
+        turn(scheduler);
+        /* A task may have closed it, or forked. */
+        scheduler = scheduler_of(self);
+    }
+    return Qnil;
+}
+
+/* One turn, for a program with a loop of its own. Returns whether there is work left. */
+static VALUE run_once(VALUE self) {
+    struct scheduler *scheduler = scheduler_of(self);
+    if (has_work(scheduler)) turn(scheduler);
+    return RBOOL(has_work(scheduler));
+}
+
+static VALUE release_scheduler(VALUE self) {
+    struct scheduler *scheduler = &owned_of(self)->scheduler;
+    if (scheduler->is_closed) return Qnil;
+    forget_waiters(scheduler);
+    release(scheduler);
+    scheduler->is_closed = true;
+    return Qnil;
+}
+
+static VALUE is_closed(VALUE self) {
+    return RBOOL(owned_of(self)->scheduler.is_closed);
+}
+
+/* Returns the fibers that wait with a time limit, and when that ends, in seconds of the monotonic clock. */
+static VALUE waiting(VALUE self) {
+    struct scheduler *scheduler = &owned_of(self)->scheduler;
+    VALUE found = rb_hash_new();
+    if (scheduler->is_closed) return found;
+    for (struct link *link = scheduler->waiters.next; link != &scheduler->waiters; link = link->next) {
+        struct waiter *waiter = LIST_ELEMENT(link, struct waiter, all);
+        if (waiter->deadline != INT64_MAX) rb_hash_aset(found, waiter->fiber, DBL2NUM((double)waiter->deadline / 1e9));
+    }
+    return found;
+}
+
+/* Returns all fibers that wait. */
+static VALUE suspended(VALUE self) {
+    struct scheduler *scheduler = &owned_of(self)->scheduler;
+    VALUE found = rb_ary_new();
+    if (scheduler->is_closed) return found;
+    for (struct link *link = scheduler->waiters.next; link != &scheduler->waiters; link = link->next)
+        rb_ary_push(found, LIST_ELEMENT(link, struct waiter, all)->fiber);
+    return found;
+}
+
+static VALUE start(VALUE self, VALUE fiber) {
+    run_task(scheduler_of(self), fiber, 0, NULL);
+    return fiber;
+}
+
+/*
+ * Raises in a fiber that waits: the arguments after the fiber are those of `raise`. A task whose generator runs
+ * the loop now gets the exception through the generator. Returns false, and does nothing, for a task whose
+ * generator waits below that of another task.
+ */
+static VALUE raise_in(int argc, VALUE *argv, VALUE self) {
+    rb_check_arity(argc, 2, UNLIMITED_ARGUMENTS);
+    struct scheduler *scheduler = scheduler_of(self);
+    for (const struct resumption *task = scheduler->running; task; task = task->below) {
+        if (task->fiber != argv[0]) continue;
+        if (task != scheduler->running) return Qfalse;
+        rb_exc_raise(rb_make_exception(argc - 1, argv + 1));
+    }
+    run_task(scheduler, argv[0], argc - 1, argv + 1);
+    return Qtrue;
+}
+
+static VALUE io_wait(VALUE self, VALUE io, VALUE events, VALUE timeout) {
+    struct scheduler *scheduler = scheduler_of(self);
+    int wanted = NUM2INT(events);
+    if (!(wanted & (RUBY_IO_READABLE | RUBY_IO_WRITABLE | RUBY_IO_PRIORITY)))
+        rb_raise(rb_eArgError, "the wait is for nothing: expected IO::READABLE, IO::WRITABLE or IO::PRIORITY");
+    /* The poller has no urgent data. */
+    if (!(wanted & (RUBY_IO_READABLE | RUBY_IO_WRITABLE)))
+        return rb_funcall(self, rb_intern("wait_for_priority"), 2, io, timeout);
+    int ready = descriptors_wait(scheduler, io, wanted, minder_time(timeout));
+    return ready ? INT2FIX(ready) : Qfalse;
+}
+
+/* Forgets a descriptor that is about to be closed, and wakes the fibers that wait for it. */
+static VALUE forget(VALUE self, VALUE fd) {
+    descriptors_close(scheduler_of(self), NUM2INT(fd));
+    return Qnil;
+}
+
+struct block_call {
+    struct waiter *waiter;
+    int64_t timeout;
+};
+
+static VALUE suspend_blocked(VALUE argument) {
+    struct block_call *call = (struct block_call *)argument;
+    scheduler_suspend(call->waiter, call->timeout);
+    return Qnil;
+}
+
+static VALUE end_block(VALUE argument) {
+    struct waiter *waiter = ((struct block_call *)argument)->waiter;
+    st_data_t fiber = waiter->fiber;
+    if (waiter->scheduler->blocked) st_delete(waiter->scheduler->blocked, &fiber, NULL);
+    return Qnil;
+}
+
+static VALUE block(int argc, VALUE *argv, VALUE self) {
+    rb_check_arity(argc, 1, 2);
+    struct scheduler *scheduler = scheduler_of(self);
+    struct waiter waiter;
+    waiter_init(&waiter, scheduler, argv[0]);
+    st_data_t fiber = waiter.fiber, blocker;
+    if (st_delete(scheduler->unblocked_early, &fiber, &blocker) && (VALUE)blocker == argv[0]) return Qtrue;
+    struct block_call call = { &waiter, minder_time(argc > 1 ? argv[1] : Qnil) };
+    st_insert(scheduler->blocked, waiter.fiber, (st_data_t)&waiter);
+    rb_ensure(suspend_blocked, (VALUE)&call, end_block, (VALUE)&call);
+    return RBOOL(!waiter.has_expired);
+}
+
+static int is_dead(st_data_t fiber, st_data_t value, st_data_t argument) {
+    return RTEST(rb_fiber_alive_p((VALUE)fiber)) ? ST_CONTINUE : ST_DELETE;
+}
+
+/* Called by any thread, with the lock of the interpreter. */
+static VALUE unblock(VALUE self, VALUE blocker, VALUE fiber) {
+    /* No fiber of a closed scheduler continues. */
+    if (owned_of(self)->scheduler.is_closed) return Qfalse;
+    struct scheduler *scheduler = scheduler_of(self);
+    st_data_t waiter;
+    if (st_lookup(scheduler->blocked, fiber, &waiter)) {
+        scheduler_wake((struct waiter *)waiter);
+    } else if (RTEST(rb_fiber_alive_p(fiber))) {
+        if (scheduler->unblocked_early->num_entries >= EARLY_MAX) st_foreach(scheduler->unblocked_early, is_dead, 0);
+        st_insert(scheduler->unblocked_early, fiber, blocker);
+    }
+    if (scheduler->is_waiting) minder_check(minder_poller_notify(scheduler->poller));
+    return Qtrue;
+}
+
+/* Lets the other fibers that are ready run first. */
+static VALUE yield_turn(VALUE self) {
+    struct scheduler *scheduler = scheduler_of(self);
+    struct waiter waiter;
+    waiter_init(&waiter, scheduler, Qnil);
+    scheduler_wake(&waiter);
+    scheduler_suspend(&waiter, MINDER_FOREVER);
+    return Qnil;
+}
+
+struct process_call {
+    struct waiter *waiter;
+    uint32_t pid;
+};
+
+static VALUE suspend_for_process(VALUE argument) {
+    scheduler_suspend(((struct process_call *)argument)->waiter, MINDER_FOREVER);
+    return Qnil;
+}
+
+static VALUE end_process_wait(VALUE argument) {
+    struct process_call *call = (struct process_call *)argument;
+    struct scheduler *scheduler = call->waiter->scheduler;
+    st_data_t pid = call->pid, waiter;
+    if (!scheduler->processes || !st_lookup(scheduler->processes, pid, &waiter)) return Qnil;
+    if ((struct waiter *)waiter != call->waiter) return Qnil;
+    st_delete(scheduler->processes, &pid, NULL);
+    minder_poller_delete_process(scheduler->poller, call->pid);
+    return Qnil;
+}
+
+/*
+ * Suspends the fiber until a process has exited. Returns false if it is not known (any more), or cannot be
+ * watched here, or another fiber waits for it.
+ */
+static VALUE wait_for_exit(VALUE self, VALUE pid) {
+    struct scheduler *scheduler = scheduler_of(self);
+    struct waiter waiter;
+    struct process_call call = { &waiter, NUM2UINT(pid) };
+    if (st_lookup(scheduler->processes, call.pid, NULL)) return Qfalse;
+    if (minder_poller_add_process(scheduler->poller, call.pid, PROCESS_TOKEN + call.pid) < 0) return Qfalse;
+    waiter_init(&waiter, scheduler, Qnil);
+    st_insert(scheduler->processes, call.pid, (st_data_t)&waiter);
+    rb_ensure(suspend_for_process, (VALUE)&call, end_process_wait, (VALUE)&call);
+    return Qtrue;
+}
+
+/* ---- Timers that call a block ---- */
+
+static void timer_mark(void *data) {
+    struct block_timer *timer = data;
+    rb_gc_mark(timer->scheduler);
+    rb_gc_mark(timer->block);
+}
+
+static const rb_data_type_t timer_type = {
+    .wrap_struct_name = "Minder::Timer",
+    .function = { .dmark = timer_mark, .dfree = RUBY_TYPED_DEFAULT_FREE },
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+/* A timer in the heap is marked by its scheduler, so that it is never freed there. */
+static VALUE after(VALUE self, VALUE seconds) {
+    struct scheduler *scheduler = scheduler_of(self);
+    rb_need_block();
+    int64_t delay = minder_time(seconds);
+    if (delay < 0) rb_raise(rb_eArgError, "the time of a timer is too long, or nil");
+    struct block_timer *timer;
+    VALUE object = TypedData_Make_Struct(timer_class, struct block_timer, &timer_type, timer);
+    timer->scheduler = self;
+    timer->block = rb_block_proc();
+    timer->timer.object = (uintptr_t)object;
+    timers_start(&scheduler->timers, &timer->timer, deadline_after(delay));
+    /* It may be another thread. */
+    if (scheduler->is_waiting) minder_check(minder_poller_notify(scheduler->poller));
+    return object;
+}
+
+static VALUE timer_cancel(VALUE self) {
+    struct block_timer *timer = rb_check_typeddata(self, &timer_type);
+    bool was_set = timer_is_set(&timer->timer);
+    if (was_set) timers_cancel(&owned_of(timer->scheduler)->scheduler.timers, &timer->timer);
+    timer->block = Qnil;
+    return RBOOL(was_set);
+}
+
+static VALUE timer_is_pending(VALUE self) {
+    struct block_timer *timer = rb_check_typeddata(self, &timer_type);
+    return RBOOL(timer_is_set(&timer->timer));
+}
+
+void Init_minder_scheduler(void) {
+    pthread_atfork(NULL, NULL, count_fork);
+    scheduler_class = rb_define_class_under(minder_module, "Scheduler", rb_cObject);
+    timer_class = rb_define_class_under(minder_module, "Timer", rb_cObject);
+    rb_undef_alloc_func(timer_class);
+    rb_define_alloc_func(scheduler_class, allocate);
+    rb_define_singleton_method(scheduler_class, "backend?", has_backend, 1);
+    rb_define_private_method(scheduler_class, "open_backend", open_backend, 1);
+    rb_define_private_method(scheduler_class, "release", release_scheduler, 0);
+    rb_define_private_method(scheduler_class, "suspended", suspended, 0);
+    rb_define_private_method(scheduler_class, "start", start, 1);
+    rb_define_private_method(scheduler_class, "forget", forget, 1);
+    rb_define_private_method(scheduler_class, "wait_for_exit", wait_for_exit, 1);
+    rb_define_private_method(scheduler_class, "raise_in", raise_in, -1);
+    rb_define_method(scheduler_class, "backend", backend_name, 0);
+    rb_define_method(scheduler_class, "run", run, 0);
+    rb_define_method(scheduler_class, "run_once", run_once, 0);
+    rb_define_method(scheduler_class, "closed?", is_closed, 0);
+    rb_define_method(scheduler_class, "waiting", waiting, 0);
+    rb_define_method(scheduler_class, "after", after, 1);
+    rb_define_method(scheduler_class, "io_wait", io_wait, 3);
+    rb_define_method(scheduler_class, "block", block, -1);
+    rb_define_method(scheduler_class, "unblock", unblock, 2);
+    rb_define_method(scheduler_class, "yield", yield_turn, 0);
+    rb_define_method(scheduler_class, "io_read", scheduler_io_read, -1);
+    rb_define_method(scheduler_class, "io_write", scheduler_io_write, -1);
+    rb_define_method(scheduler_class, "io_pread", scheduler_io_pread, -1);
+    rb_define_method(scheduler_class, "io_pwrite", scheduler_io_pwrite, -1);
+    rb_define_method(timer_class, "cancel", timer_cancel, 0);
+    rb_define_method(timer_class, "pending?", timer_is_pending, 0);
+}

@@ -1,0 +1,133 @@
+//! Fibers that sleep, timers without fibers, and wake-ups from another thread.
+
+use super::super::mechanisms::{Aim, Goal, goals_table};
+use super::super::table::{Spread, markdown};
+use super::super::{Answer, Bench};
+use super::Ruby;
+use super::contestant::Contestant;
+use super::samples::Samples;
+use anyhow::Result;
+
+/// Close to the most fibers that Ruby 3.1 can have: each has two mappings, see `vm.max_map_count`.
+const SLEEPERS: usize = 30_000;
+const TIMERS: usize = 1_000_000;
+const PUSHES: usize = 2_000;
+
+/// Returns a table with a line for each contestant and a column for each number.
+fn table(
+    samples: &Samples,
+    all: &[Contestant],
+    size: usize,
+    columns: &[(&str, (&str, f64, usize))],
+) -> String {
+    let head: Vec<&str> =
+        std::iter::once("contestant").chain(columns.iter().map(|(title, _)| *title)).collect();
+    let line = |who: &Contestant| {
+        let cells = columns.iter().map(|(_, number)| samples.cell(who, size, *number));
+        std::iter::once(who.title()).chain(cells).collect()
+    };
+    markdown(&head, &all.iter().map(line).collect::<Vec<Vec<String>>>())
+}
+
+fn goal(what: impl Into<String>, unit: &'static str, figure: Option<Spread>, aim: Aim) -> Goal {
+    Goal { what: what.into(), unit, figure, aim }
+}
+
+pub(super) fn sleepers(bench: &Bench, ruby: &Ruby) -> Result<Answer> {
+    // The goals are for this number, and a sample takes seconds.
+    let count = SLEEPERS;
+    let [parked, hook, reference] = ["parked", "hook", "reference"].map(Contestant::new);
+    let ours = ruby.best();
+    let all = [parked, hook.clone(), reference.clone(), ours.clone()];
+    let samples = ruby.rounds(bench, &all, &[count], |who, count| {
+        ruby.sample("sleepers.rb", &[who.name.clone(), count.to_string(), "1".into()])
+    })?;
+    let cpu = samples.spread(&ours, count, "cpu_s", 1.0);
+    let beyond = |who, other| samples.paired((who, other), count, "bytes_each", |who, other| who - other);
+    let goals = [
+        goal("start and end of all, CPU", " s", cpu, Aim::AtMost(0.6)),
+        goal("memory of a sleeper beyond its fiber", " bytes", beyond(&ours, &hook), Aim::AtMost(200.0)),
+        goal("the same of the reference scheduler", " bytes", beyond(&reference, &hook), Aim::None),
+        Goal::ratio("CPU over the reference", samples.ratio(&ours, &reference, count, "cpu_s"), Aim::None),
+        Goal::ratio("CPU over parked fibers", samples.ratio(&ours, &hook, count, "cpu_s"), Aim::None),
+    ];
+    let columns = [
+        ("start CPU s", ("start_cpu_s", 1.0, 3)),
+        ("end CPU s", ("end_cpu_s", 1.0, 3)),
+        ("CPU us a fiber", ("cpu_us", 1.0, 1)),
+        ("wall s", ("wall_s", 1.0, 2)),
+        ("bytes a fiber", ("bytes_each", 1.0, 0)),
+    ];
+    let table = format!(
+        "Goals are for medians.\n\n{}\n{}",
+        goals_table(&goals),
+        self::table(&samples, &all, count, &columns)
+    );
+    let mut remarks = samples.left_out();
+    remarks.push(format!(
+        "{count} fibers, each of which sleeps 1 s. Bytes: resident memory of the process, that before the \
+         start subtracted. The fiber alone is one that a hook in Ruby parks by `Fiber.yield`, in a scheduler \
+         that keeps it in an array and knows no time. A parked fiber ends when it is resumed."
+    ));
+    Ok(Answer { table, remarks, csv: samples.csv()? })
+}
+
+pub(super) fn timers(bench: &Bench, ruby: &Ruby) -> Result<Answer> {
+    let count = bench.scaled(TIMERS);
+    let ours = ruby.best();
+    let all = [ours.clone()];
+    let samples = ruby.rounds(bench, &all, &[count], |who, count| {
+        ruby.sample("timers.rb", &[who.name.clone(), count.to_string()])
+    })?;
+    let goals = ["start", "fire", "cancel"].map(|what| {
+        let figure = samples.spread(&ours, count, &format!("{what}_ns"), 1.0);
+        goal(format!("{what} a timer, CPU"), " ns", figure, Aim::None)
+    });
+    let columns = [
+        ("start ns", ("start_ns", 1.0, 0)),
+        ("fire ns", ("fire_ns", 1.0, 0)),
+        ("cancel ns", ("cancel_ns", 1.0, 0)),
+        ("bytes a timer", ("bytes_each", 1.0, 0)),
+    ];
+    let table = format!("{}\n{}", goals_table(&goals), self::table(&samples, &all, count, &columns));
+    let remarks = vec![format!(
+        "{count} timers of `Minder::Scheduler#after` at pseudo-random times, 1,000,000 in a second, with one \
+         block; all fire, and of as many others every second one is cancelled. The program counts the calls. \
+         The numbers contain the calls from Ruby, and the bytes the object that is returned."
+    )];
+    Ok(Answer { table, remarks, csv: samples.csv()? })
+}
+
+pub(super) fn wakeup(bench: &Bench, ruby: &Ruby) -> Result<Answer> {
+    let count = bench.scaled(PUSHES);
+    let ours = ruby.best();
+    let all = [vec![Contestant::new("threads"), Contestant::new("reference")], ruby.ours()].concat();
+    let samples = ruby.rounds(bench, &all, &[count], |who, count| {
+        ruby.sample("wakeup.rb", &[who.name.clone(), count.to_string()])
+    })?;
+    let spread = |name| samples.spread(&ours, count, name, 1.0);
+    let ratio = |other: &Contestant| samples.ratio(&ours, other, count, "p50_us");
+    let goals = [
+        goal("from the push to the fiber, p50", " us", spread("p50_us"), Aim::AtMost(300.0)),
+        goal("from the push to the fiber, p99", " us", spread("p99_us"), Aim::None),
+        Goal::ratio("p50 over a thread that waits", ratio(&all[0]), Aim::None),
+        Goal::ratio("p50 over the reference", ratio(&all[1]), Aim::None),
+    ];
+    let columns = [
+        ("p50 us", ("p50_us", 1.0, 0)),
+        ("p99 us", ("p99_us", 1.0, 0)),
+        ("max us", ("max_us", 1.0, 0)),
+        ("CPU us a push", ("cpu_us", 1.0, 1)),
+    ];
+    let table = format!(
+        "Goals are for medians; ratios are formed within a round.\n\n{}\n{}",
+        goals_table(&goals),
+        self::table(&samples, &all, count, &columns)
+    );
+    let mut remarks = samples.left_out();
+    remarks.push(format!(
+        "{count} pushes to a `Thread::Queue` with pauses of 1 ms; the time from before the push to the \
+         return of `pop`. threads: a thread waits in place of the fiber."
+    ));
+    Ok(Answer { table, remarks, csv: samples.csv()? })
+}

@@ -1,0 +1,197 @@
+//! The HTTP server under load: connections that stay open, idle connections, a connection for each request.
+
+use super::super::mechanisms::{Aim, Goal, goals_table};
+use super::super::table::markdown;
+use super::super::{Answer, Bench};
+use super::Ruby;
+use super::contestant::Contestant;
+use super::samples::Samples;
+use super::server::{self, Load};
+use anyhow::Result;
+
+/// The samples have no further size.
+const SIZE: usize = 0;
+
+/// The servers of other projects, and those that do not use our gem.
+const PEERS: [&str; 4] = ["async:epoll", "async:io_uring", "evt:epoll", "evt:select"];
+
+/// How a question differs from the others.
+struct Shape<'a> {
+    load: Load,
+    /// The contestants beside ours and those of [`PEERS`].
+    others: &'a [&'a str],
+    goals: fn(&Samples, &Contestant) -> Vec<Goal>,
+    remark: &'a str,
+}
+
+pub(super) fn keep_alive(bench: &Bench, ruby: &Ruby) -> Result<Answer> {
+    let load = Load { connections: 64, idle: 0, requests: bench.scaled(100_000), is_closing: false };
+    let remark = "The blocking server serves one connection; the others wait until it is closed. So a ratio \
+                  to it shows that the server has concurrency, and hardly how well its scheduler waits.";
+    let others = &["c", "blocking", "threads", "reference"];
+    answer(bench, ruby, &Shape { load, others, goals: goals_of_keep_alive, remark })
+}
+
+pub(super) fn idle(bench: &Bench, ruby: &Ruby) -> Result<Answer> {
+    let load = Load { connections: 16, idle: 1_000, requests: bench.scaled(50_000), is_closing: false };
+    let remark = "The idle connections are accepted before the measurement, and send nothing. select(2) and \
+                  poll(2) are told about each of them in every wait.";
+    let others = &["c", "threads", "reference"];
+    answer(bench, ruby, &Shape { load, others, goals: goals_of_idle, remark })
+}
+
+pub(super) fn close(bench: &Bench, ruby: &Ruby) -> Result<Answer> {
+    let load = Load { connections: 64, idle: 0, requests: bench.scaled(30_000), is_closing: true };
+    let remark = "A request is there when its connection is accepted, so the blocking server never waits. \
+                  The ratios to it that were published for evt (select 3.33, epoll 4.21) are not to be \
+                  expected from this load. The rate is limited by the client, too: compare the processor \
+                  time.";
+    let others = &["c", "blocking", "threads", "reference"];
+    answer(bench, ruby, &Shape { load, others, goals: goals_of_close, remark })
+}
+
+fn answer(bench: &Bench, ruby: &Ruby, shape: &Shape<'_>) -> Result<Answer> {
+    let named = |names: &[&str]| names.iter().map(|name| Contestant::new(*name)).collect::<Vec<_>>();
+    let all = [named(shape.others), ruby.ours(), named(&PEERS)].concat();
+    let samples = ruby.rounds(bench, &all, &[SIZE], |who, _| {
+        let is_slow = who.mode() == "blocking";
+        let requests = if is_slow { shape.load.requests / 5 } else { shape.load.requests };
+        server::sample(ruby, who, Load { requests, ..shape.load })
+    })?;
+    let table = format!(
+        "Goals are for medians; ratios are formed within a round. CPU: of the server, for each request.\n\n\
+         {}\n{}",
+        goals_table(&(shape.goals)(&samples, &ruby.best())),
+        costs(&samples, &all)
+    );
+    let mut remarks = samples.left_out();
+    let Load { connections, idle, requests, .. } = shape.load;
+    remarks.push(format!(
+        "{requests} requests on {connections} connections{} after {} that were not measured; the blocking \
+         server has a fifth of them. The client, benches/peers/ruby/http_load.c, has one thread and checks \
+         every byte. The servers in Ruby are one program, bindings/ruby/samples/http_server.rb. Each sample \
+         has a new process. reference: the scheduler of Ruby's own tests.",
+        if idle > 0 { format!(", {idle} idle ones,") } else { String::new() },
+        requests / 10,
+    ));
+    remarks.push(
+        "CPU: the process clock of the server, all its threads, from the first measured request to the \
+         last response. A send on the loopback device includes the work of the receiver's half of TCP. \
+         HWM: of the server."
+            .into(),
+    );
+    remarks.push(shape.remark.into());
+    Ok(Answer { table, remarks, csv: samples.csv()? })
+}
+
+/// Returns goals for the ratio of a number of ours to that of others.
+fn ratios(
+    samples: &Samples,
+    ours: &Contestant,
+    name: &str,
+    title: &str,
+    others: &[(&str, Aim)],
+) -> Vec<Goal> {
+    let goal = |(other, aim): &(&str, Aim)| {
+        let other = Contestant::new(*other);
+        let what = format!("{title}: {} over {}", ours.title(), other.title());
+        Goal::ratio(what, samples.ratio(ours, &other, SIZE, name), *aim)
+    };
+    others.iter().map(goal).collect()
+}
+
+const CPU: (&str, &str) = ("cpu_us", "CPU");
+const RATE: (&str, &str) = ("rate", "requests per second");
+
+fn goals_of_keep_alive(samples: &Samples, ours: &Contestant) -> Vec<Goal> {
+    let cpu = [
+        ("c", Aim::AtMost(1.5)),
+        ("async:epoll", Aim::AtMost(0.95)),
+        ("evt:epoll", Aim::AtMost(0.65)),
+        ("threads", Aim::None),
+        ("reference", Aim::None),
+        ("minder:io_uring", Aim::None),
+    ];
+    let rate = [("blocking", Aim::AtLeast(10.0)), ("threads", Aim::None)];
+    let mut goals = ratios(samples, ours, CPU.0, CPU.1, &cpu);
+    goals.extend(ratios(samples, ours, RATE.0, RATE.1, &rate));
+    goals
+}
+
+fn goals_of_idle(samples: &Samples, ours: &Contestant) -> Vec<Goal> {
+    let cpu = [
+        ("c", Aim::AtMost(2.2)),
+        ("async:epoll", Aim::AtMost(0.95)),
+        ("evt:epoll", Aim::AtMost(0.65)),
+        ("evt:select", Aim::None),
+        ("reference", Aim::None),
+        ("minder:io_uring", Aim::None),
+    ];
+    ratios(samples, ours, CPU.0, CPU.1, &cpu)
+}
+
+fn goals_of_close(samples: &Samples, ours: &Contestant) -> Vec<Goal> {
+    let cpu = ["c", "blocking", "threads", "reference", "async:epoll", "evt:epoll"].map(|n| (n, Aim::None));
+    let mut goals = ratios(samples, ours, CPU.0, CPU.1, &cpu);
+    goals.extend(ratios(samples, ours, RATE.0, RATE.1, &[("blocking", Aim::None)]));
+    goals
+}
+
+/// Returns a table with a line for each server.
+fn costs(samples: &Samples, all: &[Contestant]) -> String {
+    let head = [
+        "server",
+        "CPU us/request",
+        "x C",
+        "requests/s",
+        "x blocking",
+        "p50 us",
+        "p99 us",
+        "server busy",
+        "HWM MiB",
+    ];
+    let ratio = |who: &Contestant, other: &str, name: &str| {
+        let found = samples.ratio(who, &Contestant::new(other), SIZE, name);
+        found.map_or_else(|| "–".to_string(), |spread| spread.show(2))
+    };
+    let line = |who: &Contestant| {
+        let cell = |name, factor, decimals| samples.cell(who, SIZE, (name, factor, decimals));
+        vec![
+            who.title(),
+            cell("cpu_us", 1.0, 1),
+            ratio(who, "c", "cpu_us"),
+            cell("rate", 1.0, 0),
+            ratio(who, "blocking", "rate"),
+            cell("p50_us", 1.0, 0),
+            cell("p99_us", 1.0, 0),
+            cell("busy", 1.0, 2),
+            cell("peak_kib", 1.0 / 1024.0, 1),
+        ]
+    };
+    markdown(&head, &all.iter().map(line).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_take_the_right_samples() {
+        let mut samples = Samples::default();
+        for (name, cpu, rate) in [("c", 4.0, 190.0), ("minder:epoll", 6.0, 150.0), ("blocking", 30.0, 15.0)] {
+            let numbers = vec![("cpu_us".to_string(), cpu), ("rate".to_string(), rate)];
+            samples.add(0, &Contestant::new(name), SIZE, numbers);
+        }
+        let ours = Contestant::new("minder:epoll");
+        let goals = goals_of_keep_alive(&samples, &ours);
+        let median = |what: &str| {
+            let goal = goals.iter().find(|goal| goal.what.ends_with(what)).unwrap();
+            goal.figure.as_ref().map(|figure| figure.median)
+        };
+        assert_eq!(median("over server in C (epoll)"), Some(1.5));
+        assert_eq!(median("over blocking server"), Some(10.0));
+        assert_eq!(median("over evt (epoll)"), None);
+        assert_eq!(costs(&samples, &[ours]).lines().count(), 3);
+        assert_eq!(goals_of_idle(&samples, &Contestant::new("minder:epoll")).len(), 6);
+    }
+}
