@@ -28,7 +28,8 @@
  *
  * STRUCTURES with a member `size` grow in later versions. Initialise them with MINDER_INIT, which sets
  * the size and clears the rest: minder_exit end = MINDER_INIT(minder_exit). Zero in an option is its
- * default. A library that is older than the header refuses options that it does not know.
+ * default. A library that is older than the header refuses options that it does not know. A member
+ * `reserved` of an option must be zero: another number is MINDER_INVALID.
  *
  * NUMBERS of statuses, kinds and flags are stable. Later versions add some: ignore kinds of events that
  * you do not know.
@@ -1188,6 +1189,9 @@ typedef struct {
  *
  * The processors of several objects run at the same time. The finisher never runs beside another one. The
  * library does not touch the objects, and passes each to one processor at a time.
+ *
+ * Returns MINDER_INVALID if `count` is more than memory can hold, and MINDER_EXHAUSTED if the memory for the
+ * objects is not free. No function was called then.
  */
 minder_status minder_execute(const minder_execute_options *options,
                              void *const *objects,
@@ -1206,9 +1210,15 @@ minder_status minder_execute(const minder_execute_options *options,
  *
  *     const uint8_t *rest = event->bytes;
  *     size_t left = event->len;
- *     while ((status = minder_framer_next(framer, &rest, &left, &frame)) == MINDER_OK)
- *         handle_message(frame.bytes, frame.len);
- *     if (status < 0) minder_framer_resync(framer);
+ *     for (;;) {
+ *         const minder_status status = minder_framer_next(framer, &rest, &left, &frame);
+ *         if (status == MINDER_OK) handle_message(frame.bytes, frame.len);
+ *         else if (status == MINDER_NONE || minder_framer_resync(framer) != MINDER_OK) break;
+ *     }
+ *
+ * The loop ends when all bytes of the chunk are taken. After a malformed frame it continues with the rest
+ * of the chunk, in which the next frame may begin. A program that gives the stream up after an error ends
+ * the loop there.
  */
 
 /** What separates messages. */
@@ -1283,8 +1293,9 @@ void minder_framer_free(minder_framer *framer);
  * behind what it took.
  *
  * Returns MINDER_NONE when all bytes are taken and no message is whole. A message that is too long is
- * MINDER_LIMIT, and a malformed header is MINDER_INVALID: then each further call returns the same error,
- * until minder_framer_resync().
+ * MINDER_LIMIT, and a malformed header is MINDER_INVALID: then each further call returns the same error and
+ * takes nothing, until minder_framer_resync(). `*bytes` points to where the error was found: after
+ * minder_framer_resync(), pass this rest of the chunk again.
  */
 minder_status minder_framer_next(minder_framer *framer,
                                  const uint8_t **bytes,
@@ -1298,7 +1309,12 @@ minder_status minder_framer_next(minder_framer *framer,
 minder_status minder_framer_finish(minder_framer *framer,
                                    minder_frame *frame);
 
-/** Skips the frame that caused an error: the next call looks for the one after it. */
+/**
+ * Skips the frame that caused an error: the next call of minder_framer_next() looks for the one after it,
+ * in the rest of the same chunk and in those that follow.
+ *
+ * Returns MINDER_NONE if there was no such error, and does nothing then.
+ */
 minder_status minder_framer_resync(minder_framer *framer);
 
 /**

@@ -119,6 +119,12 @@ inline std::string_view text_of(const std::uint8_t *bytes, std::size_t len) {
     return {reinterpret_cast<const char *>(bytes), len};
 }
 
+/** Returns a limit as the options of C take it. There zero sets no limit: the shortest one is a nanosecond. */
+inline std::int64_t limit_of(const std::optional<duration> &limit) {
+    if (!limit) return 0;
+    return *limit == duration(0) ? 1 : limit->count();
+}
+
 } // namespace detail
 
 /** What a command wrote, and how it exited. */
@@ -150,7 +156,7 @@ private:
 
 /** How to run a command to its end. */
 struct output_options {
-    /** How long the child may run; no limit by default. */
+    /** How long the child may run; no limit by default. Zero ends it at once; a negative time sets no limit. */
     std::optional<duration> timeout;
     /** How it is killed after that. */
     termination kill;
@@ -273,7 +279,7 @@ public:
         const auto kill = options.kill.raw();
         auto raw = MINDER_INIT(minder_output_options);
         raw.merge_stderr = options.merge_stderr;
-        raw.timeout = options.timeout.value_or(duration(0)).count();
+        raw.timeout = detail::limit_of(options.timeout);
         raw.kill = &kill;
         raw.max_bytes = options.max_bytes;
         raw.input = options.input.empty() ? nullptr : detail::bytes_of(options.input);
@@ -353,8 +359,14 @@ struct spawn_options {
     minder_overflow overflow = MINDER_OVERFLOW_BLOCK;
     minder_output_mode output_mode = MINDER_OUTPUT_STREAM;
     minder_restart restart = MINDER_RESTART_NEVER;
+    /**
+     * How long the child may run, restarts included; no limit by default. Zero ends it at once; a negative time
+     * sets no limit.
+     */
     std::optional<duration> timeout;
+    /** How it is killed after that. */
     termination timeout_kill;
+    /** Zero is the default of each. */
     duration restart_delay{0}, restart_max_delay{0}, restart_stable_after{0};
     std::uint32_t restart_max_count = 0;
 };
@@ -375,7 +387,7 @@ public:
         raw.overflow = options.overflow;
         raw.output_mode = options.output_mode;
         raw.restart = options.restart;
-        raw.timeout = options.timeout.value_or(duration(0)).count();
+        raw.timeout = detail::limit_of(options.timeout);
         raw.timeout_kill = &kill;
         raw.restart_delay = options.restart_delay.count();
         raw.restart_max_delay = options.restart_max_delay.count();
@@ -497,43 +509,116 @@ private:
     detail::owned<minder_poller, minder_poller_free> handle_;
 };
 
-/** Makes messages of one stream: see minder_framer. */
+/** A message, and where its frame begins in the stream. It converts to its bytes. */
+struct frame {
+    /** The message without header and terminator. Valid as long as the chunk, until the next call of the framer. */
+    std::string_view bytes;
+    /** How many bytes of the stream are before the frame, whose header is part of it. */
+    std::uint64_t offset = 0;
+
+    operator std::string_view() const noexcept { return bytes; }
+};
+
+/** How a framer reads: see minder_framer_options. */
+struct framer_options {
+    minder_frame_format format = MINDER_FRAME_LINES;
+    /** Whether CR before LF does not count as part of a line. */
+    bool strip_cr = false;
+    /** Whether the last line may lack its LF: finish() returns it. */
+    bool allow_unterminated_line = false;
+    /** The most bytes of a message; 0: the default. */
+    std::size_t max_frame_bytes = 0;
+    /** What errors call the stream; empty: they do not name it. */
+    std::string label;
+};
+
+/**
+ * Makes messages of one stream: see minder_framer.
+ *
+ * A malformed frame is an exception. This loop continues after it, and loses no message of the chunk:
+ *
+ *     for (std::string_view rest = event.bytes(); !rest.empty();) {
+ *         try {
+ *             framer.take(rest, handle_message);
+ *         } catch (const minder::error &) {
+ *             if (!framer.resync()) throw; // it is from handle_message
+ *         }
+ *     }
+ */
 class framer {
 public:
-    explicit framer(minder_frame_format format, std::size_t max_frame_bytes = 0, const char *label = nullptr) {
-        auto options = MINDER_INIT(minder_framer_options);
-        options.format = format;
-        options.max_frame_bytes = max_frame_bytes;
-        options.label = label;
+    explicit framer(const framer_options &options) {
+        auto raw = MINDER_INIT(minder_framer_options);
+        raw.format = options.format;
+        raw.strip_cr = options.strip_cr;
+        raw.allow_unterminated_line = options.allow_unterminated_line;
+        raw.max_frame_bytes = options.max_frame_bytes;
+        raw.label = options.label.empty() ? nullptr : options.label.c_str();
         minder_framer *made = nullptr;
-        check(minder_framer_new(&options, &made));
+        check(minder_framer_new(&raw, &made));
         handle_.reset(made);
     }
+    explicit framer(minder_frame_format format, std::size_t max_frame_bytes = 0, const char *label = nullptr)
+        : framer(framer_options{format, false, false, max_frame_bytes, label ? label : ""}) {}
 
-    /** Takes bytes of the stream, and calls `handler` with each message as a std::string_view. */
-    template <typename Handler> void take(std::string_view chunk, Handler &&handler) {
-        auto frame = MINDER_INIT(minder_frame);
-        const auto *rest = detail::bytes_of(chunk);
-        std::size_t left = chunk.size();
-        while (check(minder_framer_next(handle_.get(), &rest, &left, &frame)) == MINDER_OK) {
-            handler(detail::text_of(frame.bytes, frame.len));
-        }
+    /**
+     * Takes the next message from `rest`, which then begins after what was taken. Returns nothing when all bytes
+     * are taken and no message is whole.
+     *
+     * Throws an error if the frame is malformed or too long. `rest` begins where that was found, and each
+     * further call throws the same error, until resync().
+     */
+    std::optional<frame> next(std::string_view &rest) {
+        auto raw = MINDER_INIT(minder_frame);
+        const auto *bytes = detail::bytes_of(rest);
+        std::size_t left = rest.size();
+        const auto status = minder_framer_next(handle_.get(), &bytes, &left, &raw);
+        rest.remove_prefix(rest.size() - left);
+        return found(status, raw);
     }
-    /** Ends the stream. Throws an error if it ended within a message. */
-    void finish() {
-        auto frame = MINDER_INIT(minder_frame);
-        check(minder_framer_finish(handle_.get(), &frame));
+    /**
+     * Takes all of `rest`, and calls `handler` with each message as a minder::frame or a std::string_view.
+     *
+     * After an exception, `rest` begins where a malformed frame was found, or after the message for which the
+     * handler has thrown. The program continues with it, after resync().
+     */
+    template <typename Handler> void take(std::string_view &rest, Handler &&handler) {
+        while (const auto message = next(rest)) handler(*message);
+    }
+    /** The same for a chunk of which nothing is left after an exception: the stream cannot be continued then. */
+    template <typename Handler> void take(const std::string_view &chunk, Handler &&handler) {
+        std::string_view rest = chunk;
+        take(rest, std::forward<Handler>(handler));
+    }
+    /** Skips the frame that caused an error. Returns whether there was one. */
+    bool resync() { return check(minder_framer_resync(handle_.get())) == MINDER_OK; }
+    /**
+     * Ends the stream. Returns the last line if it has no LF and that is allowed. Throws an error if the stream
+     * ended within a message.
+     */
+    std::optional<frame> finish() {
+        auto raw = MINDER_INIT(minder_frame);
+        const auto status = minder_framer_finish(handle_.get(), &raw);
+        return found(status, raw);
     }
 
 private:
+    static std::optional<frame> found(minder_status status, const minder_frame &raw) {
+        if (check(status) != MINDER_OK) return std::nullopt;
+        return frame{detail::text_of(raw.bytes, raw.len), raw.offset};
+    }
+
     detail::owned<minder_framer, minder_framer_free> handle_;
 };
 
 /** What a processor returned or threw, for the finisher. */
 template <typename R> class outcome {
 public:
+    /** Creates the outcome of a processor that threw this. */
     explicit outcome(std::exception_ptr exception) : exception_(std::move(exception)) {}
-    explicit outcome(R value) : value_(std::move(value)) {}
+    /** Creates the outcome of a processor that returned. A value may be an exception, too. */
+    template <typename Value>
+    outcome(std::in_place_t, Value &&value) : value_(std::in_place, std::forward<Value>(value)) {}
 
     /** Returns whether the processor returned. */
     explicit operator bool() const noexcept { return !exception_; }
@@ -576,8 +661,9 @@ using execute_summary = minder_execute_summary;
  * is called with each object and its outcome, as soon as the processor has ended, for one object at a time, on the
  * thread of the caller. It needs no locks. If it returns a bool, false starts no further object.
  *
- * An exception of a processor is an outcome. An exception of the finisher starts no further object, and leaves
- * DoForAllObjects() when the running ones have ended. No exception passes through the library.
+ * The outcome has a copy of what a processor returns by reference. An exception of a processor is an outcome. An
+ * exception of the finisher starts no further object, and leaves DoForAllObjects() when the running ones have
+ * ended. No exception passes through the library.
  */
 class ConcurrentExecution {
 public:
@@ -603,11 +689,20 @@ public:
         return order(MINDER_ORDER_RANDOM);
     }
 
+    /**
+     * Sets how many times an object is processed until its processor throws nothing; 0 or 1: once. The finisher
+     * gets the last outcome.
+     */
+    ConcurrentExecution &max_attempts(std::uint32_t count) {
+        options_.max_attempts = count;
+        return *this;
+    }
+
     /** Processes and finishes `count` objects. */
     template <typename Object, typename Processor, typename Finisher>
     execute_summary DoForAllObjects(std::size_t count, Object *objects, Processor &&processor,
                                     Finisher &&finisher) const {
-        using result = std::invoke_result_t<Processor &, Object &>;
+        using result = std::decay_t<std::invoke_result_t<Processor &, Object &>>;
         one_run<Object, result, std::remove_reference_t<Processor>, std::remove_reference_t<Finisher>> run{
             processor, finisher, {}, nullptr};
         run.slots.resize(count);
@@ -638,7 +733,7 @@ public:
 private:
     /** One call. */
     template <typename Object, typename Result, typename Processor, typename Finisher> struct one_run {
-        /** An object and the outcome of its processor, which runs once. */
+        /** An object and the outcome of its processor: that of the last attempt. */
         struct slot {
             Object *object = nullptr;
             std::optional<outcome<Result>> result;
@@ -658,7 +753,7 @@ private:
                     self.processor(*one.object);
                     one.result.emplace();
                 } else {
-                    one.result.emplace(self.processor(*one.object));
+                    one.result.emplace(std::in_place, self.processor(*one.object));
                 }
                 return 0;
             } catch (...) {
@@ -671,7 +766,7 @@ private:
             auto &one = *static_cast<slot *>(object);
             if (self.thrown) return 1; // it was already running
             try {
-                using wish = std::invoke_result_t<Finisher &, Object &, outcome<Result>>;
+                using wish = std::decay_t<std::invoke_result_t<Finisher &, Object &, outcome<Result>>>;
                 auto result = std::move(*one.result);
                 one.result.reset();
                 if constexpr (std::is_same_v<wish, bool>) {

@@ -98,7 +98,8 @@ pub(crate) unsafe fn byte_range<'a>(pointer: *const u8, len: usize, name: &str) 
     unsafe { array(pointer, len, name) }
 }
 
-/// Returns an array of the caller. NULL is an empty array if `len` is 0.
+/// Returns an array of the caller. NULL is an empty array if `len` is 0. A length that no memory has is
+/// refused.
 ///
 /// # Safety
 /// `pointer` is NULL, or points to `len` readable elements that do not change during the call.
@@ -106,9 +107,19 @@ pub(crate) unsafe fn array<'a, T>(pointer: *const T, len: usize, name: &str) -> 
     match (pointer.is_null(), len) {
         (_, 0) => Ok(&[]),
         (true, _) => Err(null(name)),
-        // SAFETY: it is not NULL, and the rest is the contract of this function.
+        _ if len > longest::<T>() => Err(too_long(name, len)),
+        // SAFETY: it is not NULL and has a valid length, and the rest is the contract of this function.
         (false, _) => Ok(unsafe { std::slice::from_raw_parts(pointer, len) }),
     }
+}
+
+/// Returns the most elements that an array may have: Rust allows `isize::MAX` bytes.
+pub(crate) const fn longest<T>() -> usize {
+    isize::MAX as usize / size_of::<T>()
+}
+
+pub(crate) fn too_long(name: &str, len: usize) -> Failure {
+    Failure::invalid(format!("argument `{name}` cannot have {len} elements"))
 }
 
 /// Stores a result of the caller, which may be NULL.
@@ -127,11 +138,18 @@ pub(crate) unsafe fn store_value<T>(pointer: *mut T, value: T) {
 ///
 /// # Safety
 /// The type has this form.
-pub(crate) unsafe trait Growing: Copy {}
+pub(crate) unsafe trait Growing: Copy {
+    /// Returns the members `reserved` of a structure of options, which are zero. A later version of the
+    /// library may give them a meaning.
+    fn reserved(&self) -> u32 {
+        0
+    }
+}
 
 /// Returns a structure of options; the default for NULL.
 ///
-/// Members that the caller's structure lacks are zero. Members that only the caller knows must be zero.
+/// Members that the caller's structure lacks are zero. Members that only the caller knows, and those that
+/// are reserved, must be zero.
 ///
 /// # Safety
 /// `pointer` is NULL, or points to a structure whose first member is its size in bytes.
@@ -152,7 +170,16 @@ pub(crate) unsafe fn read_structure<T: Growing>(pointer: *const T, name: &str) -
     }
     // SAFETY: both have at least `known` bytes, and `options` is ours alone.
     unsafe { std::ptr::copy_nonoverlapping(pointer.cast::<u8>(), (&raw mut options).cast(), known) };
+    check_reserved(options.reserved(), name)?;
     Ok(options)
+}
+
+/// Fails if a member `reserved` is not zero.
+pub(crate) fn check_reserved(reserved: u32, name: &str) -> Result<(), Failure> {
+    match reserved {
+        0 => Ok(()),
+        _ => Err(Failure::invalid(format!("member `reserved` of `{name}` is {reserved}, and must be zero"))),
+    }
 }
 
 /// Stores a structure of results, as far as the caller's has room; none for NULL.

@@ -206,6 +206,9 @@ pub unsafe extern "C" fn minder_child_read(
         required!(count);
         store!(count, 0);
         let child = handle!(child).here()?;
+        if capacity > arg::longest::<u8>() {
+            return Err(arg::too_long("buffer", capacity));
+        }
         // SAFETY: the caller passes a range that it may write.
         unsafe { buffer.write_bytes(0, capacity) };
         // SAFETY: the range is writable, and the line above has initialised it.

@@ -52,7 +52,11 @@ pub struct minder_execute_options {
 }
 
 // SAFETY: it begins with its size, and zero is a value of every member.
-unsafe impl Growing for minder_execute_options {}
+unsafe impl Growing for minder_execute_options {
+    fn reserved(&self) -> u32 {
+        self.reserved
+    }
+}
 
 /// What came of a run.
 #[derive(Clone, Copy, Debug)]
@@ -137,11 +141,28 @@ impl minder_execute_options {
     }
 }
 
+/// Returns an empty vector with room for this many objects.
+fn room_for(count: usize) -> Result<Vec<Object>, Failure> {
+    if count > arg::longest::<Object>() {
+        return Err(arg::too_long("objects", count));
+    }
+    let mut tasks = Vec::new();
+    let no_memory = |_| {
+        let text = format!("no memory is free for {count} objects");
+        Failure::new(minder_status::MINDER_EXHAUSTED, text)
+    };
+    tasks.try_reserve_exact(count).map_err(no_memory)?;
+    Ok(tasks)
+}
+
 /// Runs `processor` and then `finisher` for each of the `count` objects, and returns when all are
 /// finished. The options and the summary may be NULL. `user` is passed to both functions.
 ///
 /// The processors of several objects run at the same time. The finisher never runs beside another one. The
 /// library does not touch the objects, and passes each to one processor at a time.
+///
+/// Returns MINDER_INVALID if `count` is more than memory can hold, and MINDER_EXHAUSTED if the memory for the
+/// objects is not free. No function was called then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn minder_execute(
     options: *const minder_execute_options,
@@ -157,6 +178,7 @@ pub unsafe extern "C" fn minder_execute(
         let processor = processor.ok_or_else(|| arg::null("processor"))?;
         let finisher = finisher.ok_or_else(|| arg::null("finisher"))?;
         let executor = given.executor()?;
+        let mut tasks = room_for(count)?;
         // SAFETY: the caller passes an array with this many elements.
         let objects = unsafe { arg::array(objects, count, "objects") }?;
         let costs = if given.costs.is_null() {
@@ -166,11 +188,10 @@ pub unsafe extern "C" fn minder_execute(
             unsafe { arg::array(given.costs, count, "costs") }?
         };
         let user = Shared(user);
-        let tasks = objects.iter().enumerate().map(|(index, object)| {
+        tasks.extend(objects.iter().enumerate().map(|(index, object)| {
             let cost = costs.get(index).copied().unwrap_or(0);
             Object { object: Shared(*object), user, cost, processor }
-        });
-        let tasks: Vec<Object> = tasks.collect();
+        }));
         let run = executor.run_tasks(tasks, |object, result| {
             // A processor of C does not panic.
             let result = result.unwrap_or(minder_status::MINDER_PANIC as i32);

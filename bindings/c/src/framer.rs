@@ -5,9 +5,15 @@
 //!
 //!     const uint8_t *rest = event->bytes;
 //!     size_t left = event->len;
-//!     while ((status = minder_framer_next(framer, &rest, &left, &frame)) == MINDER_OK)
-//!         handle_message(frame.bytes, frame.len);
-//!     if (status < 0) minder_framer_resync(framer);
+//!     for (;;) {
+//!         const minder_status status = minder_framer_next(framer, &rest, &left, &frame);
+//!         if (status == MINDER_OK) handle_message(frame.bytes, frame.len);
+//!         else if (status == MINDER_NONE || minder_framer_resync(framer) != MINDER_OK) break;
+//!     }
+//!
+//! The loop ends when all bytes of the chunk are taken. After a malformed frame it continues with the rest
+//! of the chunk, in which the next frame may begin. A program that gives the stream up after an error ends
+//! the loop there.
 #![expect(unsafe_code, reason = "functions with C linkage")]
 
 use std::ffi::c_char;
@@ -81,13 +87,21 @@ unsafe impl Growing for minder_frame {}
 #[derive(Debug)]
 pub struct minder_framer(());
 
+/// What a framer consists of.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    decoder: FrameDecoder,
+    /// Whether each call returns an error until `minder_framer_resync`.
+    has_failed: bool,
+}
+
 impl Opaque for minder_framer {
-    type Inner = Mutex<FrameDecoder>;
+    type Inner = Mutex<Reader>;
     const TAG: [u8; 8] = *b"mnd_frm\0";
 }
 
-fn lock(decoder: &Mutex<FrameDecoder>) -> MutexGuard<'_, FrameDecoder> {
-    decoder.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(reader: &Mutex<Reader>) -> MutexGuard<'_, Reader> {
+    reader.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl From<FrameError> for Failure {
@@ -140,7 +154,7 @@ pub unsafe extern "C" fn minder_framer_new(
         if !label.is_null() {
             decoder = decoder.label(text!(label).to_string_lossy());
         }
-        store!(framer, arg::new_handle(Mutex::new(decoder)));
+        store!(framer, arg::new_handle(Mutex::new(Reader { decoder, has_failed: false })));
         Ok(minder_status::MINDER_OK)
     })
 }
@@ -155,8 +169,9 @@ pub unsafe extern "C" fn minder_framer_free(framer: *mut minder_framer) {
 /// behind what it took.
 ///
 /// Returns MINDER_NONE when all bytes are taken and no message is whole. A message that is too long is
-/// MINDER_LIMIT, and a malformed header is MINDER_INVALID: then each further call returns the same error,
-/// until minder_framer_resync().
+/// MINDER_LIMIT, and a malformed header is MINDER_INVALID: then each further call returns the same error and
+/// takes nothing, until minder_framer_resync(). `*bytes` points to where the error was found: after
+/// minder_framer_resync(), pass this rest of the chunk again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn minder_framer_next(
     framer: *mut minder_framer,
@@ -168,14 +183,15 @@ pub unsafe extern "C" fn minder_framer_next(
         required!(bytes);
         required!(len);
         required!(frame);
-        let mut decoder = lock(handle!(framer));
+        let mut reader = lock(handle!(framer));
         // SAFETY: the caller passes a pointer to its pointer.
         let start = unsafe { bytes.read() };
         // SAFETY: the caller passes a pointer to its length.
         let count = unsafe { len.read() };
         let mut rest = bytes!(start, count);
-        let next = decoder.next_frame(&mut rest);
+        let next = reader.decoder.next_frame(&mut rest);
         let found = next.map(|frame| frame.map(described));
+        reader.has_failed = found.is_err();
         store!(len, rest.len());
         // SAFETY: `rest` is the end of the range, or empty.
         store!(bytes, unsafe { start.add(count - rest.len()) });
@@ -193,19 +209,27 @@ pub unsafe extern "C" fn minder_framer_finish(
     frame: *mut minder_frame,
 ) -> minder_status {
     call(|| {
-        let mut decoder = lock(handle!(framer));
-        let found = decoder.finish()?.map(described);
-        let Some(found) = found else { return Ok(minder_status::MINDER_NONE) };
+        let mut reader = lock(handle!(framer));
+        let found = reader.decoder.finish().map(|frame| frame.map(described));
+        reader.has_failed = found.is_err();
+        let Some(found) = found? else { return Ok(minder_status::MINDER_NONE) };
         store_structure!(frame, found);
         Ok(minder_status::MINDER_OK)
     })
 }
 
-/// Skips the frame that caused an error: the next call looks for the one after it.
+/// Skips the frame that caused an error: the next call of minder_framer_next() looks for the one after it,
+/// in the rest of the same chunk and in those that follow.
+///
+/// Returns MINDER_NONE if there was no such error, and does nothing then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn minder_framer_resync(framer: *mut minder_framer) -> minder_status {
     call(|| {
-        lock(handle!(framer)).resync();
+        let mut reader = lock(handle!(framer));
+        if !std::mem::take(&mut reader.has_failed) {
+            return Ok(minder_status::MINDER_NONE);
+        }
+        reader.decoder.resync();
         Ok(minder_status::MINDER_OK)
     })
 }

@@ -25,7 +25,8 @@
 //!
 //! STRUCTURES with a member `size` grow in later versions. Initialise them with MINDER_INIT, which sets
 //! the size and clears the rest: minder_exit end = MINDER_INIT(minder_exit). Zero in an option is its
-//! default. A library that is older than the header refuses options that it does not know.
+//! default. A library that is older than the header refuses options that it does not know. A member
+//! `reserved` of an option must be zero: another number is MINDER_INVALID.
 //!
 //! NUMBERS of statuses, kinds and flags are stable. Later versions add some: ignore kinds of events that
 //! you do not know.

@@ -132,7 +132,11 @@ pub struct minder_spawn_options {
 }
 
 // SAFETY: it begins with its size, and zero is a value of every member.
-unsafe impl Growing for minder_spawn_options {}
+unsafe impl Growing for minder_spawn_options {
+    fn reserved(&self) -> u32 {
+        self.reserved
+    }
+}
 
 /// Many children, and the thread that serves them. Freed by minder_set_free().
 #[derive(Debug)]

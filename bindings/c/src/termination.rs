@@ -62,6 +62,9 @@ pub(crate) unsafe fn termination_of(how: *const minder_termination) -> Result<Te
     let count = how.step_count.min(MINDER_SIGNALS_MAX + 1) as usize;
     // SAFETY: the contract of this function.
     let steps = unsafe { std::slice::from_raw_parts(how.steps, count) };
+    for step in steps {
+        arg::check_reserved(step.reserved, "steps")?;
+    }
     let pause = |step: &minder_signal_step| arg::timeout(step.pause).unwrap_or(Duration::ZERO);
     let signals: Vec<(i32, Duration)> = steps.iter().map(|step| (step.signal, pause(step))).collect();
     Ok(Termination::signals(&signals)?)

@@ -119,6 +119,7 @@ static void wrong_frames(void) {
         CHECK(strstr(minder_last_error(), "`stdout`") != NULL);
     }
     OK(minder_framer_resync(framer));
+    CHECK_STATUS(minder_framer_resync(framer), MINDER_NONE);
     rest = (const uint8_t *)"\na\n";
     left = 3;
     OK(minder_framer_next(framer, &rest, &left, &frame));
@@ -145,6 +146,16 @@ static void wrong_executions(void) {
     minder_execute_options options = MINDER_INIT(minder_execute_options);
     options.order = 99;
     CHECK_STATUS(minder_execute(&options, objects, 1, fails, stops, &finished, NULL), MINDER_INVALID);
+    options.order = MINDER_ORDER_FIFO;
+    options.reserved = 1;
+    CHECK_STATUS(minder_execute(&options, objects, 1, fails, stops, &finished, NULL), MINDER_INVALID);
+    CHECK(strstr(minder_last_error(), "`reserved`") != NULL);
+    /* More than memory can hold, as an array of pointers, and as the objects of the library. */
+    const size_t counts[] = { SIZE_MAX, SIZE_MAX / 2, SIZE_MAX / 16 };
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        CHECK_STATUS(minder_execute(NULL, objects, counts[i], fails, stops, &finished, NULL), MINDER_INVALID);
+        CHECK(strstr(minder_last_error(), "`objects`") != NULL);
+    }
     CHECK(finished == 0);
     OK(minder_execute(NULL, NULL, 0, fails, stops, &finished, NULL));
     for (int serial = 0; serial < 2; serial++) {
@@ -250,6 +261,11 @@ static void wrong_numbers_and_structures(void) {
     options.overflow = MINDER_OVERFLOW_BLOCK;
     options.output_mode = MINDER_OUTPUT_AT_EXIT;
     CHECK_STATUS(minder_set_spawn(set, command, &options, NULL), MINDER_INVALID);
+    options = (minder_spawn_options)MINDER_INIT(minder_spawn_options);
+    options.reserved = 7;
+    CHECK_STATUS(minder_set_spawn(set, command, &options, NULL), MINDER_INVALID);
+    CHECK(strcmp(minder_last_error(), "member `reserved` of `options` is 7, and must be zero") == 0);
+    CHECK_STATUS(minder_set_write(set, 0, BYTES, SIZE_MAX, NULL), MINDER_INVALID);
 
     /* A later header has more options. The library accepts them while they are not used. */
     struct {
@@ -268,6 +284,10 @@ static void wrong_numbers_and_structures(void) {
     how.steps = steps;
     how.step_count = MINDER_SIGNALS_MAX + 1;
     CHECK_STATUS(minder_set_kill(set, 0, &how), MINDER_INVALID);
+    how.step_count = 1;
+    steps[0].reserved = 1;
+    CHECK_STATUS(minder_set_kill(set, 0, &how), MINDER_INVALID);
+    CHECK(strstr(minder_last_error(), "`reserved`") != NULL);
     CHECK_STATUS(minder_set_kill(set, 123456789, NULL), MINDER_UNKNOWN);
     CHECK_STATUS(minder_set_write(set, 123456789, BYTES, 4, NULL), MINDER_UNKNOWN);
     OK(minder_set_stop(set, 0));
@@ -355,6 +375,7 @@ static void wrong_order(void) {
     uint8_t buffer[4];
     size_t count = 0;
     CHECK_STATUS(minder_child_read(child, MINDER_STDOUT, buffer, sizeof buffer, &count), MINDER_INVALID);
+    CHECK_STATUS(minder_child_read(child, MINDER_STDOUT, buffer, SIZE_MAX, &count), MINDER_INVALID);
     for (int i = 0; i < 2; i++) {
         minder_exit end = MINDER_INIT(minder_exit);
         OK(minder_child_wait(child, MINDER_FOREVER, &end));

@@ -91,6 +91,96 @@ static void seed_sets_the_order() {
     CHECK(order(1) == order(1) && order(1) != order(2) && order(1) != objects);
 }
 
+static void reference_of_a_processor_is_copied(const minder::ConcurrentExecution &execution) {
+    std::vector<std::string> objects{"one", "two"};
+    std::vector<std::string> copies;
+    execution.DoForAllObjects(
+        objects, [](std::string &object) -> const std::string & { return object; },
+        [&](std::string &object, minder::outcome<std::string> copy) {
+            CHECK(copy.value() == object && &copy.value() != &object);
+            copies.push_back(copy.value());
+        });
+    CHECK(copies.size() == 2);
+    int sum = 0;
+    std::vector<int> numbers{1, 2};
+    execution.DoForAllObjects(
+        numbers, [](int &number) -> int & { return number; },
+        [&](int &, minder::outcome<int> number) { sum += number.value(); });
+    CHECK(sum == 3);
+}
+
+static void exception_that_is_returned_is_a_value(const minder::ConcurrentExecution &execution) {
+    std::vector<int> objects{0, 1, 2};
+    int returned = 0, thrown = 0;
+    const auto summary = execution.DoForAllObjects(
+        objects,
+        [](int &object) -> std::exception_ptr {
+            if (object == 0) throw std::runtime_error("thrown");
+            return object == 1 ? std::make_exception_ptr(std::logic_error("returned")) : nullptr;
+        },
+        [&](int &object, minder::outcome<std::exception_ptr> outcome) {
+            CHECK(bool(outcome) == (object != 0));
+            if (outcome) {
+                CHECK((outcome.value() != nullptr) == (object == 1));
+                returned++;
+                return;
+            }
+            try {
+                outcome.value();
+                CHECK(false);
+            } catch (const std::runtime_error &) {
+                thrown++;
+            }
+        });
+    CHECK(returned == 2 && thrown == 1 && summary.failed == 1);
+}
+
+static void processor_that_throws_is_called_again() {
+    for (auto execution : {minder::ConcurrentExecution(4), minder::ConcurrentExecution::serial()}) {
+        std::vector<int> objects{0, 1, 2, 3, 9}, finished;
+        std::vector<std::atomic<int>> calls(objects.size());
+        const auto summary = execution.max_attempts(4).DoForAllObjects(
+            objects,
+            [&](int &object) {
+                // It throws as many times as its number says.
+                auto &count = calls[static_cast<std::size_t>(&object - objects.data())];
+                if (count++ < object) throw std::runtime_error("again");
+                return count.load();
+            },
+            [&](int &object, minder::outcome<int> count) {
+                CHECK(bool(count) == (object != 9));
+                if (count) CHECK(count.value() == object + 1);
+                finished.push_back(object);
+            });
+        CHECK(summary.succeeded == 4 && summary.failed == 1 && finished.size() == 5);
+        CHECK(calls[0] == 1 && calls[3] == 4 && calls[4] == 4);
+    }
+}
+
+static void timeout_of_zero_ends_a_child_at_once() {
+    const minder::command sleep("sleep", {"600"});
+    minder::set set;
+    minder::spawn_options options;
+    options.timeout = 0s;
+    set.spawn(sleep, options);
+    int late = 0;
+    set.wait_all([&](const minder::event &event) {
+        if (event.kind() == MINDER_EVENT_DONE) late += event.exit().timed_out && event.exit().killed;
+    });
+    CHECK(late == 1);
+    minder::output_options limits;
+    limits.timeout = 0s;
+    CHECK(sleep.output(limits).exit().timed_out);
+    // Neither no value nor a negative one is a limit.
+    limits.timeout = minder::forever;
+    CHECK(minder::command("true").output(limits).exit().success());
+    options.timeout.reset();
+    set.spawn(minder::command("true"), options);
+    set.wait_all([&](const minder::event &event) {
+        if (event.kind() == MINDER_EVENT_DONE) CHECK(event.exit().success());
+    });
+}
+
 static void errors_have_a_status_and_a_text() {
     try {
         minder::command("no-such-program-anywhere").spawn();
@@ -172,19 +262,103 @@ static void framer_hands_over_messages() {
     }
 }
 
+/** A stream with two malformed headers, and messages before, between and after them. */
+static const std::string MALFORMED = "Content-Length: 1\r\n\r\n7Warning!\nContent-Length: 2\r\n\r\n{}"
+                                     "Content-Length: 2\r\n\r\n[]Content-Length: x\r\n\r\n"
+                                     "Content-Length: 4\r\n\r\nnull";
+
+static void framer_continues_after_malformed_frames() {
+    // Wherever the stream is cut.
+    for (std::size_t cut = 0; cut <= MALFORMED.size(); cut++) {
+        minder::framer framer(MINDER_FRAME_CONTENT_LENGTH);
+        std::vector<std::string> messages;
+        std::vector<std::uint64_t> offsets;
+        int errors = 0;
+        for (std::string_view rest : {std::string_view(MALFORMED).substr(0, cut),
+                                      std::string_view(MALFORMED).substr(cut)}) {
+            while (!rest.empty()) {
+                try {
+                    framer.take(rest, [&](const minder::frame &frame) {
+                        messages.emplace_back(frame.bytes);
+                        offsets.push_back(frame.offset);
+                    });
+                } catch (const minder::error &error) {
+                    CHECK(error.status() == MINDER_INVALID);
+                    CHECK(framer.resync());
+                    errors++;
+                }
+            }
+        }
+        CHECK((messages == std::vector<std::string>{"7", "{}", "[]", "null"}) && errors == 2);
+        CHECK((offsets == std::vector<std::uint64_t>{0, 31, 54, 98}));
+        CHECK(!framer.resync() && !framer.finish());
+    }
+}
+
+static void framer_continues_after_an_exception_of_the_handler() {
+    minder::framer framer(MINDER_FRAME_LINES);
+    std::vector<std::string> lines;
+    int thrown = 0;
+    for (std::string_view rest = "one\ntwo\nthree\n"; !rest.empty();) {
+        try {
+            framer.take(rest, [&](std::string_view line) {
+                lines.emplace_back(line);
+                throw std::runtime_error("busy");
+            });
+        } catch (const std::runtime_error &) {
+            CHECK(!framer.resync()); // no frame is malformed
+            thrown++;
+        }
+    }
+    CHECK((lines == std::vector<std::string>{"one", "two", "three"}) && thrown == 3);
+}
+
+static void framer_has_all_options() {
+    minder::framer_options options;
+    options.strip_cr = true;
+    options.allow_unterminated_line = true;
+    options.max_frame_bytes = 6;
+    options.label = "stdout";
+    minder::framer framer(options);
+    std::string_view rest = "one\r\ntoo long\r\ntwo\r\nlast";
+    auto line = framer.next(rest);
+    CHECK(line && line->bytes == "one" && line->offset == 0);
+    try {
+        framer.next(rest);
+        CHECK(false);
+    } catch (const minder::error &error) {
+        CHECK(error.status() == MINDER_LIMIT);
+        CHECK(std::string_view(error.what()).find("`stdout`") != std::string_view::npos);
+    }
+    CHECK(framer.resync());
+    line = framer.next(rest);
+    CHECK(line && line->bytes == "two" && line->offset == 15);
+    CHECK(!framer.next(rest) && rest.empty());
+    line = framer.finish();
+    CHECK(line && line->bytes == "last" && line->offset == 20);
+    CHECK(!framer.finish());
+}
+
 int main() {
     minder::check_version();
     for (const auto &execution : {minder::ConcurrentExecution(4), minder::ConcurrentExecution::serial()}) {
         exception_of_a_processor_reaches_the_finisher(execution);
         exception_of_a_finisher_reaches_the_caller(execution);
+        reference_of_a_processor_is_copied(execution);
+        exception_that_is_returned_is_a_value(execution);
     }
     finisher_stops_by_its_result();
     costs_set_the_order();
     seed_sets_the_order();
+    processor_that_throws_is_called_again();
+    timeout_of_zero_ends_a_child_at_once();
     errors_have_a_status_and_a_text();
     handles_move();
     exception_in_a_handler_loses_no_event();
     poller_calls_its_handler();
     framer_hands_over_messages();
+    framer_continues_after_malformed_frames();
+    framer_continues_after_an_exception_of_the_handler();
+    framer_has_all_options();
     std::puts("exceptions: ok");
 }

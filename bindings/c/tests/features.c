@@ -442,6 +442,48 @@ static void framer_finds_messages(void) {
     }
 }
 
+/* The loop of the documentation. Appends each message and a space to `messages`. Returns how many errors
+ * there were. */
+static int take_messages(minder_framer *framer, const uint8_t *rest, size_t left, char *messages) {
+    minder_frame frame = MINDER_INIT(minder_frame);
+    int errors = 0;
+    for (;;) {
+        const minder_status status = minder_framer_next(framer, &rest, &left, &frame);
+        if (status == MINDER_OK) {
+            strncat(messages, (const char *)frame.bytes, frame.len);
+            strcat(messages, " ");
+        } else if (status == MINDER_NONE || minder_framer_resync(framer) != MINDER_OK) {
+            break;
+        } else {
+            errors++;
+        }
+    }
+    CHECK(left == 0);
+    return errors;
+}
+
+/* The rest of a chunk is not lost after an error, wherever the chunk ends. */
+static void framer_continues_after_malformed_frames(void) {
+    /* A line that is no header, and a message that is too long. */
+    static const char STREAM[] = "Warning!\nContent-Length: 2\r\n\r\n{}Content-Length: 2\r\n\r\n[]"
+                                 "Content-Length: 12\r\n\r\n[1,2,3,4,56]Content-Length: 1\r\n\r\n7";
+    const size_t len = strlen(STREAM);
+    const uint8_t *const stream = (const uint8_t *)STREAM;
+    for (size_t cut = 0; cut <= len; cut++) {
+        minder_framer_options options = MINDER_INIT(minder_framer_options);
+        options.format = MINDER_FRAME_CONTENT_LENGTH;
+        options.max_frame_bytes = 10;
+        minder_framer *framer = NULL;
+        OK(minder_framer_new(&options, &framer));
+        char messages[256] = "";
+        int errors = take_messages(framer, stream, cut, messages);
+        errors += take_messages(framer, stream + cut, len - cut, messages);
+        CHECK(errors == 2 && strcmp(messages, "{} [] 7 ") == 0);
+        CHECK_STATUS(minder_framer_finish(framer, NULL), MINDER_NONE);
+        minder_framer_free(framer);
+    }
+}
+
 /* One descriptor in one-shot mode, closed and used again without a word to the poller. */
 static void poller_rearms_reused_descriptors(void) {
     static const char *const BACKENDS[] = { "epoll", "io_uring", "poll" };
@@ -513,6 +555,7 @@ int main(void) {
     guardian_ends_children();
     guardian_ends_forked_processes();
     framer_finds_messages();
+    framer_continues_after_malformed_frames();
     poller_rearms_reused_descriptors();
     poller_watches_processes_and_timers();
     puts("features: ok");

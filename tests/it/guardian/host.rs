@@ -95,11 +95,21 @@ fn tagged_daemons_and_forking_trees_end_with_the_host() {
 fn untagged_daemon_survives() {
     let mut run = start(&["daemon"]);
     let (guardian, host) = ready(&run);
-    run.expect_alive(2);
+    let daemon = wait_for(|| daemon_of(&run, host)).expect("wait for the daemon");
     kill(host);
     expect_exit(guardian);
     assert_eq!(run.shell_status(), 137);
-    assert_eq!(run.alive().len(), 1, "a daemon leaves on purpose");
+    assert_eq!(run.alive(), [daemon], "a daemon leaves on purpose");
+}
+
+/// Returns the process of a run that is in another session than the host, and whose parent is gone. It
+/// exists before the two processes that start it have exited.
+fn daemon_of(run: &Run, host: Pid) -> Option<Pid> {
+    let alive = run.alive();
+    let [one] = *alive.iter().filter(|pid| **pid != host).collect::<Vec<_>>() else { return None };
+    let [_, _, parent, _, session] = stat(*one)?;
+    let has_parent = alive.iter().any(|pid| pid.to_string() == parent);
+    (!has_parent && session != stat(host)?[4]).then_some(*one)
 }
 
 #[test]
@@ -108,12 +118,22 @@ fn grace_sends_sigterm_first() {
     let run = start(&["grace=300", "plain", "ignore", "stopped"]);
     let (guardian, host) = ready(&run);
     run.expect_alive(4);
+    let ignores = || run.alive().into_iter().find(|pid| ignores_sigterm(*pid));
+    wait_for(ignores).expect("wait for the process that ignores the signal");
     let killed = Instant::now();
     kill(host);
     wait_for(|| (run.alive().len() <= 1).then_some(())).expect("wait for the end of those that obey");
     let took = run.expect_gone(killed, "grace");
     assert!(took.as_millis() >= 300, "it was killed after {took:?}");
     expect_exit(guardian);
+}
+
+/// Whether SIGTERM is in the set of ignored signals: see proc_pid_status(5).
+fn ignores_sigterm(pid: Pid) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << (Signal::TERM.as_raw() - 1)) != 0)
 }
 
 #[test]
@@ -155,6 +175,7 @@ fn fork_of_the_host_does_not_hide_its_end() {
 fn stopped_host_keeps_its_children() {
     let run = start(&["plain"]);
     let (guardian, host) = ready(&run);
+    run.expect_alive(2);
     send(host, Signal::STOP);
     send(guardian, Signal::STOP);
     send(guardian, Signal::CONT);
@@ -167,10 +188,14 @@ fn stopped_host_keeps_its_children() {
 
 #[test]
 fn stopped_guardian_ends_the_children_when_it_continues() {
-    let run = start(&["plain", "ignore"]);
+    let mut run = start(&["plain", "ignore"]);
     let (guardian, host) = ready(&run);
+    run.expect_alive(3);
     send(guardian, Signal::STOP);
+    wait_for(|| stat(guardian).filter(|stat| stat[1] == "T")).expect("wait for the stop of the guardian");
     kill(host);
+    // The kernel ends the host after the call.
+    assert_eq!(run.shell_status(), 137);
     assert_eq!(run.alive().len(), 2);
     let continued = Instant::now();
     send(guardian, Signal::CONT);
