@@ -17,6 +17,8 @@ SERVER = <<~'RUBY'
   $stdout.sync = true
   Process.setrlimit(Process::RLIMIT_NOFILE, 120)
   signals = 0
+  # Opened before the descriptors run out.
+  memory = File.open("/proc/self/smaps_rollup")
   trap("USR1") { signals += 1 }
   # From another process every line is a number from 0 to 99; an answer is its double.
   server = TCPServer.new("127.0.0.1", 0)
@@ -48,7 +50,7 @@ SERVER = <<~'RUBY'
         stress = Thread.new { GC.stress = true; IO.select(nil, nil, nil, 0.05); GC.stress = false }
         stress.join
         GC.compact if GC.respond_to?(:compact)
-        rss = File.read("/proc/self/smaps_rollup")[/^Rss:\s+(\d+)/, 1].to_i
+        rss = memory.pread(4096, 0)[/^Rss:\s+(\d+)/, 1].to_i
         puts "#{served} #{signals} #{shortages} #{rss}"
       end
     end
@@ -84,7 +86,17 @@ CLIENT = <<~'RUBY'
     hang_up: -> { socket = connect.(); socket.write("7\n" * rand(100)); socket.close },
     reset: -> { socket = connect.(); socket.write("8\n5"); socket.setsockopt(:SOCKET, :LINGER, [1, 0].pack("ii")); socket.close },
     silent: -> { socket = connect.(); IO.select([socket], nil, nil, rand / 10); socket.close },
-    crowd: -> { sockets = Array.new(150) { connect.() }; sockets.sample(5).each { |s| s.close }; sockets.each { |s| s.close unless s.closed? }; sleep 0.5 },
+    # More connections than the server has descriptors. A connection that is not accepted ends the crowd: the
+    # server gets descriptors only when it is gone.
+    crowd: lambda do
+      sockets = []
+      150.times { sockets << Socket.tcp("127.0.0.1", port, connect_timeout: 0.3) }
+    rescue Errno::ETIMEDOUT
+      counts[:refused] += 1
+    ensure
+      sockets.each(&:close)
+      sleep 0.5
+    end,
     signal: -> { Process.kill("USR1", pid); sleep 0.01 },
   }
   threads = (%i[talk] * 6 + %i[once] * 3 + %i[hang_up reset silent crowd signal]).map do |kind|

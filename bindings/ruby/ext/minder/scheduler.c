@@ -196,6 +196,7 @@ static VALUE end_wait(VALUE argument) {
     list_remove(&waiter->queue);
     list_remove(&waiter->check);
     timers_cancel(&scheduler->timers, &waiter->timer);
+    if (waiter->end && !scheduler->is_closed) waiter->end(waiter);
     return Qnil;
 }
 
@@ -500,35 +501,33 @@ static VALUE forget(VALUE self, VALUE fd) {
     return Qnil;
 }
 
-struct block_call {
-    struct waiter *waiter;
-    int64_t timeout;
-};
-
-static VALUE suspend_blocked(VALUE argument) {
-    struct block_call *call = (struct block_call *)argument;
-    scheduler_suspend(call->waiter, call->timeout);
-    return Qnil;
+static void end_block(struct waiter *waiter) {
+    st_data_t fiber = waiter->fiber;
+    st_delete(waiter->scheduler->blocked, &fiber, NULL);
 }
 
-static VALUE end_block(VALUE argument) {
-    struct waiter *waiter = ((struct block_call *)argument)->waiter;
-    st_data_t fiber = waiter->fiber;
-    if (waiter->scheduler->blocked) st_delete(waiter->scheduler->blocked, &fiber, NULL);
-    return Qnil;
+/* Suspends the fiber until it is unblocked. Returns false after the time-out. */
+static bool block_fiber(struct scheduler *scheduler, VALUE blocker, int64_t timeout) {
+    struct waiter waiter;
+    waiter_init(&waiter, scheduler, blocker);
+    st_data_t fiber = waiter.fiber, early;
+    if (st_delete(scheduler->unblocked_early, &fiber, &early) && (VALUE)early == blocker) return true;
+    st_insert(scheduler->blocked, waiter.fiber, (st_data_t)&waiter);
+    waiter.end = end_block;
+    scheduler_suspend(&waiter, timeout);
+    return !waiter.has_expired;
 }
 
 static VALUE block(int argc, VALUE *argv, VALUE self) {
     rb_check_arity(argc, 1, 2);
-    struct scheduler *scheduler = scheduler_of(self);
-    struct waiter waiter;
-    waiter_init(&waiter, scheduler, argv[0]);
-    st_data_t fiber = waiter.fiber, blocker;
-    if (st_delete(scheduler->unblocked_early, &fiber, &blocker) && (VALUE)blocker == argv[0]) return Qtrue;
-    struct block_call call = { &waiter, minder_time(argc > 1 ? argv[1] : Qnil) };
-    st_insert(scheduler->blocked, waiter.fiber, (st_data_t)&waiter);
-    rb_ensure(suspend_blocked, (VALUE)&call, end_block, (VALUE)&call);
-    return RBOOL(!waiter.has_expired);
+    return RBOOL(block_fiber(scheduler_of(self), argv[0], minder_time(argc > 1 ? argv[1] : Qnil)));
+}
+
+/* Hook of sleep, with the arguments of it. */
+static VALUE kernel_sleep(int argc, VALUE *argv, VALUE self) {
+    rb_check_arity(argc, 0, 1);
+    block_fiber(scheduler_of(self), ID2SYM(rb_intern("sleep")), minder_time(argc > 0 ? argv[0] : Qnil));
+    return Qtrue;
 }
 
 static int is_dead(st_data_t fiber, st_data_t value, st_data_t argument) {
@@ -561,25 +560,11 @@ static VALUE yield_turn(VALUE self) {
     return Qnil;
 }
 
-struct process_call {
-    struct waiter *waiter;
-    uint32_t pid;
-};
-
-static VALUE suspend_for_process(VALUE argument) {
-    scheduler_suspend(((struct process_call *)argument)->waiter, MINDER_FOREVER);
-    return Qnil;
-}
-
-static VALUE end_process_wait(VALUE argument) {
-    struct process_call *call = (struct process_call *)argument;
-    struct scheduler *scheduler = call->waiter->scheduler;
-    st_data_t pid = call->pid, waiter;
-    if (!scheduler->processes || !st_lookup(scheduler->processes, pid, &waiter)) return Qnil;
-    if ((struct waiter *)waiter != call->waiter) return Qnil;
-    st_delete(scheduler->processes, &pid, NULL);
-    minder_poller_delete_process(scheduler->poller, call->pid);
-    return Qnil;
+static void end_process_wait(struct waiter *waiter) {
+    st_data_t pid = (st_data_t)waiter->pid, found;
+    if (!st_lookup(waiter->scheduler->processes, pid, &found) || (struct waiter *)found != waiter) return;
+    st_delete(waiter->scheduler->processes, &pid, NULL);
+    minder_poller_delete_process(waiter->scheduler->poller, waiter->pid);
 }
 
 /*
@@ -589,12 +574,13 @@ static VALUE end_process_wait(VALUE argument) {
 static VALUE wait_for_exit(VALUE self, VALUE pid) {
     struct scheduler *scheduler = scheduler_of(self);
     struct waiter waiter;
-    struct process_call call = { &waiter, NUM2UINT(pid) };
-    if (st_lookup(scheduler->processes, call.pid, NULL)) return Qfalse;
-    if (minder_poller_add_process(scheduler->poller, call.pid, PROCESS_TOKEN + call.pid) < 0) return Qfalse;
     waiter_init(&waiter, scheduler, Qnil);
-    st_insert(scheduler->processes, call.pid, (st_data_t)&waiter);
-    rb_ensure(suspend_for_process, (VALUE)&call, end_process_wait, (VALUE)&call);
+    waiter.pid = NUM2UINT(pid);
+    if (st_lookup(scheduler->processes, waiter.pid, NULL)) return Qfalse;
+    if (minder_poller_add_process(scheduler->poller, waiter.pid, PROCESS_TOKEN + waiter.pid) < 0) return Qfalse;
+    st_insert(scheduler->processes, waiter.pid, (st_data_t)&waiter);
+    waiter.end = end_process_wait;
+    scheduler_suspend(&waiter, MINDER_FOREVER);
     return Qtrue;
 }
 
@@ -664,6 +650,7 @@ void Init_minder_scheduler(void) {
     rb_define_method(scheduler_class, "after", after, 1);
     rb_define_method(scheduler_class, "io_wait", io_wait, 3);
     rb_define_method(scheduler_class, "block", block, -1);
+    rb_define_method(scheduler_class, "kernel_sleep", kernel_sleep, -1);
     rb_define_method(scheduler_class, "unblock", unblock, 2);
     rb_define_method(scheduler_class, "yield", yield_turn, 0);
     rb_define_method(scheduler_class, "io_read", scheduler_io_read, -1);

@@ -31,9 +31,12 @@ struct waiter {
     /* When it was checked last, and until when it waits; INT64_MAX for ever. */
     int64_t checked_at, deadline;
     int fd;
+    uint32_t pid;
     /* What it waits for, and what is ready, as IO::READABLE and IO::WRITABLE. */
     int events, ready;
     bool is_woken, has_expired, is_closed;
+    /* What else ends with the wait, or NULL. */
+    void (*end)(struct waiter *waiter);
 };
 
 /* What kind of file a descriptor is. It decides how to read without blocking the thread. */

@@ -99,12 +99,6 @@ module Minder
       start(Fiber.new(blocking: false, &block))
     end
 
-    # Hook of sleep.
-    def kernel_sleep(duration = nil)
-      block(:sleep, duration)
-      true
-    end
-
     # Hook of Timeout.timeout: raises in the fiber that runs if its block takes longer.
     def timeout_after(duration, klass, message)
       fiber = Fiber.current
