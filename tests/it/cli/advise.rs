@@ -27,10 +27,50 @@ impl State {
         Run::start(&self.command(line, self.0.path())).wait()
     }
 
+    /// Changes the record as if two processors had been busy all the time, and each job had these
+    /// members.
+    fn change_events(&self, of_jobs: &[(&str, &str)]) {
+        let journal = self.journals().pop().expect("find journal");
+        let text = fs::read_to_string(&journal).expect("read journal");
+        let changed = text.lines().map(|line| {
+            let is = |event: &str| line.starts_with(&format!("{{\"event\":\"{event}\""));
+            let members: &[(&str, &str)] = match () {
+                () if is("host") => &[("cpus", "2")],
+                () if is("ended") => of_jobs,
+                () if is("over") => &[("elapsed", "1.0"), ("cpu_busy", "2.0"), ("cpu_idle", "0.0")],
+                () => &[],
+            };
+            with_members(line, members)
+        });
+        let changed: String = changed.collect();
+        fs::write(&journal, changed).expect("write journal");
+    }
+
     fn journals(&self) -> Vec<PathBuf> {
         let runs = fs::read_dir(self.0.path().join("state/runs")).expect("list runs").flatten();
         runs.map(|run| run.path().join("attempt-1.jsonl")).collect()
     }
+}
+
+/// Returns a line of a journal with other values of these members, and its checksum.
+fn with_members(line: &str, members: &[(&str, &str)]) -> String {
+    let (body, _) = line.split_once(",\"crc\":").expect("find checksum");
+    let mut body = body.to_owned();
+    for (key, value) in members {
+        let key = format!(",\"{key}\":");
+        if let Some(at) = body.find(&key) {
+            let start = at + key.len();
+            let end = body[start..].find(',').map_or(body.len(), |len| start + len);
+            body.replace_range(start..end, value);
+        } else {
+            body += &format!("{key}{value}");
+        }
+    }
+    // CRC-32 as in zlib.
+    let crc = !body.bytes().fold(!0_u32, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()))
+    });
+    format!("{body},\"crc\":\"{crc:08x}\"}}\n")
 }
 
 /// Returns the value of a key in pretty JSON: of the first line with it after `section`.
@@ -117,12 +157,114 @@ fn killed_and_old_records_are_read() {
 }
 
 #[test]
-fn jobs_without_a_usual_end_are_left_out() {
+fn jobs_that_a_time_out_ended_count() {
     let state = State::new();
-    state.run("run -j2 --timeout 0.4 KID sleep-ms ::: 5 6000 7").exit_code(1);
+    state.run("run -j5 --timeout 0.4 KID sleep-ms ::: 5 6000 6000 6000 7 6000 6000").exit_code(5);
     let text = state.run("advise").exit_code(0).text();
-    assert!(text.contains("Left out: 1 job ended by a signal, a time-out or short memory."), "{text}");
-    assert!(text.contains("; 2 jobs of "), "{text}");
+    assert!(text.contains("\n7 of 7 jobs are in the record: 5 were ended early, 0 did not run.\n"), "{text}");
+    // Two jobs ended by themselves: the run used more slots nevertheless.
+    assert!(text.contains("; 7 jobs of ") && text.contains("  as it ran (-j5) "), "{text}");
+    let json = state.run("advise --json").exit_code(0).text();
+    assert!(number(&json, "advised", "slots") >= 5.0, "{json}");
+    assert!(number(&json, "one_by_one", "elapsed") >= 2.0, "{json}");
+    for part in ["\"total\": 7\n", "\"recorded\": 7,", "\"ended_early\": 5,", "\"not_run\": 0,"] {
+        assert!(json.contains(part), "{part}: {json}");
+    }
+}
+
+#[test]
+fn jobs_that_did_not_run_count() {
+    let state = State::new();
+    // `--halt soon` ends no job early.
+    state.run("run -j1 --halt soon,done=3 KID sleep-ms ::: 20 20 20 20 20 20 20 20").exit_code(0);
+    let json = state.run("advise --json").exit_code(0).text();
+    for part in ["\"total\": 8\n", "\"recorded\": 3,", "\"ended_early\": 0,", "\"not_run\": 5,"] {
+        assert!(json.contains(part), "{part}: {json}");
+    }
+    assert!(number(&json, "one_by_one", "elapsed") >= 0.16, "{json}");
+    let text = state.run("advise").exit_code(0).text();
+    assert!(text.contains("\n3 of 8 jobs are in the record: 0 were ended early, 5 did not run.\n"), "{text}");
+    // Killed: the last event is missing, and the manifest knows how many jobs there were.
+    let journal = state.journals().pop().expect("find journal");
+    let events = fs::read_to_string(&journal).expect("read journal");
+    let events = events.split_inclusive('\n').filter(|line| !line.contains("\"event\":\"over\""));
+    fs::write(&journal, events.collect::<String>()).expect("write journal");
+    let text = state.run("advise").exit_code(0).text();
+    assert!(text.contains("0 were ended early, 5 did not run, or were running at its end.\n"), "{text}");
+}
+
+#[test]
+fn busy_processors_get_no_more_jobs_than_before_although_the_jobs_only_wait() {
+    let state = State::new();
+    state.run("run -j2 KID sleep-ms ::: 100 100 100 100 100 100").exit_code(0);
+    state.change_events(&[]);
+    let json = state.run("advise --json").exit_code(0).text();
+    assert!(json.contains("\"limit\": \"busy\""), "{json}");
+    assert_eq!(number(&json, "advised", "slots"), 2.0, "{json}");
+}
+
+#[test]
+fn cpu_part_has_bounds_if_nothing_tells_who_had_the_processors() {
+    let state = State::new();
+    state.run("run -j2 KID sleep-ms ::: 100 100 100 100").exit_code(0);
+    // The main thread did little of the work of each job.
+    state.change_events(&[("user", "0.05"), ("system", "0.0"), ("rss", "9999999"), ("main", "0.001")]);
+    let json = state.run("advise --json").exit_code(0).text();
+    assert!(json.contains("\"cpu_part\": null,"), "{json}");
+    assert!(json.contains("\"cpu_part_bounds\": [\n"), "{json}");
+    let text = state.run("advise").exit_code(0).text();
+    assert!(text.contains(" to 100 % CPU; 4 jobs of ") && !text.contains(" % waiting"), "{text}");
+}
+
+#[test]
+fn delay_is_part_of_the_prediction() {
+    let state = State::new();
+    state.run("run -j4 --delay 0.1 KID sleep-ms ::: 10 10 10 10 10 10").exit_code(0);
+    let json = state.run("advise --json").exit_code(0).text();
+    assert!(json.contains("\"delay\": 0.1,"), "{json}");
+    for section in ["as_run", "advised"] {
+        assert!(number(&json, section, "elapsed") >= 0.5, "{section}: {json}");
+    }
+    let text = state.run("advise").exit_code(0).text();
+    assert!(text.contains("\nTwo starts are at least 100 ms apart (--delay)"), "{text}");
+}
+
+#[test]
+fn advised_line_has_the_sources_of_the_run() {
+    let state = State::new();
+    fs::write(state.0.path().join("list"), "0\n0\n0\n").expect("write list");
+    let line = |line: &str| {
+        state.run(line).exit_code(0);
+        let text = state.run("advise last").exit_code(0).text();
+        let line = text.lines().find_map(|line| line.strip_prefix("  minder run ")).expect("find the line");
+        // The number of slots and the order depend on the times.
+        let stays = |word: &&str| {
+            !word.starts_with("-j")
+                && !["--order", "shortest", "longest"].contains(word)
+                && !word.contains("test_child")
+        };
+        line.split(' ').filter(stays).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("run -j3 -a list KID exit"), "-a list exit");
+    assert_eq!(line("run -j3 KID exit :::: list"), "exit :::: list");
+    assert_eq!(line("run -j9 KID exit {1} ::: 0 0 0 :::: list"), "exit '{1}' ::: … :::: list");
+}
+
+#[test]
+fn damaged_manifest_is_named_and_the_slots_are_advised() {
+    let state = State::new();
+    state.run("run -j2 KID exit ::: 0 0").exit_code(0);
+    let manifest = state.journals().pop().expect("find journal").with_file_name("manifest.json");
+    let good = fs::read_to_string(&manifest).expect("read manifest");
+    for bad in ["x".to_owned(), good.replace("\"typed\": [", "\"typed\": [[],")] {
+        fs::write(&manifest, bad).expect("write manifest");
+        let advised = state.run("advise last").exit_code(0);
+        let why = format!("is damaged: cannot read the manifest `{}`: ", manifest.display());
+        assert!(advised.err.contains(&why), "{advised:?}");
+        assert!(advised.text().contains("\n  minder run -j2 …\n"), "{advised:?}");
+        let json = state.run("advise last --json").exit_code(0).text();
+        assert!(json.contains("\"flags\": \"-j2\""), "{json}");
+    }
 }
 
 #[cfg(unix)] // A POSIX shell's line.

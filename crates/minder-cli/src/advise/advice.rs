@@ -32,6 +32,8 @@ const OTHERS_MAX: f64 = 0.95;
 const QUEUE_ERROR: f64 = 0.2;
 /// How much the time of one job differs between two runs.
 const JOB_ERROR: f64 = 0.1;
+/// The error for each job that was ended early, or did not run, as a part of all jobs.
+const MISSING_ERROR: f64 = 0.5;
 /// The error of waiting for each doubling of the number of jobs that wait at once.
 const DOUBLING_ERROR: f64 = 0.05;
 
@@ -66,6 +68,8 @@ pub(crate) enum Limit {
     Busy,
     /// The memory is used fully then.
     Memory,
+    /// The time between two starts keeps more from running at once.
+    Delay,
 }
 
 /// What the prediction does not know.
@@ -79,6 +83,10 @@ pub(crate) enum Doubt {
     Slots,
     /// How many processors there were; those of now are taken.
     Processors,
+    /// How long jobs take that were ended early.
+    EndedEarly,
+    /// How long jobs take that are not in the record: they did not run, or minder terminated them.
+    NotRun,
     /// Other programs used this percentage of the processors.
     OtherPrograms(u32),
     /// More jobs wait at once than in the run.
@@ -102,9 +110,13 @@ pub(crate) struct Prediction {
 /// The advice for a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Advice {
+    /// The jobs whose times are in the record.
     pub(crate) jobs: u64,
-    /// The CPU part of the work, from 0. Above 1, jobs compute with several threads.
-    pub(crate) cpu_part: f64,
+    /// The jobs of the predictions: those of the record, and others in place of missing ones.
+    pub(crate) simulated: u64,
+    /// The bounds of the CPU part of the work, from 0. Above 1, jobs compute with several threads. They
+    /// are equal if it is known.
+    pub(crate) cpu_part: (f64, f64),
     /// The times of the jobs alone: the shortest, the median, the longest, in seconds.
     pub(crate) own: [f64; 3],
     pub(crate) cores: u64,
@@ -112,8 +124,10 @@ pub(crate) struct Advice {
     pub(crate) busy: Option<f64>,
     /// How many jobs ran at once.
     pub(crate) slots: usize,
-    /// How long the run took.
+    /// How long the run took. If jobs did not run, the predictions are about more jobs.
     pub(crate) measured: Option<f64>,
+    /// The least time between two starts, in seconds.
+    pub(crate) delay: f64,
     pub(crate) serial: Prediction,
     /// The run as it was, by the model.
     pub(crate) as_run: Prediction,
@@ -128,10 +142,23 @@ pub(crate) struct Advice {
     pub(crate) doubts: Vec<Doubt>,
     pub(crate) attempts: u32,
     pub(crate) retried: u64,
+    /// How many jobs the run has, if that is known.
+    pub(crate) total: Option<u64>,
+    /// The jobs that have an end in the record.
+    pub(crate) recorded: u64,
     pub(crate) not_started: u64,
     pub(crate) ended_early: u64,
+    /// The jobs that did not run, if that is known. In a run that was killed, some of them ran.
+    pub(crate) not_run: Option<u64>,
     pub(crate) too_many: u64,
     pub(crate) killed: bool,
+}
+
+impl Advice {
+    /// Returns how long the run took, if all jobs ran.
+    pub(crate) fn measured_whole(&self) -> Option<f64> {
+        if self.not_run == Some(0) && self.simulated == self.jobs { self.measured } else { None }
+    }
 }
 
 /// Returns the advice for a run on a machine that has `processors` now.
@@ -146,27 +173,87 @@ pub(crate) fn advise(facts: &RunFacts, processors: usize) -> Result<Advice, Unad
         _ => (),
     }
     let usage = Usage::of(facts, processors);
-    let count = facts.jobs.len();
+    let count = facts.simulated();
     let mut model = Model::new(facts, &usage, usage.waits);
     let measured = if leaves_out_much(facts) { None } else { facts.elapsed() };
     if let Some(measured) = measured {
         model.calibrate(usage.slots, measured, usage.cores);
     }
-    let cpu: f64 = model.jobs.iter().map(Work::cpu_time).sum();
-    let own: f64 = model.jobs.iter().map(Work::own).sum();
-    let cpu_part = if own > 0.0 { cpu / own } else { 0.0 };
+    let recorded = &model.jobs[..facts.jobs.len()];
+    let cpu_part = cpu_part_of(recorded.iter().copied());
+    let mut times: Vec<f32> = recorded.iter().map(|job| job.own() as f32).collect();
+    let own = [0.0, 0.5, 1.0].map(|fraction| percentile(&mut times, fraction));
     let (slots, limit) = degree(facts, &usage, &model, cpu_part);
     let as_run = model.predict(usage.slots, Order::Given);
     let (advised, other) = model.best(slots);
+    let (error, doubts) = error_of(
+        facts,
+        &usage,
+        &model,
+        cpu_part,
+        measured.map(|measured| (measured, as_run.elapsed)),
+        &advised,
+    );
+    Ok(Advice {
+        jobs: facts.jobs.len() as u64,
+        simulated: count as u64,
+        cpu_part: usage.cpu_bounds(facts).unwrap_or((cpu_part, cpu_part)),
+        own,
+        cores: usage.cores as u64,
+        busy: usage.busy,
+        slots: usage.slots,
+        measured: facts.elapsed(),
+        delay: facts.delay,
+        serial: model.predict(1, Order::Given),
+        as_run,
+        advised,
+        other,
+        limit,
+        memory: memory_of(facts, slots).zip(facts.host.and_then(|host| host.memory)),
+        error,
+        doubts,
+        attempts: facts.attempts,
+        retried: facts.jobs.iter().filter(|job| job.was_retried()).count() as u64,
+        total: facts.total(),
+        recorded: facts.recorded(),
+        not_started: facts.not_started,
+        ended_early: facts.ended_early(),
+        not_run: facts.not_run(),
+        too_many: facts.too_many,
+        killed: facts.killed,
+    })
+}
+
+/// Returns the relative error of the predictions, and what they do not know. `measured` is how long
+/// the run took, and how long by the model.
+fn error_of(
+    facts: &RunFacts,
+    usage: &Usage,
+    model: &Model,
+    cpu_part: f64,
+    measured: Option<(f64, f64)>,
+    advised: &Prediction,
+) -> (f64, Vec<Doubt>) {
     let mut doubts = usage.doubts.clone();
+    let count = facts.simulated();
+    let slots = advised.slots;
     let mut error = Error::new(count, slots);
-    if let Some(measured) = measured {
-        error.add((as_run.elapsed - measured) / measured);
-        let percent = ((as_run.elapsed / measured - 1.0).abs() * 100.0).round() as u32;
+    if let Some((measured, by_model)) = measured {
+        error.add((by_model - measured) / measured);
+        let percent = ((by_model / measured - 1.0).abs() * 100.0).round() as u32;
         doubts.extend((percent > 5).then_some(Doubt::Model(percent)));
     }
     if usage.doubts.contains(&Doubt::Queue) {
-        error.add(queue_error(facts, &usage, &advised));
+        error.add(queue_error(facts, usage, advised));
+    }
+    if facts.early > 0 {
+        error.add(MISSING_ERROR * facts.early as f64 / count as f64);
+        doubts.push(Doubt::EndedEarly);
+    }
+    if count > facts.jobs.len() || facts.not_run().is_none() {
+        let part = (count - facts.jobs.len()) as f64 / count as f64;
+        error.add(MISSING_ERROR * facts.not_run().map_or(1.0, |_| part));
+        doubts.push(Doubt::NotRun);
     }
     if slots > usage.slots && cpu_part < 1.0 {
         let doublings = (slots as f64 / usage.slots as f64).log2();
@@ -174,35 +261,21 @@ pub(crate) fn advise(facts: &RunFacts, processors: usize) -> Result<Advice, Unad
         doubts.push(Doubt::MoreWaiting);
     }
     if usage.others > OTHERS_MIN && cpu_part >= COMPUTING_MIN {
-        let on = |cores| Model { jobs: model.jobs.clone(), cores }.predict(slots, advised.order).elapsed;
+        let on = |cores| {
+            let model = Model { jobs: model.jobs.clone(), cores, delay: model.delay };
+            model.predict(slots, advised.order).elapsed
+        };
         let range = on(usage.cores * (1.0 - usage.others)) - on(usage.cores);
         error.add(range / 2.0 / advised.elapsed.max(f64::MIN_POSITIVE));
         doubts.push(Doubt::OtherPrograms((usage.others * 100.0).round() as u32));
     }
-    let mut times: Vec<f32> = model.jobs.iter().map(|job| job.own() as f32).collect();
-    Ok(Advice {
-        jobs: count as u64,
-        cpu_part,
-        own: [0.0, 0.5, 1.0].map(|fraction| percentile(&mut times, fraction)),
-        cores: usage.cores as u64,
-        busy: usage.busy,
-        slots: usage.slots,
-        measured: facts.elapsed(),
-        serial: model.predict(1, Order::Given),
-        as_run,
-        advised,
-        other,
-        limit,
-        memory: memory_of(facts, slots).zip(facts.host.and_then(|host| host.memory)),
-        error: error.total(),
-        doubts,
-        attempts: facts.attempts,
-        retried: facts.jobs.iter().filter(|job| job.was_retried()).count() as u64,
-        not_started: facts.not_started,
-        ended_early: facts.ended_early,
-        too_many: facts.too_many,
-        killed: facts.killed,
-    })
+    (error.total(), doubts)
+}
+
+/// Returns the CPU time of jobs as a part of the time that they take alone.
+fn cpu_part_of(jobs: impl Iterator<Item = Work>) -> f64 {
+    let (cpu, own) = jobs.fold((0.0, 0.0), |(cpu, own), job| (cpu + job.cpu_time(), own + job.own()));
+    if own > 0.0 { cpu / own } else { 0.0 }
 }
 
 /// Returns the error of the advised run and of that one by one, because the time of some jobs in the queue
@@ -224,12 +297,14 @@ fn queue_error(facts: &RunFacts, usage: &Usage, advised: &Prediction) -> f64 {
     differences.into_iter().fold(0.0, f64::max)
 }
 
-/// Returns `true` if the elapsed time contains much that the jobs do not: those that did not end by
-/// themselves, and earlier tries.
+/// Returns `true` if the elapsed time is not about the same jobs as the model: jobs did not run, or
+/// are not in the record; or jobs were tried again.
 fn leaves_out_much(facts: &RunFacts) -> bool {
     let retried = facts.jobs.iter().filter(|job| job.was_retried()).count() as u64;
-    let left_out = facts.ended_early + facts.too_many + retried;
-    facts.attempts > 1 || left_out as f64 > LEFT_OUT_MAX * facts.jobs.len() as f64
+    let left_out = (facts.simulated() - facts.jobs.len()) as u64 + facts.too_many + retried;
+    facts.attempts > 1
+        || facts.not_run().is_none()
+        || left_out as f64 > LEFT_OUT_MAX * facts.jobs.len() as f64
 }
 
 /// How the run used the machine.
@@ -253,9 +328,10 @@ struct Usage {
 impl Usage {
     fn of(facts: &RunFacts, processors: usize) -> Self {
         let mut doubts = Vec::new();
-        let count = facts.jobs.len();
+        // A run of fewer jobs than slots ran as many at once as there were jobs.
+        let most = if facts.not_run().is_some() { facts.simulated() } else { usize::MAX };
         let slots = match facts.host {
-            Some(host) => usize::try_from(host.slots).unwrap_or(usize::MAX).clamp(1, count),
+            Some(host) => usize::try_from(host.slots).unwrap_or(usize::MAX).clamp(1, most),
             None => {
                 doubts.push(Doubt::Slots);
                 facts.most_at_once()
@@ -281,7 +357,8 @@ impl Usage {
         let whole =
             |(busy, idle): &(f64, f64)| elapsed.is_some_and(|time| (busy + idle) / time < cores + 0.5);
         let times = facts.processor_times().filter(whole);
-        let own_busy = elapsed.map(|elapsed| (cpu / (elapsed * cores)).min(1.0));
+        let span = elapsed.or_else(|| facts.span());
+        let own_busy = span.map(|span| (cpu / (span * cores)).min(1.0));
         let busy = times.map(|(busy, idle)| busy / (busy + idle)).or(own_busy);
         doubts.extend(times.is_none().then_some(Doubt::Machine));
         let others = times.zip(elapsed).map(|((used, _), elapsed)| (used - cpu) / (elapsed * cores));
@@ -291,13 +368,24 @@ impl Usage {
         let waits = if known > 0.0 { 1.0 - ready / known } else { 1.0 - own_busy.unwrap_or(0.0) };
         Self { slots, cores, busy, others, waits, doubts }
     }
+
+    fn is_busy(&self) -> bool {
+        self.busy.is_some_and(|busy| busy > BUSY)
+    }
+
+    /// Returns the bounds of the CPU part if nothing tells whether jobs waited, or were ready to run and
+    /// others had the processors.
+    fn cpu_bounds(&self, facts: &RunFacts) -> Option<(f64, f64)> {
+        let with = |waits| cpu_part_of(facts.jobs.iter().map(|job| job.work(waits)));
+        (self.is_busy() && self.doubts.contains(&Doubt::Queue)).then(|| (with(1.0), with(0.0)))
+    }
 }
 
 /// Returns how many jobs are to run at once, and why not more. As many as the processors serve if
 /// jobs computed and waited in turn; and more, as long as that gains notably, because their turns
 /// differ.
 fn degree(facts: &RunFacts, usage: &Usage, model: &Model, cpu_part: f64) -> (usize, Limit) {
-    let (most, limit) = most_slots(facts, usage, cpu_part);
+    let (most, limit) = most_slots(facts, usage);
     let wanted = (usage.cores / cpu_part).round();
     if wanted >= most as f64 {
         return (most, limit);
@@ -317,12 +405,17 @@ fn degree(facts: &RunFacts, usage: &Usage, model: &Model, cpu_part: f64) -> (usi
 }
 
 /// Returns how many jobs can run at once, and why not more.
-fn most_slots(facts: &RunFacts, usage: &Usage, cpu_part: f64) -> (usize, Limit) {
-    let mut slots = facts.jobs.len();
+fn most_slots(facts: &RunFacts, usage: &Usage) -> (usize, Limit) {
+    // If it is not known how many jobs there are, there may be as many as slots.
+    let mut slots = facts.simulated().max(usage.slots);
     let mut limit = Limit::Jobs;
-    let compute = cpu_part >= COMPUTING_MIN;
-    if compute && usage.busy.is_some_and(|busy| busy > BUSY) && slots > usage.slots {
+    if usage.is_busy() && slots > usage.slots {
         (slots, limit) = (usage.slots, Limit::Busy);
+    }
+    let longest = facts.jobs.iter().map(JobTimes::wall).fold(0.0, f64::max);
+    let overlap = (longest / facts.delay).ceil();
+    if facts.delay > 0.0 && overlap.max(usage.slots as f64) < slots as f64 {
+        (slots, limit) = ((overlap as usize).max(usage.slots), Limit::Delay);
     }
     if let Some(fit) = memory_limit(facts)
         && fit < slots
@@ -366,12 +459,14 @@ struct Model {
     jobs: Vec<Work>,
     /// The processors that other programs leave.
     cores: f64,
+    /// The least time between two starts.
+    delay: f64,
 }
 
 impl Model {
     fn new(facts: &RunFacts, usage: &Usage, waits: f64) -> Self {
-        let jobs = facts.jobs.iter().map(|job| job.work(waits)).collect();
-        Self { jobs, cores: usage.cores * (1.0 - usage.others) }
+        let jobs = facts.all_jobs().map(|job| job.work(waits)).collect();
+        Self { jobs, cores: usage.cores * (1.0 - usage.others), delay: facts.delay }
     }
 
     /// Fits the model to the run as it was. If the run was faster, the jobs had more of the
@@ -406,7 +501,7 @@ impl Model {
             Order::Shortest => jobs.sort_by(|one, other| own(one).total_cmp(&own(other))),
             Order::Longest => jobs.sort_by(|one, other| own(other).total_cmp(&own(one))),
         }
-        let Schedule { elapsed, mean, p95 } = simulate(&self.jobs, &jobs, slots, self.cores);
+        let Schedule { elapsed, mean, p95 } = simulate(&self.jobs, &jobs, slots, self.cores, self.delay);
         Prediction { slots, order, elapsed, mean, p95 }
     }
 
@@ -452,234 +547,4 @@ impl Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use minder_record::event::{AttemptFinished, AttemptHost, JobFinished};
-
-    /// A run of jobs with these wall, CPU and queue times, that took `elapsed` on two processors.
-    struct Recorded {
-        facts: RunFacts,
-        host: AttemptHost,
-        end: AttemptFinished,
-    }
-
-    impl Recorded {
-        fn new(slots: u64, elapsed: f64, jobs: &[(f64, f64, f64)]) -> Self {
-            let mut facts = RunFacts::default();
-            facts.begin_attempt();
-            for (index, (wall, cpu, ready)) in jobs.iter().enumerate() {
-                facts.add_job(&JobFinished {
-                    job: index as u64 + 1,
-                    at: index as f64,
-                    wall: *wall,
-                    user: Some(*cpu),
-                    system: Some(0.0),
-                    ready: Some(*ready),
-                    rss: Some(100 << 20),
-                    exit: Some(0),
-                    ..JobFinished::default()
-                });
-            }
-            let cpu: f64 = jobs.iter().map(|(_, cpu, _)| cpu).sum();
-            let end = AttemptFinished {
-                elapsed,
-                cpu_busy: Some(cpu),
-                cpu_idle: Some((2.0 * elapsed - cpu).max(0.0)),
-                own_rss: Some(10 << 20),
-                ..AttemptFinished::default()
-            };
-            let host = AttemptHost { slots, cpus: 2, memory: Some(4 << 30) };
-            Self { facts, host, end }
-        }
-
-        fn advice(mut self) -> Advice {
-            self.facts.set_host(self.host);
-            self.facts.add_end(self.end);
-            self.facts.complete();
-            advise(&self.facts, 64).expect("give advice")
-        }
-    }
-
-    fn assert_near(value: f64, expected: f64, part: f64) {
-        assert!((value - expected).abs() <= part * expected, "{value}, not {expected}");
-    }
-
-    #[test]
-    fn computing_jobs_get_as_many_slots_as_processors() {
-        // 1 to 20 s of work, eight at once on two processors: four times as long as alone.
-        let jobs: Vec<_> = (1..=20).map(|n| (f64::from(n) * 4.0, f64::from(n), f64::from(n) * 3.0)).collect();
-        let advice = Recorded::new(8, 105.0, &jobs).advice();
-        assert_eq!((advice.advised.slots, advice.limit), (2, Limit::Processors));
-        assert_near(advice.cpu_part, 1.0, 0.01);
-        assert_near(advice.serial.elapsed, 210.0, 0.01);
-        assert_near(advice.as_run.elapsed, 105.0, 0.05);
-        assert_near(advice.advised.elapsed, 110.0, 0.06);
-        assert_eq!(advice.busy, Some(1.0));
-        let other = advice.other.expect("order matters");
-        let (shortest, longest) = match advice.advised.order {
-            Order::Shortest => (advice.advised, other),
-            _ => (other, advice.advised),
-        };
-        assert!(shortest.mean < advice.as_run.mean / 1.5 && shortest.mean < longest.mean / 2.0);
-        assert!(longest.elapsed <= shortest.elapsed);
-        assert!(advice.error >= ERROR_MIN && advice.error < 0.2, "{}", advice.error);
-        assert_eq!(advice.own, [1.0, 10.0, 20.0]);
-    }
-
-    #[test]
-    fn waiting_jobs_all_run_at_once() {
-        let advice = Recorded::new(2, 50.0, &[(10.0, 0.0, 0.0); 10]).advice();
-        assert_eq!((advice.advised.slots, advice.limit), (10, Limit::Jobs));
-        assert_near(advice.advised.elapsed, 10.0, 0.001);
-        assert_near(advice.serial.elapsed, 100.0, 0.001);
-        assert_near(advice.as_run.elapsed, 50.0, 0.001);
-        assert!(advice.doubts.contains(&Doubt::MoreWaiting));
-        // All are equally long.
-        assert_eq!((advice.advised.order, advice.other), (Order::Given, None));
-        assert_near(advice.advised.mean, 1.0, 0.001);
-    }
-
-    #[test]
-    fn mixed_jobs_get_cores_divided_by_the_cpu_part() {
-        let advice = Recorded::new(2, 250.0, &[(10.0, 5.0, 0.0); 50]).advice();
-        assert_eq!(advice.limit, Limit::Processors);
-        // Four would do if the jobs took turns.
-        assert!((4..=9).contains(&advice.advised.slots), "{}", advice.advised.slots);
-        assert!(advice.advised.elapsed < 160.0 && advice.advised.elapsed > 125.0);
-    }
-
-    #[test]
-    fn no_more_slots_than_used_if_processors_were_busy() {
-        let mut recorded = Recorded::new(2, 50.0, &[(10.0, 1.0, 0.0); 10]);
-        recorded.end.cpu_busy = Some(99.0);
-        recorded.end.cpu_idle = Some(1.0);
-        let advice = recorded.advice();
-        assert_eq!((advice.advised.slots, advice.limit), (2, Limit::Busy));
-        assert!(advice.doubts.contains(&Doubt::OtherPrograms(89)), "{:?}", advice.doubts);
-        assert!(advice.error > 0.2, "{}", advice.error);
-    }
-
-    #[test]
-    fn memory_limits_only_where_it_is_the_jobs_own() {
-        let with = |own, memory| {
-            let mut recorded = Recorded::new(2, 50.0, &[(10.0, 0.0, 0.0); 10]);
-            recorded.end.own_rss = own;
-            recorded.host.memory = memory;
-            let advice = recorded.advice();
-            (advice.advised.slots, advice.limit, advice.memory.is_some())
-        };
-        assert_eq!(with(Some(1 << 20), Some(350 << 20)), (3, Limit::Memory, true));
-        assert_eq!(with(Some(1 << 20), Some(10 << 20)), (1, Limit::Memory, true));
-        assert_eq!(with(Some(1 << 20), Some(9000 << 20)), (10, Limit::Jobs, true));
-        // Minder is as large as the jobs, which may be smaller.
-        assert_eq!(with(Some(100 << 20), Some(350 << 20)), (10, Limit::Jobs, false));
-        assert_eq!(with(None, Some(350 << 20)), (10, Limit::Jobs, false));
-        assert_eq!(with(Some(1 << 20), None), (10, Limit::Jobs, false));
-    }
-
-    #[test]
-    fn old_records_give_a_wider_range() {
-        let jobs: Vec<_> = (1..=20).map(|n| (f64::from(n) * 2.0, f64::from(n), f64::from(n))).collect();
-        let new = Recorded::new(4, 105.0, &jobs).advice();
-        let mut facts = RunFacts::default();
-        facts.begin_attempt();
-        for (index, (wall, cpu, _)) in jobs.iter().enumerate() {
-            facts.add_job(&JobFinished {
-                job: index as u64,
-                at: index as f64 * 5.0,
-                wall: *wall,
-                user: Some(*cpu),
-                system: Some(0.0),
-                rss: Some(1 << 20),
-                ..JobFinished::default()
-            });
-        }
-        facts.add_end(AttemptFinished { elapsed: 105.0, ..AttemptFinished::default() });
-        facts.complete();
-        let old = advise(&facts, 2).expect("give advice");
-        assert_eq!(old.advised.slots, 2);
-        assert!(old.error > new.error, "{} {}", old.error, new.error);
-        for doubt in [Doubt::Queue, Doubt::Machine, Doubt::Slots, Doubt::Processors] {
-            assert!(old.doubts.contains(&doubt) && !new.doubts.contains(&doubt), "{doubt:?}");
-        }
-    }
-
-    #[test]
-    fn nothing_is_advised_without_jobs_or_times() {
-        let mut facts = RunFacts::default();
-        assert_eq!(advise(&facts, 2).err(), Some(Unadvisable::NoJob));
-        let job = JobFinished { job: 1, wall: 1.0, ..JobFinished::default() };
-        facts.add_job(&job);
-        assert_eq!(advise(&facts, 2).err(), Some(Unadvisable::OneJob));
-        facts.add_job(&JobFinished { job: 2, ..job });
-        assert_eq!(advise(&facts, 2).err(), Some(Unadvisable::NoCpuTimes));
-    }
-
-    #[test]
-    fn jobs_get_more_than_other_programs_left_if_the_run_was_faster() {
-        // One core of two is free, by the sum; but the jobs waited half of their time, and others
-        // then used the processors.
-        let mut recorded = Recorded::new(2, 50.0, &[(10.0, 5.0, 0.0); 10]);
-        recorded.end.cpu_busy = Some(100.0);
-        recorded.end.cpu_idle = Some(0.0);
-        let advice = recorded.advice();
-        assert_near(advice.as_run.elapsed, 50.0, 0.03);
-        assert!(advice.doubts.contains(&Doubt::OtherPrograms(50)) && advice.error > 0.1);
-    }
-
-    /// Five jobs slept 0.1 to 0.5 s, while other programs used the processors. Of the first `unknown`,
-    /// how long they were ready is not known: their main thread did little of the work.
-    fn sleeping_beside_other_programs(unknown: usize) -> Advice {
-        let jobs = [0.1, 0.2, 0.3, 0.4, 0.5].map(|wall| (wall, 0.002, 0.01));
-        let mut recorded = Recorded::new(2, 0.9, &jobs);
-        recorded.facts = RunFacts::default();
-        recorded.facts.begin_attempt();
-        for (index, (wall, cpu, ready)) in jobs.into_iter().enumerate() {
-            recorded.facts.add_job(&JobFinished {
-                job: index as u64 + 1,
-                at: index as f64,
-                wall,
-                user: Some(cpu),
-                system: Some(0.0),
-                ready: Some(ready),
-                main: (index < unknown).then_some(cpu / 4.0),
-                rss: Some(1 << 20),
-                exit: Some(0),
-                ..JobFinished::default()
-            });
-        }
-        recorded.end.cpu_busy = Some(1.8);
-        recorded.end.cpu_idle = Some(0.0);
-        recorded.advice()
-    }
-
-    #[test]
-    fn sleeping_jobs_wait_beside_other_programs_that_are_busy() {
-        let known = sleeping_beside_other_programs(0);
-        assert!(!known.doubts.contains(&Doubt::Queue), "{:?}", known.doubts);
-        let mut error = known.error;
-        for unknown in [1, 3, 5] {
-            let advice = sleeping_beside_other_programs(unknown);
-            assert_near(advice.serial.elapsed, known.serial.elapsed, 0.1);
-            assert_near(advice.advised.elapsed, known.advised.elapsed, 0.1);
-            assert_near(advice.own[0], 0.1, 0.15);
-            assert_near(advice.own[2], 0.5, 0.1);
-            assert!(advice.advised.mean < 2.0, "{unknown}: {:?}", advice.advised);
-            assert!(advice.doubts.contains(&Doubt::Queue), "{unknown}: {:?}", advice.doubts);
-            // The more jobs, the less is known.
-            assert!(advice.error > error, "{unknown}: {} {error}", advice.error);
-            error = advice.error;
-        }
-    }
-
-    #[test]
-    fn short_gaps_between_jobs_are_learned() {
-        // 2,000 jobs of 1 ms at once took 2.6 s on one slot: 0.3 ms between two jobs.
-        let advice = Recorded::new(1, 2.6, &[(0.001, 0.001, 0.0); 2000]).advice();
-        assert_near(advice.as_run.elapsed, 2.6, 0.001);
-        // A run that waited for its input is not explained by gaps.
-        let slow = Recorded::new(1, 26.0, &[(0.001, 0.001, 0.0); 2000]).advice();
-        assert_near(slow.as_run.elapsed, 2.0, 0.001);
-        assert!(slow.doubts.iter().any(|doubt| matches!(doubt, Doubt::Model(_))) && slow.error > 0.5);
-    }
-}
+mod tests;

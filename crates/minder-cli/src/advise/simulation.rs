@@ -90,8 +90,8 @@ impl Ord for End {
 }
 
 /// Runs the jobs in this order, `slots` at once, on this number of processors, which may be a
-/// fraction.
-pub(super) fn simulate(jobs: &[Work], order: &[u32], slots: usize, cores: f64) -> Schedule {
+/// fraction. Two starts are at least `delay` seconds apart.
+pub(super) fn simulate(jobs: &[Work], order: &[u32], slots: usize, cores: f64, delay: f64) -> Schedule {
     let phases = u32::try_from(EVENTS_MAX / jobs.len().max(1) / 2).unwrap_or(u32::MAX).clamp(1, PHASES_MAX);
     let mut state = Simulation {
         cores,
@@ -102,35 +102,45 @@ pub(super) fn simulate(jobs: &[Work], order: &[u32], slots: usize, cores: f64) -
         waiting: BinaryHeap::new(),
         random: 0x9e37_79b9_7f4a_7c15,
     };
-    let mut next = order.iter().map(|index| *index as usize);
     let start = |job: usize| {
         let work = jobs[job];
         let alternates = work.cpu > 0.0 && work.wait > 0.0;
         Running { job, work, phases: if alternates { phases } else { 1 }, computes: false }
     };
+    let mut next = order.iter().map(|index| *index as usize).peekable();
     let mut turnarounds: Vec<f32> = Vec::with_capacity(order.len());
-    // Starts the next job in a slot. A job without any work ends at once.
-    let mut start_next = |state: &mut Simulation, slot: usize, turnarounds: &mut Vec<f32>| loop {
-        let mut job = start(next.next()?);
-        if state.begin(&mut job, slot) {
-            return Some(job);
-        }
-        turnarounds.push((state.now / OWN_MIN).max(1.0) as f32);
-    };
     let mut running: Vec<Running> = Vec::new();
-    while running.len() < slots
-        && let Some(job) = start_next(&mut state, running.len(), &mut turnarounds)
-    {
-        running.push(job);
-    }
-    while let Some(slot) = state.advance(&running) {
-        if state.begin(&mut running[slot], slot) {
-            continue;
+    let mut free: Vec<usize> = Vec::new();
+    let mut next_start = 0.0;
+    loop {
+        let is_free = |free: &[usize], running: &[Running]| !free.is_empty() || running.len() < slots;
+        while state.now >= next_start
+            && is_free(&free, &running)
+            && let Some(job) = next.next()
+        {
+            next_start = state.now + delay;
+            let mut job = start(job);
+            let slot = free.last().copied().unwrap_or(running.len());
+            if !state.begin(&mut job, slot) {
+                // A job without any work ends at once.
+                turnarounds.push((state.now / OWN_MIN).max(1.0) as f32);
+            } else if free.pop().is_some() {
+                running[slot] = job;
+            } else {
+                running.push(job);
+            }
         }
-        let own = jobs[running[slot].job].own().max(OWN_MIN);
-        turnarounds.push((state.now.max(own) / own) as f32);
-        if let Some(job) = start_next(&mut state, slot, &mut turnarounds) {
-            running[slot] = job;
+        let start_at = (is_free(&free, &running) && next.peek().is_some()).then_some(next_start);
+        match state.advance(&running, start_at) {
+            Some(Event::Start) => (),
+            Some(Event::PhaseEnd(slot)) => {
+                if !state.begin(&mut running[slot], slot) {
+                    let own = jobs[running[slot].job].own().max(OWN_MIN);
+                    turnarounds.push((state.now.max(own) / own) as f32);
+                    free.push(slot);
+                }
+            }
+            None => break,
         }
     }
     let mean =
@@ -146,6 +156,14 @@ pub(super) fn percentile(values: &mut [f32], fraction: f64) -> f64 {
     let rank = (values.len() as f64 * fraction).ceil() as usize;
     let index = rank.clamp(1, values.len()) - 1;
     f64::from(*values.select_nth_unstable_by(index, f32::total_cmp).1)
+}
+
+/// What happens next.
+enum Event {
+    /// A job may start.
+    Start,
+    /// A phase of the job in this slot ends.
+    PhaseEnd(usize),
 }
 
 struct Simulation {
@@ -164,19 +182,26 @@ struct Simulation {
 }
 
 impl Simulation {
-    /// Moves to the end of the next phase, and returns its slot.
-    fn advance(&mut self, running: &[Running]) -> Option<usize> {
+    /// Moves to the end of the next phase, or to `start_at` if that is earlier.
+    fn advance(&mut self, running: &[Running], start_at: Option<f64>) -> Option<Event> {
         let speed = speed(self.threads, self.cores);
         let computed = self.computing.peek().map(|Reverse(end)| self.now + (end.0 - self.progress) / speed);
         let waited = self.waiting.peek().map(|Reverse(end)| end.0);
-        let (at, computes) = match (computed, waited) {
-            (None, None) => return None,
+        let (end_at, computes) = match (computed, waited) {
+            (None, None) => (f64::INFINITY, false),
             (Some(computed), Some(waited)) if waited < computed => (waited, false),
             (Some(computed), _) => (computed, true),
             (None, Some(waited)) => (waited, false),
         };
+        let at = end_at.min(start_at.unwrap_or(f64::INFINITY));
+        if at == f64::INFINITY {
+            return None;
+        }
         self.progress += (at - self.now).max(0.0) * speed;
         self.now = self.now.max(at);
+        if at < end_at {
+            return Some(Event::Start);
+        }
         let Reverse(End(_, slot)) = if computes { self.computing.pop()? } else { self.waiting.pop()? };
         if computes {
             self.threads -= running[slot].work.width;
@@ -185,7 +210,7 @@ impl Simulation {
                 self.threads = 0.0;
             }
         }
-        Some(slot)
+        Some(Event::PhaseEnd(slot))
     }
 
     /// Begins the next phase of the job in a slot. Returns `false` if the job has ended.
@@ -241,7 +266,7 @@ mod tests {
 
     fn run(jobs: &[Work], slots: usize, cores: f64) -> Schedule {
         let order: Vec<u32> = (0..jobs.len() as u32).collect();
-        simulate(jobs, &order, slots, cores)
+        simulate(jobs, &order, slots, cores, 0.0)
     }
 
     fn assert_near(value: f64, expected: f64) {
@@ -270,6 +295,22 @@ mod tests {
         // All end at the end if they share, and one after the other if they do not.
         assert_near(run(&computing, 10, 1.0).mean, 10.0);
         assert_near(run(&computing, 1, 1.0).mean, 5.5);
+    }
+
+    #[test]
+    fn starts_are_separated_by_the_delay() {
+        let run = |jobs: &[Work], slots, delay| {
+            let order: Vec<u32> = (0..jobs.len() as u32).collect();
+            simulate(jobs, &order, slots, 1.0, delay).elapsed
+        };
+        // Starts at 0, 2, 4, 6, 8, with a free slot between them.
+        assert_near(run(&[job(0.0, 0.5); 5], 4, 2.0), 8.5);
+        // Slots are free later than the delay demands.
+        assert_near(run(&[job(0.0, 5.0); 4], 2, 2.0), 12.0);
+        assert_near(run(&[job(0.0, 0.5); 4], 1, 2.0), 6.5);
+        // Jobs that compute share the processor while they overlap: 0-2 alone, then two at once.
+        assert_near(run(&[job(3.0, 0.0); 2], 2, 2.0), 6.0);
+        assert_near(run(&[job(0.0, 0.0); 3], 1, 2.0), 4.0);
     }
 
     #[test]

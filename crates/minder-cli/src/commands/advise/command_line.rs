@@ -1,14 +1,18 @@
 //! The command line that runs the jobs as advised.
 
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::time::Duration;
 
+use anyhow::{Context, Result};
 use clap::Parser;
 use minder_record::event::OsBytes;
-use minder_record::manifest::{InputSource, Manifest};
+use minder_record::manifest::{InputSource, MANIFEST, Manifest};
 
 use crate::advise::{Advice, Order};
 use crate::config::check_conflicts;
-use crate::flags::{Flags, Verb};
+use crate::flags::{Flags, RunFlags, Verb};
+use crate::ui::message;
 
 /// Flags with a value that the advice replaces.
 const REPLACED: [&str; 5] = ["-j", "-P", "--jobs", "--max-procs", "--order"];
@@ -26,13 +30,132 @@ pub(super) struct CommandLine {
     pub(super) keeps_order: Option<&'static str>,
 }
 
+impl CommandLine {
+    /// Returns the flags of the advice alone, for a run of which nothing else is known.
+    pub(super) fn without_request(advice: &Advice) -> Self {
+        let mut flags = format!("-j{}", advice.advised.slots);
+        if advice.advised.order != Order::Given {
+            flags.extend([" --order ", advice.advised.order.name()]);
+        }
+        Self { line: format!("minder run {flags} …"), flags, keeps_order: None }
+    }
+}
+
+/// What was asked of the run.
+#[derive(Debug)]
+pub(super) struct Request {
+    manifest: Manifest,
+    /// The flags as they were typed.
+    typed: Vec<OsString>,
+    /// The separators and the arguments after the command, if the record has them.
+    behind: Option<Vec<OsString>>,
+    /// The same flags, parsed; `None` if this version does not know them.
+    flags: Option<Box<RunFlags>>,
+}
+
+impl Request {
+    /// Reads what was asked of a run. Prints a message if its arguments cannot be read.
+    ///
+    /// # Errors
+    /// The manifest cannot be read, or is damaged.
+    pub(super) fn read(dir: &Path) -> Result<Self> {
+        let manifest = Manifest::read(dir)?;
+        let behind = match &manifest.input {
+            InputSource::Arguments { .. } => manifest.arguments(dir).map(Some),
+            _ => Ok(Some(Vec::new())),
+        };
+        let behind = behind.unwrap_or_else(|error| {
+            message(&format!("run {} is damaged: {error}", manifest.run));
+            None
+        });
+        let cannot = || format!("cannot read the manifest `{}`", dir.join(MANIFEST).display());
+        Self::new(manifest, behind).with_context(cannot)
+    }
+
+    fn new(manifest: Manifest, behind: Option<Vec<OsString>>) -> Result<Self> {
+        let typed: Vec<OsBytes> = match manifest.flags.get("typed") {
+            Some(typed) => serde_json::from_value(typed.clone())?,
+            None => Vec::new(),
+        };
+        let typed: Vec<OsString> = typed.iter().map(OsBytes::to_os).collect();
+        let words = manifest.words.iter().map(OsBytes::to_os);
+        let head = ["minder", "run"].map(OsString::from).into_iter();
+        let line = head.chain(typed.iter().cloned()).chain(["--".into()]).chain(words);
+        let flags = match Flags::try_parse_from(line).map(|flags| flags.verb) {
+            Ok(Verb::Run(flags)) => Some(flags),
+            _ => None,
+        };
+        Ok(Self { manifest, typed, behind, flags })
+    }
+
+    /// Returns the number of jobs, if it was known when the run began.
+    pub(super) fn total(&self) -> Option<u64> {
+        match &self.manifest.input {
+            InputSource::Arguments { jobs, .. } => *jobs,
+            _ => None,
+        }
+    }
+
+    /// Returns the least time between two starts.
+    pub(super) fn delay(&self) -> Duration {
+        self.flags.as_ref().and_then(|flags| flags.control.delay).unwrap_or_default()
+    }
+
+    /// Returns the command line with its sources, as they were given. Values are not repeated.
+    fn with_sources(&self, line: &str) -> String {
+        let is_redacted = self.flags.as_ref().is_some_and(|flags| flags.record.redact_args);
+        let stdin = match &self.manifest.input {
+            InputSource::Arguments { stdin, .. } => stdin.as_deref(),
+            // The record does not tell whether there was a list of arguments.
+            InputSource::Lost { .. } if is_redacted => return format!("{line} …"),
+            stdin => Some(stdin),
+        };
+        let lists = self.behind.as_ref().map_or_else(|| " …".to_owned(), |behind| self.lists(behind));
+        match stdin {
+            Some(InputSource::File(file)) => {
+                format!("{line}{lists} < {}", minder_template::shell_word(&file.path.to_os()))
+            }
+            Some(_) => format!("… | {line}{lists}"),
+            None => format!("{line}{lists}"),
+        }
+    }
+
+    /// Returns the lists after the command: files with their names, and `…` for values.
+    fn lists(&self, behind: &[OsString]) -> String {
+        let input = self.flags.as_ref().map(|flags| &flags.input);
+        let values = input.map_or(OsStr::new(":::"), |input| &input.arg_sep);
+        let files = input.map_or(OsStr::new("::::"), |input| &input.arg_file_sep);
+        let is = |word: &OsStr, separator: &OsStr| {
+            let rest = word.as_encoded_bytes().strip_prefix(separator.as_encoded_bytes());
+            rest.is_some_and(|rest| matches!(rest, b"" | b"+"))
+        };
+        let mut text = String::new();
+        let mut names_files = false;
+        let mut has_values = false;
+        for word in behind {
+            let is_separator = is(word, files) || is(word, values);
+            if is_separator {
+                names_files = is(word, files);
+                has_values = false;
+            }
+            if is_separator || names_files {
+                text.extend([" ", &minder_template::shell_word(word)]);
+            } else if !has_values {
+                text.push_str(" …");
+                has_values = true;
+            }
+        }
+        text
+    }
+}
+
 /// Returns the command of the run with the flags of the advice. Flags that were typed stay, except
 /// those that the advice replaces.
-pub(super) fn command_line(manifest: &Manifest, advice: &Advice) -> CommandLine {
-    let typed = typed_flags(manifest);
-    let words: Vec<OsString> = manifest.words.iter().map(OsBytes::to_os).collect();
+pub(super) fn command_line(request: &Request, advice: &Advice) -> CommandLine {
+    let typed = &request.typed;
+    let words: Vec<OsString> = request.manifest.words.iter().map(OsBytes::to_os).collect();
     let is_parallel = typed.iter().any(|flag| flag == "--parallel-env");
-    let mut kept = without_replaced(&typed);
+    let mut kept = without_replaced(typed);
     let mut flags: Vec<OsString> = vec![format!("-j{}", advice.advised.slots).into()];
     let mut keeps_order = None;
     if advice.advised.order != Order::Given {
@@ -47,27 +170,18 @@ pub(super) fn command_line(manifest: &Manifest, advice: &Advice) -> CommandLine 
         }
     }
     if keeps_order.is_some() {
-        kept = typed.into_iter().filter(|flag| !is_jobs_flag(flag)).collect();
+        kept = typed.iter().filter(|flag| !is_jobs_flag(flag)).cloned().collect();
     }
     let mut line = vec!["minder run".to_owned()];
     // The flags of the advice come last, and override what is left of others.
     line.extend(kept.iter().chain(&flags).chain(&words).map(|word| minder_template::shell_word(word)));
-    let line = line.join(" ");
-    let line = match &manifest.input {
-        _ if is_parallel => format!("minder parallel {} …", flags[0].display()),
-        InputSource::Arguments { .. } => format!("{line} ::: …"),
-        InputSource::File(file) => format!("{line} < {}", minder_template::shell_word(&file.path.to_os())),
-        InputSource::Lost { .. } => format!("… | {line}"),
+    let line = if is_parallel {
+        format!("minder parallel {} …", flags[0].display())
+    } else {
+        request.with_sources(&line.join(" "))
     };
     let flags: Vec<String> = flags.iter().map(|flag| flag.to_string_lossy().into_owned()).collect();
     CommandLine { flags: flags.join(" "), line, keeps_order }
-}
-
-/// Returns the flags of the run as they were typed.
-fn typed_flags(manifest: &Manifest) -> Vec<OsString> {
-    let typed = manifest.flags.get("typed").cloned().unwrap_or_default();
-    let typed: Vec<OsBytes> = serde_json::from_value(typed).unwrap_or_default();
-    typed.iter().map(OsBytes::to_os).collect()
 }
 
 fn is_jobs_flag(flag: &OsStr) -> bool {
@@ -114,22 +228,25 @@ mod tests {
     use crate::advise::{Limit, Prediction};
 
     /// Returns the line for a run with these flags that is advised to run two jobs at once.
-    fn advised(typed: &[&str], input: InputSource, order: Order) -> CommandLine {
+    fn advised(typed: &[&str], input: InputSource, behind: &str, order: Order) -> CommandLine {
         let mut manifest = Manifest::new("/tmp".as_ref(), &["wc -c {}"], input);
         let typed: Vec<OsBytes> = typed.iter().map(|flag| OsBytes::from(*flag)).collect();
         let typed = serde_json::to_value(typed).expect("encode flags");
         manifest.flags.insert("typed".to_owned(), typed);
         let prediction = Prediction { slots: 2, order, elapsed: 1.0, mean: 1.0, p95: 1.0 };
+        let behind = behind.split_whitespace().map(OsString::from).collect();
         command_line(
-            &manifest,
+            &Request::new(manifest, Some(behind)).expect("flags are readable"),
             &Advice {
                 jobs: 9,
-                cpu_part: 1.0,
+                simulated: 9,
+                cpu_part: (1.0, 1.0),
                 own: [1.0; 3],
                 cores: 2,
                 busy: None,
                 slots: 4,
                 measured: None,
+                delay: 0.0,
                 serial: prediction,
                 as_run: prediction,
                 advised: prediction,
@@ -140,8 +257,11 @@ mod tests {
                 doubts: Vec::new(),
                 attempts: 1,
                 retried: 0,
+                total: Some(9),
+                recorded: 9,
                 not_started: 0,
                 ended_early: 0,
+                not_run: Some(0),
                 too_many: 0,
                 killed: false,
             },
@@ -153,14 +273,15 @@ mod tests {
         let arguments = || InputSource::arguments(None, Vec::new(), None);
         let lost = || InputSource::Lost { why: String::new() };
         let line = |typed: &[&str], input, order| {
-            let CommandLine { flags, line, keeps_order } = advised(typed, input, order);
+            let behind = if matches!(input, InputSource::Lost { .. }) { "" } else { ":::+ a b c" };
+            let CommandLine { flags, line, keeps_order } = advised(typed, input, behind, order);
             (flags, line, keeps_order)
         };
         assert_eq!(
             line(&["-k", "-j4"], arguments(), Order::Shortest),
             (
                 "-j2 --order shortest".into(),
-                "minder run -k -j2 --order shortest 'wc -c {}' ::: …".into(),
+                "minder run -k -j2 --order shortest 'wc -c {}' :::+ …".into(),
                 None
             )
         );
@@ -168,8 +289,8 @@ mod tests {
             line(&["-kj4"], lost(), Order::Given),
             ("-j2".into(), "… | minder run -kj4 -j2 'wc -c {}'".into(), None)
         );
-        let redacted = line(&["--redact-args"], arguments(), Order::Longest);
-        assert_eq!(redacted.1, "minder run --redact-args -j2 'wc -c {}' ::: …");
+        let redacted = line(&["--redact-args"], lost(), Order::Longest);
+        assert_eq!(redacted.1, "minder run --redact-args -j2 'wc -c {}' …");
         assert_eq!(redacted.2, Some("its record has no arguments by which jobs are known again"));
         let blocks = line(&["--pipe", "-N1", "-j4"], lost(), Order::Longest);
         assert_eq!(blocks.1, "… | minder run --pipe -N1 -j2 'wc -c {}'");
@@ -179,6 +300,26 @@ mod tests {
         assert_eq!(parallel.2, Some("GNU parallel's command line has no `--order`"));
         // Nothing of another order is left if the jobs keep theirs.
         assert_eq!(line(&["--shuf", "--seed=7"], lost(), Order::Given).1, "… | minder run -j2 'wc -c {}'");
+    }
+
+    #[test]
+    fn sources_are_those_of_the_run() {
+        let line = |typed: &[&str], stdin: Option<InputSource>, behind| {
+            let input = InputSource::arguments(None, Vec::new(), stdin.map(Box::new));
+            advised(typed, input, behind, Order::Given).line
+        };
+        let lost = || Some(InputSource::Lost { why: String::new() });
+        assert_eq!(line(&["-a", "my file"], None, ""), "minder run -a 'my file' -j2 'wc -c {}'");
+        assert_eq!(line(&[], None, ":::: f g"), "minder run -j2 'wc -c {}' :::: f g");
+        assert_eq!(
+            line(&["-a", "f"], None, "::: a b :::: g :::+ c ::::+ h"),
+            "minder run -a f -j2 'wc -c {}' ::: … :::: g :::+ … ::::+ h"
+        );
+        assert_eq!(line(&[], lost(), ":::: - ::: a"), "… | minder run -j2 'wc -c {}' :::: - ::: …");
+        assert_eq!(
+            line(&["--arg-sep=,,", "--arg-file-sep", "%"], None, ",, a b % f"),
+            "minder run --arg-sep=,, --arg-file-sep % -j2 'wc -c {}' ,, … % f"
+        );
     }
 
     #[test]

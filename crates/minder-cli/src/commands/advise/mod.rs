@@ -13,7 +13,7 @@ use minder_record::manifest::Manifest;
 use minder_record::reader::{Corruption, read_journal};
 use minder_record::store;
 
-use self::command_line::{CommandLine, command_line};
+use self::command_line::{CommandLine, Request, command_line};
 use crate::advise::{Advice, Doubt, Limit, Prediction, RunFacts, advise};
 use crate::commands::log::{damage_text, find, run_id};
 use crate::flags::AdviseFlags;
@@ -31,16 +31,28 @@ pub(crate) fn run(out: &mut dyn Write, flags: &AdviseFlags) -> Result<()> {
     if store::is_alive(&dir) {
         bail!("run {id} is still running: its advice needs its end");
     }
-    let facts = read_facts(&dir)?;
+    let request = match Request::read(&dir) {
+        Ok(request) => Some(request),
+        Err(error) => {
+            message(&format!("run {id} is damaged: {error:#}"));
+            None
+        }
+    };
+    let mut facts = read_facts(&dir)?;
+    if let Some(request) = &request {
+        facts.set_request(request.total(), request.delay());
+    }
     let advice =
         advise(&facts, host_stats::processors()).map_err(|why| anyhow::anyhow!("run {id}: {why}"))?;
-    let manifest = Manifest::read(&dir);
-    let command = manifest.as_ref().ok().map(|manifest| command_line(manifest, &advice));
+    let command = match &request {
+        Some(request) => command_line(request, &advice),
+        None => CommandLine::without_request(&advice),
+    };
     if flags.json {
-        writeln!(out, "{:#}", document(&id, &advice, command.as_ref()))?;
+        writeln!(out, "{:#}", document(&id, &advice, &command))?;
         return Ok(());
     }
-    text::print(out, &advice, command.as_ref())
+    text::print(out, &advice, &command)
 }
 
 /// Returns the newest run that was started in this directory, or the newest one.
@@ -78,16 +90,22 @@ fn read_facts(dir: &Path) -> Result<RunFacts> {
     Ok(facts)
 }
 
-fn document(id: &str, advice: &Advice, command: Option<&CommandLine>) -> serde_json::Value {
+fn document(id: &str, advice: &Advice, command: &CommandLine) -> serde_json::Value {
+    let (least, most) = advice.cpu_part;
     json!({
         "run": id,
         "jobs": advice.jobs,
-        "cpu_part": advice.cpu_part,
+        "total": advice.total,
+        "recorded": advice.recorded,
+        "not_run": advice.not_run,
+        "cpu_part": (least == most).then_some(least),
+        "cpu_part_bounds": [least, most],
         "own": advice.own,
         "processors": advice.cores,
         "busy": advice.busy,
         "slots": advice.slots,
         "measured": advice.measured,
+        "delay": advice.delay,
         "one_by_one": prediction(&advice.serial),
         "as_run": prediction(&advice.as_run),
         "advised": prediction(&advice.advised),
@@ -97,6 +115,7 @@ fn document(id: &str, advice: &Advice, command: Option<&CommandLine>) -> serde_j
             Limit::Processors => "processors",
             Limit::Busy => "busy",
             Limit::Memory => "memory",
+            Limit::Delay => "delay",
         },
         "memory": advice.memory.map(|(needed, available)| json!({"needed": needed, "available": available})),
         "error": advice.error,
@@ -107,7 +126,7 @@ fn document(id: &str, advice: &Advice, command: Option<&CommandLine>) -> serde_j
         "ended_early": advice.ended_early,
         "left_out": advice.too_many,
         "killed": advice.killed,
-        "flags": command.map(|command| command.flags.clone()),
+        "flags": command.flags,
     })
 }
 
@@ -127,6 +146,8 @@ fn doubt_name(doubt: &Doubt) -> &'static str {
         Doubt::Machine => "machine",
         Doubt::Slots => "slots",
         Doubt::Processors => "processors",
+        Doubt::EndedEarly => "ended_early",
+        Doubt::NotRun => "not_run",
         Doubt::OtherPrograms(_) => "other_programs",
         Doubt::MoreWaiting => "more_waiting",
         Doubt::Model(_) => "model",

@@ -10,12 +10,13 @@ use crate::advise::{Advice, Doubt, Limit, Order, Prediction};
 use crate::ui::table::{Column, Table};
 use crate::ui::{count, format_bytes, time};
 
-/// Prints the advice. `command` is the command line to type, if the manifest can be read.
-pub(super) fn print(out: &mut dyn Write, advice: &Advice, command: Option<&CommandLine>) -> Result<()> {
+/// Prints the advice. `command` is the command line to type.
+pub(super) fn print(out: &mut dyn Write, advice: &Advice, command: &CommandLine) -> Result<()> {
     writeln!(out, "{}", work(advice))?;
     let right = ["elapsed", "mean turnaround", "p95"].map(Column::right);
     let mut table = Table::new(out, [Column::left("")].into_iter().chain(right).collect());
-    let as_run = Prediction { elapsed: advice.measured.unwrap_or(advice.as_run.elapsed), ..advice.as_run };
+    let elapsed = advice.measured_whole().unwrap_or(advice.as_run.elapsed);
+    let as_run = Prediction { elapsed, ..advice.as_run };
     table.row(&row("one by one", &advice.serial))?;
     table.row(&row(&format!("as it ran (-j{})", advice.slots), &as_run))?;
     if let Some(other) = &advice.other {
@@ -30,14 +31,13 @@ pub(super) fn print(out: &mut dyn Write, advice: &Advice, command: Option<&Comma
     table.finish()?;
     writeln!(out, "{}", degree(advice))?;
     writeln!(out, "{}", order_reason(advice))?;
-    if let Some(command) = command {
-        if let Some(why) = command.keeps_order {
-            writeln!(out, "This run cannot have another order: {why}.")?;
-        }
-        writeln!(out, "  {}", command.line)?;
+    if let Some(why) = command.keeps_order {
+        writeln!(out, "This run cannot have another order: {why}.")?;
     }
+    writeln!(out, "  {}", command.line)?;
     writeln!(out, "The predictions are right within {:.0} %.", advice.error * 100.0)?;
-    for sentence in advice.doubts.iter().map(|doubt| doubt_text(doubt, advice)).chain(left_out(advice)) {
+    let doubts = advice.doubts.iter().map(|doubt| doubt_text(doubt, advice));
+    for sentence in missing(advice).into_iter().chain(doubts).chain(left_out(advice)) {
         writeln!(out, "{sentence}")?;
     }
     Ok(())
@@ -45,11 +45,11 @@ pub(super) fn print(out: &mut dyn Write, advice: &Advice, command: Option<&Comma
 
 /// Describes the jobs: `This work was 94 % CPU, 6 % waiting; …`.
 fn work(advice: &Advice) -> String {
-    let part = percent(advice.cpu_part.min(1.0));
-    let kind = if advice.cpu_part > 1.05 {
-        format!("CPU, with {:.1} threads at once in each job", advice.cpu_part)
-    } else {
-        format!("{part} % CPU, {} % waiting", 100 - part)
+    let (least, most) = advice.cpu_part;
+    let kind = match (percent(least.min(1.0)), percent(most.min(1.0))) {
+        _ if least > 1.05 => format!("CPU, with {least:.1} threads at once in each job"),
+        (part, most) if part == most => format!("{part} % CPU, {} % waiting", 100 - part),
+        (part, most) => format!("{part} to {most} % CPU"),
     };
     let [shortest, median, longest] = advice.own.map(|own| time(seconds(own)));
     let busy = match advice.busy {
@@ -85,6 +85,10 @@ fn degree(advice: &Advice) -> String {
         std::cmp::Ordering::Greater => "more than before",
     };
     match advice.limit {
+        Limit::Jobs if advice.not_run.is_none() => format!(
+            "With -j{slots}, {compared}, all jobs of the record can run at once: they do not need more \
+             processors."
+        ),
         Limit::Jobs => {
             format!("All {slots} jobs can run at once, {compared}: they do not need more processors.")
         }
@@ -92,9 +96,12 @@ fn degree(advice: &Advice) -> String {
             format!("With -j{slots}, {compared}, the processors are used fully: more gains little.")
         }
         Limit::Busy => format!(
-            "The processors were {} % busy, so more than -j{slots} gains nothing.",
+            "The processors were {} % busy, so no more than -j{slots} is advised.",
             percent(advice.busy.unwrap_or(1.0))
         ),
+        Limit::Delay => {
+            format!("The time between two starts (--delay) keeps more than -j{slots} from running at once.")
+        }
         Limit::Memory => {
             let (_, available) = advice.memory.unwrap_or_default();
             format!(
@@ -116,7 +123,7 @@ fn order_reason(advice: &Advice) -> String {
             "Longest first ends {}; shortest first has the best mean turnaround.",
             difference(advised.elapsed, other.elapsed)
         ),
-        _ if advised.slots as u64 >= advice.jobs => {
+        _ if advised.slots as u64 >= advice.simulated => {
             "No job waits for another, so the order does not matter.".to_owned()
         }
         _ => "All jobs take about the same time, so the order does not matter.".to_owned(),
@@ -143,6 +150,20 @@ fn doubt_text(doubt: &Doubt, advice: &Advice) -> String {
         Doubt::Processors => {
             format!("The number of processors is not recorded: this machine has {} now.", advice.cores)
         }
+        Doubt::EndedEarly => {
+            "Jobs that were ended early count with the time that they ran: they may need longer.".to_owned()
+        }
+        Doubt::NotRun => {
+            let ended = match advice.measured {
+                Some(measured) => format!("The run ended after {}. ", time(seconds(measured))),
+                None => String::new(),
+            };
+            let about = match advice.not_run {
+                Some(_) => "all jobs: those that are not in the record count as like the others.",
+                None => "the jobs in the record only.",
+            };
+            format!("{ended}The predictions are about {about}")
+        }
         Doubt::OtherPrograms(part) => {
             format!("Other programs used {part} % of the processors. The predictions assume the same again.")
         }
@@ -157,6 +178,26 @@ fn doubt_text(doubt: &Doubt, advice: &Advice) -> String {
     }
 }
 
+/// Tells how many jobs are in the record, unless all have ended by themselves.
+fn missing(advice: &Advice) -> Option<String> {
+    let Advice { recorded, ended_early, .. } = advice;
+    let ended = format!("{ended_early} {} ended early", if *ended_early == 1 { "was" } else { "were" });
+    match (advice.not_run, advice.total) {
+        (Some(0), _) if *ended_early == 0 => None,
+        (Some(not_run), Some(total)) => {
+            let also = if advice.killed { ", or were running at its end" } else { "" };
+            Some(format!(
+                "{recorded} of {} are in the record: {ended}, {not_run} did not run{also}.",
+                count(total, "job")
+            ))
+        }
+        _ => Some(format!(
+            "{} are in the record: {ended}; how many did not run is not known.",
+            count(*recorded, "job")
+        )),
+    }
+}
+
 /// Names what is not in the numbers.
 fn left_out(advice: &Advice) -> Vec<String> {
     let mut parts = Vec::new();
@@ -166,11 +207,14 @@ fn left_out(advice: &Advice) -> Vec<String> {
         }
     };
     add(advice.not_started, "not started");
-    add(advice.ended_early, "ended by a signal, a time-out or short memory");
     add(advice.too_many, "beyond the first 4,000,000");
     let mut sentences = Vec::new();
     if !parts.is_empty() {
         sentences.push(format!("Left out: {}.", parts.join("; ")));
+    }
+    if advice.delay > 0.0 {
+        let delay = time(seconds(advice.delay));
+        sentences.push(format!("Two starts are at least {delay} apart (--delay), also in the predictions."));
     }
     if advice.retried > 0 {
         sentences.push(format!("{} counted with the last attempt only.", retried(advice.retried)));
@@ -210,12 +254,14 @@ mod tests {
     fn advice() -> Advice {
         Advice {
             jobs: 812,
-            cpu_part: 0.94,
+            simulated: 812,
+            cpu_part: (0.94, 0.94),
             own: [0.05, 0.18, 9.8],
             cores: 2,
             busy: Some(0.97),
             slots: 4,
             measured: Some(84.0),
+            delay: 0.0,
             serial: prediction(1, Order::Given, 158.0, 412.0),
             as_run: prediction(4, Order::Given, 80.0, 198.0),
             advised: prediction(2, Order::Shortest, 82.0, 9.94),
@@ -226,14 +272,17 @@ mod tests {
             doubts: Vec::new(),
             attempts: 1,
             retried: 0,
+            total: Some(812),
+            recorded: 812,
             not_started: 0,
             ended_early: 0,
+            not_run: Some(0),
             too_many: 0,
             killed: false,
         }
     }
 
-    fn text(advice: &Advice, command: Option<&CommandLine>) -> String {
+    fn text(advice: &Advice, command: &CommandLine) -> String {
         let mut out = Vec::new();
         print(&mut out, advice, command).expect("write to memory");
         String::from_utf8(out).expect("text is UTF-8")
@@ -258,7 +307,7 @@ Shortest first has the best mean turnaround; longest first would end 2 % sooner.
   minder run -j2 --order shortest 'wc -c {}' ::: …
 The predictions are right within 4 %.
 ";
-        let shown = text(&advice(), Some(&command));
+        let shown = text(&advice(), &command);
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(words(&shown), words(expected), "{shown}");
         let columns: Vec<usize> = shown.lines().skip(1).take(5).map(|line| line.chars().count()).collect();
@@ -266,15 +315,65 @@ The predictions are right within 4 %.
     }
 
     #[test]
+    fn advice_names_missing_jobs() {
+        let with = |change: &dyn Fn(&mut Advice)| {
+            let mut advice = advice();
+            change(&mut advice);
+            text(&advice, &CommandLine::without_request(&advice))
+        };
+        let missing = |change: &dyn Fn(&mut Advice)| {
+            let text = with(change);
+            let line = text.lines().find(|line| line.contains(" in the record: ")).map(str::to_owned);
+            line.unwrap_or(text)
+        };
+        let timed_out = missing(&|advice| advice.ended_early = 79);
+        assert_eq!(timed_out, "812 of 812 jobs are in the record: 79 were ended early, 0 did not run.");
+        let terminated = |advice: &mut Advice| {
+            (advice.recorded, advice.jobs, advice.ended_early, advice.not_run) = (40, 40, 1, Some(771));
+            advice.doubts = vec![Doubt::EndedEarly, Doubt::NotRun];
+        };
+        assert_eq!(
+            missing(&terminated),
+            "40 of 812 jobs are in the record: 1 was ended early, 771 did not run."
+        );
+        let text = with(&terminated);
+        // The measured time is not that of all jobs.
+        assert!(
+            text.lines().any(|line| line.contains("as it ran (-j4) ") && line.contains(" 80.0 s ")),
+            "{text}"
+        );
+        assert!(text.contains("The run ended after 84.0 s. The predictions are about all jobs"), "{text}");
+        assert!(text.contains("Jobs that were ended early count with the time that they ran"), "{text}");
+        let unknown = |advice: &mut Advice| {
+            (advice.total, advice.not_run, advice.measured) = (None, None, None);
+            advice.doubts = vec![Doubt::NotRun];
+        };
+        let text = with(&unknown);
+        assert!(text.ends_with("The predictions are about the jobs in the record only.\n"), "{text}");
+        let unknown = missing(&unknown);
+        assert_eq!(
+            unknown,
+            "812 jobs are in the record: 0 were ended early; how many did not run is not known."
+        );
+        let killed = missing(&|advice| {
+            (advice.not_run, advice.recorded, advice.jobs, advice.killed) = (Some(2), 810, 810, true)
+        });
+        assert!(killed.ends_with(" 2 did not run, or were running at its end."), "{killed}");
+        let delayed = with(&|advice| (advice.delay, advice.limit) = (0.2, Limit::Delay));
+        assert!(delayed.contains("(--delay) keeps more than -j2 from running at once."), "{delayed}");
+        assert!(delayed.contains("Two starts are at least 200 ms apart (--delay)"), "{delayed}");
+    }
+
+    #[test]
     fn advice_names_its_limit_and_doubts() {
         let with = |change: &dyn Fn(&mut Advice)| {
             let mut advice = advice();
             change(&mut advice);
-            text(&advice, None)
+            text(&advice, &CommandLine::without_request(&advice))
         };
         let all = with(&|advice| {
             advice.limit = Limit::Jobs;
-            advice.cpu_part = 0.001;
+            advice.cpu_part = (0.001, 0.001);
             advice.advised = prediction(812, Order::Given, 9.8, 1.0);
             advice.other = None;
         });
@@ -293,12 +392,14 @@ The predictions are right within 4 %.
         assert!(memory.contains("All jobs take about the same time"), "{memory}");
         let busy = with(&|advice| {
             advice.limit = Limit::Busy;
-            advice.cpu_part = 1.8;
+            advice.cpu_part = (1.8, 1.8);
             advice.advised.order = Order::Longest;
         });
-        assert!(busy.contains("The processors were 97 % busy, so more than -j2 gains nothing."), "{busy}");
+        assert!(busy.contains("The processors were 97 % busy, so no more than -j2 is advised."), "{busy}");
         assert!(busy.contains("CPU, with 1.8 threads at once in each job"), "{busy}");
         assert!(busy.contains("Longest first ends 2 % later; shortest first has"), "{busy}");
+        let range = with(&|advice| advice.cpu_part = (0.13, 1.0));
+        assert!(range.starts_with("This work was 13 to 100 % CPU; 812 jobs of "), "{range}");
         let doubtful = with(&|advice| {
             advice.doubts = vec![
                 Doubt::Queue,
@@ -309,7 +410,7 @@ The predictions are right within 4 %.
                 Doubt::MoreWaiting,
                 Doubt::Model(6),
             ];
-            (advice.not_started, advice.ended_early, advice.too_many) = (1, 2, 3);
+            (advice.not_started, advice.too_many) = (1, 3);
             (advice.retried, advice.killed, advice.attempts) = (1, true, 2);
         });
         let expected = "\
@@ -320,8 +421,7 @@ The number of processors is not recorded: this machine has 2 now.
 Other programs used 30 % of the processors. The predictions assume the same again.
 More jobs wait at once than before: they take longer if they wait for the same disk or server.
 By the same model, this run would have taken 80.0 s: 6 % from what was measured.
-Left out: 1 job not started; 2 jobs ended by a signal, a time-out or short memory; 3 jobs beyond the first \
-                        4,000,000.
+Left out: 1 job not started; 3 jobs beyond the first 4,000,000.
 1 retried job is counted with the last attempt only.
 The run was killed, so its elapsed time is that of the model.
 The run was resumed: its 2 attempts are taken as one.
