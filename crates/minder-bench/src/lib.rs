@@ -54,8 +54,8 @@ pub use crate::{
     spawn::{Ballast, SpawnBench, SpawnSuite, short_command, spawns},
     stopwatch::{CpuAndWall, Stopwatch, is_wine},
     turnaround::{
-        Calibration, Form, Lengths, Order, Plan, PlanOptions, PlannedRun, Prediction, Runner, Spread,
-        TurnaroundBench, TurnaroundCase, TurnaroundMeasurement, Workload, compute, predict,
+        Calibration, EmptyPlan, Form, Lengths, Order, Plan, PlanOptions, PlannedRun, Prediction, Runner,
+        Spread, TurnaroundBench, TurnaroundCase, TurnaroundMeasurement, Workload, compute, predict,
     },
     wait::{WaitBench, WaitObjects, WaitSuite, waits},
 };

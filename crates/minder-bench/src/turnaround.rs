@@ -19,5 +19,5 @@ pub use self::{
     form::{Form, Order, Runner},
     measurement::{Spread, TurnaroundMeasurement},
     model::{Prediction, predict},
-    plan::{Plan, PlanOptions, PlannedRun},
+    plan::{EmptyPlan, Plan, PlanOptions, PlannedRun},
 };

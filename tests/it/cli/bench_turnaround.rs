@@ -150,11 +150,17 @@ fn tables_and_files_have_every_form() {
             3,
             "{form}: {text}"
         );
-        assert_eq!(chart.lines().filter(|line| *line == form).count(), 2, "{form}: {chart}");
+        assert_eq!(chart.lines().filter(|line| *line == form).count(), 4, "{form}: {chart}");
     }
-    for word in
-        ["Serial or concurrent", "Elapsed time", "Mean relative turnaround", "computations", "io, 1 ms × i"]
-    {
+    for word in [
+        "Serial or concurrent",
+        "Elapsed time",
+        "Mean relative turnaround",
+        "p95 relative turnaround",
+        "Unresponsive time",
+        "computations",
+        "io, 1 ms × i",
+    ] {
         assert!(chart.lines().any(|line| line == word), "{word} is missing:\n{chart}");
     }
     assert!(std::fs::read(&xlsx).expect("read workbook").starts_with(b"PK"));
@@ -170,6 +176,120 @@ fn runs_that_do_not_fit_are_left_out_and_named() {
     let left_out = "minder: left out, to end within 60.0 s: 30000 ms (1 repetition) (--minutes, --full)\n";
     assert!(told.contains(left_out), "{told}");
     assert_eq!(rows(&ended.text()).len(), 4);
+}
+
+/// Returns the milliseconds that the first line expects all runs to take.
+#[cfg(unix)]
+fn expected_ms(told: &str) -> f64 {
+    let (_, rest) = told.split_once("expected to take ").expect("find the expected time");
+    let mut words = rest.split(' ');
+    let number: f64 = words.next().and_then(|word| word.parse().ok()).expect("parse the expected time");
+    match words.next() {
+        Some("ms") => number,
+        Some("s") => number * 1e3,
+        other => panic!("not a time: {other:?} in {told}"),
+    }
+}
+
+#[cfg(unix)] // Signals.
+#[test]
+fn plan_is_shortened_until_it_fits_into_a_minute() {
+    for (flags, left_out) in [
+        ("--minutes 1", "17 computations, "),
+        ("--quick --bias 100", "17 computations (--minutes or --full"),
+        ("--minutes 1 --workload io --bias 4000 --count 5 --equal --repetitions 1 --degree 1,2", "degree 1 "),
+    ] {
+        let left_out = format!("minder: left out, to end within 60.0 s: {left_out}");
+        let mut live = Run::start(&minder(&format!("bench turnaround {flags}")));
+        live.wait_until("calibration", |log| String::from_utf8_lossy(&log.outs[1]).contains("calibration: "));
+        live.signal(Signal::INT);
+        let told = live.wait().exit_code(130).err.clone();
+        assert!(expected_ms(&told) <= 60_000.0, "{flags}: {told}");
+        assert!(told.contains(&left_out), "{flags}: {told}");
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))] // `/dev/full`.
+#[test]
+fn tables_and_other_files_are_written_when_one_file_cannot_be() {
+    let dir = temp_dir();
+    let xlsx = dir.path().join("turn.xlsx");
+    let flags = "--workload io --runner serial --count 2 --bias 1 --repetitions 1";
+    let full = "cannot write the chart `/dev/full`: no space left on device\n";
+    for (more, shown) in [("", "Of 2 computations:"), ("--csv", "io,serial,1,longest,")] {
+        let line = format!("bench turnaround {flags} {more} --svg /dev/full --xlsx {}", path(&xlsx));
+        let ended = run_to_end(&line).exit_code(255);
+        assert!(ended.text().contains(shown), "{ended:?}");
+        assert!(ended.err.ends_with(&format!("minder: {full}")), "{ended:?}");
+        assert!(std::fs::read(&xlsx).expect("read workbook").starts_with(b"PK"));
+        std::fs::remove_file(&xlsx).expect("remove workbook");
+    }
+}
+
+/// Mounts a file system of two pages. Only root may do that.
+#[cfg(target_os = "linux")]
+fn with_small_disk(run: impl FnOnce(&Path)) {
+    let dir = temp_dir();
+    let at = dir.path().join("small");
+    std::fs::create_dir(&at).expect("create directory");
+    let tool = |program: &str, words: &[&str]| {
+        let mut command = minder::Command::new(program);
+        command.args(words).arg(&at).stdin(minder::Stdio::null());
+        command.stdout(minder::Stdio::null()).stderr(minder::Stdio::null());
+        command.spawn().and_then(|mut child| child.wait()).is_ok_and(|exit| exit.status.success())
+    };
+    if !super::is_root() || !tool("mount", &["-t", "tmpfs", "-o", "size=8192", "minder-test"]) {
+        crate::support::skip(format_args!("only root may mount a small file system here"));
+        return;
+    }
+    let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&at)));
+    assert!(tool("umount", &["-l"]), "cannot unmount");
+    run.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+}
+
+#[cfg(target_os = "linux")] // Mounts a file system.
+#[test]
+fn measured_runs_are_shown_when_the_disk_of_the_results_is_full() {
+    with_small_disk(|disk| {
+        let results = disk.join("results");
+        let flags = "--workload io --runner serial --count 2 --bias 1 --repetitions 500";
+        let line = |more: &str| format!("bench turnaround {flags} --results {} {more}", path(&results));
+        let ended = run_to_end(&line("")).exit_code(255);
+        let reason = format!("minder: cannot write the results `{}`: ", results.display());
+        assert!(ended.err.lines().last().is_some_and(|line| line.starts_with(&reason)), "{ended:?}");
+        assert!(ended.text().contains("Of 2 computations:"), "{ended:?}");
+        // It stops at the row that finds no room, which is shown as well. The file has those before.
+        std::fs::remove_file(&results).expect("remove results");
+        let ended = run_to_end(&line("--csv")).exit_code(255);
+        let shown = rows(&ended.text()).len();
+        let kept = kept(&results).len();
+        assert!(kept > 2 && shown == kept + 1, "{shown} {kept}");
+    });
+}
+
+#[test]
+fn one_of_several_simultaneous_starts_gets_the_results() {
+    let dir = temp_dir();
+    for round in 0..3 {
+        let results = dir.path().join(format!("results-{round}"));
+        let flags = "--workload io --runner timers --count 2 --bias 200 --repetitions 1 --json";
+        let line = format!("bench turnaround {flags} --results {}", path(&results));
+        let live: Vec<_> = (0..8).map(|_| super::Run::start(&super::minder(&line))).collect();
+        let mut measured = Vec::new();
+        for run in live {
+            let ended = run.wait();
+            if ended.err.contains("has 0 of 1 run\n") {
+                assert!(ended.status.success(), "{ended:?}");
+                measured.push(ended.text());
+            } else {
+                // Another one uses the file, or is done with it.
+                let is_late = ended.err.contains("has 1 of 1 run\n");
+                assert!(is_late || ended.err.contains(": another process uses it"), "{ended:?}");
+            }
+        }
+        assert_eq!(measured.len(), 1, "{measured:?}");
+        assert_eq!(measured.concat(), format!("{}\n", kept(&results).join("\n")));
+    }
 }
 
 /// Returns the lines of a file of results, without the first.
@@ -249,6 +369,26 @@ fn interrupted_run_is_continued() {
     run_to_end(&line(repetitions)).exit_code(0);
     let after = kept(&results);
     assert!(after.len() == 2 * repetitions as usize && after.starts_with(&before), "{before:?} {after:?}");
+}
+
+#[cfg(unix)] // Signals.
+#[test]
+fn interrupt_before_the_first_measurement_leaves_no_files() {
+    let dir = temp_dir();
+    let at = |name: &str| dir.path().join(name);
+    std::fs::write(at("old.svg"), "old").expect("write an old chart");
+    for chart in ["old.svg", "new.svg"] {
+        let flags = "--runner timers --workload io --count 2 --bias 20000 --minutes 60";
+        let files = format!("--svg {} --xlsx {}", path(&at(chart)), path(&at("new.xlsx")));
+        let mut live = Run::start(&minder(&format!("bench turnaround {flags} {files}")));
+        live.wait_until("calibration", |log| String::from_utf8_lossy(&log.outs[1]).contains("calibration: "));
+        live.signal(Signal::INT);
+        let ended = live.wait().exit_code(130);
+        assert_eq!(ended.text(), "");
+        assert!(ended.err.ends_with("minder: interrupted before the first measurement\n"), "{ended:?}");
+    }
+    assert_eq!(file(&at("old.svg")), "old");
+    assert!(!at("new.svg").exists() && !at("new.xlsx").exists());
 }
 
 #[cfg(unix)] // Signals.

@@ -88,6 +88,50 @@ fn threads_are_started_on_demand_and_no_more_than_items() {
     assert_eq!(Executor::new(0).run([1], |_| (), |_, _| CONTINUE).threads, 1, "at least one");
 }
 
+/// An iterator of five items whose size hint says that there are none.
+struct Understated(std::ops::Range<u32>);
+
+impl Iterator for Understated {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        self.0.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(0))
+    }
+}
+
+#[test]
+fn every_item_runs_when_the_size_hint_denies_them() {
+    let timed = SchedulerConfig::new().max_running(3).retry(RetryPolicy::new().max_attempts(2));
+    let random = SchedulerConfig::new().max_running(3).order(QueueOrder::Random);
+    for executor in [
+        Executor::serial(),
+        Executor::new(1),
+        Executor::new(3),
+        Executor::with_config(timed),
+        Executor::with_config(random),
+    ] {
+        let mut finished = Vec::new();
+        let finisher = |number, _| {
+            finished.push(number);
+            CONTINUE
+        };
+        let summary = executor.run(Understated(0..5), |_| (), finisher);
+        finished.sort_unstable();
+        assert_eq!(finished, [0, 1, 2, 3, 4], "{executor:?}");
+        assert_eq!((summary.counts.submitted, summary.counts.succeeded), (5, 5), "{executor:?}");
+        assert!(summary.not_run.is_empty());
+        // Stopped at the first one.
+        let summary = executor.run(Understated(0..5), |_| (), |_, _| ControlFlow::Break(()));
+        let ended = summary.counts.succeeded + summary.not_run.len() as u64;
+        assert_eq!(summary.counts.submitted, ended, "{executor:?}");
+        assert!(summary.is_stopped, "{executor:?}");
+    }
+}
+
 #[test]
 fn serial_form_does_the_same_on_the_callers_thread() {
     let caller = thread::current().id();

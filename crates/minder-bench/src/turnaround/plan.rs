@@ -51,6 +51,10 @@ pub struct PlannedRun {
 /// repetitions, and so on: forms that are compared run one after the other. A repetition of a bias that
 /// does not fit into the time that is left is left out, as a whole.
 ///
+/// If not even the first repetition of any bias fits, the plan leaves out parts of every repetition, until
+/// one fits: first the greatest numbers of computations, then the least degrees, at last all degrees and
+/// so the forms that have one, and then the last workloads.
+///
 /// ```
 /// use minder_bench::{Lengths, Plan, PlanOptions, Runner, Workload};
 /// use std::time::Duration;
@@ -78,13 +82,118 @@ pub struct Plan {
     pub runs: Vec<PlannedRun>,
     /// The biases in milliseconds and their repetitions that did not fit into the time.
     pub left_out: Vec<(u64, u32)>,
+    /// The numbers of computations that did not fit into the time, with any bias.
+    pub left_out_counts: Vec<usize>,
+    /// The degrees that did not fit into the time, with any bias.
+    pub left_out_degrees: Vec<usize>,
+    /// The workloads that did not fit into the time, with any bias.
+    pub left_out_workloads: Vec<Workload>,
     processors: usize,
 }
 
+/// Why a plan without a limit of time has no runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EmptyPlan {
+    /// None of the runners runs any of the workloads.
+    NoForm,
+    /// With these biases only few computations are measured, and the counts are greater.
+    LongBias {
+        /// The bias up to which any number is measured, in milliseconds.
+        bias_ms: u64,
+        /// The greatest number of computations with a longer bias.
+        count: usize,
+    },
+}
+
+impl PlanOptions {
+    /// Returns why there is nothing to measure, whatever the time; `None` if there is.
+    ///
+    /// ```
+    /// use minder_bench::{EmptyPlan, Lengths, PlanOptions, Runner, Workload};
+    ///
+    /// let options = PlanOptions {
+    ///     workloads: vec![Workload::Cpu],
+    ///     runners: vec![Runner::Timers],
+    ///     biases_ms: vec![10],
+    ///     counts: vec![5],
+    ///     degrees: vec![2],
+    ///     lengths: Lengths::Ramp,
+    ///     repetitions: 1,
+    ///     processors: 1,
+    ///     time_max: None,
+    /// };
+    /// assert_eq!(options.empty(), Some(EmptyPlan::NoForm)); // a timer does not compute
+    /// ```
+    #[must_use]
+    pub fn empty(&self) -> Option<EmptyPlan> {
+        let has_cases =
+            |options: &Self| options.biases_ms.iter().any(|bias| !cases(options, *bias).is_empty());
+        if has_cases(self) {
+            return None;
+        }
+        let short = Self { biases_ms: vec![1], ..self.clone() };
+        let long = EmptyPlan::LongBias { bias_ms: LONG_BIAS_MS, count: LONG_COUNT };
+        Some(if has_cases(&short) { long } else { EmptyPlan::NoForm })
+    }
+}
+
+/// How many of each list of the options are measured: the first workloads and counts, and the last degrees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Extent {
+    workloads: usize,
+    counts: usize,
+    degrees: usize,
+}
+
+impl Extent {
+    /// Returns the extents to try, from everything to the least.
+    fn all(options: &PlanOptions) -> impl Iterator<Item = Self> {
+        let [workloads, counts, degrees] =
+            [options.workloads.len(), options.counts.len(), options.degrees.len()];
+        let fewer_counts = (1..=counts).rev().map(move |counts| Self { workloads, counts, degrees });
+        let fewer_degrees =
+            (0..degrees).rev().map(move |degrees| Self { workloads, counts: counts.min(1), degrees });
+        let fewer_workloads =
+            (1..workloads).rev().map(move |workloads| Self { workloads, counts: counts.min(1), degrees: 0 });
+        fewer_counts.chain(fewer_degrees).chain(fewer_workloads)
+    }
+
+    /// Returns the options of this extent, whose lists are in ascending order.
+    fn of(self, options: &PlanOptions) -> PlanOptions {
+        PlanOptions {
+            workloads: options.workloads[..self.workloads].to_vec(),
+            counts: options.counts[..self.counts].to_vec(),
+            degrees: options.degrees[options.degrees.len() - self.degrees..].to_vec(),
+            ..options.clone()
+        }
+    }
+}
+
 impl Plan {
-    /// Makes a plan.
+    /// Makes a plan. It is empty if no extent fits into the time.
     #[must_use]
     pub fn new(options: &PlanOptions) -> Self {
+        let mut sorted = options.clone();
+        sorted.counts.sort_unstable();
+        sorted.degrees.sort_unstable();
+        for extent in Extent::all(&sorted) {
+            let fewer = extent.of(&sorted);
+            let plan = Self::of(&fewer);
+            if !plan.runs.is_empty() {
+                return Self {
+                    left_out_counts: sorted.counts[extent.counts..].to_vec(),
+                    left_out_degrees: sorted.degrees[..sorted.degrees.len() - extent.degrees].to_vec(),
+                    left_out_workloads: sorted.workloads[extent.workloads..].to_vec(),
+                    ..plan
+                };
+            }
+        }
+        Self::of(&sorted)
+    }
+
+    /// Makes a plan that leaves out repetitions only.
+    fn of(options: &PlanOptions) -> Self {
         let mut plan = Self { processors: options.processors, ..Self::default() };
         let mut left = options.time_max;
         for repetition in 1..=options.repetitions {
@@ -94,6 +203,9 @@ impl Plan {
                 }
                 let runs: Vec<PlannedRun> =
                     cases(options, bias_ms).into_iter().map(|case| PlannedRun { case, repetition }).collect();
+                if runs.is_empty() {
+                    continue;
+                }
                 let time = expected(&runs, options.processors);
                 match &mut left {
                     Some(left) if *left < time => plan.left_out.push((bias_ms, repetition)),
@@ -241,6 +353,48 @@ mod tests {
             };
             assert_eq!(groups(&plan) + plan.left_out.len(), groups(&all));
         }
+    }
+
+    #[test]
+    fn counts_then_degrees_then_workloads_are_left_out_when_no_repetition_fits() {
+        let planned = |millis| {
+            let time_max = Some(Duration::from_millis(millis));
+            let options = PlanOptions { biases_ms: vec![30, 10], time_max, ..options() };
+            let plan = Plan::new(&options);
+            assert!(plan.expected(&plan.runs) <= Duration::from_millis(millis));
+            plan
+        };
+        let all = planned(1_000_000);
+        assert!(all.left_out.is_empty() && all.left_out_counts.is_empty());
+        // 17 computations of 10 ms take 1.53 s in each serial form, 8 take 360 ms, and 2 take 30 ms.
+        let fewer = planned(15_000);
+        assert_eq!(
+            (fewer.left_out_counts.as_slice(), fewer.left_out_degrees.as_slice()),
+            (&[17][..], &[][..])
+        );
+        assert!(fewer.runs.iter().all(|run| run.case.count <= 8) && fewer.left_out.contains(&(30, 1)));
+        let least = planned(400);
+        assert_eq!(least.left_out_counts, [8, 17]);
+        assert!(!least.left_out_degrees.is_empty() && !least.left_out_degrees.contains(&25));
+        let serial = planned(240);
+        assert_eq!(serial.left_out_degrees, [1, 2, 4, 25]);
+        assert!(
+            serial.runs.iter().all(|run| matches!(run.case.form.runner, Runner::Serial | Runner::Timers))
+        );
+        let cpu = planned(100);
+        assert_eq!(cpu.left_out_workloads, [Workload::Io, Workload::Mixed]);
+        assert!(planned(50).runs.is_empty());
+    }
+
+    #[test]
+    fn plan_without_cases_has_a_reason() {
+        let timers = PlanOptions { runners: vec![Runner::Timers], ..options() };
+        assert_eq!(timers.empty(), None);
+        let computing = PlanOptions { workloads: vec![Workload::Cpu, Workload::Mixed], ..timers };
+        assert_eq!(computing.empty(), Some(EmptyPlan::NoForm));
+        let long = PlanOptions { biases_ms: vec![810], counts: vec![8, 17], ..options() };
+        assert!(matches!(long.empty(), Some(EmptyPlan::LongBias { bias_ms: 270, count: 5 })));
+        assert_eq!(PlanOptions { lengths: Lengths::Equal, ..long }.empty(), None);
     }
 
     #[test]

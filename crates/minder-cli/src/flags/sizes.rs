@@ -12,6 +12,14 @@ const SIZE_MAX: u64 = 1 << 20;
 /// # Errors
 /// One line that quotes the text.
 pub(super) fn sizes(text: &str) -> Result<Sizes, String> {
+    sizes_up_to(text, SIZE_MAX)
+}
+
+/// Parses a list as [`sizes`], with numbers up to `max`.
+///
+/// # Errors
+/// One line that quotes the text.
+pub(super) fn sizes_up_to(text: &str, max: u64) -> Result<Sizes, String> {
     let invalid = || format!("invalid list `{text}`: expected numbers and ranges (2,64,2048 or 2..16384)");
     let number = |text: &str| {
         // `parse` accepts a sign, which is invalid here.
@@ -26,8 +34,8 @@ pub(super) fn sizes(text: &str) -> Result<Sizes, String> {
             Some((first, last)) => (number(first)?, number(last)?),
             None => (number(part)?, number(part)?),
         };
-        if first == 0 || last > SIZE_MAX {
-            return Err(format!("`{part}` is out of range: expected 1 to {SIZE_MAX}"));
+        if first == 0 || last > max {
+            return Err(format!("`{part}` is out of range: expected 1 to {max}"));
         }
         if first > last {
             return Err(format!("`{part}` ends before it begins"));

@@ -6,12 +6,12 @@ use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, value_parser};
 
 use super::file_name::file_name;
-use super::sizes::{Sizes, sizes};
+use super::sizes::{Sizes, sizes_up_to};
 
 /// Flags of `minder bench turnaround`.
 #[derive(Debug, Args)]
 pub(crate) struct TurnaroundFlags {
-    /// Take about a minute: 10 ms, 2, 8 and 17 computations, once.
+    /// Take at most about a minute: 10 ms, 2, 8 and 17 computations, once.
     #[arg(long, conflicts_with_all = ["full", "minutes"])]
     pub(crate) quick: bool,
 
@@ -21,15 +21,18 @@ pub(crate) struct TurnaroundFlags {
     #[arg(long)]
     pub(crate) full: bool,
 
-    /// The most time that all runs may take in theory [default: 10]
+    /// The most time that all runs may take in theory [default: 10; with --quick 1]
     ///
-    /// Runs with long computations, and then repetitions, are left out until the others fit. The
-    /// first line on stderr lists them.
+    /// Runs with long computations, and then repetitions, are left out until the others fit. If not
+    /// even one repetition does, the greatest numbers of computations are left out, then degrees,
+    /// then workloads. A line on stderr lists them.
     #[arg(long, value_name = "N", conflicts_with = "full")]
     #[arg(value_parser = value_parser!(u64).range(1..=10_000))]
     pub(crate) minutes: Option<u64>,
 
     /// Keep the measurements in this file, and continue it: what it has is not measured again.
+    ///
+    /// The process locks an empty file beside it, whose name also ends in `.lock`. That file stays.
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().try_map(file_name))]
     pub(crate) results: Option<PathBuf>,
 
@@ -88,16 +91,12 @@ pub(crate) struct TurnaroundFlags {
     pub(crate) xlsx: Option<PathBuf>,
 }
 
-/// Parses [`sizes`] up to `MAX`.
+/// Parses a list of numbers up to `MAX`.
 ///
 /// # Errors
 /// One line that quotes the text.
 fn bounded<const MAX: u64>(text: &str) -> Result<Sizes, String> {
-    let Sizes(sizes) = sizes(text)?;
-    match sizes.last() {
-        Some(last) if *last > MAX => Err(format!("`{last}` is out of range: expected 1 to {MAX}")),
-        _ => Ok(Sizes(sizes)),
-    }
+    sizes_up_to(text, MAX)
 }
 
 /// The end of the long help.
@@ -156,6 +155,9 @@ mod tests {
         assert_eq!(bounded::<1_000>("2,17"), Ok(Sizes(vec![2, 17])));
         let error = bounded::<1_000>("2,1001").expect_err("parse a number above the bound");
         assert_eq!(error, "`1001` is out of range: expected 1 to 1000");
-        assert!(bounded::<1_000>("0").is_err());
+        for outside in ["0", "0..4", "2000000", "2..1001"] {
+            let error = bounded::<1_000>(outside).expect_err("parse a number out of the range");
+            assert_eq!(error, format!("`{outside}` is out of range: expected 1 to 1000"));
+        }
     }
 }

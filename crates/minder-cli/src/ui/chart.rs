@@ -14,7 +14,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 #[derive(Clone, Debug)]
 pub(crate) struct Chart {
     pub(crate) title: String,
-    /// The version, the machine and the number of rounds.
+    /// The version, the machine and the number of rounds. It may have several lines.
     pub(crate) subtitle: String,
     /// The label of the horizontal axis.
     pub(crate) x_label: String,
@@ -60,6 +60,7 @@ pub(crate) struct Curve {
 }
 
 // The layout of the page, in pixels.
+/// The space above the panels, with a subtitle of one line.
 const HEAD: i32 = 62;
 const LEFT: i32 = 84;
 /// The space for labels of curves, at least, and the space of one letter of them.
@@ -113,14 +114,17 @@ impl Chart {
         let high = TOP + PLOT.1 + BOTTOM;
         let columns = self.columns.max(1);
         let rows = self.panels.len().div_ceil(columns).max(1);
-        let below = HEAD + high * to_i32(rows);
+        let head = HEAD + LINE * to_i32(self.subtitle.lines().count().saturating_sub(1));
+        let below = head + high * to_i32(rows);
         let height = below + LINE * to_i32(published.len()) + 8;
         let width = wide * to_i32(columns.min(self.panels.len()).max(1));
         let area = SVGBackend::with_string(text, (width.cast_unsigned(), height.cast_unsigned()));
         let area = area.into_drawing_area();
         area.fill(&WHITE)?;
         area.draw(&Text::new(self.title.clone(), (LEFT, 12), font(21).color(&BLACK)))?;
-        area.draw(&Text::new(self.subtitle.clone(), (LEFT, 40), font(14).color(&GREY)))?;
+        for (at, line) in (0..).zip(self.subtitle.lines()) {
+            area.draw(&Text::new(line.to_owned(), (LEFT, 40 + LINE * at), font(14).color(&GREY)))?;
+        }
         let sizes = range(values(&self.panels, |_| true, |point| point.0));
         // Marks keep a distance from the frame.
         let sizes = sizes.start / 1.2..sizes.end * 1.2;
@@ -128,7 +132,7 @@ impl Chart {
             let costs = range(values(&self.panels, |other| other.axis == panel.axis, |point| point.1));
             let frame = PlotArea {
                 left: to_i32(at % columns) * wide + LEFT,
-                top: HEAD + to_i32(at / columns) * high + TOP,
+                top: head + to_i32(at / columns) * high + TOP,
                 sizes: sizes.clone(),
                 costs: round_outwards(&costs),
             };
@@ -477,6 +481,12 @@ mod tests {
             rest.split('"').next().and_then(|text| text.parse().ok()).expect("parse the height")
         };
         assert_eq!(height(&taller) - height(&svg), TOP + PLOT.1 + BOTTOM);
+        // A second line of the subtitle moves the panels down.
+        chart.subtitle += "\nnot shown: pool";
+        let noted = chart.svg().expect("draw chart");
+        assert_well_formed(&noted);
+        assert!(noted.lines().any(|line| line == "not shown: pool"), "{noted}");
+        assert_eq!(height(&noted) - height(&taller), LINE);
     }
 
     #[test]

@@ -150,7 +150,7 @@ impl Executor {
     ///
     /// The iterator is called by one thread at a time. It may block until the finisher provides the next
     /// item: results are finished, and items are retried, meanwhile. The run ends after that call has
-    /// returned.
+    /// returned. Its size hint decides only how many threads are started: a wrong one loses no item.
     ///
     /// # Panics
     /// If the finisher or [`IntoIterator::into_iter`] panics; the running items end before. A panic of
@@ -170,7 +170,8 @@ impl Executor {
     }
 
     /// Runs as [`run`](Self::run), with a cost for each item, in any unit: the orders by cost start with
-    /// the items that have the least or the greatest.
+    /// the items that have the least or the greatest. An item whose cost panics costs 0, as with
+    /// [`Task::cost`].
     ///
     /// # Panics
     /// As [`run`](Self::run).
@@ -186,10 +187,7 @@ impl Executor {
         T: Send,
         R: Send,
     {
-        let items = items.into_iter().map(|value| {
-            let cost = cost(&value);
-            Item { value, cost, processor: &processor }
-        });
+        let items = items.into_iter().map(|value| Item { value, processor: &processor, cost: &cost });
         self.run_tasks(items, |item, result| finisher(item.value, result)).map(|item| item.value)
     }
 
@@ -275,7 +273,7 @@ impl Executor {
         T: Send,
         R: Send,
     {
-        let items = items.into_iter().map(|value| Item { value, cost: 0, processor: &processor });
+        let items = items.into_iter().map(|value| Item { value, processor: &processor, cost: &|_: &T| 0 });
         let summary = self.run_task_graph(items, edges, |item, result| finisher(item.value, result))?;
         Ok(summary.map(|item| item.value))
     }

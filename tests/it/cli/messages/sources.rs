@@ -64,6 +64,10 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("stdout was closed by its reader", "stdout is closed: the exit status reports it"),
     ("the best of the others is used", "see seccomp.rs: the best of the others is used"),
     ("interrupted; showing what was measured", "see cli/bench.rs: showing what was measured"),
+    (
+        "interrupted before the first measurement",
+        "see cli/bench_turnaround.rs: interrupted before the first measurement",
+    ),
     ("Waiting for one of many objects", "see cli/bench.rs: Waiting for one of many objects"),
     ("objects that are waited for", "see cli/bench.rs: objects that are waited for"),
     ("Hearing that a child has ended", "see cli/bench_exit.rs: Hearing that a child has ended"),

@@ -155,6 +155,51 @@ fn panic_of_a_cost_is_kept_and_its_item_runs() {
     assert_eq!(summary.first_panic.as_ref().and_then(|panic| panic.message()), Some("priceless"));
 }
 
+#[test]
+fn panic_of_a_cost_closure_loses_no_item_in_any_order() {
+    let orders = [QueueOrder::Fifo, QueueOrder::Random, QueueOrder::ShortestFirst, QueueOrder::LongestFirst];
+    for order in orders {
+        for is_serial in [false, true] {
+            let config = SchedulerConfig::new().max_running(2).order(order);
+            let executor = Executor::with_config(config).on_caller(is_serial);
+            let cost = |number: &u64| if *number == 2 { panic!("priceless") } else { *number };
+            let mut finished = Vec::new();
+            let finisher = |number, _| {
+                finished.push(number);
+                CONTINUE
+            };
+            let summary = executor.run_by_cost(0..5, cost, |_| (), finisher);
+            finished.sort_unstable();
+            assert_eq!(finished, [0, 1, 2, 3, 4], "{order:?}");
+            assert_eq!((summary.counts.succeeded, summary.not_run.len()), (5, 0), "{order:?}");
+            if matches!(order, QueueOrder::ShortestFirst | QueueOrder::LongestFirst) {
+                let panic = summary.first_panic.as_ref().and_then(|panic| panic.message());
+                assert_eq!(panic, Some("priceless"));
+            }
+        }
+    }
+}
+
+#[test]
+fn items_before_a_panic_of_the_iterator_are_finished_or_returned() {
+    let items = (0..10).map(|number| if number == 6 { resume_unwind(Box::new("broken")) } else { number });
+    for order in [QueueOrder::Fifo, QueueOrder::LongestFirst] {
+        let executor = Executor::with_config(SchedulerConfig::new().max_running(2).order(order));
+        let mut seen = Vec::new();
+        let finisher = |number, _| {
+            seen.push(number);
+            if seen.len() == 2 { ControlFlow::Break(()) } else { CONTINUE }
+        };
+        let summary = executor.run(items.clone(), |_| (), finisher);
+        assert_eq!(summary.counts.submitted, (seen.len() + summary.not_run.len()) as u64, "{order:?}");
+        seen.extend(&summary.not_run);
+        seen.sort_unstable();
+        // Each is there once, without a gap. After the stop the iterator is asked no more.
+        assert!(seen.len() <= 6 && seen.iter().copied().eq(0..seen.len()), "{order:?}: {seen:?}");
+        assert!(order == QueueOrder::Fifo || seen.len() == 6, "{seen:?}");
+    }
+}
+
 /// An output whose first drop panics.
 struct Fragile(bool);
 

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use minder::Command;
 use minder_bench::{
-    Calibration, Lengths, Plan, PlanOptions, PlannedRun, Runner, Spread, TurnaroundBench, Workload,
+    Calibration, EmptyPlan, Lengths, Plan, PlanOptions, PlannedRun, Runner, Spread, TurnaroundBench, Workload,
 };
 use minder_os::host_stats;
 
@@ -37,6 +37,8 @@ use crate::ui::{count, message, time};
 
 /// The most time that all runs may take in theory, unless the flags set another.
 const MINUTES_MAX: u64 = 10;
+/// The same with `--quick`.
+const QUICK_MINUTES_MAX: u64 = 1;
 
 /// The files that are written in the end.
 #[derive(Debug, Default)]
@@ -48,13 +50,7 @@ struct OutputFiles {
 /// Measures what the flags ask for, and shows it.
 pub(super) fn run(flags: &TurnaroundFlags) -> Result<ExitCode> {
     let options = options(flags, host_stats::processors());
-    let plan = Plan::new(&options);
-    if plan.runs.is_empty() {
-        bail!(
-            "nothing fits into {} (--minutes sets another time)",
-            time(options.time_max.unwrap_or_default())
-        );
-    }
+    let plan = plan(flags, &options)?;
     let mut session = BenchSession::start()?;
     let results_path = results_path(flags)?;
     check_files(&[
@@ -74,7 +70,7 @@ pub(super) fn run(flags: &TurnaroundFlags) -> Result<ExitCode> {
     known.retain(|row| planned.contains(&row.run()));
     let done: HashSet<PlannedRun> = known.iter().map(Row::run).collect();
     let missing: Vec<PlannedRun> = plan.runs.iter().copied().filter(|run| !done.contains(run)).collect();
-    announce(&plan, &options, &missing, results.as_ref().map(|(path, _)| path.as_path()));
+    announce(flags, &plan, &options, &missing, results.as_ref().map(|(path, _)| path.as_path()));
 
     let out = BufferedStdout::default();
     let mut rows_out = out.clone();
@@ -94,8 +90,9 @@ pub(super) fn run(flags: &TurnaroundFlags) -> Result<ExitCode> {
     let Measuring { mut session, rows, .. } = measuring;
     session.clear_progress();
     let summary = Summary { rows };
-    let shown = measured.and_then(|()| show(flags, &summary, options.processors, files, &out, &mut session));
-    match shown {
+    // Whatever failed, what was measured is shown.
+    let shown = show(flags, &summary, options.processors, files, &out, &mut session);
+    match measured.and(shown) {
         // It quietly ends the command with the exit status that it holds.
         Err(error) => error.downcast::<StdoutClosed>().map(|StdoutClosed(code)| code),
         Ok(()) => Ok(session.exit_code()),
@@ -121,7 +118,7 @@ fn options(flags: &TurnaroundFlags, processors: usize) -> PlanOptions {
         _ => &[2, 5, 8, 11, 14, 17],
     };
     let degrees: &[u64] = if flags.full { &[1, 2, 4, 8, 17, 25] } else { &[2, 8, 25] };
-    let minutes = flags.minutes.unwrap_or(MINUTES_MAX);
+    let minutes = flags.minutes.unwrap_or(if flags.quick { QUICK_MINUTES_MAX } else { MINUTES_MAX });
     PlanOptions {
         workloads: selected(&Workload::ALL, &flags.workload, Workload::name),
         runners: selected(&Runner::ALL, &flags.runner, Runner::name),
@@ -133,6 +130,26 @@ fn options(flags: &TurnaroundFlags, processors: usize) -> PlanOptions {
         processors,
         time_max: (!flags.full).then(|| Duration::from_secs(60 * minutes)),
     }
+}
+
+/// Makes a plan that has runs.
+fn plan(flags: &TurnaroundFlags, options: &PlanOptions) -> Result<Plan> {
+    match options.empty() {
+        None => (),
+        Some(EmptyPlan::LongBias { bias_ms, count }) => bail!(
+            "cannot measure anything: above a bias of {bias_ms} ms there are at most {count} computations \
+             (--count, --equal)"
+        ),
+        Some(_) => bail!(
+            "cannot measure anything: timers run only io, and children only cpu and io (--runner, --workload)"
+        ),
+    }
+    let plan = Plan::new(options);
+    if plan.runs.is_empty() {
+        let hint = if flags.quick { "--minutes without --quick" } else { "--minutes" };
+        bail!("nothing fits into {} ({hint} sets another time)", time(options.time_max.unwrap_or_default()));
+    }
+    Ok(plan)
 }
 
 /// Returns those whose names are wanted; all if there are no names.
@@ -207,7 +224,13 @@ fn format(flags: &TurnaroundFlags) -> Option<Format> {
 }
 
 /// Prints what is measured and how long it takes.
-fn announce(plan: &Plan, options: &PlanOptions, missing: &[PlannedRun], results: Option<&Path>) {
+fn announce(
+    flags: &TurnaroundFlags,
+    plan: &Plan,
+    options: &PlanOptions,
+    missing: &[PlannedRun],
+    results: Option<&Path>,
+) {
     let on = count(options.processors as u64, "processor");
     let runs = count(missing.len() as u64, "run");
     let expected = time(plan.expected(missing));
@@ -217,7 +240,10 @@ fn announce(plan: &Plan, options: &PlanOptions, missing: &[PlannedRun], results:
         let all = count(plan.runs.len() as u64, "run");
         message(&format!("`{}` has {done} of {all}", path.display()));
     }
-    let mut left_out: Vec<String> = Vec::new();
+    let workloads = plan.left_out_workloads.iter().map(|it| it.name().to_owned());
+    let degrees = plan.left_out_degrees.iter().map(|degree| format!("degree {degree}"));
+    let counts = plan.left_out_counts.iter().map(|it| count(*it as u64, "computation"));
+    let mut left_out: Vec<String> = workloads.chain(degrees).chain(counts).collect();
     for &bias in &options.biases_ms {
         let repetitions = plan.left_out.iter().filter(|(other, _)| *other == bias).count();
         if repetitions > 0 {
@@ -226,7 +252,8 @@ fn announce(plan: &Plan, options: &PlanOptions, missing: &[PlannedRun], results:
     }
     if let (false, Some(time_max)) = (left_out.is_empty(), options.time_max) {
         let what = left_out.join(", ");
-        message(&format!("left out, to end within {}: {what} (--minutes, --full)", time(time_max)));
+        let hint = if flags.quick { "--minutes or --full without --quick" } else { "--minutes, --full" };
+        message(&format!("left out, to end within {}: {what} ({hint})", time(time_max)));
     }
 }
 
@@ -269,10 +296,9 @@ impl Measuring<'_> {
             let Some(measurement) = measured.map_err(to_anyhow)? else { break };
             let PlannedRun { case, repetition } = *run;
             let row = Row { case, repetition, processors: self.processors, measurement, load };
-            if let Some(file) = &mut self.file {
-                file.append(&row)?;
-            }
-            self.add(row)?;
+            let kept = self.file.as_mut().map_or(Ok(()), |file| file.append(&row));
+            let added = self.add(row);
+            kept.and(added)?;
             done += plan.expected(&[*run]);
         }
         Ok(())
@@ -315,7 +341,12 @@ fn describe(calibration: &Calibration) {
     message(&format!("calibration: {loops_per_ms:.0} loops take 1 ms; {errors}"));
 }
 
-/// Shows what was measured: tables, unless rows were written before, a chart and a workbook.
+/// Shows what was measured: tables, unless rows were written before, then a chart and a workbook.
+///
+/// Each is shown even if another one cannot be written.
+///
+/// # Errors
+/// The first one.
 fn show(
     flags: &TurnaroundFlags,
     summary: &Summary,
@@ -325,24 +356,42 @@ fn show(
     session: &mut BenchSession,
 ) -> Result<()> {
     if session.is_cancelled() {
-        message("interrupted; showing what was measured");
+        message(if summary.rows.is_empty() {
+            "interrupted before the first measurement"
+        } else {
+            "interrupted; showing what was measured"
+        });
     }
     if summary.rows.is_empty() {
         return Ok(());
     }
-    if let Some(file) = files.chart {
-        file.write(charts::chart(summary, processors).svg()?.as_bytes())?;
-    }
-    if let Some(file) = files.workbook {
-        #[cfg(feature = "xlsx")]
-        file.write(&workbook::workbook(summary, processors)?)?;
-        #[cfg(not(feature = "xlsx"))]
-        drop(file);
-    }
-    if format(flags).is_none() {
-        tables::write(summary, processors, &mut out.clone())?;
-    }
-    out.flush_to_stdout(session)
+    let tables = match format(flags) {
+        None => tables::write(summary, processors, &mut out.clone()).map_err(Into::into),
+        Some(_) => Ok(()),
+    };
+    let shown = tables.and_then(|()| out.flush_to_stdout(session));
+    let chart = match files.chart {
+        Some(file) => {
+            let svg = charts::chart(summary, processors).svg();
+            svg.and_then(|svg| file.write(svg.as_bytes()))
+        }
+        None => Ok(()),
+    };
+    let workbook = match files.workbook {
+        Some(file) => write_workbook(summary, processors, file),
+        None => Ok(()),
+    };
+    shown.and(chart).and(workbook)
+}
+
+#[cfg(feature = "xlsx")]
+fn write_workbook(summary: &Summary, processors: usize, file: OutputFile) -> Result<()> {
+    file.write(&workbook::workbook(summary, processors)?)
+}
+
+#[cfg(not(feature = "xlsx"))]
+fn write_workbook(_summary: &Summary, _processors: usize, _file: OutputFile) -> Result<()> {
+    Ok(())
 }
 
 #[cfg(test)]

@@ -213,10 +213,19 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         scheduler.set_total(Some(scheduler.counts().submitted));
     }
 
-    /// Counts a thread that is about to be started. Returns whether one may be useful.
+    /// Counts the first thread, which is about to be started. Returns whether it is useful.
+    ///
+    /// A size hint may be wrong. If it says that there are no tasks, the source is asked for one.
     pub(super) fn add_thread(&self) -> bool {
-        let source_has_more = self.source.lock().has_more(&self.panic);
+        let mut source = self.source.lock();
+        let source_has_more = source.has_more(&self.panic);
+        let first = if source_has_more { None } else { source.pull(&self.panic) };
+        drop(source);
         let mut state = self.state.lock();
+        if let Some(task) = first {
+            state.submit(task, &[], 0);
+            self.has_scheduled.store(true, Ordering::Relaxed);
+        }
         let is_useful = source_has_more || state.scheduler.has_waiting();
         if is_useful {
             self.count_thread(&mut state);

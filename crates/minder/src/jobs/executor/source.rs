@@ -21,7 +21,8 @@ impl<I: Iterator> Source<I> {
         next
     }
 
-    /// Returns whether there may be one more task.
+    /// Returns whether there may be one more task, as far as the size hint is right. Use it only to decide
+    /// how many threads take tasks.
     pub(super) fn has_more(&mut self, panic: &PanicStore) -> bool {
         let Some(items) = &self.0 else { return false };
         let hint = panic.catch(|| items.size_hint());

@@ -7,6 +7,10 @@ use super::panic::TaskPanic;
 /// What came of a run. Every item that was read from the iterator was finished, or is in
 /// [`not_run`](Self::not_run).
 ///
+/// That includes each item that the iterator returned before it panicked: the panic ends the iterator, and
+/// the items after it are not read. A panic of a cost ends nothing: its item costs 0, and the items after
+/// it are read.
+///
 /// ```
 /// use minder::jobs::{Executor, Summary};
 /// use std::ops::ControlFlow;

@@ -86,15 +86,15 @@ impl<T: Task + ?Sized> Task for Box<T> {
     }
 }
 
-/// An item and the closure that processes all items.
+/// An item and the closures that process all items and return their costs.
 #[derive(Debug)]
-pub(super) struct Item<'p, T, P> {
+pub(super) struct Item<'p, T, P, C> {
     pub(super) value: T,
-    pub(super) cost: u64,
     pub(super) processor: &'p P,
+    pub(super) cost: &'p C,
 }
 
-impl<T, R, P: Fn(&mut T) -> R> Task for Item<'_, T, P> {
+impl<T, R, P: Fn(&mut T) -> R, C: Fn(&T) -> u64> Task for Item<'_, T, P, C> {
     type Output = R;
 
     fn process(&mut self) -> R {
@@ -102,6 +102,6 @@ impl<T, R, P: Fn(&mut T) -> R> Task for Item<'_, T, P> {
     }
 
     fn cost(&self) -> u64 {
-        self.cost
+        (self.cost)(&self.value)
     }
 }

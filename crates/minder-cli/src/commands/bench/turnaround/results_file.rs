@@ -3,8 +3,12 @@
 //! Its first line names the program and the processors, and each other line is a row of JSON. Opening it
 //! writes a new file beside it and renames that: a link is never followed, another program's file is never
 //! changed, and a line that a crash left incomplete is gone.
+//!
+//! The lock is on another file beside it, since each start puts a new file in place of the results. It is
+//! held from before they are read. The lock file is never removed: another process may have opened it to
+//! lock it, and would then lock a file that has no name.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -28,8 +32,7 @@ const BYTES_MAX: u64 = 64 << 20;
 pub(super) struct ResultsFile {
     path: PathBuf,
     writer: LineWriter<File>,
-    /// Holds the lock.
-    _file: File,
+    _lock: File,
 }
 
 impl ResultsFile {
@@ -55,16 +58,19 @@ impl ResultsFile {
     /// it, or its measurements were made with another number of processors.
     pub(super) fn open(path: &Path, processors: usize, is_fresh: bool) -> Result<(Self, Vec<Row>)> {
         let context = || format!("cannot use the results `{}`", path.display());
+        // Another program's file gets no lock file.
+        read(path, processors, is_fresh).with_context(context)?;
+        let lock = lock(path).with_context(context)?;
         let (rows, damage) = read(path, processors, is_fresh).with_context(context)?;
         if damage.bad_lines > 0 {
             let damage = Corruption { torn_tail: false, ..damage };
             message(&format!("`{}`: {damage}; other lines are kept", path.display()));
         }
-        let file = Self::create(path, processors, &rows).with_context(context)?;
+        let file = Self::create(path, processors, &rows, lock).with_context(context)?;
         Ok((file, rows))
     }
 
-    fn create(path: &Path, processors: usize, rows: &[Row]) -> Result<Self> {
+    fn create(path: &Path, processors: usize, rows: &[Row], lock: File) -> Result<Self> {
         let mut new = path.as_os_str().to_owned();
         new.push(format!(".{}", std::process::id()));
         let new = PathBuf::from(new);
@@ -73,7 +79,6 @@ impl ResultsFile {
             contents.extend(line(row)?);
         }
         let written = create_private_file(&new).and_then(|mut file| {
-            file.try_lock()?;
             file.write_all(&contents)?;
             fs::rename(&new, path)?;
             Ok(file)
@@ -82,8 +87,8 @@ impl ResultsFile {
             // It may not exist.
             let _ = fs::remove_file(&new);
         })?;
-        let writer = LineWriter::new(file.try_clone()?, contents.len() as u64, false);
-        Ok(Self { path: path.to_owned(), writer, _file: file })
+        let writer = LineWriter::new(file, contents.len() as u64, false);
+        Ok(Self { path: path.to_owned(), writer, _lock: lock })
     }
 
     /// Appends a row.
@@ -94,6 +99,26 @@ impl ResultsFile {
         let context = || format!("cannot write the results `{}`", self.path.display());
         let line = line(row)?;
         self.writer.append(&line).with_context(context)
+    }
+}
+
+/// Locks the results with this path, which may not exist yet, until the returned file is closed.
+fn lock(path: &Path) -> Result<File> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let name = PathBuf::from(name);
+    let file = match open_no_follow(&name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match create_private_file(&name) {
+            // Another process was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => open_no_follow(&name),
+            created => created,
+        },
+        opened => opened,
+    }?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => bail!("another process uses it (--results names another file)"),
+        Err(TryLockError::Error(error)) => Err(error.into()),
     }
 }
 
@@ -121,9 +146,6 @@ fn read(path: &Path, processors: usize, is_fresh: bool) -> Result<(Vec<Row>, Cor
     let metadata = file.metadata()?;
     if !is_owned_by_user(&metadata) || is_writable_by_others(&metadata) {
         bail!("other users may write to it (--results names another file)");
-    }
-    if file.try_lock_shared().is_err() {
-        bail!("another process uses it (--results names another file)");
     }
     if metadata.len() == 0 {
         return Ok((Vec::new(), Corruption::default()));
@@ -200,7 +222,27 @@ mod tests {
         drop(file);
         assert_eq!(ResultsFile::open(&path, 2, false).expect("open results").1.len(), 3);
         assert!(ResultsFile::open(&path, 1, true).expect("start again").1.is_empty());
-        assert_eq!(fs::read_dir(dir.path()).expect("list directory").count(), 1);
+        // The results and their lock file.
+        assert_eq!(fs::read_dir(dir.path()).expect("list directory").count(), 2);
+    }
+
+    #[test]
+    fn lock_is_held_from_before_the_rows_are_read() {
+        let dir = tempfile::tempdir().expect("create directory");
+        let path = dir.path().join("results");
+        // Another start has the lock, and has not put its file in place yet.
+        let other = lock(&path).expect("lock the results");
+        assert!(reason(&path, 2).contains("another process uses it") && !path.exists());
+        drop(other);
+        let (mut file, _) = ResultsFile::open(&path, 2, false).expect("create results");
+        // The lock is that of the path, so a file that takes the place of the results changes nothing.
+        fs::remove_file(&path).expect("remove results");
+        assert!(reason(&path, 2).contains("another process uses it"));
+        fs::write(&path, "").expect("replace results");
+        assert!(reason(&path, 2).contains("another process uses it"));
+        file.append(&Row::example(Workload::Io, 2, 31)).expect("append row");
+        drop(file);
+        ResultsFile::open(&path, 2, false).expect("open results");
     }
 
     #[test]
@@ -238,6 +280,7 @@ mod tests {
         let fresh = ResultsFile::open(&path, 2, true).expect_err("start again in another file");
         assert_eq!(format_error(&fresh), error);
         assert_eq!(fs::read(&path).expect("read the file"), b"chapter 1\n");
+        assert_eq!(fs::read_dir(dir.path()).expect("list directory").count(), 1);
         assert!(reason(dir.path(), 2).starts_with("cannot use the results `"));
     }
 

@@ -35,9 +35,11 @@ fn charts(sheet: &mut Worksheet, bold: &Format, summary: &Summary, group: Group)
     // The rule of the lengths is in the title: `×` and spaces are allowed, and a name has 31 letters.
     let name = format!("{} {} ms {}", group.workload.name(), group.bias_ms, group.lengths.name());
     sheet.set_name(&name)?;
-    let tables: [(&str, Column); 2] = [
+    let tables: [(&str, Column); 4] = [
         ("Elapsed time, ms", |it| it.elapsed.as_secs_f64() * 1e3),
         ("Mean relative turnaround", |it| it.turnaround),
+        ("p95 relative turnaround", |it| it.turnaround_p95),
+        ("Unresponsive time, ms", |it| it.unresponsive.as_secs_f64() * 1e3),
     ];
     let forms = summary.forms(group);
     let counts = summary.counts(group);
@@ -180,11 +182,11 @@ mod tests {
         let bytes = workbook(&Summary { rows }, 2).expect("write the workbook");
         assert!(bytes.starts_with(b"PK"));
         let has = |name: &str| bytes.windows(name.len()).any(|window| window == name.as_bytes());
-        // Two groups with two charts each, and two more sheets.
-        for name in ["xl/worksheets/sheet4.xml", "xl/charts/chart4.xml", "xl/workbook.xml"] {
+        // Two groups with four charts each, and two more sheets.
+        for name in ["xl/worksheets/sheet4.xml", "xl/charts/chart8.xml", "xl/workbook.xml"] {
             assert!(has(name), "{name}");
         }
-        assert!(!has("xl/charts/chart5.xml"));
+        assert!(!has("xl/charts/chart9.xml"));
         assert!(workbook(&Summary { rows: vec![] }, 2).is_ok());
     }
 }
