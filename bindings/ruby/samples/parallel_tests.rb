@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-# Runs files of tests at the same time, each in a child of its own, and prints the output of each file in one
-# piece as soon as it is done. Exits with the number of files that failed, at most 255.
+# Runs files of tests at the same time, each in a child of its own, and prints the output of each
+# file in one piece as soon as it is done. Exits with the number of files that failed, at most 255.
 #
 #   ruby -Ilib samples/parallel_tests.rb [-j COUNT] [-t SECONDS] FILE...
 #
-# -j  How many run at once. Default: as many as there are processors.
-# -t  How long a file may take. Then it is killed with everything that it started. Default: 600.
+# -j  How many run at once. Default: as many as there are processors. -t  How long a file may take.
+# Then it is killed with everything that it started. Default: 600.
 #
 # The files are run by `ruby -w`, with the directories that this program searches for libraries.
 

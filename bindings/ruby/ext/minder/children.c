@@ -1,14 +1,15 @@
 /*
  * Children: what lib/minder/children.rb needs of a set, its events and a guardian.
  *
- * The events of all children arrive in one queue of the library. `route` moves them to the queues of the
- * children, where a consumer of one child and the consumer of all events find them. A large chunk of output
- * stays in memory of the library, as a list of events with one element. So it counts in the limits of the
- * set until it is consumed, and a child whose output nothing consumes blocks alone. Small chunks are copied
- * and joined instead, as far as limits of the same size allow.
+ * The events of all children arrive in one queue of the library. `route` moves them to the queues
+ * of the children, where a consumer of one child and the consumer of all events find them. A large
+ * chunk of output stays in memory of the library, as a list of events with one element. So it
+ * counts in the limits of the set until it is consumed, and a child whose output nothing consumes
+ * blocks alone. Small chunks are copied and joined instead, as far as limits of the same size
+ * allow.
  *
- * Functions here run with the interpreter's lock, which guards all structures, except where `without_lock`
- * calls the library. Between two calls of Ruby no other thread changes anything.
+ * Functions here run with the interpreter's lock, which guards all structures, except where
+ * `without_lock` calls the library. Between two calls of Ruby no other thread changes anything.
  */
 
 #include "shim.h"
@@ -23,6 +24,8 @@
 #define HOLD_MIN 4096
 /* The most bytes of a copied chunk that others are joined to. */
 #define JOINED_MAX (64u << 10)
+/* The most bytes in a pipe, unless the machine was configured otherwise. */
+#define PIPE_MAX (1u << 20)
 /* Lists of events that are kept for later chunks. */
 #define SPARE_MAX 16
 /* The most events of a child, except output, that wait for the consumer of all events. */
@@ -45,8 +48,8 @@ static void count_fork(void) {
 }
 
 /*
- * The interpreter is ending. Nothing of the library is freed then: to free the last handle of a guardian would
- * release the children, and the end of the process frees the rest.
+ * The interpreter is ending. Nothing of the library is freed then: to free the last handle of a
+ * guardian would release the children, and the end of the process frees the rest.
  */
 static bool is_exiting;
 
@@ -120,9 +123,12 @@ struct child {
     uint64_t last_number;
     size_t copied;
     uint64_t dropped, restarts, room;
-    minder_exit exit;
+    /* How it ended, and how its last run exited. */
+    minder_exit exit, run_exit;
     /* Its events are for its own consumers only. */
     bool is_claimed;
+    /* The process has exited, and its output may not have been routed whole. */
+    bool has_exited;
     bool is_done, is_discarding, is_lost, is_listed, is_news;
     bool drops_oldest, has_restarts, has_input, is_input_closed;
     bool is_piped[2], is_ended[2];
@@ -186,6 +192,12 @@ static int oldest(const struct child *child) {
     return found;
 }
 
+/* Returns the stream with older output: that of QUEUE_STDOUT if there is none. */
+static int older_output(const struct child *child) {
+    const struct node *first = child->queues[QUEUE_STDOUT].head, *second = child->queues[QUEUE_STDERR].head;
+    return second && (!first || second->number < first->number) ? QUEUE_STDERR : QUEUE_STDOUT;
+}
+
 /* Appends a node. Returns NULL if there is no memory. */
 static struct node *push(struct child *child, int queue, int32_t kind) {
     struct node *node = calloc(1, sizeof *node);
@@ -198,7 +210,8 @@ static struct node *push(struct child *child, int queue, int32_t kind) {
     else
         nodes->head = node;
     nodes->tail = node;
-    if (queue == QUEUE_NOTICES && ++child->notices > NOTICES_MAX) free_node(child->core, child, pop(child, queue));
+    if (queue == QUEUE_NOTICES && ++child->notices > NOTICES_MAX)
+        free_node(child->core, child, pop(child, queue));
     return node;
 }
 
@@ -216,11 +229,12 @@ static void release_core(struct core *core) {
  * Routing.
  */
 
-/* Copies output to the end of a queue, joined with the last event of the child if that is of the same stream. */
+/* Copies output to the end of a queue, and joins it with the last event of the child if that is there. */
 static bool copy_output(struct child *child, int queue, const minder_event *event) {
     struct core *core = child->core;
     struct node *node = child->queues[queue].tail;
-    bool is_joined = node && node->copy && node->number == child->last_number && node->len + event->len <= JOINED_MAX;
+    bool is_joined = node && node->copy && node->number == child->last_number &&
+                     node->len + event->len <= JOINED_MAX;
     if (!is_joined) {
         uint8_t *copy = malloc(event->len);
         node = copy ? push(child, queue, event->kind) : NULL;
@@ -232,7 +246,8 @@ static bool copy_output(struct child *child, int queue, const minder_event *even
         node->capacity = event->len;
         node->stream = event->stream;
     } else if (node->len + event->len > node->capacity) {
-        size_t capacity = node->len + event->len > 2 * node->capacity ? node->len + event->len : 2 * node->capacity;
+        size_t needed = node->len + event->len, doubled = 2 * node->capacity;
+        size_t capacity = needed > doubled ? needed : doubled;
         uint8_t *copy = realloc(node->copy, capacity);
         if (!copy) return false;
         node->copy = copy;
@@ -249,10 +264,10 @@ static bool copy_output(struct child *child, int queue, const minder_event *even
 /* Drops the oldest copied output as far as the limits demand. The newest stays. */
 static void drop_oldest(struct child *child) {
     const struct core *core = child->core;
-    while (child->copied > core->child_max || (core->copied > core->memory_max && child->copied > JOINED_MAX)) {
-        const struct node *first = child->queues[QUEUE_STDOUT].head, *second = child->queues[QUEUE_STDERR].head;
-        int queue = !second || (first && first->number < second->number) ? QUEUE_STDOUT : QUEUE_STDERR;
-        struct node *node = child->queues[queue].head;
+    while (child->copied > core->child_max ||
+           (core->copied > core->memory_max && child->copied > JOINED_MAX)) {
+        int queue = older_output(child);
+        const struct node *node = child->queues[queue].head;
         if (!node || (!node->next && !child->queues[!queue].head)) return;
         child->dropped += node->len;
         free_node(child->core, child, pop(child, queue));
@@ -273,7 +288,8 @@ static bool route_output(struct child *child, const minder_event *event) {
         drop_oldest(child);
         return is_copied;
     }
-    bool has_room = child->copied + event->len <= core->child_max && core->copied + event->len <= core->memory_max;
+    bool has_room = child->copied + event->len <= core->child_max &&
+                    core->copied + event->len <= core->memory_max;
     bool is_alone = minder_events_count(core->taken) == 0;
     if ((event->len < HOLD_MIN && has_room) || !is_alone) return copy_output(child, queue, event);
     struct node *node = push(child, queue, event->kind);
@@ -286,9 +302,31 @@ static bool route_output(struct child *child, const minder_event *event) {
     return true;
 }
 
+/* Appends an event other than output for the consumer of all events. Returns false if there is no memory. */
+static bool notify(struct child *child, const minder_event *event, int32_t kind, const minder_exit *exit) {
+    if (child->is_claimed) return true;
+    struct node *node = push(child, QUEUE_NOTICES, kind);
+    if (!node) return false;
+    node->stream = event->stream;
+    node->signal = event->signal;
+    node->pid = event->pid;
+    node->delay = event->delay;
+    node->restarts = event->restarts;
+    if (exit) node->exit = *exit;
+    if (event->error) node->error = strdup(event->error);
+    return true;
+}
+
+/* Ends a run. Its exit, which came before its last output, is reported after that. */
+static bool end_run(struct child *child, const minder_event *event) {
+    bool has_exited = child->has_exited;
+    child->has_exited = false;
+    return !has_exited || notify(child, event, MINDER_EVENT_EXITED, &child->run_exit);
+}
+
 /* Puts an event into the queue of its child, and notes what it says. Returns false if there is no memory. */
 static bool route_event(struct child *child, const minder_event *event) {
-    bool is_wanted = !child->is_claimed;
+    const minder_exit *exit = event->exit;
     switch (event->kind) {
     case MINDER_EVENT_OUTPUT: return route_output(child, event);
     case MINDER_EVENT_EOF: child->is_ended[event->stream == MINDER_STDERR] = true; break;
@@ -299,29 +337,26 @@ static bool route_event(struct child *child, const minder_event *event) {
         child->is_ended[0] = child->is_ended[1] = false;
         child->room++;
         break;
-    case MINDER_EVENT_RESTARTING: child->restarts = event->restarts; break;
+    case MINDER_EVENT_EXITED:
+        child->has_exited = true;
+        child->run_exit = *exit;
+        return true;
+    case MINDER_EVENT_RESTARTING:
+        child->restarts = event->restarts;
+        if (!end_run(child, event)) return false;
+        break;
     case MINDER_EVENT_DONE:
         child->is_done = true;
-        child->exit = *event->exit;
+        child->exit = *exit;
         child->exit.dropped += child->dropped;
+        exit = &child->exit;
+        if (!end_run(child, event)) return false;
         break;
     case MINDER_EVENT_STOPPED:
-    case MINDER_EVENT_EXITED:
     case MINDER_EVENT_RESTART_FAILED: break;
     default: return true; /* a later version may add kinds */
     }
-    if (!is_wanted) return true;
-    struct node *node = push(child, QUEUE_NOTICES, event->kind);
-    if (!node) return false;
-    node->stream = event->stream;
-    node->signal = event->signal;
-    node->pid = event->pid;
-    node->delay = event->delay;
-    node->restarts = event->restarts;
-    if (event->exit) node->exit = *event->exit;
-    if (event->kind == MINDER_EVENT_DONE) node->exit = child->exit;
-    if (event->error) node->error = strdup(event->error);
-    return true;
+    return notify(child, event, event->kind, exit);
 }
 
 /*
@@ -383,14 +418,18 @@ static struct children *children_of(VALUE self) {
     return children;
 }
 
+NORETURN(static void raise_closed(const char *reason));
+static void raise_closed(const char *reason) {
+    rb_raise(rb_const_get(minder_module, rb_intern("ClosedError")), "%s", reason);
+}
+
 /* Returns the structure of a set that is open and belongs to this process. Raises otherwise. */
 static struct children *open_children(VALUE self) {
     struct children *children = children_of(self);
     if (!children->core) rb_raise(rb_eRuntimeError, "the set was not initialized");
-    VALUE closed = rb_const_get(minder_module, rb_intern("ClosedError"));
     if (children->core->forks != forks)
-        rb_raise(closed, "the thread of the set is in the parent of this forked process; make a set here");
-    if (!children->core->set || children->core->is_closing) rb_raise(closed, "the set was stopped");
+        raise_closed("the thread of the set is in the parent of this forked process; make a set here");
+    if (!children->core->set || children->core->is_closing) raise_closed("the set was stopped");
     return children;
 }
 
@@ -469,7 +508,8 @@ static void *call_library(void *pointer) {
     case SPAWN:
         call->status = minder_set_spawn(call->set, call->command, call->options, &call->id);
         /* It fails if the end of the child was taken meanwhile: then there is no pid any more. */
-        if (call->status == MINDER_OK && minder_set_pid(call->set, call->id, &call->pid) != MINDER_OK) call->pid = 0;
+        if (call->status == MINDER_OK && minder_set_pid(call->set, call->id, &call->pid) != MINDER_OK)
+            call->pid = 0;
         break;
     case KILL: call->status = minder_set_kill(call->set, call->id, call->how); break;
     case RESTART: call->status = minder_set_restart(call->set, call->id, call->how); break;
@@ -482,8 +522,8 @@ static void *call_library(void *pointer) {
 }
 
 /*
- * Calls the library without the interpreter's lock. Raises only before the call: a signal or Thread#raise that
- * comes meanwhile is handled later, so that no child is lost.
+ * Calls the library without the interpreter's lock. Raises only before the call: a signal or
+ * Thread#raise that comes meanwhile is handled later, so that no child is lost.
  */
 static void without_lock(struct core *core, struct call *call) {
     call->set = core->set;
@@ -493,10 +533,7 @@ static void without_lock(struct core *core, struct call *call) {
         core->users--;
         if (call->is_called) break;
         rb_thread_check_ints();
-        if (!core->set) {
-            call->status = MINDER_OK;
-            rb_raise(rb_const_get(minder_module, rb_intern("ClosedError")), "the set was stopped");
-        }
+        if (!core->set) raise_closed("the set was stopped");
     }
 }
 
@@ -537,10 +574,10 @@ static int32_t int_option(VALUE options, const char *name) {
     return NIL_P(value) ? 0 : NUM2INT(value);
 }
 
-/* Returns a string option that the caller keeps alive by `options`, or NULL. */
-static const char *text_option(VALUE options, const char *name) {
-    VALUE value = option(options, name);
-    return NIL_P(value) ? NULL : StringValueCStr(value);
+/* Returns a string option, or NULL. The caller keeps `*value` on its stack, so that the bytes do not move. */
+static const char *text_option(VALUE options, const char *name, VALUE *value) {
+    *value = option(options, name);
+    return NIL_P(*value) ? NULL : StringValueCStr(*value);
 }
 
 /*
@@ -552,8 +589,10 @@ struct guardian {
     unsigned forks;
 };
 
-static void *free_handle(void *handle) {
-    minder_guardian_free(handle);
+static void *free_handle(void *pointer) {
+    minder_guardian **handle = pointer;
+    minder_guardian_free(*handle);
+    *handle = NULL;
     return NULL;
 }
 
@@ -582,9 +621,8 @@ static struct guardian *guardian_of(VALUE self) {
     struct guardian *guardian;
     TypedData_Get_Struct(self, struct guardian, &guardian_type, guardian);
     if (!guardian->handle || guardian->forks != forks) {
-        VALUE closed = rb_const_get(minder_module, rb_intern("ClosedError"));
-        rb_raise(closed, guardian->handle ? "the guardian belongs to the parent of this forked process; make one here"
-                                          : "the guardian is closed");
+        if (!guardian->handle) raise_closed("the guardian is closed");
+        raise_closed("the guardian belongs to the parent of this forked process; make one here");
     }
     return guardian;
 }
@@ -608,18 +646,19 @@ static VALUE guardian_open(VALUE self, VALUE options) {
     struct guardian *guardian;
     TypedData_Get_Struct(self, struct guardian, &guardian_type, guardian);
     if (guardian->handle) rb_raise(rb_eRuntimeError, "the guardian is open already");
+    VALUE program;
     struct guardian_start start = { .options = MINDER_INIT(minder_guardian_options) };
     start.options.tag = RTEST(option(options, "tag"));
     start.options.restart = RTEST(option(options, "restart"));
     start.options.inherit_stderr = RTEST(option(options, "inherit_stderr"));
     start.options.grace = time_option(options, "grace");
     start.options.start_timeout = time_option(options, "start_timeout");
-    start.options.program = text_option(options, "program");
+    start.options.program = text_option(options, "program", &program);
     while (!start.is_called) {
         rb_nogvl(start_guardian, &start, NULL, NULL, RB_NOGVL_INTR_FAIL);
         if (!start.is_called) rb_thread_check_ints();
     }
-    RB_GC_GUARD(options);
+    RB_GC_GUARD(program);
     minder_check(start.status);
     guardian->handle = start.handle;
     guardian->forks = forks;
@@ -636,15 +675,17 @@ static VALUE guardian_pid(VALUE self) {
 }
 
 /*
- * Releases the program. Sets that have it keep it; with the last of them it exits, and children that still
- * run are not guarded any more. The collector does the same. Returns nil.
+ * Releases the program. Sets that have it keep it; with the last of them it exits, and children
+ * that still run are not guarded any more. The collector does the same. Returns nil.
  */
 static VALUE guardian_close(VALUE self) {
     struct guardian *guardian;
     TypedData_Get_Struct(self, struct guardian, &guardian_type, guardian);
     minder_guardian *handle = guardian->handle;
     guardian->handle = NULL;
-    if (handle) rb_nogvl(free_handle, handle, NULL, NULL, RB_NOGVL_INTR_FAIL);
+    if (handle) rb_nogvl(free_handle, &handle, NULL, NULL, RB_NOGVL_INTR_FAIL);
+    /* It does nothing if an interrupt waits. */
+    minder_guardian_free(handle);
     return Qnil;
 }
 
@@ -666,48 +707,30 @@ static const rb_data_type_t guarded_type = {
     .function = { NULL, free_guarded, size_of_guarded, NULL, { 0 } },
 };
 
-struct guard {
-    const minder_guardian *guardian;
-    uint32_t pid;
-    minder_guarded *handle;
-    minder_status status;
-    bool is_called;
-};
-
-static void *call_guard(void *pointer) {
-    struct guard *guard = pointer;
-    guard->is_called = true;
-    guard->status = minder_guardian_guard(guard->guardian, guard->pid, &guard->handle);
-    return NULL;
-}
-
 /*
- * Puts a child of this process that was started by other code on the list, such as by fork. Returns a Guarded,
- * to be kept until the child has exited.
+ * Puts a child of this process that was started by other code on the list, such as by fork. Returns
+ * a Guarded, to be kept until the child has exited.
  *
- * The child is killed with its process group if it leads one at the time of this call. It is not guarded
- * before the call has returned. If this process may be killed in between, let the child first read a byte
- * from a pipe, which this process writes after the call.
+ * The child is killed with its process group if it leads one at the time of this call. It is not
+ * guarded before the call has returned. If this process may be killed in between, let the child
+ * first read a byte from a pipe, which this process writes after the call.
  *
- * Raises ClosedError for a pid that is not that of a child or was waited for, after +close+, and in a forked
- * process.
+ * Raises ClosedError for a pid that is not that of a child or was waited for, after +close+, and in
+ * a forked process.
  */
 static VALUE guardian_guard(VALUE self, VALUE pid) {
-    VALUE guarded = TypedData_Wrap_Struct(rb_const_get(minder_module, rb_intern("Guarded")), &guarded_type, NULL);
-    struct guard guard = { .pid = NUM2UINT(pid) };
-    while (!guard.is_called) {
-        guard.guardian = guardian_of(self)->handle;
-        rb_nogvl(call_guard, &guard, NULL, NULL, RB_NOGVL_INTR_FAIL);
-        if (!guard.is_called) rb_thread_check_ints();
-    }
-    minder_check(guard.status);
-    RTYPEDDATA_DATA(guarded) = guard.handle;
+    VALUE class = rb_const_get(minder_module, rb_intern("Guarded"));
+    VALUE guarded = TypedData_Wrap_Struct(class, &guarded_type, NULL);
+    minder_guarded *handle = NULL;
+    /* It never blocks. */
+    minder_check(minder_guardian_guard(guardian_of(self)->handle, NUM2UINT(pid), &handle));
+    RTYPEDDATA_DATA(guarded) = handle;
     return guarded;
 }
 
 /*
- * Removes the process from the list. To be called before the process is waited for: afterwards its pid may be
- * that of another one. The collector does the same. Returns nil.
+ * Removes the process from the list. To be called before the process is waited for: afterwards its
+ * pid may be that of another one. The collector does the same. Returns nil.
  */
 static VALUE guarded_release(VALUE self) {
     minder_guarded *handle = rb_check_typeddata(self, &guarded_type);
@@ -720,7 +743,8 @@ static VALUE children_open(VALUE self, VALUE options, VALUE guardian) {
     struct children *children = children_of(self);
     if (children->core) rb_raise(rb_eRuntimeError, "the set is open already");
     minder_set_options set = MINDER_INIT(minder_set_options);
-    set.eager_exit = 0;
+    /* `settle` has to know of an exit whose output does not fit into memory. */
+    set.eager_exit = 1;
     set.max_children = size_option(options, "max_children");
     set.max_buffered_bytes = size_option(options, "memory");
     set.max_child_bytes = size_option(options, "child_memory");
@@ -728,8 +752,9 @@ static VALUE children_open(VALUE self, VALUE options, VALUE guardian) {
     set.coalesce_delay = time_option(options, "coalesce");
     set.leak_timeout = time_option(options, "leak_timeout");
     set.stop_poll_interval = time_option(options, "stop_poll");
-    set.spill_dir = text_option(options, "spill_dir");
-    set.backend = text_option(options, "backend");
+    VALUE spill_dir, backend;
+    set.spill_dir = text_option(options, "spill_dir", &spill_dir);
+    set.backend = text_option(options, "backend", &backend);
     if (!NIL_P(guardian)) set.guardian = guardian_of(guardian)->handle;
     children->is_stream = RTEST(option(options, "events"));
     children->running = rb_hash_new();
@@ -744,7 +769,8 @@ static VALUE children_open(VALUE self, VALUE options, VALUE guardian) {
     core->taken = minder_events_new();
     children->core = core;
     minder_check(minder_set_new(&set, &core->set));
-    RB_GC_GUARD(options);
+    RB_GC_GUARD(spill_dir);
+    RB_GC_GUARD(backend);
     RB_GC_GUARD(guardian);
     return self;
 }
@@ -795,6 +821,7 @@ static void fill_termination(VALUE value, minder_termination *how, minder_signal
     how->step_count = (uint32_t)count;
 }
 
+/* Returns the bytes of a string, which may move at the next allocation. */
 static const char *text(VALUE string) {
     return StringValueCStr(string);
 }
@@ -818,12 +845,13 @@ static void describe(struct launch *launch, VALUE options) {
     if (RTEST(option(options, "unsetenv_others"))) minder_command_env_clear(launch->command);
     VALUE env = option(options, "env");
     for (long index = 0; !NIL_P(env) && index < RARRAY_LEN(env); index++) {
-        VALUE pair = rb_ary_entry(env, index), value = rb_ary_entry(pair, 1);
-        const char *name = text(rb_ary_entry(pair, 0));
-        minder_command_env(launch->command, name, NIL_P(value) ? NULL : text(value));
+        VALUE pair = rb_ary_entry(env, index), name = rb_ary_entry(pair, 0), value = rb_ary_entry(pair, 1);
+        const char *name_text = StringValueCStr(name);
+        minder_command_env(launch->command, name_text, NIL_P(value) ? NULL : StringValueCStr(value));
+        RB_GC_GUARD(name);
     }
-    const char *directory = text_option(options, "chdir");
-    if (directory) minder_command_current_dir(launch->command, directory);
+    VALUE directory = option(options, "chdir");
+    if (!NIL_P(directory)) minder_command_current_dir(launch->command, text(directory));
     describe_stream(launch->command, MINDER_STDIN, option(options, "stdin"));
     describe_stream(launch->command, MINDER_STDOUT, option(options, "stdout"));
     describe_stream(launch->command, MINDER_STDERR, option(options, "stderr"));
@@ -876,6 +904,8 @@ static void adopt_orphan(struct children *children, struct child *child) {
         child->restarts = orphan->child.restarts;
         child->room = orphan->child.room;
         child->exit = orphan->child.exit;
+        child->run_exit = orphan->child.run_exit;
+        child->has_exited = orphan->child.has_exited;
         child->is_done = orphan->child.is_done;
         memcpy(child->is_ended, orphan->child.is_ended, sizeof child->is_ended);
         if (orphan->child.pid) child->pid = orphan->child.pid;
@@ -956,15 +986,14 @@ static VALUE end_start(VALUE holder) {
 
 static VALUE children_start(VALUE self, VALUE value, VALUE options) {
     struct launch *launch;
-    struct start start = { self, value, options, TypedData_Make_Struct(rb_cObject, struct launch, &launch_type, launch) };
-    VALUE result = rb_ensure(start_child, (VALUE)&start, end_start, start.holder);
-    RB_GC_GUARD(start.holder);
-    return result;
+    VALUE holder = TypedData_Make_Struct(rb_cObject, struct launch, &launch_type, launch);
+    struct start start = { self, value, options, holder };
+    return rb_ensure(start_child, (VALUE)&start, end_start, holder);
 }
 
 /*
- * Moves all events to the queues of their children. Returns the children that have news, or nil if there are
- * none. Raises ClosedError if the set is stopped and has no events.
+ * Moves all events to the queues of their children. Returns the children that have news, or nil if
+ * there are none. Raises ClosedError if the set is stopped and has no events.
  */
 static VALUE children_route(VALUE self) {
     struct children *children = open_children(self);
@@ -982,7 +1011,7 @@ static VALUE children_route(VALUE self) {
             minder_child_id id = event->child;
             bool is_done = event->kind == MINDER_EVENT_DONE;
             VALUE value = rb_hash_lookup2(children->running, ULL2NUM(id), Qnil);
-            struct child *child = NIL_P(value) ? find_orphan(children, id) : rb_check_typeddata(value, &child_type);
+            struct child *child = NIL_P(value) ? find_orphan(children, id) : RTYPEDDATA_DATA(value);
             if (!child) continue;
             has_memory = route_event(child, event);
             if (NIL_P(value)) continue;
@@ -997,7 +1026,7 @@ static VALUE children_route(VALUE self) {
         if (!has_any) break;
     }
     for (long index = 0; !NIL_P(news) && index < RARRAY_LEN(news); index++)
-        ((struct child *)rb_check_typeddata(RARRAY_AREF(news, index), &child_type))->is_news = false;
+        ((struct child *)RTYPEDDATA_DATA(RARRAY_AREF(news, index)))->is_news = false;
     if (!has_memory) rb_memerror();
     if (NIL_P(news)) minder_check(minder_set_wait(core->set, 0));
     return news;
@@ -1038,8 +1067,8 @@ static VALUE stream_symbol(const struct node *node) {
 }
 
 /*
- * Takes the oldest event of the child that is first. Returns what Minder::Event.new expects, with an array for
- * the status; nil if no event waits.
+ * Takes the oldest event of the child that is first. Returns what Minder::Event.new expects, with
+ * an array for the status; nil if no event waits.
  */
 static VALUE children_pop(VALUE self) {
     struct children *children = children_of(self);
@@ -1078,7 +1107,7 @@ static VALUE children_pop(VALUE self) {
         leave_stream(children, child);
         child->is_claimed = true;
     } else if (is_output || oldest(child) == QUEUES) {
-        /* The next one is that of another child, so that a child that writes much does not delay the others. */
+        /* The next event is that of another child: one that writes much does not delay the others. */
         rb_hash_delete(children->ready, ULL2NUM(child->id));
         child->is_listed = false;
         list_ready(children, value, child);
@@ -1144,8 +1173,8 @@ static VALUE raise_status(VALUE status) {
 }
 
 /*
- * Returns the first error since the last call that belongs to no other call, such as a file for output that
- * cannot be written; nil if there was none. The set continues after such an error.
+ * Returns the first error since the last call that belongs to no other call, such as a file for
+ * output that cannot be written; nil if there was none. The set continues after such an error.
  */
 static VALUE children_take_error(VALUE self) {
     struct children *children = open_children(self);
@@ -1168,8 +1197,8 @@ static VALUE child_id(VALUE self) {
 }
 
 /*
- * Returns the pid: after a restart that of the new process, nil if the child ended before it could be asked
- * for. Once the child is done, the pid may belong to another process.
+ * Returns the pid: after a restart that of the new process, nil if the child ended before it could
+ * be asked for. Once the child is done, the pid may belong to another process.
  */
 static VALUE child_pid(VALUE self) {
     uint32_t pid = child_of(self)->pid;
@@ -1214,7 +1243,8 @@ static VALUE child_is_piped(VALUE self, VALUE stream) {
 static VALUE child_is_ended(VALUE self, VALUE stream) {
     const struct child *child = child_of(self);
     int queue = stream_queue(stream);
-    return RBOOL(child->is_done || !child->is_piped[queue] || (child->is_ended[queue] && !child->has_restarts));
+    bool is_closed = child->is_ended[queue] && !child->has_restarts;
+    return RBOOL(child->is_done || !child->is_piped[queue] || is_closed);
 }
 
 /* Returns whether output of a stream waits. */
@@ -1225,9 +1255,8 @@ static VALUE child_has_output(VALUE self, VALUE stream) {
 /* Returns the stream whose output is older, or nil if none waits. */
 static VALUE child_older_stream(VALUE self) {
     const struct child *child = child_of(self);
-    const struct node *first = child->queues[QUEUE_STDOUT].head, *second = child->queues[QUEUE_STDERR].head;
-    if (!first && !second) return Qnil;
-    return stream_symbols[!first || (second && second->number < first->number)];
+    int queue = older_output(child);
+    return child->queues[queue].head ? stream_symbols[queue] : Qnil;
 }
 
 /* Takes the oldest chunk of a stream; nil if none waits. */
@@ -1256,6 +1285,32 @@ static VALUE child_drain(VALUE self, VALUE stream, VALUE string) {
     return SIZET2NUM(count);
 }
 
+/*
+ * Copies the output that the library holds, so that it does not count in the limits any more, if the
+ * process has exited. The last bytes in its pipes fit then, and the end of the child comes. A
+ * process that inherited the pipes may write on: it gets no more room than the limit of one child
+ * and a full pipe.
+ */
+static VALUE child_settle(VALUE self) {
+    struct child *child = child_of(self);
+    const size_t max = 2 * child->core->child_max + PIPE_MAX;
+    for (int queue = QUEUE_STDOUT; child->has_exited && queue <= QUEUE_STDERR; queue++) {
+        for (struct node *node = child->queues[queue].head; node; node = node->next) {
+            if (!node->list) continue;
+            uint8_t *copy = child->copied + node->len <= max ? malloc(node->len) : NULL;
+            if (!copy) return Qnil;
+            memcpy(copy, node->bytes, node->len);
+            free_list(child->core, node->list);
+            node->list = NULL;
+            node->bytes = node->copy = copy;
+            node->capacity = node->len;
+            child->copied += node->len;
+            child->core->copied += node->len;
+        }
+    }
+    return Qnil;
+}
+
 /* Drops the output of the child from now on: the set is being stopped. */
 static VALUE child_discard(VALUE self) {
     struct child *child = child_of(self);
@@ -1279,13 +1334,14 @@ static VALUE child_room(VALUE self) {
 /* Raises why the input of a child takes no bytes. */
 NORETURN(static void raise_input(struct child *child, minder_status status));
 static void raise_input(struct child *child, minder_status status) {
-    if (!child->has_input) rb_raise(rb_eIOError, "not opened for writing: the input of the child is not a pipe");
+    if (!child->has_input)
+        rb_raise(rb_eIOError, "not opened for writing: the input of the child is not a pipe");
     if (child->is_input_closed) rb_raise(rb_eIOError, "closed stream: the input of the child was closed");
     bool is_broken = status == MINDER_FAILED && minder_last_os_error() == 0;
     VALUE message = rb_utf8_str_new_cstr(status == MINDER_OK ? "the child is done" : minder_last_error());
     if (is_broken) minder_check(minder_set_wait(child->core->set, 0));
-    if (is_broken || status == MINDER_UNKNOWN || status == MINDER_OK) rb_exc_raise(rb_syserr_new_str(EPIPE, message));
-    minder_raise(status);
+    if (!is_broken && status != MINDER_UNKNOWN && status != MINDER_OK) minder_raise(status);
+    rb_exc_raise(rb_syserr_new_str(EPIPE, message));
 }
 
 /* Queues the bytes of a string from an offset on for the input. Returns how many there was room for. */
@@ -1304,8 +1360,8 @@ static VALUE child_push(VALUE self, VALUE string, VALUE offset) {
 }
 
 /*
- * Closes the input of the child after the bytes that were written to it: the child reads its end. Returns nil.
- * Without effect if the child has no input, or it is closed, or the child is done.
+ * Closes the input of the child after the bytes that were written to it: the child reads its end.
+ * Returns nil. Without effect if the child has no input, or it is closed, or the child is done.
  */
 static VALUE child_close_stdin(VALUE self) {
     struct child *child = child_of(self);
@@ -1348,8 +1404,8 @@ static VALUE child_restart(VALUE self, VALUE how) {
 }
 
 /*
- * Suspends the child with everything that it started. Its time-out does not run meanwhile. Returns false if it
- * is done.
+ * Suspends the child with everything that it started. Its time-out does not run meanwhile. Returns
+ * false if it is done.
  */
 static VALUE child_suspend(VALUE self) {
     struct call call = { .operation = SUSPEND };
@@ -1363,8 +1419,8 @@ static VALUE child_resume(VALUE self) {
 }
 
 /*
- * Sets the size of the terminal of a child that was started with +terminal+. The child gets SIGWINCH. Returns
- * false if it is done. Raises ArgumentError if it has no terminal.
+ * Sets the size of the terminal of a child that was started with +terminal+. The child gets
+ * SIGWINCH. Returns false if it is done. Raises ArgumentError if it has no terminal.
  */
 static VALUE child_resize(VALUE self, VALUE rows, VALUE columns) {
     struct call call = { .operation = RESIZE, .rows = NUM2USHORT(rows), .columns = NUM2USHORT(columns) };
@@ -1372,8 +1428,9 @@ static VALUE child_resize(VALUE self, VALUE rows, VALUE columns) {
 }
 
 /*
- * Minder::Children::Pump: the descriptor of a set for one thread or scheduler, which other threads can make
- * readable. A consumer that waits for it can therefore be told of events that another one routed.
+ * Minder::Children::Pump: the descriptor of a set for one thread or scheduler, which other threads
+ * can make readable. A consumer that waits for it can therefore be told of events that another one
+ * routed.
  */
 
 struct pump {
@@ -1410,7 +1467,7 @@ static VALUE pump_initialize(VALUE self, VALUE children_value) {
     if (pump->poller) rb_raise(rb_eRuntimeError, "the pump is open already");
 #if defined(__linux__)
     const char *backend = "epoll";
-#elif defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__) || defined(__DragonFly__)
+#elif defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__)
     const char *backend = "kqueue";
 #else
     const char *backend = NULL;
@@ -1508,6 +1565,7 @@ void Init_minder_children(void) {
     rb_define_private_method(child_class, "older_stream", child_older_stream, 0);
     rb_define_private_method(child_class, "take", child_take, 1);
     rb_define_private_method(child_class, "drain", child_drain, 2);
+    rb_define_private_method(child_class, "settle", child_settle, 0);
     rb_define_private_method(child_class, "discard", child_discard, 0);
     rb_define_private_method(child_class, "lost?", child_is_lost, 0);
     rb_define_private_method(child_class, "room", child_room, 0);
