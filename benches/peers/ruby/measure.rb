@@ -37,7 +37,8 @@ def scheduler_of(mode)
     Scheduler.new
   when "minder"
     require "minder"
-    Minder::Scheduler.new(backend: backend)
+    # Ruby opens pipes in nonblocking mode.
+    Minder::Scheduler.new(backend: backend, blocking_io: false)
   else abort "invalid mode \"#{mode}\": expected reference, minder or minder:BACKEND"
   end
 end

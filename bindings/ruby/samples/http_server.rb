@@ -29,11 +29,8 @@ LAST_RESPONSE = "HTTP/1.1 200 OK\r\nContent-Length: #{BODY.bytesize}\r\nConnecti
 
 # Answers the requests of one connection.
 def serve(socket)
-  while socket.gets # The request line. nil: the client has closed the connection.
-    is_last = false
-    while (line = socket.gets) && line != "\r\n"
-      is_last = true if line.casecmp?("connection: close\r\n")
-    end
+  while (head = socket.gets("\r\n\r\n")) # nil: the client has closed the connection.
+    is_last = head.match?(/^connection: close\r$/i)
     socket.write(is_last ? LAST_RESPONSE : RESPONSE)
     break if is_last
   end
@@ -76,7 +73,8 @@ end
 
 def minder_scheduler(backend)
   require "minder"
-  Minder::Scheduler.new(backend: backend)
+  # All descriptors here are sockets, which Ruby opens in nonblocking mode.
+  Minder::Scheduler.new(backend: backend, blocking_io: false)
 end
 
 def reference_scheduler(_backend)

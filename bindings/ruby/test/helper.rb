@@ -12,8 +12,8 @@ module Helper
   BACKENDS = Minder::Scheduler.available_backends
 
   # Runs a block in a thread with a scheduler, and returns its value.
-  def in_scheduler(backend: nil, &block)
-    in_time { Minder::Scheduler.run(backend: backend, &block) }
+  def in_scheduler(**options, &block)
+    in_time { Minder::Scheduler.run(**options, &block) }
   end
 
   def in_time(limit = LIMIT, &block)

@@ -191,6 +191,17 @@ class TestScheduler < Test::Unit::TestCase
     end
   end
 
+  test_each("reads and writes need no hooks") do |backend|
+    text = in_scheduler(backend: backend, blocking_io: false) do |scheduler|
+      refute scheduler.respond_to?(:io_read)
+      reader, writer = IO.pipe
+      Fiber.schedule { writer.write("b" * 300_000); sleep 0.01; writer.close }
+      reader.read
+    end
+    assert_equal 300_000, text.size
+    assert Minder::Scheduler.new.respond_to?(:io_write)
+  end
+
   def test_io_buffer_hooks
     Tempfile.create("minder") do |file|
       in_scheduler do

@@ -26,13 +26,13 @@ module Minder
     class << self
       # Runs a block as a fiber of a new scheduler, until that fiber and all others have ended. Returns the
       # value of the block. If a fiber raises, or this thread is interrupted, the others end as +abandon+
-      # says, and the exception is raised here.
-      def run(backend: nil, &block)
+      # says, and the exception is raised here. The options are those of +new+.
+      def run(**options, &block)
         raise ArgumentError, "no block given" unless block
         raise ClosedError, "this thread has a scheduler already" if Fiber.scheduler
 
         value = nil
-        scheduler = new(backend: backend)
+        scheduler = new(**options)
         Fiber.set_scheduler(scheduler)
         begin
           scheduler.fiber { value = block.call(scheduler) }
@@ -62,10 +62,15 @@ module Minder
     # Opens a scheduler. +backend+ is one of +available_backends+; by default the environment variable
     # MINDER_BACKEND, or else the best one. Raises ArgumentError for another name, and NotImplementedError for
     # one that this machine forbids.
-    def initialize(backend: nil)
+    #
+    # With +blocking_io+ false, reads and writes of a descriptor in blocking mode, such as an inherited $stdin,
+    # block the thread. Those of sockets and pipes, which Ruby opens in nonblocking mode, never do, and cost
+    # less: Ruby makes an object for each call of the hooks io_read and io_write, which are missing then.
+    def initialize(backend: nil, blocking_io: true)
       backend ||= ENV["MINDER_BACKEND"]
       backend = nil if backend && backend.empty?
       open_backend(backend)
+      singleton_class.class_eval { undef_method :io_read, :io_write } unless blocking_io
     end
 
     # Hook: runs all fibers to their end, and closes the scheduler. Fiber.set_scheduler(nil) and the end of the

@@ -11,7 +11,8 @@ module Minder
   #   end
   #
   # Each process is forked, and runs the block in a new fiber for each connection, which is closed afterwards.
-  # An error of the block is printed, and ends that connection alone.
+  # An error of the block is printed, and ends that connection alone. The block should not read from a descriptor
+  # in blocking mode, such as $stdin: see +blocking_io+ of Scheduler#initialize.
   #
   # - A process that exits is started again, after a delay that doubles while processes exit soon.
   # - TERM and INT let the server drain: no connection is accepted any more, and those that are open have
@@ -136,7 +137,7 @@ module Minder
       gate.close
       @connections = 0
       with_signals do |signals|
-        Scheduler.run(backend: @backend) do |scheduler|
+        Scheduler.run(backend: @backend, blocking_io: false) do |scheduler|
           acceptor = scheduler.fiber { accept_connections }
           drain(scheduler, signals, acceptor)
         end
