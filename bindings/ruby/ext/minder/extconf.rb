@@ -43,6 +43,8 @@ have_func("rb_io_closed_p", "ruby/io.h")
 $INCFLAGS << " -I#{File.join(root, "bindings/c/include").quote}"
 # preadv2 and its flags, before the first header.
 $CFLAGS << " -D_GNU_SOURCE -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-declaration-after-statement"
+# Nothing is exported but what is marked so: the entry.
+$CFLAGS << " -fvisibility=hidden"
 $LOCAL_LIBS << " #{archive.quote}"
 if RbConfig::CONFIG["host_os"] =~ /linux/
   # The archive contains Rust's standard library, of which the extension exports nothing.

@@ -11,7 +11,6 @@
 #include "scheduler.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <ruby/io.h>
 #include <ruby/thread.h>
 #include <time.h>
@@ -26,13 +25,6 @@
 #define EARLY_MAX 64
 
 static VALUE scheduler_class, timer_class;
-
-/* How many times this process was forked. */
-static unsigned int forks;
-
-static void count_fork(void) {
-    forks++;
-}
 
 /* ---- Memory ---- */
 
@@ -127,8 +119,8 @@ struct scheduler *scheduler_of(VALUE self) {
     struct owned_scheduler *owned = owned_of(self);
     struct scheduler *scheduler = &owned->scheduler;
     if (scheduler->is_closed) rb_raise(rb_eRuntimeError, "the scheduler is closed");
-    if (owned->forks != forks) {
-        owned->forks = forks;
+    if (owned->forks != minder_forks) {
+        owned->forks = minder_forks;
         forget_waiters(scheduler);
         scheduler->is_waiting = false;
         scheduler->running = NULL;
@@ -391,7 +383,7 @@ static VALUE open_backend(VALUE self, VALUE backend) {
     scheduler->now = read_clock();
     /* The other backends report closed descriptors in other ways. */
     scheduler->keeps_registrations = strcmp(minder_poller_backend(scheduler->poller), "epoll") == 0;
-    owned->forks = forks;
+    owned->forks = minder_forks;
     scheduler->is_closed = false;
     return self;
 }
@@ -629,7 +621,6 @@ static VALUE timer_is_pending(VALUE self) {
 }
 
 void Init_minder_scheduler(void) {
-    pthread_atfork(NULL, NULL, count_fork);
     scheduler_class = rb_define_class_under(minder_module, "Scheduler", rb_cObject);
     timer_class = rb_define_class_under(minder_module, "Timer", rb_cObject);
     rb_undef_alloc_func(timer_class);

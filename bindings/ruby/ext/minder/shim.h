@@ -22,6 +22,15 @@
 
 extern VALUE minder_module;
 
+/* How many times this process is a forked copy of another. A forked copy frees nothing of the library. */
+extern unsigned minder_forks;
+
+/*
+ * The interpreter is ending. Nothing of the library is freed then: to free the last handle of a
+ * guardian would release the children, and the end of the process frees the rest.
+ */
+extern bool minder_is_exiting;
+
 /* Raises what a negative status says, with the text of the library. */
 NORETURN(void minder_raise(minder_status status));
 
@@ -40,6 +49,7 @@ int64_t minder_time(VALUE seconds);
 /* Returns the number of the descriptor of an IO, or -1 if it is closed. Raises nothing for an IO. */
 int minder_descriptor(VALUE io);
 
+void Init_minder_process(void);
 void Init_minder_errors(void);
 void Init_minder_scheduler(void);
 void Init_minder_children(void);
