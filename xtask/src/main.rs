@@ -18,6 +18,7 @@ mod bare;
 mod dist;
 mod c;
 mod ruby;
+mod emacs;
 mod surroundings;
 
 use std::process::ExitCode;
@@ -48,6 +49,8 @@ cargo xtask COMMAND
       Compares bindings/c/include/minder.h with the sources of the C interface. --bless: writes it.
   gem [--no-trial]
       Builds the gem for Ruby in target/ruby, with the Rust sources, and tries it in an empty directory.
+  emacs [--no-trial]
+      Builds the module and the package for Emacs in target/emacs, and installs it in an empty directory.
   bare [--keep] [--again] [--only run|STEP]...
       Runs both commands of the README on a pristine Debian with a Rust toolchain.
       --keep: leaves the machine in target/bare; --again: uses the machine that was left.
@@ -96,6 +99,7 @@ fn main() -> ExitCode {
         Some("c") => c::main(rest),
         Some("dist-c") => c::install_tree::main(rest),
         Some("gem") => ruby::gem::main(rest),
+        Some("emacs") => emacs::main(rest),
         Some("c-header") => c::header::main(rest),
         Some("surroundings") => surroundings::main(rest),
         Some("bench") => bench::main(rest),

@@ -9,7 +9,7 @@
 
 mod report;
 
-use crate::{api, c, install, ruby, run, targets, tidy, tree, wine};
+use crate::{api, c, emacs, install, ruby, run, targets, tidy, tree, wine};
 use anyhow::{Context, Result, bail};
 use report::{Finished, Report};
 use std::time::Instant;
@@ -49,7 +49,7 @@ struct Step {
 
 /// All steps, quick ones first. The steps of the first side share a target directory and flags, so
 /// that each reuses what the one before built.
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     Step { name: "fmt", what: "the sources are formatted", side: Side::First, run: fmt },
     Step { name: "tidy", what: "the tree keeps its own rules", side: Side::First, run: tidy },
     Step {
@@ -71,6 +71,12 @@ const STEPS: [Step; 13] = [
         what: "the gem: its tests, Ruby's own tests of schedulers, an installation",
         side: Side::First,
         run: |_| ruby::check::check().map(|(left_out, closing)| Done { left_out, closing }),
+    },
+    Step {
+        name: "emacs",
+        what: "the package for Emacs: compilation, documentation, tests, an installation",
+        side: Side::First,
+        run: emacs_package,
     },
     Step { name: "doc", what: "the documentation builds without a warning", side: Side::First, run: doc },
     Step {
@@ -351,6 +357,14 @@ fn test(options: &Options) -> Result<Done> {
     lines.dedup();
     left_out.extend(lines.into_iter().map(str::to_owned));
     Ok(Done { left_out, closing: report::closing_lines(&output) })
+}
+
+/// The tests start thousands of children, and take a minute on a busy machine.
+fn emacs_package(options: &Options) -> Result<Done> {
+    if !options.full && !options.only.iter().any(|name| name == "emacs") {
+        return Ok(vec!["the package for Emacs is left to --full or --only emacs".to_string()].into());
+    }
+    emacs::check::check().map(|(left_out, closing)| Done { left_out, closing })
 }
 
 /// Libraries only: the program and the library share the name `minder`, and would overwrite each

@@ -4,7 +4,7 @@ use super::Finding;
 use std::path::Path;
 
 /// Which of our own packages a package may depend on; one that is not named may depend on any.
-const OURS: [(&str, &[&str]); 11] = [
+const OURS: [(&str, &[&str]); 12] = [
     ("xtask", &[]),
     ("xtask/c-header", &[]),
     ("crates/minder-os", &[]),
@@ -13,6 +13,7 @@ const OURS: [(&str, &[&str]); 11] = [
     ("crates/minder", &["minder-os"]),
     ("crates/minder-guardian", &["minder"]),
     ("bindings/c", &["minder"]),
+    ("bindings/emacs", &["minder"]),
     ("crates/minder-runner", &["minder-os", "minder-template", "minder-record", "minder"]),
     ("crates/minder-bench", &["minder-os", "minder"]),
     (

@@ -11,11 +11,12 @@ const LINES_MAX: usize = 800;
 const COLUMNS_MAX: usize = 110;
 
 /// The directories that may contain `unsafe`.
-const UNSAFE: [&str; 5] = [
+const UNSAFE: [&str; 6] = [
     "crates/minder/src/sys/",
     "crates/minder-bench/src/sys/",
     "crates/minder-os/src/",
     "bindings/c/src/",
+    "bindings/emacs/src/",
     "tests/",
 ];
 

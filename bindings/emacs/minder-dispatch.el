@@ -1,0 +1,303 @@
+;;; minder-dispatch.el --- Events of children, filters and sentinels  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 The minder authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is part of the package minder.  It is free software: you can
+;; redistribute it and/or modify it under the terms of the GNU General Public
+;; License as published by the Free Software Foundation, either version 3 of
+;; the License, or (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful, but
+;; WITHOUT ANY WARRANTY; without even the implied warranty of MERCHANTABILITY
+;; or FITNESS FOR A PARTICULAR PURPOSE.  See the GNU General Public License
+;; for more details.
+;;
+;; You should have received a copy of the GNU General Public License along
+;; with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; The module keeps what children write.  When a byte comes from the pipe
+;; process `minder--news', Lisp takes some events, and calls filters and
+;; sentinels for them.  What is not taken stays in the module, whose memory is
+;; bounded: the child then waits.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'subr-x)
+(require 'minder-coding)
+
+(declare-function minder--take "ext:minder-module")
+(declare-function minder--write "ext:minder-module")
+(declare-function minder-ensure-started "minder")
+
+(defcustom minder-read-max (* 512 1024)
+  "The most bytes that a filter gets in one call.
+Emacs handles no key during a call.  The default suits filters that need up to
+a microsecond for a byte."
+  :type 'natnum
+  :group 'minder)
+
+(cl-defstruct (minder-process (:constructor minder--make-record)
+                              (:copier nil))
+  "A child of the module: a light process."
+  (name nil :documentation "Its name, which no other live one has.")
+  (key nil :documentation "Its number in the module.")
+  (id nil :documentation "The number of the process in the operating system.")
+  (command nil :documentation "The program and its arguments.")
+  (buffer nil :documentation "The buffer that its output goes to, or nil.")
+  (filter nil :documentation "The function that gets its output.")
+  (sentinel nil :documentation "The function that is told of its end.")
+  (mark nil :documentation "The marker of the end of its output.")
+  (plist nil :documentation "A property list for its user.")
+  (state 'run :documentation "`run', `stop', `exit' or `signal'.")
+  (code 0 :documentation "The exit code, or the number of the signal.")
+  (dumpedp nil :documentation "Whether it wrote a core file.")
+  (query-on-exit-flag t :documentation "Whether Emacs asks before it exits.")
+  (tty-name nil :documentation "The name of its terminal, or nil.")
+  (decoder nil :documentation "The decoder of its standard output.")
+  (error-decoder nil :documentation "The decoder of its standard error.")
+  (encoding nil :documentation "The coding system of its input.")
+  (stderr nil :documentation "What gets its standard error: a `minder-process'.")
+  (input nil :documentation "Strings that wait for room in the queue of the module.")
+  (brokenp nil :documentation "Whether its input is closed.")
+  (pieces 0 :documentation "How often it was heard.")
+  (bytes 0 :documentation "How many bytes it has written.")
+  (started nil :documentation "When it was started."))
+
+(defvar minder--processes (make-hash-table)
+  "The live processes, by their numbers in the module.")
+
+(defvar minder--names (make-hash-table :test #'equal)
+  "The live processes, by their names.")
+
+(defvar minder--news nil
+  "The pipe process that gets a byte when there are events.")
+
+(defvar minder--handled 0
+  "How many events were handled.")
+
+(defvar minder--batch (make-vector (* 3 256) nil)
+  "Events that were taken from the module: child, kind and data of each.")
+(defvar minder--batch-next 0
+  "The place of the next event in `minder--batch'.")
+(defvar minder--batch-end 0
+  "The place after the last event in `minder--batch'.")
+
+(defun minder--on-news (_process _bytes)
+  "Handle the events that the module has."
+  (minder--dispatch))
+
+(defun minder--dispatch ()
+  "Handle events; return how many.
+A filter may call this function: it then handles what follows."
+  ;; A quit between the module and the batch would lose the events.
+  (let ((inhibit-quit t)
+        (count 0)
+        (finishedp nil))
+    (when (and minder--news (>= minder--batch-next minder--batch-end))
+      (setq minder--batch-next 0
+            minder--batch-end (* 3 (minder--take minder--batch minder-read-max))))
+    (unwind-protect
+        (progn
+          (while (< minder--batch-next minder--batch-end)
+            (let ((at minder--batch-next))
+              (setq minder--batch-next (+ at 3))
+              (minder--handle (aref minder--batch at)
+                              (aref minder--batch (+ at 1))
+                              (prog1 (aref minder--batch (+ at 2))
+                                (aset minder--batch (+ at 2) nil))))
+            (setq count (1+ count)))
+          (setq finishedp t))
+      ;; A filter may leave by `throw'.
+      (unless (or finishedp (>= minder--batch-next minder--batch-end))
+        (run-at-time 0 nil #'minder--dispatch)))
+    count))
+
+(defun minder--handle (key kind data)
+  "Handle one event of the child KEY: its KIND and DATA."
+  (setq minder--handled (1+ minder--handled))
+  (let ((process (gethash key minder--processes)))
+    (when process
+      (pcase kind
+        (0 (minder--output process (minder-process-decoder process) data nil))
+        (1 (minder--error-output process data nil))
+        (2 (cl-incf (minder-process-bytes process) (length data))
+           (minder--filter process data))
+        (3 (minder--report "cannot read a message of process %s: %s"
+                           (minder-process-name process) data))
+        (4 (minder--flush process))
+        (_ (minder--ended process kind data))))))
+
+(defun minder--output (process decoder bytes lastp)
+  "Give the text of BYTES, decoded by DECODER, to the filter of PROCESS.
+Non-nil LASTP means that nothing follows."
+  (cl-incf (minder-process-bytes process) (length bytes))
+  (let ((text (minder--decode decoder bytes lastp)))
+    (unless (string-empty-p text)
+      (minder--filter process text))))
+
+(defun minder--error-output (process bytes lastp)
+  "Give BYTES to what gets the standard error of PROCESS.
+Non-nil LASTP means that nothing follows."
+  (let ((target (minder-process-stderr process)))
+    (cl-incf (minder-process-pieces process))
+    (when target
+      (minder--output target (minder-process-error-decoder process) bytes lastp))))
+
+(defmacro minder--guarded (process what &rest body)
+  "Run BODY for PROCESS; report an error of WHAT, and keep a quit for later."
+  (declare (indent 2))
+  `(condition-case-unless-debug problem
+       (save-match-data
+         (save-current-buffer
+           (let ((inhibit-quit t)
+                 (last-nonmenu-event t))
+             ,@body)))
+     (quit (setq quit-flag t))
+     (error (minder--report "error in the %s of process %s: %s" ,what
+                            (minder-process-name ,process)
+                            (error-message-string problem)))))
+
+(defun minder--report (format &rest args)
+  "Show a message: FORMAT with ARGS."
+  (message "minder: %s" (apply #'format-message format args)))
+
+(defun minder--filter (process text)
+  "Call the filter of PROCESS with TEXT."
+  (cl-incf (minder-process-pieces process))
+  (minder--guarded process "filter"
+    (funcall (or (minder-process-filter process) #'minder-default-filter)
+             process text)))
+
+(defun minder--ended (process kind data)
+  "Handle the end of PROCESS, of this KIND: DATA is its code or signal."
+  (let ((target (minder-process-stderr process)))
+    (minder--output process (minder-process-decoder process) "" t)
+    (when target
+      (minder--output target (minder-process-error-decoder process) "" t)
+      (setf (minder-process-state target) 'exit))
+    (minder--forget process)
+    (setf (minder-process-state process) (if (= kind 5) 'exit 'signal)
+          (minder-process-code process) data
+          (minder-process-dumpedp process) (= kind 7)
+          (minder-process-input process) nil
+          (minder-process-brokenp process) t)
+    (minder--notify process)
+    (when target
+      (minder--notify target))))
+
+(defun minder--forget (process)
+  "Remove PROCESS from the live ones."
+  (remhash (minder-process-key process) minder--processes)
+  (remhash (minder-process-name process) minder--names))
+
+(defun minder--lost (process)
+  "Handle the end of PROCESS without waiting for the module."
+  (minder--forget process)
+  (setf (minder-process-state process) 'signal
+        (minder-process-code process) 9
+        (minder-process-input process) nil
+        (minder-process-brokenp process) t)
+  (minder--notify process))
+
+(defun minder--notify (process)
+  "Call the sentinel of PROCESS."
+  (let ((text (minder--status-text process)))
+    (minder--guarded process "sentinel"
+      (funcall (or (minder-process-sentinel process) #'minder-default-sentinel)
+               process text))))
+
+(defconst minder--signal-names
+  '((1 . "hangup") (2 . "interrupt") (3 . "quit") (4 . "illegal instruction")
+    (5 . "trace/breakpoint trap") (6 . "aborted") (7 . "bus error")
+    (8 . "floating point exception") (9 . "killed")
+    (10 . "user defined signal 1") (11 . "segmentation fault")
+    (12 . "user defined signal 2") (13 . "broken pipe") (14 . "alarm clock")
+    (15 . "terminated"))
+  "The names of signals on Linux, as the sentinels of Emacs get them.")
+
+(defun minder--status-text (process)
+  "Return the text that the sentinel of PROCESS gets."
+  (let ((code (minder-process-code process))
+        (core (if (minder-process-dumpedp process) " (core dumped)" "")))
+    (pcase (minder-process-state process)
+      ('run "run\n")
+      ('stop "stopped\n")
+      ('exit (if (zerop code) "finished\n"
+               (format "exited abnormally with code %d%s\n" code core)))
+      (_ (format "%s%s\n" (or (cdr (assq code minder--signal-names))
+                              (format "signal %d" code))
+                 core)))))
+
+(defun minder-default-filter (process text)
+  "Insert TEXT into the buffer of PROCESS, before its mark."
+  (let ((buffer (minder-process-buffer process))
+        (mark (minder-process-mark process)))
+    (when (buffer-live-p buffer)
+      (with-current-buffer buffer
+        (unless (marker-position mark)
+          (set-marker mark (point-max)))
+        (let ((inhibit-read-only t)
+              (movingp (= (point) mark)))
+          (save-restriction
+            (unless (<= (point-min) mark (point-max))
+              (widen))
+            (save-excursion
+              (goto-char mark)
+              (insert-before-markers text)
+              (set-marker mark (point))))
+          (when movingp
+            (goto-char mark)))))))
+
+(defun minder-default-sentinel (process text)
+  "Insert TEXT, the end of PROCESS, into its buffer."
+  (when (and (buffer-live-p (minder-process-buffer process))
+             (memq (minder-process-state process) '(exit signal)))
+    (minder-default-filter process (format "\nProcess %s %s"
+                                           (minder-process-name process) text))))
+
+(defun minder--flush (process)
+  "Give what waits for the input of PROCESS to the module."
+  (let ((roomp t))
+    (while (and roomp (minder-process-input process))
+      (let* ((string (car (minder-process-input process)))
+             (count (minder--write (minder-process-key process) string)))
+        (cond ((null count)
+               (setf (minder-process-input process) nil
+                     (minder-process-brokenp process) t))
+              ((< count (length string))
+               (setcar (minder-process-input process) (substring string count))
+               (setq roomp nil))
+              (t (pop (minder-process-input process))))))))
+
+(defun minder-accept-output (&optional process seconds)
+  "Wait for output of PROCESS, at most SECONDS; return non-nil if some came.
+Without PROCESS wait for an event of any light process.  Without SECONDS wait
+until something comes, or PROCESS has ended.  Filters and sentinels of all
+processes run meanwhile."
+  (if (null minder--news)
+      (and (null process) (accept-process-output nil seconds))
+    (let* ((deadline (and seconds (+ (float-time) seconds)))
+           (heard (lambda () (if process (minder-process-pieces process) minder--handled)))
+           (before (funcall heard))
+           (waitp t))
+      (minder--dispatch)
+      (unless (process-live-p minder--news)
+        ;; Other code has deleted it.
+        (minder-ensure-started))
+      (while (and waitp
+                  (= before (funcall heard))
+                  (or (null process)
+                      (gethash (minder-process-key process) minder--processes)))
+        (let ((left (and deadline (max 0 (- deadline (float-time))))))
+          (accept-process-output minder--news left)
+          (when (and left (<= left 0))
+            (setq waitp nil))))
+      (/= before (funcall heard)))))
+
+(provide 'minder-dispatch)
+;;; minder-dispatch.el ends here

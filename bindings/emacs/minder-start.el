@@ -1,0 +1,201 @@
+;;; minder-start.el --- The start of light processes  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 The minder authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is part of the package minder.  It is free software: you can
+;; redistribute it and/or modify it under the terms of the GNU General Public
+;; License as published by the Free Software Foundation, either version 3 of
+;; the License, or (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful, but
+;; WITHOUT ANY WARRANTY; without even the implied warranty of MERCHANTABILITY
+;; or FITNESS FOR A PARTICULAR PURPOSE.  See the GNU General Public License
+;; for more details.
+;;
+;; You should have received a copy of the GNU General Public License along
+;; with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; This file starts light processes: it turns the keywords of `make-process'
+;; into what the module needs.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'minder-process)
+
+(declare-function minder--spawn "ext:minder-module")
+
+(defun minder--make-light (plist)
+  "Start a light process with the keywords of PLIST."
+  (let* ((command (minder--checked-command (plist-get plist :command)))
+         (buffer (let ((given (plist-get plist :buffer)))
+                   (and given (get-buffer-create given))))
+         (name (minder--unique-name (plist-get plist :name)))
+         (stderr (plist-get plist :stderr))
+         (framing (plist-get plist :framing))
+         (terminalp (and (null stderr) (minder--wants-terminal-p plist)))
+         (coding (minder--coding plist name buffer command))
+         (process (minder--make-record
+                   :name name :command command :buffer buffer
+                   :filter (minder--checked-filter (plist-get plist :filter))
+                   :sentinel (plist-get plist :sentinel)
+                   :mark (minder--mark buffer)
+                   :query-on-exit-flag (not (plist-get plist :noquery))
+                   :decoder (minder--make-decoder (car coding))
+                   :encoding (cdr coding)
+                   :plist (plist-get plist :plist)
+                   :started (current-time))))
+    (when stderr
+      (setf (minder-process-stderr process) (minder--stderr stderr name)
+            (minder-process-error-decoder process) (minder--make-decoder (car coding))))
+    (minder--start-child process command terminalp (and stderr t) framing)
+    (when (buffer-live-p buffer)
+      (minder--watch-buffer buffer))
+    (when (plist-get plist :stop)
+      (minder-stop-process process))
+    process))
+
+(defun minder--checked-command (command)
+  "Return COMMAND; signal an error unless it is a list of strings."
+  (unless (and (consp command) (cl-every #'stringp command))
+    (signal 'wrong-type-argument (list 'consp command)))
+  command)
+
+(defun minder--start-child (process command terminalp stderrp framing)
+  "Start COMMAND as the child of PROCESS.
+TERMINALP, STDERRP and FRAMING are as in `minder-make-process'."
+  (let* ((program (minder--program (car command)))
+         (words (cons program (cdr command)))
+         (directory (minder--directory))
+         (started (minder--spawn
+                   (minder--encoded (if terminalp (minder--with-terminal words) words))
+                   (minder--encode directory)
+                   (minder--encoded (minder--environment directory))
+                   (and terminalp (minder--window-size (minder-process-buffer process)))
+                   stderrp
+                   (and framing (symbol-name framing)))))
+    (setf (minder-process-key process) (car started)
+          (minder-process-id process) (cdr started)
+          (minder-process-tty-name process)
+          (and terminalp
+               (file-symlink-p (format "/proc/%d/fd/0" (cdr started)))))
+    (puthash (car started) process minder--processes)
+    (puthash (minder-process-name process) process minder--names)))
+
+(defvar minder--last-numbers (make-hash-table :test #'equal)
+  "The last number that was appended to a name.")
+
+(defun minder--unique-name (name)
+  "Return NAME, with a number if a live process has this name."
+  (unless (stringp name)
+    (signal 'wrong-type-argument (list 'stringp name)))
+  (if (null (minder-get-process name))
+      name
+    ;; The search begins at 1, unless thousands have the same name.
+    (let* ((last (gethash name minder--last-numbers 0))
+           (number (if (and (> last 16)
+                            (minder-get-process (format "%s<%d>" name last)))
+                       last 0))
+           unique)
+      (while (progn
+               (setq number (1+ number)
+                     unique (format "%s<%d>" name number))
+               (minder-get-process unique)))
+      (puthash name number minder--last-numbers)
+      unique)))
+
+(defun minder--stderr (target name)
+  "Return the process that gets the standard error of the process NAME.
+TARGET is a buffer, its name, or a pipe process of Emacs."
+  (if (processp target)
+      (minder--make-record :name (process-name target) :mark (make-marker)
+                           :filter (lambda (_ text)
+                                     (funcall (process-filter target) target text))
+                           :sentinel #'ignore)
+    (let ((buffer (get-buffer-create target)))
+      (minder--make-record :name (concat name " stderr") :buffer buffer
+                           :mark (minder--mark buffer)))))
+
+(defun minder--wants-terminal-p (plist)
+  "Return whether PLIST asks for a pseudo-terminal."
+  (let ((type (plist-get plist :connection-type)))
+    (if (consp type)
+        (or (eq (car type) 'pty) (eq (cdr type) 'pty))
+      (eq type 'pty))))
+
+(defun minder--coding (plist name buffer command)
+  "Return the coding systems for PLIST, to decode and to encode.
+NAME, BUFFER and COMMAND are those of the process."
+  (let* ((given (plist-get plist :coding))
+         (found (and (null given)
+                     (find-operation-coding-system
+                      'start-process name buffer (car command))))
+         (unibytep (and (buffer-live-p buffer)
+                        (not (buffer-local-value 'enable-multibyte-characters buffer))))
+         (read (cond ((consp given) (car given))
+                     (given)
+                     (coding-system-for-read)
+                     (unibytep 'raw-text)
+                     ((consp found) (car found))
+                     (found)
+                     (t (car default-process-coding-system))))
+         (write (cond ((consp given) (cdr given))
+                      (given)
+                      (coding-system-for-write)
+                      ((consp found) (cdr found))
+                      (found)
+                      (t (cdr default-process-coding-system)))))
+    (cons (or (and read (check-coding-system read)) 'undecided)
+          (or (and write (check-coding-system write)) 'utf-8-unix))))
+
+(defun minder--program (name)
+  "Return the file of the program NAME; signal an error if there is none."
+  (let ((found (if (file-name-absolute-p name)
+                   (and (file-executable-p name) name)
+                 (executable-find name))))
+    (unless found
+      (signal 'file-missing
+              (list "Searching for program" "No such file or directory" name)))
+    (file-local-name (expand-file-name found))))
+
+(defun minder--with-terminal (words)
+  "Return a command for WORDS on a terminal like one of `make-process'.
+There is no echo, and a line end stays one byte."
+  (append '("/bin/sh" "-c"
+            "stty -echo -onlcr erase undef kill undef 2>/dev/null; exec \"$0\" \"$@\"")
+          words))
+
+(defun minder--encode (string)
+  "Return the bytes of STRING for the operating system."
+  (encode-coding-string string (or locale-coding-system 'utf-8-unix) t))
+
+(defun minder--encoded (strings)
+  "Return a vector of the bytes of STRINGS."
+  (vconcat (mapcar #'minder--encode strings)))
+
+(defun minder--directory ()
+  "Return the directory for a child: the current one, if it is a local one."
+  (let ((directory (expand-file-name
+                    (or (unhandled-file-name-directory default-directory) "~/"))))
+    (unless (file-accessible-directory-p directory)
+      (signal 'file-missing
+              (list "Setting current directory" "No such file or directory" directory)))
+    directory))
+
+(defun minder--environment (directory)
+  "Return the environment for a child in DIRECTORY."
+  (cons (concat "PWD=" (directory-file-name directory)) process-environment))
+
+(defun minder--window-size (buffer)
+  "Return the size of the window of BUFFER, as a vector of lines and columns."
+  (let ((window (and buffer (get-buffer-window buffer t))))
+    (if window
+        (vector (window-body-height window) (window-max-chars-per-line window))
+      [24 80])))
+
+(provide 'minder-start)
+;;; minder-start.el ends here

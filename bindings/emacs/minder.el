@@ -1,0 +1,188 @@
+;;; minder.el --- Child processes that never wait for their reader  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 The minder authors
+
+;; Author: The minder authors
+;; Version: 0.1.0
+;; Package-Requires: ((emacs "28.1"))
+;; Keywords: processes, tools
+;; URL: https://example.org/minder
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is part of the package minder.  It is free software: you can
+;; redistribute it and/or modify it under the terms of the GNU General Public
+;; License as published by the Free Software Foundation, either version 3 of
+;; the License, or (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful, but
+;; WITHOUT ANY WARRANTY; without even the implied warranty of MERCHANTABILITY
+;; or FITNESS FOR A PARTICULAR PURPOSE.  See the GNU General Public License
+;; for more details.
+;;
+;; You should have received a copy of the GNU General Public License along
+;; with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; A thread of the module reads all children all the time, so no child waits
+;; while Emacs is busy, and a filter gets large pieces in few calls.
+;;
+;;   (minder-make-process :name "find" :buffer "*find*" :light t
+;;                        :command '("find" "/usr" "-name" "*.h"))
+;;
+;; A light process has no descriptor of Emacs: thousands of them can live.
+;; The functions `minder-process-…' do with it what `process-…' do with a
+;; process of Emacs.  See README.md for the differences.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'minder-start)
+
+(declare-function minder--start "ext:minder-module")
+(declare-function minder--attach "ext:minder-module")
+(declare-function minder--stop "ext:minder-module")
+(declare-function minder--started-p "ext:minder-module")
+
+(defgroup minder nil
+  "Child processes that never wait for Emacs."
+  :group 'processes
+  :prefix "minder-")
+
+(define-error 'minder-error "Cannot do that with a child process")
+
+(defcustom minder-module-directory nil
+  "The directory of the module and of the program `minder-guardian'.
+Nil is the directory of this package."
+  :type '(choice (const nil) directory))
+
+(defconst minder--directory
+  (file-name-directory (or load-file-name buffer-file-name default-directory))
+  "The directory of this package.")
+
+(defun minder--file (name)
+  "Return the path of the file NAME beside the module, or nil."
+  (let ((path (expand-file-name name (or minder-module-directory minder--directory))))
+    (and (file-exists-p path) path)))
+
+(defun minder-load-module ()
+  "Load the module, unless it is loaded."
+  (unless (featurep 'minder-module)
+    (unless (fboundp 'module-load)
+      (error "Cannot load the module of minder: this Emacs has no modules"))
+    (let ((path (minder--file (concat "minder-module" module-file-suffix))))
+      (unless path
+        (error "Cannot find minder-module%s in %s" module-file-suffix
+               (or minder-module-directory minder--directory)))
+      (module-load path))))
+
+(defun minder-module-compile (directory)
+  "Build the module for this Emacs from DIRECTORY, a copy of the repository.
+This takes a minute or two and needs cargo.  The module that is loaded stays in
+use until Emacs is started again."
+  (interactive "DDirectory of the repository of minder: ")
+  (let ((default-directory (file-name-as-directory (expand-file-name directory))))
+    (compile (minder--compile-command
+              (or minder-module-directory minder--directory)))))
+
+(defun minder--compile-command (target)
+  "Return a shell command that puts the module into the directory TARGET."
+  (let ((to (shell-quote-argument (expand-file-name target))))
+    ;; "install" removes the old file first: this Emacs may have it in memory.
+    (concat "cargo build --release --package minder-emacs --package minder-guardian"
+            " && install -d " to
+            " && install target/release/libminder_module" module-file-suffix
+            " " to "/minder-module" module-file-suffix
+            " && install target/release/minder-guardian " to)))
+
+(defun minder-ensure-started ()
+  "Load the module and start its set of children, unless that was done."
+  (minder-load-module)
+  (unless (process-live-p minder--news)
+    (let ((news (minder--make-news)))
+      (if (minder--started-p)
+          (minder--attach news)
+        (minder--start news (minder--file "minder-guardian")))
+      (setq minder--news news)
+      (add-hook 'kill-emacs-query-functions #'minder--kill-emacs-p)
+      (add-hook 'kill-emacs-hook #'minder--kill-emacs))))
+
+(defun minder--make-news ()
+  "Return a pipe process that handles events."
+  ;; With this variable, Emacs would read single bytes 20 ms late.
+  (let* ((process-adaptive-read-buffering nil)
+         (news (make-pipe-process :name "minder-news" :noquery t
+                                  :coding 'no-conversion
+                                  :filter #'minder--on-news
+                                  :sentinel #'minder--news-deleted)))
+    (set-process-thread news nil)
+    news))
+
+(defun minder--news-deleted (process _text)
+  "Replace the pipe process PROCESS if other code has deleted it."
+  (when (and (eq process minder--news)
+             (not (process-live-p process)))
+    (run-at-time 0 nil #'minder-ensure-started)))
+
+(defun minder-stop ()
+  "Kill all light processes, and stop the set of children.
+The sentinels are called.  The next light process starts another set."
+  (interactive)
+  (when minder--news
+    (let ((news minder--news))
+      (setq minder--news nil
+            minder--batch-next 0
+            minder--batch-end 0)
+      (delete-process news)
+      (minder--stop))
+    (mapc #'minder--lost (minder-process-list))))
+
+(defun minder--kill-emacs ()
+  "Kill all light processes, without their sentinels, when Emacs exits."
+  (when minder--news
+    (setq minder--news nil)
+    (minder--stop)))
+
+(defun minder--kill-emacs-p ()
+  "Return whether Emacs may exit: ask if there are live processes."
+  (let ((live (cl-remove-if-not #'minder-process-query-on-exit-flag
+                                (minder-process-list))))
+    (or (null live)
+        (yes-or-no-p (format "%d light processes run; kill them and exit anyway? "
+                             (length live))))))
+
+;;;###autoload
+(defun minder-make-process (&rest args)
+  "Start a process with ARGS, the keywords of `make-process', and return it.
+
+With `:light t' the result is a light process: `minder-process-p' is true for
+it, and the functions `minder-process-…' take it.  Otherwise, and if
+`:file-handler' is given and `default-directory' is remote, the result is that
+of `make-process'.
+
+More keywords for light processes: `:framing' is `content-length', `lines' or
+`nul': the filter then gets each message of the standard output as one unibyte
+string.  `:plist' is the initial property list.  `:connection-type' is a pipe
+by default.  With `:stderr' it always is.
+
+\(fn &rest ARGS)"
+  (cond ((null args) nil)
+        ((or (not (plist-get args :light))
+             (and (plist-get args :file-handler)
+                  (find-file-name-handler default-directory 'make-process)))
+         (apply #'make-process (minder--stock-arguments args)))
+        (t (minder-ensure-started)
+           (minder--make-light args))))
+
+(defun minder--stock-arguments (args)
+  "Return ARGS without the keywords that `make-process' does not know."
+  (let (known)
+    (while args
+      (unless (memq (car args) '(:light :framing :plist))
+        (setq known (cons (cadr args) (cons (car args) known))))
+      (setq args (cddr args)))
+    (nreverse known)))
+
+(provide 'minder)
+;;; minder.el ends here

@@ -1,0 +1,118 @@
+//! Emacs for the package: the directory that Emacs loads, with the module beside the Lisp files.
+
+pub(crate) mod check;
+mod package;
+
+use crate::install::{Missing, Program};
+use crate::{install, run, tree};
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The package in the repository.
+const PACKAGE: &str = "bindings/emacs";
+/// The package of cargo that is the module.
+const MODULE: &str = "minder-emacs";
+/// The package and program that ends children when Emacs is killed.
+const GUARDIAN: &str = "minder-guardian";
+
+/// `cargo xtask emacs`: builds the package that `package-install-file` takes, and tries it.
+pub(crate) fn main(args: &[String]) -> Result<()> {
+    let is_tried = match args {
+        [] => true,
+        [arg] if arg == "--no-trial" => false,
+        _ => bail!("emacs takes --no-trial alone; cure: cargo xtask help"),
+    };
+    let archive = package::build(Profile::Release)?;
+    if is_tried {
+        if let Err(missing) = ready() {
+            bail!("{missing}; or --no-trial");
+        }
+        package::try_install(&archive)?;
+    }
+    println!("{}", archive.display());
+    Ok(())
+}
+
+/// How the module is built.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Profile {
+    /// For tests: the step `build` has built it.
+    Dev,
+    /// To measure and to install.
+    Release,
+}
+
+/// Installs Emacs, if it is missing.
+pub(crate) fn ready() -> Result<(), Missing> {
+    install::programs(&[Program { name: "emacs", package: "emacs-nox" }])
+}
+
+/// Returns a directory for what is built here.
+fn directory(name: &str) -> PathBuf {
+    tree::target_dir().join("emacs").join(name)
+}
+
+/// Returns an Emacs that reads no file of the user, and that finds the package in `library`.
+pub(crate) fn emacs(library: &Path) -> Command {
+    let mut cmd = run::command("emacs");
+    cmd.args(["-Q", "--batch", "-L"]).arg(library);
+    cmd
+}
+
+/// Builds the module, and puts it with the Lisp files and the program of a guardian into a new directory
+/// `name`, which it returns.
+pub(crate) fn staged(profile: Profile, name: &str) -> Result<PathBuf> {
+    let built = build(profile)?;
+    let staged = directory(name);
+    if staged.exists() {
+        // A file that the package no longer has must not be found.
+        std::fs::remove_dir_all(&staged)?;
+    }
+    std::fs::create_dir_all(&staged)?;
+    for file in lisp_files(&tree::root().join(PACKAGE))? {
+        copy(&file, &staged.join(file.file_name().unwrap_or_default()))?;
+    }
+    // Emacs takes this suffix on macOS, too.
+    copy(&built.join("libminder_module.so"), &staged.join("minder-module.so"))?;
+    copy(&built.join(GUARDIAN), &staged.join(GUARDIAN))?;
+    Ok(staged)
+}
+
+/// Builds the module and the program of a guardian. Returns the directory with both.
+fn build(profile: Profile) -> Result<PathBuf> {
+    let mut cmd = run::cargo();
+    let name = match profile {
+        Profile::Dev => {
+            // With the features of the workspace, as the step `build`.
+            cmd.args(["build", "--quiet", "--workspace", "--lib", "--bin", GUARDIAN]);
+            "debug"
+        }
+        Profile::Release => {
+            cmd.args(["build", "--release", "--package", MODULE, "--package", GUARDIAN]);
+            cmd.args(["--lib", "--bin", GUARDIAN]);
+            "release"
+        }
+    };
+    run::run(&mut cmd)?;
+    Ok(tree::target_dir().join(name))
+}
+
+/// Returns the Lisp files of a directory, in the order of their names.
+fn lisp_files(dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).with_context(|| dir.display().to_string())? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "el") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    std::fs::copy(from, to)
+        .map(drop)
+        .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))
+}

@@ -1,0 +1,76 @@
+//! The tests of the package, as a step of `cargo xtask test`.
+
+use super::{PACKAGE, Profile, emacs, lisp_files, package, ready, staged};
+use crate::install::Missing;
+use crate::{run, tree};
+use anyhow::{Result, ensure};
+use std::path::Path;
+
+/// What was left out, and the closing lines of the test programs.
+pub(crate) type Checked = (Vec<Missing>, Vec<String>);
+
+/// How long the tests may take, in seconds. They take a tenth of it on a quiet machine.
+const SECONDS: &str = "240";
+
+/// Compiles the Lisp files without a warning, checks their documentation, runs the tests, and tries an
+/// installation.
+pub(crate) fn check() -> Result<Checked> {
+    if cfg!(not(target_os = "linux")) {
+        return Ok((vec!["the package is tested on Linux; cure: such a machine".into()], Vec::new()));
+    }
+    if let Err(missing) = ready() {
+        return Ok((vec![missing], Vec::new()));
+    }
+    let library = staged(Profile::Dev, "dev")?;
+    let directory = tree::root().join(PACKAGE).join("test");
+    let tests = lisp_files(&directory)?;
+    compile(&library)?;
+    check_documentation(&library)?;
+    let mut command = emacs(&library);
+    command.arg("-L").arg(directory);
+    command.args(tests.iter().flat_map(|test| ["-l".as_ref(), test.as_os_str()]));
+    command.args(["-f", "ert-run-tests-batch-and-exit"]);
+    // Emacs in batch mode writes to its standard error.
+    let mut merged = run::command("sh");
+    merged.args(["-c", "exec timeout \"$@\" 2>&1", "sh", SECONDS]).arg(command.get_program());
+    let output = run::run_captured(merged.args(command.get_args()), &tree::target_dir().join("emacs.log"))?;
+    package::try_install(&package::build(Profile::Dev)?)?;
+    Ok((Vec::new(), closing(&output)))
+}
+
+/// Returns the line about all tests, without the time.
+fn closing(output: &str) -> Vec<String> {
+    let lines = output.lines().filter(|line| line.starts_with("Ran "));
+    lines.map(|line| line.split(" (").next().unwrap_or(line).to_string()).collect()
+}
+
+/// Compiles the Lisp files. A warning is an error.
+fn compile(library: &Path) -> Result<()> {
+    let mut command = emacs(library);
+    command.args(["--eval", "(setq byte-compile-error-on-warn t)", "-f", "batch-byte-compile"]);
+    run::run(command.args(lisp_files(library)?))
+}
+
+/// Checks the documentation strings.
+fn check_documentation(library: &Path) -> Result<()> {
+    let mut command = emacs(library);
+    command.args(["-l", "checkdoc"]);
+    for file in lisp_files(library)? {
+        command.arg("--eval").arg(format!("(checkdoc-file {:?})", file.display().to_string()));
+    }
+    let (_, told) = run::read_both(&mut command)?;
+    ensure!(!told.contains("Warning"), "checkdoc finds:\n{told}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closing_line_has_no_time() {
+        let output =
+            "   passed  1/2  a (0.1 sec)\n\nRan 2 tests, 2 results as expected, 0 unexpected (2026, 1 sec)\n";
+        assert_eq!(closing(output), ["Ran 2 tests, 2 results as expected, 0 unexpected"]);
+    }
+}
