@@ -35,6 +35,18 @@ pub(crate) fn cargo() -> Command {
     command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
+/// Returns a command of a program that is started with the default actions of the keys Ctrl-C and Ctrl-\: a
+/// shell ignores them for what it starts in the background, and that is inherited. Tests send these signals.
+pub(crate) fn with_default_signals(program: impl AsRef<OsStr>) -> Command {
+    const DEFAULT: &str = "--default-signal=INT,QUIT";
+    if !succeeds(command("env").args([DEFAULT, "true"])) {
+        return command(program);
+    }
+    let mut cmd = command("env");
+    cmd.arg(DEFAULT).arg(program);
+    cmd
+}
+
 /// Prints the command, runs it with our own streams, and fails if it does.
 pub(crate) fn run(cmd: &mut Command) -> Result<()> {
     eprintln!("  $ {}", show(cmd));

@@ -325,20 +325,12 @@ const PEERS: [install::Program; 11] = [
 ];
 
 fn test(options: &Options) -> Result<Done> {
-    // A shell ignores Ctrl-C for what it starts in the background, and that is inherited: the tests
-    // send it.
-    const DEFAULT: &str = "--default-signal=INT,QUIT";
     let mut left_out: LeftOut = install::programs(&PEERS).err().into_iter().collect();
     // For `--csv` of GNU parallel.
     if !run::succeeds(run::command("perl").args(["-MText::CSV", "-e1"])) {
         left_out.extend(install::apt(&["libtext-csv-perl"]).err());
     }
-    let mut cmd = run::cargo();
-    if run::succeeds(run::command("env").args([DEFAULT, "true"])) {
-        let cargo = cmd.get_program().to_owned();
-        cmd = run::command("env");
-        cmd.arg(DEFAULT).arg(cargo);
-    }
+    let mut cmd = run::with_default_signals(run::cargo().get_program());
     // Tests write down what they skip.
     let skipped = tree::target_dir().join("skipped");
     std::fs::create_dir_all(tree::target_dir())?;

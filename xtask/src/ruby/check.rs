@@ -19,13 +19,13 @@ pub(crate) fn check() -> Result<Checked> {
     let library = extension(Profile::Dev)?;
     let tests = tree::root().join(GEM).join("test");
     let mut left_out = Vec::new();
-    let mut all = run::command("ruby");
+    let mut all = run::with_default_signals("ruby");
     all.arg("-W1").arg("-I").arg(&library).arg(tests.join("all.rb"));
     let output = run::run_captured(&mut all, &tree::target_dir().join("ruby.log"))?;
     let closing = output.lines().filter(|line| line.contains(" assertions, ")).map(str::to_owned).collect();
     match sources() {
         Ok(sources) => {
-            let mut own = run::command("ruby");
+            let mut own = run::with_default_signals("ruby");
             own.arg("-I").arg(&library).arg(tests.join("conformance/run.rb")).arg(sources);
             run::run(&mut own)?;
         }
