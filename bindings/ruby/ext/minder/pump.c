@@ -8,7 +8,6 @@
 
 struct pump {
     minder_poller *poller;
-    unsigned forks;
 };
 
 static void free_pump(void *pointer) {

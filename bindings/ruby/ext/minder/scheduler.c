@@ -28,12 +28,6 @@ static VALUE scheduler_class, timer_class;
 
 /* ---- Memory ---- */
 
-/* A scheduler with the number of forks at which it was made. */
-struct owned_scheduler {
-    struct scheduler scheduler;
-    unsigned int forks;
-};
-
 /* A timer that calls a block. */
 struct block_timer {
     struct timer timer;
@@ -77,7 +71,7 @@ static void destroy(void *data) {
 
 static size_t size(const void *data) {
     const struct scheduler *scheduler = data;
-    return sizeof(struct owned_scheduler) + descriptors_size(scheduler)
+    return sizeof(struct scheduler) + descriptors_size(scheduler)
         + scheduler->timers.capacity * sizeof(struct timer_slot)
         + (scheduler->blocked ? st_memsize(scheduler->blocked) : 0);
 }
@@ -89,14 +83,14 @@ static const rb_data_type_t scheduler_type = {
 };
 
 static VALUE allocate(VALUE class) {
-    struct owned_scheduler *owned;
-    VALUE self = TypedData_Make_Struct(class, struct owned_scheduler, &scheduler_type, owned);
-    owned->scheduler.forked = Qnil;
-    owned->scheduler.is_closed = true;
+    struct scheduler *scheduler;
+    VALUE self = TypedData_Make_Struct(class, struct scheduler, &scheduler_type, scheduler);
+    scheduler->forked = Qnil;
+    scheduler->is_closed = true;
     return self;
 }
 
-static struct owned_scheduler *owned_of(VALUE self) {
+static struct scheduler *structure_of(VALUE self) {
     return rb_check_typeddata(self, &scheduler_type);
 }
 
@@ -116,11 +110,10 @@ static void forget_waiters(struct scheduler *scheduler) {
 }
 
 struct scheduler *scheduler_of(VALUE self) {
-    struct owned_scheduler *owned = owned_of(self);
-    struct scheduler *scheduler = &owned->scheduler;
+    struct scheduler *scheduler = structure_of(self);
     if (scheduler->is_closed) rb_raise(rb_eRuntimeError, "the scheduler is closed");
-    if (owned->forks != minder_forks) {
-        owned->forks = minder_forks;
+    if (scheduler->forks != minder_forks) {
+        scheduler->forks = minder_forks;
         forget_waiters(scheduler);
         scheduler->is_waiting = false;
         scheduler->running = NULL;
@@ -367,8 +360,7 @@ void scheduler_renew(struct scheduler *scheduler) {
 
 /* Opens the poller; `backend` is a name, or nil for the best one. */
 static VALUE open_backend(VALUE self, VALUE backend) {
-    struct owned_scheduler *owned = owned_of(self);
-    struct scheduler *scheduler = &owned->scheduler;
+    struct scheduler *scheduler = structure_of(self);
     if (scheduler->poller) rb_raise(rb_eRuntimeError, "the scheduler is open already");
     const char *name = NIL_P(backend) ? NULL : StringValueCStr(backend);
     minder_check(minder_poller_new(name, &scheduler->poller));
@@ -383,14 +375,13 @@ static VALUE open_backend(VALUE self, VALUE backend) {
     scheduler->now = read_clock();
     /* The other backends report closed descriptors in other ways. */
     scheduler->keeps_registrations = strcmp(minder_poller_backend(scheduler->poller), "epoll") == 0;
-    owned->forks = minder_forks;
+    scheduler->forks = minder_forks;
     scheduler->is_closed = false;
     return self;
 }
 
 static VALUE backend_name(VALUE self) {
-    struct owned_scheduler *owned = owned_of(self);
-    return rb_str_new_cstr(minder_poller_backend(owned->scheduler.poller));
+    return rb_str_new_cstr(minder_poller_backend(structure_of(self)->poller));
 }
 
 /* Returns whether a backend can be opened on this machine. */
@@ -419,7 +410,7 @@ static VALUE run_once(VALUE self) {
 }
 
 static VALUE release_scheduler(VALUE self) {
-    struct scheduler *scheduler = &owned_of(self)->scheduler;
+    struct scheduler *scheduler = structure_of(self);
     if (scheduler->is_closed) return Qnil;
     forget_waiters(scheduler);
     release(scheduler);
@@ -428,12 +419,12 @@ static VALUE release_scheduler(VALUE self) {
 }
 
 static VALUE is_closed(VALUE self) {
-    return RBOOL(owned_of(self)->scheduler.is_closed);
+    return RBOOL(structure_of(self)->is_closed);
 }
 
 /* Returns the fibers that wait with a time limit, and when that ends, in seconds of the monotonic clock. */
 static VALUE waiting(VALUE self) {
-    struct scheduler *scheduler = &owned_of(self)->scheduler;
+    struct scheduler *scheduler = structure_of(self);
     VALUE found = rb_hash_new();
     if (scheduler->is_closed) return found;
     for (struct link *link = scheduler->waiters.next; link != &scheduler->waiters; link = link->next) {
@@ -445,7 +436,7 @@ static VALUE waiting(VALUE self) {
 
 /* Returns all fibers that wait. */
 static VALUE suspended(VALUE self) {
-    struct scheduler *scheduler = &owned_of(self)->scheduler;
+    struct scheduler *scheduler = structure_of(self);
     VALUE found = rb_ary_new();
     if (scheduler->is_closed) return found;
     for (struct link *link = scheduler->waiters.next; link != &scheduler->waiters; link = link->next)
@@ -529,7 +520,7 @@ static int is_dead(st_data_t fiber, st_data_t value, st_data_t argument) {
 /* Called by any thread, with the lock of the interpreter. */
 static VALUE unblock(VALUE self, VALUE blocker, VALUE fiber) {
     /* No fiber of a closed scheduler continues. */
-    if (owned_of(self)->scheduler.is_closed) return Qfalse;
+    if (structure_of(self)->is_closed) return Qfalse;
     struct scheduler *scheduler = scheduler_of(self);
     st_data_t waiter;
     if (st_lookup(scheduler->blocked, fiber, &waiter)) {
@@ -610,7 +601,7 @@ static VALUE after(VALUE self, VALUE seconds) {
 static VALUE timer_cancel(VALUE self) {
     struct block_timer *timer = rb_check_typeddata(self, &timer_type);
     bool was_set = timer_is_set(&timer->timer);
-    if (was_set) timers_cancel(&owned_of(timer->scheduler)->scheduler.timers, &timer->timer);
+    if (was_set) timers_cancel(&structure_of(timer->scheduler)->timers, &timer->timer);
     timer->block = Qnil;
     return RBOOL(was_set);
 }

@@ -97,6 +97,8 @@ struct scheduler {
     /* In a forked process, the fiber that forked: nothing is left to which it could yield. Otherwise nil. */
     VALUE forked;
     int turns_without_poll;
+    /* How many times this process had been forked when the scheduler was made. */
+    unsigned forks;
     /* Whether a registration stays until it is deleted, so that the next wait needs no system call. */
     bool keeps_registrations;
     /* Whether the thread waits without the lock of the interpreter, and has to be notified. */
