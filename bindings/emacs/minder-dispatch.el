@@ -32,6 +32,8 @@
 
 (declare-function minder--take "ext:minder-module")
 (declare-function minder--write "ext:minder-module")
+(declare-function minder--pause "ext:minder-module")
+(declare-function minder--drop-carrier "minder-native")
 (declare-function minder-ensure-started "minder")
 
 (defcustom minder-read-max (* 512 1024)
@@ -43,7 +45,7 @@ a microsecond for a byte."
 
 (cl-defstruct (minder-process (:constructor minder--make-record)
                               (:copier nil))
-  "A child of the module: a light process."
+  "A child of the module: a light process, or what is behind a native one."
   (name nil :documentation "Its name, which no other live one has.")
   (key nil :documentation "Its number in the module.")
   (id nil :documentation "The number of the process in the operating system.")
@@ -66,7 +68,12 @@ a microsecond for a byte."
   (brokenp nil :documentation "Whether its input is closed.")
   (pieces 0 :documentation "How often it was heard.")
   (bytes 0 :documentation "How many bytes it has written.")
-  (started nil :documentation "When it was started."))
+  (started nil :documentation "When it was started.")
+  (carrier nil :documentation "The process object of Emacs if it is a native process.")
+  (type 'real :documentation "`real', or `pipe' for the standard error of another.")
+  (coding nil :documentation "The coding system that the process object had.")
+  (pausedp nil :documentation "Whether its filter is t.")
+  (held nil :documentation "Events that came while it was paused, the last one first."))
 
 (defvar minder--processes (make-hash-table)
   "The live processes, by their numbers in the module.")
@@ -87,6 +94,12 @@ a microsecond for a byte."
 (defvar minder--batch-end 0
   "The place after the last event in `minder--batch'.")
 
+(defvar minder--only nil
+  "The process whose events alone are handled, or nil for all.")
+
+(defvar minder--waiting nil
+  "The processes that are paused because of `minder--only'.")
+
 (defun minder--on-news (_process _bytes)
   "Handle the events that the module has."
   (minder--dispatch))
@@ -98,6 +111,7 @@ A filter may call this function: it then handles what follows."
   (let ((inhibit-quit t)
         (count 0)
         (finishedp nil))
+    (minder--handle-resumed)
     (when (and minder--news (>= minder--batch-next minder--batch-end))
       (setq minder--batch-next 0
             minder--batch-end (* 3 (minder--take minder--batch minder-read-max))))
@@ -122,23 +136,98 @@ A filter may call this function: it then handles what follows."
   (setq minder--handled (1+ minder--handled))
   (let ((process (gethash key minder--processes)))
     (when process
-      (pcase kind
-        (0 (minder--output process (minder-process-decoder process) data nil))
-        (1 (minder--error-output process data nil))
-        (2 (cl-incf (minder-process-bytes process) (length data))
-           (minder--filter process data))
-        (3 (minder--report "cannot read a message of process %s: %s"
-                           (minder-process-name process) data))
-        (4 (minder--flush process))
-        (_ (minder--ended process kind data))))))
+      (if (and (minder--has-to-wait-p process) (/= kind 4))
+          (push (cons kind data) (minder-process-held process))
+        (minder--handle-now process kind data)))))
+
+(defun minder--has-to-wait-p (process)
+  "Return whether the events of PROCESS have to wait; pause it if so."
+  (when (and minder--only
+             (not (eq process minder--only))
+             (null (minder-process-pausedp process)))
+    (push process minder--waiting)
+    (minder--pause-output process 'wait))
+  (minder-process-pausedp process))
+
+(defun minder--handle-now (process kind data)
+  "Handle one event of PROCESS: its KIND and DATA."
+  (pcase kind
+    (0 (minder--output process (minder-process-decoder process) data nil))
+    (1 (minder--error-output process data nil))
+    (2 (cl-incf (minder-process-bytes process) (length data))
+       (minder--filter process data))
+    (3 (minder--report "cannot read a message of process %s: %s"
+                       (minder-process-name process) data))
+    (4 (minder--flush process))
+    (_ (minder--ended process kind data))))
+
+(defvar minder--resumed nil
+  "The processes that are not paused any more, and whose events wait.")
+
+(defun minder--pause-output (process why)
+  "Hold the output of PROCESS if WHY is non-nil, or else let it come again.
+WHY is t if its filter is t, or `wait' because of `minder--only'."
+  (let ((before (minder-process-pausedp process)))
+    (setf (minder-process-pausedp process) why)
+    (unless (eq (null before) (null why))
+      (unless (or why (null (minder-process-held process)))
+        (push process minder--resumed))
+      (when (gethash (minder-process-key process) minder--processes)
+        (minder--pause (minder-process-key process) why)))))
+
+(defun minder--resume-waiting ()
+  "Let the output of the processes come that waited because of `minder--only'."
+  (while minder--waiting
+    (let ((process (pop minder--waiting)))
+      (when (eq (minder-process-pausedp process) 'wait)
+        (minder--pause-output process nil)))))
+
+(defun minder--handle-resumed ()
+  "Handle the events that came while processes were paused."
+  (while minder--resumed
+    (let ((process (pop minder--resumed)))
+      (unwind-protect
+          (while (and (minder-process-held process)
+                      (not (minder--has-to-wait-p process)))
+            (let* ((events (nreverse (minder-process-held process)))
+                   (event (pop events)))
+              ;; The filter may pause it again, or handle what follows.
+              (setf (minder-process-held process) (nreverse events))
+              (setq minder--handled (1+ minder--handled))
+              (minder--handle-now process (car event) (cdr event))))
+        ;; A filter may leave by `throw'.
+        (when (and (minder-process-held process)
+                   (null (minder-process-pausedp process)))
+          (push process minder--resumed)
+          (run-at-time 0 nil #'minder--dispatch))))))
 
 (defun minder--output (process decoder bytes lastp)
   "Give the text of BYTES, decoded by DECODER, to the filter of PROCESS.
 Non-nil LASTP means that nothing follows."
   (cl-incf (minder-process-bytes process) (length bytes))
+  (minder--follow-coding process decoder)
   (let ((text (minder--decode decoder bytes lastp)))
+    (minder--show-coding process decoder)
     (unless (string-empty-p text)
       (minder--filter process text))))
+
+(defun minder--follow-coding (process decoder)
+  "Use the coding system that the process object of PROCESS has for DECODER."
+  (let ((carrier (minder-process-carrier process)))
+    (when carrier
+      (let ((coding (car (process-coding-system carrier))))
+        (unless (eq coding (minder-process-coding process))
+          (setf (minder-process-coding process) coding
+                (minder-decoder-coding decoder) (or coding 'undecided)))))))
+
+(defun minder--show-coding (process decoder)
+  "Give the process object of PROCESS the coding system that DECODER has found."
+  (let ((carrier (minder-process-carrier process))
+        (coding (minder-decoder-coding decoder)))
+    (unless (or (null carrier) (eq coding (minder-process-coding process)))
+      (setf (minder-process-coding process) coding)
+      (set-process-coding-system carrier coding
+                                 (cdr (process-coding-system carrier))))))
 
 (defun minder--error-output (process bytes lastp)
   "Give BYTES to what gets the standard error of PROCESS.
@@ -170,8 +259,11 @@ Non-nil LASTP means that nothing follows."
   "Call the filter of PROCESS with TEXT."
   (cl-incf (minder-process-pieces process))
   (minder--guarded process "filter"
-    (funcall (or (minder-process-filter process) #'minder-default-filter)
-             process text)))
+		   (let ((carrier (minder-process-carrier process)))
+		     (if carrier
+			 (funcall (process-filter carrier) carrier text)
+		       (funcall (or (minder-process-filter process) #'minder-default-filter)
+				process text)))))
 
 (defun minder--ended (process kind data)
   "Handle the end of PROCESS, of this KIND: DATA is its code or signal."
@@ -180,36 +272,45 @@ Non-nil LASTP means that nothing follows."
     (when target
       (minder--output target (minder-process-error-decoder process) "" t)
       (setf (minder-process-state target) 'exit))
+    (setf (minder-process-dumpedp process) (= kind 7))
+    (minder--finish process (if (= kind 5) 'exit 'signal) data)))
+
+(defun minder--finish (process state code)
+  "Give PROCESS, which has ended, its STATE and CODE, and call its sentinel."
+  (let ((target (minder-process-stderr process)))
     (minder--forget process)
-    (setf (minder-process-state process) (if (= kind 5) 'exit 'signal)
-          (minder-process-code process) data
-          (minder-process-dumpedp process) (= kind 7)
+    (setf (minder-process-state process) state
+          (minder-process-code process) code
           (minder-process-input process) nil
           (minder-process-brokenp process) t)
-    (minder--notify process)
     (when target
-      (minder--notify target))))
+      (setf (minder-process-state target) 'exit))
+    (dolist (ended (list process target))
+      (when ended
+        (when (minder-process-carrier ended)
+          (minder--drop-carrier ended))
+        (minder--notify ended)))))
 
 (defun minder--forget (process)
   "Remove PROCESS from the live ones."
   (remhash (minder-process-key process) minder--processes)
-  (remhash (minder-process-name process) minder--names))
+  (unless (minder-process-carrier process)
+    (remhash (minder-process-name process) minder--names)))
 
 (defun minder--lost (process)
   "Handle the end of PROCESS without waiting for the module."
-  (minder--forget process)
-  (setf (minder-process-state process) 'signal
-        (minder-process-code process) 9
-        (minder-process-input process) nil
-        (minder-process-brokenp process) t)
-  (minder--notify process))
+  (setf (minder-process-held process) nil)
+  (minder--finish process 'signal 9))
 
 (defun minder--notify (process)
   "Call the sentinel of PROCESS."
   (let ((text (minder--status-text process)))
     (minder--guarded process "sentinel"
-      (funcall (or (minder-process-sentinel process) #'minder-default-sentinel)
-               process text))))
+		     (let ((carrier (minder-process-carrier process))
+			   (sentinel (minder-process-sentinel process)))
+		       (if carrier
+			   (funcall (or sentinel #'internal-default-process-sentinel) carrier text)
+			 (funcall (or sentinel #'minder-default-sentinel) process text))))))
 
 (defconst minder--signal-names
   '((1 . "hangup") (2 . "interrupt") (3 . "quit") (4 . "illegal instruction")
@@ -274,30 +375,42 @@ Non-nil LASTP means that nothing follows."
                (setq roomp nil))
               (t (pop (minder-process-input process))))))))
 
-(defun minder-accept-output (&optional process seconds)
+(defun minder-accept-output (&optional process seconds just-this-one)
   "Wait for output of PROCESS, at most SECONDS; return non-nil if some came.
-Without PROCESS wait for an event of any light process.  Without SECONDS wait
-until something comes, or PROCESS has ended.  Filters and sentinels of all
-processes run meanwhile."
-  (if (null minder--news)
-      (and (null process) (accept-process-output nil seconds))
-    (let* ((deadline (and seconds (+ (float-time) seconds)))
-           (heard (lambda () (if process (minder-process-pieces process) minder--handled)))
-           (before (funcall heard))
-           (waitp t))
-      (minder--dispatch)
-      (unless (process-live-p minder--news)
-        ;; Other code has deleted it.
-        (minder-ensure-started))
-      (while (and waitp
-                  (= before (funcall heard))
-                  (or (null process)
-                      (gethash (minder-process-key process) minder--processes)))
-        (let ((left (and deadline (max 0 (- deadline (float-time))))))
-          (accept-process-output minder--news left)
-          (when (and left (<= left 0))
-            (setq waitp nil))))
-      (/= before (funcall heard)))))
+Without PROCESS wait for an event of any process.  Without SECONDS wait until
+something comes, or PROCESS has ended.  Filters and sentinels of all processes
+run meanwhile, unless JUST-THIS-ONE is non-nil.  If it is an integer, timers do
+not run either."
+  (cond ((null minder--news)
+         (and (null process) (accept-process-output nil seconds)))
+        ((and process just-this-one (eq (minder-process-type process) 'real))
+         (unwind-protect
+             (let ((minder--only process))
+               (minder--accept process seconds just-this-one))
+           (unless minder--only
+             (minder--resume-waiting))))
+        (t (minder--accept process seconds nil))))
+
+(defun minder--accept (process seconds just-this-one)
+  "Wait as `minder-accept-output' does.
+PROCESS, SECONDS and JUST-THIS-ONE are its arguments."
+  (let* ((deadline (and seconds (+ (float-time) seconds)))
+         (heard (lambda () (if process (minder-process-pieces process) minder--handled)))
+         (before (funcall heard))
+         (waitp t))
+    (minder--dispatch)
+    (unless (process-live-p minder--news)
+      ;; Other code has deleted it.
+      (minder-ensure-started))
+    (while (and waitp
+                (= before (funcall heard))
+                (or (null process)
+                    (memq (minder-process-state process) '(run stop))))
+      (let ((left (and deadline (max 0 (- deadline (float-time))))))
+        (accept-process-output minder--news left nil just-this-one)
+        (when (and left (<= left 0))
+          (setq waitp nil))))
+    (/= before (funcall heard))))
 
 (provide 'minder-dispatch)
 ;;; minder-dispatch.el ends here

@@ -1,4 +1,4 @@
-;;; minder-list.el --- A list of light processes, and a report  -*- lexical-binding: t; -*-
+;;; minder-list.el --- A list of processes, and a report  -*- lexical-binding: t; -*-
 
 ;; Copyright (C) 2026 The minder authors
 
@@ -19,7 +19,7 @@
 
 ;;; Commentary:
 
-;; `minder-list' shows the light processes in a table.  `minder-doctor' shows
+;; `minder-list' shows the processes of minder in a table.  `minder-doctor' shows
 ;; what works on this machine.
 
 ;;; Code:
@@ -40,7 +40,7 @@
   "The keys of `minder-list-mode'.")
 
 (define-derived-mode minder-list-mode tabulated-list-mode "Minder"
-  "A table of light processes."
+  "A table of the processes of minder."
   (setq tabulated-list-format
         (vector '("Name" 20 t)
                 '("State" 6 t)
@@ -70,7 +70,7 @@
 
 (defun minder-list--entries ()
   "Return the rows of the table."
-  (mapcar #'minder-list--row (minder-process-list)))
+  (mapcar #'minder-list--row (minder--all)))
 
 (defun minder-list--row (process)
   "Return the row of PROCESS."
@@ -94,7 +94,7 @@
 
 ;;;###autoload
 (defun minder-list ()
-  "Show the light processes in a table."
+  "Show the processes of minder, light and native, in a table."
   (interactive)
   (let ((buffer (get-buffer-create "*minder*")))
     (with-current-buffer buffer
@@ -131,7 +131,7 @@
 (defun minder-list-show-output ()
   "Show the buffer of the process of this line."
   (interactive)
-  (let ((buffer (minder-process-buffer (minder-list--process))))
+  (let ((buffer (minder--output-buffer (minder-list--process))))
     (unless (buffer-live-p buffer)
       (user-error "The process of this line has no buffer"))
     (pop-to-buffer buffer)))

@@ -58,9 +58,18 @@
   "Return the exit code of PROCESS, or the signal that killed it; 0 if it lives."
   (minder-process-code process))
 
+(defun minder--all ()
+  "Return the records of all live children."
+  (hash-table-values minder--processes))
+
 (defun minder-process-list ()
   "Return the live light processes."
-  (hash-table-values minder--processes))
+  (cl-remove-if #'minder-process-carrier (minder--all)))
+
+(defun minder--output-buffer (process)
+  "Return the buffer of PROCESS, light or native, or nil."
+  (let ((carrier (minder-process-carrier process)))
+    (if carrier (process-buffer carrier) (minder-process-buffer process))))
 
 (defun minder-get-process (name)
   "Return the live light process with this NAME, or nil."
@@ -72,13 +81,9 @@
     (cl-find buffer (minder-process-list) :key #'minder-process-buffer)))
 
 (defun minder-set-process-filter (process filter)
-  "Give PROCESS this FILTER; nil is the default."
-  (setf (minder-process-filter process) (minder--checked-filter filter)))
-
-(defun minder--checked-filter (filter)
-  "Return FILTER; signal an error if it is t, which would stop the reading."
-  (when (eq filter t)
-    (error "Cannot use t as the filter of a light process"))
+  "Give PROCESS this FILTER; nil is the default, and t holds the output."
+  (setf (minder-process-filter process) filter)
+  (minder--pause-output process (eq filter t))
   filter)
 
 (defun minder-set-process-sentinel (process sentinel)
@@ -118,7 +123,7 @@
 (defun minder-process-send-string (process string)
   "Send STRING to the input of PROCESS.
 While the child does not read, wait for it, and serve the other processes."
-  (let ((bytes (encode-coding-string string (minder-process-encoding process) t)))
+  (let ((bytes (encode-coding-string string (minder--encoding process) t)))
     (minder--check-input process)
     (setf (minder-process-input process)
           (append (minder-process-input process) (minder--slices bytes)))
@@ -126,6 +131,13 @@ While the child does not read, wait for it, and serve the other processes."
     (while (minder-process-input process)
       (minder-accept-output nil 1))
     nil))
+
+(defun minder--encoding (process)
+  "Return the coding system of the input of PROCESS."
+  (let ((carrier (minder-process-carrier process)))
+    (if carrier
+        (cdr (process-coding-system carrier))
+      (minder-process-encoding process))))
 
 (defun minder--check-input (process)
   "Signal an error if the input of PROCESS is closed."

@@ -26,38 +26,71 @@
 
 (require 'cl-lib)
 (require 'minder-process)
+(require 'minder-native)
 
 (declare-function minder--spawn "ext:minder-module")
 
 (defun minder--make-light (plist)
-  "Start a light process with the keywords of PLIST."
+  "Start a light process with the keywords of PLIST, and return it."
+  (let ((process (minder--make-record)))
+    (minder--make-child process plist)
+    process))
+
+(defun minder--make-native (plist)
+  "Start a native process with the keywords of PLIST, and return its object."
+  (let* ((name (minder--checked-name (plist-get plist :name)))
+         (given (plist-get plist :buffer))
+         (buffer (and given (get-buffer-create given)))
+         (process (minder--make-record))
+         (carrier (minder--make-carrier name buffer plist)))
+    (minder--adopt carrier process)
+    (unwind-protect
+        (minder--make-child process plist)
+      (unless (minder-process-key process)
+        ;; An error: the object must not stay.
+        (setf (minder-process-state process) 'exit)
+        (minder--drop-carrier process)
+        (remhash carrier minder--carriers)))
+    carrier))
+
+(defun minder--make-child (process plist)
+  "Start the child of PROCESS, a new record, with the keywords of PLIST."
   (let* ((command (minder--checked-command (plist-get plist :command)))
          (buffer (let ((given (plist-get plist :buffer)))
                    (and given (get-buffer-create given))))
-         (name (minder--unique-name (plist-get plist :name)))
+         (carrier (minder-process-carrier process))
+         (name (if carrier (process-name carrier)
+                 (minder--unique-name (plist-get plist :name))))
          (stderr (plist-get plist :stderr))
          (framing (plist-get plist :framing))
          (terminalp (and (null stderr) (minder--wants-terminal-p plist)))
-         (coding (minder--coding plist name buffer command))
-         (process (minder--make-record
-                   :name name :command command :buffer buffer
-                   :filter (minder--checked-filter (plist-get plist :filter))
-                   :sentinel (plist-get plist :sentinel)
-                   :mark (minder--mark buffer)
-                   :query-on-exit-flag (not (plist-get plist :noquery))
-                   :decoder (minder--make-decoder (car coding))
-                   :encoding (cdr coding)
-                   :plist (plist-get plist :plist)
-                   :started (current-time))))
+         (filter (plist-get plist :filter))
+         (coding (minder--coding plist name buffer command)))
+    (setf (minder-process-name process) name
+          (minder-process-command process) command
+          (minder-process-buffer process) buffer
+          (minder-process-sentinel process) (plist-get plist :sentinel)
+          (minder-process-decoder process) (minder--make-decoder (car coding))
+          (minder-process-coding process) (car coding)
+          (minder-process-started process) (current-time))
+    (if carrier
+        (set-process-coding-system carrier (car coding) (cdr coding))
+      (setf (minder-process-filter process) filter
+            (minder-process-mark process) (minder--mark buffer)
+            (minder-process-query-on-exit-flag process) (not (plist-get plist :noquery))
+            (minder-process-encoding process) (cdr coding)
+            (minder-process-plist process) (plist-get plist :plist)))
     (when stderr
-      (setf (minder-process-stderr process) (minder--stderr stderr name)
-            (minder-process-error-decoder process) (minder--make-decoder (car coding))))
+      (setf (minder-process-error-decoder process) (minder--make-decoder (car coding))))
     (minder--start-child process command terminalp (and stderr t) framing)
-    (when (buffer-live-p buffer)
+    (when stderr
+      (setf (minder-process-stderr process) (minder--stderr stderr name carrier)))
+    (cond (carrier (set-process-filter carrier filter))
+          ((eq filter t) (minder--pause-output process t)))
+    (when (and (null carrier) (buffer-live-p buffer))
       (minder--watch-buffer buffer))
     (when (plist-get plist :stop)
-      (minder-stop-process process))
-    process))
+      (minder-stop-process process))))
 
 (defun minder--checked-command (command)
   "Return COMMAND; signal an error unless it is a list of strings."
@@ -84,15 +117,21 @@ TERMINALP, STDERRP and FRAMING are as in `minder-make-process'."
           (and terminalp
                (file-symlink-p (format "/proc/%d/fd/0" (cdr started)))))
     (puthash (car started) process minder--processes)
-    (puthash (minder-process-name process) process minder--names)))
+    (unless (minder-process-carrier process)
+      (puthash (minder-process-name process) process minder--names))))
 
 (defvar minder--last-numbers (make-hash-table :test #'equal)
   "The last number that was appended to a name.")
 
-(defun minder--unique-name (name)
-  "Return NAME, with a number if a live process has this name."
+(defun minder--checked-name (name)
+  "Return NAME; signal an error unless it is a string."
   (unless (stringp name)
     (signal 'wrong-type-argument (list 'stringp name)))
+  name)
+
+(defun minder--unique-name (name)
+  "Return NAME, with a number if a live process has this name."
+  (minder--checked-name name)
   (if (null (minder-get-process name))
       name
     ;; The search begins at 1, unless thousands have the same name.
@@ -108,17 +147,30 @@ TERMINALP, STDERRP and FRAMING are as in `minder-make-process'."
       (puthash name number minder--last-numbers)
       unique)))
 
-(defun minder--stderr (target name)
+(defun minder--stderr (target name nativep)
   "Return the process that gets the standard error of the process NAME.
-TARGET is a buffer, its name, or a pipe process of Emacs."
+TARGET is a buffer, its name, or a pipe process of Emacs.
+NATIVEP is whether the process NAME is a native one."
   (if (processp target)
-      (minder--make-record :name (process-name target) :mark (make-marker)
+      (minder--make-record :name (process-name target) :mark (make-marker) :type 'pipe
                            :filter (lambda (_ text)
                                      (funcall (process-filter target) target text))
-                           :sentinel #'ignore)
-    (let ((buffer (get-buffer-create target)))
-      (minder--make-record :name (concat name " stderr") :buffer buffer
-                           :mark (minder--mark buffer)))))
+                           :sentinel (lambda (&rest _)
+                                       (minder--end-of-stderr target)))
+    (let* ((buffer (get-buffer-create target))
+           (name (concat name " stderr"))
+           (process (minder--make-record :name name :buffer buffer :type 'pipe
+                                         :mark (minder--mark buffer))))
+      (when nativep
+        (minder--adopt (minder--make-carrier name buffer nil) process))
+      process)))
+
+(defun minder--end-of-stderr (target)
+  "End TARGET, a pipe process of Emacs that got the standard error of a child."
+  (let ((sentinel (process-sentinel target)))
+    (set-process-sentinel target #'ignore)
+    (delete-process target)
+    (funcall sentinel target "finished\n")))
 
 (defun minder--wants-terminal-p (plist)
   "Return whether PLIST asks for a pseudo-terminal."

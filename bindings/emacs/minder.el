@@ -28,10 +28,13 @@
 ;; A thread of the module reads all children all the time, so no child waits
 ;; while Emacs is busy, and a filter gets large pieces in few calls.
 ;;
-;;   (minder-make-process :name "find" :buffer "*find*" :light t
+;;   (minder-make-process :name "find" :buffer "*find*"
 ;;                        :command '("find" "/usr" "-name" "*.h"))
 ;;
-;; A light process has no descriptor of Emacs: thousands of them can live.
+;; The result is a process object of Emacs.  `minder-mode' uses such processes
+;; for compile, shell, eshell and others.
+;;
+;; With `:light t' it has no descriptor of Emacs: thousands of them can live.
 ;; The functions `minder-process-…' do with it what `process-…' do with a
 ;; process of Emacs.  See README.md for the differences.
 
@@ -40,6 +43,8 @@
 (require 'cl-lib)
 (require 'minder-start)
 
+(declare-function minder--relay-p "minder-relay")
+(declare-function minder--make-relay "minder-relay")
 (declare-function minder--start "ext:minder-module")
 (declare-function minder--attach "ext:minder-module")
 (declare-function minder--stop "ext:minder-module")
@@ -51,6 +56,24 @@
   :prefix "minder-")
 
 (define-error 'minder-error "Cannot do that with a child process")
+(define-error 'minder-no-descriptor "No descriptor is free for a native process"
+  'minder-error)
+
+(defvar minder--stockp nil
+  "Whether `make-process' is called for a process of Emacs.")
+
+(defvar minder--logged nil
+  "The lines that are in the log.")
+
+(defun minder--log (format &rest args)
+  "Append a line to the buffer *minder log*, unless it is there: FORMAT with ARGS."
+  (let ((line (apply #'format-message format args)))
+    (unless (member line minder--logged)
+      (push line minder--logged)
+      (with-current-buffer (get-buffer-create "*minder log*")
+        (save-excursion
+          (goto-char (point-max))
+          (insert line "\n"))))))
 
 (defcustom minder-module-directory nil
   "The directory of the module and of the program `minder-guardian'.
@@ -136,7 +159,7 @@ The sentinels are called.  The next light process starts another set."
             minder--batch-end 0)
       (delete-process news)
       (minder--stop))
-    (mapc #'minder--lost (minder-process-list))))
+    (mapc #'minder--lost (minder--all))))
 
 (defun minder--kill-emacs ()
   "Kill all light processes, without their sentinels, when Emacs exits."
@@ -157,26 +180,52 @@ The sentinels are called.  The next light process starts another set."
   "Start a process with ARGS, the keywords of `make-process', and return it.
 
 With `:light t' the result is a light process: `minder-process-p' is true for
-it, and the functions `minder-process-…' take it.  Otherwise, and if
-`:file-handler' is given and `default-directory' is remote, the result is that
-of `make-process'.
+it, and the functions `minder-process-…' take it.  Otherwise it is a native
+process: a process object of Emacs.  It needs one descriptor of Emacs; without
+a free one, and if `:file-handler' is given and `default-directory' is remote,
+the result is that of `make-process'.  Without the module, the command
+`minder-program' is started as a helper for each native process.
 
-More keywords for light processes: `:framing' is `content-length', `lines' or
+More keywords: `:framing' is `content-length', `lines' or
 `nul': the filter then gets each message of the standard output as one unibyte
 string.  `:plist' is the initial property list.  `:connection-type' is a pipe
 by default.  With `:stderr' it always is.
 
 \(fn &rest ARGS)"
   (cond ((null args) nil)
-        ((or (not (plist-get args :light))
-             (and (plist-get args :file-handler)
-                  (find-file-name-handler default-directory 'make-process)))
-         (apply #'make-process (minder--stock-arguments args)))
+        ((and (plist-get args :file-handler)
+              (find-file-name-handler default-directory 'make-process))
+         (minder--make-stock args))
+        ((plist-get args :light)
+         (minder-ensure-started)
+         (minder--make-light args))
+        ((minder--module-missing-p)
+         (minder--make-relay (minder--stock-arguments args)))
         (t (minder-ensure-started)
-           (minder--make-light args))))
+           (condition-case problem
+               (minder--make-native args)
+             (minder-no-descriptor
+              (minder--log "%s: started by Emacs: %s" (plist-get args :name)
+                           (error-message-string problem))
+              (minder--make-stock args))))))
+
+(defun minder--module-missing-p ()
+  "Return whether the module cannot be used, and the helper can."
+  (and (not (featurep 'minder-module))
+       (condition-case nil
+           (progn (minder-load-module) nil)
+         (error (minder--relay-p)))))
+
+(defun minder--make-stock (args)
+  "Start a process of Emacs with the keywords ARGS."
+  (let ((minder--stockp t))
+    (apply #'make-process (minder--stock-arguments args))))
 
 (defun minder--stock-arguments (args)
-  "Return ARGS without the keywords that `make-process' does not know."
+  "Return ARGS with those keywords alone that `make-process' knows.
+Signal an error for `:framing', which it cannot do."
+  (when (plist-get args :framing)
+    (error "Cannot cut the output of a process of Emacs into messages"))
   (let (known)
     (while args
       (unless (memq (car args) '(:light :framing :plist))

@@ -94,6 +94,12 @@ pub(crate) static ALL: &[Function] = &[
     ),
     function!(c"minder--resume", (1, 1), resume, c"Resume child ID.\n\n(fn ID)"),
     function!(
+        c"minder--pause",
+        (2, 2),
+        pause,
+        c"Keep the events of child ID in the module if PAUSEP, or let them come.\n\n(fn ID PAUSEP)"
+    ),
+    function!(
         c"minder--resize",
         (3, 3),
         resize,
@@ -198,6 +204,11 @@ fn suspend<'e>(env: Env<'e>, args: &[Value<'e>]) -> Result<Value<'e>> {
 
 fn resume<'e>(env: Env<'e>, args: &[Value<'e>]) -> Result<Value<'e>> {
     host::current()?.resume(child(env, args[0])?)?;
+    env.nil()
+}
+
+fn pause<'e>(env: Env<'e>, args: &[Value<'e>]) -> Result<Value<'e>> {
+    host::current()?.pause(child(env, args[0])?, env.is_set(args[1])?)?;
     env.nil()
 }
 

@@ -164,6 +164,18 @@ impl Host {
         unless_gone(self.set.resume(ChildId::from_u64(child)))
     }
 
+    /// Keeps the events of a child in the set, or lets them come.
+    pub(crate) fn pause(&self, child: u64, is_paused: bool) -> Result<()> {
+        let id = ChildId::from_u64(child);
+        if is_paused {
+            return unless_gone(self.set.pause_events(id));
+        }
+        unless_gone(self.set.resume_events(id))?;
+        // Lisp may have kept events from before the pause, which are not news.
+        self.news.want_rest();
+        Ok(())
+    }
+
     pub(crate) fn resize(&self, child: u64, size: Size) -> Result<()> {
         unless_gone(self.set.resize_terminal(ChildId::from_u64(child), size))
     }

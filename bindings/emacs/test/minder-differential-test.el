@@ -1,4 +1,4 @@
-;;; minder-differential-test.el --- Stock and light processes do the same  -*- lexical-binding: t; -*-
+;;; minder-differential-test.el --- Processes of Emacs and minder do the same  -*- lexical-binding: t; -*-
 
 ;; Copyright (C) 2026 The minder authors
 
@@ -19,19 +19,23 @@
 
 ;;; Commentary:
 
-;; Each program runs with processes of Emacs and with light ones.  The results
-;; are equal.
+;; Each program runs with processes of Emacs, with light ones and with native
+;; ones.  The results are equal.
 
 ;;; Code:
 
 (require 'minder-test-support)
 
-(defvar minder-test--lightp nil
-  "Whether the program uses light processes.")
+(defvar minder-test--kind 'stock
+  "What the program uses: `stock', `light' or `native' processes.")
+
+(defun minder-test--lightp ()
+  "Return whether the program uses light processes."
+  (eq minder-test--kind 'light))
 
 (defun minder-test--call (name &rest args)
   "Call the function NAME of Emacs, or that of light processes, with ARGS."
-  (apply (cond ((not minder-test--lightp) name)
+  (apply (cond ((not (minder-test--lightp)) name)
                ((eq name 'accept-process-output) #'minder-accept-output)
                (t (intern (concat "minder-" (symbol-name name)))))
          args))
@@ -39,20 +43,20 @@
 (defun minder-test--collector (property)
   "Return a filter or sentinel that collects texts in PROPERTY."
   ;; It may run when the other kind has its turn.
-  (let ((put (if minder-test--lightp #'minder-process-put #'process-put))
-        (get (if minder-test--lightp #'minder-process-get #'process-get)))
+  (let ((put (if (minder-test--lightp) #'minder-process-put #'process-put))
+        (get (if (minder-test--lightp) #'minder-process-get #'process-get)))
     (lambda (process text)
       (funcall put process property (concat (funcall get process property) text)))))
 
 (defun minder-test--make (command &rest args)
   "Start COMMAND with the keywords ARGS; collect output and end in its properties."
-  (apply (if minder-test--lightp #'minder-make-process #'make-process)
+  (apply (if (eq minder-test--kind 'stock) #'make-process #'minder-make-process)
          (append args
                  (list :name "test" :command command :noquery t :connection-type 'pipe)
                  (unless (plist-get args :buffer)
                    (list :filter (minder-test--collector 'text)
                          :sentinel (minder-test--collector 'end)))
-                 (and minder-test--lightp '(:light t)))))
+                 (and (minder-test--lightp) '(:light t)))))
 
 (defun minder-test--wait (process)
   "Wait until PROCESS has ended; return what there is to see."
@@ -62,8 +66,9 @@
                     (null (or (minder-test--call 'process-buffer process)
                               (minder-test--call 'process-get process 'end))))
                 (< (float-time) deadline))
-      (minder-test--call 'accept-process-output process 0.2))
-    (accept-process-output nil 0))
+      (minder-test--call 'accept-process-output process 0.2)
+      ;; Emacs calls no sentinel while it waits for one process.
+      (accept-process-output nil 0)))
   (minder-test--result process))
 
 (defun minder-test--result (process)
@@ -85,12 +90,15 @@
       (minder-test--call 'accept-process-output process 0.2))))
 
 (defmacro minder-test--same (name &rest program)
-  "Define the test NAME: PROGRAM has the same result with both kinds."
+  "Define the tests of NAME: PROGRAM has the same result with all kinds."
   (declare (indent 1))
-  `(ert-deftest ,(intern (format "minder-same-%s" name)) ()
-     (let ((run (lambda () ,@program)))
-       (should (equal (let ((minder-test--lightp t)) (funcall run))
-                      (funcall run))))))
+  `(progn
+     ,@(mapcar (lambda (kind)
+                 `(ert-deftest ,(intern (format "minder-same-%s-%s" name kind)) ()
+                    (let ((run (lambda () ,@program)))
+                      (should (equal (let ((minder-test--kind ',kind)) (funcall run))
+                                     (funcall run))))))
+               '(light native))))
 
 (minder-test--same exit-codes
   (mapcar (lambda (code) (minder-test--shell (format "echo text; exit %d" code)))

@@ -297,6 +297,57 @@ impl BackgroundSet {
         receiver.wait("resume a child", Operation::Resume, self.shared().options.call_timeout)
     }
 
+    /// Keeps the child's events in the queue: [`drain_events`](Self::drain_events) skips the child, and
+    /// the poll handle is not readable because of it, until [`resume_events`](Self::resume_events).
+    ///
+    /// Its output is read on until the queue holds as much as the limits of [`ChildSetConfig`] allow. Then
+    /// the overflow policy decides, as if the host took no events. The queued bytes count in
+    /// [`ChildSetConfig::max_buffered_bytes`], so enough paused children stop the output of all.
+    /// The child's exit is an event, too, and [`wait_all`](Self::wait_all) waits for it.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{BackgroundSet, BackgroundSetConfig, Command, SpawnOptions, Stdio};
+    /// use std::time::Duration;
+    ///
+    /// let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+    /// let mut command = Command::new("cat");
+    /// command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    /// let child = set.spawn(&command, SpawnOptions::new())?;
+    /// set.pause_events(child)?;
+    /// set.write(child, b"text")?;
+    /// assert!(!set.wait(Some(Duration::from_millis(50)))?);
+    /// set.resume_events(child)?;
+    /// assert!(set.wait(Some(Duration::from_secs(10)))?);
+    /// set.stop(Duration::ZERO)?;
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// - `Unknown`: the child's `Done` was taken.
+    pub fn pause_events(&self, id: ChildId) -> Result<()> {
+        self.set_paused(id, true)
+    }
+
+    /// Lets the child's events come after [`pause_events`](Self::pause_events).
+    ///
+    /// # Errors
+    /// As [`pause_events`](Self::pause_events).
+    pub fn resume_events(&self, id: ChildId) -> Result<()> {
+        self.set_paused(id, false)
+    }
+
+    fn set_paused(&self, id: ChildId, is_paused: bool) -> Result<()> {
+        let shared = self.shared();
+        let mut state = shared.state.lock();
+        if !state.queue.set_paused(id, is_paused) {
+            return Err(child_gone());
+        }
+        shared.update_poll_handle(&state);
+        Ok(())
+    }
+
     /// Returns the child's pid. Once the child is done, the pid may belong to another process, even
     /// if the `Done` was not taken.
     ///

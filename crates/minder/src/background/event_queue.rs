@@ -9,7 +9,7 @@ use crate::{ChildId, Chunk, Event, ExitInfo, Outcome, OverflowPolicy, Stream};
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
     children: HashMap<ChildId, ChildQueue>,
-    /// The children with queued events, in the order of their oldest event.
+    /// The children with queued events that are not paused, in the order of their oldest event.
     ready: VecDeque<ChildId>,
     /// How many bytes of output are queued.
     bytes: usize,
@@ -31,6 +31,8 @@ pub(super) struct ChildQueue {
     has_input: bool,
     /// How many events of kinds that tell of a restart are queued.
     restarts: usize,
+    /// Whether its events stay here.
+    is_paused: bool,
 }
 
 /// The most restarts of one child that wait for the host.
@@ -48,6 +50,7 @@ impl ChildQueue {
             exit: None,
             has_input,
             restarts: 0,
+            is_paused: false,
         }
     }
 }
@@ -126,9 +129,23 @@ impl EventQueue {
             event => child.events.push_back(event),
         }
         self.bytes = self.bytes - bytes_before + child.bytes;
-        if was_empty && !child.events.is_empty() {
+        if was_empty && !child.events.is_empty() && !child.is_paused {
             self.ready.push_back(id);
         }
+    }
+
+    /// Keeps the events of a child here, or lets them go. Returns whether there is such a child.
+    pub(super) fn set_paused(&mut self, id: ChildId, is_paused: bool) -> bool {
+        let Some(child) = self.children.get_mut(&id) else { return false };
+        if child.is_paused != is_paused {
+            child.is_paused = is_paused;
+            if is_paused {
+                self.ready.retain(|ready| *ready != id);
+            } else if !child.events.is_empty() {
+                self.ready.push_back(id);
+            }
+        }
+        true
     }
 
     /// Moves events to `into`, child by child, starting with the child whose oldest event is oldest,
@@ -332,6 +349,22 @@ mod tests {
             (fixture.queue.children(), fixture.queue.bytes(), fixture.queue.has_events()),
             (1, 0, false)
         );
+    }
+
+    #[test]
+    fn events_of_a_paused_child_stay_until_it_is_resumed() {
+        let mut fixture = Fixture::new(2, OverflowPolicy::Block);
+        let paused = ChildId::from_u64(0);
+        fixture.push_output(0, Stream::Stdout, "a");
+        assert!(fixture.queue.set_paused(paused, true));
+        fixture.push_output(1, Stream::Stdout, "x");
+        fixture.push_output(0, Stream::Stdout, "b");
+        fixture.push_done(0);
+        assert_eq!(fixture.drain(usize::MAX), "1>x");
+        assert_eq!((fixture.queue.has_events(), fixture.queue.bytes()), (false, 2));
+        assert!(fixture.queue.set_paused(paused, false));
+        assert_eq!(fixture.drain(usize::MAX), "0>ab, 0 done-1");
+        assert!(!fixture.queue.set_paused(paused, true));
     }
 
     #[test]

@@ -1,0 +1,248 @@
+;;; minder-native.el --- Children behind process objects of Emacs  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 The minder authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is part of the package minder.  It is free software: you can
+;; redistribute it and/or modify it under the terms of the GNU General Public
+;; License as published by the Free Software Foundation, either version 3 of
+;; the License, or (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful, but
+;; WITHOUT ANY WARRANTY; without even the implied warranty of MERCHANTABILITY
+;; or FITNESS FOR A PARTICULAR PURPOSE.  See the GNU General Public License
+;; for more details.
+;;
+;; You should have received a copy of the GNU General Public License along
+;; with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; A native process is a process object of Emacs, so that `processp',
+;; `get-buffer-process', `process-list', filters, buffers, marks and property
+;; lists work as they are.  Its child is one of the module.
+;;
+;; The object is a socket that is never connected, and that Emacs does not watch
+;; since it is "stopped": it costs one descriptor of Emacs and no time.  What
+;; such an object has another meaning for (status, number, command, terminal,
+;; signals, input, sentinel, waiting) is redirected to the child by an advice of
+;; the primitive.  The advices are there while a native process lives.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'minder-process)
+
+(declare-function minder--pause "ext:minder-module")
+
+(defvar minder--carriers (make-hash-table :test #'eq :weakness 'key)
+  "The record of each process object.")
+
+(defun minder--make-carrier (name buffer plist)
+  "Return a process object NAME with BUFFER for a child with the keywords PLIST."
+  (let ((carrier (condition-case problem
+                     (make-network-process
+                      :name name :type 'datagram :family 'local :service "/minder"
+                      :stop t :buffer buffer
+                      :noquery (plist-get plist :noquery)
+                      :sentinel #'minder--carrier-changed
+                      :plist (copy-sequence (plist-get plist :plist)))
+                   (file-error
+                    (signal 'minder-no-descriptor (cdr problem))))))
+    (when (buffer-live-p buffer)
+      (set-marker (process-mark carrier)
+                  (with-current-buffer buffer (point-max)) buffer))
+    carrier))
+
+(defun minder--adopt (carrier process)
+  "Make CARRIER the process object of PROCESS."
+  (setf (minder-process-carrier process) carrier
+        (minder-process-name process) (process-name carrier))
+  (puthash carrier process minder--carriers)
+  (minder--advise))
+
+(defun minder--drop-carrier (process)
+  "Remove the process object of PROCESS, which has ended, from those that live."
+  (let ((carrier (minder-process-carrier process)))
+    (when carrier
+      ;; The record is not live any more, so this reaches the primitive, and
+      ;; `minder--carrier-changed' does nothing.
+      (delete-process carrier))))
+
+(defun minder--carrier-changed (carrier _text)
+  "Handle that Emacs itself has deleted CARRIER, as `kill-buffer' does.
+The child gets SIGHUP, as a child of Emacs would."
+  (let ((process (gethash carrier minder--carriers)))
+    (when (and process
+               (minder--live-record-p process)
+               (not (memq carrier (process-list))))
+      (minder-signal-process process 1))))
+
+(defun minder--live-record-p (process)
+  "Return whether the module still has the child of PROCESS."
+  (memq (minder-process-state process) '(run stop)))
+
+;;;; The primitives
+
+(defun minder--record (object)
+  "Return the record of OBJECT if it denotes a native process, or nil.
+OBJECT is what the primitives take: a process, a buffer, a name of one, or nil."
+  (let ((process (cond ((processp object) object)
+                       ((stringp object)
+                        (or (get-process object)
+                            (and (get-buffer object) (get-buffer-process object))))
+                       ((bufferp object) (get-buffer-process object))
+                       ((null object) (get-buffer-process (current-buffer))))))
+    (and process (gethash process minder--carriers))))
+
+(defvar minder--advices nil
+  "The primitives that are redirected, with their advices.")
+
+(defmacro minder--redirect (primitive arguments &rest body)
+  "Make BODY what PRIMITIVE does with a native process.
+ARGUMENTS are those after the process.  The first of them is `process' for BODY."
+  (declare (indent 2))
+  (let ((name (intern (format "minder--redirected-%s" primitive))))
+    `(progn
+       (defun ,name (original &optional object &rest rest)
+         ,(format "Do what `%s' does: ORIGINAL with OBJECT and REST." primitive)
+         (let ((process (minder--record object)))
+           (if (null process)
+               (apply original object rest)
+             (let ,(seq-map-indexed (lambda (name at) `(,name (nth ,at rest))) arguments)
+               ,@body))))
+       (setf (alist-get ',primitive minder--advices) #',name))))
+
+(minder--redirect process-status ()
+		  (let ((state (minder-process-state process)))
+		    (cond ((not (eq (minder-process-type process) 'pipe)) state)
+			  ((eq state 'run) 'open)
+			  (t 'closed))))
+
+(minder--redirect process-exit-status ()
+		  (minder-process-code process))
+
+(minder--redirect process-id ()
+		  (minder-process-id process))
+
+(minder--redirect process-command ()
+		  (minder-process-command process))
+
+(minder--redirect process-tty-name ()
+		  (minder-process-tty-name process))
+
+(minder--redirect process-type ()
+		  (minder-process-type process))
+
+(minder--redirect process-contact ()
+		  t)
+
+(minder--redirect process-sentinel ()
+		  (or (minder-process-sentinel process) #'internal-default-process-sentinel))
+
+(minder--redirect set-process-sentinel (sentinel)
+		  (minder-set-process-sentinel process sentinel)
+		  (or sentinel #'internal-default-process-sentinel))
+
+(minder--redirect process-send-string (string)
+		  (minder-process-send-string process string))
+
+(minder--redirect process-send-region (start end)
+		  (minder-process-send-region process start end))
+
+(minder--redirect process-send-eof ()
+		  (minder-process-send-eof process)
+		  object)
+
+(minder--redirect kill-process ()
+		  (minder-kill-process process)
+		  object)
+
+(minder--redirect interrupt-process (current-group)
+		  (minder-interrupt-process process current-group)
+		  object)
+
+(minder--redirect quit-process (current-group)
+		  (minder-quit-process process current-group)
+		  object)
+
+(minder--redirect stop-process ()
+		  (minder-stop-process process)
+		  object)
+
+(minder--redirect continue-process ()
+		  (minder-continue-process process)
+		  object)
+
+(minder--redirect signal-process (signal)
+		  (minder-signal-process process signal)
+		  0)
+
+(minder--redirect set-process-window-size (height width)
+		  (minder-set-process-window-size process height width))
+
+(minder--redirect process-running-child-p ()
+		  (minder--foreground-group process))
+
+(defun minder--redirected-delete-process (original &optional object)
+  "Do what `delete-process' does: ORIGINAL with OBJECT."
+  (let ((process (minder--record object)))
+    (when process
+      (minder-delete-process process))
+    ;; `minder-delete-process' has removed the object.
+    (if process
+        (progn (funcall original (minder-process-carrier process)) nil)
+      (funcall original object))))
+(setf (alist-get 'delete-process minder--advices) #'minder--redirected-delete-process)
+
+(defun minder--redirected-set-process-filter (original object filter)
+  "Do what `set-process-filter' does: ORIGINAL with OBJECT and FILTER."
+  (prog1 (funcall original object filter)
+    (let ((process (minder--record object)))
+      (when process
+        (minder--pause-output process (eq filter t))))))
+(setf (alist-get 'set-process-filter minder--advices)
+      #'minder--redirected-set-process-filter)
+
+(defun minder--redirected-accept-process-output
+    (original &optional object seconds milliseconds just-this-one)
+  "Do what `accept-process-output' does: ORIGINAL with OBJECT and a time-out.
+SECONDS, MILLISECONDS and JUST-THIS-ONE are the other arguments of ORIGINAL."
+  (let ((process (and object (minder--record object))))
+    (if (null process)
+        (funcall original object seconds milliseconds just-this-one)
+      (minder-accept-output
+       process
+       (and (or seconds milliseconds)
+            (+ (or seconds 0) (/ (or milliseconds 0) 1000.0)))
+       just-this-one))))
+(setf (alist-get 'accept-process-output minder--advices)
+      #'minder--redirected-accept-process-output)
+
+(defun minder--foreground-group (process)
+  "Return what `process-running-child-p' returns for PROCESS.
+This is the process group in the foreground of its terminal, unless that is the
+group of PROCESS."
+  (let* ((id (minder-process-id process))
+         (group (and (minder--live-record-p process)
+                     (alist-get 'tpgid (process-attributes id)))))
+    (cond ((null group) nil)
+          ((= group id) nil)
+          ((< group 0) t)
+          (t group))))
+
+(defun minder--advise ()
+  "Redirect the primitives, unless they are."
+  (unless (advice-member-p #'minder--redirected-process-status 'process-status)
+    (pcase-dolist (`(,primitive . ,advice) minder--advices)
+      (advice-add primitive :around advice))))
+
+(defun minder--unadvise ()
+  "Remove the redirections, if no native process is known."
+  (when (zerop (hash-table-count minder--carriers))
+    (pcase-dolist (`(,primitive . ,advice) minder--advices)
+      (advice-remove primitive advice))))
+
+(provide 'minder-native)
+;;; minder-native.el ends here
