@@ -38,6 +38,7 @@ static struct descriptor *entry(struct scheduler *scheduler, size_t fd) {
 }
 
 struct descriptor *descriptors_find(struct scheduler *scheduler, VALUE io, int *fd) {
+    if (!RB_TYPE_P(io, T_FILE)) rb_raise(rb_eTypeError, "wrong argument type %s (expected IO)", rb_obj_classname(io));
     *fd = minder_descriptor(io);
     if (*fd < 0) rb_raise(rb_eIOError, "closed stream");
     struct descriptor *found = entry(scheduler, (size_t)*fd);
@@ -95,7 +96,6 @@ int descriptors_wait(struct scheduler *scheduler, VALUE io, int events, int64_t 
     int fd;
     struct descriptor *descriptor = descriptors_find(scheduler, io, &fd);
     if (timeout == 0) return poll_now(fd, events);
-    if (descriptor->kind == FILE_STORED) return events;
     struct waiter waiter;
     waiter_init(&waiter, scheduler, io);
     waiter.fd = fd;
@@ -109,10 +109,7 @@ int descriptors_wait(struct scheduler *scheduler, VALUE io, int events, int64_t 
             int number = minder_last_os_error();
             list_remove(&waiter.queue);
             /* epoll(7) refuses what is always ready. */
-            if (number == EPERM) {
-                descriptor->kind = FILE_STORED;
-                return events;
-            }
+            if (number == EPERM) return events;
             if (number == EBADF) rb_syserr_fail(EBADF, NULL);
             minder_raise(status);
         }
@@ -150,8 +147,9 @@ void descriptors_report(struct scheduler *scheduler, uint64_t fd, uint32_t flags
     descriptor->registered = 0;
     if (minder_poller_delete(scheduler->poller, (int)fd) < 0) {
         /* The number is closed, or belongs to another file, and a duplicate of the descriptor in a forked
-         * process keeps the registration alive. Only a new poller ends its reports. */
-        scheduler_renew(scheduler);
+         * process keeps the registration alive. Only a new poller ends its reports. If no descriptor is free
+         * for one, the next report tries again. */
+        (void)scheduler_renew(scheduler);
     }
 }
 

@@ -14,6 +14,7 @@
 #include <ruby/io.h>
 #include <ruby/thread.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Tokens of the poller. Descriptors have their numbers. */
 #define PROCESS_TOKEN (UINT64_C(1) << 40)
@@ -21,10 +22,16 @@
 /* How many turns may pass without a look at the descriptors while fibers are ready: a look costs a system
  * call. */
 #define TURNS_WITHOUT_POLL 8
+/* An alarm that is set although nothing expires then, in nanoseconds. */
+#define ALARM_MAX (3600 * MINDER_SECOND)
 /* The most fibers that are remembered as unblocked before they blocked, until dead ones are removed. */
 #define EARLY_MAX 64
 
 static VALUE scheduler_class, timer_class;
+
+static bool has_work(const struct scheduler *scheduler) {
+    return !list_is_empty(&scheduler->waiters) || scheduler->timers.count > 0;
+}
 
 /* ---- Memory ---- */
 
@@ -49,6 +56,8 @@ static void mark(void *data) {
     }
     if (scheduler->unblocked_early) rb_mark_set(scheduler->unblocked_early);
     rb_gc_mark(scheduler->forked);
+    rb_gc_mark(scheduler->thread);
+    rb_gc_mark(scheduler->error);
 }
 
 static void release(struct scheduler *scheduler) {
@@ -85,7 +94,7 @@ static const rb_data_type_t scheduler_type = {
 static VALUE allocate(VALUE class) {
     struct scheduler *scheduler;
     VALUE self = TypedData_Make_Struct(class, struct scheduler, &scheduler_type, scheduler);
-    scheduler->forked = Qnil;
+    scheduler->forked = scheduler->thread = scheduler->error = Qnil;
     scheduler->is_closed = true;
     return self;
 }
@@ -98,12 +107,13 @@ static struct scheduler *structure_of(VALUE self) {
 static void forget_waiters(struct scheduler *scheduler) {
     while (!list_is_empty(&scheduler->waiters)) {
         struct waiter *waiter = LIST_ELEMENT(scheduler->waiters.next, struct waiter, all);
+        waiter->is_forgotten = true;
         list_remove(&waiter->all);
         list_remove(&waiter->queue);
         list_remove(&waiter->check);
     }
     timers_clear(&scheduler->timers);
-    scheduler->ready_count = 0;
+    scheduler->ready_count = scheduler->report_count = 0;
     st_clear(scheduler->blocked);
     st_clear(scheduler->unblocked_early);
     st_clear(scheduler->processes);
@@ -118,8 +128,25 @@ struct scheduler *scheduler_of(VALUE self) {
         scheduler->is_waiting = false;
         scheduler->running = NULL;
         scheduler->forked = rb_fiber_current();
-        scheduler_renew(scheduler);
+        scheduler->thread = scheduler->error = Qnil;
+        minder_check(scheduler_renew(scheduler));
     }
+    return scheduler;
+}
+
+/* Raises if the fibers of a scheduler belong to another thread that lives. */
+static void check_thread(struct scheduler *scheduler) {
+    VALUE thread = rb_thread_current();
+    if (scheduler->thread == thread) return;
+    bool is_used = scheduler->running || has_work(scheduler);
+    if (is_used && !NIL_P(scheduler->thread) && RTEST(rb_funcall(scheduler->thread, rb_intern("alive?"), 0)))
+        rb_raise(rb_eThreadError, "the scheduler belongs to another thread: only `after` and `unblock` work here");
+    scheduler->thread = thread;
+}
+
+struct scheduler *scheduler_here(VALUE self) {
+    struct scheduler *scheduler = scheduler_of(self);
+    check_thread(scheduler);
     return scheduler;
 }
 
@@ -150,11 +177,18 @@ void scheduler_wake(struct waiter *waiter) {
     waiter->is_woken = true;
     list_remove(&waiter->queue);
     list_remove(&waiter->check);
+    if (waiter->is_nested) return;
     list_append(&waiter->scheduler->ready, &waiter->queue);
     waiter->scheduler->ready_count++;
 }
 
-static void turn(struct scheduler *scheduler);
+static void turn(struct scheduler *scheduler, const struct waiter *nested);
+
+NORETURN(static void raise_stopped(void));
+
+static void raise_stopped(void) {
+    rb_raise(rb_const_get(scheduler_class, rb_intern("Stopped")), "the scheduler was closed");
+}
 
 /*
  * Whether the fiber that runs must not yield. It may have been resumed by the program, from within a task: a
@@ -168,7 +202,11 @@ static VALUE yield_to_loop(VALUE argument) {
     struct waiter *waiter = (struct waiter *)argument;
     struct scheduler *scheduler = waiter->scheduler;
     if (!is_nested(scheduler, waiter->fiber)) return rb_fiber_yield(0, NULL);
-    while (!waiter->is_woken) turn(scheduler);
+    waiter->is_nested = true;
+    while (!waiter->is_woken) {
+        if (waiter->is_forgotten) raise_stopped();
+        turn(scheduler, waiter);
+    }
     return Qnil;
 }
 
@@ -217,41 +255,28 @@ static VALUE run_task(struct scheduler *scheduler, VALUE fiber, int argc, const 
 /* ---- The loop ---- */
 
 struct wait_call {
-    minder_poller *poller;
+    struct scheduler *scheduler;
     int64_t timeout;
     /* A descriptor that is ready when the wait has something to report; MINDER_NO_FD if it is not needed. */
     minder_fd watched;
-    minder_ready *reports;
-    size_t count;
     minder_status status;
 };
 
 static void *wait_without_lock(void *argument) {
     struct wait_call *call = argument;
+    struct scheduler *scheduler = call->scheduler;
     if (call->watched != MINDER_NO_FD) {
         struct pollfd one = { .fd = call->watched, .events = POLLIN };
         if (poll(&one, 1, -1) <= 0) return NULL;
         call->timeout = 0;
     }
-    call->status = minder_poller_wait(call->poller, call->timeout, call->reports, REPORTS_MAX, &call->count);
+    call->status = minder_poller_wait(scheduler->poller, call->timeout, scheduler->reports, REPORTS_MAX,
+                                      &scheduler->report_count);
     return NULL;
-}
-
-/*
- * Returns the descriptor by which to wait if there are other threads. If the only one of them ends while this
- * one waits, nothing calls interrupt_wait() for a signal any more: Ruby relies on EINTR then, at which a wait of
- * the library does not end.
- */
-static minder_fd watched_descriptor(const struct scheduler *scheduler) {
-    return rb_thread_alone() ? MINDER_NO_FD : minder_poller_fd(scheduler->poller);
 }
 
 static void interrupt_wait(void *poller) {
     minder_poller_notify(poller);
-}
-
-static bool has_work(const struct scheduler *scheduler) {
-    return !list_is_empty(&scheduler->waiters) || scheduler->timers.count > 0;
 }
 
 static void report(struct scheduler *scheduler, const minder_ready *ready) {
@@ -266,42 +291,109 @@ static void report(struct scheduler *scheduler, const minder_ready *ready) {
     }
 }
 
+/* Handles what the last wait reported. A source may report it only once. */
+static void take_reports(struct scheduler *scheduler) {
+    size_t count = scheduler->report_count;
+    scheduler->report_count = 0;
+    for (size_t index = 0; index < count; index++) report(scheduler, &scheduler->reports[index]);
+}
+
 /*
  * Sets the timer of the poller, unless it expires earlier anyway: then that wake-up sets it again. One timer
- * that stays costs less than a time-out for each wait.
+ * that stays costs less than a time-out for each wait. Returns false if no descriptor is free for it.
  */
-static void set_alarm(struct scheduler *scheduler, int64_t at) {
-    if (at >= scheduler->alarm_at) return;
+static bool set_alarm(struct scheduler *scheduler, int64_t at) {
+    if (at >= scheduler->alarm_at) return true;
     if (scheduler->alarm_at != INT64_MAX) minder_poller_delete_timer(scheduler->poller, ALARM_TOKEN);
     scheduler->alarm_at = INT64_MAX;
     int64_t delay = at > scheduler->now ? at - scheduler->now : 0;
-    minder_check(minder_poller_add_timer(scheduler->poller, ALARM_TOKEN, delay, 0));
+    minder_status status = minder_poller_add_timer(scheduler->poller, ALARM_TOKEN, delay, 0);
+    if (status == MINDER_EXHAUSTED) {
+        /* The poller may have the timer nevertheless. */
+        minder_poller_delete_timer(scheduler->poller, ALARM_TOKEN);
+        return false;
+    }
+    minder_check(status);
     scheduler->alarm_at = at;
+    return true;
 }
 
-/* Polls, and waits if no fiber is ready. */
-static void poll_sources(struct scheduler *scheduler) {
-    struct wait_call call = { .poller = scheduler->poller, .watched = MINDER_NO_FD, .reports = scheduler->reports };
-    if (scheduler->ready_count > 0) {
+/* Returns whether a few descriptors are free. */
+static bool has_free_descriptors(void) {
+    int pipes[2][2], count = 0;
+    while (count < 2 && rb_cloexec_pipe(pipes[count]) == 0) count++;
+    for (int index = 0; index < count; index++) {
+        close(pipes[index][0]);
+        close(pipes[index][1]);
+    }
+    return count == 2;
+}
+
+/*
+ * Returns the descriptor by which to wait if there are other threads. If the only one of them ends while this
+ * one waits, nothing calls interrupt_wait() for a signal any more: Ruby relies on EINTR then, at which a wait of
+ * the library does not end.
+ *
+ * The first call makes what the backend needs for it, a timer included. If it failed for want of descriptors, all
+ * later waits would fail, so it is not tried then.
+ */
+static minder_fd watched_descriptor(struct scheduler *scheduler) {
+    if (rb_thread_alone()) return MINDER_NO_FD;
+    if (!scheduler->is_watched) {
+        if (!has_free_descriptors() || !set_alarm(scheduler, scheduler->now + ALARM_MAX)) return MINDER_NO_FD;
+        scheduler->is_watched = true;
+    }
+    return minder_poller_fd(scheduler->poller);
+}
+
+/* Whether nothing can continue: no fiber that the loop resumes, and not the one whose nested loop runs. */
+static bool is_idle(const struct scheduler *scheduler, const struct waiter *nested) {
+    return scheduler->ready_count == 0 && !(nested && nested->is_woken);
+}
+
+/* Polls, and waits if nothing can continue. */
+static void poll_sources(struct scheduler *scheduler, const struct waiter *nested) {
+    /* An exception ended the last wait, and its reports were left. */
+    take_reports(scheduler);
+    struct wait_call call = { .scheduler = scheduler, .watched = MINDER_NO_FD };
+    if (!is_idle(scheduler, nested)) {
         wait_without_lock(&call);
     } else {
+        /* The fibers may have computed for long. */
+        scheduler->now = read_clock();
         int64_t next = timers_next(&scheduler->timers);
         int64_t check_at = descriptors_check(scheduler);
         if (check_at < next) next = check_at;
-        if (next != INT64_MAX) set_alarm(scheduler, next);
+        bool has_alarm = next == INT64_MAX || set_alarm(scheduler, next);
         /* The check may have woken a fiber. */
-        if (scheduler->ready_count == 0) {
-            call.timeout = MINDER_FOREVER;
-            call.watched = watched_descriptor(scheduler);
+        if (is_idle(scheduler, nested)) {
+            if (has_alarm) {
+                call.timeout = MINDER_FOREVER;
+                call.watched = watched_descriptor(scheduler);
+            } else if (next > scheduler->now) {
+                call.timeout = next - scheduler->now;
+            }
         }
         /* From here on, unblock() of another thread notifies. No other thread runs before the wait. */
         scheduler->is_waiting = true;
+        /* It raises what another thread or a signal handler raises here, with the reports left. */
         rb_nogvl(wait_without_lock, &call, interrupt_wait, scheduler->poller, RB_NOGVL_UBF_ASYNC_SAFE);
         scheduler->is_waiting = false;
     }
     scheduler->now = read_clock();
     minder_check(call.status);
-    for (size_t index = 0; index < call.count; index++) report(scheduler, &scheduler->reports[index]);
+    take_reports(scheduler);
+}
+
+static VALUE call_now(VALUE block) {
+    return rb_proc_call_with_block(block, 0, NULL, Qnil);
+}
+
+/* Calls the block of a timer. If it waits, the loop runs within that wait. */
+static void call_block(struct scheduler *scheduler, VALUE block) {
+    struct resumption resumption = { .scheduler = scheduler, .below = scheduler->running, .fiber = Qnil };
+    scheduler->running = &resumption;
+    rb_ensure(call_now, block, end_resume, (VALUE)&resumption);
 }
 
 static void run_timers(struct scheduler *scheduler) {
@@ -311,7 +403,7 @@ static void run_timers(struct scheduler *scheduler) {
             struct block_timer *owner = LIST_ELEMENT(timer, struct block_timer, timer);
             VALUE block = owner->block;
             owner->block = Qnil;
-            rb_proc_call_with_block(block, 0, NULL, Qnil);
+            call_block(scheduler, block);
         } else {
             struct waiter *waiter = LIST_ELEMENT(timer, struct waiter, timer);
             waiter->has_expired = !waiter->is_woken;
@@ -320,32 +412,61 @@ static void run_timers(struct scheduler *scheduler) {
     }
 }
 
+static VALUE run_protected(VALUE argument) {
+    struct resumption *resumption = (struct resumption *)argument;
+    return run_task(resumption->scheduler, resumption->fiber, 0, NULL);
+}
+
+/*
+ * Resumes a task from a nested loop. An exception of it is not for the fiber that runs this loop: that one is
+ * stopped, and `run` raises the exception.
+ */
+static void run_below(struct scheduler *scheduler, VALUE fiber) {
+    struct resumption task = { .scheduler = scheduler, .fiber = fiber };
+    int state = 0;
+    rb_protect(run_protected, (VALUE)&task, &state);
+    if (state == 0) return;
+    VALUE error = rb_errinfo();
+    if (!RTEST(rb_obj_is_kind_of(error, rb_eException))) rb_jump_tag(state);
+    rb_set_errinfo(Qnil);
+    if (NIL_P(scheduler->error)) scheduler->error = error;
+    raise_stopped();
+}
+
 /* Resumes the fibers that are ready. Those that become ready meanwhile are for the next turn. */
-static void run_ready(struct scheduler *scheduler) {
+static void run_ready(struct scheduler *scheduler, const struct waiter *nested) {
     for (size_t count = scheduler->ready_count; count > 0 && !list_is_empty(&scheduler->ready); count--) {
         struct waiter *waiter = LIST_ELEMENT(scheduler->ready.next, struct waiter, queue);
         list_remove(&waiter->queue);
         scheduler->ready_count--;
-        run_task(scheduler, waiter->fiber, 0, NULL);
+        if (nested)
+            run_below(scheduler, waiter->fiber);
+        else
+            run_task(scheduler, waiter->fiber, 0, NULL);
     }
 }
 
-/* One turn of the loop: resumes what is ready, polls, and wakes what became ready. */
-static void turn(struct scheduler *scheduler) {
-    run_ready(scheduler);
-    if (!has_work(scheduler)) return;
+/*
+ * One turn of the loop: resumes what is ready, polls, and wakes what became ready. `nested` is the waiter of the
+ * fiber that runs the loop, or NULL.
+ */
+static void turn(struct scheduler *scheduler, const struct waiter *nested) {
+    run_ready(scheduler, nested);
+    if (!has_work(scheduler) || (nested && nested->is_woken)) return;
     if (scheduler->ready_count > 0 && ++scheduler->turns_without_poll < TURNS_WITHOUT_POLL) return;
     scheduler->turns_without_poll = 0;
-    poll_sources(scheduler);
+    poll_sources(scheduler, nested);
     run_timers(scheduler);
 }
 
-void scheduler_renew(struct scheduler *scheduler) {
-    minder_check(minder_poller_renew(&scheduler->poller));
+minder_status scheduler_renew(struct scheduler *scheduler) {
+    minder_status status = minder_poller_renew(&scheduler->poller);
+    if (status < 0) return status;
     scheduler->alarm_at = INT64_MAX;
+    scheduler->is_watched = false;
     descriptors_renew(scheduler);
     st_index_t count = scheduler->processes->num_entries;
-    if (count == 0) return;
+    if (count == 0) return status;
     st_data_t *pids = ALLOCA_N(st_data_t, count);
     st_keys(scheduler->processes, pids, count);
     for (st_index_t index = 0; index < count; index++) {
@@ -354,6 +475,7 @@ void scheduler_renew(struct scheduler *scheduler) {
             && st_lookup(scheduler->processes, pids[index], &waiter))
             scheduler_wake((struct waiter *)waiter);
     }
+    return status;
 }
 
 /* ---- Methods ---- */
@@ -381,7 +503,7 @@ static VALUE open_backend(VALUE self, VALUE backend) {
 }
 
 static VALUE backend_name(VALUE self) {
-    return rb_str_new_cstr(minder_poller_backend(structure_of(self)->poller));
+    return rb_str_new_cstr(minder_poller_backend(scheduler_of(self)->poller));
 }
 
 /* Returns whether a backend can be opened on this machine. */
@@ -392,11 +514,39 @@ static VALUE has_backend(VALUE class, VALUE name) {
     return RBOOL(status == MINDER_OK);
 }
 
+/* Raises the exception of a task that a nested loop resumed. */
+static void raise_error(struct scheduler *scheduler) {
+    VALUE error = scheduler->error;
+    if (NIL_P(error)) return;
+    scheduler->error = Qnil;
+    rb_exc_raise(error);
+}
+
+static VALUE turn_once(VALUE self) {
+    turn(structure_of(self), NULL);
+    return Qnil;
+}
+
+/* A task ended by Stopped: an exception of another one stopped its nested loop, or the end of the scheduler. */
+static VALUE end_turn(VALUE self, VALUE stopped) {
+    struct scheduler *scheduler = structure_of(self);
+    raise_error(scheduler);
+    if (!scheduler->is_closed) rb_exc_raise(stopped);
+    return Qnil;
+}
+
+static void turn_outermost(VALUE self) {
+    VALUE stopped_class = rb_const_get(scheduler_class, rb_intern("Stopped"));
+    rb_rescue2(turn_once, self, end_turn, self, stopped_class, (VALUE)0);
+    raise_error(structure_of(self));
+}
+
 static VALUE run(VALUE self) {
-    struct scheduler *scheduler = scheduler_of(self);
+    struct scheduler *scheduler = scheduler_here(self);
     while (has_work(scheduler)) {
-        turn(scheduler);
+        turn_outermost(self);
         /* A task may have closed it, or forked. */
+        if (scheduler->is_closed) break;
         scheduler = scheduler_of(self);
     }
     return Qnil;
@@ -404,14 +554,15 @@ static VALUE run(VALUE self) {
 
 /* One turn, for a program with a loop of its own. Returns whether there is work left. */
 static VALUE run_once(VALUE self) {
-    struct scheduler *scheduler = scheduler_of(self);
-    if (has_work(scheduler)) turn(scheduler);
+    struct scheduler *scheduler = scheduler_here(self);
+    if (has_work(scheduler)) turn_outermost(self);
     return RBOOL(has_work(scheduler));
 }
 
 static VALUE release_scheduler(VALUE self) {
     struct scheduler *scheduler = structure_of(self);
     if (scheduler->is_closed) return Qnil;
+    check_thread(scheduler);
     forget_waiters(scheduler);
     release(scheduler);
     scheduler->is_closed = true;
@@ -434,18 +585,21 @@ static VALUE waiting(VALUE self) {
     return found;
 }
 
-/* Returns all fibers that wait. */
+/* Returns all fibers that wait, except those that run the loop themselves: they notice its end. */
 static VALUE suspended(VALUE self) {
     struct scheduler *scheduler = structure_of(self);
     VALUE found = rb_ary_new();
     if (scheduler->is_closed) return found;
-    for (struct link *link = scheduler->waiters.next; link != &scheduler->waiters; link = link->next)
-        rb_ary_push(found, LIST_ELEMENT(link, struct waiter, all)->fiber);
+    check_thread(scheduler);
+    for (struct link *link = scheduler->waiters.next; link != &scheduler->waiters; link = link->next) {
+        struct waiter *waiter = LIST_ELEMENT(link, struct waiter, all);
+        if (!waiter->is_nested) rb_ary_push(found, waiter->fiber);
+    }
     return found;
 }
 
 static VALUE start(VALUE self, VALUE fiber) {
-    run_task(scheduler_of(self), fiber, 0, NULL);
+    run_task(scheduler_here(self), fiber, 0, NULL);
     return fiber;
 }
 
@@ -456,10 +610,13 @@ static VALUE start(VALUE self, VALUE fiber) {
  */
 static VALUE raise_in(int argc, VALUE *argv, VALUE self) {
     rb_check_arity(argc, 2, UNLIMITED_ARGUMENTS);
-    struct scheduler *scheduler = scheduler_of(self);
-    for (const struct resumption *task = scheduler->running; task; task = task->below) {
+    struct scheduler *scheduler = scheduler_here(self);
+    const struct resumption *top = scheduler->running;
+    /* The block of a timer lets the exception through. */
+    if (top && NIL_P(top->fiber)) top = top->below;
+    for (const struct resumption *task = top; task; task = task->below) {
         if (task->fiber != argv[0]) continue;
-        if (task != scheduler->running) return Qfalse;
+        if (task != top) return Qfalse;
         rb_exc_raise(rb_make_exception(argc - 1, argv + 1));
     }
     run_task(scheduler, argv[0], argc - 1, argv + 1);
@@ -467,7 +624,7 @@ static VALUE raise_in(int argc, VALUE *argv, VALUE self) {
 }
 
 static VALUE io_wait(VALUE self, VALUE io, VALUE events, VALUE timeout) {
-    struct scheduler *scheduler = scheduler_of(self);
+    struct scheduler *scheduler = scheduler_here(self);
     int wanted = NUM2INT(events);
     if (!(wanted & (RUBY_IO_READABLE | RUBY_IO_WRITABLE | RUBY_IO_PRIORITY)))
         rb_raise(rb_eArgError, "the wait is for nothing: expected IO::READABLE, IO::WRITABLE or IO::PRIORITY");
@@ -486,7 +643,17 @@ static VALUE forget(VALUE self, VALUE fd) {
 
 static void end_block(struct waiter *waiter) {
     st_data_t fiber = waiter->fiber;
-    st_delete(waiter->scheduler->blocked, &fiber, NULL);
+    if (waiter->outer)
+        st_insert(waiter->scheduler->blocked, fiber, (st_data_t)waiter->outer);
+    else
+        st_delete(waiter->scheduler->blocked, &fiber, NULL);
+}
+
+/* Returns the waiter of a fiber for an object. A sleep has none: the object is that of the caller. */
+static struct waiter *find_blocked(struct waiter *top, VALUE blocker) {
+    for (struct waiter *waiter = top; waiter; waiter = waiter->outer)
+        if (waiter->object == blocker) return waiter;
+    return top;
 }
 
 /* Suspends the fiber until it is unblocked. Returns false after the time-out. */
@@ -495,6 +662,8 @@ static bool block_fiber(struct scheduler *scheduler, VALUE blocker, int64_t time
     waiter_init(&waiter, scheduler, blocker);
     st_data_t fiber = waiter.fiber, early;
     if (st_delete(scheduler->unblocked_early, &fiber, &early) && (VALUE)early == blocker) return true;
+    st_data_t outer;
+    if (st_lookup(scheduler->blocked, waiter.fiber, &outer)) waiter.outer = (struct waiter *)outer;
     st_insert(scheduler->blocked, waiter.fiber, (st_data_t)&waiter);
     waiter.end = end_block;
     scheduler_suspend(&waiter, timeout);
@@ -503,13 +672,17 @@ static bool block_fiber(struct scheduler *scheduler, VALUE blocker, int64_t time
 
 static VALUE block(int argc, VALUE *argv, VALUE self) {
     rb_check_arity(argc, 1, 2);
-    return RBOOL(block_fiber(scheduler_of(self), argv[0], minder_time(argc > 1 ? argv[1] : Qnil)));
+    return RBOOL(block_fiber(scheduler_here(self), argv[0], minder_time(argc > 1 ? argv[1] : Qnil)));
 }
 
 /* Hook of sleep, with the arguments of it. */
 static VALUE kernel_sleep(int argc, VALUE *argv, VALUE self) {
     rb_check_arity(argc, 0, 1);
-    block_fiber(scheduler_of(self), ID2SYM(rb_intern("sleep")), minder_time(argc > 0 ? argv[0] : Qnil));
+    VALUE duration = argc > 0 ? argv[0] : Qnil;
+    int64_t time = minder_time(duration);
+    /* As without a scheduler. */
+    if (time == 0 && NUM2DBL(duration) < 0) rb_raise(rb_eArgError, "time interval must not be negative");
+    block_fiber(scheduler_here(self), ID2SYM(rb_intern("sleep")), time);
     return Qtrue;
 }
 
@@ -524,7 +697,7 @@ static VALUE unblock(VALUE self, VALUE blocker, VALUE fiber) {
     struct scheduler *scheduler = scheduler_of(self);
     st_data_t waiter;
     if (st_lookup(scheduler->blocked, fiber, &waiter)) {
-        scheduler_wake((struct waiter *)waiter);
+        scheduler_wake(find_blocked((struct waiter *)waiter, blocker));
     } else if (RTEST(rb_fiber_alive_p(fiber))) {
         if (scheduler->unblocked_early->num_entries >= EARLY_MAX) st_foreach(scheduler->unblocked_early, is_dead, 0);
         st_insert(scheduler->unblocked_early, fiber, blocker);
@@ -535,7 +708,7 @@ static VALUE unblock(VALUE self, VALUE blocker, VALUE fiber) {
 
 /* Lets the other fibers that are ready run first. */
 static VALUE yield_turn(VALUE self) {
-    struct scheduler *scheduler = scheduler_of(self);
+    struct scheduler *scheduler = scheduler_here(self);
     struct waiter waiter;
     waiter_init(&waiter, scheduler, Qnil);
     scheduler_wake(&waiter);
@@ -555,7 +728,7 @@ static void end_process_wait(struct waiter *waiter) {
  * watched here, or another fiber waits for it.
  */
 static VALUE wait_for_exit(VALUE self, VALUE pid) {
-    struct scheduler *scheduler = scheduler_of(self);
+    struct scheduler *scheduler = scheduler_here(self);
     struct waiter waiter;
     waiter_init(&waiter, scheduler, Qnil);
     waiter.pid = NUM2UINT(pid);

@@ -35,6 +35,12 @@ struct waiter {
     /* What it waits for, and what is ready, as IO::READABLE and IO::WRITABLE. */
     int events, ready;
     bool is_woken, has_expired, is_closed;
+    /* Its fiber runs the loop itself, so nothing resumes it: see yield_to_loop(). */
+    bool is_nested;
+    /* The scheduler was closed, or the process forked: nothing wakes it. */
+    bool is_forgotten;
+    /* The waiter with which the same fiber blocks already, below this one on its stack, or NULL. */
+    struct waiter *outer;
     /* What else ends with the wait, or NULL. */
     void (*end)(struct waiter *waiter);
 };
@@ -64,6 +70,7 @@ struct descriptor {
 struct resumption {
     struct scheduler *scheduler;
     struct resumption *below;
+    /* nil for the block of a timer, which runs in the fiber of the loop. */
     VALUE fiber;
     /* What is raised in the fiber, as the arguments of `raise`; none if it continues. */
     int argc;
@@ -72,6 +79,8 @@ struct resumption {
 
 struct scheduler {
     minder_poller *poller;
+    /* The thread of the fibers; nil until one waits. */
+    VALUE thread;
     /* Every fiber that waits. */
     struct link waiters;
     /* Those of them that continue in the next turn. */
@@ -96,6 +105,8 @@ struct scheduler {
     struct resumption *running;
     /* In a forked process, the fiber that forked: nothing is left to which it could yield. Otherwise nil. */
     VALUE forked;
+    /* The exception of a task that a nested loop resumed, for `run`; otherwise nil. */
+    VALUE error;
     int turns_without_poll;
     /* How many times this process had been forked when the scheduler was made. */
     unsigned forks;
@@ -103,12 +114,19 @@ struct scheduler {
     bool keeps_registrations;
     /* Whether the thread waits without the lock of the interpreter, and has to be notified. */
     bool is_waiting;
+    /* The poller has made the descriptor by which the thread waits beside others. */
+    bool is_watched;
     bool is_closed;
+    /* What the last wait reported and is not handled yet. */
+    size_t report_count;
     minder_ready reports[REPORTS_MAX];
 };
 
 /* Returns the scheduler of an object that is open. Begins anew in a forked process. */
 struct scheduler *scheduler_of(VALUE self);
+
+/* Does the same for a call that may wait. Raises in another thread than that of the fibers. */
+struct scheduler *scheduler_here(VALUE self);
 
 /* Makes a waiter for the fiber that runs. It has to be passed to scheduler_suspend(). */
 void waiter_init(struct waiter *waiter, struct scheduler *scheduler, VALUE object);
@@ -122,8 +140,8 @@ void scheduler_suspend(struct waiter *waiter, int64_t timeout);
 /* Lets a fiber continue in the next turn. */
 void scheduler_wake(struct waiter *waiter);
 
-/* Replaces the poller, and registers everything once more. */
-void scheduler_renew(struct scheduler *scheduler);
+/* Replaces the poller, and registers everything once more. Changes nothing if it fails. */
+minder_status scheduler_renew(struct scheduler *scheduler);
 
 /* Descriptors: `descriptors.c`. */
 

@@ -136,18 +136,23 @@ static void locate(struct transfer *transfer, VALUE buffer, size_t offset) {
  */
 static VALUE transfer(VALUE self, enum direction direction, int argc, VALUE *argv) {
     rb_check_arity(argc, 3, 4);
-    struct scheduler *scheduler = scheduler_of(self);
+    struct scheduler *scheduler = scheduler_here(self);
     VALUE io = argv[0], buffer = argv[1];
     size_t length = NUM2SIZET(argv[2]), start = argc > 3 ? NUM2SIZET(argv[3]) : 0, done = 0;
     int events = direction == READ ? RUBY_IO_READABLE : RUBY_IO_WRITABLE;
     for (;;) {
         struct transfer call = { .direction = direction, .offset = -1 };
         struct descriptor *descriptor = descriptors_find(scheduler, io, &call.fd);
-        if (descriptor->kind == FILE_UNKNOWN) descriptor->kind = kind_of(call.fd);
+        /* IO#reopen may have made another kind of file of it. */
+        if (descriptor->kind == FILE_UNKNOWN || descriptor->kind == FILE_STORED) descriptor->kind = kind_of(call.fd);
         /* The buffer may have moved while the fiber waited. */
         locate(&call, buffer, start + done);
         if (call.size == 0) return SIZET2NUM(done);
         ssize_t count = transfer_some(&call, descriptor->kind);
+        if (count == -ENOTSOCK && descriptor->kind == FILE_SOCKET) {
+            descriptor->kind = FILE_UNKNOWN;
+            continue;
+        }
         if (count == 0) return SIZET2NUM(done);
         if (count > 0) {
             done += (size_t)count;
@@ -157,7 +162,9 @@ static VALUE transfer(VALUE self, enum direction direction, int argc, VALUE *arg
         } else if (done >= length) {
             return done > 0 ? SIZET2NUM(done) : LONG2NUM(count);
         } else {
-            descriptors_wait(scheduler, io, events, MINDER_FOREVER);
+            /* Without waiting, a stored file is read and written only as far as it is in memory. */
+            if (descriptor->kind == FILE_PIPE) descriptor->kind = kind_of(call.fd);
+            if (descriptor->kind != FILE_STORED) descriptors_wait(scheduler, io, events, MINDER_FOREVER);
         }
     }
 }
@@ -175,7 +182,8 @@ VALUE scheduler_io_write(int argc, VALUE *argv, VALUE self) {
 static off_t offset_in_file(enum direction direction, VALUE from) {
     off_t offset = NUM2OFFT(from);
 #if RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR == 1
-    if (direction == WRITE) offset = NUM2OFFT((VALUE)offset);
+    /* What is no Fixnum is an offset beyond any file, or that of a direct call. */
+    if (direction == WRITE) offset = FIXNUM_P((VALUE)offset) ? FIX2LONG((VALUE)offset) : -1;
 #endif
     return offset;
 }
@@ -184,7 +192,7 @@ static off_t offset_in_file(enum direction direction, VALUE from) {
  * from, length, offset). */
 static VALUE transfer_at(VALUE self, enum direction direction, int argc, VALUE *argv) {
     rb_check_arity(argc, 4, 5);
-    struct scheduler *scheduler = scheduler_of(self);
+    struct scheduler *scheduler = scheduler_here(self);
     VALUE length = argc == 5 ? argv[3] : argv[2], from = argc == 5 ? argv[2] : argv[3];
     struct transfer call = { .direction = direction, .offset = offset_in_file(direction, from) };
     if (call.offset < 0) return LONG2NUM(-EINVAL);

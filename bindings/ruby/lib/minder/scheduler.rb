@@ -15,7 +15,8 @@ module Minder
   # Ruby calls most of its methods itself, as hooks: see Fiber::SchedulerInterface. Those that are documented
   # here as hooks are not meant for programs.
   #
-  # One scheduler belongs to one thread. Other threads may call +unblock+ and +after+ only. In a process that
+  # One scheduler belongs to one thread. Other threads may call +unblock+ and +after+ only, and get a ThreadError
+  # from what would resume fibers or suspend one. In a process that
   # was made by fork, the scheduler begins anew: what other fibers waited for is forgotten there.
   #
   # The hooks of Ruby 3.1 leave two waits to the thread: IO.select, and reads of a stored file.
@@ -36,7 +37,7 @@ module Minder
         Fiber.set_scheduler(scheduler)
         begin
           scheduler.fiber { value = block.call(scheduler) }
-          scheduler.run
+          scheduler.run unless scheduler.closed?
           is_done = true
         ensure
           # A thread that is killed has no exception.
@@ -67,9 +68,14 @@ module Minder
     # block the thread. Those of sockets and pipes, which Ruby opens in nonblocking mode, never do, and cost
     # less: Ruby makes an object for each call of the hooks io_read and io_write, which are missing then.
     def initialize(backend: nil, blocking_io: true)
-      backend ||= ENV["MINDER_BACKEND"]
-      backend = nil if backend && backend.empty?
-      open_backend(backend)
+      name = backend || ENV["MINDER_BACKEND"]
+      begin
+        open_backend(name == "" ? nil : name)
+      rescue ArgumentError => error
+        origin = "MINDER_BACKEND names it; " unless backend
+        available = self.class.available_backends.join(", ")
+        raise ArgumentError, "#{error.message} (#{origin}available here: #{available})"
+      end
       singleton_class.class_eval { undef_method :io_read, :io_write } unless blocking_io
     end
 
@@ -92,8 +98,9 @@ module Minder
     # Closes the scheduler at once. Each fiber that waits gets the exception Stopped, so that it can clean up; if
     # it waits again, it does not continue. Another exception is printed.
     def abandon
+      fibers = suspended
       @is_abandoned = true
-      suspended.each { |fiber| stop(fiber) }
+      fibers.each { |fiber| stop(fiber) }
       Fiber.scheduler.equal?(self) ? Fiber.set_scheduler(nil) : release
     end
 
@@ -117,6 +124,8 @@ module Minder
 
     # Hook of Ruby 3.5: raises in a fiber that waits.
     def fiber_interrupt(fiber, exception)
+      raise TypeError, "wrong argument type #{fiber.class} (expected Fiber)" unless fiber.is_a?(Fiber)
+
       after(0) { interrupt(fiber, exception) }
       nil
     end
@@ -126,13 +135,12 @@ module Minder
     def process_wait(pid, flags)
       nonblocking = flags | Process::WNOHANG
       if pid.positive? && (flags & Process::WUNTRACED).zero?
-        while wait_for_exit(pid)
+        loop do
+          # Of a process that has exited or is no child, the answer is there at once.
           status = Process::Status.wait(pid, nonblocking)
           return status if status
+          break unless wait_for_exit(pid)
         end
-        # Gone already, or reaped by others: the answer is there at once.
-        status = Process::Status.wait(pid, nonblocking)
-        return status if status
       end
       in_thread { Process::Status.wait(pid, flags) }
     end
@@ -160,7 +168,7 @@ module Minder
 
     # Hook of Ruby 3.4: calls an operation that would block, in a thread.
     def blocking_operation_wait(work)
-      in_thread(&work)
+      in_thread { work.call }
       nil
     end
 
@@ -190,9 +198,11 @@ module Minder
     end
 
     # Calls a block in a thread, and suspends the fiber until it has returned or raised.
-    def in_thread(&block)
-      thread = Thread.new(&block)
-      thread.report_on_exception = false
+    def in_thread
+      thread = Thread.new do
+        Thread.current.report_on_exception = false
+        yield
+      end
       thread.value
     ensure
       thread&.kill
