@@ -11,10 +11,14 @@ mod meter;
 mod peers;
 mod table;
 mod output;
+mod question;
+mod samples;
+mod svg;
 mod mechanisms;
 mod library;
 mod c;
 mod ruby;
+mod emacs;
 pub(crate) mod backends;
 
 use crate::tree;
@@ -110,10 +114,11 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         ("library", _) => library::main(options),
         ("c", _) => c::main(options),
         ("ruby", _) => ruby::main(options),
+        ("emacs", _) => emacs::main(options),
         ("backends", _) if options.is_empty() => backends::write(),
         (_, Some(questions)) => mechanisms::main(verb, questions, options),
         _ => bail!(
-            "expected bench run, output, advise, library, c, ruby, wait, exit, spawn, wine or \
+            "expected bench run, output, advise, library, c, ruby, emacs, wait, exit, spawn, wine or \
              backends; cure: cargo xtask help"
         ),
     }
@@ -155,6 +160,7 @@ fn report(
         "library" => "the library minder".into(),
         "c" => "the C interface".into(),
         "ruby" => "the Ruby gem".into(),
+        "emacs" => "the Emacs package".into(),
         "wine" => format!("minder bench {name} under Wine"),
         _ => format!("minder bench {verb}"),
     };

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 mod package;
+mod suites;
 
 use crate::install::{Missing, Program};
 use crate::{install, run, tree};
@@ -16,12 +17,16 @@ const MODULE: &str = "minder-emacs";
 /// The package and program that ends children when Emacs is killed.
 const GUARDIAN: &str = "minder-guardian";
 
-/// `cargo xtask emacs`: builds the package that `package-install-file` takes, and tries it.
+/// `cargo xtask emacs`: builds the package that `package-install-file` takes, and tries it; or runs the tests
+/// of Emacs.
 pub(crate) fn main(args: &[String]) -> Result<()> {
-    let is_tried = match args {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let is_tried = match args[..] {
         [] => true,
-        [arg] if arg == "--no-trial" => false,
-        _ => bail!("emacs takes --no-trial alone; cure: cargo xtask help"),
+        ["--no-trial"] => false,
+        ["--suites"] => return suites::main(None),
+        ["--suites", "--rounds", rounds] => return suites::main(Some(rounds.parse()?)),
+        _ => bail!("emacs takes --no-trial or --suites [--rounds N]; cure: cargo xtask help"),
     };
     let archive = package::build(Profile::Release)?;
     if is_tried {
@@ -85,7 +90,7 @@ fn build(profile: Profile) -> Result<PathBuf> {
     let name = match profile {
         Profile::Dev => {
             // With the features of the workspace, as the step `build`.
-            cmd.args(["build", "--quiet", "--workspace", "--lib", "--bin", GUARDIAN]);
+            cmd.args(["build", "--quiet", "--workspace", "--lib", "--bin", GUARDIAN, "--bin", "minder"]);
             "debug"
         }
         Profile::Release => {

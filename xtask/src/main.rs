@@ -17,6 +17,7 @@ mod bench;
 mod bare;
 mod dist;
 mod c;
+mod source_package;
 mod ruby;
 mod emacs;
 mod surroundings;
@@ -49,8 +50,9 @@ cargo xtask COMMAND
       Compares bindings/c/include/minder.h with the sources of the C interface. --bless: writes it.
   gem [--no-trial]
       Builds the gem for Ruby in target/ruby, with the Rust sources, and tries it in an empty directory.
-  emacs [--no-trial]
+  emacs [--no-trial | --suites [--rounds N]]
       Builds the module and the package for Emacs in target/emacs, and installs it in an empty directory.
+      --suites: runs the tests of Emacs itself with processes of minder and with its own, by turns.
   bare [--keep] [--again] [--only run|STEP]...
       Runs both commands of the README on a pristine Debian with a Rust toolchain.
       --keep: leaves the machine in target/bare; --again: uses the machine that was left.
@@ -76,6 +78,8 @@ cargo xtask COMMAND
       Measures the C interface beside the library in Rust, with a goal.
   bench ruby [--rounds N] [--quick] [--only NAME]...
       Measures the fiber scheduler of the gem beside other servers and schedulers, with goals.
+  bench emacs [--rounds N] [--quick] [--only NAME]...
+      Measures the package for Emacs beside processes of Emacs, with goals and a chart.
   bench wait|exit|spawn [--rounds N] [--quick] [--only NAME]...
       Measures `minder bench` beside other programs, with goals and charts.
   bench wine [--rounds N] [--quick] [--only NAME]...

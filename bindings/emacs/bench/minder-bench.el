@@ -1,4 +1,4 @@
-;;; minder-bench.el --- Cost of output, stock and light processes  -*- lexical-binding: t; -*-
+;;; minder-bench.el --- Measurements of minder beside processes of Emacs  -*- lexical-binding: t; -*-
 
 ;; Copyright (C) 2026 The minder authors
 
@@ -19,90 +19,75 @@
 
 ;;; Commentary:
 
-;; Each row is one run: a child writes four short lines, and then many bytes.
-;; The kinds are run by turns.  The time of the processor is that of Emacs with
-;; all its threads, without the child.
+;; The command "cargo xtask bench" starts Emacs for each sample:
 ;;
-;;   emacs -Q --batch -L DIRECTORY -l minder-bench.el -f minder-bench
+;;   Emacs -Q --batch -L DIRECTORY -l minder-bench -f minder-bench PROGRAM KIND ...
 ;;
-;; Environment: ROUNDS (5), KINDS (minder nil), SIZES (8 20), in MiB.  The kinds
-;; `nil' and `t' are stock processes with this value of
-;; `process-adaptive-read-buffering'.
+;; The directory has these files and those of the package, compiled, and the
+;; module.  A sample prints its numbers as lines "name,value".  The program `kinds'
+;; prints the kinds of processes that work here.
 
 ;;; Code:
 
-(require 'cl-lib)
-(require 'minder)
+(require 'minder-bench-support)
+(require 'minder-bench-output)
+(require 'minder-bench-many)
+(require 'minder-bench-bytes)
 
-(defun minder-bench--cpu ()
-  "Return the processor time of this Emacs, in seconds."
-  (let ((attributes (process-attributes (emacs-pid))))
-    (+ (float-time (alist-get 'utime attributes))
-       (float-time (alist-get 'stime attributes)))))
+;; It loads eshell and compile.
+(autoload 'minder-bench-library "minder-bench-library")
 
-(defun minder-bench--words (name default)
-  "Return the words of the environment variable NAME, or of DEFAULT."
-  (split-string (or (getenv name) default) " " t))
+(defun minder-bench--works-p (kind)
+  "Return whether a process of KIND can be started and heard."
+  (condition-case problem
+      (let ((text "")
+            (donep nil))
+        (minder-bench-prepare kind)
+        (minder-bench-start kind :name "try" :command '("echo" "heard")
+                            :connection-type 'pipe
+                            :filter (lambda (_ part) (setq text (concat text part)))
+                            :sentinel (lambda (&rest _) (setq donep t)))
+        (minder-bench-wait (lambda () donep) 0.02)
+        (equal text "heard\n"))
+    (error (message "%s: %s" kind (error-message-string problem))
+           nil)))
 
-(defun minder-bench--filter (name)
-  "Return the filter NAME: `count', `insert' or `slow'."
-  (pcase name
-    ("count" #'ignore)
-    ("insert" (lambda (process text)
-                (if (processp process)
-                    (internal-default-process-filter process text)
-                  (minder-default-filter process text))))
-    ;; A millisecond for each call.
-    ("slow" (lambda (&rest _)
-              (let ((end (time-add nil 0.001)))
-                (while (time-less-p nil end)))))))
+(defun minder-bench--kinds ()
+  "Print the kinds that work here."
+  (dolist (kind '(stock stock-nil native light relay))
+    (when (minder-bench--works-p kind)
+      (princ (format "%s\n" kind)))))
 
-(defun minder-bench--run (kind connection name size)
-  "Run one child of KIND with CONNECTION, the filter NAME and SIZE MiB.
-Return the times and the numbers of calls and bytes."
-  (garbage-collect)
-  (with-temp-buffer
-    (let* ((calls 0)
-           (bytes 0)
-           (filter (minder-bench--filter name))
-           (process-adaptive-read-buffering (equal kind "t"))
-           (begin (float-time))
-           (cpu (minder-bench--cpu))
-           (process
-            (apply (if (equal kind "minder") #'minder-make-process #'make-process)
-                   :name "bench" :buffer (current-buffer) :connection-type connection
-                   :coding 'utf-8-unix :sentinel #'ignore
-                   :filter (lambda (process text)
-                             (setq calls (1+ calls)
-                                   bytes (+ bytes (length text)))
-                             (funcall filter process text))
-                   :command
-                   (list "sh" "-c"
-                         (format "for i in 1 2 3 4; do echo short; sleep 0.01; done
-                                  seq 1 10000000 | head -c %d" (* size 1024 1024)))
-                   (and (equal kind "minder") '(:light t)))))
-      (if (minder-process-p process)
-          (while (minder-process-live-p process)
-            (accept-process-output nil 1))
-        (while (process-live-p process)
-          (accept-process-output nil 1))
-        (while (accept-process-output process 0)))
-      (list (- (float-time) begin) (- (minder-bench--cpu) cpu) calls bytes))))
+(defun minder-bench--numbers (words)
+  "Return the numbers of WORDS, which are separated by commas."
+  (mapcar #'string-to-number (split-string words "," t)))
+
+(defun minder-bench--run (program kind words)
+  "Return the rows of PROGRAM for processes of KIND, with WORDS for the rest."
+  (let ((numbers (mapcar #'string-to-number words)))
+    (pcase program
+      ("output" (minder-bench-output kind (intern (nth 0 words)) (nth 1 words)
+                                     (nth 2 numbers) (nth 3 numbers)))
+      ("burst" (minder-bench-burst kind (intern (nth 0 words)) (nth 1 numbers)))
+      ("library" (minder-bench-library kind (nth 0 words) (nth 1 numbers)
+                                       (nth 2 numbers)))
+      ("many" (minder-bench-many kind (nth 0 numbers)
+                                 (minder-bench--numbers (nth 1 words))
+                                 (nth 2 numbers)))
+      ("bytes" (minder-bench-bytes kind (intern (nth 0 words)) (nth 1 words)
+                                   (nth 2 numbers) (nth 3 numbers)))
+      (_ (error "Unknown program: %s" program)))))
 
 (defun minder-bench ()
-  "Measure, and print a row for each run."
-  (let ((kinds (minder-bench--words "KINDS" "minder nil"))
-        (sizes (mapcar #'string-to-number (minder-bench--words "SIZES" "8 20"))))
-    (minder-ensure-started)
-    (princ "kind\tconnection\tfilter\tMiB\twall\tcpu\tcalls\tbytes\n")
-    (dotimes (_ (string-to-number (or (getenv "ROUNDS") "5")))
-      (dolist (connection '(pipe pty))
-        (dolist (filter '("count" "insert" "slow"))
-          (dolist (size sizes)
-            (dolist (kind kinds)
-              (princ (apply #'format "%s\t%s\t%s\t%d\t%.3f\t%.2f\t%d\t%d\n"
-                            kind connection filter size
-                            (minder-bench--run kind connection filter size))))))))))
+  "Run the program that the command line names, and print its numbers."
+  (let ((words command-line-args-left))
+    (setq command-line-args-left nil)
+    (if (equal words '("kinds"))
+        (minder-bench--kinds)
+      (pcase-dolist (`(,name . ,value)
+                     (minder-bench--run (nth 0 words) (intern (nth 1 words))
+                                        (nthcdr 2 words)))
+        (princ (format "%s,%s\n" name value))))))
 
 (provide 'minder-bench)
 ;;; minder-bench.el ends here

@@ -12,7 +12,8 @@ mod latency;
 mod threads;
 
 use super::mechanisms::{build_workspace, compile, locked_versions};
-use super::{Answer, Asked, Bench, machine, peers::Peers, report, round_order};
+use super::question::{self, Question};
+use super::{Asked, Bench, peers::Peers, round_order};
 use crate::run;
 use anyhow::{Context, Result};
 use samples::{Contestant, Samples, Setting};
@@ -23,16 +24,7 @@ const WORKSPACE: &str = "library";
 /// Seconds after which a sample is killed: many times what it takes.
 const SAMPLE_TIMEOUT: &str = "100";
 
-/// One question, and how it is answered.
-struct Question {
-    name: &'static str,
-    what: &'static str,
-    /// The number of rounds without `--rounds`.
-    rounds: usize,
-    ask: fn(&Bench, &Program) -> Result<Answer>,
-}
-
-const QUESTIONS: [Question; 6] = [
+const QUESTIONS: [Question<Program>; 6] = [
     Question {
         name: "lone",
         what: "one child after the other: `output()`, and a start with the wait",
@@ -84,19 +76,7 @@ pub(super) fn main(words: &[String]) -> Result<()> {
     let asked = Asked::parse("library", &QUESTIONS.map(|q| q.name), words)?;
     let mut bench = Bench { peers: Peers::none()?, rounds: 0, quick: asked.quick };
     let program = Program::ready(&bench)?;
-    for question in
-        QUESTIONS.iter().filter(|q| asked.only.is_empty() || asked.only.iter().any(|o| o == q.name))
-    {
-        let usual = if asked.quick { question.rounds.min(3) } else { question.rounds };
-        bench.rounds = asked.rounds.unwrap_or(usual);
-        eprintln!("bench: {}: {}", question.name, question.what);
-        let before = machine::load();
-        let mut answer =
-            (question.ask)(&bench, &program).with_context(|| format!("bench library {}", question.name))?;
-        answer.remarks.push(versions()?);
-        report("library", (question.name, question.what), &bench, &answer, &before)?;
-    }
-    Ok(())
+    question::ask("library", &QUESTIONS, &asked, &mut bench, &program, &[versions()?])
 }
 
 /// Returns the versions of what minder is compared with.

@@ -5,7 +5,6 @@
 //! is a separate process. The goals stand beside the measured values, and those that were missed are
 //! marked.
 
-mod samples;
 mod contestant;
 mod server;
 mod http;
@@ -14,12 +13,13 @@ mod fibers;
 mod chart;
 
 use super::mechanisms::compile;
-use super::{Answer, Asked, Bench, machine, peers::Peers, report, round_order};
+use super::question::{self, Question};
+use super::samples::{self, Numbers, Samples};
+use super::{Asked, Bench, peers::Peers};
 use crate::install::Missing;
 use crate::{ruby, run, tree};
 use anyhow::{Context, Result, anyhow};
 use contestant::Contestant;
-use samples::{Numbers, Samples};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -32,16 +32,7 @@ const PEERS: &str = "MINDER_RUBY_PEERS";
 /// Seconds after which a sample is killed: many times what it takes.
 const SAMPLE_TIMEOUT: &str = "120";
 
-/// One question, and how it is answered.
-struct Question {
-    name: &'static str,
-    what: &'static str,
-    /// The number of rounds without `--rounds`.
-    rounds: usize,
-    ask: fn(&Bench, &Ruby) -> Result<Answer>,
-}
-
-const QUESTIONS: [Question; 7] = [
+const QUESTIONS: [Question<Ruby>; 7] = [
     Question {
         name: "keep-alive",
         what: "HTTP, 64 connections that stay open",
@@ -76,18 +67,7 @@ pub(super) fn main(words: &[String]) -> Result<()> {
     let asked = Asked::parse("ruby", &QUESTIONS.map(|q| q.name), words)?;
     let mut bench = Bench { peers: Peers::none()?, rounds: 0, quick: asked.quick };
     let ruby = Ruby::ready(&bench)?;
-    for question in
-        QUESTIONS.iter().filter(|q| asked.only.is_empty() || asked.only.iter().any(|o| o == q.name))
-    {
-        let usual = if asked.quick { question.rounds.min(3) } else { question.rounds };
-        bench.rounds = asked.rounds.unwrap_or(usual);
-        eprintln!("bench: {}: {}", question.name, question.what);
-        let before = machine::load();
-        let mut answer =
-            (question.ask)(&bench, &ruby).with_context(|| format!("bench ruby {}", question.name))?;
-        answer.remarks.extend(ruby.versions.iter().cloned());
-        report("ruby", (question.name, question.what), &bench, &answer, &before)?;
-    }
+    question::ask("ruby", &QUESTIONS, &asked, &mut bench, &ruby, &ruby.versions)?;
     chart::write(&bench)
 }
 
@@ -180,21 +160,10 @@ impl Ruby {
                 samples.leave_out(who, why);
             }
         }
-        let pairs: Vec<(&Contestant, usize)> =
-            sizes.iter().flat_map(|size| all.iter().map(|who| (who, *size))).collect();
-        for round in 0..bench.rounds {
-            bench.round(round);
-            for (who, size) in round_order(round, &pairs) {
-                if samples.is_left_out(who) {
-                    continue;
-                }
-                match sample(who, size) {
-                    Ok(numbers) => samples.add(round, who, size, numbers),
-                    Err(why) if who.is_peer() => samples.leave_out(who, self.short(&why)),
-                    Err(why) => return Err(why).with_context(|| who.title()),
-                }
-            }
-        }
+        let forgive = |who: &Contestant, why| {
+            if who.is_peer() { Ok(self.short(&why)) } else { Err(why).with_context(|| who.title()) }
+        };
+        samples.add_rounds(bench, (all, sizes), sample, forgive)?;
         Ok(samples)
     }
 

@@ -2,8 +2,8 @@
 
 use super::{PACKAGE, Profile, emacs, lisp_files, package, ready, staged};
 use crate::install::Missing;
-use crate::{run, tree};
-use anyhow::{Result, ensure};
+use crate::{install, run, tree};
+use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
 /// What was left out, and the closing lines of the test programs.
@@ -21,21 +21,28 @@ pub(crate) fn check() -> Result<Checked> {
     if let Err(missing) = ready() {
         return Ok((vec![missing], Vec::new()));
     }
+    // A test with a language server is skipped without them.
+    let mut left_out: Vec<Missing> = install::apt(&["clangd", "elpa-eglot"]).err().into_iter().collect();
     let library = staged(Profile::Dev, "dev")?;
     let directory = tree::root().join(PACKAGE).join("test");
     let tests = lisp_files(&directory)?;
     compile(&library)?;
     check_documentation(&library)?;
+    match install::apt(&["elpa-package-lint"]) {
+        Ok(()) => check_package(&library)?,
+        Err(missing) => left_out.push(missing),
+    }
     let mut command = emacs(&library);
     command.arg("-L").arg(directory);
     command.args(tests.iter().flat_map(|test| ["-l".as_ref(), test.as_os_str()]));
     command.args(["-f", "ert-run-tests-batch-and-exit"]);
     // Emacs in batch mode writes to its standard error.
     let mut merged = run::command("sh");
+    merged.env("MINDER_PROGRAM", tree::target_dir().join("debug/minder"));
     merged.args(["-c", "exec timeout \"$@\" 2>&1", "sh", SECONDS]).arg(command.get_program());
     let output = run::run_captured(merged.args(command.get_args()), &tree::target_dir().join("emacs.log"))?;
     package::try_install(&package::build(Profile::Dev)?)?;
-    Ok((Vec::new(), closing(&output)))
+    Ok((left_out, closing(&output)))
 }
 
 /// Returns the line about all tests, without the time.
@@ -60,6 +67,24 @@ fn check_documentation(library: &Path) -> Result<()> {
     }
     let (_, told) = run::read_both(&mut command)?;
     ensure!(!told.contains("Warning"), "checkdoc finds:\n{told}");
+    Ok(())
+}
+
+/// Checks the heads of the files and the names of the functions, as MELPA does.
+fn check_package(library: &Path) -> Result<()> {
+    // The version in Debian 12 is older than Emacs 28.
+    const TOO_OLD: &str = "uninstallable in all released Emacs versions";
+    let mut lint = run::command("emacs");
+    lint.args(["--batch", "--no-init-file", "--eval", "(progn (require 'package) (package-activate-all))"]);
+    lint.args(["-l", "package-lint", "--eval", "(setq package-lint-main-file \"minder.el\")"]);
+    lint.args(["-f", "package-lint-batch-and-exit"]).args(lisp_files(library)?);
+    // It fails for a warning, too.
+    let output = lint.current_dir(library).output().context("cannot run Emacs")?;
+    let told = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    ensure!(told.contains("Entering directory"), "package-lint did not run:\n{told}");
+    let found: Vec<&str> =
+        told.lines().filter(|line| line.contains(": ") && !line.contains(TOO_OLD)).collect();
+    ensure!(found.is_empty(), "package-lint finds:\n{}", found.join("\n"));
     Ok(())
 }
 

@@ -1,12 +1,12 @@
 //! A chart of the processor time of a request, from the rows of the questions about HTTP.
 
 use super::super::Bench;
+use super::super::samples::CSV;
+use super::super::svg::{self, count, text};
 use super::super::table::Spread;
 use super::contestant::Contestant;
-use super::samples::CSV;
 use anyhow::{Context, Result};
 use std::fmt::Write;
-use std::path::Path;
 
 /// The questions with such rows, and their titles.
 const PANELS: [(&str, &str); 3] = [
@@ -36,12 +36,7 @@ pub(super) fn write(bench: &Bench) -> Result<()> {
         }
     }
     if !panels.is_empty() {
-        let file = directory.join(NAME);
-        std::fs::write(&file, draw(&panels)?)?;
-        eprintln!(
-            "bench: {}",
-            file.strip_prefix(crate::tree::root()).map_or(file.as_path(), Path::new).display()
-        );
+        svg::write(&directory.join(NAME), &draw(&panels)?)?;
     }
     Ok(())
 }
@@ -75,11 +70,7 @@ fn bars(rows: &str) -> Result<Vec<Bar>> {
 fn draw(panels: &[(&str, Vec<Bar>)]) -> Result<String> {
     let lines: usize = panels.iter().map(|(_, bars)| bars.len()).sum();
     let height = HEAD + count(panels.len()) * PANEL_HEAD + count(lines) * LINE + 16.0;
-    let mut svg = format!(
-        "<svg width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" \
-         xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\">\n\
-         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
-    );
+    let mut svg = svg::begin((WIDTH, height));
     text(&mut svg, (16.0, 26.0), 17, "start", "HTTP server in Ruby: processor time of a request")?;
     let subtitle = "microseconds of the server, median; lines: minimum and maximum of the rounds";
     text(&mut svg, (16.0, 46.0), 11, "start", subtitle)?;
@@ -93,8 +84,7 @@ fn draw(panels: &[(&str, Vec<Bar>)]) -> Result<String> {
             top += LINE;
         }
     }
-    svg.push_str("</svg>\n");
-    Ok(svg)
+    Ok(svg::end(svg))
 }
 
 fn draw_bar(svg: &mut String, top: f64, bar: &Bar, scale: f64) -> Result<()> {
@@ -117,20 +107,6 @@ fn draw_bar(svg: &mut String, top: f64, bar: &Bar, scale: f64) -> Result<()> {
         "<line x1=\"{from:.1}\" x2=\"{to:.1}\" y1=\"{middle}\" y2=\"{middle}\" stroke=\"#000000\"/>"
     )?;
     text(svg, (to + 6.0, middle + 4.0), 11, "start", &format!("{median:.1}"))
-}
-
-fn text(svg: &mut String, (x, y): (f64, f64), size: usize, anchor: &str, text: &str) -> Result<()> {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;");
-    writeln!(
-        svg,
-        "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" text-anchor=\"{anchor}\">{text}</text>"
-    )?;
-    Ok(())
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a number of lines")]
-fn count(number: usize) -> f64 {
-    number as f64
 }
 
 #[cfg(test)]

@@ -48,6 +48,12 @@ impl Contestant {
     }
 }
 
+impl AsRef<str> for Contestant {
+    fn as_ref(&self) -> &str {
+        &self.name
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,11 +1,11 @@
 //! Fibers that sleep, timers without fibers, and wake-ups from another thread.
 
 use super::super::mechanisms::{Aim, Goal, goals_table};
-use super::super::table::{Spread, markdown};
+use super::super::samples::Samples;
+use super::super::table::Spread;
 use super::super::{Answer, Bench};
 use super::Ruby;
 use super::contestant::Contestant;
-use super::samples::Samples;
 use anyhow::Result;
 
 /// Close to the most fibers that Ruby 3.1 can have: each has two mappings, see `vm.max_map_count`.
@@ -20,13 +20,7 @@ fn table(
     size: usize,
     columns: &[(&str, (&str, f64, usize))],
 ) -> String {
-    let head: Vec<&str> =
-        std::iter::once("contestant").chain(columns.iter().map(|(title, _)| *title)).collect();
-    let line = |who: &Contestant| {
-        let cells = columns.iter().map(|(_, number)| samples.cell(who, size, *number));
-        std::iter::once(who.title()).chain(cells).collect()
-    };
-    markdown(&head, &all.iter().map(line).collect::<Vec<Vec<String>>>())
+    samples.table("contestant", (all, Contestant::title), size, columns)
 }
 
 fn goal(what: impl Into<String>, unit: &'static str, figure: Option<Spread>, aim: Aim) -> Goal {

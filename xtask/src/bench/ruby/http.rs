@@ -1,11 +1,11 @@
 //! The HTTP server under load: connections that stay open, idle connections, a connection for each request.
 
 use super::super::mechanisms::{Aim, Goal, goals_table};
+use super::super::samples::Samples;
 use super::super::table::markdown;
 use super::super::{Answer, Bench};
 use super::Ruby;
 use super::contestant::Contestant;
-use super::samples::Samples;
 use super::server::{self, Load};
 use anyhow::Result;
 
@@ -151,7 +151,7 @@ fn costs(samples: &Samples, all: &[Contestant]) -> String {
         "HWM MiB",
     ];
     let ratio = |who: &Contestant, other: &str, name: &str| {
-        let found = samples.ratio(who, &Contestant::new(other), SIZE, name);
+        let found = samples.ratio(who, Contestant::new(other), SIZE, name);
         found.map_or_else(|| "–".to_string(), |spread| spread.show(2))
     };
     let line = |who: &Contestant| {
@@ -180,7 +180,7 @@ mod tests {
         let mut samples = Samples::default();
         for (name, cpu, rate) in [("c", 4.0, 190.0), ("minder:epoll", 6.0, 150.0), ("blocking", 30.0, 15.0)] {
             let numbers = vec![("cpu_us".to_string(), cpu), ("rate".to_string(), rate)];
-            samples.add(0, &Contestant::new(name), SIZE, numbers);
+            samples.add(0, Contestant::new(name), SIZE, numbers);
         }
         let ours = Contestant::new("minder:epoll");
         let goals = goals_of_keep_alive(&samples, &ours);

@@ -1,11 +1,11 @@
 //! Bytes through a pipe within one process: two fibers beside two threads.
 
 use super::super::mechanisms::{Aim, Goal, goals_table};
+use super::super::samples::Samples;
 use super::super::table::markdown;
 use super::super::{Answer, Bench};
 use super::Ruby;
 use super::contestant::Contestant;
-use super::samples::Samples;
 use anyhow::Result;
 
 const BYTES: usize = 1 << 30;

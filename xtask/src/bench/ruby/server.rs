@@ -1,7 +1,7 @@
 //! A server under load: starts it, loads it with `http_load`, and ends it.
 
+use super::super::samples::Numbers;
 use super::contestant::Contestant;
-use super::samples::Numbers;
 use super::{Ruby, SERVER};
 use crate::{run, tree};
 use anyhow::{Context, Result, bail, ensure};

@@ -1,0 +1,115 @@
+//! The cost of filters: those of eshell and compile, the default one, and simple ones.
+
+use super::super::mechanisms::{Aim, Goal, goals_table};
+use super::super::samples::Samples;
+use super::super::{Answer, Bench};
+use super::kind::Kind;
+use super::library::{self, LIBRARIES};
+use super::{Emacs, in_units};
+use anyhow::Result;
+
+/// Bytes through the filters of the libraries.
+const BYTES: usize = 8 << 20;
+/// Bytes through the slow filter, also for a quick look: few bytes arrive in few calls.
+const SLOW_BYTES: usize = 8 << 20;
+/// Bytes through the default filter and the trivial one.
+const BYTES_SIMPLE: usize = 20 << 20;
+/// The filters of the raw processes.
+const FILTERS: [&str; 3] = ["slow", "insert", "trivial"];
+
+pub(super) fn filters(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
+    let [bytes, simple] = [BYTES, BYTES_SIMPLE].map(|full| bench.scaled(full));
+    let mut samples = Samples::default();
+    library::add_rounds(bench, emacs, &mut samples, bytes, "0")?;
+    let size = |filter| if filter == "slow" { SLOW_BYTES } else { simple };
+    for filter in FILTERS {
+        let which = (&*format!("{filter}_"), &Kind::ALL[..], &[size(filter)][..]);
+        emacs.add_rounds(bench, &mut samples, which, &["output", "pty", filter, "{}", "0"])?;
+    }
+    let mut table = format!(
+        "Goals are for medians; ratios are formed within a round.\n\n{}",
+        goals_table(&goals_of(&samples, bytes, simple))
+    );
+    for library in LIBRARIES {
+        let kinds = emacs.present(&Kind::OBJECTS);
+        let costs = library::costs(&samples, &kinds, library, bytes);
+        table.push_str(&format!("\n{library}, {}:\n\n{costs}", in_units(bytes)));
+    }
+    for filter in FILTERS {
+        let costs = library::costs(&samples, &emacs.present(&Kind::ALL), filter, size(filter));
+        table.push_str(&format!("\n{}, {}:\n\n{costs}", described(filter), in_units(size(filter))));
+    }
+    let mut remarks = library::library_remarks();
+    remarks.push(
+        "Lines of 80 characters through a pseudo-terminal. The filter of 1 ms counts for so long, without \
+         any allocation. This cost is one of calls and not of bytes, so it is the best case for few calls. \
+         The default filter inserts into a buffer. A process runs before, and is not measured."
+            .into(),
+    );
+    Ok(Answer { table, remarks, csv: samples.csv()? })
+}
+
+fn described(filter: &str) -> &str {
+    match filter {
+        "slow" => "a filter of 1 ms a call",
+        "insert" => "the default filter",
+        _ => "a trivial filter",
+    }
+}
+
+fn goals_of(samples: &Samples, bytes: usize, simple: usize) -> Vec<Goal> {
+    let mut goals = Vec::new();
+    let mut add = |prefix: &str, size, number: &str, (above, below): (Kind, Kind), aim| {
+        let title = match number {
+            "cpu_s" => "CPU",
+            "wall_s" => "wall",
+            _ => "calls of the filter",
+        };
+        let what = format!("{prefix}, {title}: {} over {}", above.title(), below.title());
+        let figure = samples.ratio(above, below, size, &format!("{prefix}_{number}"));
+        goals.push(Goal::ratio(what, figure, aim));
+    };
+    for (library, cpu) in [("eshell", 1.15), ("compile", 1.3)] {
+        add(library, bytes, "cpu_s", (Kind::StockNil, Kind::Native), Aim::AtLeast(cpu));
+        add(library, bytes, "cpu_s", (Kind::Stock, Kind::Native), Aim::None);
+        add(library, bytes, "cpu_s", (Kind::StockNil, Kind::Relay), Aim::None);
+        add(library, bytes, "wall_s", (Kind::StockNil, Kind::Native), Aim::None);
+        add(library, bytes, "calls", (Kind::StockNil, Kind::Native), Aim::AtLeast(100.0));
+        add(library, bytes, "calls", (Kind::Stock, Kind::Native), Aim::None);
+    }
+    for ours in Kind::OURS {
+        let aim = if ours == Kind::Relay { Aim::None } else { Aim::AtLeast(10.0) };
+        add("slow", SLOW_BYTES, "wall_s", (Kind::StockNil, ours), aim);
+        add("slow", SLOW_BYTES, "wall_s", (Kind::Stock, ours), Aim::None);
+    }
+    for filter in ["insert", "trivial"] {
+        for ours in Kind::OURS {
+            add(filter, simple, "cpu_s", (Kind::StockNil, ours), Aim::None);
+            add(filter, simple, "cpu_s", (Kind::Stock, ours), Aim::None);
+        }
+    }
+    for (prefix, size) in
+        [("eshell", bytes), ("compile", bytes), ("slow", SLOW_BYTES), ("insert", simple), ("trivial", simple)]
+    {
+        goals.extend(library::missing(samples, size, prefix));
+    }
+    goals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_are_of_processor_time_and_of_calls() {
+        let mut samples = Samples::default();
+        for (kind, cpu, calls) in [(Kind::StockNil, 2.6, 2048.0), (Kind::Native, 2.0, 16.0)] {
+            let numbers = vec![("compile_cpu_s".into(), cpu), ("compile_calls".into(), calls)];
+            samples.add(0, kind, 8, numbers);
+        }
+        let text = goals_table(&goals_of(&samples, 8, 20));
+        assert!(text.contains("| 1.30 [1.30-1.30] | at least 1.3 | met |"), "{text}");
+        assert!(text.contains("| 128.00 [128.00-128.00] | at least 100 | met |"), "{text}");
+        assert!(text.ends_with("Goals met: 2; missed: 0; not measured: 4.\n"), "{text}");
+    }
+}

@@ -1,0 +1,182 @@
+//! Many live children in one Emacs: the cost of an idle wait, their output and exit status.
+
+use super::super::mechanisms::{Aim, Goal, goals_table, grouped};
+use super::super::samples::Samples;
+use super::super::table::markdown;
+use super::super::{Answer, Bench};
+use super::Emacs;
+use super::kind::Kind;
+use anyhow::Result;
+
+/// The most children, for all kinds.
+const MOST: usize = 2000;
+/// The number of live children for which an idle wait is measured.
+const COUNTS: [usize; 5] = [100, 500, 900, 1000, 2000];
+
+/// Children that are started by the same kinds of processes.
+struct Fleet {
+    prefix: &'static str,
+    what: &'static str,
+    kinds: &'static [Kind],
+    /// Each child whose number is a multiple of it has a pseudo-terminal; 0 for none.
+    terminal_every: &'static str,
+    counts: &'static str,
+}
+
+const STOCK: [Kind; 2] = [Kind::Stock, Kind::StockNil];
+
+const FLEETS: [Fleet; 5] = [
+    Fleet {
+        prefix: "mixed_",
+        what: "pipes, each fourth a pseudo-terminal",
+        kinds: &[Kind::Light],
+        terminal_every: "4",
+        counts: "100,500,1000,2000",
+    },
+    Fleet { prefix: "pipe_", what: "pipes", kinds: &STOCK, terminal_every: "0", counts: "100,500" },
+    Fleet {
+        prefix: "pipe_",
+        what: "pipes",
+        kinds: &[Kind::Native],
+        terminal_every: "0",
+        counts: "100,500,900",
+    },
+    Fleet {
+        prefix: "pty_",
+        what: "pseudo-terminals",
+        // With the default setting, each read of a thousand waits for tens of milliseconds.
+        kinds: &[Kind::StockNil],
+        terminal_every: "1",
+        counts: "100,500,1000",
+    },
+    Fleet {
+        prefix: "pty_",
+        what: "pseudo-terminals",
+        kinds: &[Kind::Native],
+        terminal_every: "1",
+        counts: "100,500,900",
+    },
+];
+
+impl Fleet {
+    /// Returns what is in the tables for one of its kinds.
+    fn title(&self, kind: Kind) -> String {
+        format!("{}: {}", kind.title(), self.what)
+    }
+
+    fn named(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    fn wait(&self, count: usize) -> String {
+        self.named(&format!("wait_{count}_us"))
+    }
+}
+
+pub(super) fn many(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
+    let mut samples = Samples::default();
+    let most = MOST.to_string();
+    for Fleet { prefix, kinds, terminal_every, counts, .. } in &FLEETS {
+        // The goals are for these numbers, and a sample takes seconds.
+        let which = (*prefix, *kinds, &[MOST][..]);
+        emacs.add_rounds(bench, &mut samples, which, &["many", terminal_every, counts, &most])?;
+    }
+    let table = format!(
+        "Goals are for medians.\n\n{}\n\
+         Microseconds of `(accept-process-output nil 0)` without output, by number of live children:\n\n{}\n\
+         All children:\n\n{}",
+        goals_table(&goals_of(&samples)),
+        waits(emacs, &samples),
+        ends(emacs, &samples)
+    );
+    let remarks = vec![format!(
+        "A child writes a line, waits for a line, writes it and exits with a status that depends \
+         on its number; its standard streams are checked to be a terminal or not. \
+         {} are wanted; more: until Emacs refuses to start \
+         another. Then all get their line. wrong: children whose output or exit status is not what it \
+         should be. An idle wait: the median of 101 times 20 calls, while all children wait for input. \
+         Start: until the first line of all. End: from the first line to the last sentinel.",
+        grouped(MOST as u64)
+    )];
+    Ok(Answer { table, remarks, csv: samples.csv()? })
+}
+
+fn goals_of(samples: &Samples) -> Vec<Goal> {
+    let mut goals = Vec::new();
+    for fleet in &FLEETS {
+        for kind in fleet.kinds {
+            let title = fleet.title(*kind);
+            let is_light = *kind == Kind::Light;
+            let mut add = |what: String, unit, figure, aim| goals.push(Goal { what, unit, figure, aim });
+            let live = samples.spread(kind, MOST, &fleet.named("live"), 1.0);
+            let wanted = if is_light { Aim::AtLeast(2000.0) } else { Aim::None };
+            add(format!("live children: {title}"), "", live, wanted);
+            let wrong = samples.total(kind, MOST, &fleet.named("wrong"));
+            let none = if Kind::OURS.contains(kind) { Aim::AtMost(0.0) } else { Aim::None };
+            add(format!("wrong children in all rounds: {title}"), "", wrong, none);
+            let aim = if is_light { Aim::AtMost(3.0) } else { Aim::None };
+            for count in fleet.counts.split(',').filter_map(|count| count.parse().ok()) {
+                let figure = samples.spread(kind, MOST, &fleet.wait(count), 1.0);
+                let count = grouped(count as u64);
+                add(format!("idle wait, {count} alive: {title}"), " us", figure, aim);
+            }
+        }
+    }
+    goals
+}
+
+/// Returns a line for each of the kinds that are here.
+fn lines(emacs: &Emacs, line: impl Fn(&Fleet, Kind) -> Vec<String>) -> Vec<Vec<String>> {
+    let kinds =
+        FLEETS.iter().flat_map(|fleet| emacs.present(fleet.kinds).into_iter().map(move |k| (fleet, k)));
+    kinds.map(|(fleet, kind)| [vec![fleet.title(kind)], line(fleet, kind)].concat()).collect()
+}
+
+fn waits(emacs: &Emacs, samples: &Samples) -> String {
+    let counts = COUNTS.map(|count| grouped(count as u64));
+    let head: Vec<&str> = std::iter::once("process").chain(counts.iter().map(String::as_str)).collect();
+    let cell = |fleet: &Fleet, kind, count| samples.cell(kind, MOST, (&fleet.wait(count), 1.0, 2));
+    let rows = lines(emacs, |fleet, kind| COUNTS.iter().map(|count| cell(fleet, kind, *count)).collect());
+    markdown(&head, &rows)
+}
+
+fn ends(emacs: &Emacs, samples: &Samples) -> String {
+    let columns = [
+        ("live", "live", 1.0, 0),
+        ("wrong", "wrong", 1.0, 0),
+        ("start us/child", "start_us", 1.0, 0),
+        ("end us/child", "end_us", 1.0, 0),
+        ("memory of Emacs MiB", "rss_kib", 1.0 / 1024.0, 1),
+    ];
+    let head: Vec<&str> = std::iter::once("process").chain(columns.map(|column| column.0)).collect();
+    let rows = lines(emacs, |fleet, kind| {
+        let cell = |(_, name, factor, decimals): (_, &str, _, _)| {
+            samples.cell(kind, MOST, (&fleet.named(name), factor, decimals))
+        };
+        columns.map(cell).to_vec()
+    });
+    markdown(&head, &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_all_fleets_have_a_column() {
+        let counts = FLEETS.iter().flat_map(|fleet| fleet.counts.split(','));
+        assert!(counts.map(|count| count.parse().unwrap()).all(|count: usize| COUNTS.contains(&count)));
+    }
+
+    #[test]
+    fn goals_are_for_light_children() {
+        let mut samples = Samples::default();
+        let numbers = [("live", 2000.0), ("wrong", 1.0), ("wait_2000_us", 2.5), ("wait_100_us", 3.5)];
+        let numbers = numbers.map(|(name, value)| (format!("mixed_{name}"), value)).to_vec();
+        samples.add(0, Kind::Light, MOST, numbers);
+        let text = goals_table(&goals_of(&samples));
+        assert!(text.contains("| live children: minder, light: pipes, each fourth a pseudo-terminal |"));
+        // Two kinds of native processes were not measured, and neither were two waits.
+        assert!(text.ends_with("Goals met: 2; missed: 2; not measured: 4.\n"), "{text}");
+    }
+}
