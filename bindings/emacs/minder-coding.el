@@ -32,7 +32,9 @@
                               (:copier nil))
   "What is known of the encoding of a stream."
   (coding 'undecided :documentation "A coding system; it becomes more exact.")
-  (held "" :documentation "The bytes of an incomplete character."))
+  (held "" :documentation "The bytes of an incomplete character.")
+  (plain nil :documentation "Nil, or a cons of the base of a coding system with a
+signature, and of the one for what follows the signature."))
 
 (defconst minder--held-max 65536
   "The most bytes of text with escape sequences that wait for the end of a line.")
@@ -53,12 +55,57 @@ Non-nil LASTP means that nothing follows."
   (let* ((held (minder-decoder-held decoder))
          (all (if (string-empty-p held) bytes (concat held bytes)))
          (coding (minder--detect decoder all lastp))
-         (tail (if lastp 0 (minder--incomplete coding all)))
-         (end (- (length all) tail)))
-    (setf (minder-decoder-held decoder) (if (zerop tail) "" (substring all end)))
+         (start (minder--start-of-text decoder coding all lastp)))
+    (if (null start)
+        (progn (setf (minder-decoder-held decoder) all)
+               "")
+      (minder--decode-text decoder (minder--plain decoder coding)
+                           (if (zerop start) all (substring all start)) lastp))))
+
+(defun minder--decode-text (decoder coding bytes lastp)
+  "Return the text of BYTES of CODING; keep the rest of them in DECODER.
+Non-nil LASTP means that nothing follows."
+  (let* ((tail (if lastp 0 (minder--incomplete coding bytes)))
+         (end (- (length bytes) tail)))
+    (setf (minder-decoder-held decoder) (if (zerop tail) "" (substring bytes end)))
     (cond ((zerop end) "")
-          ((zerop tail) (decode-coding-string all coding t))
-          (t (decode-coding-string (substring all 0 end) coding t)))))
+          ((zerop tail) (decode-coding-string bytes coding t))
+          (t (decode-coding-string (substring bytes 0 end) coding t)))))
+
+;;;; Signatures: a byte order mark is at the beginning of a stream alone
+
+(defun minder--start-of-text (decoder coding bytes lastp)
+  "Return where the text of BYTES of CODING begins, or nil if that is not known.
+The first time, tell DECODER what follows a signature.  Non-nil LASTP means that
+nothing follows BYTES."
+  (let ((size (if (eq (coding-system-type coding) 'utf-16) 2 3)))
+    (cond ((or (null (coding-system-get coding :bom))
+               (coding-system-get coding :post-read-conversion)
+               (eq (car (minder-decoder-plain decoder)) (coding-system-base coding)))
+           0)
+          ((and (< (length bytes) size) (not lastp)) nil)
+          (t
+           (let ((mark (substring bytes 0 (min size (length bytes)))))
+             (setf (minder-decoder-plain decoder)
+                   (cons (coding-system-base coding)
+                         (cond ((= size 3) 'utf-8)
+                               ((equal mark "\377\376") 'utf-16le)
+                               ((equal mark "\376\377") 'utf-16be)
+                               ((eq (coding-system-get coding :endian) 'little) 'utf-16le)
+                               (t 'utf-16be))))
+             (if (member mark (if (= size 3) '("\357\273\277") '("\377\376" "\376\377")))
+                 size
+               0))))))
+
+(defun minder--plain (decoder coding)
+  "Return the coding system for text of CODING after the signature in DECODER."
+  (let ((plain (minder-decoder-plain decoder))
+        (eol (coding-system-eol-type coding)))
+    (cond ((not (eq (car plain) (coding-system-base coding))) coding)
+          ((integerp eol) (coding-system-change-eol-conversion (cdr plain) eol))
+          (t (cdr plain)))))
+
+;;;; Detection
 
 (defun minder--detect (decoder bytes lastp)
   "Return the coding system for BYTES, and make that of DECODER more exact.

@@ -36,7 +36,7 @@
 (declare-function minder--drop-carrier "minder-native")
 (declare-function minder-ensure-started "minder")
 
-(defcustom minder-read-max (* 512 1024)
+(defcustom minder-read-max (* 768 1024)
   "The most bytes that a filter gets in one call.
 Emacs handles no key during a call.  The default suits filters that need up to
 a microsecond for a byte."
@@ -66,6 +66,7 @@ a microsecond for a byte."
   (stderr nil :documentation "What gets its standard error: a `minder-process'.")
   (input nil :documentation "Strings that wait for room in the queue of the module.")
   (brokenp nil :documentation "Whether its input is closed.")
+  (eofp nil :documentation "Whether its input was closed by `minder-process-send-eof'.")
   (pieces 0 :documentation "How often it was heard.")
   (bytes 0 :documentation "How many bytes it has written.")
   (started nil :documentation "When it was started.")
@@ -73,7 +74,8 @@ a microsecond for a byte."
   (type 'real :documentation "`real', or `pipe' for the standard error of another.")
   (coding nil :documentation "The coding system that the process object had.")
   (pausedp nil :documentation "Whether its filter is t.")
-  (held nil :documentation "Events that came while it was paused, the last one first."))
+  (held nil :documentation "Events that came while it was paused, the last one first.")
+  (ready nil :documentation "Those that came before `held', the first one first."))
 
 (defvar minder--processes (make-hash-table)
   "The live processes, by their numbers in the module.")
@@ -111,10 +113,12 @@ A filter may call this function: it then handles what follows."
   (let ((inhibit-quit t)
         (count 0)
         (finishedp nil))
+    (unless minder--only
+      (minder--resume-waiting))
     (minder--handle-resumed)
     (when (and minder--news (>= minder--batch-next minder--batch-end))
       (setq minder--batch-next 0
-            minder--batch-end (* 3 (minder--take minder--batch minder-read-max))))
+            minder--batch-end (* 3 (minder--take minder--batch (minder--read-max)))))
     (unwind-protect
         (progn
           (while (< minder--batch-next minder--batch-end)
@@ -125,20 +129,37 @@ A filter may call this function: it then handles what follows."
                               (prog1 (aref minder--batch (+ at 2))
                                 (aset minder--batch (+ at 2) nil))))
             (setq count (1+ count)))
+          (minder--handle-resumed)
           (setq finishedp t))
       ;; A filter may leave by `throw'.
       (unless (or finishedp (>= minder--batch-next minder--batch-end))
         (run-at-time 0 nil #'minder--dispatch)))
     count))
 
+(defun minder--read-max ()
+  "Return how many bytes to take from the module at once."
+  (max 1 (min minder-read-max (ash 1 30))))
+
 (defun minder--handle (key kind data)
   "Handle one event of the child KEY: its KIND and DATA."
   (setq minder--handled (1+ minder--handled))
   (let ((process (gethash key minder--processes)))
     (when process
-      (if (and (minder--has-to-wait-p process) (/= kind 4))
+      (if (and (/= kind 4)
+               (or (minder--has-to-wait-p process) (minder--held-p process)))
           (push (cons kind data) (minder-process-held process))
         (minder--handle-now process kind data)))))
+
+(defun minder--held-p (process)
+  "Return whether there are events of PROCESS that came while it was paused."
+  (or (minder-process-ready process) (minder-process-held process)))
+
+(defun minder--pop-held (process)
+  "Remove and return the first event of PROCESS that came while it was paused."
+  (unless (minder-process-ready process)
+    (setf (minder-process-ready process) (nreverse (minder-process-held process))
+          (minder-process-held process) nil))
+  (pop (minder-process-ready process)))
 
 (defun minder--has-to-wait-p (process)
   "Return whether the events of PROCESS have to wait; pause it if so."
@@ -170,7 +191,9 @@ WHY is t if its filter is t, or `wait' because of `minder--only'."
   (let ((before (minder-process-pausedp process)))
     (setf (minder-process-pausedp process) why)
     (unless (eq (null before) (null why))
-      (unless (or why (null (minder-process-held process)))
+      (when (and (null why)
+                 (minder--held-p process)
+                 (not (memq process minder--resumed)))
         (push process minder--resumed))
       (when (gethash (minder-process-key process) minder--processes)
         (minder--pause (minder-process-key process) why)))))
@@ -185,21 +208,20 @@ WHY is t if its filter is t, or `wait' because of `minder--only'."
 (defun minder--handle-resumed ()
   "Handle the events that came while processes were paused."
   (while minder--resumed
-    (let ((process (pop minder--resumed)))
-      (unwind-protect
-          (while (and (minder-process-held process)
-                      (not (minder--has-to-wait-p process)))
-            (let* ((events (nreverse (minder-process-held process)))
-                   (event (pop events)))
-              ;; The filter may pause it again, or handle what follows.
-              (setf (minder-process-held process) (nreverse events))
+    (let ((process (car minder--resumed))
+          (finishedp nil))
+      (if (or (not (minder--held-p process))
+              (minder--has-to-wait-p process))
+          (setq minder--resumed (delq process minder--resumed))
+        ;; The process stays in the list: its filter may handle what follows.
+        (unwind-protect
+            (let ((event (minder--pop-held process)))
               (setq minder--handled (1+ minder--handled))
-              (minder--handle-now process (car event) (cdr event))))
-        ;; A filter may leave by `throw'.
-        (when (and (minder-process-held process)
-                   (null (minder-process-pausedp process)))
-          (push process minder--resumed)
-          (run-at-time 0 nil #'minder--dispatch))))))
+              (minder--handle-now process (car event) (cdr event))
+              (setq finishedp t))
+          ;; A filter may leave by `throw'.
+          (unless finishedp
+            (run-at-time 0 nil #'minder--dispatch)))))))
 
 (defun minder--output (process decoder bytes lastp)
   "Give the text of BYTES, decoded by DECODER, to the filter of PROCESS.
@@ -232,10 +254,15 @@ Non-nil LASTP means that nothing follows."
 (defun minder--error-output (process bytes lastp)
   "Give BYTES to what gets the standard error of PROCESS.
 Non-nil LASTP means that nothing follows."
-  (let ((target (minder-process-stderr process)))
+  (let ((target (minder--stderr-target process)))
     (cl-incf (minder-process-pieces process))
     (when target
       (minder--output target (minder-process-error-decoder process) bytes lastp))))
+
+(defun minder--stderr-target (process)
+  "Return what gets the standard error of PROCESS, unless that was deleted."
+  (let ((target (minder-process-stderr process)))
+    (and target (eq (minder-process-state target) 'run) target)))
 
 (defmacro minder--guarded (process what &rest body)
   "Run BODY for PROCESS; report an error of WHAT, and keep a quit for later."
@@ -244,7 +271,9 @@ Non-nil LASTP means that nothing follows."
        (save-match-data
          (save-current-buffer
            (let ((inhibit-quit t)
-                 (last-nonmenu-event t))
+                 (last-nonmenu-event t)
+                 ;; The body may wait for other processes.
+                 (minder--only nil))
              ,@body)))
      (quit (setq quit-flag t))
      (error (minder--report "error in the %s of process %s: %s" ,what
@@ -259,25 +288,30 @@ Non-nil LASTP means that nothing follows."
   "Call the filter of PROCESS with TEXT."
   (cl-incf (minder-process-pieces process))
   (minder--guarded process "filter"
-		   (let ((carrier (minder-process-carrier process)))
-		     (if carrier
-			 (funcall (process-filter carrier) carrier text)
-		       (funcall (or (minder-process-filter process) #'minder-default-filter)
-				process text)))))
+                   (let ((carrier (minder-process-carrier process)))
+                     (if carrier
+                         (funcall (process-filter carrier) carrier text)
+                       (funcall (or (minder-process-filter process) #'minder-default-filter)
+                                process text)))))
 
 (defun minder--ended (process kind data)
   "Handle the end of PROCESS, of this KIND: DATA is its code or signal."
-  (let ((target (minder-process-stderr process)))
-    (minder--output process (minder-process-decoder process) "" t)
-    (when target
-      (minder--output target (minder-process-error-decoder process) "" t)
-      (setf (minder-process-state target) 'exit))
-    (setf (minder-process-dumpedp process) (= kind 7))
-    (minder--finish process (if (= kind 5) 'exit 'signal) data)))
+  (setf (minder-process-dumpedp process) (= kind 7))
+  ;; A filter may leave by `throw'.
+  (unwind-protect
+      (minder--output process (minder-process-decoder process) "" t)
+    (unwind-protect
+        (let ((target (minder--stderr-target process)))
+          (when target
+            (minder--output target (minder-process-error-decoder process) "" t)))
+      ;; A filter may have deleted it.
+      (when (eq process (gethash (minder-process-key process) minder--processes))
+        (minder--finish process (if (= kind 5) 'exit 'signal) data)))))
 
 (defun minder--finish (process state code)
   "Give PROCESS, which has ended, its STATE and CODE, and call its sentinel."
-  (let ((target (minder-process-stderr process)))
+  (let* ((target (minder--stderr-target process))
+         (ended (if target (list process target) (list process))))
     (minder--forget process)
     (setf (minder-process-state process) state
           (minder-process-code process) code
@@ -285,32 +319,37 @@ Non-nil LASTP means that nothing follows."
           (minder-process-brokenp process) t)
     (when target
       (setf (minder-process-state target) 'exit))
-    (dolist (ended (list process target))
-      (when ended
-        (when (minder-process-carrier ended)
-          (minder--drop-carrier ended))
-        (minder--notify ended)))))
+    (dolist (record ended)
+      (when (minder-process-carrier record)
+        (minder--drop-carrier record)))
+    ;; A sentinel may leave by `throw'.
+    (unwind-protect
+        (minder--notify process)
+      (when target
+        (minder--notify target)))))
 
 (defun minder--forget (process)
   "Remove PROCESS from the live ones."
-  (remhash (minder-process-key process) minder--processes)
-  (unless (minder-process-carrier process)
+  (when (eq process (gethash (minder-process-key process) minder--processes))
+    (remhash (minder-process-key process) minder--processes))
+  (when (eq process (gethash (minder-process-name process) minder--names))
     (remhash (minder-process-name process) minder--names)))
 
 (defun minder--lost (process)
   "Handle the end of PROCESS without waiting for the module."
-  (setf (minder-process-held process) nil)
+  (setf (minder-process-held process) nil
+        (minder-process-ready process) nil)
   (minder--finish process 'signal 9))
 
 (defun minder--notify (process)
   "Call the sentinel of PROCESS."
   (let ((text (minder--status-text process)))
     (minder--guarded process "sentinel"
-		     (let ((carrier (minder-process-carrier process))
-			   (sentinel (minder-process-sentinel process)))
-		       (if carrier
-			   (funcall (or sentinel #'internal-default-process-sentinel) carrier text)
-			 (funcall (or sentinel #'minder-default-sentinel) process text))))))
+                     (let ((carrier (minder-process-carrier process))
+                           (sentinel (minder-process-sentinel process)))
+                       (if carrier
+                           (funcall (or sentinel #'internal-default-process-sentinel) carrier text)
+                         (funcall (or sentinel #'minder-default-sentinel) process text))))))
 
 (defconst minder--signal-names
   '((1 . "hangup") (2 . "interrupt") (3 . "quit") (4 . "illegal instruction")
@@ -384,12 +423,19 @@ not run either."
   (cond ((null minder--news)
          (and (null process) (accept-process-output nil seconds)))
         ((and process just-this-one (eq (minder-process-type process) 'real))
-         (unwind-protect
-             (let ((minder--only process))
-               (minder--accept process seconds just-this-one))
-           (unless minder--only
-             (minder--resume-waiting))))
-        (t (minder--accept process seconds nil))))
+         (minder--with-only process #'minder--accept process seconds just-this-one))
+        (t (minder--with-only nil #'minder--accept process seconds nil))))
+
+(defun minder--with-only (only function &rest args)
+  "Call FUNCTION with ARGS while `minder--only' is ONLY.
+A timer may call it while other code waits for another process."
+  (if (eq only minder--only)
+      (apply function args)
+    (minder--resume-waiting)
+    (unwind-protect
+        (let ((minder--only only))
+          (apply function args))
+      (minder--resume-waiting))))
 
 (defun minder--accept (process seconds just-this-one)
   "Wait as `minder-accept-output' does.
@@ -407,10 +453,17 @@ PROCESS, SECONDS and JUST-THIS-ONE are its arguments."
                 (or (null process)
                     (memq (minder-process-state process) '(run stop))))
       (let ((left (and deadline (max 0 (- deadline (float-time))))))
-        (accept-process-output minder--news left nil just-this-one)
+        (accept-process-output minder--news (minder--slice left) nil just-this-one)
         (when (and left (<= left 0))
           (setq waitp nil))))
     (/= before (funcall heard))))
+
+(defun minder--slice (left)
+  "Return how long to wait at once if LEFT seconds are left, or nil for ever.
+Another thread of Lisp may handle the event that this one waits for."
+  (if (and (fboundp 'all-threads) (cdr (all-threads)))
+      (min 0.05 (or left 0.05))
+    left))
 
 (provide 'minder-dispatch)
 ;;; minder-dispatch.el ends here

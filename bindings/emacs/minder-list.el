@@ -110,13 +110,20 @@
 (defun minder-list-kill ()
   "Kill the process of this line with everything that it started."
   (interactive)
-  (minder-kill-process (minder-list--process))
-  (revert-buffer))
+  (let ((process (minder-list--process)))
+    (minder-kill-process process)
+    (minder-list--after process)))
 
 (defun minder-list-terminate ()
   "Ask the process of this line to exit, and kill it after a moment."
   (interactive)
-  (minder-terminate-process (minder-list--process))
+  (let ((process (minder-list--process)))
+    (minder-terminate-process process)
+    (minder-list--after process)))
+
+(defun minder-list--after (process)
+  "Wait for the end of PROCESS for a moment, and show the table again."
+  (minder-accept-output process 0.3)
   (revert-buffer))
 
 (defun minder-list-stop-or-continue ()

@@ -43,8 +43,8 @@ If one of them returns non-nil, the process is one of minder.  The function
 (defun minder--in-mode-p (plist &rest modes)
   "Return whether the buffer of PLIST, or the current one, is in one of MODES."
   (let ((buffer (let ((given (plist-get plist :buffer)))
-                  (or (and given (get-buffer given)) (current-buffer)))))
-    (with-current-buffer buffer
+                  (and given (get-buffer given)))))
+    (with-current-buffer (if (buffer-live-p buffer) buffer (current-buffer))
       (apply #'derived-mode-p modes))))
 
 (defun minder-for-compilation-p (plist)
@@ -60,12 +60,13 @@ If one of them returns non-nil, the process is one of minder.  The function
   (minder--in-mode-p plist 'eshell-mode))
 
 (defun minder-for-jsonrpc-p (plist)
-  "Return whether PLIST is for a server of `eglot' or `lsp-mode'."
-  (let ((name (plist-get plist :name)))
-    (and (stringp name)
-         (or (string-prefix-p "EGLOT (" name)
-             (memq (plist-get plist :filter) '(lsp--process-filter))
-             (and (boundp 'lsp-mode) (string-match-p "\\`[a-z-]+-ls\\'\\|\\`lsp-" name))))))
+  "Return whether PLIST is for a server of `eglot' or `lsp-mode'.
+`eglot' names the process so, and `lsp-mode' the buffer of its standard error."
+  (let ((name (plist-get plist :name))
+        (stderr (plist-get plist :stderr)))
+    (or (and (stringp name) (string-prefix-p "EGLOT (" name))
+        (let ((buffer (and (or (stringp stderr) (bufferp stderr)) (get-buffer stderr))))
+          (and buffer (string-suffix-p "::stderr*" (buffer-name buffer)))))))
 
 (defvar minder-mode-carried 0
   "How many processes of other libraries minder has started.")
@@ -79,6 +80,7 @@ If one of them returns non-nil, the process is one of minder.  The function
           ((and (plist-get plist :file-handler)
                 (find-file-name-handler default-directory 'make-process))
            "a remote directory")
+          ((plist-get plist :stop) "the keyword `:stop', which is an error")
           ((not (minder--executable-p (car command)))
            "a program that does not exist"))))
 
@@ -88,11 +90,19 @@ If one of them returns non-nil, the process is one of minder.  The function
       (file-executable-p program)
     (executable-find program)))
 
+(defun minder--chosen-p (plist)
+  "Return whether one of `minder-mode-predicates' chooses PLIST."
+  (cl-some (lambda (predicate)
+             (condition-case problem
+                 (funcall predicate plist)
+               (error
+                (minder--log "%S fails: %s" predicate (error-message-string problem))
+                nil)))
+           minder-mode-predicates))
+
 (defun minder--around-make-process (original &rest plist)
   "Start a process with PLIST by minder if it may, or else by ORIGINAL."
-  (if (or minder--stockp
-          (not (cl-some (lambda (predicate) (funcall predicate plist))
-                        minder-mode-predicates)))
+  (if (or minder--stockp (not (minder--chosen-p plist)))
       (apply original plist)
     (let ((obstacle (minder--obstacle plist)))
       (if (null obstacle)
@@ -110,8 +120,9 @@ If one of them returns non-nil, the process is one of minder.  The function
                     nil))))
     (if (null process)
         (apply original plist)
+      (when (or (minder--record process) (process-get process 'minder-command))
+        (setq minder-mode-carried (1+ minder-mode-carried)))
       (when (minder--record process)
-        (setq minder-mode-carried (1+ minder-mode-carried))
         (run-at-time 0 nil #'minder--show-status (process-buffer process)))
       process)))
 
@@ -162,9 +173,17 @@ Emacs shows that of the process object for \"%s\", which is always \"stop\"."
       (advice-remove 'make-process #'minder--around-make-process)
     (condition-case problem
         (minder-ensure-started)
-      (error (minder--log "minder-mode: without the module: %s"
-                          (error-message-string problem))))
+      (error
+       (minder--log "minder-mode: no module: %s" (error-message-string problem))
+       (minder--log "minder-mode: each process gets %s"
+                    (if (minder--relay-p) "the helper `minder relay'"
+                      "what Emacs has, since `minder-program' is not found"))))
     (advice-add 'make-process :around #'minder--around-make-process)))
+
+(defun minder-mode-unload-function ()
+  "Turn the mode off before this library is unloaded."
+  (minder-mode -1)
+  nil)
 
 (provide 'minder-mode)
 ;;; minder-mode.el ends here

@@ -27,12 +27,12 @@
 ;; since it is "stopped": it costs one descriptor of Emacs and no time.  What
 ;; such an object has another meaning for (status, number, command, terminal,
 ;; signals, input, sentinel, waiting) is redirected to the child by an advice of
-;; the primitive.  The advices are there while a native process lives.
+;; the primitive.  The advices stay after the first native process.
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'minder-process)
+(eval-when-compile (require 'seq))
 
 (declare-function minder--pause "ext:minder-module")
 
@@ -59,8 +59,7 @@
   "Make CARRIER the process object of PROCESS."
   (setf (minder-process-carrier process) carrier
         (minder-process-name process) (process-name carrier))
-  (puthash carrier process minder--carriers)
-  (minder--advise))
+  (puthash carrier process minder--carriers))
 
 (defun minder--drop-carrier (process)
   "Remove the process object of PROCESS, which has ended, from those that live."
@@ -77,7 +76,10 @@ The child gets SIGHUP, as a child of Emacs would."
     (when (and process
                (minder--live-record-p process)
                (not (memq carrier (process-list))))
-      (minder-signal-process process 1))))
+      (if (eq (minder-process-type process) 'real)
+          (minder--signal-group process 1)
+        (setf (minder-process-state process) 'exit)
+        (minder--notify process)))))
 
 (defun minder--live-record-p (process)
   "Return whether the module still has the child of PROCESS."
@@ -99,101 +101,120 @@ OBJECT is what the primitives take: a process, a buffer, a name of one, or nil."
 (defvar minder--advices nil
   "The primitives that are redirected, with their advices.")
 
-(defmacro minder--redirect (primitive arguments &rest body)
+(defun minder--object-record (object)
+  "Return the record of OBJECT if it is a native process, or nil."
+  (and (processp object) (gethash object minder--carriers)))
+
+(defun minder--named-record (object)
+  "Return the record of OBJECT, or nil.
+In contrast to `minder--record', a string is the name of a process alone."
+  (and (or (not (stringp object)) (get-process object))
+       (minder--record object)))
+
+(defun minder--active (process)
+  "Return PROCESS; signal the error of the primitives unless it is active."
+  (cond ((not (eq (minder-process-type process) 'real))
+         (error "Process %s is not a subprocess" (minder-process-name process)))
+        ((not (minder--live-record-p process))
+         (error "Process %s is not active" (minder-process-name process)))
+        (t process)))
+
+(defmacro minder--redirect (primitive arguments find &rest body)
   "Make BODY what PRIMITIVE does with a native process.
-ARGUMENTS are those after the process.  The first of them is `process' for BODY."
-  (declare (indent 2))
+ARGUMENTS are those after the process, which the function FIND looks for.  In
+BODY, `process' is its record, and `object' what PRIMITIVE got."
+  (declare (indent 3))
   (let ((name (intern (format "minder--redirected-%s" primitive))))
     `(progn
        (defun ,name (original &optional object &rest rest)
-         ,(format "Do what `%s' does: ORIGINAL with OBJECT and REST." primitive)
-         (let ((process (minder--record object)))
+         ,(format "Act as `%s': ORIGINAL with OBJECT and REST." primitive)
+         (let ((process (,find object)))
            (if (null process)
                (apply original object rest)
              (let ,(seq-map-indexed (lambda (name at) `(,name (nth ,at rest))) arguments)
                ,@body))))
        (setf (alist-get ',primitive minder--advices) #',name))))
 
-(minder--redirect process-status ()
-		  (let ((state (minder-process-state process)))
-		    (cond ((not (eq (minder-process-type process) 'pipe)) state)
-			  ((eq state 'run) 'open)
-			  (t 'closed))))
+(minder--redirect process-status () minder--named-record
+  (let ((state (minder-process-state process)))
+    (cond ((not (eq (minder-process-type process) 'pipe)) state)
+          ((eq state 'run) 'open)
+          (t 'closed))))
 
-(minder--redirect process-exit-status ()
-		  (minder-process-code process))
+(minder--redirect process-exit-status () minder--object-record
+  (minder-process-code process))
 
-(minder--redirect process-id ()
-		  (minder-process-id process))
+(minder--redirect process-id () minder--object-record
+  (minder-process-id process))
 
-(minder--redirect process-command ()
-		  (minder-process-command process))
+(minder--redirect process-command () minder--object-record
+  (minder-process-command process))
 
-(minder--redirect process-tty-name ()
-		  (minder-process-tty-name process))
+(minder--redirect process-tty-name () minder--object-record
+  (minder-process-tty-name process))
 
-(minder--redirect process-type ()
-		  (minder-process-type process))
+(minder--redirect process-type () minder--record
+  (minder-process-type process))
 
-(minder--redirect process-contact ()
-		  t)
+(minder--redirect process-contact () minder--object-record
+  t)
 
-(minder--redirect process-sentinel ()
-		  (or (minder-process-sentinel process) #'internal-default-process-sentinel))
+(minder--redirect process-sentinel () minder--object-record
+  (or (minder-process-sentinel process) #'internal-default-process-sentinel))
 
-(minder--redirect set-process-sentinel (sentinel)
-		  (minder-set-process-sentinel process sentinel)
-		  (or sentinel #'internal-default-process-sentinel))
+(minder--redirect set-process-sentinel (sentinel) minder--object-record
+  (minder-set-process-sentinel process sentinel)
+  (or sentinel #'internal-default-process-sentinel))
 
-(minder--redirect process-send-string (string)
-		  (minder-process-send-string process string))
+(minder--redirect process-send-string (string) minder--record
+  (minder-process-send-string process string))
 
-(minder--redirect process-send-region (start end)
-		  (minder-process-send-region process start end))
+(minder--redirect process-send-region (start end) minder--record
+  (minder-process-send-region process start end))
 
-(minder--redirect process-send-eof ()
-		  (minder-process-send-eof process)
-		  object)
+(minder--redirect process-send-eof () minder--record
+  (minder-process-send-eof process)
+  object)
 
-(minder--redirect kill-process ()
-		  (minder-kill-process process)
-		  object)
+(minder--redirect kill-process (current-group) minder--record
+  (minder-kill-process (minder--active process) current-group)
+  object)
 
-(minder--redirect interrupt-process (current-group)
-		  (minder-interrupt-process process current-group)
-		  object)
+;; And not `interrupt-process', which calls `interrupt-process-functions'.
+(minder--redirect internal-default-interrupt-process (current-group) minder--record
+  (minder-interrupt-process (minder--active process) current-group)
+  object)
 
-(minder--redirect quit-process (current-group)
-		  (minder-quit-process process current-group)
-		  object)
+(minder--redirect quit-process (current-group) minder--record
+  (minder-quit-process (minder--active process) current-group)
+  object)
 
-(minder--redirect stop-process ()
-		  (minder-stop-process process)
-		  object)
+(minder--redirect stop-process (current-group) minder--record
+  (minder-stop-process (minder--active process) current-group)
+  object)
 
-(minder--redirect continue-process ()
-		  (minder-continue-process process)
-		  object)
+(minder--redirect continue-process () minder--record
+  (minder-continue-process (minder--active process))
+  object)
 
-(minder--redirect signal-process (signal)
-		  (minder-signal-process process signal)
-		  0)
+(minder--redirect signal-process (signal) minder--record
+  (minder--signal-alone process signal original))
 
-(minder--redirect set-process-window-size (height width)
-		  (minder-set-process-window-size process height width))
+(minder--redirect set-process-window-size (height width) minder--object-record
+  (minder-set-process-window-size process height width))
 
-(minder--redirect process-running-child-p ()
-		  (minder--foreground-group process))
+(minder--redirect process-running-child-p () minder--record
+  (minder--foreground-group (minder--active process)))
 
 (defun minder--redirected-delete-process (original &optional object)
   "Do what `delete-process' does: ORIGINAL with OBJECT."
   (let ((process (minder--record object)))
-    (when process
-      (minder-delete-process process))
-    ;; `minder-delete-process' has removed the object.
-    (if process
-        (progn (funcall original (minder-process-carrier process)) nil)
-      (funcall original object))))
+    (if (null process)
+        (funcall original object)
+      (minder-delete-process process)
+      ;; This has removed the object, unless it is that of a standard error.
+      (funcall original (minder-process-carrier process))
+      nil)))
 (setf (alist-get 'delete-process minder--advices) #'minder--redirected-delete-process)
 
 (defun minder--redirected-set-process-filter (original object filter)
@@ -209,9 +230,10 @@ ARGUMENTS are those after the process.  The first of them is `process' for BODY.
     (original &optional object seconds milliseconds just-this-one)
   "Do what `accept-process-output' does: ORIGINAL with OBJECT and a time-out.
 SECONDS, MILLISECONDS and JUST-THIS-ONE are the other arguments of ORIGINAL."
-  (let ((process (and object (minder--record object))))
+  (let ((process (minder--object-record object)))
     (if (null process)
-        (funcall original object seconds milliseconds just-this-one)
+        (minder--with-only (and object just-this-one minder--only)
+                           original object seconds milliseconds just-this-one)
       (minder-accept-output
        process
        (and (or seconds milliseconds)
@@ -220,29 +242,24 @@ SECONDS, MILLISECONDS and JUST-THIS-ONE are the other arguments of ORIGINAL."
 (setf (alist-get 'accept-process-output minder--advices)
       #'minder--redirected-accept-process-output)
 
-(defun minder--foreground-group (process)
-  "Return what `process-running-child-p' returns for PROCESS.
-This is the process group in the foreground of its terminal, unless that is the
-group of PROCESS."
-  (let* ((id (minder-process-id process))
-         (group (and (minder--live-record-p process)
-                     (alist-get 'tpgid (process-attributes id)))))
-    (cond ((null group) nil)
-          ((= group id) nil)
-          ((< group 0) t)
-          (t group))))
+(defvar minder--advisedp nil
+  "Whether all primitives are redirected.")
 
 (defun minder--advise ()
-  "Redirect the primitives, unless they are."
-  (unless (advice-member-p #'minder--redirected-process-status 'process-status)
+  "Redirect the primitives, unless they are.
+With native compilation this fails if no trampoline can be written."
+  (unless minder--advisedp
     (pcase-dolist (`(,primitive . ,advice) minder--advices)
-      (advice-add primitive :around advice))))
+      (advice-add primitive :around advice))
+    (setq minder--advisedp t)))
 
-(defun minder--unadvise ()
-  "Remove the redirections, if no native process is known."
-  (when (zerop (hash-table-count minder--carriers))
-    (pcase-dolist (`(,primitive . ,advice) minder--advices)
-      (advice-remove primitive advice))))
+(defun minder-native-unload-function ()
+  "Remove the redirections before this library is unloaded."
+  (pcase-dolist (`(,primitive . ,advice) minder--advices)
+    (advice-remove primitive advice))
+  (setq minder--advisedp nil)
+  ;; The rest is done as usual.
+  nil)
 
 (provide 'minder-native)
 ;;; minder-native.el ends here

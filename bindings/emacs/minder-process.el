@@ -77,11 +77,12 @@
 
 (defun minder-get-buffer-process (buffer)
   "Return a live light process with this BUFFER, or nil."
-  (let ((buffer (get-buffer buffer)))
-    (cl-find buffer (minder-process-list) :key #'minder-process-buffer)))
+  (let ((buffer (and buffer (get-buffer buffer))))
+    (and buffer
+         (cl-find buffer (minder-process-list) :key #'minder-process-buffer))))
 
 (defun minder-set-process-filter (process filter)
-  "Give PROCESS this FILTER; nil is the default, and t holds the output."
+  "Give PROCESS this FILTER; nil is the default, and with t no output comes."
   (setf (minder-process-filter process) filter)
   (minder--pause-output process (eq filter t))
   filter)
@@ -92,6 +93,8 @@
 
 (defun minder-set-process-buffer (process buffer)
   "Make the output of PROCESS go to BUFFER from now on."
+  (unless (or (null buffer) (bufferp buffer))
+    (signal 'wrong-type-argument (list 'bufferp buffer)))
   (setf (minder-process-buffer process) buffer
         (minder-process-mark process) (minder--mark buffer))
   (when (buffer-live-p buffer)
@@ -104,6 +107,8 @@
 
 (defun minder-set-process-coding-system (process &optional decoding encoding)
   "Use DECODING for the output of PROCESS, and ENCODING for its input."
+  (check-coding-system decoding)
+  (check-coding-system encoding)
   (when decoding
     (setf (minder-decoder-coding (minder-process-decoder process)) decoding))
   (when encoding
@@ -122,15 +127,20 @@
 
 (defun minder-process-send-string (process string)
   "Send STRING to the input of PROCESS.
-While the child does not read, wait for it, and serve the other processes."
+While the child does not read, wait for it, and serve the other processes.
+As with a process of Emacs, STRING is lost after `minder-process-send-eof'."
   (let ((bytes (encode-coding-string string (minder--encoding process) t)))
-    (minder--check-input process)
-    (setf (minder-process-input process)
-          (append (minder-process-input process) (minder--slices bytes)))
-    (minder--flush process)
-    (while (minder-process-input process)
-      (minder-accept-output nil 1))
+    (unless (minder--input-closed-p process)
+      (setf (minder-process-input process)
+            (append (minder-process-input process) (minder--slices bytes)))
+      (minder--flush process)
+      (minder--wait-for-input process))
     nil))
+
+(defun minder--wait-for-input (process)
+  "Wait until the module has all input of PROCESS."
+  (while (minder-process-input process)
+    (minder-accept-output nil 1)))
 
 (defun minder--encoding (process)
   "Return the coding system of the input of PROCESS."
@@ -139,11 +149,15 @@ While the child does not read, wait for it, and serve the other processes."
         (cdr (process-coding-system carrier))
       (minder-process-encoding process))))
 
-(defun minder--check-input (process)
-  "Signal an error if the input of PROCESS is closed."
-  (when (minder-process-brokenp process)
-    (error "Cannot write to process %s: its input is closed"
-           (minder-process-name process))))
+(defun minder--input-closed-p (process)
+  "Return whether the input of PROCESS was closed by us.
+Signal an error if PROCESS has ended, or has closed its input itself."
+  (cond ((not (minder-process-live-p process))
+         (error "Process %s not running" (minder-process-name process)))
+        ((minder-process-eofp process) t)
+        ((minder-process-brokenp process)
+         (error "Cannot write to process %s: its input is closed"
+                (minder-process-name process)))))
 
 (defun minder--slices (bytes)
   "Return BYTES in parts that the module takes at once."
@@ -162,11 +176,14 @@ While the child does not read, wait for it, and serve the other processes."
 
 (defun minder-process-send-eof (process)
   "Close the input of PROCESS; on a terminal send the character for that."
-  (minder--check-input process)
-  (if (minder-process-tty-name process)
-      (minder-process-send-string process "\C-d")
-    (setf (minder-process-brokenp process) t)
-    (minder--close-stdin (minder-process-key process)))
+  (unless (minder--input-closed-p process)
+    (if (minder-process-tty-name process)
+        (minder-process-send-string process "\C-d")
+      ;; A filter may send it while other code waits in `minder-process-send-string'.
+      (minder--wait-for-input process)
+      (when (minder-process-live-p process)
+        (setf (minder-process-eofp process) t)
+        (minder--close-stdin (minder-process-key process)))))
   process)
 
 ;;;; Signals
@@ -179,37 +196,61 @@ While the child does not read, wait for it, and serve the other processes."
        ,@body)
      ,process))
 
-(defun minder-kill-process (process)
-  "Kill PROCESS with everything that it started."
-  (minder--when-live process
-    (minder--kill (minder-process-key process) 0)))
+(defun minder--foreground-group (process)
+  "Return the value of `process-running-child-p' for PROCESS.
+This is the process group in the foreground of its terminal, unless that is the
+group of PROCESS."
+  (let* ((id (minder-process-id process))
+         (group (and (minder-process-live-p process)
+                     (alist-get 'tpgid (process-attributes id)))))
+    (cond ((null group) nil)
+          ((= group id) nil)
+          ((< group 0) t)
+          (t group))))
+
+(defun minder-kill-process (process &optional current-group)
+  "Kill PROCESS with everything that it started.
+With CURRENT-GROUP and a terminal, kill what runs in the foreground, unless that
+is PROCESS itself."
+  (let ((group (and current-group
+                    (minder-process-tty-name process)
+                    (minder--foreground-group process))))
+    (if (and (integerp group) (> group 1))
+        (signal-process (- group) 9)
+      (minder--when-live process
+        (minder--kill (minder-process-key process) 0))))
+  process)
 
 (defun minder-terminate-process (process &optional seconds)
   "Ask PROCESS to exit by SIGTERM, and kill its tree after SECONDS (5)."
   (minder--when-live process
     (minder--kill (minder-process-key process) (round (* 1000 (or seconds 5))))))
 
-(defun minder-signal-process (process signal)
-  "Send SIGNAL, a number or a name, to the process group of PROCESS."
-  (let ((number (if (numberp signal) signal
-                  (cdr (assoc (string-remove-prefix "SIG" (upcase (format "%s" signal)))
-                              minder--signal-numbers)))))
-    (unless number
-      (error "Undefined signal name %s" signal))
-    (minder--when-live process
-      (minder--signal (minder-process-key process) number))))
+(defun minder--signal-group (process number)
+  "Send the signal NUMBER to the process group of PROCESS; return PROCESS."
+  (minder--when-live process
+    (minder--signal (minder-process-key process) number)))
 
-(defconst minder--signal-numbers
-  '(("HUP" . 1) ("INT" . 2) ("QUIT" . 3) ("ABRT" . 6) ("KILL" . 9) ("USR1" . 10)
-    ("SEGV" . 11) ("USR2" . 12) ("PIPE" . 13) ("ALRM" . 14) ("TERM" . 15)
-    ("CONT" . 18) ("STOP" . 19) ("TSTP" . 20) ("WINCH" . 28))
-  "The numbers of signals on Linux.")
+(defun minder-signal-process (process signal)
+  "Send SIGNAL, a number or a name, to PROCESS alone; return PROCESS."
+  (minder--signal-alone process (if (stringp signal) (intern signal) signal)
+                        #'signal-process)
+  process)
+
+(defun minder--signal-alone (process signal send)
+  "Send SIGNAL to PROCESS by SEND, which takes a number of a process and SIGNAL.
+Return the value of SEND, or -1 if PROCESS has ended."
+  (if (and (gethash (minder-process-key process) minder--processes)
+           ;; After its end, the number may be that of another process.
+           (minder--signal (minder-process-key process) 0))
+      (funcall send (minder-process-id process) signal)
+    -1))
 
 (defun minder--send-signal (process signal character current-group)
   "Send SIGNAL to PROCESS; with CURRENT-GROUP and a terminal send CHARACTER."
   (if (and current-group (minder-process-tty-name process))
       (minder-process-send-string process character)
-    (minder-signal-process process signal))
+    (minder--signal-group process signal))
   process)
 
 (defun minder-interrupt-process (process &optional current-group)
@@ -221,11 +262,15 @@ With CURRENT-GROUP and a terminal, interrupt what runs in the foreground."
   "Send SIGQUIT to PROCESS; CURRENT-GROUP as in `minder-interrupt-process'."
   (minder--send-signal process 3 "\C-\\" current-group))
 
-(defun minder-stop-process (process)
-  "Suspend PROCESS with everything that it started."
-  (minder--when-live process
-    (minder--suspend (minder-process-key process))
-    (setf (minder-process-state process) 'stop)))
+(defun minder-stop-process (process &optional current-group)
+  "Suspend PROCESS with everything that it started.
+With CURRENT-GROUP and a terminal, suspend what runs in the foreground."
+  (if (and current-group (minder-process-tty-name process))
+      (minder-process-send-string process "\C-z")
+    (minder--when-live process
+      (minder--suspend (minder-process-key process))
+      (setf (minder-process-state process) 'stop)))
+  process)
 
 (defun minder-continue-process (process)
   "Resume PROCESS after `minder-stop-process'."
@@ -262,6 +307,9 @@ Return non-nil if it has a terminal."
         (not (minder-process-query-on-exit-flag process))
         (yes-or-no-p (format "Buffer %S has a running process; kill it? "
                              (buffer-name))))))
+
+;; A major mode that is turned on later must not remove it.
+(put 'minder--kill-buffer-p 'permanent-local-hook t)
 
 (defun minder--buffer-killed ()
   "Kill the processes with the current buffer."

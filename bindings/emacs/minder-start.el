@@ -33,7 +33,9 @@
 (defun minder--make-light (plist)
   "Start a light process with the keywords of PLIST, and return it."
   (let ((process (minder--make-record)))
-    (minder--make-child process plist)
+    (unwind-protect
+        (minder--make-child process plist)
+      (minder--abandon process))
     process))
 
 (defun minder--make-native (plist)
@@ -41,17 +43,24 @@
   (let* ((name (minder--checked-name (plist-get plist :name)))
          (given (plist-get plist :buffer))
          (buffer (and given (get-buffer-create given)))
-         (process (minder--make-record))
-         (carrier (minder--make-carrier name buffer plist)))
-    (minder--adopt carrier process)
-    (unwind-protect
-        (minder--make-child process plist)
-      (unless (minder-process-key process)
-        ;; An error: the object must not stay.
-        (setf (minder-process-state process) 'exit)
-        (minder--drop-carrier process)
-        (remhash carrier minder--carriers)))
-    carrier))
+         (process (minder--make-record)))
+    (minder--advise)
+    (let ((carrier (minder--make-carrier name buffer plist)))
+      (minder--adopt carrier process)
+      (unwind-protect
+          (minder--make-child process plist)
+        (minder--abandon process))
+      carrier)))
+
+(defun minder--abandon (process)
+  "Remove what was made for PROCESS if its child could not be started."
+  (unless (minder-process-key process)
+    (dolist (record (list process (minder-process-stderr process)))
+      (when record
+        (setf (minder-process-state record) 'exit)
+        (when (minder-process-carrier record)
+          (minder--drop-carrier record)
+          (remhash (minder-process-carrier record) minder--carriers))))))
 
 (defun minder--make-child (process plist)
   "Start the child of PROCESS, a new record, with the keywords of PLIST."
@@ -81,10 +90,10 @@
             (minder-process-encoding process) (cdr coding)
             (minder-process-plist process) (plist-get plist :plist)))
     (when stderr
-      (setf (minder-process-error-decoder process) (minder--make-decoder (car coding))))
-    (minder--start-child process command terminalp (and stderr t) framing)
-    (when stderr
-      (setf (minder-process-stderr process) (minder--stderr stderr name carrier)))
+      (setf (minder-process-error-decoder process) (minder--make-decoder (car coding))
+            (minder-process-stderr process) (minder--stderr stderr name carrier
+                                                            (plist-get plist :noquery))))
+    (minder--start-child process command (cdr coding) terminalp (and stderr t) framing)
     (cond (carrier (set-process-filter carrier filter))
           ((eq filter t) (minder--pause-output process t)))
     (when (and (null carrier) (buffer-live-p buffer))
@@ -98,12 +107,14 @@
     (signal 'wrong-type-argument (list 'consp command)))
   command)
 
-(defun minder--start-child (process command terminalp stderrp framing)
-  "Start COMMAND as the child of PROCESS.
+(defun minder--start-child (process command encoding terminalp stderrp framing)
+  "Start COMMAND as the child of PROCESS, with arguments in ENCODING.
 TERMINALP, STDERRP and FRAMING are as in `minder-make-process'."
   (let* ((program (minder--program (car command)))
-         (words (cons program (cdr command)))
+         (words (cons program (minder--encoded-arguments (cdr command) encoding)))
          (directory (minder--directory))
+         ;; A quit after the start would leave a child that nobody knows.
+         (inhibit-quit t)
          (started (minder--spawn
                    (minder--encoded (if terminalp (minder--with-terminal words) words))
                    (minder--encode directory)
@@ -147,22 +158,26 @@ TERMINALP, STDERRP and FRAMING are as in `minder-make-process'."
       (puthash name number minder--last-numbers)
       unique)))
 
-(defun minder--stderr (target name nativep)
+(defun minder--stderr (target name nativep noqueryp)
   "Return the process that gets the standard error of the process NAME.
 TARGET is a buffer, its name, or a pipe process of Emacs.
-NATIVEP is whether the process NAME is a native one."
+NATIVEP is whether the process NAME is a native one, and NOQUERYP whether
+Emacs may exit while it lives."
   (if (processp target)
-      (minder--make-record :name (process-name target) :mark (make-marker) :type 'pipe
-                           :filter (lambda (_ text)
-                                     (funcall (process-filter target) target text))
-                           :sentinel (lambda (&rest _)
-                                       (minder--end-of-stderr target)))
+      (progn
+        (unless (eq (process-type target) 'pipe)
+          (error "Process is not a pipe process"))
+        (minder--make-record :name (process-name target) :mark (make-marker) :type 'pipe
+                             :filter (lambda (_ text)
+                                       (funcall (process-filter target) target text))
+                             :sentinel (lambda (&rest _)
+                                         (minder--end-of-stderr target))))
     (let* ((buffer (get-buffer-create target))
            (name (concat name " stderr"))
            (process (minder--make-record :name name :buffer buffer :type 'pipe
                                          :mark (minder--mark buffer))))
       (when nativep
-        (minder--adopt (minder--make-carrier name buffer nil) process))
+        (minder--adopt (minder--make-carrier name buffer (list :noquery noqueryp)) process))
       process)))
 
 (defun minder--end-of-stderr (target)
@@ -174,10 +189,12 @@ NATIVEP is whether the process NAME is a native one."
 
 (defun minder--wants-terminal-p (plist)
   "Return whether PLIST asks for a pseudo-terminal."
-  (let ((type (plist-get plist :connection-type)))
-    (if (consp type)
-        (or (eq (car type) 'pty) (eq (cdr type) 'pty))
-      (eq type 'pty))))
+  (let* ((type (plist-get plist :connection-type))
+         (types (if (consp type) (list (car type) (cdr type)) (list type))))
+    (dolist (one types)
+      (unless (memq one '(nil pipe pty))
+        (signal 'file-error (list "Unknown connection type" one))))
+    (and (memq 'pty types) t)))
 
 (defun minder--coding (plist name buffer command)
   "Return the coding systems for PLIST, to decode and to encode.
@@ -204,15 +221,27 @@ NAME, BUFFER and COMMAND are those of the process."
     (cons (or (and read (check-coding-system read)) 'undecided)
           (or (and write (check-coding-system write)) 'utf-8-unix))))
 
+(defun minder--descriptor-free-p ()
+  "Return whether Emacs has a descriptor that it can use."
+  (condition-case nil
+      (progn (delete-process (make-network-process
+                              :name "minder" :type 'datagram :family 'local
+                              :service "/minder" :stop t :noquery t))
+             t)
+    (file-error nil)))
+
 (defun minder--program (name)
   "Return the file of the program NAME; signal an error if there is none."
   (let ((found (if (file-name-absolute-p name)
                    (and (file-executable-p name) name)
                  (executable-find name))))
     (unless found
-      (signal 'file-missing
-              (list "Searching for program" "No such file or directory" name)))
-    (file-local-name (expand-file-name found))))
+      ;; Emacs finds no file without a descriptor.
+      (if (minder--descriptor-free-p)
+          (signal 'file-missing
+                  (list "Searching for program" "No such file or directory" name))
+        (signal 'minder-no-descriptor (list name))))
+    (file-name-unquote (file-local-name (expand-file-name found)))))
 
 (defun minder--with-terminal (words)
   "Return a command for WORDS on a terminal like one of `make-process'.
@@ -224,6 +253,14 @@ There is no echo, and a line end stays one byte."
 (defun minder--encode (string)
   "Return the bytes of STRING for the operating system."
   (encode-coding-string string (or locale-coding-system 'utf-8-unix) t))
+
+(defun minder--encoded-arguments (arguments encoding)
+  "Return the bytes of ARGUMENTS for a child whose input is in ENCODING.
+Emacs uses the same coding system for both."
+  (let ((coding (if (memq (coding-system-type encoding) '(raw-text undecided utf-16))
+                    (or locale-coding-system 'utf-8-unix)
+                  encoding)))
+    (mapcar (lambda (argument) (encode-coding-string argument coding t)) arguments)))
 
 (defun minder--encoded (strings)
   "Return a vector of the bytes of STRINGS."
@@ -239,8 +276,18 @@ There is no echo, and a line end stays one byte."
     directory))
 
 (defun minder--environment (directory)
-  "Return the environment for a child in DIRECTORY."
-  (cons (concat "PWD=" (directory-file-name directory)) process-environment))
+  "Return the environment for a child in DIRECTORY.
+As for a child of Emacs, PWD is there if Emacs has it, and DISPLAY is that of
+the frame: Emacs itself removes it from the variable `process-environment'."
+  (let ((display (getenv "DISPLAY"))
+        (entries (cl-remove-if-not (lambda (entry)
+                                     (and (stringp entry) (string-match-p "\\`[^=]" entry)))
+                                   process-environment)))
+    (when display
+      (push (concat "DISPLAY=" display) entries))
+    (when (getenv "PWD")
+      (push (concat "PWD=" (directory-file-name directory)) entries))
+    entries))
 
 (defun minder--window-size (buffer)
   "Return the size of the window of BUFFER, as a vector of lines and columns."

@@ -42,9 +42,8 @@
 
 (require 'cl-lib)
 (require 'minder-start)
+(require 'minder-relay)
 
-(declare-function minder--relay-p "minder-relay")
-(declare-function minder--make-relay "minder-relay")
 (declare-function minder--start "ext:minder-module")
 (declare-function minder--attach "ext:minder-module")
 (declare-function minder--stop "ext:minder-module")
@@ -73,7 +72,8 @@
       (with-current-buffer (get-buffer-create "*minder log*")
         (save-excursion
           (goto-char (point-max))
-          (insert line "\n"))))))
+          (let ((inhibit-read-only t))
+            (insert line "\n")))))))
 
 (defcustom minder-module-directory nil
   "The directory of the module and of the program `minder-guardian'.
@@ -124,21 +124,32 @@ use until Emacs is started again."
   (minder-load-module)
   (unless (process-live-p minder--news)
     (let ((news (minder--make-news)))
-      (if (minder--started-p)
-          (minder--attach news)
-        (minder--start news (minder--file "minder-guardian")))
-      (setq minder--news news)
+      (unwind-protect
+          (progn
+            (if (minder--started-p)
+                (minder--attach news)
+              (minder--start news (minder--file "minder-guardian")))
+            (setq minder--news news))
+        (unless (eq minder--news news)
+          (delete-process news)))
       (add-hook 'kill-emacs-query-functions #'minder--kill-emacs-p)
-      (add-hook 'kill-emacs-hook #'minder--kill-emacs))))
+      ;; At the end: other functions of the hook may talk to their processes.
+      (add-hook 'kill-emacs-hook #'minder--kill-emacs 90))))
 
 (defun minder--make-news ()
   "Return a pipe process that handles events."
   ;; With this variable, Emacs would read single bytes 20 ms late.
   (let* ((process-adaptive-read-buffering nil)
-         (news (make-pipe-process :name "minder-news" :noquery t
-                                  :coding 'no-conversion
-                                  :filter #'minder--on-news
-                                  :sentinel #'minder--news-deleted)))
+         (buffer (generate-new-buffer " *minder-news*"))
+         (news (unwind-protect
+                   (make-pipe-process :name "minder-news" :noquery t :buffer buffer
+                                      :coding 'no-conversion
+                                      :filter #'minder--on-news
+                                      :sentinel #'minder--news-deleted)
+                 ;; Without one, Emacs makes a buffer that is listed.
+                 (when (get-buffer-process buffer)
+                   (set-process-buffer (get-buffer-process buffer) nil))
+                 (kill-buffer buffer))))
     (set-process-thread news nil)
     news))
 
@@ -149,8 +160,8 @@ use until Emacs is started again."
     (run-at-time 0 nil #'minder-ensure-started)))
 
 (defun minder-stop ()
-  "Kill all light processes, and stop the set of children.
-The sentinels are called.  The next light process starts another set."
+  "Kill all processes of minder, and stop the set of children.
+The sentinels are called.  The next process starts another set."
   (interactive)
   (when minder--news
     (let ((news minder--news))
@@ -159,12 +170,25 @@ The sentinels are called.  The next light process starts another set."
             minder--batch-end 0)
       (delete-process news)
       (minder--stop))
-    (mapc #'minder--lost (minder--all))))
+    (let ((all (minder--all)))
+      ;; The next set may use the same numbers.
+      (mapc #'minder--forget all)
+      (minder--lose all))))
+
+(defun minder--lose (processes)
+  "Handle that PROCESSES have ended with the set of children."
+  (unwind-protect
+      (while processes
+        (minder--lost (pop processes)))
+    ;; A sentinel may leave by `throw'.
+    (when processes
+      (run-at-time 0 nil #'minder--lose processes))))
 
 (defun minder--kill-emacs ()
   "Kill all light processes, without their sentinels, when Emacs exits."
   (when minder--news
     (setq minder--news nil)
+    (mapc #'minder--forget (minder--all))
     (minder--stop)))
 
 (defun minder--kill-emacs-p ()
@@ -172,6 +196,7 @@ The sentinels are called.  The next light process starts another set."
   (let ((live (cl-remove-if-not #'minder-process-query-on-exit-flag
                                 (minder-process-list))))
     (or (null live)
+        (not confirm-kill-processes)
         (yes-or-no-p (format "%d light processes run; kill them and exit anyway? "
                              (length live))))))
 
@@ -200,7 +225,8 @@ by default.  With `:stderr' it always is.
          (minder-ensure-started)
          (minder--make-light args))
         ((minder--module-missing-p)
-         (minder--make-relay (minder--stock-arguments args)))
+         (let ((minder--stockp t))
+           (minder--make-relay (minder--stock-arguments args))))
         (t (minder-ensure-started)
            (condition-case problem
                (minder--make-native args)
@@ -232,6 +258,13 @@ Signal an error for `:framing', which it cannot do."
         (setq known (cons (cadr args) (cons (car args) known))))
       (setq args (cddr args)))
     (nreverse known)))
+
+(defun minder-unload-function ()
+  "Stop the set of children before this library is unloaded."
+  (remove-hook 'kill-emacs-query-functions #'minder--kill-emacs-p)
+  (remove-hook 'kill-emacs-hook #'minder--kill-emacs)
+  (minder-stop)
+  nil)
 
 (provide 'minder)
 ;;; minder.el ends here

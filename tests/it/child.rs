@@ -116,6 +116,33 @@ fn immediate_kill_ends_the_tree() {
     }
 }
 
+/// A process that leaves the group at the moment of the signal would not be found after its parent's end.
+#[cfg(target_os = "linux")]
+#[test]
+fn graceful_kill_reaches_a_process_that_leaves_the_group() {
+    for round in 0..200 {
+        let script = "exec 3<&0; { read line <&3; exec setsid sleep 600; } & echo $!; wait";
+        let mut command = minder::Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.group(minder::Group::New).spawn().expect("spawn shell");
+        let mut reader = std::io::BufReader::new(child.stdout.take().expect("take stdout"));
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut reader, &mut line).expect("read line");
+        let pid: u32 = line.trim().parse().expect("parse pid");
+        child.stdin.as_mut().expect("stdin").write_all(b"go\n").expect("write line");
+        // At another moment of the start of `setsid` in each round.
+        let moment = Instant::now() + Duration::from_micros(round * 10);
+        while Instant::now() < moment {}
+        child.kill(Termination::graceful(Duration::from_secs(600))).expect("kill tree");
+        child.wait().expect("wait for shell");
+        let until = patience();
+        while lives(pid) {
+            std::thread::yield_now();
+            assert!(Instant::now() < until, "round {round}: {pid} is alive");
+        }
+    }
+}
+
 /// Another part of the process reaps the child. The wait returns with the status that was kept, or
 /// with an unknown status. On Windows every handle of the process reads the status.
 #[cfg(target_os = "linux")]

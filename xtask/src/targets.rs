@@ -50,8 +50,8 @@ const PACKAGES: &[&str] = &[
     "minder-c",
 ];
 
-/// The module for Emacs needs a dynamic library, which musl does not have, and `waitid`, which OpenBSD does not
-/// have.
+/// The module for Emacs needs a dynamic library, which musl does not have, and `waitid`, which OpenBSD does
+/// not have.
 const WITH_EMACS: &[&str] = &[
     "minder-os",
     "minder-template",

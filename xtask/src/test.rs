@@ -76,7 +76,7 @@ const STEPS: [Step; 14] = [
         name: "emacs",
         what: "the package for Emacs: compilation, documentation, tests, an installation",
         side: Side::First,
-        run: emacs_package,
+        run: |_| emacs::check::check().map(|(left_out, closing)| Done { left_out, closing }),
     },
     Step { name: "doc", what: "the documentation builds without a warning", side: Side::First, run: doc },
     Step {
@@ -349,14 +349,6 @@ fn test(options: &Options) -> Result<Done> {
     lines.dedup();
     left_out.extend(lines.into_iter().map(str::to_owned));
     Ok(Done { left_out, closing: report::closing_lines(&output) })
-}
-
-/// The tests start thousands of children, and take a minute on a busy machine.
-fn emacs_package(options: &Options) -> Result<Done> {
-    if !options.full && !options.only.iter().any(|name| name == "emacs") {
-        return Ok(vec!["the package for Emacs is left to --full or --only emacs".to_string()].into());
-    }
-    emacs::check::check().map(|(left_out, closing)| Done { left_out, closing })
 }
 
 /// Libraries only: the program and the library share the name `minder`, and would overwrite each

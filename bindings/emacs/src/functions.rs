@@ -83,6 +83,7 @@ pub(crate) static ALL: &[Function] = &[
         (2, 2),
         signal,
         c"Send SIGNAL to the process group of child ID; return whether it is there.\n\
+          The signal 0 only asks.\n\
           \n\
           (fn ID SIGNAL)"
     ),

@@ -189,6 +189,44 @@
   (let ((process-environment (append '("A=1" "B" "A=2") process-environment '("B=3"))))
     (minder-test--shell "echo $A ${B-none} $TERM ${INSIDE_EMACS-none} ${LINES-none}")))
 
+(minder-test--same odd-environment
+  (let ((initial-environment '("DISPLAY=:7"))
+        (process-environment (list "PATH=/bin:/usr/bin" "" "A=1")))
+    (minder-test--shell "echo $A ${DISPLAY-none}; env | grep -c PWD=")))
+
+(minder-test--same arguments-are-encoded
+  (mapcar (lambda (coding)
+            (minder-test--wait (minder-test--make '("printf" "a\u00e4\n") :coding coding)))
+          '(utf-8-unix latin-1-unix binary (binary . latin-1-unix) (binary . utf-8-dos))))
+
+(minder-test--same input-after-its-end
+  (let ((process (minder-test--make '("cat"))))
+    (minder-test--call 'process-send-string process "text")
+    (minder-test--call 'process-send-eof process)
+    (minder-test--call 'process-send-string process "lost")
+    (minder-test--call 'process-send-eof process)
+    (list (minder-test--wait process)
+          (condition-case problem
+              (minder-test--call 'process-send-string process "text")
+            (error (car problem))))))
+
+(minder-test--same signal-of-one-process
+  (let ((process (minder-test--make
+                  '("sh" "-c" "trap 'echo outer' USR1
+                               sh -c 'echo ready; sleep 0.3; echo inner'; echo end"))))
+    (minder-test--ready process "ready\n")
+    (minder-test--call 'signal-process process 'SIGUSR1)
+    (minder-test--wait process)))
+
+(minder-test--same suspend-the-foreground
+  (let ((process (minder-test--make
+                  '("sh" "-c" "set -m; sh -c 'echo ready; exec sleep 600'; echo next")
+                  :connection-type 'pty)))
+    (minder-test--ready process "ready\n")
+    (minder-test--call 'stop-process process t)
+    (list (minder-test--call 'process-status process)
+          (minder-test--wait process))))
+
 (minder-test--same signals-of-a-child
   (list (minder-test--shell "kill -PIPE $$; echo alive")
         ;; Children of the module ignore SIGPROF, as Emacs does.

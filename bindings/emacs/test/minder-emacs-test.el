@@ -129,15 +129,34 @@
     (should (> pid 0))
     (minder-test--until (lambda () (minder-test--gone-p pid)))))
 
+(ert-deftest minder-test-leaving-emacs-with-a-last-word ()
+  (let ((emacs (minder-test--emacs
+                '(let (process)
+                   (add-hook 'kill-emacs-hook
+                             (lambda ()
+                               (process-send-string process "last\n")
+                               (process-send-eof process)
+                               (while (process-live-p process)
+                                 (accept-process-output process 1))))
+                   (setq process (minder-make-process
+                                  :name "cat" :command '("cat") :noquery t
+                                  :filter (lambda (_ text) (princ text))))))))
+    (minder-test--finish emacs)
+    (should (equal (minder-test--text emacs) "last\n"))))
+
 (ert-deftest minder-test-questions ()
   (let* ((buffer (generate-new-buffer "minder-test"))
          (process (minder-make-process :name "sleep" :light t :buffer buffer
                                        :command '("sleep" "600") :sentinel #'ignore))
          (asked nil))
+    (with-current-buffer buffer
+      (text-mode))
     (cl-letf (((symbol-function 'yes-or-no-p) (lambda (text) (push text asked) nil)))
       (should-not (minder--kill-emacs-p))
       (should-not (kill-buffer buffer))
       (should (= (length asked) 2))
+      (let ((confirm-kill-processes nil))
+        (should (minder--kill-emacs-p)))
       (minder-set-process-query-on-exit-flag process nil)
       (should (minder--kill-emacs-p))
       (should (kill-buffer buffer))

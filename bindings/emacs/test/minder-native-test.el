@@ -171,6 +171,42 @@ Output is collected in the property `text'."
     (delete-process other)
     (delete-process process)))
 
+(ert-deftest minder-test-just-this-one-and-a-timer-that-waits ()
+  (dolist (args '((0.2) (0.2 nil t)))
+    (let* ((process (minder-test--native (minder-test--sh "read x; echo text; read x")))
+           (other (minder-test--native (minder-test--sh "echo one; sleep 0.3; echo two")))
+           (waited nil))
+      (run-at-time 0.1 nil
+                   (lambda ()
+                     (let ((deadline (+ (float-time) 5)))
+                       (while (and (process-live-p other) (< (float-time) deadline))
+                         (apply #'accept-process-output other args)))
+                     (setq waited (not (process-live-p other)))
+                     (process-send-string process "\n")))
+      (should (accept-process-output process 10 nil t))
+      (should waited)
+      (should (equal (minder-test--native-text process) "text\n"))
+      (should (equal (minder-test--native-text other) "one\ntwo\n"))
+      (delete-process process))))
+
+(ert-deftest minder-test-just-this-one-and-a-filter-that-waits ()
+  (let* ((other (minder-test--native (minder-test--sh "echo one; sleep 0.2; echo two")))
+         (process (minder-test--native
+                   (minder-test--sh "echo a; sleep 0.1; echo b; read x; echo c; read x")
+                   :filter (lambda (process text)
+                             (process-put process 'text
+                                          (concat (process-get process 'text) text))
+                             (while (process-live-p other)
+                               (sit-for 0.1)
+                               (accept-process-output other 0.2 nil t))))))
+    (while (not (equal (minder-test--native-text process) "a\nb\n"))
+      (should (accept-process-output process 10 nil t)))
+    (should-not (process-live-p other))
+    (process-send-string process "\n")
+    (should (accept-process-output process 10 nil t))
+    (should (equal (minder-test--native-text process) "a\nb\nc\n"))
+    (delete-process process)))
+
 (ert-deftest minder-test-native-coding-is-changed ()
   (let ((process (minder-test--native
                   (minder-test--sh "read x; printf '\\344\\n'; read x; echo \"$x\" | od -An -tx1")
@@ -255,6 +291,23 @@ Output is collected in the property `text'."
     (should-error (minder-test--native '("true") :coding 'no-such-coding))
     (should (equal (process-list) before))))
 
+(ert-deftest minder-test-native-names-the-lack-of-a-descriptor ()
+  (let* ((form '(let ((count 0)
+                      problem)
+                  (while (null problem)
+                    (condition-case error
+                        (make-network-process
+                         :name (format "test %d" count) :type 'datagram :family 'local
+                         :service "/test" :stop t :noquery t)
+                      (error (setq problem error)))
+                    (setq count (1+ count)))
+                  (princ (format "%S" (condition-case error
+                                          (minder--program "sh")
+                                        (error (car error)))))))
+         (process (minder-test--emacs form)))
+    (minder-test--finish process)
+    (should (equal (minder-test--text process) "minder-no-descriptor"))))
+
 (ert-deftest minder-test-native-without-a-descriptor ()
   ;; Another Emacs, which has no descriptor left after it.
   (let* ((form '(let* ((text "")
@@ -279,6 +332,234 @@ Output is collected in the property `text'."
          (process (minder-test--emacs form)))
     (minder-test--finish process)
     (should (equal (minder-test--text process) "941 1 end"))))
+
+(ert-deftest minder-test-mode-without-the-module ()
+  (skip-unless (getenv "MINDER_PROGRAM"))
+  (let* ((form `(progn
+                  (require 'minder-mode)
+                  (setq minder-module-directory ,temporary-file-directory
+                        minder-program ,(getenv "MINDER_PROGRAM")
+                        minder-mode-predicates (list #'always))
+                  (minder-mode 1)
+                  (let* ((text "")
+                         (process (make-process
+                                   :name "test" :noquery t
+                                   :command '("sh" "-c" "test -t 1 && echo terminal; exit 3")
+                                   :filter (lambda (_ part) (setq text (concat text part))))))
+                    (while (process-live-p process)
+                      (accept-process-output process 1))
+                    (princ (format "%s%d %d %s" text (process-exit-status process)
+                                   minder-mode-carried (featurep 'minder-module))))))
+         (process (minder-test--emacs form)))
+    (minder-test--finish process)
+    (should (equal (minder-test--text process) "terminal\n3 1 nil"))))
+
+;;;; What differs from a process of Emacs is a fault
+
+(defun minder-test--both (function &rest args)
+  "Check that a stock process and a native one are the same for FUNCTION.
+It gets the process, which runs in the current buffer.  ARGS are keywords."
+  (with-temp-buffer
+    (let* ((all (append args (list :command '("cat") :noquery t :connection-type 'pipe
+                                   :buffer (current-buffer) :sentinel #'ignore)))
+           (one (apply #'make-process :name "stock" all))
+           (stock (prog1 (funcall function one)
+                    (delete-process one)
+                    (accept-process-output nil 0)))
+           (other (apply #'minder-make-process :name "native" all))
+           (native (prog1 (funcall function other)
+                     (delete-process other))))
+      (should (equal native stock)))))
+
+(defmacro minder-test--result-of (&rest body)
+  "Return the value of BODY, or the symbol and the text of its error."
+  `(condition-case problem
+       (progn ,@body)
+     (wrong-type-argument (list (car problem) (nth 1 problem)))
+     (error (list (car problem)
+                  (replace-regexp-in-string "native\\|stock" "NAME"
+                                            (error-message-string problem))))))
+
+(ert-deftest minder-test-native-what-primitives-take ()
+  (dolist (primitive '(process-status process-exit-status process-command process-tty-name
+                                      process-type process-contact process-sentinel
+                                      process-running-child-p))
+    (minder-test--both
+     (lambda (process)
+       (list primitive
+             (mapcar (lambda (object)
+                       (minder-test--result-of (funcall primitive object)))
+                     (list process nil (process-name process) (current-buffer)
+                           (buffer-name) "no such process" 5 'symbol)))))))
+
+(ert-deftest minder-test-native-what-primitives-take-for-a-number ()
+  (minder-test--both
+   (lambda (process)
+     (list (integerp (process-id process))
+           (minder-test--result-of (process-id nil))
+           (minder-test--result-of (process-id (process-name process)))
+           (minder-test--result-of (accept-process-output (process-name process) 0))
+           (minder-test--result-of (set-process-window-size nil 1 1))))))
+
+(ert-deftest minder-test-native-signal-process ()
+  (minder-test--both
+   (lambda (process)
+     (mapcar (lambda (signal) (minder-test--result-of (signal-process process signal)))
+             '(0 -1 1000 SIGCONT sigcont CONT URG SIGNONE nil "CONT" 2.0 18)))))
+
+(ert-deftest minder-test-native-errors-after-the-end ()
+  (minder-test--both
+   (lambda (process)
+     (delete-process process)
+     (mapcar (lambda (primitive) (minder-test--result-of (funcall primitive process)))
+             '(kill-process interrupt-process quit-process stop-process continue-process
+                            process-send-eof process-running-child-p process-live-p
+                            delete-process process-tty-name)))))
+
+(ert-deftest minder-test-native-interrupt-process-functions ()
+  (let* (seen
+         (interrupt-process-functions
+          (cons (lambda (process group) (push (cons process group) seen) nil)
+                interrupt-process-functions))
+         (process (minder-test--native '("cat"))))
+    (interrupt-process process t)
+    (minder-test--end process)
+    (should (equal seen (list (cons process t))))
+    (should (= (process-exit-status process) 2))))
+
+(ert-deftest minder-test-native-kill-the-foreground ()
+  (dolist (make (list #'make-process #'minder-make-process))
+    (let ((process (funcall make :name "test" :noquery t :connection-type 'pty
+                            :command (minder-test--sh "set -m; sleep 600; echo next")
+                            :filter (lambda (process text)
+                                      (process-put process 'text
+                                                   (concat (process-get process 'text)
+                                                           text))))))
+      (minder-test--eventually (lambda () (integerp (process-running-child-p process))))
+      (kill-process process t)
+      (minder-test--end process)
+      (should (string-suffix-p "next\n" (minder-test--native-text process)))
+      (should (= (process-exit-status process) 0)))))
+
+(ert-deftest minder-test-native-stderr-is-deleted ()
+  (dolist (delete (list #'delete-process (lambda (process)
+                                           (kill-buffer (process-buffer process)))))
+    (let* ((buffer (generate-new-buffer "minder-test"))
+           (ends 0)
+           (process (minder-test--native (minder-test--sh "read x; echo err >&2; echo out")
+                                         :stderr buffer))
+           (other (get-buffer-process buffer)))
+      (set-process-sentinel other (lambda (&rest _) (setq ends (1+ ends))))
+      (funcall delete other)
+      (should-not (process-live-p other))
+      (should-not (memq other (process-list)))
+      (process-send-string process "\n")
+      (minder-test--end process)
+      (should (equal (minder-test--native-text process) "out\n"))
+      (should (= ends 1))
+      (kill-buffer buffer))))
+
+(ert-deftest minder-test-wrong-keywords-start-nothing ()
+  (let ((stock (start-process "stock" nil "sleep" "600"))
+        (before (length (minder--all))))
+    (dolist (kind '(nil t))
+      (dolist (wrong (list (list :stderr 5) (list :stderr stock) (list :stderr "")
+                           (list :connection-type 'nonsense) (list :framing "lines")
+                           (list :command '("cat" . "text")) (list :coding 5)))
+        (should-error (apply #'minder-make-process
+                             (append wrong (list :name "wrong" :command '("cat") :light kind))))
+        (should-not (get-process "wrong"))
+        (should-not (get-process "wrong stderr"))
+        (should (= (length (minder--all)) before))))
+    (should (process-live-p stock))
+    (delete-process stock)))
+
+(ert-deftest minder-test-primitives-cannot-be-redirected ()
+  (let ((minder--advisedp nil)
+        (before (process-list)))
+    (cl-letf (((symbol-function 'advice-add) (lambda (&rest _) (error "No trampoline"))))
+      (should-error (minder-test--native '("cat"))))
+    (should (equal (process-list) before))
+    (minder--advise)
+    (should minder--advisedp)))
+
+(ert-deftest minder-test-input-that-ends-while-other-code-sends ()
+  (let* ((size 0)
+         (endp nil)
+         (process (minder-test--native
+                   '("cat") :coding 'binary
+                   :filter (lambda (process text)
+                             (setq size (+ size (length text)))
+                             (unless endp
+                               (setq endp t)
+                               (process-send-eof process))))))
+    (process-send-string process (make-string 4000000 ?x))
+    (minder-test--end process)
+    (should (= size 4000000))))
+
+(ert-deftest minder-test-throw-out-of-the-last-call ()
+  ;; The half of a character comes with the end of the child.
+  (let ((process (minder-test--native
+                  '("printf" "\\303") :coding 'utf-8-unix
+                  :filter (lambda (&rest _) (throw 'minder-test t)))))
+    (dotimes (_ 20)
+      (catch 'minder-test
+        (accept-process-output process 0.1)))
+    (minder-test--end process)
+    (should (equal (process-get process 'end) "finished\n"))))
+
+(ert-deftest minder-test-delete-in-the-last-call ()
+  (let* ((ends 0)
+         (process (minder-test--native
+                   '("printf" "\\303") :coding 'utf-8-unix
+                   :filter (lambda (process _) (delete-process process))
+                   :sentinel (lambda (&rest _) (setq ends (1+ ends))))))
+    (minder-test--end process)
+    (should (= ends 1))))
+
+(ert-deftest minder-test-throw-out-of-the-sentinels-of-a-stop ()
+  (let* ((ends 0)
+         (all (cl-loop repeat 3 collect
+                       (minder-test--native '("cat")
+                                            :sentinel (lambda (&rest _)
+                                                        (setq ends (1+ ends))
+                                                        (throw 'minder-test t)))))
+         (deadline (+ (float-time) minder-test-seconds)))
+    (catch 'minder-test (minder-stop))
+    (while (and (< ends 3) (< (float-time) deadline))
+      (catch 'minder-test (accept-process-output nil 0.1)))
+    (should (= ends 3))
+    (should (cl-notany #'process-live-p all))
+    (should-not (minder--all))))
+
+(ert-deftest minder-test-unload ()
+  (let ((process (minder-test--emacs
+                  '(progn
+                     (require 'minder-mode)
+                     (minder-mode 1)
+                     (let ((minder-mode-predicates (list #'always)))
+                       (delete-process (start-process "one" nil "cat")))
+                     (dolist (feature '(minder-mode minder minder-relay minder-start
+                                                    minder-native minder-process))
+                       (unload-feature feature t))
+                     (let ((two (start-process "two" nil "cat")))
+                       (princ (process-status two))
+                       (delete-process two))))))
+    (minder-test--finish process)
+    (should (string-suffix-p "run" (minder-test--text process)))))
+
+(ert-deftest minder-test-start-that-fails-leaves-no-pipe ()
+  (minder-ensure-started)
+  (let ((before (process-list))
+        (minder--news nil))
+    (cl-letf (((symbol-function 'minder--attach) (lambda (&rest _) (error "No thread"))))
+      (should-error (minder-ensure-started)))
+    (should (equal (process-list) before))))
+
+(ert-deftest minder-test-news-have-no-buffer ()
+  (minder-ensure-started)
+  (should-not (process-buffer minder--news))
+  (should-not (get-buffer "minder-news")))
 
 ;;;; The libraries
 
@@ -367,6 +648,24 @@ Output is collected in the property `text'."
         (delete-process process)
         (should (string-search "no-command: started by Emacs: a terminal without a program"
                                (with-current-buffer "*minder log*" (buffer-string)))))
+    (minder-mode -1)))
+
+(ert-deftest minder-test-mode-with-a-predicate-that-fails ()
+  (minder-mode 1)
+  (unwind-protect
+      (let* ((minder-mode-predicates (list (lambda (_) (error "Bad predicate"))))
+             (process (start-process "test" nil "true")))
+        (should-not (minder--record process))
+        (should (string-search "fails: Bad predicate"
+                               (with-current-buffer "*minder log*" (buffer-string)))))
+    (minder-mode -1)))
+
+(ert-deftest minder-test-mode-with-a-killed-buffer ()
+  (minder-mode 1)
+  (unwind-protect
+      (let ((buffer (generate-new-buffer "minder-test")))
+        (kill-buffer buffer)
+        (should (processp (make-process :name "test" :buffer buffer :command '("true")))))
     (minder-mode -1)))
 
 (ert-deftest minder-test-mode-line ()

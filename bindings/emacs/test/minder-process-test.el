@@ -148,6 +148,28 @@
       (accept-process-output process 1))
     (should (= (process-exit-status process) 0))))
 
+(ert-deftest minder-test-read-max-of-zero ()
+  (let* ((minder-read-max 0)
+         (process (minder-test--run '("echo" "text"))))
+    (should (equal (minder-test--text process) "text\n"))))
+
+(ert-deftest minder-test-quoted-file-name ()
+  (let* ((default-directory "/:/usr/")
+         (process (minder-test--run '("/:/bin/sh" "-c" "pwd"))))
+    (should (equal (minder-test--text process) "/usr\n"))))
+
+(ert-deftest minder-test-wrong-arguments ()
+  (let ((process (minder-test--start '("cat"))))
+    (should-not (minder-get-buffer-process "no such buffer of minder"))
+    (should-not (minder-get-buffer-process nil))
+    (should-error (minder-set-process-buffer process "name") :type 'wrong-type-argument)
+    (should-error (minder-set-process-coding-system process 'no-such-coding)
+                  :type 'coding-system-error)
+    (should-error (minder-signal-process process nil))
+    (minder-process-send-string process "text")
+    (minder-test--until (lambda () (equal (minder-test--text process) "text")))
+    (minder-delete-process process)))
+
 ;;;; Filters that fail, and quits
 
 (ert-deftest minder-test-error-in-a-filter ()
@@ -200,6 +222,62 @@
                              (setq inner (minder-test--run '("echo" "inner")))))))
     (minder-test--finish process)
     (should (equal (minder-test--text inner) "inner\n"))))
+
+(defun minder-test--pausing-filter (process text)
+  "Collect TEXT of PROCESS, and pause its output in between."
+  (minder-process-put process 'text (concat (minder-process-get process 'text) text))
+  (let ((depth (or (minder-process-get process 'depth) 0)))
+    (when (< depth 3)
+      (minder-process-put process 'depth (1+ depth))
+      (minder-set-process-filter process t)
+      (minder-accept-output nil 0.001)
+      (minder-set-process-filter process #'minder-test--pausing-filter)
+      (minder-accept-output nil 0.001)
+      (minder-process-put process 'depth depth))))
+
+(ert-deftest minder-test-pauses-keep-the-order ()
+  (dolist (framing '(nil lines))
+    (let* ((minder-read-max 100)
+           (process (minder-test--run '("seq" "1" "300") :framing framing
+                                      :filter #'minder-test--pausing-filter)))
+      (should (equal (minder-test--text process)
+                     (mapconcat (lambda (number) (format (if framing "%d" "%d\n") number))
+                                (number-sequence 1 300) ""))))))
+
+(ert-deftest minder-test-wait-in-a-filter-after-a-pause ()
+  (let* ((lines nil)
+         (later (lambda (process line)
+                  (push line lines)
+                  (when (equal line "2")
+                    (minder-process-send-string process "\n")
+                    (let ((deadline (+ (float-time) 5)))
+                      (while (and (not (member "4" lines)) (< (float-time) deadline))
+                        (minder-accept-output process 0.2))))))
+         (process (minder-test--start
+                   (minder-test--sh "printf '1\\n2\\n3\\n'; read x; echo 4") :framing 'lines
+                   :filter (lambda (process line)
+                             (push line lines)
+                             (minder-set-process-filter process t)))))
+    (minder-test--until (lambda () lines))
+    (minder-accept-output nil 0.1)
+    (minder-set-process-filter process later)
+    (minder-test--finish process)
+    (should (equal (nreverse lines) '("1" "2" "3" "4")))))
+
+(ert-deftest minder-test-pause-with-many-messages ()
+  (let* ((count 0)
+         (filter (lambda (&rest _) (setq count (1+ count))))
+         (process (minder-test--start '("seq" "1" "100000") :framing 'lines
+                                      :filter (lambda (process _)
+                                                (setq count (1+ count))
+                                                (minder-set-process-filter process t))))
+         (start (float-time)))
+    (minder-test--until (lambda () (= count 1)))
+    (minder-accept-output nil 0.2)
+    (minder-set-process-filter process filter)
+    (minder-test--finish process)
+    (should (= count 100000))
+    (should (< (- (float-time) start) 20))))
 
 (ert-deftest minder-test-back-pressure ()
   (let* ((process (minder-test--start '("yes") :coding 'binary :filter #'ignore))

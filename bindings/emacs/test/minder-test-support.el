@@ -36,6 +36,9 @@
 (defvar minder-test-seconds 30
   "The longest time that a test waits for something.")
 
+(defconst minder-test--directory (file-name-directory (or load-file-name buffer-file-name))
+  "The directory of the tests.")
+
 (defun minder-test--until (condition &optional process)
   "Wait for a non-nil value of CONDITION; fail after a time.  Hear PROCESS."
   (let ((deadline (+ (float-time) minder-test-seconds)))

@@ -497,8 +497,9 @@ impl Poller {
 
     /// Adds a timer. Its token is reported once, from `deadline` on and within `tolerance` of it if
     /// the machine is not busy. Timers share wake-ups where their tolerances allow it, which saves
-    /// power and time; a tolerance of zero allows none. The token may also be that of a source, but
-    /// not of another timer.
+    /// power and time; a tolerance of zero allows none. A wake-up is planned half a millisecond before
+    /// the tolerance ends, or an eighth of it if that is less, because it is late itself. The token may
+    /// also be that of a source, but not of another timer.
     ///
     /// ```
     /// use minder::{Events, Poller, Token};
@@ -580,11 +581,15 @@ impl Poller {
             })
         };
         drop(scope);
-        let reported = result.map(|()| events.len()).map_err(|error| Error::new("wait", error));
+        let reported = result.map(|()| events.len()).map_err(|error| Error::new("wait", error))?;
         if self.is_watched.load(Ordering::Relaxed) {
-            self.update_poll_handle()?;
+            let updated = self.update_poll_handle();
+            // An error would hide the events, and a source may report only once. The next wait tries again.
+            if reported == 0 {
+                updated?;
+            }
         }
-        reported
+        Ok(reported)
     }
 
     /// Waits until a source is ready, a timer has expired, a polled process has exited or the deadline

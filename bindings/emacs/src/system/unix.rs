@@ -13,7 +13,8 @@ use std::os::unix::ffi::OsStringExt;
 
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process_group, setrlimit, waitid,
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process_group, setrlimit,
+    test_kill_process_group, waitid,
 };
 
 /// The number of descriptors that Emacs can watch.
@@ -130,22 +131,26 @@ pub(crate) fn prepare_terminal(pid: u32) {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn prepare_terminal(_: u32) {}
 
-/// Sends a signal to the process group of a child of this process. Returns whether there was one.
+/// Sends a signal to the process group of a child of this process. Returns whether there was one. The
+/// signal 0 only asks.
 ///
 /// The group is not signalled if the child has been reaped: its number may be that of another group.
 pub(crate) fn send_to_group(pid: u32, signal: i32) -> std::io::Result<bool> {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(false) };
-    let Some(signal) = Signal::from_named_raw(signal) else {
+    let named = Signal::from_named_raw(signal);
+    if named.is_none() && signal != 0 {
         return Err(std::io::Error::from(rustix::io::Errno::INVAL));
-    };
+    }
     // It fails for a process that is not a child of ours, or not any more.
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     if waitid(WaitId::Pid(pid), options).is_err() {
         return Ok(false);
     }
-    match kill_process_group(pid, signal) {
+    match named.map_or_else(|| test_kill_process_group(pid), |signal| kill_process_group(pid, signal)) {
         Ok(()) => Ok(true),
         Err(rustix::io::Errno::SRCH) => Ok(false),
+        // A program with other rights is there.
+        Err(rustix::io::Errno::PERM) if signal == 0 => Ok(true),
         Err(error) => Err(error.into()),
     }
 }
@@ -175,6 +180,7 @@ mod tests {
     fn only_children_are_signalled() {
         // A signal to the group of this process would end the test.
         assert!(!send_to_group(std::process::id(), 9).unwrap());
+        assert!(!send_to_group(std::process::id(), 0).unwrap());
         assert!(send_to_group(1, 1000).is_err());
     }
 }

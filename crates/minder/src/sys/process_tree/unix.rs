@@ -47,10 +47,11 @@ impl ProcessTree {
     /// Sends the signal to every process. The leader must not have been reaped: it keeps the group
     /// id in use.
     pub(crate) fn signal_all(&mut self, process: &Process, signal: TreeSignal) -> io::Result<()> {
-        self.refresh();
+        let members = self.refresh();
         match signal {
             TreeSignal::Signal(signal) => {
                 self.send(process, signal)?;
+                self.signal_leavers(&members, signal);
                 // A stopped process receives the signal only after SIGCONT. After a stop signal the
                 // tree stays stopped.
                 if !STOPS.contains(&signal) {
@@ -63,6 +64,7 @@ impl ProcessTree {
                 // A process that left the group just now is found as long as its parent lives.
                 self.stop_new_detached();
                 self.send(process, libc::SIGKILL)?;
+                self.signal_leavers(&members, libc::SIGKILL);
             }
             TreeSignal::Continue => self.send(process, libc::SIGCONT)?,
             TreeSignal::Stop => {
@@ -74,6 +76,13 @@ impl ProcessTree {
     }
 
     fn send(&mut self, process: &Process, signal: i32) -> io::Result<()> {
+        self.signal_group(process, signal)?;
+        self.signal_detached(signal);
+        Ok(())
+    }
+
+    /// Sends the signal to the group, or to the leader alone if the group is not its own.
+    pub(crate) fn signal_group(&self, process: &Process, signal: i32) -> io::Result<()> {
         match self.group {
             Some(group) if !process.reaped() => {
                 kill_group(group, signal)?;
@@ -86,7 +95,6 @@ impl ProcessTree {
             }
             _ => process.signal(signal)?,
         }
-        self.signal_detached(signal);
         Ok(())
     }
 
@@ -119,18 +127,36 @@ impl ProcessTree {
         answered && group_exists(group)
     }
 
+    /// Looks for the descendants. Returns those that are in the group; the others are the detached ones.
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    fn refresh(&mut self) {
+    fn refresh(&mut self) -> Vec<(libc::pid_t, u64)> {
         super::proc::descendants(self.leader, &mut self.detached);
-        if let Some(group) = self.group {
-            self.detached.retain(|&(pid, _)| super::proc::group_of(pid) != Some(group));
+        let Some(group) = self.group else { return Vec::new() };
+        self.detached.extract_if(|&(pid, _)| super::proc::group_of(pid) == Some(group)).collect()
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    fn refresh(&mut self) -> Vec<(libc::pid_t, u64)> {
+        let _ = (self.leader, &self.detached);
+        Vec::new()
+    }
+
+    /// Signals the processes that were in the group and left it before the group got the signal. If that
+    /// ended their parents, they would not be found any more.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn signal_leavers(&mut self, members: &[(libc::pid_t, u64)], signal: i32) {
+        for &process in members {
+            if super::proc::group_of(process.0).is_some_and(|group| Some(group) != self.group)
+                && super::proc::signal(process, signal)
+            {
+                self.detached.insert(process);
+            }
         }
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    fn refresh(&mut self) {
-        let _ = (self.leader, &self.detached);
-    }
+    #[expect(clippy::unused_self, reason = "the form of Linux")]
+    fn signal_leavers(&mut self, _members: &[(libc::pid_t, u64)], _signal: i32) {}
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
     fn signal_detached(&mut self, signal: i32) {

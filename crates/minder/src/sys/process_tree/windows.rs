@@ -110,6 +110,12 @@ impl ProcessTree {
         done(answer)
     }
 
+    /// Sends one signal: not available on Windows.
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn signal_group(&self, _process: &Process, _signal: i32) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Returns whether any process is left.
     pub(crate) fn is_alive(&self, _living: &ProcessSnapshot) -> bool {
         self.active() > 0
