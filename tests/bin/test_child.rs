@@ -316,6 +316,8 @@ mod system {
             "ids" => {
                 println!("{} {} {}", std::process::id(), getpgid(None)?, getsid(None)?);
             }
+            // timer-slack [leaf]: prints its timer slack and, unless it is a leaf, that of a child.
+            "timer-slack" => timer_slack(word(1) == "leaf")?,
             "terminal" => terminal()?,
             // terminal-sizes: for each line of input, prints the size of the terminal and how many
             // SIGWINCH came so far.
@@ -328,6 +330,15 @@ mod system {
             }
         }
         Ok(0)
+    }
+
+    fn timer_slack(is_leaf: bool) -> io::Result<()> {
+        print!("{}", fs::read_to_string("/proc/self/timerslack_ns")?);
+        io::stdout().flush()?;
+        if !is_leaf {
+            myself(&["timer-slack", "leaf"]).status()?;
+        }
+        Ok(())
     }
 
     fn join_parent(ms: usize) -> io::Result<()> {

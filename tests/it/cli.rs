@@ -12,6 +12,8 @@ mod messages;
 mod signals;
 #[cfg(unix)] // No pseudo console is made on Windows as yet, and a console without a window takes no keys.
 mod terminal;
+#[cfg(target_os = "linux")] // What /proc shows of processes, and terminals.
+mod relay;
 mod daemons;
 mod shutdown;
 mod suspend_interrupt;

@@ -22,6 +22,7 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
+use minder::Guardian;
 
 use crate::compat::Translation;
 use crate::config::CompatMode;
@@ -42,6 +43,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         )));
     }
     let mut args: Vec<OsString> = args.into_iter().collect();
+    if commands::relay::is_guardian(&args) {
+        return Guardian::run_program();
+    }
     let mut compat_mode = CompatMode::Own;
     if let Some((invoked_as, skipped)) = compat::detect(&args) {
         match compat::translate(invoked_as, &args[skipped..]) {
@@ -65,6 +69,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     exit_code(match flags.verb {
         Verb::Run(flags) => commands::run::run(*flags, &args, compat_mode),
+        Verb::Relay(flags) => commands::relay::run(&flags),
         Verb::Log(flags) => ui::with_stdout(|out| commands::log::run(out, &flags)),
         Verb::Advise(flags) => ui::with_stdout(|out| commands::advise::run(out, &flags)),
         Verb::Doctor(flags) => ui::with_stdout(|out| commands::doctor::run(out, flags.json)),

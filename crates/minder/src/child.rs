@@ -224,6 +224,36 @@ impl Child {
             .map_err(|error| Error::new("kill", error).during(Operation::Kill).with_subject(id.to_string()))
     }
 
+    /// Sends one signal to the process group of the child, as kill(2) does: no `SIGCONT` follows, and
+    /// processes that left the group are not reached. With [`Group::Inherit`](crate::Group::Inherit) the
+    /// child alone gets it. For programs that pass on the signals that they get. Without effect after the
+    /// child was reaped.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// let mut child = minder::Command::new("sleep").arg("60").spawn()?;
+    /// child.signal(15)?;
+    /// assert_eq!(child.wait()?.status.signal(), Some(15));
+    /// child.signal(15)?; // without effect
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// - `PermissionDenied`: the child runs as another user.
+    /// - `InvalidInput`: the number is not a signal of this operating system.
+    /// - `Unsupported`: on Windows.
+    pub fn signal(&mut self, signal: i32) -> Result<()> {
+        self.process.check();
+        if self.process.reaped() {
+            return Ok(());
+        }
+        let id = self.id();
+        self.tree
+            .signal_group(&self.process, signal)
+            .map_err(|error| Error::new("signal", error).during(Operation::Kill).with_subject(id.to_string()))
+    }
+
     /// Kills the child and what it started, with all signals and pauses of `how`, and waits until all
     /// of them have exited. Returns how the child exited.
     ///

@@ -153,11 +153,66 @@ macro_rules! terminal {
             pub fn resize_terminal(&self, size: Size) -> crate::Result<()> {
                 resize_terminal(&self.0, size).map_err(resize_failed)
             }
+
+            /// Sends a signal to the foreground processes of the child's terminal, as Ctrl-C does: see
+            /// [`Group::Terminal`](crate::Group::Terminal).
+            ///
+            /// ```
+            /// # #[cfg(target_os = "linux")] {
+            /// use minder::{Command, Group, Size};
+            ///
+            /// let mut command = Command::new("cat");
+            /// command.group(Group::Terminal(Size::default()));
+            /// let mut child = command.spawn()?;
+            /// let (_input, output) = (child.stdin.take(), child.stdout.take());
+            /// output.expect("it has a terminal").signal_foreground(2)?;
+            /// assert_eq!(child.wait()?.status.signal(), Some(2));
+            /// # }
+            /// # Ok::<(), minder::Error>(())
+            /// ```
+            ///
+            /// # Errors
+            /// - `InvalidInput`: the child has no terminal, or the number is not a signal.
+            /// - `Unknown`: the terminal has no foreground processes.
+            /// - `PermissionDenied`: they run as another user.
+            /// - `Unsupported`: on Windows.
+            pub fn signal_foreground(&self, signal: i32) -> crate::Result<()> {
+                pipe::signal_foreground(&self.0, signal).map_err(|error| {
+                    Error::new("signal the foreground processes of a terminal", error).during(Operation::Kill)
+                })
+            }
         }
     )*};
 }
 
 terminal!(ChildStdin ChildStdout);
+
+impl ChildStdin {
+    /// Writes the end-of-file character of the child's terminal, which is usually Ctrl-D. A program that
+    /// reads lines from its terminal gets the end of its input, if no incomplete line waits.
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// use minder::{Command, Group, Size};
+    ///
+    /// let mut command = Command::new("cat");
+    /// command.group(Group::Terminal(Size::default()));
+    /// let mut child = command.spawn()?;
+    /// let input = child.stdin.take().expect("it has a terminal");
+    /// input.send_eof()?;
+    /// assert!(child.wait()?.status.success());
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// - `InvalidInput`: the child has no terminal.
+    /// - `Unsupported`: on Windows.
+    pub fn send_eof(&self) -> crate::Result<()> {
+        let is_sent = pipe::eof_byte(&self.0).and_then(|byte| (&*self).write_all(&[byte]));
+        is_sent.map_err(|error| Error::new("end the input of a terminal", error).during(Operation::Write))
+    }
+}
 
 /// Returns the error for a terminal whose size cannot be set.
 pub(crate) fn resize_failed(error: io::Error) -> Error {

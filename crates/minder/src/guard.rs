@@ -370,6 +370,29 @@ impl ProcessGuard {
         self.sys.suspend_self();
     }
 
+    /// Stops this process by `SIGSTOP`, which the kernel never ignores, and returns when it was continued.
+    /// For a request that a program sent, when [`suspend_self`](Self::suspend_self) returned at once: only
+    /// `SIGCONT` continues the process, and at a terminal without a shell none comes. Without effect on
+    /// Windows.
+    ///
+    /// ```standalone_crate
+    /// use minder::{GuardOptions, ProcessGuard, Signal};
+    ///
+    /// fn main() -> minder::Result<()> {
+    ///     let mut guard = ProcessGuard::install(&GuardOptions::new())?;
+    ///     if guard.next_signal() == Some(Signal::Stop) {
+    ///         guard.suspend_self();
+    ///         if guard.next_signal() != Some(Signal::Continue) {
+    ///             guard.stop_self(); // this group is not watched by a shell
+    ///         }
+    ///     }
+    ///     guard.exit(0)
+    /// }
+    /// ```
+    pub fn stop_self(&self) {
+        self.sys.stop_self();
+    }
+
     /// Raises the soft limit on descriptors to the hard limit, at most 1048576, and returns the old and
     /// the new limit. Children that this crate starts get the old limit.
     ///

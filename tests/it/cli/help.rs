@@ -70,6 +70,7 @@ const RUN: &[&str] = &[
     "--no-jobserver",
     "--close-fds",
     "--nice",
+    "--timer-slack",
     "--wd",
     "--env",
     "--process-slot-var",
@@ -169,6 +170,9 @@ const RUN: &[&str] = &[
     "--jl",
 ];
 
+/// The flags of `relay`, long and short.
+const RELAY: &[&str] = &["--pty", "--rows", "--columns", "--buffer", "--linger", "--help", "-h"];
+
 /// The flags of `log`, long and short.
 const LOG: &[&str] = &[
     "--number",
@@ -225,6 +229,8 @@ fn help_names_every_flag() {
         ("run --help", RUN),
         ("run -h", RUN),
         ("help run", RUN),
+        ("relay --help", RELAY),
+        ("relay -h", RELAY),
         ("log --help", LOG),
         ("log -h", LOG),
         ("help log", LOG),
@@ -251,6 +257,7 @@ fn help_names_every_flag() {
 fn every_flag_in_help_is_listed_here() {
     for (line, flags) in [
         ("run -h", RUN),
+        ("relay -h", RELAY),
         ("log -h", LOG),
         ("bench wait -h", WAIT),
         ("bench exit -h", EXIT),
@@ -317,6 +324,8 @@ fn help_fits_a_terminal() {
         "--help",
         "run --help",
         "run -h",
+        "relay --help",
+        "relay -h",
         "doctor --help",
         "log --help",
         "log -h",

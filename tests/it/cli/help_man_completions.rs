@@ -82,6 +82,7 @@ fn manual_pages_format_without_warnings() {
     for line in [
         "man",
         "man run",
+        "man relay",
         "man log",
         "man doctor",
         "man bench",

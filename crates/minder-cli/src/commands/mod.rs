@@ -7,5 +7,6 @@ pub(crate) mod doctor;
 pub(crate) mod help;
 pub(crate) mod log;
 pub(crate) mod man;
+pub(crate) mod relay;
 pub(crate) mod run;
 pub(crate) mod sem;

@@ -13,6 +13,7 @@ mod log;
 pub(crate) mod optional_value;
 mod output;
 mod pipe;
+mod relay;
 mod run;
 mod sizes;
 mod turnaround;
@@ -28,6 +29,7 @@ pub(crate) use self::{
     log::LogFlags,
     output::{OutputFlags, RecordFlags},
     pipe::PipeFlags,
+    relay::RelayFlags,
     run::{Leak, RunFlags},
     sizes::Sizes,
     turnaround::TurnaroundFlags,
@@ -60,6 +62,9 @@ pub(crate) enum Verb {
     /// Run a command for each argument, several at once.
     #[command(long_about = run::ABOUT)]
     Run(Box<RunFlags>),
+    /// Run one command in front of a slow reader, such as an editor.
+    #[command(long_about = relay::ABOUT)]
+    Relay(RelayFlags),
     /// Show earlier runs, their jobs and failures, as tables or as data.
     Log(Box<LogFlags>),
     /// Advise how to run the jobs of a run again: how many at once, in which order.

@@ -45,6 +45,54 @@ pub fn stdin_path() -> Option<PathBuf> {
     system::stdin_path()
 }
 
+/// Closes a standard stream of this process: its number refers to the null device afterwards. The process
+/// at the other end of a pipe gets its end, unless a duplicate or another process keeps it open.
+///
+/// - Windows: without effect.
+///
+/// # Errors
+/// Returns an error if the null device cannot be opened.
+pub fn close_std(stream: StdStream) -> io::Result<()> {
+    system::close_std(stream)
+}
+
+/// Returns whether standard output and standard error are the same pipe, socket or file, as after `2>&1`.
+///
+/// - Windows: always false.
+#[must_use]
+pub fn stderr_is_stdout() -> bool {
+    system::stderr_is_stdout()
+}
+
+/// Returns the number of bytes in a pipe that its reader has not read, given the end that is written to.
+/// Returns `None` if that is not a pipe, or no reader is left.
+///
+/// - Linux only; elsewhere always `None`.
+///
+/// ```
+/// # #[cfg(target_os = "linux")] {
+/// use std::os::fd::OwnedFd;
+///
+/// let (read_end, mut write_end) = std::io::pipe()?;
+/// std::io::Write::write_all(&mut write_end, b"text")?;
+/// let file = std::fs::File::from(OwnedFd::from(write_end));
+/// assert_eq!(minder_os::stdio::unread_bytes(&file), Some(4));
+/// drop(read_end);
+/// assert_eq!(minder_os::stdio::unread_bytes(&file), None);
+/// # }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[must_use]
+pub fn unread_bytes(pipe: &File) -> Option<u64> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    return unix::unread_bytes(pipe);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    {
+        let _ = pipe;
+        None
+    }
+}
+
 /// Requests a larger buffer for a pipe, as large as a user may have. Other files do not change.
 ///
 /// - Linux: 1 MiB (`F_SETPIPE_SZ`, fcntl(2)).

@@ -1,8 +1,10 @@
-//! Unix: duplicates of descriptors 0, 1 and 2.
+//! Unix: duplicates of descriptors 0, 1 and 2, and the pipes behind them.
+
+#![expect(unsafe_code, reason = "replaces a standard descriptor")]
 
 use std::fs::File;
 use std::io::{self, Seek};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 
 use super::types::StdStream;
@@ -32,4 +34,33 @@ pub(super) fn grow_pipe(pipe: &File) {
     if rustix::pipe::fcntl_getpipe_size(pipe).is_ok_and(|size| size < SIZE) {
         let _ = rustix::pipe::fcntl_setpipe_size(pipe, SIZE);
     }
+}
+
+pub(super) fn close_std(stream: StdStream) -> io::Result<()> {
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    // SAFETY: the number of a standard stream, which no object owns: it stays open, as another file.
+    let result = unsafe { libc::dup2(null.as_raw_fd(), stream as i32) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+pub(super) fn stderr_is_stdout() -> bool {
+    let Ok(output) = rustix::fs::fstat(io::stdout()) else { return false };
+    let Ok(errors) = rustix::fs::fstat(io::stderr()) else { return false };
+    (output.st_dev, output.st_ino) == (errors.st_dev, errors.st_ino)
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn unread_bytes(pipe: &File) -> Option<u64> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use std::os::unix::fs::FileTypeExt;
+    if !pipe.metadata().ok()?.file_type().is_fifo() {
+        return None;
+    }
+    // A pipe without readers has an error at this end (poll(2)).
+    let mut ends = [PollFd::new(pipe, PollFlags::empty())];
+    poll(&mut ends, Some(&Timespec::default())).ok()?;
+    if ends[0].revents().contains(PollFlags::ERR) {
+        return None;
+    }
+    rustix::io::ioctl_fionread(pipe).ok()
 }

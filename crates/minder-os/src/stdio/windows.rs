@@ -19,3 +19,11 @@ pub(super) fn std_file(stream: StdStream) -> io::Result<File> {
 pub(super) fn stdin_path() -> Option<PathBuf> {
     None
 }
+
+pub(super) fn close_std(_stream: StdStream) -> io::Result<()> {
+    Ok(())
+}
+
+pub(super) fn stderr_is_stdout() -> bool {
+    false
+}

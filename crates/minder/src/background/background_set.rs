@@ -300,9 +300,10 @@ impl BackgroundSet {
     /// Keeps the child's events in the queue: [`drain_events`](Self::drain_events) skips the child, and
     /// the poll handle is not readable because of it, until [`resume_events`](Self::resume_events).
     ///
-    /// Its output is read on until the queue holds as much as the limits of [`ChildSetConfig`] allow. Then
-    /// the overflow policy decides, as if the host took no events. The queued bytes count in
-    /// [`ChildSetConfig::max_buffered_bytes`], so enough paused children stop the output of all.
+    /// Its output is read on until the queue holds as much as the limits of the set allow. Then the
+    /// overflow policy decides, as if the host took no events. The queued bytes count in
+    /// [`max_buffered_bytes`](crate::ChildSetConfig::max_buffered_bytes), so enough paused children stop
+    /// the output of all.
     /// The child's exit is an event, too, and [`wait_all`](Self::wait_all) waits for it.
     ///
     /// ```

@@ -2,6 +2,25 @@
 
 use crate::exit_status::ExitStatus;
 
+impl ExitStatus {
+    /// Ends this process as the child has ended: with the same exit code, or by the same signal, without a
+    /// core file. Its parent sees what it would see of the child. Destructors do not run. For programs that
+    /// run another program in their place.
+    ///
+    /// An [`Unknown`](Self::Unknown) status becomes exit code 255. Where the signal cannot end this process
+    /// (pid 1 of a container), the exit code is that of a shell, 128 and the number of the signal.
+    ///
+    /// ```standalone_crate
+    /// fn main() -> minder::Result<()> {
+    ///     # if cfg!(windows) { return Ok(()); }
+    ///     minder::Command::new("true").status()?.exit_process()
+    /// }
+    /// ```
+    pub fn exit_process(self) -> ! {
+        crate::sys::guard::exit_like(self)
+    }
+}
+
 /// The status of the standard library.
 type StdStatus = std::process::ExitStatus;
 

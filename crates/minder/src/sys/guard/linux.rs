@@ -198,6 +198,11 @@ impl Guard {
         let _ = stop.block();
     }
 
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn stop_self(&self) {
+        mask::raise_blocked(libc::SIGSTOP);
+    }
+
     pub(crate) fn orphans(&self) -> Vec<(u32, String)> {
         let Role::Guarded { inner, .. } = &self.role else { return Vec::new() };
         let me = getpid().as_raw_nonzero().get();

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use libc::c_int;
 
 use super::signal::Signal;
+use crate::exit_status::ExitStatus;
 
 const NUMBERS: [(Signal, c_int); 9] = [
     (Signal::Interrupt, libc::SIGINT),
@@ -192,6 +193,30 @@ pub(super) fn end_by(number: c_int) -> ! {
     let _ = Mask::empty().with(number).unblock();
     // Pid 1 of a container cannot kill itself.
     exit_now(128 + number)
+}
+
+/// Ends this process as a child has ended: with its code, or by its signal without a core file.
+pub(crate) fn exit_like(status: ExitStatus) -> ! {
+    match status {
+        ExitStatus::Exited(code) => std::process::exit(code),
+        ExitStatus::Signaled { signal, .. } => {
+            forbid_core();
+            end_by(signal)
+        }
+        ExitStatus::Unknown => std::process::exit(255),
+    }
+}
+
+/// Disables core dumps. A core pattern that is a pipe ignores the limit; on Linux a process that may not
+/// be dumped has no core at all.
+fn forbid_core() {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
 }
 
 /// Exits without running destructors and without flushing buffers, of which another process has a

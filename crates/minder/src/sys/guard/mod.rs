@@ -16,6 +16,7 @@
 //! * `set_orphaned_flag(flag)`: registers a flag that `next_signal` sets before it kills the tree because
 //!   both guardians are dead.
 //! * `suspend_self()`: stops the process as Ctrl-Z does, and returns when it was continued.
+//! * `stop_self()`: stops the process by a signal that the kernel never ignores.
 //! * `orphans()`: the pids and names of processes that jobs left behind.
 //! * `exit(status)` and `terminate(ExitMode)`: the two ways to end the process.
 
@@ -55,6 +56,11 @@ pub(crate) use other::Guard;
 mod windows;
 #[cfg(windows)]
 pub(crate) use windows::Guard;
+
+#[cfg(unix)]
+pub(crate) use mask::exit_like;
+#[cfg(windows)]
+pub(crate) use windows::exit_like;
 
 pub use config::SignalSource;
 pub(crate) use config::{FaultInjection, GuardConfig};

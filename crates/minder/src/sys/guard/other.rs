@@ -95,6 +95,11 @@ impl Guard {
     pub(crate) fn set_orphaned_flag(&mut self, _flag: Arc<AtomicBool>) {}
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn stop_self(&self) {
+        mask::raise_blocked(libc::SIGSTOP);
+    }
+
+    #[expect(clippy::unused_self, reason = "the contract's form")]
     pub(crate) fn orphans(&self) -> Vec<(u32, String)> {
         Vec::new()
     }

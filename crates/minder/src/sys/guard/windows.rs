@@ -21,6 +21,7 @@ use windows_sys::core::BOOL;
 
 use super::config::GuardConfig;
 use super::signal::{ExitMode, Signal, SignalDebouncer};
+use crate::exit_status::ExitStatus;
 use crate::sys::event::event;
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
@@ -95,6 +96,9 @@ impl Guard {
     pub(crate) fn suspend_self(&self) {}
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn stop_self(&self) {}
+
+    #[expect(clippy::unused_self, reason = "the contract's form")]
     pub(crate) fn set_orphaned_flag(&mut self, _flag: Arc<AtomicBool>) {}
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
@@ -117,6 +121,11 @@ impl Guard {
             ExitMode::Signal(_) => CONTROL_C_EXIT,
         })
     }
+}
+
+/// Ends this process as a child has ended: with its code.
+pub(crate) fn exit_like(status: ExitStatus) -> ! {
+    std::process::exit(status.code().unwrap_or(255))
 }
 
 /// Runs on a thread of the operating system. Saying TRUE to a closing console would end the process

@@ -15,10 +15,10 @@ mod windows;
 
 pub(crate) use self::types::ReadOutcome;
 #[cfg(windows)]
-pub(crate) use self::windows::{Reader, Writer, resize_terminal, write};
+pub(crate) use self::windows::{Reader, Writer, eof_byte, resize_terminal, signal_foreground, write};
 #[cfg(unix)]
 pub(crate) use self::{
     sigpipe::write,
-    terminal::{Terminal, open_terminal, resize_terminal},
+    terminal::{Terminal, eof_byte, open_terminal, resize_terminal, signal_foreground},
     unix::{Reader, Writer},
 };

@@ -3,8 +3,10 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::io::Errno;
+use rustix::process::{Signal, kill_process_group};
 use rustix::pty::{OpenptFlags, grantpt, openpt, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{SpecialCodeIndex, Winsize, tcgetattr, tcgetpgrp, tcsetwinsize};
 
 use crate::command::Size;
 
@@ -34,6 +36,32 @@ pub(crate) fn open_terminal(size: Size) -> io::Result<Terminal> {
 pub(crate) fn resize_terminal(side: &impl AsFd, size: Size) -> io::Result<()> {
     let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
     Ok(tcsetwinsize(side, size)?)
+}
+
+/// Sends a signal to the foreground process group of a terminal, given our side of it.
+pub(crate) fn signal_foreground(side: &impl AsFd, signal: i32) -> io::Result<()> {
+    let signal = Signal::from_named_raw(signal).ok_or(io::ErrorKind::InvalidInput)?;
+    let group = match tcgetpgrp(side) {
+        // There is none: the session has ended.
+        Err(Errno::OPNOTSUPP) => return Err(Errno::SRCH.into()),
+        Err(Errno::NOTTY) => return Err(io::ErrorKind::InvalidInput.into()),
+        group => group?,
+    };
+    Ok(kill_process_group(group, signal)?)
+}
+
+/// Returns the character that ends the input of a terminal, given our side of it. If the terminal has
+/// none, that is Ctrl-D.
+pub(crate) fn eof_byte(side: &impl AsFd) -> io::Result<u8> {
+    const CTRL_D: u8 = 4;
+    match tcgetattr(side) {
+        Ok(modes) => Ok(match modes.special_codes[SpecialCodeIndex::VEOF] {
+            0 => CTRL_D,
+            byte => byte,
+        }),
+        Err(Errno::NOTTY | Errno::INVAL) => Err(io::ErrorKind::InvalidInput.into()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]

@@ -360,6 +360,16 @@ pub(crate) fn resize_terminal(_side: &std::fs::File, _size: Size) -> io::Result<
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Signals the foreground processes of a terminal: there are no terminals so far.
+pub(crate) fn signal_foreground(_side: &std::fs::File, _signal: i32) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Returns the character that ends the input of a terminal: there are no terminals so far.
+pub(crate) fn eof_byte(_side: &std::fs::File) -> io::Result<u8> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Returns a copy of the handle of an endpoint without a port. A handle with a port is never
 /// returned: operations of other code would complete into the port, and be taken for packets.
 fn bare(handle: &OwnedHandle, line: Option<&Line>) -> io::Result<OwnedHandle> {

@@ -1,0 +1,104 @@
+//! Signals: those that minder gets go to the child.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use minder::{Signal, Termination};
+use minder_os::signals;
+
+use super::session::{Output, Session};
+use super::window::own_terminal_size;
+
+impl Session {
+    /// Forwards the signals that have come.
+    pub(super) fn handle_signals(&mut self) {
+        while let Some(signal) = self.guard.next_signal() {
+            self.handle_signal(signal);
+        }
+    }
+
+    fn handle_signal(&mut self, signal: Signal) {
+        let name = match signal {
+            Signal::Interrupt => "INT",
+            Signal::Quit => "QUIT",
+            Signal::Hangup => "HUP",
+            Signal::Terminate => "TERM",
+            Signal::User1 => "USR1",
+            Signal::User2 => "USR2",
+            Signal::Resize => return self.resize(),
+            Signal::Stop => return self.suspend(),
+            Signal::Continue => return self.signal_tree("CONT"),
+            _ => return,
+        };
+        if self.end.is_some() {
+            self.is_hurried |= !matches!(signal, Signal::User1 | Signal::User2);
+            return;
+        }
+        let is_key = matches!(signal, Signal::Interrupt | Signal::Quit | Signal::Hangup);
+        if !(is_key && self.signal_foreground(name)) {
+            self.signal(name);
+        }
+    }
+
+    /// Signals the group of the child. Where there are no signals, the child is killed. An error means
+    /// that it has ended, or runs as another user.
+    pub(super) fn signal(&mut self, name: &str) {
+        let Some(number) = signals::number(name) else { return };
+        if let Err(error) = self.child.signal(number)
+            && error.kind() == minder::ErrorKind::Unsupported
+        {
+            let _ = self.child.kill(Termination::IMMEDIATE);
+        }
+    }
+
+    /// Signals the child and what it started.
+    fn signal_tree(&mut self, name: &str) {
+        let Some(number) = signals::number(name) else { return };
+        if let Ok(how) = Termination::signals(&[(number, Duration::ZERO)]) {
+            // As above.
+            let _ = self.child.kill(how);
+        }
+    }
+
+    /// Signals the foreground processes of the child's terminal. Returns false if there are none.
+    fn signal_foreground(&self, name: &str) -> bool {
+        match (&self.output, signals::number(name)) {
+            (Output::Here { stdout, .. }, Some(number)) if self.has_terminal => {
+                stdout.signal_foreground(number).is_ok()
+            }
+            _ => false,
+        }
+    }
+
+    /// Gives the child's terminal the size of ours. Without one, the signal is forwarded.
+    fn resize(&mut self) {
+        match (&self.output, own_terminal_size()) {
+            (Output::Here { stdout, .. }, Some(size)) if self.has_terminal => {
+                // It fails if the child has ended.
+                let _ = stdout.resize_terminal(size);
+            }
+            _ if self.signal_foreground("WINCH") => (),
+            _ if self.end.is_none() && signals::number("WINCH").is_some() => self.signal("WINCH"),
+            _ => (),
+        }
+    }
+
+    /// Suspends the child with what it started, and then this process, until it is continued.
+    fn suspend(&mut self) {
+        self.signal_tree("STOP");
+        self.guard.suspend_self();
+        let mut waiting: Vec<Signal> = std::iter::from_fn(|| self.guard.next_signal()).collect();
+        // The kernel ignores the request in a group that no shell watches, such as that of a process of
+        // Emacs. There a program has sent it, and that program can continue us. At a terminal nothing would.
+        if !waiting.contains(&Signal::Continue) && !io::stdin().is_terminal() {
+            self.guard.stop_self();
+            waiting.extend(std::iter::from_fn(|| self.guard.next_signal()));
+        }
+        for signal in waiting {
+            // A repeated request that came meanwhile is the same one.
+            if signal != Signal::Stop {
+                self.handle_signal(signal);
+            }
+        }
+    }
+}
