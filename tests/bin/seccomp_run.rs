@@ -27,6 +27,7 @@ fn number(name: &str) -> u32 {
         "epoll_create1" => libc::SYS_epoll_create1,
         "write-64k" => libc::SYS_write,
         "io_uring_setup" => libc::SYS_io_uring_setup,
+        "timerfd_create" => libc::SYS_timerfd_create,
         other => panic!("no call is called {other}"),
     };
     u32::try_from(number).expect("convert system call number")

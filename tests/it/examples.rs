@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Every file in the directory of examples, and how the line begins that it ends with.
-const EXAMPLES: [(&str, &str); 12] = [
+const EXAMPLES: [(&str, &str); 13] = [
     ("spawn", "spawn: "),
     ("child", "child: "),
     ("set", "set: "),
     ("background", "background: "),
     ("poller", "poller: "),
+    ("clock", "clock: 20 ticks on time, none early"),
     ("job_pool", "job pool: "),
     ("frames", "frames: the child answered [\"INITIALIZE\", \"TWO\\nLINES\", \"\"]"),
     ("guard", "guard: "),

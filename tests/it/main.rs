@@ -9,6 +9,7 @@ mod one_child;
 mod capture;
 mod pipeline;
 mod poller;
+mod clock;
 mod set;
 mod bench;
 mod regression;

@@ -190,6 +190,12 @@ fn run_reports_refused_io_uring_and_continues() {
 }
 
 #[test]
+fn sleeper_is_exact_enough_without_timerfd() {
+    rerun_with("timerfd_create", &["clock::sleeper_without_a_timer"], &["--ignored"]);
+}
+
+#[test]
 fn niceness_is_rejected_without_clone3() {
     rerun_with("clone3", &["spawn::unix::niceness_is_rejected"], &["--ignored"]);
+    rerun_with("clone3", &["clock::slack::timer_slack_is_rejected"], &["--ignored"]);
 }

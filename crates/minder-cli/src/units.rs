@@ -100,9 +100,40 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(sum))
 }
 
+/// Parses a short duration: a number with one of the units ns, us and ms, or a [`time`].
+///
+/// # Errors
+/// The text is neither.
+pub(crate) fn fine_time(text: &str) -> Result<Duration, String> {
+    let invalid = || format!("invalid duration `{text}`: expected a value such as 50us, 5ms or 0.1s");
+    for (unit, nanos) in [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6)] {
+        if let Some(number) = text.strip_suffix(unit) {
+            // Digits only: no sign, no exponent, no name such as `inf`.
+            let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+            return match number.parse::<f64>() {
+                Ok(number) if is_plain && number * nanos / 1e9 <= TIME_MAX => {
+                    Ok(Duration::from_secs_f64(number * nanos / 1e9))
+                }
+                _ => Err(invalid()),
+            };
+        }
+    }
+    time(text).map_err(|_| invalid())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fine_time_parses_short_units() {
+        let times = ["50us", "1.5ms", "700ns", "2µs", "0.25", "1s"].map(fine_time);
+        let expected = [50_000, 1_500_000, 700, 2_000, 250_000_000, 1_000_000_000].map(Duration::from_nanos);
+        assert_eq!(times, expected.map(Ok));
+        for invalid in ["", "us", "-1us", "1e3ms", "infms", "1xs", "99999999999999999999ms"] {
+            assert!(fine_time(invalid).is_err(), "{invalid}");
+        }
+    }
 
     #[test]
     fn count_parses_suffixes() {

@@ -244,6 +244,8 @@ pub struct Control {
     pub close_fds: bool,
     /// The increment of the niceness of jobs.
     pub nice: i32,
+    /// The timer slack of jobs, if they do not inherit it.
+    pub timer_slack: Option<Duration>,
     /// The working directory of jobs, with placeholders.
     pub directory: Option<Template>,
     /// Environment variables for jobs.

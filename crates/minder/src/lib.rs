@@ -302,12 +302,26 @@
 //! # Ok::<(), minder::Error>(())
 //! ```
 //!
+//! The module [`clock`] tells what clocks and sleeps really do. It sleeps until a deadline, never early, and
+//! reports ticks that do not drift:
+//!
+//! ```
+//! use minder::clock::{Interval, Sleeper};
+//! use std::time::Duration;
+//!
+//! let late = Sleeper::precise().sleep(Duration::from_micros(100));
+//! let mut interval = Interval::new(Duration::from_millis(1));
+//! let (first, second) = (interval.tick(), interval.tick());
+//! assert_eq!(second.due, first.due + interval.period());
+//! println!("{late:?}, {:?} and {:?} late", first.late, second.late);
+//! ```
+//!
 //! # The whole process
 //!
 //! The library changes nothing that belongs to the whole process: no signal handler, no limit, no
-//! subreaper, no timer resolution. A [`ProcessGuard`] does, for a command that *is* the process. It turns
-//! signals into a stream. On Linux, no process that the command started outlives it, even after
-//! `kill -9`; the documentation of the guard names the exceptions:
+//! subreaper, no timer resolution, no timer slack. A [`ProcessGuard`] does, for a command that *is* the
+//! process. It turns signals into a stream. On Linux, no process that the command started outlives it,
+//! even after `kill -9`; the documentation of the guard names the exceptions:
 //!
 //! ```standalone_crate
 //! use minder::{Command, GuardOptions, ProcessGuard};
@@ -325,7 +339,7 @@
 //! A host that has threads, or belongs to others, cannot do that. It starts a [`Guardian`], a separate
 //! program that ends the guarded children when the host is killed.
 //!
-//! [`TimerResolution`] is the other exception: it requests a faster timer tick on Windows.
+//! [`clock::TimerResolution`] is the other exception: it requests a faster timer tick on Windows.
 //!
 //! # Systems
 //!
@@ -340,6 +354,7 @@
 //! | [`Group::Terminal`] | yes | macOS, FreeBSD | no |
 //! | [`ChildSet::poll_handle`] | yes | yes | no |
 //! | [`Command::die_with_parent`] | the child | no | always |
+//! | [`Command::timer_slack`] | yes | no | no |
 //! | guardians of [`ProcessGuard`] | yes | no | not needed: job objects |
 //! | a [`Guardian`] ends | groups, descendants, tagged processes | groups | not needed: job objects |
 //! | [`Guardian::guard`] | yes | yes | no |
@@ -383,7 +398,7 @@ mod child;
 mod shared_child;
 mod guardian;
 mod poller;
-mod timer_resolution;
+pub mod clock;
 mod set;
 mod background;
 mod capture;
@@ -413,7 +428,6 @@ pub use crate::{
     set::{ChildSet, ChildSetConfig, OutputMode, OverflowPolicy, Restart, RestartPolicy, SpawnOptions},
     shared_child::SharedChild,
     termination::Termination,
-    timer_resolution::TimerResolution,
 };
 
 /// A change of a private field must not take `Send` or `Sync` from a public type.
@@ -450,6 +464,9 @@ const _: () = {
     send_and_sync::<Stdio>();
     send_and_sync::<Termination>();
     send_and_sync::<Waker>();
+    send_and_sync::<clock::Interval>();
+    send_and_sync::<clock::Sleeper>();
+    send_and_sync::<clock::TimerResolution>();
     send_and_sync::<frame::FrameDecoder>();
     send_and_sync::<frame::FrameError>();
     send_and_sync::<jobs::JobPool<()>>();

@@ -15,7 +15,7 @@ impl Command {
     /// - [`NotFound`](ErrorKind::NotFound): the program or the working directory does not exist.
     /// - `PermissionDenied`: the program, the working directory or a [niceness](Command::nice) is
     ///   not allowed.
-    /// - `Unsupported`: the operating system lacks a requested feature, such as a niceness.
+    /// - `Unsupported`: the operating system lacks a requested feature, such as a niceness or a timer slack.
     /// - `InvalidInput`: an argument or variable contains a NUL byte.
     /// - `TooLong`: the arguments are too long.
     /// - `Exhausted`: no descriptor, process or memory is free.
@@ -72,6 +72,10 @@ pub(crate) fn explain(command: &Command, failure: SpawnError) -> Error {
         (SpawnStep::Niceness, _) => general(error).with_kind(
             ErrorKind::Unsupported,
             "a niceness can only be set with clone3, which is not available here",
+        ),
+        (SpawnStep::TimerSlack, _) => general(error).with_kind(
+            ErrorKind::Unsupported,
+            "a timer slack can only be set on Linux, with clone3, which is not available here",
         ),
         _ => general(error),
     }

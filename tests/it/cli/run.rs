@@ -39,6 +39,26 @@ fn value_without_placeholder_is_appended() {
     );
 }
 
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[test]
+fn timer_slack_is_that_of_the_flag_or_of_the_user() {
+    let ended = run_to_end("run -j1 --timer-slack 1.5ms KID timer-slack leaf ::: a").exit_code(0).stderr("");
+    assert_eq!(ended.text(), "1500000\n");
+    let own = rustix::thread::current_timer_slack().expect("read timer slack");
+    for flags in ["", "--retries 2 --timeout 60", "--pty", "--delay 0.001 --nice 1"] {
+        let ended =
+            run_to_end(&format!("run -j2 {flags} KID timer-slack leaf ::: a b")).exit_code(0).stderr("");
+        assert_eq!(ended.text().replace('\r', ""), format!("{own}\n{own}\n"), "{flags}");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+#[test]
+fn timer_slack_is_refused_where_timers_have_none() {
+    let said = "--timer-slack: the timers of this system have no slack that could be set: leave the flag out";
+    run_to_end("run --timer-slack 1ms KID exit 0 ::: a").exit_code(255).stderr_contains(said);
+}
+
 // POSIX shells' lines.
 #[cfg(unix)]
 #[test]

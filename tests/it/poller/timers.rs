@@ -117,6 +117,65 @@ fn timers_follow_sources_in_deadline_order() {
     });
 }
 
+/// Lets timers at random moments of this time expire, with a tolerance of 20 ms. Checks that none is
+/// early, and returns the number of waits and how much later than its tolerance each late timer was.
+fn expire_at_random(poller: &Poller, count: u64, within: Duration) -> (usize, Vec<Duration>) {
+    let tolerance = millis(20);
+    let start = Instant::now() + millis(5);
+    let mut random = 88_172_645_463_325_252u64;
+    let deadlines: Vec<Instant> = (0..count)
+        .map(|_| {
+            // Marsaglia's xorshift64.
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            start + Duration::from_nanos(random % u64::try_from(within.as_nanos()).expect("a short time"))
+        })
+        .collect();
+    for (number, deadline) in (0..).zip(&deadlines) {
+        poller.add_timer(Token(number), *deadline, tolerance).expect("add timer");
+    }
+    let mut waits = 0;
+    let mut left = deadlines.len();
+    let mut late = Vec::new();
+    let mut events = Events::new();
+    while left > 0 {
+        left -= poller.wait_deadline(&mut events, Some(patience() + within)).expect("wait for events");
+        waits += 1;
+        let now = Instant::now();
+        for ready in events.iter() {
+            let deadline = deadlines[usize::try_from(ready.token.0).expect("an index")];
+            assert!(now >= deadline, "{:?} early", deadline - now);
+            if let Some(by) = now.checked_duration_since(deadline + tolerance) {
+                late.push(by);
+            }
+        }
+    }
+    (waits, late)
+}
+
+/// Each wake-up serves the timers of 19.5 ms: half a millisecond of the tolerance is for its lateness.
+#[test]
+fn random_timers_share_wakeups_and_are_not_early() {
+    each_backend(|backend| {
+        let poller = open(backend);
+        let (waits, _) = expire_at_random(&poller, 600, millis(600));
+        assert!(waits <= 620 * 10 / 195 + 1, "{waits} waits");
+    });
+}
+
+/// Prints how many timers were later than their tolerance: none on a quiet machine.
+#[test]
+#[ignore = "a measurement of 10 s for each backend, for a quiet machine"]
+fn ten_thousand_random_timers_need_at_most_500_wakeups() {
+    each_backend(|backend| {
+        let poller = open(backend);
+        let (waits, late) = expire_at_random(&poller, 10_000, Duration::from_secs(10));
+        eprintln!("{backend}: {waits} waits, {} timers late, {:?} at most", late.len(), late.iter().max());
+        assert!(waits <= 500, "{waits} waits");
+    });
+}
+
 #[test]
 fn timer_and_source_may_share_a_token() {
     each_source(|backend| {

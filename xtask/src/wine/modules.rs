@@ -13,6 +13,7 @@ pub(crate) const DIFFERING: &[(&str, &str)] = &[
     ("capture", "overlapped pipes, and one pipe for both outputs"),
     ("pipeline", "anonymous pipes between children"),
     ("poller", "completion ports, registered waits and threads that wait"),
+    ("clock", "clocks, waitable timers, and requests of a tick"),
     ("set", "overlapped pipes: output arrives as completions"),
     ("regression", "a test for each bug, some of them of Windows"),
     ("background", "its waker and its end use a completion port"),

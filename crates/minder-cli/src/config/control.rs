@@ -34,6 +34,9 @@ pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
     {
         bail!("--process-slot-var: invalid name `{}`: expected a variable's name", name.display());
     }
+    if control.timer_slack.is_some() && minder::clock::resolution().timer_slack.is_none() {
+        bail!("--timer-slack: the timers of this system have no slack that could be set: leave the flag out");
+    }
     Ok(Control {
         timeout: control.timeout.as_deref().map(timeout).transpose()?.flatten(),
         attempts: match control.retries {
@@ -67,6 +70,7 @@ pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
             nice if flags.parallel_env && nice != 0 => minder_os::limits::nice_increment(nice),
             nice => nice,
         },
+        timer_slack: control.timer_slack,
         directory: control.wd.as_ref().map(|dir| Template::text(dir, options)),
         env,
         slot_var: control.process_slot_var.clone(),

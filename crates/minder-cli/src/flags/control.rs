@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::units::{count, time};
+use crate::units::{count, fine_time, time};
 
 /// See [`crate::commands::run`].
 #[derive(Clone, Debug, Default, Args)]
@@ -86,6 +86,14 @@ pub(crate) struct ControlFlags {
     /// Increase the niceness of the jobs by N.
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0)]
     pub(crate) nice: i32,
+
+    /// Let the kernel delay timers of the jobs by TIME (Linux).
+    ///
+    /// 5ms saves power; 1us makes sleeps and time-outs of the jobs more exact. The units ns, us and ms
+    /// are known, too. Default: the timer slack that minder was started with, 50us unless you changed
+    /// it.
+    #[arg(long, value_name = "TIME", value_parser = fine_time)]
+    pub(crate) timer_slack: Option<Duration>,
 
     /// Run jobs in this directory; `...`: a new one each.
     ///

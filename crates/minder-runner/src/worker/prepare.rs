@@ -167,6 +167,9 @@ impl RunWorker<'_> {
             command.env(name, value);
         }
         command.nice(control.nice);
+        if let Some(slack) = control.timer_slack {
+            command.timer_slack(slack);
+        }
         if let Some(name) = &control.slot_var {
             // GNU parallel counts from 0 here.
             command.env(name, (values.slot - 1).to_string());

@@ -19,7 +19,8 @@
 //! | `jobserver` | tokens of GNU make | pipes | pipes | semaphores |
 //! | `capabilities` | probes for `minder doctor` | system calls | the same | the same |
 //! | `thread` | small threads | no signals | no signals | |
-//! | `timer_resolution` | the timer tick | | | `timeBeginPeriod` |
+//! | `timer_resolution` | the timer tick | | | `timeBeginPeriod`, `NtSetTimerResolution` |
+//! | `clock` | clocks, [ways to sleep](clock::SleepMethod) | timerfd, … | kqueue, … | waitable timers, … |
 //!
 //! [1]: wait::Waker
 //! [2]: reactor::Reactor
@@ -49,6 +50,7 @@ pub(crate) mod pipe;
 pub(crate) mod process_tree;
 pub(crate) mod thread;
 pub(crate) mod timer_resolution;
+pub(crate) mod clock;
 pub(crate) mod capabilities;
 pub(crate) mod jobserver;
 #[cfg(windows)]

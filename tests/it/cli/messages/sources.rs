@@ -49,6 +49,9 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("asked {jobs} to end; a second signal", "see cli/signals.rs: a second signal kills them"),
     ("{name}: killed {jobs}", "only where jobs cannot be asked to end: see cli/windows.rs"),
     ("uses the terminal", "see cli/terminal.rs: uses the terminal"),
+    ("a kill -9 of minder would leave", "see cli/relay.rs: a kill -9 of minder would leave"),
+    ("--pty needs Linux", "only where there are no pseudo-terminals"),
+    ("the timers of this system have no slack", "see cli/run.rs: the timers of this system have no slack"),
     (
         "cannot write to standard output: it is closed",
         "see cli/output.rs: cannot write to standard output: it is closed",

@@ -451,6 +451,12 @@ fn become_program(context: &mut ChildArgs<'_>) -> i32 {
             return error;
         }
     }
+    if let Some(slack) = context.request.command.timer_slack {
+        context.step = SpawnStep::TimerSlack;
+        if let Err(error) = set_timer_slack(slack) {
+            return error;
+        }
+    }
     // 3. The streams. No source is below 3, so none is overwritten before it is copied.
     context.step = SpawnStep::Streams;
     for (place, &fd) in context.streams.iter().enumerate() {
@@ -609,6 +615,18 @@ fn be_nice(nice: i32) -> Result<(), i32> {
     let nice = (20 - before as i32).saturating_add(nice).clamp(-20, 19);
     // SAFETY: as above.
     match unsafe { libc::syscall(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, nice) } {
+        0 => Ok(()),
+        _ => Err(errno()),
+    }
+}
+
+/// Sets the slack of the child's only thread. The thread that started it has another one, although both
+/// share their memory.
+fn set_timer_slack(slack: Duration) -> Result<(), i32> {
+    // Zero would restore the default, which is inherited (prctl(2)).
+    let nanos = libc::c_ulong::try_from(slack.as_nanos()).unwrap_or(libc::c_ulong::MAX).max(1);
+    // SAFETY: numbers only.
+    match unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, nanos) } {
         0 => Ok(()),
         _ => Err(errno()),
     }

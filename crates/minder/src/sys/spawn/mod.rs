@@ -3,7 +3,7 @@
 //! | mechanism | where | lacks |
 //! | --- | --- | --- |
 //! | `clone3` | Linux 5.5 on x86-64 and aarch64 | – |
-//! | `posix_spawn` | every Unix; Linux without `clone3` | descriptor limit, parent-death signal, niceness |
+//! | `posix_spawn` | every Unix; Linux without `clone3` | descriptor limit, death signal, niceness, slack |
 //! | `CreateProcessW` | Windows | process groups in the sense of Unix |
 
 mod types;

@@ -28,6 +28,9 @@ pub(super) fn spawn(request: &Request<'_>) -> Result<Process, SpawnError> {
         // Set from here it would come late, when the program runs already.
         return Err(SpawnStep::Niceness.failed(io::ErrorKind::Unsupported));
     }
+    if request.command.timer_slack.is_some() {
+        return Err(SpawnStep::TimerSlack.failed(io::ErrorKind::Unsupported));
+    }
     let setup = |error| SpawnStep::Setup.failed(error);
     let attributes = Attributes::new(request).map_err(setup)?;
     // A source below 3 would be overwritten by another stream before it is copied.

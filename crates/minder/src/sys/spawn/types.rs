@@ -45,6 +45,8 @@ pub(crate) enum SpawnStep {
     /// The niceness, in the child.
     #[cfg_attr(windows, expect(dead_code, reason = "a priority class is never refused"))]
     Niceness,
+    /// The timer slack, in the child.
+    TimerSlack,
     /// The working directory, in the child.
     Directory,
     /// Loading the program.

@@ -6,6 +6,6 @@ mod unix;
 mod windows;
 
 #[cfg(unix)]
-pub(crate) use self::unix::{begin, end};
+pub(crate) use self::unix::TickRequest;
 #[cfg(windows)]
-pub(crate) use self::windows::{begin, end};
+pub(crate) use self::windows::{TickRequest, query};

@@ -115,6 +115,9 @@ impl Spawner {
                 io::Error::new(io::ErrorKind::Unsupported, "no child runs on a pseudo-terminal here yet");
             return Err(SpawnStep::Setup.failed(error));
         }
+        if command.timer_slack.is_some() {
+            return Err(SpawnStep::TimerSlack.failed(io::ErrorKind::Unsupported));
+        }
         if !command.descriptors.kept().is_empty() {
             let error =
                 io::Error::new(io::ErrorKind::Unsupported, "handles have no numbers that a child knows");
