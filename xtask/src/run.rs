@@ -38,7 +38,7 @@ pub(crate) fn cargo() -> Command {
 /// Returns a command of a program that is started with the default actions of the keys Ctrl-C and Ctrl-\: a
 /// shell ignores them for what it starts in the background, and that is inherited. Tests send these signals.
 pub(crate) fn with_default_signals(program: impl AsRef<OsStr>) -> Command {
-    const DEFAULT: &str = "--default-signal=INT,QUIT";
+    const DEFAULT: &str = "--default-signal=INT,QUIT,HUP";
     if !succeeds(command("env").args([DEFAULT, "true"])) {
         return command(program);
     }

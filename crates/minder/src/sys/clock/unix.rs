@@ -184,7 +184,7 @@ fn poll() -> io::Result<SleepCall> {
 fn ppoll() -> io::Result<SleepCall> {
     Ok(Box::new(|time| {
         let time = libc::timespec {
-            tv_sec: time.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+            tv_sec: time.as_secs().try_into().unwrap_or(i32::MAX.into()),
             tv_nsec: time.subsec_nanos() as _,
         };
         // SAFETY: the list is empty, the time outlives the call, and there is no mask.
