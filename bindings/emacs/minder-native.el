@@ -39,12 +39,16 @@
 (defvar minder--carriers (make-hash-table :test #'eq :weakness 'key)
   "The record of each process object.")
 
+(defun minder--make-socket (name &rest args)
+  "Return a socket NAME that is never connected nor watched, with more ARGS."
+  (apply #'make-network-process :name name :type 'datagram :family 'local
+         :service "/minder" :stop t args))
+
 (defun minder--make-carrier (name buffer plist)
   "Return a process object NAME with BUFFER for a child with the keywords PLIST."
   (let ((carrier (condition-case problem
-                     (make-network-process
-                      :name name :type 'datagram :family 'local :service "/minder"
-                      :stop t :buffer buffer
+                     (minder--make-socket
+                      name :buffer buffer
                       :noquery (plist-get plist :noquery)
                       :sentinel #'minder--carrier-changed
                       :plist (copy-sequence (plist-get plist :plist)))

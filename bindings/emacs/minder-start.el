@@ -224,9 +224,7 @@ NAME, BUFFER and COMMAND are those of the process."
 (defun minder--descriptor-free-p ()
   "Return whether Emacs has a descriptor that it can use."
   (condition-case nil
-      (progn (delete-process (make-network-process
-                              :name "minder" :type 'datagram :family 'local
-                              :service "/minder" :stop t :noquery t))
+      (progn (delete-process (minder--make-socket "minder" :noquery t))
              t)
     (file-error nil)))
 

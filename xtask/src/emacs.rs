@@ -65,6 +65,15 @@ pub(crate) fn emacs(library: &Path) -> Command {
     cmd
 }
 
+/// Returns a command that runs `command` under timeout(1) with these arguments. What it writes to standard
+/// error comes with the standard output: Emacs in batch mode writes its messages there.
+fn bounded(command: &Command, timeout: &[&str]) -> Command {
+    let mut bounded = run::command("sh");
+    bounded.args(["-c", "exec timeout \"$@\" 2>&1", "sh"]).args(timeout);
+    bounded.arg(command.get_program()).args(command.get_args());
+    bounded
+}
+
 /// Builds the module, and puts it with the Lisp files and the program of a guardian into a new directory
 /// `name`, which it returns.
 pub(crate) fn staged(profile: Profile, name: &str) -> Result<PathBuf> {

@@ -48,53 +48,41 @@ const PACKAGES: &[&str] = &[
     "minder-bench",
     "minder-cli",
     "minder-c",
-];
-
-/// The module for Emacs needs a dynamic library, which musl does not have, and `waitid`, which OpenBSD does
-/// not have.
-const WITH_EMACS: &[&str] = &[
-    "minder-os",
-    "minder-template",
-    "minder-record",
-    "minder",
-    "minder-guardian",
-    "minder-runner",
-    "minder-bench",
-    "minder-cli",
-    "minder-c",
     "minder-emacs",
 ];
+
+/// The same without the module for Emacs, which needs a dynamic library, which musl does not have, and
+/// `waitid`, which OpenBSD does not have.
+const WITHOUT_EMACS: &[&str] = match PACKAGES.split_last() {
+    Some((_, rest)) => rest,
+    None => &[],
+};
 
 const OF_THE_SYSTEM: &[&str] = &["minder-os", "minder", "minder-bench", "minder-c"];
 
 const TARGETS: [Target; 8] = [
     Target {
         triple: "x86_64-pc-windows-gnu",
-        packages: WITH_EMACS,
+        packages: PACKAGES,
         in_test: InTest::WithoutWine,
         needs: &[DLLTOOL],
     },
-    Target { triple: "x86_64-pc-windows-msvc", packages: WITH_EMACS, in_test: InTest::Nothing, needs: &[] },
-    Target { triple: "aarch64-apple-darwin", packages: WITH_EMACS, in_test: InTest::All, needs: &[] },
-    Target {
-        triple: "x86_64-unknown-freebsd",
-        packages: WITH_EMACS,
-        in_test: InTest::OfTheSystem,
-        needs: &[],
-    },
+    Target { triple: "x86_64-pc-windows-msvc", packages: PACKAGES, in_test: InTest::Nothing, needs: &[] },
+    Target { triple: "aarch64-apple-darwin", packages: PACKAGES, in_test: InTest::All, needs: &[] },
+    Target { triple: "x86_64-unknown-freebsd", packages: PACKAGES, in_test: InTest::OfTheSystem, needs: &[] },
     Target {
         triple: "aarch64-unknown-linux-musl",
-        packages: PACKAGES,
+        packages: WITHOUT_EMACS,
         in_test: InTest::OfTheSystem,
         needs: &[],
     },
+    Target { triple: "x86_64-unknown-netbsd", packages: PACKAGES, in_test: InTest::OfTheSystem, needs: &[] },
     Target {
-        triple: "x86_64-unknown-netbsd",
-        packages: WITH_EMACS,
+        triple: "x86_64-unknown-openbsd",
+        packages: WITHOUT_EMACS,
         in_test: InTest::OfTheSystem,
         needs: &[],
     },
-    Target { triple: "x86_64-unknown-openbsd", packages: PACKAGES, in_test: InTest::OfTheSystem, needs: &[] },
     // Neither x86-64 nor aarch64: without `clone3`, by `posix_spawn` alone.
     Target {
         triple: "riscv64gc-unknown-linux-gnu",

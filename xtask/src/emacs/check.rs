@@ -1,6 +1,6 @@
 //! The tests of the package, as a step of `cargo xtask test`.
 
-use super::{PACKAGE, Profile, emacs, lisp_files, package, ready, staged};
+use super::{PACKAGE, Profile, bounded, emacs, lisp_files, package, ready, staged};
 use crate::install::Missing;
 use crate::{install, run, tree};
 use anyhow::{Context, Result, ensure};
@@ -36,11 +36,9 @@ pub(crate) fn check() -> Result<Checked> {
     command.arg("-L").arg(directory);
     command.args(tests.iter().flat_map(|test| ["-l".as_ref(), test.as_os_str()]));
     command.args(["-f", "ert-run-tests-batch-and-exit"]);
-    // Emacs in batch mode writes to its standard error.
-    let mut merged = run::command("sh");
-    merged.env("MINDER_PROGRAM", tree::target_dir().join("debug/minder"));
-    merged.args(["-c", "exec timeout \"$@\" 2>&1", "sh", SECONDS]).arg(command.get_program());
-    let output = run::run_captured(merged.args(command.get_args()), &tree::target_dir().join("emacs.log"))?;
+    let mut bounded = bounded(&command, &[SECONDS]);
+    bounded.env("MINDER_PROGRAM", tree::target_dir().join("debug/minder"));
+    let output = run::run_captured(&mut bounded, &tree::target_dir().join("emacs.log"))?;
     package::try_install(&package::build(Profile::Dev)?)?;
     Ok((left_out, closing(&output)))
 }

@@ -1,12 +1,12 @@
 //! The tests of Emacs itself, with its own processes and with those of minder.
 
-use super::{Profile, directory, emacs, ready, staged};
+use super::{Profile, bounded, directory, emacs, ready, staged};
 use crate::{run, source_package, tree};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// The suites, below `test` in the sources of Emacs.
@@ -105,14 +105,11 @@ fn run_suite(tests: &Path, suite: &str, library: Option<&Path>) -> Result<Ended>
         },
     );
     command.args(["-L", "lisp", "-l", "ert", "-l"]).arg(format!("{suite}.el")).args(["--eval", RUN]);
-    // Emacs in batch mode writes to its standard error.
-    let mut merged = Command::new("timeout");
-    merged.args(["-s", "KILL"]).arg(LIMIT.as_secs().to_string());
-    merged.args(["sh", "-c", "exec \"$@\" 2>&1", "sh"]).arg(command.get_program());
-    merged.args(command.get_args()).current_dir(tests).stdin(Stdio::null());
-    merged.env("HOME", &home).env("EMACS_TEST_DIRECTORY", tests);
+    let mut bounded = bounded(&command, &["-s", "KILL", &LIMIT.as_secs().to_string()]);
+    bounded.current_dir(tests).stdin(Stdio::null());
+    bounded.env("HOME", &home).env("EMACS_TEST_DIRECTORY", tests);
     let begin = Instant::now();
-    let output = merged.output().context("cannot run timeout")?;
+    let output = bounded.output().context("cannot run timeout")?;
     Ok(Ended {
         is_success: output.status.success(),
         has_hung: begin.elapsed() >= LIMIT,
