@@ -15,6 +15,9 @@
 //! A fourth subject is not an operation but a question: are computations to run serially or
 //! concurrently? A [`Plan`] has the runs, and [`TurnaroundBench`] measures each.
 //!
+//! A fifth subject is how late sleeps are: a [`SleepWay`] measures some, and [`Lateness`] has their
+//! percentiles. A [`SweepBench`] shows what a setting of one process does for others.
+//!
 //! The baselines change process state, as their users do: some block `SIGCHLD` or reap every child
 //! of the process. Programs that start children use [`minder::ChildSet`], and programs that wait
 //! for anything else use [`minder::Poller`].
@@ -43,6 +46,7 @@ mod wait;
 mod exit;
 mod spawn;
 mod turnaround;
+mod sleep;
 
 pub use crate::{
     case::{Case, Measurement},
@@ -51,6 +55,10 @@ pub use crate::{
     median::median,
     results::{Results, Unmeasured},
     rounds::{NoObserver, Observer, Suite, run_rounds},
+    sleep::{
+        BusyThreads, Lateness, PROBE_SLEEP, ProbeOptions, ProbeReport, SleepStats, SleepWay, SweepBench,
+        SweepReport, TimerSetting,
+    },
     spawn::{Ballast, SpawnBench, SpawnSuite, short_command, spawns},
     stopwatch::{CpuAndWall, Stopwatch, is_wine},
     turnaround::{

@@ -13,6 +13,7 @@ mod escapes;
 mod ui;
 mod advise;
 mod units;
+mod measuring;
 mod commands;
 
 use std::ffi::OsString;
@@ -74,6 +75,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Advise(flags) => ui::with_stdout(|out| commands::advise::run(out, &flags)),
         Verb::Doctor(flags) => ui::with_stdout(|out| commands::doctor::run(out, flags.json)),
         Verb::Bench(flags) => commands::bench::run(&flags),
+        Verb::Clock(flags) => commands::clock::run(&flags),
         Verb::Help(flags) => ui::with_stdout(|out| commands::help::run(out, &flags)),
         Verb::Man(flags) => ui::with_stdout(|out| commands::man::run(out, &flags)),
         Verb::Completions(flags) => ui::with_stdout(|out| commands::completions::run(out, &flags)),

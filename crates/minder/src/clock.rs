@@ -5,7 +5,7 @@
 //! end at a *tick*, every 15.6 ms by default. macOS adds a *leeway* (kqueue(2), `NOTE_LEEWAY`).
 //!
 //! - [`resolution`] returns what the system states.
-//! - [`measure_clock`] and [`measure_sleep`] return what it does.
+//! - [`measure_clock`], [`measure_sleep`] and [`measure_sleeper`] return what it does.
 //! - [`Sleeper`] sleeps until a deadline, and is never early. It changes neither the slack of the thread
 //!   nor the tick.
 //! - [`Interval`] reports ticks whose schedule does not drift.
@@ -29,8 +29,8 @@
 
 mod resolution;
 mod clock_cost;
-mod sleep_sample;
 mod sleeper;
+mod sleep_sample;
 mod interval;
 mod timer_resolution;
 
@@ -38,7 +38,7 @@ pub use self::{
     clock_cost::{ClockCost, measure_clock},
     interval::{Interval, MissedTicks, Tick},
     resolution::{Resolution, resolution},
-    sleep_sample::{SLEEP_MAX, SleepSample, measure_sleep},
+    sleep_sample::{SLEEP_MAX, SleepSample, measure_sleep, measure_sleeper},
     sleeper::{Precision, SPIN_DEFAULT, Sleeper},
     timer_resolution::TimerResolution,
 };

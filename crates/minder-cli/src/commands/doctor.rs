@@ -5,6 +5,8 @@ use std::io::Write;
 use minder::{Availability, Capability};
 use serde_json::json;
 
+use crate::ui::format::has_utf8;
+
 /// The width of the first column, the areas.
 const AREA_WIDTH: usize = 13;
 /// The maximum width of a line of mechanisms.
@@ -65,13 +67,9 @@ const UNICODE: Symbols = Symbols { yes: "✓", no: "✗", ascii: false };
 const ASCII: Symbols = Symbols { yes: "yes", no: "no", ascii: true };
 
 impl Symbols {
-    /// Returns the symbols for the locale. The first of the three variables that is not empty decides, as
-    /// in setlocale(3).
+    /// Returns the symbols for the locale.
     fn of_locale(variable: impl Fn(&str) -> Option<String>) -> Self {
-        let set =
-            ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable).find(|value| !value.is_empty());
-        let name = set.unwrap_or_default().to_ascii_lowercase().replace('-', "");
-        if name.contains("utf8") { UNICODE } else { ASCII }
+        if has_utf8(variable) { UNICODE } else { ASCII }
     }
 
     fn convert(self, text: String) -> String {

@@ -2,6 +2,7 @@
 
 pub(crate) mod advise;
 pub(crate) mod bench;
+pub(crate) mod clock;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod help;

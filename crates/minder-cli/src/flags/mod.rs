@@ -3,6 +3,7 @@
 mod advise;
 mod bench;
 mod clap_error;
+mod clock;
 mod control;
 mod display;
 mod doctor;
@@ -22,6 +23,7 @@ pub(crate) use self::{
     advise::AdviseFlags,
     bench::{Bench, BenchFlags, ChildLine, ComputeFlags, ExitFlags, MeasureFlags, SpawnFlags, WaitFlags},
     clap_error::clap_error_line,
+    clock::{Clock, ClockFlags, ClockOutput, SleepFlags, SweepFlags, WatchFlags},
     display::Color,
     doctor::DoctorFlags,
     help::{CompletionsFlags, HelpFlags, ManFlags},
@@ -73,6 +75,8 @@ pub(crate) enum Verb {
     Doctor(DoctorFlags),
     /// Measure what mechanisms cost on this machine, as a table, data or a chart.
     Bench(BenchFlags),
+    /// Show what clocks and sleeps do on this machine, and what is unusual.
+    Clock(ClockFlags),
     /// Explain a command or a topic; without one, list them.
     Help(HelpFlags),
     /// Print a manual page: minder man run | man -l -

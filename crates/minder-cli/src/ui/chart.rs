@@ -18,11 +18,19 @@ pub(crate) struct Chart {
     pub(crate) subtitle: String,
     /// The label of the horizontal axis.
     pub(crate) x_label: String,
+    pub(crate) x_scale: Scale,
     /// The number of panels in a row.
     pub(crate) columns: usize,
     /// Panels, from left to right and from top to bottom, with the same horizontal axis. Those with the
     /// same vertical axis have the same range.
     pub(crate) panels: Vec<Panel>,
+}
+
+/// How positions on the horizontal axis grow. The vertical axis is always logarithmic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scale {
+    Linear,
+    Logarithmic,
 }
 
 /// A vertical axis.
@@ -125,15 +133,17 @@ impl Chart {
         for (at, line) in (0..).zip(self.subtitle.lines()) {
             area.draw(&Text::new(line.to_owned(), (LEFT, 40 + LINE * at), font(14).color(&GREY)))?;
         }
-        let sizes = range(values(&self.panels, |_| true, |point| point.0));
+        let least = self.x_scale.least();
+        let sizes = range(values(&self.panels, |_| true, |point| point.0, least));
         // Marks keep a distance from the frame.
-        let sizes = sizes.start / 1.2..sizes.end * 1.2;
+        let sizes = self.x_scale.widen(&sizes);
         for (at, panel) in self.panels.iter().enumerate() {
-            let costs = range(values(&self.panels, |other| other.axis == panel.axis, |point| point.1));
+            let costs = range(values(&self.panels, |other| other.axis == panel.axis, |point| point.1, LEAST));
             let frame = PlotArea {
                 left: to_i32(at % columns) * wide + LEFT,
                 top: head + to_i32(at / columns) * high + TOP,
                 sizes: sizes.clone(),
+                x_scale: self.x_scale,
                 costs: round_outwards(&costs),
             };
             frame.axes(&area, self, &panel.axis)?;
@@ -191,14 +201,15 @@ impl Chart {
     }
 }
 
-/// Returns one coordinate of all points of the panels that are asked for.
+/// Returns one coordinate of all points of the panels that are asked for, without smaller ones than `least`.
 fn values(
     panels: &[Panel],
     is_asked: impl Fn(&Panel) -> bool,
     value: impl Fn(&(f64, f64)) -> f64,
+    least: f64,
 ) -> Vec<f64> {
     let curves = panels.iter().filter(|panel| is_asked(panel)).flat_map(|panel| &panel.curves);
-    curves.flat_map(|curve| &curve.points).map(value).filter(|value| *value >= LEAST).collect()
+    curves.flat_map(|curve| &curve.points).map(value).filter(|value| *value >= least).collect()
 }
 
 fn to_i32(number: usize) -> i32 {
@@ -216,16 +227,18 @@ struct PlotArea {
     /// The y coordinate of its upper end.
     top: i32,
     sizes: Range<f64>,
+    x_scale: Scale,
     costs: Range<f64>,
 }
 
 impl PlotArea {
     fn x(&self, size: f64) -> i32 {
-        self.left + (fraction(&self.sizes, size) * f64::from(PLOT.0)).round() as i32
+        self.left + (self.x_scale.fraction(&self.sizes, size) * f64::from(PLOT.0)).round() as i32
     }
 
     fn y(&self, cost: f64) -> i32 {
-        self.top + PLOT.1 - (fraction(&self.costs, cost) * f64::from(PLOT.1)).round() as i32
+        self.top + PLOT.1
+            - (Scale::Logarithmic.fraction(&self.costs, cost) * f64::from(PLOT.1)).round() as i32
     }
 
     fn position(&self, point: &(f64, f64)) -> (i32, i32) {
@@ -250,7 +263,8 @@ impl PlotArea {
             line(area, &[(x, self.top), (x, bottom)], GRID)?;
             line(area, &[(x, bottom), (x, bottom + 5)], BLACK)?;
             let style = font(14).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top));
-            area.draw(&Text::new(format!("{size}"), (x, bottom + 9), style))?;
+            let label = format!("{}", (size * 10.0).round() / 10.0);
+            area.draw(&Text::new(label, (x, bottom + 9), style))?;
         }
         line(area, &[(self.left, self.top), (self.left, bottom), (right, bottom)], BLACK)?;
         let style = font(15).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top));
@@ -272,10 +286,7 @@ impl PlotArea {
             let Some((_, y)) = positions.last() else { continue };
             let style_index = labels.iter().position(|label| *label == curve.label).unwrap_or(0);
             ends.push((*y, style_index));
-            area.draw(&PathElement::new(
-                positions.clone(),
-                COLORS[style_index % COLORS.len()].stroke_width(2),
-            ))?;
+            curve_line(area, &positions, style_index)?;
             for position in &positions {
                 mark(area, *position, style_index)?;
             }
@@ -285,8 +296,7 @@ impl PlotArea {
         let wanted: Vec<i32> = ends.iter().map(|(y, _)| *y).collect();
         for (y, (_, style_index)) in separate_labels(&wanted, self.top..bottom).into_iter().zip(ends) {
             let x = self.left + PLOT.0 + 14;
-            let color = COLORS[style_index % COLORS.len()];
-            area.draw(&PathElement::new(vec![(x, y), (x + 20, y)], color.stroke_width(2)))?;
+            curve_line(area, &[(x, y), (x + 20, y)], style_index)?;
             mark(area, (x + 10, y), style_index)?;
             let style = font(15).color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
             area.draw(&Text::new(labels[style_index].to_owned(), (x + 26, y), style))?;
@@ -295,9 +305,33 @@ impl PlotArea {
     }
 }
 
-/// Returns the position of a value on a logarithmic axis, from 0 to 1.
-fn fraction(range: &Range<f64>, value: f64) -> f64 {
-    (value.max(LEAST) / range.start).ln() / (range.end / range.start).ln()
+impl Scale {
+    /// Returns the position of a value on the axis, from 0 to 1.
+    fn fraction(self, range: &Range<f64>, value: f64) -> f64 {
+        match self {
+            Self::Linear => (value - range.start) / (range.end - range.start),
+            Self::Logarithmic => (value.max(LEAST) / range.start).ln() / (range.end / range.start).ln(),
+        }
+    }
+
+    /// Returns the least value that the range of the axis includes.
+    fn least(self) -> f64 {
+        match self {
+            Self::Linear => f64::MIN,
+            Self::Logarithmic => LEAST,
+        }
+    }
+
+    /// Adds a margin on both sides of a range.
+    fn widen(self, range: &Range<f64>) -> Range<f64> {
+        match self {
+            Self::Linear => {
+                let margin = (range.end - range.start) * 0.05;
+                range.start - margin..range.end + margin
+            }
+            Self::Logarithmic => range.start / 1.2..range.end * 1.2,
+        }
+    }
 }
 
 /// Returns the range of the values; a single value gets a margin on both sides.
@@ -368,6 +402,16 @@ fn line(area: &Area<'_>, positions: &[(i32, i32)], color: RGBColor) -> DrawResul
     area.draw(&PathElement::new(positions.to_vec(), color.stroke_width(1)))
 }
 
+/// Draws the line of a curve. After as many curves as there are colors, lines are dotted.
+fn curve_line(area: &Area<'_>, positions: &[(i32, i32)], style_index: usize) -> DrawResult {
+    let style = COLORS[style_index % COLORS.len()].stroke_width(2);
+    if style_index < COLORS.len() {
+        area.draw(&PathElement::new(positions.to_vec(), style))
+    } else {
+        area.draw(&DashedPathElement::new(positions.iter().copied(), 2, 4, style))
+    }
+}
+
 fn dashed(area: &Area<'_>, positions: &[(i32, i32)]) -> DrawResult {
     area.draw(&DashedPathElement::new(positions.iter().copied(), 7, 5, GREY.stroke_width(2)))
 }
@@ -414,6 +458,7 @@ mod tests {
             title: "What one wait costs".to_owned(),
             subtitle: "minder on linux".to_owned(),
             x_label: "objects & more".to_owned(),
+            x_scale: Scale::Logarithmic,
             columns: 2,
             panels: vec![Panel { title: String::new(), axis: cpu_time(), curves }],
         }
@@ -498,6 +543,33 @@ mod tests {
         ] {
             assert_well_formed(&chart(curves).svg().expect("draw chart"));
         }
+    }
+
+    #[test]
+    fn scales_begin_at_0_and_end_at_1() {
+        for scale in [Scale::Linear, Scale::Logarithmic] {
+            let range = 1.0..15.0;
+            assert_eq!([1.0, 15.0].map(|value| scale.fraction(&range, value)), [0.0, 1.0]);
+            let wide = scale.widen(&range);
+            assert!(wide.start < 1.0 && wide.end > 15.0, "{wide:?}");
+        }
+        assert_eq!(Scale::Linear.fraction(&(1.0..15.0), 8.0), 0.5);
+        let linear =
+            Chart { x_scale: Scale::Linear, ..chart(vec![curve("one", &[(0.25, 50.0), (2.0, 60.0)])]) };
+        let svg = linear.svg().expect("draw chart");
+        assert_well_formed(&svg);
+        // A size below 1 is on the axis.
+        assert!(svg.lines().any(|line| line == "0.3"), "{svg}");
+    }
+
+    #[test]
+    fn curve_without_an_own_color_is_dotted() {
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+        let curves = names.map(|name| curve(name, &[(2.0, 300.0), (64.0, 900.0)]));
+        let lines = |count: usize| {
+            chart(curves[..count].to_vec()).svg().expect("draw chart").matches("polyline").count()
+        };
+        assert!(lines(9) - lines(8) > 10 * (lines(8) - lines(7)), "{} {} {}", lines(7), lines(8), lines(9));
     }
 
     #[test]

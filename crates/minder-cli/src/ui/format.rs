@@ -1,4 +1,4 @@
-//! Dates and times, as people read them.
+//! Dates, times and durations, as people read them.
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
@@ -25,9 +25,41 @@ pub(crate) fn relative_date(at: f64, now: Timestamp, zone: &TimeZone) -> String 
     time.strftime(format).to_string()
 }
 
+/// Returns whether the locale has the characters of Unicode. The first of the three variables that is not
+/// empty decides, as in setlocale(3).
+pub(crate) fn has_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable).find(|value| !value.is_empty());
+    set.unwrap_or_default().to_ascii_lowercase().replace('-', "").contains("utf8")
+}
+
+/// Formats nanoseconds with three digits: `412 ns`, `1.23 us`, `12.3 us`, `130 us`, `1.45 ms`.
+pub(crate) fn nanos(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ..999.5 => return format!("{:.0} ns", ns.max(0.0)),
+        ..999.5e3 => (ns / 1e3, "us"),
+        ..999.5e6 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    match value {
+        ..9.995 => format!("{value:.2} {unit}"),
+        ..99.95 => format!("{value:.1} {unit}"),
+        _ => format!("{value:.0} {unit}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nanos_have_three_digits() {
+        let values = [-1.0, 0.0, 4.4, 412.0, 999.6, 1_234.0, 12_340.0, 99_960.0, 130_000.0, 1.45e6, 2e9];
+        let wanted = [
+            "0 ns", "0 ns", "4 ns", "412 ns", "1.00 us", "1.23 us", "12.3 us", "100 us", "130 us", "1.45 ms",
+            "2.00 s",
+        ];
+        assert_eq!(values.map(nanos), wanted);
+    }
 
     #[test]
     fn relative_date_omits_what_is_near() {

@@ -1,6 +1,7 @@
 //! The measured step of a clock, and the cost of reading it.
 
 use std::hint::black_box;
+use std::io;
 use std::time::{Duration, Instant};
 
 use crate::sys::clock::{self, Clock};
@@ -13,8 +14,11 @@ const BATCH: u32 = 256;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ClockCost {
-    /// The median of the differences between two different readings. `None` if the clock did not change.
+    /// The difference between two different readings: a tenth of all differences are at most this. `None`
+    /// if the clock did not change.
     ///
+    /// Most differences are longer on a busy machine: a reading is late if the thread waits for a
+    /// processor. None is shorter than the step, unless the system corrects the rate of the clock.
     /// It is the step of a coarse clock. For a clock with a step shorter than the cost of a reading, it
     /// is about that cost.
     pub step: Option<Duration>,
@@ -45,15 +49,7 @@ pub struct ClockCost {
 /// # Errors
 /// `Unsupported`: this system has no such clock.
 pub fn measure_clock(clock: Clock, time: Duration) -> Result<ClockCost> {
-    let fail = |error: std::io::Error| {
-        let failure = Error::new("read the clock", error).with_subject(clock.name());
-        match failure.kind() {
-            ErrorKind::Unsupported => {
-                failure.with_kind(ErrorKind::Unsupported, "this system has no such clock")
-            }
-            _ => failure,
-        }
-    };
+    let fail = |error| failure(clock, error);
     let mut last = clock::read(clock).map_err(fail)?;
     let mut steps = Steps::default();
     let mut reads = 0;
@@ -74,7 +70,35 @@ pub fn measure_clock(clock: Clock, time: Duration) -> Result<ClockCost> {
         }
     };
     let read_nanos = elapsed.as_nanos() as f64 / reads as f64;
-    Ok(ClockCost { step: steps.median(), read_nanos, reads })
+    Ok(ClockCost { step: steps.first_decile(), read_nanos, reads })
+}
+
+impl Clock {
+    /// Reads the clock: the time since a moment that does not change while the system runs. For the
+    /// date it is 1 January 1970.
+    ///
+    /// ```
+    /// use minder::clock::Clock;
+    ///
+    /// let earlier = Clock::Monotonic.read()?;
+    /// assert!(Clock::Monotonic.read()? >= earlier);
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Unsupported`: this system has no such clock.
+    pub fn read(self) -> Result<Duration> {
+        clock::read(self).map(Duration::from_nanos).map_err(|error| failure(self, error))
+    }
+}
+
+/// Describes why a clock could not be read.
+fn failure(clock: Clock, error: io::Error) -> Error {
+    let failure = Error::new("read the clock", error).with_subject(clock.name());
+    match failure.kind() {
+        ErrorKind::Unsupported => failure.with_kind(ErrorKind::Unsupported, "this system has no such clock"),
+        _ => failure,
+    }
 }
 
 /// The first differences, up to a limit.
@@ -90,9 +114,9 @@ impl Steps {
         }
     }
 
-    fn median(&mut self) -> Option<Duration> {
+    fn first_decile(&mut self) -> Option<Duration> {
         self.0.retain(|step| *step > 0);
-        let middle = self.0.len().checked_sub(1)? / 2;
-        Some(Duration::from_nanos(*self.0.select_nth_unstable(middle).1))
+        let rank = self.0.len().checked_sub(1)? / 10;
+        Some(Duration::from_nanos(*self.0.select_nth_unstable(rank).1))
     }
 }

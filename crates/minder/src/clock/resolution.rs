@@ -29,8 +29,8 @@ pub struct Resolution {
 ///   scheduling policy, whose sleeps have no slack (measured on 6.18).
 /// - macOS: `mach_timebase_info`.
 /// - Windows: `QueryPerformanceFrequency` for the monotonic clock; 100 ns is the unit of
-///   `GetSystemTimePreciseAsFileTime`; `NtQueryTimerResolution` for the tick (learn.microsoft.com).
-///   Wine answers with constants.
+///   `GetSystemTimePreciseAsFileTime` (learn.microsoft.com). `NtQueryTimerResolution`, which Microsoft
+///   does not document, for the tick. Wine answers with constants.
 ///
 /// ```
 /// use minder::clock::{Resolution, resolution};

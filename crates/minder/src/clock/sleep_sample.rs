@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use super::sleeper::Sleeper;
 use crate::sys::clock::{self, SleepCall, SleepMethod};
 use crate::{Error, ErrorKind, Result};
 
@@ -57,6 +58,22 @@ impl SleepMethod {
     /// Returns the ways to sleep of this system. The kernel may refuse one: see [`measure_sleep`].
     pub fn available() -> impl Iterator<Item = Self> {
         clock::METHODS.iter().map(|(method, _)| *method)
+    }
+
+    /// Returns the mechanism of [`Sleeper::precise`], if the kernel does not refuse it. On NetBSD and
+    /// OpenBSD it is the sleep of the thread.
+    ///
+    /// ```
+    /// use minder::clock::{SleepMethod, Sleeper};
+    ///
+    /// let sleeper = Sleeper::precise();
+    /// if sleeper.method() != SleepMethod::most_exact() {
+    ///     println!("{} is refused: {} is used", SleepMethod::most_exact(), sleeper.method());
+    /// }
+    /// ```
+    #[must_use]
+    pub const fn most_exact() -> Self {
+        clock::PRECISE
     }
 
     /// Prepares a sleep of this kind.
@@ -121,25 +138,71 @@ pub fn measure_sleep(
     cancel: &AtomicBool,
 ) -> Result<Vec<SleepSample>> {
     let fail = |error| Error::new("sleep by", error).with_subject(method.name());
-    if time > SLEEP_MAX {
-        let kind = ErrorKind::InvalidInput;
-        return Err(Error::of_kind(kind, "measure a sleep", "longer than a minute"));
-    }
+    check_time(time)?;
     let mut call = method.open().map_err(fail)?;
+    sample(&mut *call, time, count, cancel).map_err(fail)
+}
+
+/// Sleeps `count` times for `time` by a [`Sleeper`], and returns what each sleep was, as [`measure_sleep`]
+/// does. A thrifty sleeper needs some sleeps until it has adapted.
+///
+/// ```
+/// use minder::clock::{Sleeper, measure_sleeper};
+/// use std::sync::atomic::AtomicBool;
+/// use std::time::Duration;
+///
+/// let time = Duration::from_micros(100);
+/// let samples = measure_sleeper(&mut Sleeper::thrifty(), time, 5, &AtomicBool::new(false))?;
+/// assert!(samples.iter().all(|sample| !sample.is_early()));
+/// # Ok::<(), minder::Error>(())
+/// ```
+///
+/// # Errors
+/// `InvalidInput`: the time is longer than [`SLEEP_MAX`].
+pub fn measure_sleeper(
+    sleeper: &mut Sleeper,
+    time: Duration,
+    count: usize,
+    cancel: &AtomicBool,
+) -> Result<Vec<SleepSample>> {
+    check_time(time)?;
+    let method = sleeper.method();
+    let call = &mut |time| {
+        sleeper.sleep(time);
+        Ok(())
+    };
+    sample(call, time, count, cancel)
+        .map_err(|error| Error::new("sleep by", error).with_subject(method.name()))
+}
+
+fn check_time(time: Duration) -> Result<()> {
+    if time > SLEEP_MAX {
+        return Err(Error::of_kind(ErrorKind::InvalidInput, "measure a sleep", "longer than a minute"));
+    }
+    Ok(())
+}
+
+/// Calls `sleep` until there are `count` samples.
+fn sample(
+    sleep: &mut dyn FnMut(Duration) -> io::Result<()>,
+    time: Duration,
+    count: usize,
+    cancel: &AtomicBool,
+) -> io::Result<Vec<SleepSample>> {
     let mut samples = Vec::with_capacity(count.min(1 << 16));
     while samples.len() < count && !cancel.load(Ordering::Relaxed) {
-        let cpu_before = clock::thread_cpu_time().map_err(fail)?;
+        let cpu_before = clock::thread_cpu_time()?;
         let begin = Instant::now();
-        let result = call(time);
+        let result = sleep(time);
         let slept = begin.elapsed();
-        let cpu_after = clock::thread_cpu_time().map_err(fail)?;
+        let cpu_after = clock::thread_cpu_time()?;
         match result {
             Ok(()) => {
                 let cpu_time = cpu_after.saturating_sub(cpu_before);
                 samples.push(SleepSample { asked: time, slept, cpu_time });
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
-            Err(error) => return Err(fail(error)),
+            Err(error) => return Err(error),
         }
     }
     Ok(samples)

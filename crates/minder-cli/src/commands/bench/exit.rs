@@ -9,9 +9,9 @@ use minder_bench::{Case, ExitBench, ExitSuite, exits};
 use super::errors::to_anyhow;
 use super::report::measure_and_report;
 use super::selection::{child_command, select_mechanisms};
-use super::session::BenchSession;
 use super::spec::{BenchSpec, note};
 use crate::flags::ExitFlags;
+use crate::measuring::Session;
 
 /// Measures what the flags ask for, and shows it.
 pub(super) fn run(flags: &ExitFlags) -> Result<ExitCode> {
@@ -29,7 +29,7 @@ pub(super) fn run(flags: &ExitFlags) -> Result<ExitCode> {
     let mechanisms = select_mechanisms(&exits().collect::<Vec<_>>(), &flags.measure)?;
     let sizes = flags.live.as_ref().map_or(ExitBench::SIZES, |sizes| &sizes.0);
     let cases = ExitSuite::with_kinds(&Case::grid(sizes, &mechanisms));
-    let session = BenchSession::start()?;
+    let session = Session::start()?;
     let child = match &flags.child {
         Some(line) => child_command(line),
         None => idle_command()?,

@@ -1,19 +1,15 @@
 //! `minder bench`: measures mechanisms on this machine.
 //!
 //! The crate `minder-bench` measures. This module has what people see: `spec.rs` names what is
-//! measured, `session.rs` handles signals and shows progress, `report.rs` runs the rounds and shows
-//! their results as `results.rs` (tables, charts) and `rows.rs` (CSV, JSON) write them. `wait.rs`,
-//! `exit.rs` and `spawn.rs` are one subcommand each; so is `turnaround.rs`, which measures in other
-//! terms.
+//! measured, `report.rs` runs the rounds and shows their results as `results.rs` (tables, charts) and
+//! `rows.rs` (CSV, JSON) write them. `wait.rs`, `exit.rs` and `spawn.rs` are one subcommand each; so is
+//! `turnaround.rs`, which measures in other terms.
 
 mod spec;
 mod selection;
 mod errors;
 mod rows;
 mod results;
-mod output_file;
-mod session;
-mod stdout;
 mod report;
 mod wait;
 mod exit;
@@ -25,10 +21,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::flags::{Bench, BenchFlags, ComputeFlags};
+use crate::measuring;
 
 /// Measures what the flags ask for, and shows it.
 pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode> {
-    match &flags.what {
+    measuring::exit_code(match &flags.what {
         Bench::Wait(flags) => wait::run(flags),
         Bench::Exit(flags) => exit::run(flags),
         Bench::Spawn(flags) => spawn::run(flags),
@@ -40,5 +37,5 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode> {
         Bench::Idle => loop {
             std::thread::park();
         },
-    }
+    })
 }

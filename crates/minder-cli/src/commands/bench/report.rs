@@ -5,30 +5,22 @@ use std::process::ExitCode;
 use anyhow::{Error, Result, bail};
 use minder_bench::{Case, Measurement, Observer, Results, Suite, run_rounds};
 
-use super::output_file::OutputFile;
-use super::session::BenchSession;
 use super::spec::BenchSpec;
-use super::stdout::{BufferedStdout, StdoutClosed};
 use super::{results, rows};
 use crate::export::rows::{Format, Rows};
 use crate::flags::MeasureFlags;
+use crate::measuring::{self, BufferedStdout, OutputFile, Session};
 use crate::ui::message;
 
 /// Measures `cases` in as many rounds as the flags ask for, and shows the results.
 pub(super) fn measure_and_report(
     spec: &BenchSpec,
     flags: &MeasureFlags,
-    mut session: BenchSession,
+    mut session: Session,
     cases: &[Case],
     suite: &mut dyn Suite,
 ) -> Result<ExitCode> {
-    let mut chart = None;
-    if let Some(path) = flags.svg.clone() {
-        match session.run_interruptibly(move || OutputFile::open("chart", &path))? {
-            Some(opened) => chart = Some(opened?),
-            None => return Ok(session.exit_code()),
-        }
-    }
+    let chart = measuring::open_file(&mut session, "chart", flags.svg.as_deref())?;
     session.set_work(cases.len(), flags.rounds);
     let out = BufferedStdout::default();
     let mut rows_out = out.clone();
@@ -41,12 +33,8 @@ pub(super) fn measure_and_report(
     let measured = run_rounds(suite, &mut results, flags.rounds, &mut observer);
     let Progress { mut session, out, .. } = observer;
     session.clear_progress();
-    let shown = measured.and_then(|()| show(spec, flags, &results, chart, &out, &mut session));
-    match shown {
-        // It quietly ends the command with the exit status that it holds.
-        Err(error) => error.downcast::<StdoutClosed>().map(|StdoutClosed(code)| code),
-        Ok(()) => Ok(session.exit_code()),
-    }
+    measured.and_then(|()| show(spec, flags, &results, chart, &out, &mut session))?;
+    Ok(session.exit_code())
 }
 
 /// Returns the format of rows; `None` for tables.
@@ -67,7 +55,7 @@ fn show(
     results: &Results<'_>,
     chart: Option<OutputFile>,
     out: &BufferedStdout,
-    session: &mut BenchSession,
+    session: &mut Session,
 ) -> Result<()> {
     if session.is_cancelled() {
         message("interrupted; showing what was measured");
@@ -97,7 +85,7 @@ fn show(
 /// Shows progress and rows while cases are measured.
 struct Progress<'a> {
     spec: &'a BenchSpec,
-    session: BenchSession,
+    session: Session,
     out: BufferedStdout,
     rows: Option<Rows<'a>>,
 }

@@ -8,9 +8,9 @@ use minder_bench::{Ballast, Case, SpawnBench, SpawnSuite, short_command, spawns}
 use super::errors::{describe, to_anyhow};
 use super::report::measure_and_report;
 use super::selection::{child_command, select_mechanisms};
-use super::session::BenchSession;
 use super::spec::{BenchSpec, note};
 use crate::flags::SpawnFlags;
+use crate::measuring::Session;
 use crate::ui::message;
 
 /// Measures what the flags ask for, and shows it.
@@ -27,7 +27,7 @@ pub(super) fn run(flags: &SpawnFlags) -> Result<ExitCode> {
         note: note(),
     };
     let mechanisms = select_mechanisms(&spawns().collect::<Vec<_>>(), &flags.measure)?;
-    let mut session = BenchSession::start()?;
+    let mut session = Session::start()?;
     let child = flags.child.as_ref().map_or_else(short_command, child_command);
     // The first mechanism is the library's own, whose errors describe best what is wrong with a
     // command.

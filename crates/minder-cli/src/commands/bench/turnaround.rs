@@ -28,11 +28,9 @@ use self::results_file::ResultsFile;
 use self::rows::{Row, columns};
 use self::summary::Summary;
 use super::errors::to_anyhow;
-use super::output_file::OutputFile;
-use super::session::BenchSession;
-use super::stdout::{BufferedStdout, StdoutClosed};
 use crate::export::rows::{Format, Rows};
 use crate::flags::TurnaroundFlags;
+use crate::measuring::{self, BufferedStdout, OutputFile, Session};
 use crate::ui::{count, message, time};
 
 /// The most time that all runs may take in theory, unless the flags set another.
@@ -51,14 +49,14 @@ struct OutputFiles {
 pub(super) fn run(flags: &TurnaroundFlags) -> Result<ExitCode> {
     let options = options(flags, host_stats::processors());
     let plan = plan(flags, &options)?;
-    let mut session = BenchSession::start()?;
+    let mut session = Session::start()?;
     let results_path = results_path(flags)?;
     check_files(&[
         ("--results", results_path.as_deref()),
         ("--svg", flags.svg.as_deref()),
         ("--xlsx", workbook_path(flags)),
     ])?;
-    let Some(files) = open_files(flags, &mut session)? else { return Ok(session.exit_code()) };
+    let files = open_files(flags, &mut session)?;
     let mut results = None;
     let mut known = Vec::new();
     if let Some(path) = results_path {
@@ -92,11 +90,8 @@ pub(super) fn run(flags: &TurnaroundFlags) -> Result<ExitCode> {
     let summary = Summary { rows };
     // Whatever failed, what was measured is shown.
     let shown = show(flags, &summary, options.processors, files, &out, &mut session);
-    match measured.and(shown) {
-        // It quietly ends the command with the exit status that it holds.
-        Err(error) => error.downcast::<StdoutClosed>().map(|StdoutClosed(code)| code),
-        Ok(()) => Ok(session.exit_code()),
-    }
+    measured.and(shown)?;
+    Ok(session.exit_code())
 }
 
 /// Combines the flags with their defaults.
@@ -193,15 +188,11 @@ fn real_path(path: &Path) -> PathBuf {
     absolute.canonicalize().ok().or_else(in_directory).unwrap_or_else(|| absolute.clone())
 }
 
-/// Opens the files of a chart and a workbook; `None` if a signal ends the command meanwhile.
-fn open_files(flags: &TurnaroundFlags, session: &mut BenchSession) -> Result<Option<OutputFiles>> {
-    let mut open = |what, path: Option<PathBuf>| match path {
-        Some(path) => session.run_interruptibly(move || OutputFile::open(what, &path).map(Some)),
-        None => Ok(Some(Ok(None))),
-    };
-    let Some(chart) = open("chart", flags.svg.clone())? else { return Ok(None) };
-    let Some(workbook) = open("workbook", workbook_path(flags).map(Path::to_owned))? else { return Ok(None) };
-    Ok(Some(OutputFiles { chart: chart?, workbook: workbook? }))
+/// Opens the files of a chart and a workbook.
+fn open_files(flags: &TurnaroundFlags, session: &mut Session) -> Result<OutputFiles> {
+    let chart = measuring::open_file(session, "chart", flags.svg.as_deref())?;
+    let workbook = measuring::open_file(session, "workbook", workbook_path(flags))?;
+    Ok(OutputFiles { chart, workbook })
 }
 
 /// Returns the path of the results, if they are kept.
@@ -259,7 +250,7 @@ fn announce(
 
 /// What is used while the runs are measured.
 struct Measuring<'a> {
-    session: BenchSession,
+    session: Session,
     file: Option<ResultsFile>,
     out: BufferedStdout,
     rows_writer: Option<Rows<'a>>,
@@ -353,7 +344,7 @@ fn show(
     processors: usize,
     files: OutputFiles,
     out: &BufferedStdout,
-    session: &mut BenchSession,
+    session: &mut Session,
 ) -> Result<()> {
     if session.is_cancelled() {
         message(if summary.rows.is_empty() {

@@ -7,9 +7,9 @@ use minder_bench::{Case, WaitObjects, WaitSuite, waits};
 
 use super::report::measure_and_report;
 use super::selection::select_mechanisms;
-use super::session::BenchSession;
 use super::spec::{BenchSpec, note};
 use crate::flags::WaitFlags;
+use crate::measuring::Session;
 use crate::ui::chart::Curve;
 
 /// Measures what the flags ask for, and shows it.
@@ -28,7 +28,7 @@ pub(super) fn run(flags: &WaitFlags) -> Result<ExitCode> {
     let mechanisms = select_mechanisms(&waits().collect::<Vec<_>>(), &flags.measure)?;
     let sizes = flags.objects.as_ref().map_or(WaitObjects::SIZES, |sizes| &sizes.0);
     let cases = Case::grid(sizes, &mechanisms);
-    let session = BenchSession::start()?;
+    let session = Session::start()?;
     let mut suite = WaitSuite::new(session.fd_limit());
     measure_and_report(&spec, &flags.measure, session, &cases, &mut suite)
 }

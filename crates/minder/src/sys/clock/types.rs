@@ -26,7 +26,8 @@ pub enum Clock {
     Monotonic,
     /// `monotonic-coarse`: a clock that is read cheaply and changes at a tick. Linux:
     /// `CLOCK_MONOTONIC_COARSE`. FreeBSD: `CLOCK_MONOTONIC_FAST`. macOS: `CLOCK_MONOTONIC_RAW_APPROX`.
-    /// Windows: `GetTickCount64`. NetBSD and OpenBSD have none.
+    /// Windows: `QueryUnbiasedInterruptTime`, which does not count the sleep of the machine; a request for
+    /// a faster tick makes its step shorter (learn.microsoft.com). NetBSD and OpenBSD have none.
     MonotonicCoarse,
     /// `realtime`: the date. Unix: `CLOCK_REALTIME`. Windows: `GetSystemTimePreciseAsFileTime`. It may
     /// be set, and may run backwards.

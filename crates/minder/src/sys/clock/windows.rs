@@ -10,11 +10,12 @@ use std::time::Duration;
 use windows_sys::Win32::Foundation::{FILETIME, INVALID_HANDLE_VALUE, WAIT_FAILED, WAIT_TIMEOUT};
 use windows_sys::Win32::System::IO::{CreateIoCompletionPort, GetQueuedCompletionStatus};
 use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerformanceFrequency};
-use windows_sys::Win32::System::SystemInformation::{GetSystemTimePreciseAsFileTime, GetTickCount64};
+use windows_sys::Win32::System::SystemInformation::GetSystemTimePreciseAsFileTime;
 use windows_sys::Win32::System::Threading::{
     CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, CreateWaitableTimerExW, GetCurrentThread, GetThreadTimes,
     INFINITE, SetWaitableTimer, Sleep, TIMER_ALL_ACCESS, WaitForSingleObject,
 };
+use windows_sys::Win32::System::WindowsProgramming::QueryUnbiasedInterruptTime;
 
 use super::thread_sleep::open_thread_sleep;
 use super::types::{Clock, SleepCall, SleepEntry, SleepMethod, TickPeriods, Timebase, ceil_millis};
@@ -43,8 +44,12 @@ pub(crate) fn read(clock: Clock) -> io::Result<u64> {
             unsafe { QueryPerformanceCounter(&mut count) };
             i128::from(count) * 1_000_000_000 / i128::from(frequency())
         }
-        // SAFETY: no arguments.
-        Clock::MonotonicCoarse => i128::from(unsafe { GetTickCount64() }) * 1_000_000,
+        Clock::MonotonicCoarse => {
+            let mut units = 0;
+            // SAFETY: the call fills in a number, and fails only without a place for it.
+            unsafe { QueryUnbiasedInterruptTime(&mut units) };
+            i128::from(units) * 100
+        }
         Clock::Realtime => {
             let mut time = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
             // SAFETY: the call fills in the structure.

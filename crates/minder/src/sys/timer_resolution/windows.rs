@@ -100,7 +100,8 @@ impl Drop for TickRequest {
 /// Returns the longest, the shortest and the current period of the tick.
 pub(crate) fn query() -> Option<[Duration; 3]> {
     let function = dynlib::find(dynlib::NTDLL, c"NtQueryTimerResolution")?;
-    // SAFETY: the function has this form (learn.microsoft.com, `NtQueryTimerResolution`).
+    // SAFETY: the function has this form (`ntexapi.h` of System Informer;
+    // Microsoft does not document it).
     let function = unsafe { std::mem::transmute::<dynlib::DynamicFunction, Query>(function) };
     let [mut longest, mut shortest, mut current] = [0; 3];
     // SAFETY: the call fills in three numbers.

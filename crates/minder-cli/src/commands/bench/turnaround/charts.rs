@@ -4,7 +4,7 @@
 use minder_bench::{Form, Order, Runner, TurnaroundMeasurement};
 
 use super::summary::{Group, Summary};
-use crate::ui::chart::{Axis, Chart, Curve, Panel, Unit};
+use crate::ui::chart::{Axis, Chart, Curve, Panel, Scale, Unit};
 use crate::ui::count;
 
 /// The most forms of a chart: it has as many colors and marks.
@@ -57,6 +57,7 @@ pub(super) fn chart(summary: &Summary, processors: usize) -> Chart {
         title: "Serial or concurrent".to_owned(),
         subtitle,
         x_label: "computations".to_owned(),
+        x_scale: Scale::Logarithmic,
         columns: 2,
         panels,
     }

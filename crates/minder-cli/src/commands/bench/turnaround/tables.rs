@@ -6,9 +6,9 @@ use std::time::Duration;
 use minder_bench::{TurnaroundMeasurement, predict};
 
 use super::summary::{Group, Summary};
-use crate::commands::bench::results::format_cost;
 use crate::commands::bench::spec::note;
 use crate::ui::count;
+use crate::ui::format::nanos;
 use crate::ui::table::{Column, Table};
 
 /// Writes the tables of all groups.
@@ -24,7 +24,7 @@ pub(super) fn write(summary: &Summary, processors: usize, out: &mut dyn Write) -
         let rounds = if repetitions > 1 { format!(", median of {repetitions}") } else { String::new() };
         let on = count(processors as u64, "processor");
         writeln!(out, "{group}, on {on}{rounds}. Elapsed time by the number of computations:\n")?;
-        by_count(summary, group, |it| it.elapsed.as_secs_f64(), |value| format_cost(value * 1e9), out)?;
+        by_count(summary, group, |it| it.elapsed.as_secs_f64(), |value| nanos(value * 1e9), out)?;
         writeln!(out, "\nMean relative turnaround:\n")?;
         by_count(summary, group, |it| it.turnaround, |value| format!("{value:.2}"), out)?;
         if let Some(most) = summary.counts(group).last() {
@@ -68,7 +68,7 @@ fn of_count(
         ["elapsed", "min-max", "model", "turnaround", "model", "p95", "unresponsive", "CPU", "/ serial"];
     let columns = std::iter::once(Column::left("form")).chain(names.map(Column::right)).collect();
     let mut table = Table::new(out, columns);
-    let time = |seconds: f64| format_cost(seconds * 1e9);
+    let time = |seconds: f64| nanos(seconds * 1e9);
     let seconds = |time: Duration| time.as_secs_f64();
     for form in summary.forms(group) {
         let case = group.case(form, most);

@@ -7,25 +7,25 @@ use std::rc::Rc;
 
 use anyhow::Result;
 
-use super::session::BenchSession;
+use super::session::Session;
 use crate::ui::with_stdout;
 
 /// A buffer that [`flush_to_stdout`](Self::flush_to_stdout) writes. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct BufferedStdout(Rc<RefCell<Vec<u8>>>);
+pub(crate) struct BufferedStdout(Rc<RefCell<Vec<u8>>>);
 
-/// Standard output was closed by its reader, or a signal ended the write. It holds the exit status
-/// for that.
+/// The command ends without a message, with this exit status: its reader has closed standard output, or a
+/// signal ended it while it was blocked.
 #[derive(Debug)]
-pub(super) struct StdoutClosed(pub(super) ExitCode);
+pub(crate) struct QuietEnd(pub(crate) ExitCode);
 
-impl std::fmt::Display for StdoutClosed {
+impl std::fmt::Display for QuietEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("stdout was closed by its reader")
+        f.write_str("stdout was closed by its reader, or a signal ended the command")
     }
 }
 
-impl std::error::Error for StdoutClosed {}
+impl std::error::Error for QuietEnd {}
 
 impl Write for BufferedStdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -43,15 +43,15 @@ impl BufferedStdout {
     /// slow.
     ///
     /// # Errors
-    /// [`StdoutClosed`]; other errors of the write.
-    pub(super) fn flush_to_stdout(&self, session: &mut BenchSession) -> Result<()> {
+    /// [`QuietEnd`]; other errors of the write.
+    pub(crate) fn flush_to_stdout(&self, session: &mut Session) -> Result<()> {
         let bytes = self.0.take();
         match session.run_interruptibly(move || with_stdout(|out| Ok(out.write_all(&bytes)?)))? {
             Some(written) => match written? {
                 code if code == ExitCode::SUCCESS => Ok(()),
-                code => Err(StdoutClosed(code).into()),
+                code => Err(QuietEnd(code).into()),
             },
-            None => Err(StdoutClosed(session.exit_code()).into()),
+            None => Err(QuietEnd(session.exit_code()).into()),
         }
     }
 }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 /// contents until the new ones are written. If it did not exist before, and nothing complete is written, it
 /// is removed.
 #[derive(Debug)]
-pub(super) struct OutputFile {
+pub(crate) struct OutputFile {
     /// What is written: `chart`.
     what: &'static str,
     path: PathBuf,
@@ -21,7 +21,7 @@ pub(super) struct OutputFile {
 
 impl OutputFile {
     /// Opens or creates the file. Opening a named pipe blocks until it has a reader.
-    pub(super) fn open(what: &'static str, path: &Path) -> Result<Self> {
+    pub(crate) fn open(what: &'static str, path: &Path) -> Result<Self> {
         let (file, is_incomplete) = match File::options().write(true).create_new(true).open(path) {
             Ok(file) => (Ok(file), true),
             // It exists. A link to a file that does not exist counts as well, and creates that file.
@@ -32,7 +32,7 @@ impl OutputFile {
     }
 
     /// Replaces the contents of the file.
-    pub(super) fn write(mut self, contents: &[u8]) -> Result<()> {
+    pub(crate) fn write(mut self, contents: &[u8]) -> Result<()> {
         self.replace(contents).with_context(|| describe(self.what, &self.path))?;
         self.is_incomplete = false;
         Ok(())

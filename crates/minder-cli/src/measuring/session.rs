@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write, stderr};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -17,10 +18,12 @@ use crate::ui::table::shorten;
 
 /// The interval at which signals are handled while another thread blocks.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+/// How long an operation may go on after it was cancelled, where its results are then left out.
+const CANCEL_GRACE: Duration = Duration::from_millis(500);
 
 /// Handles the signals of the process while something is measured.
 #[derive(Debug)]
-pub(super) struct BenchSession {
+pub(crate) struct Session {
     guard: ProcessGuard,
     /// The first signal that cancelled the measurement, and the number of such signals.
     cancelled_by: Option<Signal>,
@@ -33,12 +36,12 @@ pub(super) struct BenchSession {
     current: Option<(usize, Instant)>,
 }
 
-impl BenchSession {
+impl Session {
     /// Installs the guard and raises the limit of descriptors. Call this before any thread starts.
     ///
     /// # Errors
     /// As [`ProcessGuard::install`].
-    pub(super) fn start() -> Result<Self> {
+    pub(crate) fn start() -> Result<Self> {
         // Guardians are not needed: only the mechanisms start children, and they end them.
         let guard = ProcessGuard::install(&GuardOptions::new().guardians(false))?;
         let (_, fd_limit) = guard.raise_fd_limit()?;
@@ -54,12 +57,12 @@ impl BenchSession {
     }
 
     /// Returns the number of descriptors that this process may have.
-    pub(super) fn fd_limit(&self) -> u64 {
+    pub(crate) fn fd_limit(&self) -> u64 {
         self.fd_limit
     }
 
     /// Handles pending signals, and returns whether one has cancelled the measurement.
-    pub(super) fn is_cancelled(&mut self) -> bool {
+    pub(crate) fn is_cancelled(&mut self) -> bool {
         while let Some(signal) = self.guard.next_signal() {
             match signal {
                 Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit => {
@@ -79,7 +82,7 @@ impl BenchSession {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub(super) fn run_interruptibly<T: Send + 'static>(
+    pub(crate) fn run_interruptibly<T: Send + 'static>(
         &mut self,
         operation: impl FnOnce() -> T + Send + 'static,
     ) -> Result<Option<T>> {
@@ -113,7 +116,7 @@ impl BenchSession {
     ///
     /// # Panics
     /// If the operation panics.
-    pub(super) fn run_cancellably<T: Send>(
+    pub(crate) fn run_cancellably<T: Send>(
         &mut self,
         is_cancelled: &AtomicBool,
         operation: impl FnOnce() -> T + Send,
@@ -135,8 +138,49 @@ impl BenchSession {
         })
     }
 
+    /// Runs an operation on another thread, and handles signals meanwhile. Sets `is_cancelled` when one
+    /// asks to end. Returns `None` if the operation does not return soon after, as in a long sleep; its
+    /// thread then exits with the process.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    ///
+    /// # Panics
+    /// If the operation panics.
+    pub(crate) fn run_abandonably<T: Send + 'static>(
+        &mut self,
+        is_cancelled: &Arc<AtomicBool>,
+        operation: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<Option<T>> {
+        let (sender, receiver) = channel();
+        let thread = thread::Builder::new().spawn(move || sender.send(operation()));
+        let thread = thread.map_err(|error| no_thread(&error))?;
+        let mut end = None;
+        loop {
+            match receiver.recv_timeout(SIGNAL_INTERVAL) {
+                Ok(done) => {
+                    // Nothing else runs during the next measurement.
+                    let _ = thread.join();
+                    return Ok(Some(done));
+                }
+                Err(RecvTimeoutError::Timeout) if self.is_cancelled() => {
+                    is_cancelled.store(true, Ordering::Relaxed);
+                    let now = Instant::now();
+                    if now >= *end.get_or_insert(now + CANCEL_GRACE) {
+                        return Ok(None);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => match thread.join() {
+                    Ok(_) => return Ok(None),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                },
+            }
+        }
+    }
+
     /// Returns the exit status of a measurement without errors.
-    pub(super) fn exit_code(&self) -> ExitCode {
+    pub(crate) fn exit_code(&self) -> ExitCode {
         match self.cancelled_by {
             None => ExitCode::SUCCESS,
             Some(Signal::Terminate) => ExitCode::from(exit::TERMINATED),
@@ -145,12 +189,12 @@ impl BenchSession {
     }
 
     /// Sets the number of cases and rounds, for the estimate of the remaining time.
-    pub(super) fn set_work(&mut self, cases: usize, rounds: u32) {
+    pub(crate) fn set_work(&mut self, cases: usize, rounds: u32) {
         self.estimate = TimeEstimate { durations: vec![None; cases], rounds };
     }
 
     /// Shows which case is measured now, if stderr is a terminal.
-    pub(super) fn show_progress(&mut self, index: usize, round: u32, what: &str) {
+    pub(crate) fn show_progress(&mut self, index: usize, round: u32, what: &str) {
         let now = Instant::now();
         if let Some((previous, started)) = self.current.replace((index, now)) {
             self.estimate.durations[previous] = Some(now - started);
@@ -163,7 +207,7 @@ impl BenchSession {
     }
 
     /// Replaces the progress line, if stderr is a terminal.
-    pub(super) fn show_line(&mut self, line: &str) {
+    pub(crate) fn show_line(&mut self, line: &str) {
         if !self.shows_progress {
             return;
         }
@@ -173,7 +217,7 @@ impl BenchSession {
     }
 
     /// Removes the progress line.
-    pub(super) fn clear_progress(&mut self) {
+    pub(crate) fn clear_progress(&mut self) {
         if self.shows_progress {
             let _ = stderr().write_all(b"\r\x1b[K");
         }
