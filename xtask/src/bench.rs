@@ -19,6 +19,7 @@ mod library;
 mod c;
 mod ruby;
 mod emacs;
+mod clock;
 pub(crate) mod backends;
 
 use crate::tree;
@@ -115,11 +116,12 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         ("c", _) => c::main(options),
         ("ruby", _) => ruby::main(options),
         ("emacs", _) => emacs::main(options),
+        ("clock", _) => clock::main(options),
         ("backends", _) if options.is_empty() => backends::write(),
         (_, Some(questions)) => mechanisms::main(verb, questions, options),
         _ => bail!(
-            "expected bench run, output, advise, library, c, ruby, emacs, wait, exit, spawn, wine or \
-             backends; cure: cargo xtask help"
+            "expected bench run, output, advise, library, c, ruby, emacs, clock, wait, exit, spawn, wine \
+             or backends; cure: cargo xtask help"
         ),
     }
 }
@@ -161,6 +163,7 @@ fn report(
         "c" => "the C interface".into(),
         "ruby" => "the Ruby gem".into(),
         "emacs" => "the Emacs package".into(),
+        "clock" => "minder::clock".into(),
         "wine" => format!("minder bench {name} under Wine"),
         _ => format!("minder bench {verb}"),
     };

@@ -247,7 +247,7 @@ pub(crate) fn step(name: &str) -> Result<()> {
 
 /// The programs of `benches/peers` that compare minder with other libraries. Each is a separate
 /// workspace, which keeps those libraries out of our lock file.
-const PEER_WORKSPACES: [&str; 2] = ["loops", "library"];
+const PEER_WORKSPACES: [&str; 3] = ["loops", "library", "clock"];
 
 /// Returns a cargo command for one of [`PEER_WORKSPACES`].
 fn in_workspace(subcommand: &str, name: &str) -> std::process::Command {

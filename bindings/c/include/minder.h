@@ -413,6 +413,13 @@ minder_status minder_command_terminal(minder_command *command,
 minder_status minder_command_nice(minder_command *command, int nice);
 
 /**
+ * Sets the timer slack of the child, in nanoseconds, which its descendants inherit: the time by which
+ * the kernel may delay its sleeps and time-outs. Linux; elsewhere a start fails with MINDER_UNSUPPORTED.
+ */
+minder_status minder_command_timer_slack(minder_command *command,
+                                         uint64_t nanoseconds);
+
+/**
  * Asks the kernel to kill the child when the thread that started it ends (Linux). The thread of a
  * minder_set lives as long as the set. On Windows every child dies with this process.
  */

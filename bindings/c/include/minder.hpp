@@ -266,6 +266,11 @@ public:
         return set(minder_command_terminal(get(), rows, columns));
     }
     command &nice(int nice) { return set(minder_command_nice(get(), nice)); }
+    /** Linux. */
+    command &timer_slack(std::chrono::nanoseconds slack) {
+        const auto count = slack.count() < 0 ? 0 : slack.count();
+        return set(minder_command_timer_slack(get(), static_cast<std::uint64_t>(count)));
+    }
     command &die_with_parent(bool yes) { return set(minder_command_die_with_parent(get(), yes)); }
 
     /** Starts the command. */

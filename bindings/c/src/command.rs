@@ -11,6 +11,7 @@
 use std::ffi::{c_char, c_int};
 use std::fs::File;
 use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
 
 use minder::{Command, Descriptors, Group, Size, Stdio};
 
@@ -319,6 +320,19 @@ pub unsafe extern "C" fn minder_command_terminal(
 pub unsafe extern "C" fn minder_command_nice(command: *mut minder_command, nice: c_int) -> minder_status {
     set(command, |builder| {
         builder.command.nice(nice);
+        Ok(())
+    })
+}
+
+/// Sets the timer slack of the child, in nanoseconds, which its descendants inherit: the time by which
+/// the kernel may delay its sleeps and time-outs. Linux; elsewhere a start fails with MINDER_UNSUPPORTED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn minder_command_timer_slack(
+    command: *mut minder_command,
+    nanoseconds: u64,
+) -> minder_status {
+    set(command, |builder| {
+        builder.command.timer_slack(Duration::from_nanos(nanoseconds));
         Ok(())
     })
 }

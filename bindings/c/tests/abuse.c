@@ -27,6 +27,7 @@ static void null_command(void) {
     CHECK_STATUS(minder_command_group(NULL, MINDER_GROUP_NEW), MINDER_INVALID);
     CHECK_STATUS(minder_command_terminal(NULL, 24, 80), MINDER_INVALID);
     CHECK_STATUS(minder_command_nice(NULL, 0), MINDER_INVALID);
+    CHECK_STATUS(minder_command_timer_slack(NULL, 1), MINDER_INVALID);
     CHECK_STATUS(minder_command_die_with_parent(NULL, true), MINDER_INVALID);
     CHECK_STATUS(minder_command_spawn(NULL, NULL), MINDER_INVALID);
     CHECK_STATUS(minder_command_output(NULL, NULL, NULL), MINDER_INVALID);

@@ -1,0 +1,121 @@
+//! `cargo xtask bench clock`: how exact sleeps, timers and ticks of the library are, beside the standard
+//! library, tokio, `spin_sleep` and cyclictest.
+//!
+//! `benches/peers/clock` has the contestants, except cyclictest. Each sample is a separate process. The
+//! goals stand beside the measured values, and those that were missed are marked.
+
+mod sleepers;
+mod timers;
+mod interval;
+mod cyclictest;
+
+use super::mechanisms::{Aim, Goal, build_workspace, locked_versions};
+use super::question::{self, Question};
+use super::samples::{self, Numbers, Samples};
+use super::table::Spread;
+use super::{Asked, Bench, peers::Peers};
+use crate::run;
+use anyhow::{Context, Result};
+use std::path::PathBuf;
+
+/// The directory below `benches/peers` with the program.
+const WORKSPACE: &str = "clock";
+/// Seconds after which a sample is killed: many times what it takes.
+const SAMPLE_TIMEOUT: &str = "100";
+
+const QUESTIONS: [Question<Program>; 4] = [
+    Question {
+        name: "sleepers",
+        what: "sleeps of 100 us and of 1 ms: lateness and CPU time",
+        rounds: 5,
+        ask: sleepers::sleepers,
+    },
+    Question {
+        name: "timers",
+        what: "10,000 timers in 10 s with a tolerance of 20 ms",
+        rounds: 5,
+        ask: timers::timers,
+    },
+    Question {
+        name: "interval",
+        what: "10,000 ticks of 1 ms with a stall: drift and lateness",
+        rounds: 5,
+        ask: interval::interval,
+    },
+    Question {
+        name: "cyclictest",
+        what: "`minder clock measure` beside cyclictest",
+        rounds: 5,
+        ask: cyclictest::cyclictest,
+    },
+];
+
+/// What is measured, and its name in the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Contestant {
+    name: &'static str,
+    title: &'static str,
+}
+
+impl AsRef<str> for Contestant {
+    fn as_ref(&self) -> &str {
+        self.name
+    }
+}
+
+/// The program that measures one contestant.
+struct Program {
+    path: PathBuf,
+}
+
+/// `cargo xtask bench clock [--rounds N] [--quick] [--only NAME]...`
+pub(super) fn main(words: &[String]) -> Result<()> {
+    let asked = Asked::parse("clock", &QUESTIONS.map(|q| q.name), words)?;
+    let mut bench = Bench { peers: Peers::none()?, rounds: 0, quick: asked.quick };
+    let program = Program { path: build_workspace(WORKSPACE)? };
+    question::ask("clock", &QUESTIONS, &asked, &mut bench, &program, &versions()?)
+}
+
+/// Returns the versions of what minder is compared with, and the timer slack that all inherit.
+fn versions() -> Result<Vec<String>> {
+    let rustc = run::read(run::command("rustc").arg("--version"))?;
+    let peers = locked_versions(WORKSPACE, &["tokio", "spin_sleep"])?;
+    let slack = std::fs::read_to_string("/proc/self/timerslack_ns").unwrap_or_default();
+    let slack = if slack.trim().is_empty() { "unknown" } else { slack.trim() };
+    Ok(vec![format!("{}, {peers}; timer slack of every contestant: {slack} ns", rustc.trim())])
+}
+
+impl Program {
+    /// Measures one contestant once.
+    fn sample(&self, question: &str, who: &Contestant, numbers: &[(&str, usize)]) -> Result<Numbers> {
+        let mut cmd = run::command("timeout");
+        cmd.args(["-k", "5", SAMPLE_TIMEOUT]).arg(&self.path).args([question, who.name]);
+        cmd.args(numbers.iter().flat_map(|(name, number)| [(*name).to_string(), number.to_string()]));
+        // The poller uses the backend that it chooses itself.
+        samples::rows(&run::read(cmd.env_remove("MINDER_BACKEND"))?)
+    }
+
+    /// Measures all contestants in turn, round after round. `numbers` returns the options for a size.
+    fn rounds(
+        &self,
+        bench: &Bench,
+        question: &str,
+        (all, sizes): (&[Contestant], &[usize]),
+        numbers: impl Fn(usize) -> Vec<(&'static str, usize)>,
+    ) -> Result<Samples> {
+        let mut samples = Samples::default();
+        let sample = |who: &Contestant, size| self.sample(question, who, &numbers(size));
+        let forgive = |who: &Contestant, why| Err(why).with_context(|| who.title);
+        samples.add_rounds(bench, (all, sizes), sample, forgive)?;
+        Ok(samples)
+    }
+}
+
+fn goal(what: impl Into<String>, unit: &'static str, figure: Option<Spread>, aim: Aim) -> Goal {
+    Goal { what: what.into(), unit, figure, aim }
+}
+
+/// Returns the title of a contestant, for a table.
+fn title(who: &Contestant) -> String {
+    who.title.into()
+}

@@ -1,0 +1,103 @@
+//! Sleeps of 100 us and of 1 ms: how late they are, and what they cost.
+
+use super::super::mechanisms::{Aim, Goal, goals_table};
+use super::super::samples::Samples;
+use super::super::{Answer, Bench};
+use super::{Contestant, Program, goal, title};
+use anyhow::Result;
+
+const SLEEPS: usize = 1_000;
+const SLEEPS_QUICK: usize = 300;
+/// Microseconds of a sleep.
+const SHORT: usize = 100;
+const LONG: usize = 1_000;
+
+const STD: Contestant = Contestant { name: "std", title: "std::thread::sleep" };
+const PRECISE: Contestant = Contestant { name: "precise", title: "minder, `Sleeper::precise()`" };
+const THRIFTY: Contestant = Contestant { name: "thrifty", title: "minder, `Sleeper::thrifty()`" };
+const SPIN: Contestant = Contestant { name: "spin_sleep", title: "spin_sleep, `SpinSleeper::default()`" };
+const TOKIO: Contestant = Contestant { name: "tokio", title: "tokio::time::sleep, current thread" };
+const ALL: [Contestant; 5] = [STD, PRECISE, THRIFTY, SPIN, TOKIO];
+
+pub(super) fn sleepers(bench: &Bench, program: &Program) -> Result<Answer> {
+    let count = if bench.quick { SLEEPS_QUICK } else { SLEEPS };
+    let numbers = |size| vec![("--count", count), ("--time-us", size)];
+    let samples = program.rounds(bench, "sleepers", (&ALL, &[SHORT, LONG]), numbers)?;
+    let table = format!(
+        "Goals are for medians; ratios are formed within a round.\n\n{}\n\
+         Sleeps of 100 us:\n\n{}\nSleeps of 1 ms:\n\n{}",
+        goals_table(&goals_of(&samples)),
+        costs(&samples, SHORT),
+        costs(&samples, LONG)
+    );
+    let remarks = vec![
+        format!(
+            "{count} sleeps in a sample, one after the other, after 100 that are not measured. Lateness is \
+             the time from before the call to its return, by `Instant`, minus the time that was asked for."
+        ),
+        "CPU is the CPU time of the process, divided by the time that passed. A thrifty sleeper spins for at \
+         most 60 us, spin_sleep for the last 125 us of each sleep. tokio's timers count milliseconds."
+            .into(),
+    ];
+    Ok(Answer { table, remarks, csv: samples.csv()? })
+}
+
+fn goals_of(samples: &Samples) -> Vec<Goal> {
+    let value = |who, size, name| samples.spread(who, size, name, 1.0);
+    let mut goals = vec![
+        goal("precise, 100 us: p50", " us", value(PRECISE, SHORT, "p50_us"), Aim::AtMost(25.0)),
+        goal("thrifty, 1 ms: p50", " us", value(THRIFTY, LONG, "p50_us"), Aim::AtMost(2.0)),
+        goal("thrifty, 1 ms: CPU", " %", value(THRIFTY, LONG, "cpu_percent"), Aim::AtMost(8.0)),
+    ];
+    for who in [PRECISE, THRIFTY] {
+        for (time, size) in [("100 us", SHORT), ("1 ms", LONG)] {
+            let early = samples.total(who, size, "early");
+            goals.push(goal(format!("{}, {time}: early, all rounds", who.name), "", early, Aim::AtMost(0.0)));
+        }
+    }
+    for (time, size) in [("100 us", SHORT), ("1 ms", LONG)] {
+        for (ours, other) in [(PRECISE, STD), (THRIFTY, SPIN)] {
+            for (what, name) in [("p50", "p50_us"), ("p99", "p99_us"), ("CPU", "cpu_percent")] {
+                let what = format!("{time}, {what}: {} over {}", ours.name, other.name);
+                goals.push(Goal::ratio(what, samples.ratio(ours, other, size, name), Aim::None));
+            }
+        }
+    }
+    goals
+}
+
+fn costs(samples: &Samples, size: usize) -> String {
+    let columns = [
+        ("p50 us late", ("p50_us", 1.0, 1)),
+        ("p99 us late", ("p99_us", 1.0, 1)),
+        ("max us late", ("max_us", 1.0, 0)),
+        ("early", ("early", 1.0, 0)),
+        ("CPU %", ("cpu_percent", 1.0, 1)),
+    ];
+    samples.table("contestant", (&ALL, title), size, &columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_goal_is_there_though_nothing_was_measured() {
+        let goals = goals_of(&Samples::default());
+        assert!(goals.iter().all(|goal| goal.figure.is_none()));
+        assert_eq!(goals.len(), 3 + 4 + 12);
+        assert_eq!(costs(&Samples::default(), SHORT).lines().count(), 2 + 5);
+    }
+
+    #[test]
+    fn early_sleeps_of_all_rounds_are_counted() {
+        let mut samples = Samples::default();
+        for round in 0..3 {
+            let early = if round == 1 { 1.0 } else { 0.0 };
+            samples.add(round, PRECISE, LONG, vec![("early".into(), early)]);
+        }
+        let goals = goals_of(&samples);
+        let early = goals.iter().find(|goal| goal.what == "precise, 1 ms: early, all rounds").unwrap();
+        assert_eq!(early.figure.as_ref().unwrap().show(0), "1 [1-1]");
+    }
+}
