@@ -4,10 +4,11 @@ use super::Finding;
 use std::path::Path;
 
 /// Which of our own packages a package may depend on; one that is not named may depend on any.
-const OURS: [(&str, &[&str]); 12] = [
+const OURS: [(&str, &[&str]); 13] = [
     ("xtask", &[]),
     ("xtask/c-header", &[]),
     ("crates/minder-os", &[]),
+    ("crates/minder-cells", &[]),
     ("crates/minder-template", &["minder-os"]),
     ("crates/minder-record", &["minder-os"]),
     ("crates/minder", &["minder-os"]),

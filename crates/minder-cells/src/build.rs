@@ -1,0 +1,108 @@
+//! Making values from cells, in a heap and in a region alike.
+
+use crate::error::{Error, Result};
+use crate::space::{Cell, bytes_mut};
+use crate::word::{Kind, NumberKind, Word, map_cells, string_cells, vector_cells};
+
+/// Where cells come from.
+pub(crate) trait Cells {
+    /// Allocates cells with successive indices, with any contents. Returns the first index.
+    fn allocate(&mut self, count: usize) -> Result<usize>;
+
+    fn cells_mut(&mut self) -> &mut [Cell];
+
+    /// Notes that a new value refers to this one.
+    fn refer(&mut self, _word: Word) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Returns the word of something in cells.
+///
+/// Indices fit, because no heap and no region is larger.
+#[inline]
+pub(crate) fn word_at(kind: Kind, index: usize) -> Result<Word> {
+    let index = u32::try_from(index).map_err(|_| Error::Invalid { expected: "less than 2^32 cells" })?;
+    Ok(Word::at(kind, index))
+}
+
+#[inline]
+pub(crate) fn pair(cells: &mut impl Cells, first: Word, second: Word) -> Result<Word> {
+    cells.refer(first)?;
+    cells.refer(second)?;
+    let index = cells.allocate(1)?;
+    cells.cells_mut()[index] = [first.0, second.0];
+    word_at(Kind::Pair, index)
+}
+
+#[inline]
+pub(crate) fn signed(cells: &mut impl Cells, number: i64) -> Result<Word> {
+    match Word::integer(number) {
+        Some(word) => Ok(word),
+        None => boxed(cells, number.cast_unsigned(), NumberKind::Signed),
+    }
+}
+
+pub(crate) fn unsigned(cells: &mut impl Cells, number: u64) -> Result<Word> {
+    match i64::try_from(number) {
+        Ok(number) => signed(cells, number),
+        Err(_) => boxed(cells, number, NumberKind::Unsigned),
+    }
+}
+
+#[inline]
+pub(crate) fn float(cells: &mut impl Cells, number: f64) -> Result<Word> {
+    boxed(cells, number.to_bits(), NumberKind::Float)
+}
+
+fn boxed(cells: &mut impl Cells, bits: u64, kind: NumberKind) -> Result<Word> {
+    let index = cells.allocate(1)?;
+    cells.cells_mut()[index] = [bits, kind as u64];
+    word_at(Kind::Number, index)
+}
+
+/// Makes a string or a symbol.
+#[inline]
+pub(crate) fn text(cells: &mut impl Cells, kind: Kind, text: &str) -> Result<Word> {
+    let count = string_cells(text.len());
+    let index = cells.allocate(count)?;
+    let run = &mut cells.cells_mut()[index..index + count];
+    // The bytes after the text have a value that does not depend on earlier contents.
+    run[count - 1] = [0, 0];
+    run[0][0] = text.len() as u64;
+    bytes_mut(run)[8..8 + text.len()].copy_from_slice(text.as_bytes());
+    word_at(kind, index)
+}
+
+pub(crate) fn vector(cells: &mut impl Cells, elements: &[Word]) -> Result<Word> {
+    for word in elements {
+        cells.refer(*word)?;
+    }
+    let count = vector_cells(elements.len());
+    let index = cells.allocate(count)?;
+    let run = cells.cells_mut()[index..index + count].as_flattened_mut();
+    run[0] = elements.len() as u64;
+    for (to, word) in run[1..].iter_mut().zip(elements) {
+        *to = word.0;
+    }
+    if elements.len().is_multiple_of(2) {
+        run[elements.len() + 1] = 0;
+    }
+    word_at(Kind::Vector, index)
+}
+
+/// Makes a map of keys and values, one after another.
+pub(crate) fn map(cells: &mut impl Cells, words: &[Word]) -> Result<Word> {
+    for word in words {
+        cells.refer(*word)?;
+    }
+    let entries = words.len() / 2;
+    let count = map_cells(entries);
+    let index = cells.allocate(count)?;
+    let run = &mut cells.cells_mut()[index..index + count];
+    run[0] = [entries as u64, 0];
+    for (to, entry) in run[1..].iter_mut().zip(words.chunks_exact(2)) {
+        *to = [entry[0].0, entry[1].0];
+    }
+    word_at(Kind::Map, index)
+}

@@ -1,0 +1,362 @@
+//! `Heap`: cells that a collection keeps if a root reaches them.
+
+use std::time::{Duration, Instant};
+
+use crate::blocks::{BLOCK_CELLS, Blocks};
+use crate::build::{self, Cells};
+use crate::error::Result;
+use crate::mark::Marker;
+use crate::roots::{Root, Roots};
+use crate::space::{CELL_BYTES, Cell};
+use crate::stats::HeapStats;
+use crate::symbols::Symbols;
+use crate::verify;
+use crate::view::View;
+use crate::word::{Kind, Word};
+
+/// The largest heap: cells have numbers of 32 bits.
+pub const LIMIT_BYTES_MAX: usize = (1 << 32) * CELL_BYTES;
+/// The values that are visited between two looks at the time.
+const STEP_VALUES: u64 = 2_000;
+/// The blocks whose bits are cleared between two looks at the time.
+const CLEAR_BLOCKS: usize = 256;
+/// The blocks whose memory is given back between two looks at the time.
+const RELEASE_BLOCKS: usize = 16;
+
+/// How a heap works.
+///
+/// ```
+/// use minder_cells::{Heap, HeapConfig};
+///
+/// let heap = Heap::new(HeapConfig::new().limit_bytes(1 << 30).huge_pages(false).verify(true))?;
+/// assert_eq!(heap.stats().used_bytes, 0);
+/// # Ok::<(), minder_cells::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct HeapConfig {
+    limit_bytes: usize,
+    huge_pages: bool,
+    verify: bool,
+}
+
+impl Default for HeapConfig {
+    fn default() -> Self {
+        Self { limit_bytes: if cfg!(miri) { 1 << 22 } else { 8 << 30 }, huge_pages: false, verify: false }
+    }
+}
+
+impl HeapConfig {
+    /// Returns the defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the most bytes of cells, which are rounded up to blocks of 64 KiB. Default: 8 GiB. The address
+    /// space is reserved at once, memory when it is used. [`LIMIT_BYTES_MAX`] is the greatest limit.
+    pub fn limit_bytes(mut self, bytes: usize) -> Self {
+        self.limit_bytes = bytes.min(LIMIT_BYTES_MAX);
+        self
+    }
+
+    /// Asks for pages of 2 MiB (Linux, madvise(2), `MADV_HUGEPAGE`). Default: no.
+    ///
+    /// A heap of gigabytes is faster with them. But the first use of memory that the host of a virtual
+    /// machine has not backed yet may take seconds.
+    pub fn huge_pages(mut self, yes: bool) -> Self {
+        self.huge_pages = yes;
+        self
+    }
+
+    /// Compares each collection with a simple one, and panics if they
+    /// differ. For tests: it takes many times as long. Default: no.
+    pub fn verify(mut self, yes: bool) -> Self {
+        self.verify = yes;
+        self
+    }
+}
+
+/// Whether a collection has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Step {
+    /// The next step continues it.
+    Unfinished,
+    /// It has ended.
+    Finished,
+}
+
+/// A heap of cells, with a collector that marks and sweeps.
+///
+/// Values are made and changed in [`mutate`](Self::mutate), and read there or by [`get`](Self::get). No
+/// collection happens meanwhile: the owner of the heap collects, by [`collect`](Self::collect) at once, or
+/// by [`step`](Self::step) in parts. What no [`Root`] reaches is then free.
+///
+/// A collection marks what is reachable. The sweep that follows reads one byte for each block of 4,096
+/// cells, and touches no cell, dead or alive.
+///
+/// ```
+/// use minder_cells::{Heap, HeapConfig};
+///
+/// let mut heap = Heap::new(HeapConfig::new())?;
+/// let list = heap.mutate(|cells| {
+///     let mut list = cells.nil();
+///     for number in (1..=3).rev() {
+///         let number = cells.int(number)?;
+///         list = cells.cons(number, list)?;
+///     }
+///     cells.root(list)
+/// })?;
+/// heap.collect()?;
+/// assert_eq!(heap.get(list).expect("it is kept").to_lisp(), "(1 2 3)");
+/// heap.release(list);
+/// heap.collect()?;
+/// assert_eq!(heap.stats().allocated_cells, 0);
+/// # Ok::<(), minder_cells::Error>(())
+/// ```
+pub struct Heap {
+    blocks: Blocks,
+    roots: Roots,
+    symbols: Symbols,
+    marker: Marker,
+    stats: HeapStats,
+    config: HeapConfig,
+}
+
+impl Heap {
+    /// Reserves address space for a heap.
+    ///
+    /// # Errors
+    /// `Memory`: the system has no address space for the limit.
+    pub fn new(config: HeapConfig) -> Result<Self> {
+        Ok(Self {
+            blocks: Blocks::reserve(config.limit_bytes, config.huge_pages)?,
+            roots: Roots::default(),
+            symbols: Symbols::default(),
+            marker: Marker::default(),
+            stats: HeapStats::default(),
+            config,
+        })
+    }
+
+    /// Returns the value of a root; `None` if it was released.
+    pub fn get(&self, root: Root) -> Option<View<'_>> {
+        Some(View::new(self.blocks.cells(), self.roots.get(root)?))
+    }
+
+    /// Releases a root. Returns `false` if it was released before.
+    pub fn release(&mut self, root: Root) -> bool {
+        self.roots.release(root)
+    }
+
+    /// Collects at once: everything that no root reaches is free afterwards. A collection in steps that has
+    /// begun is continued.
+    ///
+    /// # Errors
+    /// `Memory`: there is no memory for the stack of the collector. Nothing was freed.
+    pub fn collect(&mut self) -> Result<()> {
+        let begin = Instant::now();
+        let result = self.start().and_then(|()| {
+            while self.mark_some(u64::MAX)? == Step::Unfinished {}
+            Ok(())
+        });
+        self.end_pause(begin, result)
+    }
+
+    /// Does a part of a collection that takes about this time, and begins one if there is none. The work
+    /// between two looks at the clock takes some 100 us. The last part, which looks at the roots again and
+    /// sweeps, is one pause; so is the first one, which looks at the roots.
+    ///
+    /// Values can be made and changed between the steps: what is made is kept by the collection in progress,
+    /// and what is stored in a value is marked when it is stored (a barrier at insertion). So a step never
+    /// has to look at a value twice.
+    ///
+    /// ```
+    /// use minder_cells::{Heap, HeapConfig, Step};
+    /// use std::time::Duration;
+    ///
+    /// let mut heap = Heap::new(HeapConfig::new())?;
+    /// while heap.step(Duration::from_micros(500))? == Step::Unfinished {
+    ///     // The host does something else.
+    /// }
+    /// assert_eq!(heap.stats().collections, 1);
+    /// # Ok::<(), minder_cells::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`collect`](Self::collect). The collection is given up.
+    pub fn step(&mut self, budget: Duration) -> Result<Step> {
+        let begin = Instant::now();
+        let result = self.step_until(begin, budget);
+        self.end_pause(begin, result)
+    }
+
+    /// Does what a collection leaves for later: clears the bits of the last one, and gives the memory of
+    /// empty blocks back to the system, except about as many as were used since the last collection. Returns
+    /// whether there is more to do than fits into this time. Without it, the next collection clears the
+    /// bits, and no memory is given back.
+    ///
+    /// # Errors
+    /// The system does not take memory back.
+    pub fn maintain(&mut self, budget: Duration) -> Result<bool> {
+        let begin = Instant::now();
+        if self.blocks.is_marking() {
+            return Ok(false);
+        }
+        while !self.blocks.clear_marks(CLEAR_BLOCKS) {
+            if begin.elapsed() >= budget {
+                return Ok(true);
+            }
+        }
+        let keep = self.blocks.given_out();
+        while self.blocks.release(keep, RELEASE_BLOCKS)? > 0 {
+            if begin.elapsed() >= budget {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns statistics. Counting the cells reads a bit for each.
+    #[must_use]
+    pub fn stats(&self) -> HeapStats {
+        let block_bytes = BLOCK_CELLS * CELL_BYTES;
+        HeapStats {
+            allocated_cells: self.blocks.count_allocated(),
+            resident_bytes: self.blocks.resident() * block_bytes,
+            used_bytes: self.blocks.len() * block_bytes,
+            recent_bytes: self.blocks.given_out() * block_bytes,
+            roots: self.roots.len(),
+            symbols: self.symbols.len(),
+            ..self.stats
+        }
+    }
+
+    fn step_until(&mut self, begin: Instant, budget: Duration) -> Result<Step> {
+        self.start()?;
+        loop {
+            if self.mark_some(STEP_VALUES)? == Step::Finished {
+                return Ok(Step::Finished);
+            }
+            if begin.elapsed() >= budget {
+                return Ok(Step::Unfinished);
+            }
+        }
+    }
+
+    /// Begins a collection, unless there is one.
+    fn start(&mut self) -> Result<()> {
+        if self.blocks.is_marking() {
+            return Ok(());
+        }
+        self.blocks.start_marking();
+        self.marker.reset();
+        self.push_roots()
+    }
+
+    fn push_roots(&mut self) -> Result<()> {
+        self.roots.words().try_for_each(|word| self.marker.push(word))
+    }
+
+    /// Visits some values, and sweeps if all were visited.
+    fn mark_some(&mut self, limit: u64) -> Result<Step> {
+        if !self.marker.run(&mut self.blocks, limit)? {
+            return Ok(Step::Unfinished);
+        }
+        // Roots that were made during the collection may refer to values that were not visited.
+        self.push_roots()?;
+        while !self.marker.run(&mut self.blocks, u64::MAX)? {}
+        self.finish();
+        Ok(Step::Finished)
+    }
+
+    fn finish(&mut self) {
+        if self.config.verify {
+            verify::check(&self.blocks, self.roots.words());
+        }
+        let blocks = &self.blocks;
+        self.symbols.retain(blocks.cells(), |index| blocks.is_marked(index as usize));
+        self.blocks.sweep();
+        self.stats.collections += 1;
+        self.stats.found_values = self.marker.visited();
+        self.marker.shrink();
+    }
+
+    /// Counts a pause. A collection that failed is given up.
+    fn end_pause<T>(&mut self, begin: Instant, result: Result<T>) -> Result<T> {
+        if result.is_err() {
+            self.blocks.stop_marking();
+            self.marker.reset();
+        }
+        self.stats.add_pause(begin.elapsed());
+        result
+    }
+
+    pub(crate) fn roots(&mut self) -> &mut Roots {
+        &mut self.roots
+    }
+
+    #[inline]
+    pub(crate) fn cells(&self) -> &[Cell] {
+        self.blocks.cells()
+    }
+
+    #[inline]
+    pub(crate) fn cells_mut(&mut self) -> &mut [Cell] {
+        self.blocks.cells_mut()
+    }
+
+    #[inline]
+    pub(crate) fn root_word(&self, root: Root) -> Option<Word> {
+        self.roots.get(root)
+    }
+
+    /// Returns the symbol of this text.
+    #[inline]
+    pub(crate) fn intern(&mut self, text: &str) -> Result<Word> {
+        let mut store = Store { blocks: &mut self.blocks, marker: &mut self.marker };
+        let make = |store: &mut Store<'_>| build::text(store, Kind::Symbol, text);
+        let word = self.symbols.intern(text, &mut store, |store| store.blocks.cells(), make)?;
+        // It may have been made before the collection in progress, which would otherwise free it.
+        store.refer(word)?;
+        Ok(word)
+    }
+
+    #[inline]
+    pub(crate) fn store(&mut self) -> Store<'_> {
+        Store { blocks: &mut self.blocks, marker: &mut self.marker }
+    }
+}
+
+impl std::fmt::Debug for Heap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Heap")
+            .field("config", &self.config)
+            .field("stats", &self.stats)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The part of a heap that makes values.
+pub(crate) struct Store<'a> {
+    blocks: &'a mut Blocks,
+    marker: &'a mut Marker,
+}
+
+impl Cells for Store<'_> {
+    #[inline]
+    fn allocate(&mut self, count: usize) -> Result<usize> {
+        self.blocks.allocate(count)
+    }
+
+    #[inline]
+    fn cells_mut(&mut self) -> &mut [Cell] {
+        self.blocks.cells_mut()
+    }
+
+    /// The barrier: during a collection, what a value refers to is marked when it is stored.
+    #[inline]
+    fn refer(&mut self, word: Word) -> Result<()> {
+        if self.blocks.is_marking() { self.marker.push(word) } else { Ok(()) }
+    }
+}
