@@ -37,6 +37,7 @@ mod gnu_differential;
 mod parallel_compat;
 mod bench_exit;
 mod bench_turnaround;
+mod clock;
 #[cfg(windows)]
 mod windows;
 

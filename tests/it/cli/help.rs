@@ -201,6 +201,20 @@ const EXIT: &[&str] =
 const SPAWN: &[&str] =
     &["--parent-mib", "--child", "--mechanism", "--rounds", "--csv", "--json", "--svg", "--help", "-h"];
 
+/// The flags of `clock`.
+const CLOCK: &[&str] = &["--csv", "--json", "--svg", "--help", "-h"];
+
+/// The flags of `clock measure`.
+const CLOCK_MEASURE: &[&str] =
+    &["--time", "--way", "--count", "--load", "--each", "--csv", "--json", "--svg", "--help", "-h"];
+
+/// The flags of `clock sweep`.
+const CLOCK_SWEEP: &[&str] = &["--hold", "--setting", "--csv", "--json", "--svg", "--help", "-h"];
+
+/// The flags of `clock watch`.
+const CLOCK_WATCH: &[&str] =
+    &["--time", "--way", "--interval", "--lines", "--csv", "--json", "--svg", "--help", "-h"];
+
 /// The flags of `bench turnaround`.
 const TURNAROUND: &[&str] = &[
     "--quick",
@@ -244,6 +258,16 @@ fn help_names_every_flag() {
         ("bench turnaround --help", TURNAROUND),
         ("bench spawn -h", SPAWN),
         ("bench turnaround -h", TURNAROUND),
+        ("clock --help", CLOCK),
+        ("clock -h", CLOCK),
+        ("help clock", CLOCK),
+        ("clock measure --help", CLOCK_MEASURE),
+        ("clock measure -h", CLOCK_MEASURE),
+        ("help clock measure", CLOCK_MEASURE),
+        ("clock sweep --help", CLOCK_SWEEP),
+        ("clock sweep -h", CLOCK_SWEEP),
+        ("clock watch --help", CLOCK_WATCH),
+        ("clock watch -h", CLOCK_WATCH),
     ] {
         let ended = run_to_end(line).exit_code(0).stderr("");
         for flag in flags {
@@ -263,6 +287,10 @@ fn every_flag_in_help_is_listed_here() {
         ("bench exit -h", EXIT),
         ("bench spawn -h", SPAWN),
         ("bench turnaround -h", TURNAROUND),
+        ("clock -h", CLOCK),
+        ("clock measure -h", CLOCK_MEASURE),
+        ("clock sweep -h", CLOCK_SWEEP),
+        ("clock watch -h", CLOCK_WATCH),
     ] {
         let help = run_to_end(line).exit_code(0).text();
         let named =
@@ -338,6 +366,14 @@ fn help_fits_a_terminal() {
         "bench spawn -h",
         "bench turnaround --help",
         "bench turnaround -h",
+        "clock --help",
+        "clock -h",
+        "clock measure --help",
+        "clock measure -h",
+        "clock sweep --help",
+        "clock sweep -h",
+        "clock watch --help",
+        "clock watch -h",
     ] {
         let help = run_to_end(line).exit_code(0).text();
         let paragraphs: Vec<&str> = help.split("\n\n").collect();

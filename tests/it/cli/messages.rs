@@ -58,6 +58,7 @@ const TABLES: &[(&str, &str)] = &[
     ("run", include_str!("messages/run.txt")),
     ("bench_children", include_str!("messages/bench_children.txt")),
     ("bench_turnaround", include_str!("messages/bench_turnaround.txt")),
+    ("clock", include_str!("messages/clock.txt")),
     ("windows", include_str!("messages/windows.txt")),
 ];
 
@@ -522,6 +523,11 @@ fn bench_children_messages_match() {
 #[test]
 fn bench_turnaround_messages_match() {
     play("bench_turnaround");
+}
+
+#[test]
+fn clock_messages_match() {
+    play("clock");
 }
 
 #[cfg(windows)]

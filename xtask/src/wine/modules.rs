@@ -36,6 +36,7 @@ pub(crate) const DIFFERING: &[(&str, &str)] = &[
     ("cli::resume", "locks by LockFileEx, and processes that end by force"),
     ("cli::record", "private files and locks"),
     ("cli::record_faults", "errors of files, and which of them may be repeated"),
+    ("cli::clock", "requests of a tick, and processes that a killed command leaves"),
     ("cli::windows", "Windows only"),
 ];
 

@@ -75,9 +75,10 @@ impl ProbeOptions {
     /// # Errors
     /// Those of requesting the tick, of measuring, of starting the other probe and of writing.
     pub fn run(&self, itself: &Command, out: &mut dyn Write) -> Result<()> {
-        let write = |error: io::Error| Error::from_io("write the report", None, &error);
         let _request = self.tick.map(TimerResolution::request).transpose()?;
-        writeln!(out, "{READY}").and_then(|()| out.flush()).map_err(write)?;
+        if !write_line(out, READY)? {
+            return Ok(());
+        }
         let mut child = None;
         if self.child {
             let options = Self { delay: 2 * DELAY, is_child: true, ..Self::new(self.time) };
@@ -88,9 +89,10 @@ impl ProbeOptions {
         minder_os::time::pause(self.delay, None);
         let report = ProbeReport::measure(self.time.saturating_sub(self.delay))?;
         let name = if self.is_child { CHILD } else { SELF };
-        // One write, because both write to the same pipe.
-        out.write_all(format!("{name} {report}\n").as_bytes()).and_then(|()| out.flush()).map_err(write)?;
-        if let Some(mut child) = child {
+        let is_read = write_line(out, &format!("{name} {report}"))?;
+        if let Some(mut child) = child
+            && is_read
+        {
             child.wait()?;
         }
         Ok(())
@@ -160,6 +162,16 @@ impl ProbeReport {
             mean: stats.mean_slept,
             median: PROBE_SLEEP + stats.p50,
         })
+    }
+}
+
+/// Writes a line at once, because a probe and its child write to the same pipe. Returns whether there is a
+/// reader: if the measurement was cancelled, there is none, and the probe is killed soon.
+fn write_line(out: &mut dyn Write, line: &str) -> Result<bool> {
+    match out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Error::from_io("write the report", None, &error)),
     }
 }
 

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use minder::clock::resolution;
-use minder::{ChildId, ChildSet, ChildSetConfig, Command, ErrorKind, Event, SpawnOptions, Stdio};
+use minder::{
+    ChildId, ChildSet, ChildSetConfig, Command, ErrorKind, Event, SpawnOptions, Stdio, Termination,
+};
 
 use super::probe::{CHILD, DELAY, ProbeOptions, ProbeReport, READY, SELF};
 use crate::{Error, Result};
@@ -93,13 +95,25 @@ impl SweepBench {
             (TimerSetting::Tick, tick) => options.tick = tick,
             (TimerSetting::Slack, None) => (),
         }
-        // Dropping the set kills what is left.
         let mut set = ChildSet::new(ChildSetConfig::new())?;
-        let mut texts = Texts {
-            setter: start(&mut set, setter, options)?,
-            other: None,
-            lines: [const { Vec::new() }; 2],
-        };
+        let result = self.watch(&mut set, setter, options, is_cancelled);
+        // Dropping the set would leave what still runs.
+        let killed = kill_all(&mut set);
+        let report = result?;
+        killed.map(|()| report)
+    }
+
+    /// Starts the processes and reads their reports.
+    fn watch(
+        &self,
+        set: &mut ChildSet,
+        setter: Command,
+        options: ProbeOptions,
+        is_cancelled: &AtomicBool,
+    ) -> Result<Option<SweepReport>> {
+        let hold = options.time;
+        let mut texts =
+            Texts { setter: start(set, setter, options)?, other: None, lines: [const { Vec::new() }; 2] };
         let deadline = Instant::now() + hold + GRACE;
         while !set.is_empty() {
             if is_cancelled.load(Ordering::Relaxed) {
@@ -118,7 +132,7 @@ impl SweepBench {
             }
             if texts.other.is_none() && texts.is_ready() {
                 let options = ProbeOptions { delay: DELAY, ..ProbeOptions::new(hold) };
-                texts.other = Some(start(&mut set, self.probe.clone(), options)?);
+                texts.other = Some(start(set, self.probe.clone(), options)?);
             }
         }
         match (texts.report(0, SELF), texts.report(1, SELF), texts.report(0, CHILD)) {
@@ -156,6 +170,21 @@ impl Texts {
 fn start(set: &mut ChildSet, mut command: Command, options: ProbeOptions) -> Result<ChildId> {
     command.args(options.args()).stdin(Stdio::null()).stdout(Stdio::piped()).die_with_parent(true);
     Ok(set.spawn(&command, SpawnOptions::new())?)
+}
+
+/// Kills what still runs, and waits for its end.
+fn kill_all(set: &mut ChildSet) -> Result<()> {
+    if set.is_empty() {
+        return Ok(());
+    }
+    set.kill_all(Termination::IMMEDIATE)?;
+    let deadline = Instant::now() + GRACE;
+    while !set.is_empty() {
+        if set.next_event_deadline(Some(deadline))?.into_event().is_none() {
+            return Err(failed("it cannot be killed"));
+        }
+    }
+    Ok(())
 }
 
 fn failed(reason: &str) -> Error {

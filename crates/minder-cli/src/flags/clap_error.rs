@@ -34,6 +34,8 @@ pub(crate) fn clap_error_line(error: &Error) -> String {
         ErrorKind::ArgumentConflict => {
             let others = context(error, ContextKind::PriorArg);
             let other = others.first().map(|other| flag_name(other)).unwrap_or_default();
+            let subcommand = context(error, ContextKind::InvalidSubcommand).concat();
+            let flag = if flag.is_empty() { &subcommand } else { flag };
             if other == flag {
                 format!("`{flag}` is given twice")
             } else {

@@ -18,7 +18,7 @@ use crate::ui::table::shorten;
 
 /// The interval at which signals are handled while another thread blocks.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
-/// How long an operation may go on after it was cancelled, where its results are then left out.
+/// How long a cancelled operation may continue. It is then abandoned, with its results.
 const CANCEL_GRACE: Duration = Duration::from_millis(500);
 
 /// Handles the signals of the process while something is measured.

@@ -61,7 +61,9 @@ pub(super) fn run(flags: &WatchFlags) -> Result<ExitCode> {
     let mut number = 0;
     while flags.lines.is_none_or(|lines| number < lines) && !session.is_cancelled() {
         let begin = Instant::now();
-        let (time, end, cancel) = (flags.time, begin + flags.interval, Arc::clone(&is_cancelled));
+        let time = flags.time;
+        let end = begin + flags.interval;
+        let cancel = Arc::clone(&is_cancelled);
         let measure = move || measure(way, time, end, &cancel);
         let Some(lateness) = session.run_abandonably(&is_cancelled, measure)? else { break };
         let lateness = lateness?;
