@@ -455,10 +455,12 @@ impl Blocks {
         self.is_marking = false;
     }
 
-    /// Gives up a collection. Everything stays allocated.
+    /// Gives up a collection, if there is one. Everything stays allocated.
     pub(crate) fn stop_marking(&mut self) {
-        self.is_marking = false;
-        self.cleared = 0;
+        if self.is_marking {
+            self.is_marking = false;
+            self.cleared = 0;
+        }
     }
 
     /// Gives the memory of at most `count` empty blocks back to the system, except that of the first `keep`

@@ -150,12 +150,13 @@ impl Heap {
     }
 
     /// Collects at once: everything that no root reaches is free afterwards. A collection in steps that has
-    /// begun is continued.
+    /// begun is given up, because it would keep what was made and dropped since.
     ///
     /// # Errors
     /// `Memory`: there is no memory for the stack of the collector. Nothing was freed.
     pub fn collect(&mut self) -> Result<()> {
         let begin = Instant::now();
+        self.blocks.stop_marking();
         let result = self.start().and_then(|()| {
             while self.mark_some(u64::MAX)? == Step::Unfinished {}
             Ok(())
