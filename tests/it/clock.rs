@@ -137,14 +137,18 @@ fn sleeper_returns_at_once_when_the_deadline_has_passed() {
 }
 
 #[test]
-fn spin_is_bounded_and_only_thrifty_sleepers_spin() {
-    assert_eq!(Sleeper::thrifty().spin(), SPIN_DEFAULT);
-    assert_eq!((Sleeper::cheap().spin(), Sleeper::precise().spin()), (Duration::ZERO, Duration::ZERO));
-    let mut sleeper = Sleeper::thrifty().max_spin(micros(16));
-    for _ in 0..100 {
-        sleeper.sleep(micros(200));
-        assert!(sleeper.spin() >= micros(2) && sleeper.spin() <= micros(16), "{sleeper:?}");
+fn lead_is_bounded_and_zero_without_a_spin() {
+    assert_eq!(Sleeper::thrifty().lead(), SPIN_DEFAULT);
+    assert!(Sleeper::precise().lead() < SPIN_DEFAULT / 4);
+    for precision in PRECISIONS {
+        let mut sleeper = Sleeper::new(precision).max_spin(micros(16));
+        for _ in 0..100 {
+            sleeper.sleep(micros(200));
+            assert!(sleeper.lead() <= micros(64), "{sleeper:?}");
+        }
+        assert_eq!(Sleeper::new(precision).max_spin(Duration::ZERO).lead(), Duration::ZERO);
     }
+    assert_eq!(Sleeper::cheap().lead(), Duration::ZERO);
 }
 
 /// Run from `seccomp`, where the call is missing.
@@ -193,12 +197,12 @@ fn precise_and_thrifty_sleeps_are_as_exact_as_documented() {
             let cpu = cpu_time().saturating_sub(before);
             late.sort_unstable();
             eprintln!(
-                "{round}: {precision:?} {time:?} by {}: p50 {:?} p99 {:?} late, {:.1} % of a core, spin {:?}",
+                "{round}: {precision:?} {time:?} by {}: p50 {:?} p99 {:?} late, {:.1} % of a core, lead {:?}",
                 sleeper.method(),
                 late[late.len() / 2],
                 late[late.len() * 99 / 100],
                 cpu.as_secs_f64() / wall.as_secs_f64() * 100.0,
-                sleeper.spin(),
+                sleeper.lead(),
             );
         }
     }

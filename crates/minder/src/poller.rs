@@ -497,8 +497,8 @@ impl Poller {
 
     /// Adds a timer. Its token is reported once, from `deadline` on and within `tolerance` of it if
     /// the machine is not busy. Timers share wake-ups where their tolerances allow it, which saves
-    /// power and time; a tolerance of zero allows none. A wake-up is planned half a millisecond before
-    /// the tolerance ends, or an eighth of it if that is less, because it is late itself. The token may
+    /// power and time; a tolerance of zero allows none. A wake-up is planned 0.8 ms before the
+    /// tolerance ends, or an eighth of it if that is less, because it is late itself. The token may
     /// also be that of a source, but not of another timer.
     ///
     /// ```

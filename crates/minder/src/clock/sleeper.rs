@@ -59,8 +59,8 @@ pub enum Precision {
 ///     assert!(Instant::now() >= deadline);
 ///     println!("{:?} by {}: {late:?} late", sleeper.precision(), sleeper.method());
 /// }
-/// let sleeper = Sleeper::new(Precision::Thrifty).max_spin(Duration::from_micros(20));
-/// assert!(sleeper.spin() <= Duration::from_micros(20));
+/// let mut sleeper = Sleeper::new(Precision::Thrifty).max_spin(Duration::from_micros(20));
+/// assert!(sleeper.lead() <= Duration::from_micros(80));
 /// ```
 #[must_use = "it does nothing by itself"]
 pub struct Sleeper {
@@ -68,6 +68,7 @@ pub struct Sleeper {
     method: SleepMethod,
     call: SleepCall,
     lead: Lead,
+    max_spin: Duration,
 }
 
 /// How long before a deadline the timer expires. If the wake-up comes before the deadline, a spin does the
@@ -89,10 +90,17 @@ impl Sleeper {
             Precision::Cheap => SleepMethod::ThreadSleep,
             Precision::Precise | Precision::Thrifty => clock::PRECISE,
         };
-        let lead = Lead::new(precision, SPIN_DEFAULT);
+        let max_spin = SPIN_DEFAULT;
+        let lead = Lead::new(precision, max_spin);
         match method.open() {
-            Ok(call) => Self { precision, method, call, lead },
-            Err(_) => Self { precision, method: SleepMethod::ThreadSleep, call: clock::thread_sleep(), lead },
+            Ok(call) => Self { precision, method, call, lead, max_spin },
+            Err(_) => Self {
+                precision,
+                method: SleepMethod::ThreadSleep,
+                call: clock::thread_sleep(),
+                lead,
+                max_spin,
+            },
         }
     }
 
@@ -112,17 +120,19 @@ impl Sleeper {
     /// Creates a sleeper that uses the best timer for most of the time, and then spins for at most
     /// [`SPIN_DEFAULT`], or [`max_spin`](Self::max_spin).
     ///
-    /// The spin is shorter where the timer is: it adapts to the lateness of the sleeps so far, so that
-    /// four of five wake-ups come before the deadline. It bounds the CPU time, not the lateness: a wake-up
-    /// that comes late by more ends late.
+    /// The timer is set earlier by what four of five wake-ups took at most so far. So four of five come
+    /// before the deadline, and spin for the rest. The bound is one of the CPU time, not of the lateness: if
+    /// wake-ups take more than four times as long, they end late.
     pub fn thrifty() -> Self {
         Self::new(Precision::Thrifty)
     }
 
-    /// Sets how long the sleeper spins at most for each sleep, unless it is cheap: that one never spins.
+    /// Sets how long the sleeper spins at most for each sleep, unless it is cheap: that one never spins. Its
+    /// timer is set earlier than the deadline by at most four times as long: a wake-up takes most of that.
     /// Zero: it never spins, and the timer is set to the deadline itself.
     pub fn max_spin(mut self, max: Duration) -> Self {
         self.lead = Lead::new(self.precision, max);
+        self.max_spin = max;
         self
     }
 
@@ -136,9 +146,8 @@ impl Sleeper {
         self.method
     }
 
-    /// Returns how long before its deadline the next sleep sets its timer to expire: what it spins at most;
-    /// zero if it is cheap.
-    pub fn spin(&self) -> Duration {
+    /// Returns how long before its deadline the timer of the next sleep expires; zero if it is cheap.
+    pub fn lead(&self) -> Duration {
         self.lead.now
     }
 
@@ -152,7 +161,7 @@ impl Sleeper {
 
     /// Sleeps until the deadline. Returns how late it returns, and at once if the deadline has passed.
     pub fn sleep_until(&mut self, deadline: Instant) -> Duration {
-        let spin = self.spin();
+        let lead = self.lead();
         // A timer may expire early, and a signal may end it: only the clock decides.
         loop {
             let now = Instant::now();
@@ -160,13 +169,14 @@ impl Sleeper {
                 return now - deadline;
             }
             let left = deadline - now;
-            if left <= spin {
+            if left > lead {
+                self.wait(left - lead);
+                self.lead.adapt(now + (left - lead));
+            } else if left > self.max_spin {
+                // An unusually fast wake-up, or a short sleep.
+                self.wait(left - self.max_spin);
+            } else {
                 spin_loop();
-                continue;
-            }
-            self.wait(left - spin);
-            if !spin.is_zero() {
-                self.lead.adapt(now + (left - spin));
             }
         }
     }
@@ -185,6 +195,7 @@ impl Sleeper {
 }
 
 impl Lead {
+    /// Returns the first lead of a sleeper that spins for at most `max`.
     fn new(precision: Precision, max: Duration) -> Self {
         match precision {
             Precision::Cheap => Self {
@@ -196,10 +207,10 @@ impl Lead {
             },
             // Nine steps up are one step down: one wake-up of ten is before the deadline.
             Precision::Precise => {
-                Self { now: max / 8, min: Duration::ZERO, max, up: max / 144, down: max / 16 }
+                Self { now: max / 8, min: Duration::ZERO, max: 4 * max, up: max / 144, down: max / 16 }
             }
             // A step up is four steps down: four wake-ups of five are before the deadline.
-            Precision::Thrifty => Self { now: max, min: max / 8, max, up: max / 16, down: max / 64 },
+            Precision::Thrifty => Self { now: max, min: max / 8, max: 4 * max, up: max / 16, down: max / 64 },
         }
     }
 
@@ -239,7 +250,8 @@ mod tests {
     fn sleeper_uses_thread_sleep_after_a_failure_and_is_not_early() {
         for precision in [Precision::Precise, Precision::Thrifty] {
             let lead = Lead::new(precision, SPIN_DEFAULT);
-            let mut sleeper = Sleeper { precision, method: clock::PRECISE, call: failing(), lead };
+            let max_spin = SPIN_DEFAULT;
+            let mut sleeper = Sleeper { precision, method: clock::PRECISE, call: failing(), lead, max_spin };
             let deadline = Instant::now() + Duration::from_millis(3);
             sleeper.sleep_until(deadline);
             assert!(Instant::now() >= deadline);
@@ -255,8 +267,13 @@ mod tests {
             calls += 1;
             if calls % 2 == 0 { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
         });
-        let mut sleeper =
-            Sleeper { precision: Precision::Precise, method: clock::PRECISE, call: early, lead };
+        let mut sleeper = Sleeper {
+            precision: Precision::Precise,
+            method: clock::PRECISE,
+            call: early,
+            lead,
+            max_spin: Duration::ZERO,
+        };
         let deadline = Instant::now() + Duration::from_millis(2);
         sleeper.sleep_until(deadline);
         assert!(Instant::now() >= deadline);
@@ -276,7 +293,7 @@ mod tests {
             for _ in 0..1_000 {
                 lead.adapt(long_ago);
             }
-            assert_eq!(lead.now, max);
+            assert_eq!(lead.now, 4 * max);
         }
         let mut cheap = Lead::new(Precision::Cheap, max);
         cheap.adapt(Instant::now() + Duration::from_secs(1));

@@ -65,7 +65,7 @@ impl Timers {
 
 const TOLERANCE_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// The most that is kept of a tolerance for the lateness of the wake-up itself.
-const MARGIN_MAX: Duration = Duration::from_micros(500);
+const MARGIN_MAX: Duration = Duration::from_micros(800);
 
 /// Returns the part of a tolerance that a wake-up may use. The rest, an eighth or less, is for the time
 /// between the moment for which the wake-up was planned and the report.
