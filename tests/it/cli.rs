@@ -36,6 +36,7 @@ mod help_man_completions;
 mod gnu_differential;
 mod parallel_compat;
 mod bench_exit;
+mod bench_sweep;
 mod bench_turnaround;
 mod clock;
 #[cfg(windows)]

@@ -22,7 +22,7 @@ const EXAMPLES: [(&str, &str); 13] = [
 ];
 
 /// Returns the path of an example, which cargo builds in a directory beside that of this binary.
-fn built(name: &str) -> Option<PathBuf> {
+pub(crate) fn built(name: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().expect("find test binary");
     let profile =
         own.parent().and_then(std::path::Path::parent).expect("find directory of the cargo profile");

@@ -35,6 +35,8 @@ mod cmd_lines;
 #[cfg(windows)]
 mod windows;
 mod examples;
+#[cfg(unix)] // Programs of Debian.
+mod language_servers;
 mod doctor;
 #[cfg(windows)]
 mod console;

@@ -20,6 +20,7 @@ mod c;
 mod ruby;
 mod emacs;
 mod clock;
+mod cells;
 pub(crate) mod backends;
 
 use crate::tree;
@@ -117,11 +118,12 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         ("ruby", _) => ruby::main(options),
         ("emacs", _) => emacs::main(options),
         ("clock", _) => clock::main(options),
+        ("cells", _) => cells::main(options),
         ("backends", _) if options.is_empty() => backends::write(),
         (_, Some(questions)) => mechanisms::main(verb, questions, options),
         _ => bail!(
-            "expected bench run, output, advise, library, c, ruby, emacs, clock, wait, exit, spawn, wine \
-             or backends; cure: cargo xtask help"
+            "expected bench run, output, advise, library, c, ruby, emacs, clock, cells, wait, exit, spawn, \
+             wine or backends; cure: cargo xtask help"
         ),
     }
 }
@@ -164,6 +166,7 @@ fn report(
         "ruby" => "the Ruby gem".into(),
         "emacs" => "the Emacs package".into(),
         "clock" => "minder::clock".into(),
+        "cells" => "minder-cells".into(),
         "wine" => format!("minder bench {name} under Wine"),
         _ => format!("minder bench {verb}"),
     };

@@ -40,6 +40,7 @@ pub(crate) const DLLTOOL: install::Program =
 
 const PACKAGES: &[&str] = &[
     "minder-os",
+    "minder-cells",
     "minder-template",
     "minder-record",
     "minder",
@@ -58,7 +59,7 @@ const WITHOUT_EMACS: &[&str] = match PACKAGES.split_last() {
     None => &[],
 };
 
-const OF_THE_SYSTEM: &[&str] = &["minder-os", "minder", "minder-bench", "minder-c"];
+const OF_THE_SYSTEM: &[&str] = &["minder-os", "minder-cells", "minder", "minder-bench", "minder-c"];
 
 const TARGETS: [Target; 8] = [
     Target {

@@ -245,9 +245,12 @@ pub(crate) fn step(name: &str) -> Result<()> {
     bail!("unknown step `{name}`; cure: cargo xtask test --list")
 }
 
+/// Features that are off by default, and are checked with everything else.
+const OPTIONAL: [&str; 2] = ["--features", "minder-cells/serde"];
+
 /// The programs of `benches/peers` that compare minder with other libraries. Each is a separate
 /// workspace, which keeps those libraries out of our lock file.
-const PEER_WORKSPACES: [&str; 3] = ["loops", "library", "clock"];
+const PEER_WORKSPACES: [&str; 4] = ["loops", "library", "clock", "cells"];
 
 /// Returns a cargo command for one of [`PEER_WORKSPACES`].
 fn in_workspace(subcommand: &str, name: &str) -> std::process::Command {
@@ -286,7 +289,8 @@ fn clippy(_: &Options) -> Result<Done> {
         return Ok(vec![missing].into());
     }
     let mut cmd = run::cargo();
-    cmd.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+    cmd.args(["clippy", "--workspace", "--all-targets"]).args(OPTIONAL);
+    cmd.args(["--", "-D", "warnings"]);
     run::run(&mut cmd)?;
     for name in PEER_WORKSPACES {
         let mut cmd = in_workspace("clippy", name);
@@ -304,7 +308,7 @@ fn tidy(_: &Options) -> Result<Done> {
 /// With all targets, so that the tests find everything built: dev-dependencies turn on features that
 /// a build of the packages alone lacks. That build is checked for other systems (`targets`).
 fn build(_: &Options) -> Result<Done> {
-    run::run(run::cargo().args(["build", "--workspace", "--all-targets"]))?;
+    run::run(run::cargo().args(["build", "--workspace", "--all-targets"]).args(OPTIONAL))?;
     Ok(Done::default())
 }
 
@@ -324,8 +328,16 @@ const PEERS: [install::Program; 11] = [
     install::Program { name: "busybox", package: "busybox" },
 ];
 
+/// Language servers, which the example of minder-cells starts by the dozen. The step `emacs` uses clangd,
+/// too; it needs 280 MB. pylsp needs 7 MB beside Python.
+const SERVERS: [install::Program; 2] = [
+    install::Program { name: "clangd", package: "clangd" },
+    install::Program { name: "pylsp", package: "python3-pylsp" },
+];
+
 fn test(options: &Options) -> Result<Done> {
     let mut left_out: LeftOut = install::programs(&PEERS).err().into_iter().collect();
+    left_out.extend(install::programs(&SERVERS).err());
     // For `--csv` of GNU parallel.
     if !run::succeeds(run::command("perl").args(["-MText::CSV", "-e1"])) {
         left_out.extend(install::apt(&["libtext-csv-perl"]).err());
@@ -335,7 +347,7 @@ fn test(options: &Options) -> Result<Done> {
     let skipped = tree::target_dir().join("skipped");
     std::fs::create_dir_all(tree::target_dir())?;
     std::fs::write(&skipped, "")?;
-    cmd.args(["test", "--workspace"]).env("MINDER_SKIPPED", &skipped);
+    cmd.args(["test", "--workspace"]).args(OPTIONAL).env("MINDER_SKIPPED", &skipped);
     if options.full {
         cmd.env("MINDER_ORACLE", "full");
     } else if std::env::var_os("MINDER_SOUP").is_none() {
@@ -355,7 +367,7 @@ fn test(options: &Options) -> Result<Done> {
 /// other's pages.
 fn doc(_: &Options) -> Result<Done> {
     let mut cmd = run::cargo();
-    cmd.args(["doc", "--workspace", "--no-deps", "--lib"]).env("RUSTDOCFLAGS", "-D warnings");
+    cmd.args(["doc", "--workspace", "--no-deps", "--lib"]).args(OPTIONAL).env("RUSTDOCFLAGS", "-D warnings");
     run::run(&mut cmd)?;
     Ok(Done::default())
 }

@@ -15,7 +15,7 @@ const GCC: &str = "x86_64-w64-mingw32-gcc";
 const PACKAGES: [&str; 3] = ["wine", "wine64", "gcc-mingw-w64-x86-64-win32"];
 
 /// The packages with code for Windows alone, and the one whose files other processes lock.
-const DIFFERING: [&str; 4] = ["minder-os", "minder", "minder-bench", "minder-record"];
+const DIFFERING: [&str; 5] = ["minder-os", "minder", "minder-cells", "minder-bench", "minder-record"];
 /// The other packages.
 const PORTABLE: [&str; 3] = ["minder-template", "minder-runner", "minder-cli"];
 

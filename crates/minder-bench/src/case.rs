@@ -7,13 +7,13 @@ use crate::stopwatch::CpuAndWall;
 /// One thing to measure: a mechanism at a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// The name of the mechanism: one of [`waits`](crate::waits), [`exits`](crate::exits) or
-    /// [`spawns`](crate::spawns).
+    /// The name of the mechanism: one of [`waits`](crate::waits), [`exits`](crate::exits),
+    /// [`spawns`](crate::spawns) or [`cell_heaps`](crate::cell_heaps).
     pub mechanism: &'static str,
     /// The kind of operation, if the suite has several: see
     /// [`ExitSuite::KINDS`](crate::ExitSuite::KINDS).
     pub kind: Option<&'static str>,
-    /// The number of objects or live children, or the size of the parent in MiB.
+    /// The number of objects or live children, the size of the parent in MiB, or that of a block in KiB.
     pub size: u64,
 }
 

@@ -1,7 +1,7 @@
 //! Benchmarks of process mechanisms beside published baselines; the measuring part of
 //! `minder bench`.
 //!
-//! Three subjects, each with a type that applies one mechanism and a [`Suite`] that measures it at
+//! Four subjects, each with a type that applies one mechanism and a [`Suite`] that measures it at
 //! many sizes:
 //!
 //! | subject | mechanisms | one mechanism | suite |
@@ -9,13 +9,14 @@
 //! | a wait for one of many objects | [`waits`] | [`WaitBench`] | [`WaitSuite`] |
 //! | the exit of one of many children | [`exits`] | [`ExitBench`] | [`ExitSuite`] |
 //! | a start of a child | [`spawns`] | [`SpawnBench`] | [`SpawnSuite`] |
+//! | marking, sweeping and allocating cells | [`cell_heaps`] | [`CellBench`] | [`CellSuite`] |
 //!
 //! [`run_rounds`] measures every [`Case`] of a suite once in each round and collects [`Results`].
 //!
-//! A fourth subject is not an operation but a question: are computations to run serially or
+//! A fifth subject is not an operation but a question: are computations to run serially or
 //! concurrently? A [`Plan`] has the runs, and [`TurnaroundBench`] measures each.
 //!
-//! A fifth subject is how late sleeps are: a [`SleepWay`] measures some, and [`Lateness`] has their
+//! A sixth subject is how late sleeps are: a [`SleepWay`] measures some, and [`Lateness`] has their
 //! percentiles. A [`SweepBench`] shows what a setting of one process does for others.
 //!
 //! The baselines change process state, as their users do: some block `SIGCHLD` or reap every child
@@ -36,6 +37,7 @@
 
 mod sys;
 mod error;
+mod free_memory;
 mod random;
 mod median;
 mod stopwatch;
@@ -45,11 +47,13 @@ mod rounds;
 mod wait;
 mod exit;
 mod spawn;
+mod cells;
 mod turnaround;
 mod sleep;
 
 pub use crate::{
     case::{Case, Measurement},
+    cells::{CellBench, CellPhase, CellSuite, OWN_BLOCK_KIB, cell_heaps},
     error::{Error, Result},
     exit::{ExitBench, ExitSuite, exits, idle_command},
     median::median,

@@ -70,6 +70,8 @@ pub(crate) struct Blocks {
     cleared: usize,
     /// The blocks that were given out since the last sweep, as whole ones or in parts.
     given_out: usize,
+    /// Those that were given out between the last two sweeps.
+    given_out_before: usize,
 }
 
 impl Blocks {
@@ -93,6 +95,7 @@ impl Blocks {
             partial_from: 0,
             cleared: 0,
             given_out: 0,
+            given_out_before: 0,
         })
     }
 
@@ -113,6 +116,11 @@ impl Blocks {
 
     pub(crate) fn limit_bytes(&self) -> usize {
         self.limit_blocks * BLOCK_CELLS * CELL_BYTES
+    }
+
+    /// Returns the blocks that will probably be used until the next sweep: as many as between two sweeps.
+    pub(crate) fn needed(&self) -> usize {
+        self.given_out.max(self.given_out_before)
     }
 
     /// Returns the blocks that were given out since the last sweep.
@@ -380,9 +388,9 @@ impl Blocks {
         is_new
     }
 
-    /// Marks pairs: this one, and along the second words as long as the next pair is at most `near` cells
-    /// away and was not marked. Calls `push` with each first word. Returns the number of pairs, and the
-    /// second word of the last one if that was not followed.
+    /// Marks at most `most` pairs: this one, and along the second words as long as the next pair is at most
+    /// `near` cells away and was not marked. Calls `push` with each first word. Returns the number of pairs,
+    /// and the second word of the last one if that was not followed.
     ///
     /// The bits of 64 cells stay in a register meanwhile: neighbours are usually in the same word.
     #[inline]
@@ -390,6 +398,7 @@ impl Blocks {
         &mut self,
         first: u32,
         near: u32,
+        most: u64,
         mut push: impl FnMut(Word) -> Result<()>,
     ) -> Result<(u64, Option<Word>)> {
         let cells = self.space.cells();
@@ -408,7 +417,7 @@ impl Blocks {
             if let Err(error) = push(first) {
                 break Err(error);
             }
-            if second.kind() != Kind::Pair || second.index().abs_diff(index) > near {
+            if second.kind() != Kind::Pair || second.index().abs_diff(index) > near || count >= most {
                 break Ok(Some(second));
             }
             index = second.index();
@@ -451,6 +460,7 @@ impl Blocks {
         self.several = 0..0;
         self.empty_from = 0;
         self.partial_from = 0;
+        self.given_out_before = self.given_out;
         self.given_out = 0;
         self.is_marking = false;
     }

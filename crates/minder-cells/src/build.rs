@@ -12,7 +12,14 @@ pub(crate) trait Cells {
     fn cells_mut(&mut self) -> &mut [Cell];
 
     /// Notes that a new value refers to this one.
-    fn refer(&mut self, _word: Word) -> Result<()> {
+    #[inline]
+    fn refer(&mut self, word: Word) -> Result<()> {
+        self.refer_all(&[word.0])
+    }
+
+    /// Notes that a new value refers to these words.
+    #[inline]
+    fn refer_all(&mut self, _words: &[u64]) -> Result<()> {
         Ok(())
     }
 }
@@ -75,34 +82,38 @@ pub(crate) fn text(cells: &mut impl Cells, kind: Kind, text: &str) -> Result<Wor
 }
 
 pub(crate) fn vector(cells: &mut impl Cells, elements: &[Word]) -> Result<Word> {
-    for word in elements {
-        cells.refer(*word)?;
-    }
-    let count = vector_cells(elements.len());
+    let words: Vec<u64> = elements.iter().map(|word| word.0).collect();
+    vector_of(cells, &words)
+}
+
+/// Makes a vector of words.
+#[inline]
+pub(crate) fn vector_of(cells: &mut impl Cells, words: &[u64]) -> Result<Word> {
+    cells.refer_all(words)?;
+    let count = vector_cells(words.len());
     let index = cells.allocate(count)?;
     let run = cells.cells_mut()[index..index + count].as_flattened_mut();
-    run[0] = elements.len() as u64;
-    for (to, word) in run[1..].iter_mut().zip(elements) {
-        *to = word.0;
-    }
-    if elements.len().is_multiple_of(2) {
-        run[elements.len() + 1] = 0;
-    }
+    run[0] = words.len() as u64;
+    let (elements, rest) = run[1..].split_at_mut(words.len());
+    elements.copy_from_slice(words);
+    rest.fill(0);
     word_at(Kind::Vector, index)
 }
 
 /// Makes a map of keys and values, one after another.
 pub(crate) fn map(cells: &mut impl Cells, words: &[Word]) -> Result<Word> {
-    for word in words {
-        cells.refer(*word)?;
-    }
-    let entries = words.len() / 2;
-    let count = map_cells(entries);
+    let entries: Vec<Cell> = words.as_chunks::<2>().0.iter().map(|entry| entry.map(|word| word.0)).collect();
+    map_of(cells, &entries)
+}
+
+/// Makes a map of words: each entry is a cell.
+#[inline]
+pub(crate) fn map_of(cells: &mut impl Cells, entries: &[Cell]) -> Result<Word> {
+    cells.refer_all(entries.as_flattened())?;
+    let count = map_cells(entries.len());
     let index = cells.allocate(count)?;
     let run = &mut cells.cells_mut()[index..index + count];
-    run[0] = [entries as u64, 0];
-    for (to, entry) in run[1..].iter_mut().zip(words.chunks_exact(2)) {
-        *to = [entry[0].0, entry[1].0];
-    }
+    run[0] = [entries.len() as u64, 0];
+    run[1..].copy_from_slice(entries);
     word_at(Kind::Map, index)
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::build;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::mutator::{Mutator, Value};
 use crate::view::{Data, View};
 use crate::word::{Kind, Word};
@@ -35,21 +35,24 @@ impl<'h> Mutator<'_, 'h> {
     /// ```
     ///
     /// # Errors
-    /// `HeapFull`, `Memory`. What was copied so far is garbage.
-    ///
-    /// # Panics
-    /// A cyclic value, which only a heap can have, is copied without end until the heap is full.
+    /// `HeapFull`, `Memory`. `Invalid`: the value contains itself, which only one of a heap can. What was
+    /// copied so far is garbage.
     pub fn copy(&mut self, from: View<'_>) -> Result<Value<'h>> {
         let mut tasks = vec![Task::Copy(from)];
         let mut words: Vec<Word> = Vec::new();
-        let mut copies: HashMap<u64, Word> = HashMap::new();
+        // Without a copy as long as the parts of a value are copied.
+        let mut copies: HashMap<u64, Option<Word>> = HashMap::new();
         while let Some(task) = tasks.pop() {
             let word = match task {
                 Task::Copy(view) => match self.copy_flat(view)? {
                     Some(word) => word,
                     None => match copies.get(&view.word().0) {
-                        Some(word) => *word,
+                        Some(Some(word)) => *word,
+                        Some(None) => {
+                            return Err(Error::Invalid { expected: "a value that does not contain itself" });
+                        }
                         None => {
+                            copies.insert(view.word().0, None);
                             tasks.push(Task::Remember(view.word()));
                             push_parts(view, &mut tasks);
                             continue;
@@ -57,9 +60,7 @@ impl<'h> Mutator<'_, 'h> {
                     },
                 },
                 Task::Remember(original) => {
-                    if let Some(word) = words.last() {
-                        copies.insert(original.0, *word);
-                    }
+                    copies.insert(original.0, words.last().copied());
                     continue;
                 }
                 Task::Pair => {

@@ -14,8 +14,9 @@ use crate::verify;
 use crate::view::View;
 use crate::word::{Kind, Word};
 
-/// The largest heap: cells have numbers of 32 bits.
-pub const LIMIT_BYTES_MAX: usize = (1 << 32) * CELL_BYTES;
+/// The largest heap: cells have numbers of 32 bits. Where addresses have 32 bits, it is half of them.
+pub const LIMIT_BYTES_MAX: usize =
+    if usize::BITS > 32 { (u32::MAX as usize).saturating_add(1).saturating_mul(CELL_BYTES) } else { 1 << 31 };
 /// The values that are visited between two looks at the time.
 const STEP_VALUES: u64 = 2_000;
 /// The blocks whose bits are cleared between two looks at the time.
@@ -42,7 +43,8 @@ pub struct HeapConfig {
 
 impl Default for HeapConfig {
     fn default() -> Self {
-        Self { limit_bytes: if cfg!(miri) { 1 << 22 } else { 8 << 30 }, huge_pages: false, verify: false }
+        let limit_bytes = if cfg!(miri) { 1 << 22 } else { LIMIT_BYTES_MAX / 8 };
+        Self { limit_bytes, huge_pages: false, verify: false }
     }
 }
 
@@ -193,9 +195,9 @@ impl Heap {
     }
 
     /// Does what a collection leaves for later: clears the bits of the last one, and gives the memory of
-    /// empty blocks back to the system, except about as many as were used since the last collection. Returns
-    /// whether there is more to do than fits into this time. Without it, the next collection clears the
-    /// bits, and no memory is given back.
+    /// empty blocks back to the system, except about as many as were used since the last collection, or
+    /// between that and the one before. Returns whether there is more to do than fits into this time. Without
+    /// it, the next collection clears the bits, and no memory is given back.
     ///
     /// # Errors
     /// The system does not take memory back.
@@ -209,7 +211,7 @@ impl Heap {
                 return Ok(true);
             }
         }
-        let keep = self.blocks.given_out();
+        let keep = self.blocks.needed();
         while self.blocks.release(keep, RELEASE_BLOCKS)? > 0 {
             if begin.elapsed() >= budget {
                 return Ok(true);
@@ -323,6 +325,16 @@ impl Heap {
         Ok(word)
     }
 
+    /// Returns the symbol that this JSON probably begins with: see [`Symbols::predict`].
+    #[inline]
+    pub(crate) fn predict(&mut self, json: &[u8]) -> Result<Option<(Word, usize)>> {
+        let symbol = self.symbols.predict(json, self.blocks.cells());
+        if let Some((word, _)) = symbol {
+            self.store().refer(word)?;
+        }
+        Ok(symbol)
+    }
+
     #[inline]
     pub(crate) fn store(&mut self) -> Store<'_> {
         Store { blocks: &mut self.blocks, marker: &mut self.marker }
@@ -357,7 +369,125 @@ impl Cells for Store<'_> {
 
     /// The barrier: during a collection, what a value refers to is marked when it is stored.
     #[inline]
-    fn refer(&mut self, word: Word) -> Result<()> {
-        if self.blocks.is_marking() { self.marker.push(word) } else { Ok(()) }
+    fn refer_all(&mut self, words: &[u64]) -> Result<()> {
+        if self.blocks.is_marking() {
+            return words.iter().try_for_each(|word| self.marker.push(Word(*word)));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    const BOXES: usize = 24;
+    /// Two blocks for single cells and for several, and as many during a collection.
+    const LIMIT: usize = 4 * BLOCK_CELLS * CELL_BYTES;
+
+    /// A pair, and a vector of pairs, each of which has a box with a number.
+    fn heap_with_boxes(limit_bytes: usize) -> (Heap, [Root; 2]) {
+        let config = HeapConfig::new().limit_bytes(limit_bytes).verify(true);
+        let mut heap = Heap::new(config).expect("reserve a heap");
+        let roots = heap.mutate(|cells| {
+            let pairs = (0..BOXES).map(|number| {
+                let text = cells.string(&format!("box {number}"))?;
+                let boxed = cells.cons(text, cells.nil())?;
+                cells.cons(boxed, cells.nil())
+            });
+            let pairs = pairs.collect::<Result<Vec<_>>>()?;
+            let all = cells.vector(&pairs)?;
+            let target = cells.cons(cells.nil(), cells.nil())?;
+            Ok::<_, Error>([cells.root(target)?, cells.root(all)?])
+        });
+        (heap, roots.expect("the heap has room"))
+    }
+
+    /// Moves a box out of its pair, to the front of the list in the other root.
+    fn move_box(heap: &mut Heap, [target, all]: [Root; 2], number: usize) {
+        let moved = heap.mutate(|cells| {
+            let [target, all] = [target, all].map(|root| cells.get(root).expect("it is a root"));
+            let pair = cells.element(all, number)?;
+            let (boxed, _) = cells.pair(pair)?;
+            let nil = cells.nil();
+            cells.set_first(pair, nil)?;
+            let (list, _) = cells.pair(target)?;
+            let list = cells.cons(boxed, list)?;
+            cells.set_first(target, list)
+        });
+        moved.expect("the heap has room");
+    }
+
+    /// Uses all free cells, and panics unless the list has these boxes.
+    fn check_boxes(heap: &mut Heap, [target, _]: [Root; 2], numbers: &[usize]) {
+        while heap.mutate(|cells| cells.float(0.5).map(drop)).is_ok() {}
+        let expected: Vec<String> =
+            numbers.iter().rev().map(|number| format!("(\"box {number}\")")).collect();
+        let list = heap.get(target).expect("it is a root").to_lisp();
+        assert_eq!(list, format!("(({}))", expected.join(" ")));
+    }
+
+    #[test]
+    fn a_box_that_moves_is_kept_wherever_the_collection_is_interrupted() {
+        let step = if cfg!(miri) { 23 } else { 1 };
+        for visits in (0..5 * BOXES).step_by(step) {
+            for number in (0..BOXES).step_by(5) {
+                let (mut heap, roots) = heap_with_boxes(LIMIT);
+                heap.start().expect("memory for the stack");
+                let done =
+                    (0..visits).any(|_| heap.mark_some(1).expect("memory for the stack") == Step::Finished);
+                move_box(&mut heap, roots, number);
+                while !done && heap.mark_some(1).expect("memory for the stack") == Step::Unfinished {}
+                assert_eq!(heap.stats().collections, 1);
+                check_boxes(&mut heap, roots, &[number]);
+            }
+        }
+    }
+
+    #[test]
+    fn boxes_that_move_after_each_visit_are_kept() {
+        let (mut heap, roots) = heap_with_boxes(LIMIT);
+        heap.start().expect("memory for the stack");
+        for number in 0..BOXES {
+            assert_eq!(heap.mark_some(1).expect("memory for the stack"), Step::Unfinished);
+            move_box(&mut heap, roots, number);
+        }
+        while heap.mark_some(1).expect("memory for the stack") == Step::Unfinished {}
+        check_boxes(&mut heap, roots, &(0..BOXES).collect::<Vec<_>>());
+    }
+
+    /// As if there were no memory for the stack.
+    fn give_up(heap: &mut Heap) {
+        let failed: Result<()> = heap.end_pause(Instant::now(), Err(Error::Invalid { expected: "memory" }));
+        assert!(failed.is_err() && !heap.blocks.is_marking());
+    }
+
+    #[test]
+    fn a_collection_that_is_given_up_frees_nothing_and_the_next_one_is_exact() {
+        for visits in (0..2 * BOXES).step_by(if cfg!(miri) { 40 } else { 1 }) {
+            let (mut heap, roots) = heap_with_boxes(1 << 20);
+            let text = "x".repeat(100_000);
+            heap.collect().expect("collect");
+            let before = heap.stats().allocated_cells;
+            heap.start().expect("memory for the stack");
+            for _ in 0..visits {
+                let _ = heap.mark_some(1).expect("memory for the stack");
+            }
+            // New blocks during the collection, and others after it.
+            heap.mutate(|cells| cells.string(&text).map(drop)).expect("the heap has room");
+            let allocated = heap.stats().allocated_cells;
+            give_up(&mut heap);
+            assert_eq!(heap.stats().allocated_cells, allocated);
+            heap.mutate(|cells| cells.string(&text).map(drop)).expect("the heap has room");
+            move_box(&mut heap, roots, 3);
+            if visits % 2 == 0 {
+                assert!(!heap.maintain(Duration::MAX).expect("maintain"));
+            }
+            heap.collect().expect("collect");
+            // The list has one pair more.
+            assert_eq!(heap.stats().allocated_cells, before + 1);
+            check_boxes(&mut heap, roots, &[3]);
+        }
     }
 }

@@ -80,15 +80,24 @@ impl std::error::Error for JsonError {
     }
 }
 
-/// Where the values of a message go.
-trait Sink: Cells {
+/// Where the values of a message are made: a region, or the heap.
+pub(crate) trait Sink: Cells {
     fn intern(&mut self, text: &str) -> Result<Word>;
+
+    /// Returns the symbol that usually follows the last one, and its number of bytes, if this text begins
+    /// with it and a quote.
+    fn predict(&mut self, text: &[u8]) -> Result<Option<(Word, usize)>>;
 }
 
 impl Sink for Memory {
     #[inline]
     fn intern(&mut self, text: &str) -> Result<Word> {
         Memory::intern(self, text)
+    }
+
+    #[inline]
+    fn predict(&mut self, text: &[u8]) -> Result<Option<(Word, usize)>> {
+        Ok(Memory::predict(self, text))
     }
 }
 
@@ -134,7 +143,8 @@ impl<'h> Mutator<'_, 'h> {
     }
 }
 
-struct HeapSink<'m, 'a, 'h>(&'m mut Mutator<'a, 'h>);
+/// The heap of a call of [`Heap::mutate`](crate::Heap::mutate).
+pub(crate) struct HeapSink<'m, 'a, 'h>(pub(crate) &'m mut Mutator<'a, 'h>);
 
 impl Cells for HeapSink<'_, '_, '_> {
     #[inline]
@@ -158,35 +168,40 @@ impl Sink for HeapSink<'_, '_, '_> {
     fn intern(&mut self, text: &str) -> Result<Word> {
         self.0.intern(text)
     }
+
+    #[inline]
+    fn predict(&mut self, text: &[u8]) -> Result<Option<(Word, usize)>> {
+        self.0.predict(text)
+    }
+}
+
+/// What is being read: the message, or an array or an object in it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Container {
+    Message,
+    Array,
+    Object,
 }
 
 /// An array or an object that has begun, and how many words there were before its own.
 #[derive(Clone, Copy)]
-enum Open {
-    Array(usize),
-    Object(usize),
+struct Open {
+    kind: Container,
+    from: usize,
 }
 
-/// What comes next.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
-    Value,
-    /// A value, or the end of the array.
-    FirstElement,
-    /// A key, or the end of the object.
-    FirstKey,
-    Key,
-    /// A comma, or the end of what is open.
-    AfterValue,
+impl Open {
+    const MESSAGE: Self = Self { kind: Container::Message, from: 0 };
 }
 
+/// Reads a message. Positions are arguments and results, not a field, so that they stay in a register.
 struct Parser<'a, S> {
     text: &'a str,
-    at: usize,
     sink: &'a mut S,
     /// The words of what is open.
-    words: Vec<Word>,
-    open: Vec<Open>,
+    words: Vec<u64>,
+    /// What is open around the innermost array or object.
+    outer: Vec<Open>,
     /// A string without its escapes.
     buffer: String,
 }
@@ -194,7 +209,13 @@ struct Parser<'a, S> {
 fn parse(message: &[u8], sink: &mut impl Sink) -> std::result::Result<Word, JsonError> {
     let text = std::str::from_utf8(message)
         .map_err(|error| JsonError::new(JsonErrorKind::Text, error.valid_up_to()))?;
-    let mut parser = Parser { text, at: 0, sink, words: Vec::new(), open: Vec::new(), buffer: String::new() };
+    let mut parser = Parser {
+        text,
+        sink,
+        words: Vec::with_capacity(WORDS),
+        outer: Vec::with_capacity(LEVELS),
+        buffer: String::new(),
+    };
     parser.run()
 }
 
@@ -202,308 +223,350 @@ type Parsed<T> = std::result::Result<T, JsonError>;
 
 impl<S: Sink> Parser<'_, S> {
     fn run(&mut self) -> Parsed<Word> {
-        let mut next = Next::Value;
-        loop {
-            let byte = self.skip_blanks();
-            next = match next {
-                Next::AfterValue => match (self.open.last().copied(), byte) {
-                    (None, None) => {
-                        return self.words.pop().ok_or_else(|| self.error(JsonErrorKind::Incomplete));
+        let mut open = Open::MESSAGE;
+        let mut at = 0;
+        'value: loop {
+            at = self.skip_blanks(at);
+            if open.kind == Container::Object {
+                at = self.key(at)?;
+                at = self.skip_blanks(at);
+            }
+            let mut word;
+            (word, at) = match self.byte(at) {
+                b'"' => self.string(at + 1)?,
+                b'-' | b'0'..=b'9' => self.number(at)?,
+                b'{' => {
+                    at = self.skip_blanks(at + 1);
+                    if self.byte(at) == b'}' {
+                        self.close(Container::Object, self.words.len(), at + 1)?
+                    } else {
+                        self.outer.push(open);
+                        open = self.begin(Container::Object);
+                        continue 'value;
                     }
-                    (None, Some(_)) => return Err(self.error(JsonErrorKind::Trailing)),
-                    (Some(Open::Array(_)), Some(b',')) => self.step(Next::Value),
-                    (Some(Open::Object(_)), Some(b',')) => self.step(Next::Key),
-                    (Some(Open::Array(_)), Some(b']')) | (Some(Open::Object(_)), Some(b'}')) => {
-                        self.close()?
+                }
+                b'[' => {
+                    at = self.skip_blanks(at + 1);
+                    if self.byte(at) == b']' {
+                        self.close(Container::Array, self.words.len(), at + 1)?
+                    } else {
+                        self.outer.push(open);
+                        open = self.begin(Container::Array);
+                        continue 'value;
                     }
-                    _ => return Err(self.unexpected(byte)),
-                },
-                Next::FirstElement if byte == Some(b']') => self.close()?,
-                Next::FirstKey if byte == Some(b'}') => self.close()?,
-                Next::FirstKey | Next::Key => self.key(byte)?,
-                Next::Value | Next::FirstElement => self.value(byte)?,
+                }
+                b't' => self.constant("true", Word::TRUE, at)?,
+                b'f' => self.constant("false", Word::FALSE, at)?,
+                b'n' => self.constant("null", Word::NULL, at)?,
+                _ => return Err(self.unexpected(at)),
             };
-        }
-    }
-
-    fn error(&self, kind: JsonErrorKind) -> JsonError {
-        JsonError::new(kind, self.at)
-    }
-
-    fn unexpected(&self, byte: Option<u8>) -> JsonError {
-        self.error(if byte.is_none() { JsonErrorKind::Incomplete } else { JsonErrorKind::Syntax })
-    }
-
-    fn no_room(&self, error: Error) -> JsonError {
-        JsonError { kind: JsonErrorKind::Memory, offset: self.at, memory: Some(error) }
-    }
-
-    #[inline]
-    fn step(&mut self, next: Next) -> Next {
-        self.at += 1;
-        next
-    }
-
-    /// Returns the next byte that is not a blank.
-    #[inline]
-    fn skip_blanks(&mut self) -> Option<u8> {
-        let bytes = self.text.as_bytes();
-        loop {
-            match bytes.get(self.at) {
-                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
-                other => return other.copied(),
+            // What follows a value: more of the same, or the ends of what it is in.
+            loop {
+                at = self.skip_blanks(at);
+                match (self.byte(at), open.kind) {
+                    (b',', Container::Object | Container::Array) => {
+                        self.words.push(word.0);
+                        at += 1;
+                        continue 'value;
+                    }
+                    (b'}', Container::Object) | (b']', Container::Array) => {
+                        self.words.push(word.0);
+                        (word, at) = self.close(open.kind, open.from, at + 1)?;
+                        open = self.outer.pop().unwrap_or(Open::MESSAGE);
+                    }
+                    (_, Container::Message) if at == self.text.len() => return Ok(word),
+                    (_, Container::Message) => return Err(JsonError::new(JsonErrorKind::Trailing, at)),
+                    _ => return Err(self.unexpected(at)),
+                }
             }
         }
     }
 
+    /// Returns a byte of the message. After its end there are zeros, which JSON has nowhere.
     #[inline]
-    fn push(&mut self, word: Result<Word>) -> Parsed<Next> {
-        match word {
-            Ok(word) => {
-                self.words.push(word);
-                Ok(Next::AfterValue)
-            }
-            Err(error) => Err(self.no_room(error)),
-        }
+    fn byte(&self, at: usize) -> u8 {
+        self.text.as_bytes().get(at).copied().unwrap_or(0)
     }
 
+    /// Returns the position of the next byte that is not a blank.
     #[inline]
-    fn value(&mut self, byte: Option<u8>) -> Parsed<Next> {
-        match byte {
-            Some(b'"') => {
-                let word = self.string(|sink, text| build::text(sink, Kind::Str, text))?;
-                self.push(word)
-            }
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b'{') => {
-                self.open.push(Open::Object(self.words.len()));
-                Ok(self.step(Next::FirstKey))
-            }
-            Some(b'[') => {
-                self.open.push(Open::Array(self.words.len()));
-                Ok(self.step(Next::FirstElement))
-            }
-            Some(b't') => self.constant("true", Word::TRUE),
-            Some(b'f') => self.constant("false", Word::FALSE),
-            Some(b'n') => self.constant("null", Word::NULL),
-            other => Err(self.unexpected(other)),
+    fn skip_blanks(&self, mut at: usize) -> usize {
+        while matches!(self.byte(at), b' ' | b'\n' | b'\r' | b'\t') {
+            at += 1;
         }
+        at
     }
 
-    fn constant(&mut self, name: &str, word: Word) -> Parsed<Next> {
-        let rest = &self.text.as_bytes()[self.at..];
-        if rest.starts_with(name.as_bytes()) {
-            self.at += name.len();
-            return self.push(Ok(word));
-        }
-        let same = rest.iter().zip(name.as_bytes()).take_while(|(one, other)| one == other).count();
-        self.at += same;
-        Err(self.unexpected(rest.get(same).copied()))
+    /// Returns the error of a byte that cannot be here, or of a message that ends here.
+    #[cold]
+    fn unexpected(&self, at: usize) -> JsonError {
+        self.wrong(JsonErrorKind::Syntax, at)
     }
 
-    #[inline]
-    fn key(&mut self, byte: Option<u8>) -> Parsed<Next> {
-        if byte != Some(b'"') {
-            return Err(self.unexpected(byte));
-        }
-        let key = self.string(S::intern)?;
-        self.push(key)?;
-        match self.skip_blanks() {
-            Some(b':') => Ok(self.step(Next::Value)),
-            other => Err(self.unexpected(other)),
-        }
+    /// Returns an error of this kind, unless the message ends here.
+    #[cold]
+    fn wrong(&self, kind: JsonErrorKind, at: usize) -> JsonError {
+        JsonError::new(if at < self.text.len() { kind } else { JsonErrorKind::Incomplete }, at)
     }
 
-    /// Ends what was opened last.
+    /// Begins an array or an object that is not empty.
     #[inline]
-    fn close(&mut self) -> Parsed<Next> {
-        self.at += 1;
-        let (from, word) = match self.open.pop() {
-            Some(Open::Array(from)) => (from, build::vector(self.sink, &self.words[from..])),
-            Some(Open::Object(from)) => (from, build::map(self.sink, &self.words[from..])),
-            None => return Err(self.error(JsonErrorKind::Syntax)),
+    fn begin(&mut self, kind: Container) -> Open {
+        Open { kind, from: self.words.len() }
+    }
+
+    /// Ends an array or an object, whose words are the last ones.
+    #[inline]
+    fn close(&mut self, kind: Container, from: usize, at: usize) -> Parsed<(Word, usize)> {
+        let words = &self.words[from..];
+        let word = match kind {
+            Container::Object => build::map_of(self.sink, words.as_chunks::<2>().0),
+            Container::Array | Container::Message => build::vector_of(self.sink, words),
         };
         self.words.truncate(from);
-        self.push(word)
+        made(word, at)
     }
 
-    /// Reads a string, which begins here, and makes a word of it.
-    #[inline]
-    fn string(&mut self, make: impl FnOnce(&mut S, &str) -> Result<Word>) -> Parsed<Result<Word>> {
-        let start = self.at + 1;
-        self.at = plain_end(self.text.as_bytes(), start);
-        if self.text.as_bytes().get(self.at) == Some(&b'"') {
-            let text = &self.text[start..self.at];
-            self.at += 1;
-            return Ok(make(self.sink, text));
+    fn constant(&self, name: &str, word: Word, at: usize) -> Parsed<(Word, usize)> {
+        let rest = &self.text.as_bytes()[at..];
+        if rest.starts_with(name.as_bytes()) {
+            return Ok((word, at + name.len()));
         }
-        self.escaped(start)?;
-        Ok(make(self.sink, &self.buffer))
+        let same = rest.iter().zip(name.as_bytes()).take_while(|(one, other)| one == other).count();
+        Err(self.unexpected(at + same))
     }
 
-    /// Reads the rest of a string with escapes into the buffer.
-    fn escaped(&mut self, start: usize) -> Parsed<()> {
+    /// Reads a key, which begins here, and the colon after it. Returns the position after the colon.
+    #[inline]
+    fn key(&mut self, at: usize) -> Parsed<usize> {
+        if self.byte(at) != b'"' {
+            return Err(self.unexpected(at));
+        }
+        let start = at + 1;
+        let (word, at) = match self.sink.predict(&self.text.as_bytes()[start..]) {
+            Ok(Some((word, len))) => (word, start + len + 1),
+            Ok(None) => self.new_key(start)?,
+            Err(error) => return Err(no_room(error, start)),
+        };
+        self.words.push(word.0);
+        let at = self.skip_blanks(at);
+        if self.byte(at) == b':' { Ok(at + 1) } else { Err(self.unexpected(at)) }
+    }
+
+    /// Reads the text of a key which is not the one that was expected.
+    fn new_key(&mut self, start: usize) -> Parsed<(Word, usize)> {
+        let end = plain_end(self.text.as_bytes(), start);
+        if self.byte(end) == b'"' {
+            return made(self.sink.intern(&self.text[start..end]), end + 1);
+        }
+        let at = self.escaped(start, end)?;
+        made(self.sink.intern(&self.buffer), at)
+    }
+
+    /// Reads a string, whose text begins here.
+    #[inline]
+    fn string(&mut self, start: usize) -> Parsed<(Word, usize)> {
+        let end = plain_end(self.text.as_bytes(), start);
+        if self.byte(end) == b'"' {
+            return made(build::text(self.sink, Kind::Str, &self.text[start..end]), end + 1);
+        }
+        let at = self.escaped(start, end)?;
+        made(build::text(self.sink, Kind::Str, &self.buffer), at)
+    }
+
+    /// Reads a text that is plain up to `end` into the buffer. Returns the position after its quote.
+    fn escaped(&mut self, start: usize, end: usize) -> Parsed<usize> {
         self.buffer.clear();
         let mut from = start;
+        let mut at = end;
         loop {
-            self.buffer.push_str(&self.text[from..self.at]);
-            match self.text.as_bytes().get(self.at) {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                Some(b'\\') => {
-                    let c = self.escape()?;
+            self.buffer.push_str(&self.text[from..at]);
+            match self.byte(at) {
+                b'"' => return Ok(at + 1),
+                b'\\' => {
+                    let c;
+                    (c, from) = self.escape(at)?;
                     self.buffer.push(c);
                 }
-                other => return Err(self.unexpected(other.copied())),
+                _ => return Err(self.unexpected(at)),
             }
-            from = self.at;
-            self.at = plain_end(self.text.as_bytes(), from);
+            at = plain_end(self.text.as_bytes(), from);
         }
     }
 
     /// Reads an escape, which begins here.
-    fn escape(&mut self) -> Parsed<char> {
-        let byte = self.text.as_bytes().get(self.at + 1).copied();
-        let c = match byte {
-            Some(b'"') => '"',
-            Some(b'\\') => '\\',
-            Some(b'/') => '/',
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(b'n') => '\n',
-            Some(b'r') => '\r',
-            Some(b't') => '\t',
-            Some(b'u') => return self.unicode_escape(),
-            other => {
-                self.at += 1;
-                return Err(self.unexpected(other));
-            }
+    fn escape(&self, at: usize) -> Parsed<(char, usize)> {
+        let c = match self.byte(at + 1) {
+            b'"' => '"',
+            b'\\' => '\\',
+            b'/' => '/',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => return self.unicode_escape(at),
+            _ => return Err(self.unexpected(at + 1)),
         };
-        self.at += 2;
-        Ok(c)
+        Ok((c, at + 2))
     }
 
-    fn unicode_escape(&mut self) -> Parsed<char> {
-        let start = self.at;
-        let first = self.hex_digits()?;
-        let code = match first {
-            0xd800..=0xdbff if self.text.as_bytes()[self.at..].starts_with(b"\\u") => {
-                let second = self.hex_digits()?;
-                if !(0xdc00..=0xdfff).contains(&second) {
-                    return Err(JsonError::new(JsonErrorKind::Text, start));
-                }
-                0x10000 + ((first - 0xd800) << 10 | (second - 0xdc00))
+    fn unicode_escape(&self, start: usize) -> Parsed<(char, usize)> {
+        let (first, mut at) = self.hex_digits(start + 2)?;
+        let mut code = first;
+        let rest = &self.text.as_bytes()[at..];
+        if (0xd800..=0xdbff).contains(&first) && rest.len() < 2 && b"\\u".starts_with(rest) {
+            return Err(self.unexpected(self.text.len()));
+        }
+        if (0xd800..=0xdbff).contains(&first) && rest.starts_with(b"\\u") {
+            let second;
+            (second, at) = self.hex_digits(at + 2)?;
+            if !(0xdc00..=0xdfff).contains(&second) {
+                return Err(JsonError::new(JsonErrorKind::Text, start));
             }
-            first => first,
-        };
+            code = 0x10000 + ((first - 0xd800) << 10 | (second - 0xdc00));
+        }
         // Half of a surrogate pair is not a character.
-        char::from_u32(code).ok_or_else(|| JsonError::new(JsonErrorKind::Text, start))
+        let c = char::from_u32(code).ok_or_else(|| JsonError::new(JsonErrorKind::Text, start))?;
+        Ok((c, at))
     }
 
-    /// Reads `\u` and four digits.
-    fn hex_digits(&mut self) -> Parsed<u32> {
-        self.at += 2;
+    /// Reads the four digits of `\u`.
+    fn hex_digits(&self, at: usize) -> Parsed<(u32, usize)> {
         let mut code = 0;
-        for _ in 0..4 {
-            let byte = self.text.as_bytes().get(self.at).copied();
-            let digit = byte.and_then(|byte| char::from(byte).to_digit(16));
-            code = code * 16 + digit.ok_or_else(|| self.unexpected(byte))?;
-            self.at += 1;
+        for at in at..at + 4 {
+            let digit = char::from(self.byte(at)).to_digit(16);
+            code = code * 16 + digit.ok_or_else(|| self.unexpected(at))?;
         }
-        Ok(code)
+        Ok((code, at + 4))
     }
 
+    /// Reads a number, which begins here.
     #[inline]
-    fn number(&mut self) -> Parsed<Next> {
-        let bytes = self.text.as_bytes();
-        let start = self.at;
-        let is_negative = bytes[self.at] == b'-';
-        self.at += usize::from(is_negative);
-        let digits_from = self.at;
-        let mut number: u64 = 0;
-        let mut is_exact = true;
-        while let Some(digit) =
-            bytes.get(self.at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10)
-        {
-            let next = number.checked_mul(10).and_then(|tens| tens.checked_add(digit.into()));
-            is_exact &= next.is_some();
-            number = next.unwrap_or(0);
-            self.at += 1;
+    fn number(&mut self, start: usize) -> Parsed<(Word, usize)> {
+        let is_negative = self.byte(start) == b'-';
+        let from = start + usize::from(is_negative);
+        let (number, end) = self.digits(from, 0);
+        let count = end - from;
+        if count == 0 {
+            return Err(self.wrong(JsonErrorKind::Number, end));
         }
-        let digits = self.at - digits_from;
-        if digits == 0 || (digits > 1 && bytes[digits_from] == b'0') {
-            self.at = if digits == 0 { self.at } else { digits_from + 1 };
-            let kind = if self.at == bytes.len() { JsonErrorKind::Incomplete } else { JsonErrorKind::Number };
-            return Err(self.error(kind));
+        if count > 1 && self.byte(from) == b'0' {
+            return Err(JsonError::new(JsonErrorKind::Number, from + 1));
         }
-        if matches!(bytes.get(self.at), Some(b'.' | b'e' | b'E')) {
-            return self.fraction(start);
+        if matches!(self.byte(end), b'.' | b'e' | b'E') {
+            return self.fraction(start, number, end);
         }
-        let word = match (is_exact, is_negative) {
-            (true, false) => build::unsigned(self.sink, number),
-            (true, true) if number == 0 => build::float(self.sink, -0.0),
-            (true, true) if number <= i64::MIN.unsigned_abs() => {
+        let word = match is_negative {
+            // This many digits fit into 64 bits.
+            _ if count > DIGITS_MAX => return self.large_integer(start, end),
+            false => build::unsigned(self.sink, number),
+            true if number == 0 => build::float(self.sink, -0.0),
+            true if number <= i64::MIN.unsigned_abs() => {
                 build::signed(self.sink, number.wrapping_neg().cast_signed())
             }
-            _ => return self.float(start),
+            true => return self.float(start, end),
         };
-        self.push(word)
+        made(word, end)
     }
 
-    /// Reads what follows the integer part.
-    fn fraction(&mut self, start: usize) -> Parsed<Next> {
-        if self.text.as_bytes()[self.at] == b'.' {
-            self.at += 1;
-            self.digits()?;
-        }
-        if matches!(self.text.as_bytes().get(self.at), Some(b'e' | b'E')) {
-            self.at += 1;
-            self.at += usize::from(matches!(self.text.as_bytes().get(self.at), Some(b'+' | b'-')));
-            self.digits()?;
-        }
-        self.float(start)
-    }
-
-    fn digits(&mut self) -> Parsed<()> {
-        let from = self.at;
-        while self.text.as_bytes().get(self.at).is_some_and(u8::is_ascii_digit) {
-            self.at += 1;
-        }
-        if self.at > from {
-            return Ok(());
-        }
-        let kind = if self.at == self.text.len() { JsonErrorKind::Incomplete } else { JsonErrorKind::Number };
-        Err(self.error(kind))
-    }
-
-    /// Makes a float of the number that began at `start`.
-    fn float(&mut self, start: usize) -> Parsed<Next> {
-        match self.text[start..self.at].parse::<f64>() {
-            Ok(number) if number.is_finite() => {
-                let word = build::float(self.sink, number);
-                self.push(word)
+    /// Reads digits, and appends them to a number. It is right if it has at most [`DIGITS_MAX`] of them.
+    #[inline]
+    fn digits(&self, mut at: usize, mut number: u64) -> (u64, usize) {
+        loop {
+            let digit = self.byte(at).wrapping_sub(b'0');
+            if digit >= 10 {
+                return (number, at);
             }
+            number = number.wrapping_mul(10).wrapping_add(digit.into());
+            at += 1;
+        }
+    }
+
+    /// Makes an integer of many digits.
+    #[cold]
+    fn large_integer(&mut self, start: usize, end: usize) -> Parsed<(Word, usize)> {
+        match self.text[start..end].parse::<u64>() {
+            Ok(number) => made(build::unsigned(self.sink, number), end),
+            Err(_) => self.float(start, end),
+        }
+    }
+
+    /// Reads what follows the integer part, whose digits are `number`.
+    fn fraction(&mut self, start: usize, number: u64, mut at: usize) -> Parsed<(Word, usize)> {
+        let mut number = number;
+        let mut places = 0;
+        if self.byte(at) == b'.' {
+            let from = at + 1;
+            (number, at) = self.digits(from, number);
+            places = at - from;
+            if places == 0 {
+                return Err(self.wrong(JsonErrorKind::Number, at));
+            }
+        }
+        if matches!(self.byte(at), b'e' | b'E') {
+            let from = at + 1 + usize::from(matches!(self.byte(at + 1), b'+' | b'-'));
+            (_, at) = self.digits(from, 0);
+            if at == from {
+                return Err(self.wrong(JsonErrorKind::Number, at));
+            }
+            return self.float(start, at);
+        }
+        // Both numbers are exact, so that the division rounds once: the result is the nearest float. The sign
+        // and the point count as digits here.
+        match POWERS_OF_TEN.get(places) {
+            Some(power) if number <= EXACT_MAX && at - start <= DIGITS_MAX => {
+                let quotient = number as f64 / power;
+                let is_negative = self.byte(start) == b'-';
+                made(build::float(self.sink, if is_negative { -quotient } else { quotient }), at)
+            }
+            _ => self.float(start, at),
+        }
+    }
+
+    /// Makes a float of a number.
+    fn float(&mut self, start: usize, end: usize) -> Parsed<(Word, usize)> {
+        match self.text[start..end].parse::<f64>() {
+            Ok(number) if number.is_finite() => made(build::float(self.sink, number), end),
             _ => Err(JsonError::new(JsonErrorKind::Number, start)),
         }
     }
 }
 
+/// Returns a value that was made of the text before `at`.
+#[inline]
+fn made(word: Result<Word>, at: usize) -> Parsed<(Word, usize)> {
+    match word {
+        Ok(word) => Ok((word, at)),
+        Err(error) => Err(no_room(error, at)),
+    }
+}
+
+#[cold]
+fn no_room(error: Error, offset: usize) -> JsonError {
+    JsonError { kind: JsonErrorKind::Memory, offset, memory: Some(error) }
+}
+
+/// The words and the levels that most messages have room in.
+const WORDS: usize = 64;
+const LEVELS: usize = 8;
+/// The most digits with which every number fits into 64 bits.
+const DIGITS_MAX: usize = 19;
+/// All integers up to this one are floats.
+const EXACT_MAX: u64 = 1 << f64::MANTISSA_DIGITS;
+/// The powers of ten that are floats.
+const POWERS_OF_TEN: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+    1e19, 1e20, 1e21, 1e22,
+];
+
 /// Returns the index of the first byte from here on that is a quote, a backslash or a control character; or
 /// the end.
 #[inline]
 fn plain_end(bytes: &[u8], from: usize) -> usize {
-    const ONES: u64 = u64::MAX / 255;
-    const HIGH: u64 = ONES << 7;
-    // The lowest byte that gets its high bit is one that is zero; those above it may be wrong.
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
     let mut at = from;
     while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-        let word = u64::from_le_bytes(*chunk);
-        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
-        let found =
-            control | zeros(word ^ (ONES * u64::from(b'"'))) | zeros(word ^ (ONES * u64::from(b'\\')));
+        let found = special(u64::from_le_bytes(*chunk));
         if found != 0 {
             return at + found.trailing_zeros() as usize / 8;
         }
@@ -511,4 +574,68 @@ fn plain_end(bytes: &[u8], from: usize) -> usize {
     }
     let rest = bytes.get(at..).unwrap_or_default();
     at + rest.iter().position(|byte| matches!(byte, 0..0x20 | b'"' | b'\\')).unwrap_or(rest.len())
+}
+
+/// Returns the high bit of the lowest byte that is a quote, a backslash or a control character, perhaps with
+/// bits above it; 0 if there is none.
+#[inline]
+fn special(word: u64) -> u64 {
+    const ONES: u64 = u64::MAX / 255;
+    // A byte gets its high bit if it is less than what is subtracted. The borrow reaches higher bytes only.
+    let control = word.wrapping_sub(ONES * 0x20);
+    let quote = (word ^ (ONES * u64::from(b'"'))).wrapping_sub(ONES);
+    let backslash = (word ^ (ONES * u64::from(b'\\'))).wrapping_sub(ONES);
+    (control | quote | backslash) & !word & (ONES << 7)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json_of(message: &str) -> String {
+        RegionPool::new().parse_json(message.as_bytes()).expect("it is JSON").view().to_json()
+    }
+
+    #[test]
+    fn a_key_is_predicted_by_its_text_and_not_by_its_bytes() {
+        // The symbol `k\n` of the first object has the bytes of the escape in the second one.
+        let message = r#"[{"a":1,"k\\n":2},{"a":1,"k\n":3},{"a":1,"k\\n":4}]"#;
+        assert_eq!(json_of(message), message);
+        let message = r#"[{"a":1,"k\"":2},{"a":1,"k":3},{"a":1,"ke":4},{"a":1,"":5}]"#;
+        assert_eq!(json_of(message), message);
+        let error = RegionPool::new().parse_json(br#"[{"a":1,"k\"":2},{"a":1,"k"":3}]"#).unwrap_err();
+        assert_eq!((error.kind(), error.offset()), (JsonErrorKind::Syntax, 27));
+    }
+
+    #[test]
+    fn a_fraction_is_the_nearest_float() {
+        for text in [
+            "0.1",
+            "-0.0",
+            "0.00000000000000001",
+            "9007199254740992.5",
+            "9007199254740993.0",
+            "900719925474099.3",
+            "123456789012345678.9",
+            "1.7976931348623157",
+            "0.30000000000000004",
+            "0.1000000000000000055511151231257827",
+        ] {
+            let region = RegionPool::new().parse_json(text.as_bytes()).expect("it is JSON");
+            let number = region.view().as_f64().expect("it is a number");
+            assert_eq!(Ok(number.to_bits()), text.parse().map(f64::to_bits), "{text}");
+        }
+    }
+
+    #[test]
+    fn special_bytes_are_found_at_every_place() {
+        for special in [b'"', b'\\', 0, 0x1f] {
+            for at in 0..20 {
+                let mut bytes = "ä~\u{7f} !#[]é!#[]~ü~ä!".as_bytes()[..20].to_vec();
+                bytes[at] = special;
+                assert_eq!(plain_end(&bytes, 0), at, "{special}");
+                assert_eq!(plain_end(&bytes, at + 1), 20, "{special}");
+            }
+        }
+    }
 }

@@ -12,6 +12,8 @@ use crate::word::{Kind, Word, cells_of};
 const QUEUE: usize = 16;
 /// The cells after a pair within which its second word is visited at once.
 const NEAR: u32 = 64;
+/// The pairs that are visited one after the other before the caller may look at the time.
+const CHAIN: u64 = 2_000;
 /// The words of a vector or a map that are looked at before something else is visited.
 const SLICE: usize = 32;
 
@@ -62,13 +64,16 @@ impl Marker {
         push(&mut self.stack, word)
     }
 
-    /// Visits at most about this many values. Returns whether all were visited.
+    /// Visits at most about this many values, where one that was visited before counts as well. Returns
+    /// whether all were visited.
     ///
     /// # Errors
     /// The system has no memory for the stack.
     pub(crate) fn run(&mut self, blocks: &mut Blocks, limit: u64) -> Result<bool> {
-        let end = self.visited.saturating_add(limit);
-        while self.visited < end {
+        let begin = self.visited;
+        let mut rounds = 0;
+        while rounds + (self.visited - begin) < limit {
+            rounds += 1;
             let next = self.stack.pop();
             if let Some(word) = next {
                 blocks.prefetch(word.index() as usize);
@@ -92,7 +97,7 @@ impl Marker {
     fn visit(&mut self, blocks: &mut Blocks, word: Word) -> Result<()> {
         if word.kind() == Kind::Pair {
             let (count, rest) =
-                blocks.mark_pairs(word.index(), NEAR, |first| push(&mut self.stack, first))?;
+                blocks.mark_pairs(word.index(), NEAR, CHAIN, |first| push(&mut self.stack, first))?;
             self.visited += count;
             return rest.map_or(Ok(()), |rest| push(&mut self.stack, rest));
         }

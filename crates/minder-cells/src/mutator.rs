@@ -98,6 +98,11 @@ impl<'h> Mutator<'_, 'h> {
         self.heap.intern(text)
     }
 
+    #[inline]
+    pub(crate) fn predict(&mut self, json: &[u8]) -> Result<Option<(Word, usize)>> {
+        self.heap.predict(json)
+    }
+
     /// Returns the empty list.
     #[inline]
     pub fn nil(&self) -> Value<'h> {

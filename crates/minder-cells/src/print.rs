@@ -7,6 +7,8 @@ use crate::view::{Data, Elements, Entries, View};
 impl View<'_> {
     /// Returns the value as JSON. A symbol is a string, a list an array, and any other pair an array of two.
     /// A number that JSON does not have is `null`.
+    ///
+    /// A value that contains itself, which only one of a heap can, has no end: memory runs out.
     pub fn to_json(self) -> String {
         let mut text = String::new();
         json(self, &mut text);
@@ -14,6 +16,8 @@ impl View<'_> {
     }
 
     /// Returns the value as Lisp, as Emacs writes it.
+    ///
+    /// A value that contains itself has no end: memory runs out.
     pub fn to_lisp(self) -> String {
         let mut text = String::new();
         lisp(self, &mut text);
@@ -239,14 +243,22 @@ fn lisp_symbol(text: &str, out: &mut String) {
         out.push_str("##");
         return;
     }
-    let is_number = text.parse::<f64>().is_ok();
+    let is_number = is_number(text);
     for (at, c) in text.char_indices() {
-        let is_special = c <= ' ' || "\"'();[]#`,\\".contains(c) || (at == 0 && (c == '?' || is_number));
+        // A no-break space ends a symbol, as a space does.
+        let is_special =
+            c <= ' ' || "\"'();[]#`,\\\u{a0}".contains(c) || (at == 0 && (c == '?' || is_number));
         if is_special || (text == "." && at == 0) {
             out.push('\\');
         }
         out.push(c);
     }
+}
+
+/// Returns whether Lisp reads this text as a number: `1`, `-.5`, `1e5`, `1.0e+INF`, but not `inf` and `nan`.
+fn is_number(text: &str) -> bool {
+    let digits = text.strip_suffix("e+INF").or_else(|| text.strip_suffix("e+NaN")).unwrap_or(text);
+    digits.ends_with(|c: char| c.is_ascii_digit() || c == '.') && digits.parse::<f64>().is_ok()
 }
 
 fn write_to(out: &mut String, arguments: std::fmt::Arguments<'_>) {

@@ -13,6 +13,10 @@ use crate::word::{Kind, Word};
 const KEPT_REGIONS: usize = 16;
 /// The bytes of memory that a pool keeps, of all regions together.
 const KEPT_BYTES: usize = 64 << 20;
+/// The cells of the smallest region: 4 KiB.
+const CELLS_MIN: usize = 256;
+/// The cells of the largest region: they have numbers of 32 bits.
+const CELLS_MAX: usize = u32::MAX as usize;
 
 /// Makes regions, and keeps the memory of those that were dropped for the next ones. Clones share it.
 ///
@@ -40,20 +44,26 @@ struct Kept {
 /// The cells and the table of a region.
 #[derive(Default)]
 pub(crate) struct Memory {
-    cells: Vec<Cell>,
+    run: Run,
     symbols: Symbols,
 }
 
 impl Memory {
     fn bytes(&self) -> usize {
-        self.cells.capacity() * CELL_BYTES + self.symbols.table_bytes()
+        self.run.cells.capacity() * CELL_BYTES + self.symbols.table_bytes()
     }
 
     /// Returns the symbol of this text, which the region has once.
     pub(crate) fn intern(&mut self, text: &str) -> Result<Word> {
-        let Self { cells, symbols } = self;
-        let make = |cells: &mut Vec<Cell>| build::text(&mut Bump(cells), Kind::Symbol, text);
-        symbols.intern(text, cells, |cells| cells.as_slice(), make)
+        let Self { run, symbols } = self;
+        let make = |run: &mut Run| build::text(run, Kind::Symbol, text);
+        symbols.intern(text, run, |run| &run.cells, make)
+    }
+
+    /// Returns the symbol that this JSON probably begins with: see [`Symbols::predict`].
+    #[inline]
+    pub(crate) fn predict(&mut self, json: &[u8]) -> Option<(Word, usize)> {
+        self.symbols.predict(json, &self.run.cells)
     }
 }
 
@@ -66,35 +76,52 @@ impl std::fmt::Debug for Memory {
 impl Cells for Memory {
     #[inline]
     fn allocate(&mut self, count: usize) -> Result<usize> {
-        Bump(&mut self.cells).allocate(count)
+        self.run.allocate(count)
     }
 
     #[inline]
     fn cells_mut(&mut self) -> &mut [Cell] {
-        &mut self.cells
+        self.run.cells_mut()
     }
 }
 
-/// Cells one after another.
-struct Bump<'a>(&'a mut Vec<Cell>);
+/// Cells one after another. Those from `used` on have contents of earlier messages, so that they are not
+/// cleared for each message.
+#[derive(Default)]
+struct Run {
+    cells: Vec<Cell>,
+    used: usize,
+}
 
-impl Cells for Bump<'_> {
+impl Run {
+    /// Makes room for this many cells.
+    #[cold]
+    fn grow(&mut self, count: usize) -> Result<()> {
+        let wanted = self.used.saturating_add(count);
+        if wanted > CELLS_MAX {
+            return Err(Error::HeapFull { limit_bytes: CELLS_MAX.saturating_mul(CELL_BYTES) });
+        }
+        let len = wanted.max(self.used + self.used / 2).clamp(CELLS_MIN, CELLS_MAX);
+        self.cells.try_reserve_exact(len - self.cells.len())?;
+        self.cells.resize(len, [0, 0]);
+        Ok(())
+    }
+}
+
+impl Cells for Run {
     #[inline]
     fn allocate(&mut self, count: usize) -> Result<usize> {
-        let index = self.0.len();
-        if count > self.0.capacity() - index {
-            self.0.try_reserve(count)?;
+        let index = self.used;
+        if count > self.cells.len() - index {
+            self.grow(count)?;
         }
-        if index + count > u32::MAX as usize {
-            return Err(Error::HeapFull { limit_bytes: u32::MAX as usize * CELL_BYTES });
-        }
-        self.0.resize(index + count, [0, 0]);
+        self.used += count;
         Ok(index)
     }
 
     #[inline]
     fn cells_mut(&mut self) -> &mut [Cell] {
-        self.0
+        &mut self.cells
     }
 }
 
@@ -120,7 +147,7 @@ impl RegionPool {
 
     /// Keeps memory for the next region, if there is not too much.
     pub(crate) fn keep(&self, mut memory: Memory) {
-        memory.cells.clear();
+        memory.run.used = 0;
         memory.symbols.clear();
         let bytes = memory.bytes();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,17 +179,59 @@ pub struct Region {
 impl Region {
     /// Returns the message.
     pub fn view(&self) -> View<'_> {
-        View::new(&self.memory.cells, self.word)
+        View::new(&self.memory.run.cells[..self.memory.run.used], self.word)
     }
 
     /// Returns the bytes of its cells.
     pub fn bytes(&self) -> usize {
-        self.memory.cells.len() * CELL_BYTES
+        self.memory.run.used * CELL_BYTES
     }
 }
 
 impl Drop for Region {
     fn drop(&mut self) {
         self.pool.keep(std::mem::take(&mut self.memory));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(pool: &RegionPool) -> (usize, usize, usize) {
+        let kept = pool.0.lock().expect("no thread panicked");
+        (kept.memory.len(), kept.bytes, kept.memory.iter().map(Memory::bytes).sum())
+    }
+
+    #[test]
+    fn a_pool_keeps_sixteen_regions() {
+        let pool = RegionPool::new();
+        for _ in 0..2 {
+            let regions: Vec<Region> =
+                (0..20).map(|_| pool.parse_json(br#"{"a": [1.5]}"#).expect("it is JSON")).collect();
+            assert_eq!(kept(&pool), (0, 0, 0));
+            drop(regions);
+            let (regions, bytes, bytes_of_all) = kept(&pool);
+            assert_eq!((regions, bytes), (KEPT_REGIONS, bytes_of_all));
+        }
+        assert!(pool.parse_json(b"[").is_err());
+        assert_eq!(kept(&pool).0, KEPT_REGIONS);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "hundreds of megabytes")]
+    fn a_pool_keeps_sixty_four_mebibytes() {
+        let pool = RegionPool::new();
+        let message = |bytes: usize| format!("\"{}\"", "x".repeat(bytes));
+        // One that is larger than all that is kept.
+        drop(pool.parse_json(message(KEPT_BYTES).as_bytes()).expect("it is JSON"));
+        assert_eq!(kept(&pool), (0, 0, 0));
+        let regions: Vec<Region> = (0..5)
+            .map(|_| pool.parse_json(message(KEPT_BYTES / 4).as_bytes()).expect("it is JSON"))
+            .collect();
+        drop(regions);
+        let (regions, bytes, bytes_of_all) = kept(&pool);
+        assert_eq!(bytes, bytes_of_all);
+        assert!((2..=4).contains(&regions) && bytes <= KEPT_BYTES, "{regions} regions, {bytes} bytes");
     }
 }

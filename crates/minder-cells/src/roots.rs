@@ -95,3 +95,21 @@ impl Roots {
         self.words().count()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_whose_generations_are_used_up_is_not_used_again() {
+        let mut roots = Roots::default();
+        let first = roots.insert(Word::NIL).expect("memory for a root");
+        roots.slots[0].generation = u32::MAX;
+        let last = Root { slot: 0, generation: u32::MAX };
+        assert!(!roots.release(first) && roots.get(last).is_some());
+        assert!(roots.release(last) && !roots.release(last) && roots.get(last).is_none());
+        assert!(!roots.replace(last, Word::NULL));
+        let next = roots.insert(Word::TRUE).expect("memory for a root");
+        assert_eq!((next.slot, roots.len()), (1, 1));
+    }
+}

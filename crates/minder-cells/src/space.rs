@@ -200,7 +200,10 @@ mod os {
             let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
             let access = ProtFlags::READ | ProtFlags::WRITE;
             // SAFETY: the new mapping replaces memory of the caller alone, and reads as zero.
-            unsafe { mmap_anonymous(at.as_ptr().cast(), bytes, access, flags) }?;
+            if unsafe { mmap_anonymous(at.as_ptr().cast(), bytes, access, flags) }.is_err() {
+                // The old mapping may be gone: the slice of committed cells would have some without memory.
+                std::process::abort();
+            }
         }
         Ok(())
     }
@@ -246,7 +249,11 @@ mod os {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the part is in a reserved range. It reads as zero (learn.microsoft.com, `VirtualAlloc`).
-        unsafe { commit(at, bytes, false) }
+        if unsafe { commit(at, bytes, false) }.is_err() {
+            // The slice of committed cells would have some without memory, and nothing can take them out.
+            std::process::abort();
+        }
+        Ok(())
     }
 
     /// # Safety

@@ -30,6 +30,15 @@ struct Slot {
     /// The slot of the symbol that was asked for after this one the last time. Objects in an array have the
     /// same keys in the same order, so it is usually the next one again.
     follower: u32,
+    /// Whether the text is the same in JSON, between quotes.
+    is_plain: bool,
+}
+
+impl Slot {
+    fn new(index: u32, round: u32, text: &[u8]) -> Self {
+        let is_plain = !text.iter().any(|byte| matches!(byte, 0..0x20 | b'"' | b'\\'));
+        Self { index, round, follower: 0, is_plain }
+    }
 }
 
 impl Default for Symbols {
@@ -46,6 +55,31 @@ fn random() -> u64 {
 }
 
 impl Symbols {
+    /// Returns the symbol that was asked for after the last one the last time, and its number of bytes, if
+    /// this JSON begins with it and a quote.
+    #[inline]
+    pub(crate) fn predict(&mut self, json: &[u8], cells: &[Cell]) -> Option<(Word, usize)> {
+        let follower = self.follower()?;
+        let slot = self.slots[follower];
+        if slot.round != self.round || !slot.is_plain {
+            return None;
+        }
+        let len = cells[slot.index as usize][0] as usize;
+        let (text, rest) = json.split_at_checked(len)?;
+        if rest.first() != Some(&b'"') || !has_text(cells, slot.index, text) {
+            return None;
+        }
+        self.last = follower;
+        Some((Word::at(Kind::Symbol, slot.index), len))
+    }
+
+    /// Returns the slot of the symbol that came after the last one the last time.
+    #[inline]
+    fn follower(&self) -> Option<usize> {
+        let slot = self.slots.get(self.last)?;
+        Some(slot.follower as usize)
+    }
+
     /// Returns the symbol of this text. `make` makes one that is new.
     #[inline]
     pub(crate) fn intern<C>(
@@ -55,8 +89,7 @@ impl Symbols {
         cells: impl Fn(&C) -> &[Cell],
         make: impl FnOnce(&mut C) -> Result<Word>,
     ) -> Result<Word> {
-        if let Some(last) = self.slots.get(self.last) {
-            let follower = last.follower as usize;
+        if let Some(follower) = self.follower() {
             let slot = self.slots[follower];
             if slot.round == self.round && has_text(cells(store), slot.index, text.as_bytes()) {
                 self.last = follower;
@@ -86,7 +119,7 @@ impl Symbols {
             at = (at + 1) & mask;
         }
         let word = make(store)?;
-        self.slots[at] = Slot { index: word.index(), round: self.round, follower: 0 };
+        self.slots[at] = Slot::new(word.index(), self.round, text.as_bytes());
         self.used += 1;
         self.follow(at);
         Ok(word)
@@ -131,11 +164,12 @@ impl Symbols {
         self.used = 0;
         self.last = 0;
         for index in all {
-            let mut at = self.hash(text_at(cells, index)) & mask;
+            let text = text_at(cells, index);
+            let mut at = self.hash(text) & mask;
             while self.slots[at].round == self.round {
                 at = (at + 1) & mask;
             }
-            self.slots[at] = Slot { index, round: self.round, follower: 0 };
+            self.slots[at] = Slot::new(index, self.round, text);
             self.used += 1;
         }
     }

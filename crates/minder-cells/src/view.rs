@@ -192,6 +192,8 @@ impl<'a> View<'a> {
     }
 
     /// Returns the elements of a list: the first of a pair, the first of its second, and so on.
+    ///
+    /// A list that contains itself has no end.
     pub fn list(self) -> List<'a> {
         List { rest: self }
     }

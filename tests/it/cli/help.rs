@@ -201,6 +201,10 @@ const EXIT: &[&str] =
 const SPAWN: &[&str] =
     &["--parent-mib", "--child", "--mechanism", "--rounds", "--csv", "--json", "--svg", "--help", "-h"];
 
+/// The flags of `bench sweep`.
+const SWEEP: &[&str] =
+    &["--cells", "--block", "--mechanism", "--rounds", "--csv", "--json", "--svg", "--help", "-h"];
+
 /// The flags of `clock`.
 const CLOCK: &[&str] = &["--csv", "--json", "--svg", "--help", "-h"];
 
@@ -255,6 +259,8 @@ fn help_names_every_flag() {
         ("bench exit --help", EXIT),
         ("bench exit -h", EXIT),
         ("bench spawn --help", SPAWN),
+        ("bench sweep --help", SWEEP),
+        ("bench sweep -h", SWEEP),
         ("bench turnaround --help", TURNAROUND),
         ("bench spawn -h", SPAWN),
         ("bench turnaround -h", TURNAROUND),
@@ -286,6 +292,7 @@ fn every_flag_in_help_is_listed_here() {
         ("bench wait -h", WAIT),
         ("bench exit -h", EXIT),
         ("bench spawn -h", SPAWN),
+        ("bench sweep -h", SWEEP),
         ("bench turnaround -h", TURNAROUND),
         ("clock -h", CLOCK),
         ("clock measure -h", CLOCK_MEASURE),
@@ -364,6 +371,8 @@ fn help_fits_a_terminal() {
         "bench exit -h",
         "bench spawn --help",
         "bench spawn -h",
+        "bench sweep --help",
+        "bench sweep -h",
         "bench turnaround --help",
         "bench turnaround -h",
         "clock --help",

@@ -89,6 +89,7 @@ fn manual_pages_format_without_warnings() {
         "man bench wait",
         "man bench exit",
         "man bench spawn",
+        "man bench sweep",
         "man bench turnaround",
         "man clock",
         "man clock measure",

@@ -16,16 +16,20 @@ const OURS: [(&str, &[&str]); 13] = [
     ("bindings/c", &["minder"]),
     ("bindings/emacs", &["minder"]),
     ("crates/minder-runner", &["minder-os", "minder-template", "minder-record", "minder"]),
-    ("crates/minder-bench", &["minder-os", "minder"]),
+    ("crates/minder-bench", &["minder-os", "minder-cells", "minder"]),
     (
         "crates/minder-cli",
         &["minder-os", "minder-template", "minder-record", "minder", "minder-runner", "minder-bench"],
     ),
 ];
 
+/// Which of our own packages the tests and examples of a package may use as well.
+const OURS_IN_TESTS: [(&str, &[&str]); 1] = [("crates/minder-cells", &["minder"])];
+
 /// A line of a table of dependencies.
 struct Dependency<'a> {
     line: usize,
+    is_for_tests: bool,
     name: &'a str,
     text: &'a str,
     above: &'a str,
@@ -35,7 +39,11 @@ struct Dependency<'a> {
 pub(crate) fn check(file: &Path, text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     let place = file.parent().map(|p| p.display().to_string().replace('\\', "/")).unwrap_or_default();
-    let ours = OURS.iter().find(|(package, _)| *package == place).map(|(_, may)| *may);
+    let of = |table: &[(&str, &'static [&'static str])]| {
+        table.iter().find(|(package, _)| *package == place).map(|(_, may)| *may)
+    };
+    let ours = of(&OURS);
+    let in_tests = of(&OURS_IN_TESTS).unwrap_or_default();
     for dep in dependencies(text) {
         let inherited = dep.text.contains("workspace = true");
         let ours_here = dep.text.contains("path = ");
@@ -45,7 +53,9 @@ pub(crate) fn check(file: &Path, text: &str) -> Vec<Finding> {
             found.push(Finding::new(file, dep.line, what));
         }
         let is_ours = dep.name == "minder" || dep.name.starts_with("minder-");
-        if is_ours && ours.is_some_and(|may| !may.contains(&dep.name)) {
+        let is_allowed = ours.is_none_or(|may| may.contains(&dep.name))
+            || (dep.is_for_tests && in_tests.contains(&dep.name));
+        if is_ours && !is_allowed {
             let what = format!(
                 "{place} may not depend on `{}`; cure: move what needs it to a higher layer",
                 dep.name
@@ -64,15 +74,17 @@ pub(crate) fn crates(text: &str) -> Vec<String> {
 fn dependencies(text: &str) -> Vec<Dependency<'_>> {
     let mut found = Vec::new();
     let mut inside = false;
+    let mut is_for_tests = false;
     let mut above = "";
     let mut open = 0_i32;
     for (number, line) in text.lines().enumerate() {
         let code = line.split('#').next().unwrap_or_default().trim();
         if open == 0 && code.starts_with('[') {
             inside = code.trim_end_matches(']').ends_with("dependencies");
+            is_for_tests = code.trim_end_matches(']').ends_with("dev-dependencies");
         } else if open == 0 && inside && !code.is_empty() {
             let name = code.split(['.', '=', ' ']).next().unwrap_or_default();
-            found.push(Dependency { line: number + 1, name, text: line, above });
+            found.push(Dependency { line: number + 1, is_for_tests, name, text: line, above });
         }
         let count = |c: char| i32::try_from(code.matches(c).count()).unwrap_or(0);
         if inside || open > 0 {
@@ -111,5 +123,8 @@ mod tests {
             lines("crates/minder-cli/Cargo.toml", "[dependencies]\nminder.workspace = true\n"),
             [] as [usize; 0]
         );
+        let tables = "[dependencies]\nminder.workspace = true\n[dev-dependencies]\nminder.workspace = true\n";
+        assert_eq!(lines("crates/minder-cells/Cargo.toml", tables), [2]);
+        assert_eq!(lines("crates/minder-record/Cargo.toml", tables), [2, 4]);
     }
 }

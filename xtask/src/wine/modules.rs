@@ -49,6 +49,7 @@ pub(crate) const PORTABLE: &[(&str, &str)] = &[
     ("cli::log", "reads records; `cli::record` has their files"),
     ("cli::bench", "rounds and tables of measurements"),
     ("cli::bench_exit", "rounds and tables of measurements"),
+    ("cli::bench_sweep", "heaps in memory, rounds and tables of measurements"),
     ("cli::bench_turnaround", "plans, rows and tables of measurements"),
     ("cli::help", "texts of help"),
     ("cli::help_man_completions", "manual pages and completions: text only"),

@@ -3,10 +3,8 @@
 use std::ffi::OsStr;
 use std::io;
 
-use minder::ErrorKind;
-use minder_os::host_stats;
-
 use crate::error::{Error, Result};
+use crate::free_memory;
 use crate::sys::spawn as sys;
 
 /// Memory that makes this process a large parent: mapped and written to, in pages of the smallest
@@ -44,20 +42,13 @@ impl Ballast {
 
 /// Returns the number of bytes of `mib` MiB if so much memory is free.
 fn bytes(mib: u64) -> Result<usize> {
-    const SPARE: u64 = 256 << 20;
     let bytes = mib.checked_mul(1 << 20).and_then(|bytes| usize::try_from(bytes).ok());
     let bytes = bytes.ok_or_else(|| failed(mib, &io::ErrorKind::OutOfMemory.into()))?;
     if bytes == 0 {
         return Err(failed(mib, &io::ErrorKind::InvalidInput.into()));
     }
-    match host_stats::memory() {
-        Ok(memory) if memory.available < (bytes as u64).saturating_add(SPARE) => {
-            let reason = "this machine has not that much free memory and 256 MiB besides";
-            let subject = format!("{mib} MiB");
-            Err(Error::new(ErrorKind::Exhausted, OPERATION, Some(OsStr::new(&subject)), reason))
-        }
-        _ => Ok(bytes),
-    }
+    free_memory::check(bytes as u64, OPERATION, &format!("{mib} MiB"))?;
+    Ok(bytes)
 }
 
 const OPERATION: &str = "make a parent of";

@@ -9,6 +9,7 @@
 //! | `wait` | objects to wait for, and baselines that wait | eventfds, pipes | events |
 //! | `exit` | baselines that observe exits | `waitpid`, `SIGCHLD` | handles of processes |
 //! | `spawn` | baselines that start a child; a large parent | `std`, `mmap` | `std`, `CreateProcessW` |
+//! | `cells` | a heap with the marks in its blocks | `std` | `std` |
 //!
 //! Everything here returns `io::Result`; the modules above add the operation and its subject.
 
@@ -24,6 +25,7 @@ mod exhausted;
 pub(crate) mod wait;
 pub(crate) mod exit;
 pub(crate) mod spawn;
+pub(crate) mod cells;
 
 pub(crate) use self::cpu_clock::{CPU_RESOLUTION, cpu_time, thread_cpu_time};
 pub(crate) use self::exhausted::is_exhausted;

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{OsStringValueParser, TypedValueParser as _};
+use clap::builder::{OsStringValueParser, RangedU64ValueParser, TypedValueParser as _};
 use clap::{Args, Subcommand, value_parser};
 
 use super::file_name::file_name;
-use super::sizes::{Sizes, sizes};
+use super::sizes::{Sizes, sizes, sizes_up_to};
 use super::turnaround::{self, TurnaroundFlags};
 
 /// Flags of [`crate::commands::bench`].
@@ -33,6 +33,9 @@ pub(crate) enum Bench {
     /// One start of a child, by mechanism and size of the parent.
     #[command(after_help = "Try: minder bench spawn --parent-mib 10,512", after_long_help = SPAWN)]
     Spawn(SpawnFlags),
+    /// Marking, sweeping and allocating cells, by heap and size of its blocks.
+    #[command(after_help = "Try: minder bench sweep --block 1,32", after_long_help = SWEEP)]
+    Sweep(CellSweepFlags),
     /// Computations run serially or concurrently: which form ends first, and which answers soonest.
     #[command(after_help = "Try: minder bench turnaround --quick", after_long_help = turnaround::HELP)]
     Turnaround(Box<TurnaroundFlags>),
@@ -105,6 +108,35 @@ pub(crate) struct SpawnFlags {
     pub(crate) measure: MeasureFlags,
 }
 
+/// Flags of `minder bench sweep`.
+#[derive(Debug, Args)]
+#[command(mut_arg("rounds", |rounds| rounds.default_value("3")))]
+pub(crate) struct CellSweepFlags {
+    /// Number of cells in the chain.
+    ///
+    /// A cell needs 17 bytes. The published experiment has 105910837.
+    #[arg(long, value_name = "N", default_value_t = 2_000_000, value_parser = cells())]
+    pub(crate) cells: u64,
+
+    /// Sizes of blocks in KiB, each a power of two [default: 1,4,16,32,64,256,1024]
+    ///
+    /// A list of numbers, and of ranges in which each is twice the one before: 1,32 or 1..1024. The
+    /// heaps of minder always have blocks of 64 KiB.
+    #[arg(long, value_name = "KIB-LIST", value_parser = blocks)]
+    pub(crate) block: Option<Sizes>,
+
+    #[command(flatten)]
+    pub(crate) measure: MeasureFlags,
+}
+
+/// Returns a parser of numbers of cells, up to more than any machine has.
+fn cells() -> RangedU64ValueParser {
+    value_parser!(u64).range(1_000..=1 << 40)
+}
+
+/// The largest block, in KiB.
+const BLOCK_MAX: u64 = 1 << 10;
+
 /// Flags of all measurements.
 #[derive(Debug, Args)]
 pub(crate) struct MeasureFlags {
@@ -144,6 +176,18 @@ fn objects(text: &str) -> Result<Sizes, String> {
     }
     let Sizes(sizes) = sizes(&others.join(","))?;
     Ok(Sizes(has_zero.then_some(0).into_iter().chain(sizes).collect()))
+}
+
+/// Parses sizes of blocks, which are powers of two.
+///
+/// # Errors
+/// One line that quotes the text.
+fn blocks(text: &str) -> Result<Sizes, String> {
+    let sizes = sizes_up_to(text, BLOCK_MAX)?;
+    match sizes.0.iter().find(|size| !size.is_power_of_two()) {
+        Some(other) => Err(format!("`{other}` is not a power of two")),
+        None => Ok(sizes),
+    }
 }
 
 /// A program and its arguments, which are split at spaces.
@@ -277,6 +321,48 @@ Exit status:
   141      the reader of stdout closed it
   255      any other error; one line on stderr describes it";
 
+const SWEEP: &str = "\
+Examples:
+  minder bench sweep                          tables of medians
+  minder bench sweep --block 1,32             the sizes of the published experiment
+  minder bench sweep --cells 105910837        its number of cells, which need 2 GiB
+  minder bench sweep --csv > sweep.csv        every measurement, for a program of your own
+
+A chain of N cells of 16 bytes is in a heap with blocks of some size. Each phase is
+measured apart, in this order:
+  mark-live      all cells live: mark them
+  sweep-live     … and sweep the heap
+  mark-half      half of the cells were dropped at random: mark the others
+  sweep-half     … and sweep the heap
+  refill-half    allocate as many cells as are free
+  sweep-dead     all cells were dropped: sweep the heap
+  refill-dead    allocate all cells again
+
+Mechanisms:
+  inline         as in Emacs 28: each block has its marks and a link to the next block at
+                 its end; the sweep writes each dead cell to link it into a list. Each block
+                 follows the one before in memory
+  inline-shuffled   the same, with the blocks in random order
+  minder         the heap of minder: the marks are beside the blocks, and the sweep touches
+                 no cell. The marks of the last collection are cleared when the next one
+                 begins, which counts for mark-live, mark-half and sweep-dead
+  minder-maintained   the same, but they were cleared before
+
+Columns:
+  mechanism kind block_kib round cells cpu_ns wall_ns
+
+cpu_ns is the CPU time of one cell: of those that were marked, of all that were swept, of
+those that were allocated. wall_ns is the time that passed. After Ctrl-C the measurements so
+far are shown. If this machine has not enough free memory, nothing is measured. On Windows
+CPU time has steps of 1/64 s: use wall time. Under Wine there is a column `note`.
+
+Exit status:
+  0        all cases that this machine can measure were measured
+  130      Ctrl-C, HUP, QUIT: the measurements so far are shown
+  143      TERM: the same
+  141      the reader of stdout closed it
+  255      any other error; one line on stderr describes it";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,5 +376,12 @@ mod tests {
         for invalid in ["", ",", "0,", "0..4", "00"] {
             assert!(read(invalid).is_err(), "{invalid}");
         }
+    }
+
+    #[test]
+    fn blocks_are_powers_of_two() {
+        assert_eq!(blocks("32,1..4"), Ok(Sizes(vec![1, 2, 4, 32])));
+        assert_eq!(blocks("3"), Err("`3` is not a power of two".to_owned()));
+        assert!(blocks("2048").is_err() && blocks("").is_err());
     }
 }

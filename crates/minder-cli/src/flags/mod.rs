@@ -21,7 +21,10 @@ mod turnaround;
 
 pub(crate) use self::{
     advise::AdviseFlags,
-    bench::{Bench, BenchFlags, ChildLine, ComputeFlags, ExitFlags, MeasureFlags, SpawnFlags, WaitFlags},
+    bench::{
+        Bench, BenchFlags, CellSweepFlags, ChildLine, ComputeFlags, ExitFlags, MeasureFlags, SpawnFlags,
+        WaitFlags,
+    },
     clap_error::clap_error_line,
     clock::{Clock, ClockFlags, ClockOutput, SleepFlags, SweepFlags, WatchFlags},
     display::Color,

@@ -78,6 +78,8 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("children that live", "see cli/bench_exit.rs: children that live"),
     ("Starting a child", "see cli/bench_exit.rs: Starting a child"),
     ("MiB of the parent", "see cli/bench_exit.rs: MiB of the parent"),
+    ("Marking, sweeping and allocating cells", "see cli/bench_sweep.rs: Marking, sweeping and allocating"),
+    ("KiB of a block", "see cli/bench_sweep.rs: KiB of a block"),
     ("1 us to 10 ms", "see cli/clock.rs: 1 us to 10 ms"),
     ("by each way, {}; how much later they end", "see cli/clock.rs: how much later they end"),
     ("Shorter than asked for", "Windows, whose ticks Wine does not have"),

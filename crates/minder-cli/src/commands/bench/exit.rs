@@ -20,6 +20,7 @@ pub(super) fn run(flags: &ExitFlags) -> Result<ExitCode> {
         size: "live",
         sizes: "live children",
         kinds: true,
+        is_tiny: false,
         whose: "all threads",
         title: "Hearing that a child has ended",
         axis: "children that live",

@@ -2,8 +2,8 @@
 //!
 //! The crate `minder-bench` measures. This module has what people see: `spec.rs` names what is
 //! measured, `report.rs` runs the rounds and shows their results as `results.rs` (tables, charts) and
-//! `rows.rs` (CSV, JSON) write them. `wait.rs`, `exit.rs` and `spawn.rs` are one subcommand each; so is
-//! `turnaround.rs`, which measures in other terms.
+//! `rows.rs` (CSV, JSON) write them. `wait.rs`, `exit.rs`, `spawn.rs` and `sweep.rs` are one subcommand
+//! each; so is `turnaround.rs`, which measures in other terms.
 
 mod spec;
 mod selection;
@@ -14,6 +14,7 @@ mod report;
 mod wait;
 mod exit;
 mod spawn;
+mod sweep;
 mod turnaround;
 
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode> {
         Bench::Wait(flags) => wait::run(flags),
         Bench::Exit(flags) => exit::run(flags),
         Bench::Spawn(flags) => spawn::run(flags),
+        Bench::Sweep(flags) => sweep::run(flags),
         Bench::Turnaround(flags) => turnaround::run(flags),
         Bench::Compute(ComputeFlags { name, amount }) => {
             minder_bench::compute(name, *amount).map_err(errors::to_anyhow)?;

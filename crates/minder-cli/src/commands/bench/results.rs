@@ -15,6 +15,9 @@ use crate::ui::table::{Column, Table};
 /// Whether CPU time has a coarse resolution: few operations then seem to cost nothing.
 const IS_CPU_COARSE: bool = Stopwatch::CPU_RESOLUTION.as_millis() > 0;
 
+/// The most panels of a chart that are beside each other.
+const PANELS_MAX: usize = 3;
+
 /// Returns what was not measured, with one line for each mechanism and reason.
 pub(super) fn describe_unmeasured(spec: &BenchSpec, results: &Results<'_>) -> Vec<String> {
     let mut lines = Vec::new();
@@ -81,11 +84,26 @@ fn write_table(
         cells.push(size.to_string());
         for mechanism in &mechanisms {
             let median = median(results, mechanism, kind, size, &value);
-            cells.push(median.map_or("-".to_owned(), nanos));
+            let format = if spec.is_tiny { tiny_nanos } else { nanos };
+            cells.push(median.map_or("-".to_owned(), format));
         }
         table.row(&cells)?;
     }
     table.finish()
+}
+
+/// Formats nanoseconds, which may be less than one, with three digits: `0.0123 ns`, `2.81 ns`.
+fn tiny_nanos(ns: f64) -> String {
+    let ns = ns.max(0.0);
+    let decimals = match ns {
+        100.0.. => 0,
+        10.0.. => 1,
+        1.0.. => 2,
+        0.1.. => 3,
+        0.01.. => 4,
+        _ => 5,
+    };
+    format!("{ns:.decimals$} ns")
 }
 
 /// Returns a chart with a panel for each kind. It shows the medians of CPU time, or of wall time
@@ -94,16 +112,21 @@ pub(super) fn chart(spec: &BenchSpec, results: &Results<'_>, rounds: u32) -> Cha
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let note = spec.note.map(|note| format!(" ({note})")).unwrap_or_default();
     let system = format!("{} {}{note}", std::env::consts::OS, std::env::consts::ARCH);
-    let label = if IS_CPU_COARSE {
-        format!("Wall time of one {}", spec.operation)
+    let what = if spec.is_tiny {
+        format!("a million {}s", spec.operation)
     } else {
-        format!("CPU time of one {}, {}", spec.operation, spec.whose)
+        format!("one {}", spec.operation)
+    };
+    let label = if IS_CPU_COARSE {
+        format!("Wall time of {what}")
+    } else {
+        format!("CPU time of {what}, {}", spec.whose)
     };
     let axis = Axis { label, unit: Unit::Nanoseconds };
     let mut panels = Vec::new();
     for kind in kinds(results) {
         let mut curves: Vec<Curve> =
-            mechanisms(results).into_iter().map(|mechanism| curve(results, mechanism, kind)).collect();
+            mechanisms(results).into_iter().map(|mechanism| curve(spec, results, mechanism, kind)).collect();
         curves.extend(spec.published.iter().cloned());
         panels.push(Panel { title: kind.unwrap_or_default().to_owned(), axis: axis.clone(), curves });
     }
@@ -117,14 +140,15 @@ pub(super) fn chart(spec: &BenchSpec, results: &Results<'_>, rounds: u32) -> Cha
         ),
         x_label: spec.axis.to_owned(),
         x_scale: Scale::Logarithmic,
-        columns: panels.len(),
+        columns: panels.len().min(PANELS_MAX),
         panels,
     }
 }
 
-fn curve(results: &Results<'_>, mechanism: &str, kind: Option<&str>) -> Curve {
+fn curve(spec: &BenchSpec, results: &Results<'_>, mechanism: &str, kind: Option<&str>) -> Curve {
+    let operations = if spec.is_tiny { 1e6 } else { 1.0 };
     let value = |measurement: &Measurement| {
-        if IS_CPU_COARSE { measurement.wall_ns } else { measurement.cpu_ns }
+        operations * if IS_CPU_COARSE { measurement.wall_ns } else { measurement.cpu_ns }
     };
     let mut medians = BTreeMap::new();
     for case in results.cases() {
@@ -240,6 +264,31 @@ Not measured:
         let chart = chart(&spec, &results, 5);
         let titles: Vec<&str> = chart.panels.iter().map(|panel| panel.title.as_str()).collect();
         assert_eq!(titles, ["one", "burst"]);
+    }
+
+    #[test]
+    fn tiny_operations_have_three_digits_and_a_million_in_the_chart() {
+        let values = [-1.0, 0.0, 0.000_12, 0.0123, 0.123, 2.806, 15.62, 123.4];
+        let wanted = [
+            "0.00000 ns",
+            "0.00000 ns",
+            "0.00012 ns",
+            "0.0123 ns",
+            "0.123 ns",
+            "2.81 ns",
+            "15.6 ns",
+            "123 ns",
+        ];
+        assert_eq!(values.map(tiny_nanos), wanted);
+        let spec = BenchSpec { is_tiny: true, ..BenchSpec::example() };
+        let cases = Case::grid(&[64], &["minder"]);
+        let mut results = Results::new(&cases);
+        results.add(0, measurement(0.5));
+        assert!(tables(&spec, &results, 1).contains("\n     64  0.500 ns\n"));
+        let chart = chart(&spec, &results, 1);
+        let million = if IS_CPU_COARSE { 1e6 } else { 5e5 };
+        assert_eq!(chart.panels[0].curves[0].points, [(64.0, million)]);
+        assert!(chart.panels[0].axis.label.contains("a million waits"));
     }
 
     #[test]

@@ -23,8 +23,9 @@ pub(super) fn columns(spec: &BenchSpec) -> Vec<String> {
 pub(super) fn values(spec: &BenchSpec, case: &Case, round: u32, measurement: &Measurement) -> Vec<Value> {
     let text = |text: &str| Value::Text(text.to_owned());
     let integer = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
-    // A tenth of a nanosecond is finer than any clock.
-    let real = |number: f64| Value::Real((number * 10.0).round() / 10.0);
+    // A tenth of a nanosecond is finer than any clock, except as the mean of very many operations.
+    let digits = if spec.is_tiny { 1e6 } else { 10.0 };
+    let real = |number: f64| Value::Real((number * digits).round() / digits);
     let mut values = vec![text(case.mechanism)];
     if spec.kinds {
         values.push(text(case.kind.unwrap_or_default()));
@@ -67,6 +68,15 @@ mod tests {
             "{\"mechanism\":\"epoll\",\"kind\":\"one\",\"objects\":64,\"round\":3,\"waits\":50,\
              \"cpu_ns\":123.5,\"wall_ns\":246.9}\n"
         );
+    }
+
+    #[test]
+    fn tiny_operations_have_more_digits() {
+        let spec = BenchSpec { is_tiny: true, ..BenchSpec::example() };
+        let case = Case { mechanism: "minder", kind: None, size: 64 };
+        let measurement = Measurement { operations: 50, cpu_ns: 0.001_234_56, wall_ns: 2.8 };
+        let values = values(&spec, &case, 1, &measurement);
+        assert_eq!(values[4..], [Value::Real(0.001_235), Value::Real(2.8)]);
     }
 
     #[test]

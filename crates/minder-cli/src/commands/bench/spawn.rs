@@ -20,6 +20,7 @@ pub(super) fn run(flags: &SpawnFlags) -> Result<ExitCode> {
         size: "parent_mib",
         sizes: "MiB of the parent",
         kinds: false,
+        is_tiny: false,
         whose: "the parent's",
         title: "Starting a child",
         axis: "MiB of the parent",

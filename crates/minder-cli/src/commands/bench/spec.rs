@@ -15,6 +15,9 @@ pub(super) struct BenchSpec {
     pub(super) sizes: &'static str,
     /// Whether cases have kinds, which then have a column.
     pub(super) kinds: bool,
+    /// Whether an operation may take less than a nanosecond. Rows and tables then have more digits, and the
+    /// chart shows the time of a million operations.
+    pub(super) is_tiny: bool,
     /// Whose CPU time is measured: `all threads`.
     pub(super) whose: &'static str,
     /// The title of the chart.
@@ -36,6 +39,7 @@ impl BenchSpec {
             size: "objects",
             sizes: "objects",
             kinds: false,
+            is_tiny: false,
             whose: "all threads",
             title: "wait",
             axis: "objects",

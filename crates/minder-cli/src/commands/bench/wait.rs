@@ -19,6 +19,7 @@ pub(super) fn run(flags: &WaitFlags) -> Result<ExitCode> {
         size: "objects",
         sizes: "objects",
         kinds: false,
+        is_tiny: false,
         whose: "all threads",
         title: "Waiting for one of many objects",
         axis: "objects that are waited for",

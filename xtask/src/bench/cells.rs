@@ -1,0 +1,226 @@
+//! `cargo xtask bench cells`: the heap of cells and the parser of messages, beside the heaps of Emacs, SBCL,
+//! Boehm's collector and Go, and beside `serde_json` and `sonic_rs`.
+//!
+//! `benches/peers/cells` has the contestants. Each sample is a separate process. The goals stand beside the
+//! measured values, and those that were missed are marked.
+
+mod chain;
+mod json;
+mod branches;
+
+use super::mechanisms::{Aim, Goal, build_workspace, compile, locked_versions};
+use super::question::{self, Question};
+use super::samples::{self, Numbers, Samples};
+use super::table::Spread;
+use super::{Asked, Bench, peers::Peers};
+use crate::install::{self, Missing};
+use crate::{run, tree};
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The directory below `benches/peers` with the programs.
+const WORKSPACE: &str = "cells";
+/// Seconds after which a sample is killed: many times what it takes.
+const SAMPLE_TIMEOUT: &str = "900";
+
+const QUESTIONS: [Question<Lab>; 3] = [
+    Question {
+        name: "chain",
+        what: "a chain of cells: made, collected alive, half dead and dead, made again",
+        rounds: 5,
+        ask: chain::chain,
+    },
+    Question {
+        name: "json",
+        what: "a message of 2.4 MB with completions: parsed and dropped",
+        rounds: 7,
+        ask: json::json,
+    },
+    Question {
+        name: "branches",
+        what: "instructions, cache misses and mispredicted branches of each phase, by cachegrind",
+        rounds: 1,
+        ask: branches::branches,
+    },
+];
+
+/// What is measured, and its name in the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Contestant {
+    name: &'static str,
+    title: &'static str,
+}
+
+impl AsRef<str> for Contestant {
+    fn as_ref(&self) -> &str {
+        self.name
+    }
+}
+
+/// The programs, and what the caller has asked for.
+struct Lab {
+    /// The program in Rust.
+    program: PathBuf,
+    /// Why other programs cannot be measured.
+    emacs: Result<(), Missing>,
+    sbcl: Result<(), Missing>,
+    boehm: Result<PathBuf, Missing>,
+    go: Result<PathBuf, Missing>,
+    /// The number of cells, if the caller has one.
+    cells: Option<usize>,
+}
+
+/// `cargo xtask bench cells [--cells N] [--rounds N] [--quick] [--only NAME]...`
+pub(super) fn main(words: &[String]) -> Result<()> {
+    let mut words = words.to_vec();
+    let cells = take_cells(&mut words)?;
+    let asked = Asked::parse("cells", &QUESTIONS.map(|q| q.name), &words)?;
+    let mut bench = Bench { peers: Peers::none()?, rounds: 0, quick: asked.quick };
+    let lab = Lab::ready(&bench, cells)?;
+    question::ask("cells", &QUESTIONS, &asked, &mut bench, &lab, &lab.versions()?)
+}
+
+/// Takes the option `--cells` out of the words.
+fn take_cells(words: &mut Vec<String>) -> Result<Option<usize>> {
+    let Some(at) = words.iter().position(|word| word == "--cells") else { return Ok(None) };
+    words.remove(at);
+    anyhow::ensure!(at < words.len(), "--cells needs a number");
+    let cells: usize = words.remove(at).parse().context("the number of --cells")?;
+    anyhow::ensure!(cells >= 1_000, "--cells: expected at least 1000");
+    Ok(Some(cells))
+}
+
+impl Lab {
+    fn ready(bench: &Bench, cells: Option<usize>) -> Result<Self> {
+        let program = |name, package| install::programs(&[install::Program { name, package }]);
+        std::fs::create_dir_all(bench.peers.built(WORKSPACE))?;
+        let boehm = install::apt(&["libgc-dev"]).and_then(|()| {
+            compile(bench, "cells/boehm", &["-Wall", "-Wextra"], &["-lgc"])
+                .map(PathBuf::from)
+                .map_err(|why| format!("{why:#}"))
+        });
+        let go = program("go", "golang-go").and_then(|()| {
+            let built = PathBuf::from(bench.peers.built("cells/chain"));
+            let mut cmd = run::command("go");
+            cmd.args(["build", "-o"]).arg(&built).arg(source("chain.go"));
+            run::read(&mut cmd).map_err(|why| format!("{why:#}"))?;
+            Ok(built)
+        });
+        Ok(Self {
+            program: build_workspace(WORKSPACE)?,
+            emacs: program("emacs", "emacs-nox"),
+            sbcl: program("sbcl", "sbcl"),
+            boehm,
+            go,
+            cells,
+        })
+    }
+
+    /// Returns the versions of what minder is compared with.
+    fn versions(&self) -> Result<Vec<String>> {
+        let mut versions = vec![run::read(run::command("rustc").arg("--version"))?.trim().to_string()];
+        versions.push(locked_versions(WORKSPACE, &["serde_json", "sonic-rs"])?);
+        let first = |cmd: &mut Command| {
+            let text = run::read(cmd).unwrap_or_default();
+            text.lines().next().unwrap_or("unknown").trim().to_string()
+        };
+        if self.emacs.is_ok() {
+            versions.push(first(run::command("emacs").arg("--version")));
+        }
+        if self.sbcl.is_ok() {
+            versions.push(first(run::command("sbcl").arg("--version")));
+        }
+        if self.boehm.is_ok() {
+            let version = run::command("dpkg-query").args(["-W", "libgc-dev"]).output();
+            let text = version.map(|out| String::from_utf8_lossy(&out.stdout).into_owned());
+            versions.push(text.unwrap_or_default().replace('\t', " ").trim().to_string());
+        }
+        if self.go.is_ok() {
+            versions.push(first(run::command("go").arg("version")));
+        }
+        Ok(versions)
+    }
+
+    /// Returns the program in Rust with these arguments.
+    fn ours(&self, words: &[&str]) -> Command {
+        timed(&self.program, words)
+    }
+
+    /// Returns Emacs, which calls a function of `chain.el` with these arguments.
+    fn emacs(function: &str, words: &[&str]) -> Command {
+        let source = source("chain.el").display().to_string();
+        let mut cmd = timed(Path::new("emacs"), &["-Q", "--batch", "-l", &source, "-f", function]);
+        cmd.args(words);
+        cmd
+    }
+}
+
+/// Returns the path of a program in other languages.
+fn source(name: &str) -> PathBuf {
+    tree::root().join("benches/peers").join(WORKSPACE).join(name)
+}
+
+/// Returns a command that is killed when it takes too long.
+fn timed(program: &Path, words: &[&str]) -> Command {
+    let mut cmd = run::command("timeout");
+    cmd.args(["-k", "5", SAMPLE_TIMEOUT]).arg(program).args(words);
+    cmd
+}
+
+/// Runs a command, and reads the rows that it printed.
+fn sample(cmd: &mut Command) -> Result<Numbers> {
+    samples::rows(&run::read(cmd)?)
+}
+
+/// Samples all contestants in turn, round after round. A contestant of another project that fails is left
+/// out.
+fn rounds(
+    bench: &Bench,
+    all: &[Contestant],
+    size: usize,
+    missing: impl Fn(&Contestant) -> Option<Missing>,
+    one: impl Fn(&Contestant) -> Result<Numbers>,
+) -> Result<Samples> {
+    let mut samples = Samples::default();
+    for who in all {
+        if let Some(why) = missing(who) {
+            samples.leave_out(who, why);
+        }
+    }
+    let forgive = |who: &Contestant, why: anyhow::Error| {
+        if who.name.starts_with("minder") {
+            return Err(why).with_context(|| who.title);
+        }
+        let text = format!("{why:#}").replace('\n', " ");
+        Ok(text.replace(&format!("{}/", tree::root().display()), ""))
+    };
+    samples.add_rounds(bench, (all, &[size]), |who: &Contestant, _| one(who), forgive)?;
+    Ok(samples)
+}
+
+fn goal(what: impl Into<String>, unit: &'static str, figure: Option<Spread>, aim: Aim) -> Goal {
+    Goal { what: what.into(), unit, figure, aim }
+}
+
+/// Returns the title of a contestant, for a table.
+fn title(who: &Contestant) -> String {
+    who.title.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_of_cells_is_taken_out_of_the_words() {
+        let words = |text: &str| text.split(' ').map(String::from).collect::<Vec<_>>();
+        let mut some = words("--quick --cells 5000 --only json");
+        assert_eq!(take_cells(&mut some).unwrap(), Some(5_000));
+        assert_eq!(some, words("--quick --only json"));
+        assert_eq!(take_cells(&mut some).unwrap(), None);
+        for bad in ["--cells", "--cells x", "--cells 1"] {
+            assert!(take_cells(&mut words(bad)).is_err(), "{bad}");
+        }
+    }
+}

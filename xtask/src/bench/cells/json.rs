@@ -1,0 +1,88 @@
+//! A message of a language server: how fast it is parsed, and what dropping its values takes.
+
+use super::super::mechanisms::{Aim, Goal, goals_table};
+use super::super::samples::Samples;
+use super::super::{Answer, Bench};
+use super::{Contestant, Lab, goal, rounds, sample, title};
+use crate::run;
+use anyhow::Result;
+
+/// How often a process parses the message; the numbers are medians.
+const TIMES: usize = 51;
+/// Emacs collects after each, which takes longer.
+const TIMES_EMACS: usize = 9;
+/// The samples have no further size.
+const SIZE: usize = 0;
+
+const OURS: Contestant = Contestant { name: "minder", title: "minder, a region" };
+const SERDE: Contestant = Contestant { name: "serde_json", title: "serde_json::Value" };
+const SONIC: Contestant = Contestant { name: "sonic-rs", title: "sonic_rs::Value" };
+const EMACS: Contestant = Contestant { name: "emacs", title: "Emacs, `json-parse-string`" };
+const ALL: [Contestant; 4] = [OURS, SERDE, SONIC, EMACS];
+
+pub(super) fn json(bench: &Bench, lab: &Lab) -> Result<Answer> {
+    let file = bench.peers.built("cells/message.json");
+    run::read(&mut lab.ours(&["message", &file]))?;
+    let bytes = std::fs::metadata(&file)?.len();
+    let missing = |who: &Contestant| if *who == EMACS { lab.emacs.as_ref().err().cloned() } else { None };
+    let samples = rounds(bench, &ALL, SIZE, missing, |who| {
+        if *who == EMACS {
+            return sample(&mut Lab::emacs("cells-json", &[&file, &TIMES_EMACS.to_string()]));
+        }
+        sample(&mut lab.ours(&["json", who.name, &file, &TIMES.to_string()]))
+    })?;
+    let table = format!(
+        "Goals are for medians; ratios are formed within a round.\n\n{}\n{}",
+        goals_table(&goals_of(&samples)),
+        costs(&samples)
+    );
+    let mut remarks = samples.left_out();
+    remarks.push(format!(
+        "A message of {bytes} bytes with 4,000 completions as of a language server. A process parses it \
+         {TIMES} times ({TIMES_EMACS} in Emacs) and drops the values each time; the numbers are medians of \
+         CPU time. MB: 1,000,000 bytes. The memory of a region is used again for the next message."
+    ));
+    remarks.push(
+        "serde_json takes memory from the allocator of the system and gives it back, which is a large part \
+         of its time. Emacs makes property lists and vectors; its drop is a full collection."
+            .into(),
+    );
+    Ok(Answer { table, remarks, csv: samples.csv()? })
+}
+
+fn goals_of(samples: &Samples) -> Vec<Goal> {
+    let value = |name| samples.spread(OURS, SIZE, name, 1.0);
+    let mut goals = vec![
+        goal("parsing", " MB/s", value("parse_mb_s"), Aim::AtLeast(600.0)),
+        goal("drop of a region", " us", value("drop_us"), Aim::AtMost(10.0)),
+    ];
+    for other in [SERDE, SONIC, EMACS] {
+        for (what, name) in [("parsing", "parse_ms"), ("drop", "drop_us")] {
+            let what = format!("{what}: {} over minder", other.title);
+            goals.push(Goal::ratio(what, samples.ratio(other, OURS, SIZE, name), Aim::None));
+        }
+    }
+    goals
+}
+
+fn costs(samples: &Samples) -> String {
+    let columns = [
+        ("parse ms", ("parse_ms", 1.0, 2)),
+        ("parse MB/s", ("parse_mb_s", 1.0, 0)),
+        ("drop us", ("drop_us", 1.0, 1)),
+    ];
+    samples.table("contestant", (&ALL, title), SIZE, &columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_goal_is_there_though_nothing_was_measured() {
+        let goals = goals_of(&Samples::default());
+        assert!(goals.iter().all(|goal| goal.figure.is_none()));
+        assert_eq!(goals.len(), 2 + 3 * 2);
+        assert_eq!(costs(&Samples::default()).lines().count(), 2 + ALL.len());
+    }
+}
