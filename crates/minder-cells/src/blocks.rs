@@ -13,12 +13,14 @@ use std::ops::Range;
 use crate::bitmap::Bitmap;
 use crate::error::{Error, Result};
 use crate::space::{CELL_BYTES, Cell, Space};
-use crate::word::{Kind, Word};
+use crate::word::Word;
 
 /// The cells of a block: 64 KiB.
 pub(crate) const BLOCK_CELLS: usize = 4096;
 /// The blocks that are committed at once: 4 MiB.
 const COMMIT_BLOCKS: usize = 64;
+/// The cells before or after a pair within which its second word is visited at once.
+const NEAR: u32 = 64;
 /// How many runs are tried for several cells, before they get a block.
 const TRIES: usize = 16;
 
@@ -388,49 +390,57 @@ impl Blocks {
         is_new
     }
 
-    /// Marks at most `most` pairs: this one, and along the second words as long as the next pair is at most
-    /// `near` cells away and was not marked. Calls `push` with each first word. Returns the number of pairs,
-    /// and the second word of the last one if that was not followed.
+    /// Marks about `most` pairs: this one, and along the second words as long as the next pair is at most
+    /// [`NEAR`] cells away and was not marked. Calls `push` with each first word. Returns the number of
+    /// pairs, and the second word of the last one if that was not followed.
     ///
     /// The bits of 64 cells stay in a register meanwhile: neighbours are usually in the same word.
     #[inline]
     pub(crate) fn mark_pairs(
         &mut self,
-        first: u32,
-        near: u32,
+        first: Word,
         most: u64,
         mut push: impl FnMut(Word) -> Result<()>,
     ) -> Result<(u64, Option<Word>)> {
         let cells = self.space.cells();
-        let mut index = first;
-        let mut base = index & !63;
-        let mut bits = self.marked.word(base as usize);
+        let mut current = first;
+        let mut base = current.index() as usize & !63;
+        let mut old = self.marked.word(base);
+        let mut bits = old;
         let mut count = 0;
         let rest = loop {
+            let index = current.index() as usize;
             let bit = 1 << (index % 64);
             if bits & bit != 0 {
                 break Ok(None);
             }
             bits |= bit;
-            count += 1;
-            let [first, second] = cells[index as usize].map(Word);
+            let [first, second] = cells[index].map(Word);
             if let Err(error) = push(first) {
                 break Err(error);
             }
-            if second.kind() != Kind::Pair || second.index().abs_diff(index) > near || count >= most {
+            if !second.is_pair_near(current, NEAR) {
                 break Ok(Some(second));
             }
-            index = second.index();
-            if index & !63 != base {
-                self.marked.set_word(base as usize, bits);
-                self.is_live[base as usize / BLOCK_CELLS] = true;
-                base = index & !63;
-                bits = self.marked.word(base as usize);
+            current = second;
+            let next = current.index() as usize & !63;
+            if next != base {
+                self.marked.set_word(base, bits);
+                self.is_live[base / BLOCK_CELLS] = true;
+                count += u64::from((bits ^ old).count_ones());
+                base = next;
+                old = self.marked.word(base);
+                bits = old;
+                if count >= most {
+                    break Ok(Some(current));
+                }
             }
         };
-        self.marked.set_word(base as usize, bits);
-        // If the first pair was marked before, its block is live already.
-        self.is_live[base as usize / BLOCK_CELLS] = true;
+        if bits != old {
+            self.marked.set_word(base, bits);
+            self.is_live[base / BLOCK_CELLS] = true;
+            count += u64::from((bits ^ old).count_ones());
+        }
         rest.map(|rest| (count, rest))
     }
 

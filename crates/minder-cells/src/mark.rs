@@ -10,8 +10,6 @@ use crate::word::{Kind, Word, cells_of};
 
 /// The words in the queue. Longer queues gain little.
 const QUEUE: usize = 16;
-/// The cells after a pair within which its second word is visited at once.
-const NEAR: u32 = 64;
 /// The pairs that are visited one after the other before the caller may look at the time.
 const CHAIN: u64 = 2_000;
 /// The words of a vector or a map that are looked at before something else is visited.
@@ -96,8 +94,7 @@ impl Marker {
     #[inline]
     fn visit(&mut self, blocks: &mut Blocks, word: Word) -> Result<()> {
         if word.kind() == Kind::Pair {
-            let (count, rest) =
-                blocks.mark_pairs(word.index(), NEAR, CHAIN, |first| push(&mut self.stack, first))?;
+            let (count, rest) = blocks.mark_pairs(word, CHAIN, |first| push(&mut self.stack, first))?;
             self.visited += count;
             return rest.map_or(Ok(()), |rest| push(&mut self.stack, rest));
         }

@@ -96,6 +96,15 @@ impl Word {
         (self.0 >> TAG_BITS) as u32
     }
 
+    /// Returns whether this is a pair at most `near` cells before or after `pair`, which is one.
+    #[inline]
+    pub(crate) const fn is_pair_near(self, pair: Self, near: u32) -> bool {
+        // Two words of the same kind differ by their indices alone.
+        let difference = self.0.wrapping_sub(pair.0);
+        let most = (near as u64) << TAG_BITS;
+        difference & TAG_MASK == 0 && difference.wrapping_add(most) <= 2 * most
+    }
+
     /// Returns the integer in the word.
     #[inline]
     pub(crate) const fn as_integer(self) -> i64 {
@@ -153,6 +162,18 @@ mod tests {
         for word in [Word::NIL, Word::NULL, Word::FALSE, Word::TRUE] {
             assert_eq!((word.kind(), word.is_in_cells()), (Kind::Constant, false));
         }
+    }
+
+    #[test]
+    fn pairs_are_near_in_both_directions() {
+        let pair = Word::at(Kind::Pair, 1000);
+        let near: Vec<u32> =
+            (0..2000).filter(|index| Word::at(Kind::Pair, *index).is_pair_near(pair, 64)).collect();
+        assert_eq!(near, (936..=1064).collect::<Vec<_>>());
+        for kind in [Kind::Integer, Kind::Str, Kind::Vector, Kind::Map, Kind::Number, Kind::Constant] {
+            assert!((990..1010).all(|index| !Word::at(kind, index).is_pair_near(pair, 64)), "{kind:?}");
+        }
+        assert!(!Word::at(Kind::Pair, u32::MAX).is_pair_near(Word::at(Kind::Pair, 0), 64));
     }
 
     #[test]
