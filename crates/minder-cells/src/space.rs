@@ -165,10 +165,15 @@ mod os {
     use std::io;
     use std::ptr::{NonNull, null_mut};
 
-    use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
+    #[cfg(target_os = "linux")]
+    use rustix::mm::{Advice, madvise};
+    use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
     pub(super) fn reserve(bytes: usize) -> io::Result<NonNull<u8>> {
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        let flags = MapFlags::PRIVATE;
+        // What is not used yet does not count against the limit of overcommitment (mmap(2)).
+        #[cfg(target_os = "linux")]
+        let flags = flags | MapFlags::NORESERVE;
         // SAFETY: the system chooses the address, so that no other mapping is replaced.
         let at = unsafe { mmap_anonymous(null_mut(), bytes.max(1), ProtFlags::empty(), flags) }?;
         NonNull::new(at.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
@@ -197,7 +202,7 @@ mod os {
         unsafe { madvise(at.as_ptr().cast(), bytes, Advice::LinuxDontNeed) }?;
         #[cfg(not(target_os = "linux"))]
         {
-            let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+            let flags = MapFlags::PRIVATE | MapFlags::FIXED;
             let access = ProtFlags::READ | ProtFlags::WRITE;
             // SAFETY: the new mapping replaces memory of the caller alone, and reads as zero.
             if unsafe { mmap_anonymous(at.as_ptr().cast(), bytes, access, flags) }.is_err() {
