@@ -1,7 +1,7 @@
 //! Making values from cells, in a heap and in a region alike.
 
 use crate::error::{Error, Result};
-use crate::space::{Cell, bytes_mut};
+use crate::space::{Cell, bytes, bytes_mut};
 use crate::word::{Kind, NumberKind, Word, map_cells, string_cells, vector_cells};
 
 /// Where cells come from.
@@ -18,10 +18,7 @@ pub(crate) trait Cells {
     }
 
     /// Notes that a new value refers to these words.
-    #[inline]
-    fn refer_all(&mut self, _words: &[u64]) -> Result<()> {
-        Ok(())
-    }
+    fn refer_all(&mut self, words: &[u64]) -> Result<()>;
 }
 
 /// Returns the word of something in cells.
@@ -66,6 +63,14 @@ fn boxed(cells: &mut impl Cells, bits: u64, kind: NumberKind) -> Result<Word> {
     let index = cells.allocate(1)?;
     cells.cells_mut()[index] = [bits, kind as u64];
     word_at(Kind::Number, index)
+}
+
+/// Returns the bytes of a string or a symbol.
+#[inline]
+pub(crate) fn text_at(cells: &[Cell], index: u32) -> &[u8] {
+    let index = index as usize;
+    let len = cells[index][0] as usize;
+    &bytes(&cells[index..index + string_cells(len)])[8..8 + len]
 }
 
 /// Makes a string or a symbol.

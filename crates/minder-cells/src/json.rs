@@ -158,8 +158,8 @@ impl Cells for HeapSink<'_, '_, '_> {
     }
 
     #[inline]
-    fn refer(&mut self, word: Word) -> Result<()> {
-        self.0.store().refer(word)
+    fn refer_all(&mut self, words: &[u64]) -> Result<()> {
+        self.0.store().refer_all(words)
     }
 }
 

@@ -83,6 +83,11 @@ impl Cells for Memory {
     fn cells_mut(&mut self) -> &mut [Cell] {
         self.run.cells_mut()
     }
+
+    #[inline]
+    fn refer_all(&mut self, words: &[u64]) -> Result<()> {
+        self.run.refer_all(words)
+    }
 }
 
 /// Cells one after another. Those from `used` on have contents of earlier messages, so that they are not
@@ -122,6 +127,12 @@ impl Cells for Run {
     #[inline]
     fn cells_mut(&mut self) -> &mut [Cell] {
         &mut self.cells
+    }
+
+    /// No collection looks at a region.
+    #[inline]
+    fn refer_all(&mut self, _words: &[u64]) -> Result<()> {
+        Ok(())
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use crate::build::text_at;
 use crate::error::Result;
-use crate::space::{Cell, bytes, words};
-use crate::word::{Kind, Word, string_cells};
+use crate::space::{Cell, words};
+use crate::word::{Kind, Word};
 
 /// The texts of the symbols in some cells: a hash table with open addressing, which has indices only.
 ///
@@ -208,12 +209,6 @@ impl Symbols {
     pub(crate) fn table_bytes(&self) -> usize {
         self.slots.capacity() * size_of::<Slot>()
     }
-}
-
-fn text_at(cells: &[Cell], index: u32) -> &[u8] {
-    let index = index as usize;
-    let len = cells[index][0] as usize;
-    &bytes(&cells[index..index + string_cells(len)])[8..8 + len]
 }
 
 /// Returns whether the symbol at this index has this text. Its bytes are followed by zeros, so that words can

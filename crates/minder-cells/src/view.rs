@@ -3,8 +3,9 @@
 use std::fmt;
 use std::iter::FusedIterator;
 
-use crate::space::{Cell, bytes, words};
-use crate::word::{Kind, NumberKind, Word, string_cells};
+use crate::build::text_at;
+use crate::space::{Cell, words};
+use crate::word::{Kind, NumberKind, Word};
 
 /// A value that is read, in a heap or a region. It is as large as three words, and is copied freely.
 ///
@@ -110,12 +111,8 @@ impl<'a> View<'a> {
 
     /// Returns the text of a string or a symbol.
     fn text(self) -> &'a str {
-        let index = self.word.index() as usize;
-        let [len, _] = self.cells[index];
-        let len = len as usize;
-        let run = &self.cells[index..index + string_cells(len)];
         // Every string was made from a `str`, so it is valid.
-        std::str::from_utf8(&bytes(run)[8..8 + len]).unwrap_or_default()
+        std::str::from_utf8(text_at(self.cells, self.word.index())).unwrap_or_default()
     }
 
     /// Returns whether this is the empty list.

@@ -5,10 +5,12 @@ use std::io::Write;
 use minder::{Availability, Capability};
 use serde_json::json;
 
-use crate::ui::format::has_utf8;
+use crate::ui::format::{fill_lines, has_utf8};
 
 /// The width of the first column, the areas.
 const AREA_WIDTH: usize = 13;
+/// What stands between two mechanisms.
+const GAP: &str = "   ";
 /// The maximum width of a line of mechanisms.
 const LINE_WIDTH: usize = 110;
 
@@ -83,7 +85,7 @@ fn table(capabilities: &[Capability], symbols: Symbols) -> String {
         let items: Vec<String> = group.iter().map(|it| symbols.convert(item(it, symbols))).collect();
         // A limit is a sentence on a separate line.
         let lines =
-            if group[0].area == "limits" { items } else { fill_lines(&items, LINE_WIDTH - AREA_WIDTH) };
+            if group[0].area == "limits" { items } else { fill_lines(&items, GAP, LINE_WIDTH - AREA_WIDTH) };
         for (at, line) in lines.iter().enumerate() {
             let area = if at == 0 { group[0].area } else { "" };
             text.push_str(&format!("{area:AREA_WIDTH$}{line}\n"));
@@ -108,20 +110,6 @@ fn item(it: &Capability, symbols: Symbols) -> String {
         details = format!("{details} ({})", it.note);
     }
     format!("{} {symbol}{details}", it.name)
-}
-
-/// Joins items into lines of at most `width` characters.
-fn fill_lines(items: &[String], width: usize) -> Vec<String> {
-    const GAP: &str = "   ";
-    let mut lines: Vec<String> = Vec::new();
-    for item in items {
-        let fits = |line: &&mut String| line.chars().count() + GAP.len() + item.chars().count() <= width;
-        match lines.last_mut().filter(fits) {
-            Some(line) => *line = format!("{line}{GAP}{item}"),
-            None => lines.push(item.clone()),
-        }
-    }
-    lines
 }
 
 #[cfg(test)]
@@ -216,12 +204,5 @@ mod tests {
         assert!(
             read.as_array().into_iter().flatten().any(|it| it["chosen"] == true && it["state"] == "there")
         );
-    }
-
-    #[test]
-    fn fill_lines_breaks_at_the_width() {
-        let items = ["aaa", "bbb", "cc"].map(str::to_owned);
-        assert_eq!(fill_lines(&items, 9), ["aaa   bbb", "cc"]);
-        assert_eq!(fill_lines(&items, 2), ["aaa", "bbb", "cc"]);
     }
 }

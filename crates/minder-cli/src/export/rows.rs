@@ -282,6 +282,17 @@ pub(crate) enum Format {
     Csv,
 }
 
+impl Format {
+    /// Returns the format that `--csv` and `--json` ask for; `None` for tables.
+    pub(crate) fn of_flags(csv: bool, json: bool) -> Option<Self> {
+        match (csv, json) {
+            (true, _) => Some(Self::Csv),
+            (_, true) => Some(Self::Json),
+            _ => None,
+        }
+    }
+}
+
 /// Writes rows.
 pub(crate) struct Rows<'a> {
     out: &'a mut dyn Write,

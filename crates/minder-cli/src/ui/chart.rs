@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use anyhow::{Result, anyhow};
+use minder_runner::text::count;
 use plotters::backend::DrawingBackend;
 use plotters::coord::Shift;
 use plotters::element::DashedPathElement;
@@ -68,6 +69,14 @@ pub(crate) struct Curve {
 }
 
 // The layout of the page, in pixels.
+/// Describes the version and the machine, for a subtitle: `minder 0.1.0, linux x86_64, 2 processors`. A note
+/// about all measurements stands in parentheses.
+pub(crate) fn machine(processors: usize, note: Option<&str>) -> String {
+    let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
+    let system = format!("{} {}{note}", std::env::consts::OS, std::env::consts::ARCH);
+    format!("minder {}, {system}, {}", env!("CARGO_PKG_VERSION"), count(processors as u64, "processor"))
+}
+
 /// The space above the panels, with a subtitle of one line.
 const HEAD: i32 = 62;
 const LEFT: i32 = 84;

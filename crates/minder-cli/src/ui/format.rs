@@ -25,6 +25,19 @@ pub(crate) fn relative_date(at: f64, now: Timestamp, zone: &TimeZone) -> String 
     time.strftime(format).to_string()
 }
 
+/// Joins items into lines of at most `width` characters, with a gap between two items.
+pub(crate) fn fill_lines(items: &[impl AsRef<str>], gap: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for item in items.iter().map(AsRef::as_ref) {
+        let fits = |line: &&mut String| line.chars().count() + gap.len() + item.chars().count() <= width;
+        match lines.last_mut().filter(fits) {
+            Some(line) => *line = format!("{line}{gap}{item}"),
+            None => lines.push(item.to_owned()),
+        }
+    }
+    lines
+}
+
 /// Returns whether the locale has the characters of Unicode. The first of the three variables that is not
 /// empty decides, as in setlocale(3).
 pub(crate) fn has_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
@@ -78,5 +91,20 @@ mod tests {
         assert_eq!(formatted("2026-11-22T22:00:00Z"), "23 Nov 00:00");
         assert_eq!([f64::MAX, f64::INFINITY, -1e18].map(|at| relative_date(at, now, &zone)), ["?", "?", "?"]);
         assert_eq!(relative_date(f64::NAN, now, &zone), "1 Jan 1970 02:00");
+    }
+
+    #[test]
+    fn fill_lines_breaks_at_the_width() {
+        let items = ["aaa", "bbb", "cc"];
+        assert_eq!(fill_lines(&items, "   ", 9), ["aaa   bbb", "cc"]);
+        assert_eq!(fill_lines(&items, "   ", 2), ["aaa", "bbb", "cc"]);
+    }
+
+    #[test]
+    fn texts_are_filled_at_spaces() {
+        let wrapped = |text: &str, width| fill_lines(&text.split(' ').collect::<Vec<_>>(), " ", width);
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("one two three", 80), ["one two three"]);
+        assert_eq!(wrapped("longer than that", 3), ["longer", "than", "that"]);
     }
 }

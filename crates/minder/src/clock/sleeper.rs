@@ -162,22 +162,26 @@ impl Sleeper {
     /// Sleeps until the deadline. Returns how late it returns, and at once if the deadline has passed.
     pub fn sleep_until(&mut self, deadline: Instant) -> Duration {
         let lead = self.lead();
+        let mut now = Instant::now();
         // A timer may expire early, and a signal may end it: only the clock decides.
         loop {
-            let now = Instant::now();
             if now >= deadline {
                 return now - deadline;
             }
             let left = deadline - now;
             if left > lead {
                 self.wait(left - lead);
-                self.lead.adapt(now + (left - lead));
-            } else if left > self.max_spin {
+                now = Instant::now();
+                self.lead.adapt(now > deadline);
+                continue;
+            }
+            if left > self.max_spin {
                 // An unusually fast wake-up, or a short sleep.
                 self.wait(left - self.max_spin);
             } else {
                 spin_loop();
             }
+            now = Instant::now();
         }
     }
 
@@ -214,12 +218,8 @@ impl Lead {
         }
     }
 
-    /// Makes the lead longer after a wake-up that was later than it, and shorter otherwise.
-    fn adapt(&mut self, expected: Instant) {
-        self.step(Instant::now().saturating_duration_since(expected) > self.now);
-    }
-
-    fn step(&mut self, is_too_late: bool) {
+    /// Makes the lead longer after a wake-up after the deadline, and shorter after another.
+    fn adapt(&mut self, is_too_late: bool) {
         self.now = if is_too_late {
             self.now.saturating_add(self.up).min(self.max)
         } else {
@@ -286,17 +286,17 @@ mod tests {
         for (precision, min) in [(Precision::Precise, Duration::ZERO), (Precision::Thrifty, max / 8)] {
             let mut lead = Lead::new(precision, max);
             for _ in 0..1_000 {
-                lead.adapt(Instant::now() + Duration::from_secs(1));
+                lead.adapt(false);
             }
             assert_eq!(lead.now, min);
-            let long_ago = Instant::now().checked_sub(Duration::from_millis(1)).expect("a clock that runs");
             for _ in 0..1_000 {
-                lead.adapt(long_ago);
+                lead.adapt(true);
             }
             assert_eq!(lead.now, 4 * max);
         }
         let mut cheap = Lead::new(Precision::Cheap, max);
-        cheap.adapt(Instant::now() + Duration::from_secs(1));
+        cheap.adapt(false);
+        cheap.adapt(true);
         assert_eq!(cheap.now, Duration::ZERO);
     }
 
@@ -313,8 +313,7 @@ mod tests {
                 if round >= 10_000 {
                     early += u32::from(late <= lead.now);
                 }
-                // The wake-up is so late, as far as the clock of this test goes.
-                lead.step(late > lead.now);
+                lead.adapt(late > lead.now);
             }
             let found = f64::from(early) / 10_000.0;
             assert!((found - share).abs() < 0.05, "{precision:?}: {found}");

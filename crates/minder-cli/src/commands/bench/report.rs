@@ -24,7 +24,7 @@ pub(super) fn measure_and_report(
     session.set_work(cases.len(), flags.rounds);
     let out = BufferedStdout::default();
     let mut rows_out = out.clone();
-    let rows = match format(flags) {
+    let rows = match Format::of_flags(flags.csv, flags.json) {
         Some(format) => Some(Rows::new(&mut rows_out, format, rows::columns(spec))?),
         None => None,
     };
@@ -35,17 +35,6 @@ pub(super) fn measure_and_report(
     session.clear_progress();
     measured.and_then(|()| show(spec, flags, &results, chart, &out, &mut session))?;
     Ok(session.exit_code())
-}
-
-/// Returns the format of rows; `None` for tables.
-fn format(flags: &MeasureFlags) -> Option<Format> {
-    if flags.csv {
-        Some(Format::Csv)
-    } else if flags.json {
-        Some(Format::Json)
-    } else {
-        None
-    }
 }
 
 /// Shows what was measured: tables, unless rows were written before, and a chart.
@@ -72,7 +61,7 @@ fn show(
     {
         bail!("nothing was measured: {first}");
     }
-    if format(flags).is_some() {
+    if Format::of_flags(flags.csv, flags.json).is_some() {
         for line in &unmeasured {
             message(line);
         }

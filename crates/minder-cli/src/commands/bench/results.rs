@@ -7,8 +7,7 @@ use minder_bench::{Measurement, Results, Stopwatch};
 
 use super::errors::describe;
 use super::spec::BenchSpec;
-use crate::ui::chart::{Axis, Chart, Curve, Panel, Scale, Unit};
-use crate::ui::count;
+use crate::ui::chart::{Axis, Chart, Curve, Panel, Scale, Unit, machine};
 use crate::ui::format::nanos;
 use crate::ui::table::{Column, Table};
 
@@ -110,8 +109,6 @@ fn tiny_nanos(ns: f64) -> String {
 /// where CPU time has a coarse resolution.
 pub(super) fn chart(spec: &BenchSpec, results: &Results<'_>, rounds: u32) -> Chart {
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let note = spec.note.map(|note| format!(" ({note})")).unwrap_or_default();
-    let system = format!("{} {}{note}", std::env::consts::OS, std::env::consts::ARCH);
     let what = if spec.is_tiny {
         format!("a million {}s", spec.operation)
     } else {
@@ -132,12 +129,7 @@ pub(super) fn chart(spec: &BenchSpec, results: &Results<'_>, rounds: u32) -> Cha
     }
     Chart {
         title: spec.title.to_owned(),
-        subtitle: format!(
-            "minder {}, {system}, {}{}",
-            env!("CARGO_PKG_VERSION"),
-            count(processors as u64, "processor"),
-            describe_rounds(rounds)
-        ),
+        subtitle: machine(processors, spec.note) + &describe_rounds(rounds),
         x_label: spec.axis.to_owned(),
         x_scale: Scale::Logarithmic,
         columns: panels.len().min(PANELS_MAX),

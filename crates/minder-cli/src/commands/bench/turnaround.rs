@@ -72,7 +72,7 @@ pub(super) fn run(flags: &TurnaroundFlags) -> Result<ExitCode> {
 
     let out = BufferedStdout::default();
     let mut rows_out = out.clone();
-    let rows_writer = match format(flags) {
+    let rows_writer = match Format::of_flags(flags.csv, flags.json) {
         Some(format) => Some(Rows::new(&mut rows_out, format, columns())?),
         None => None,
     };
@@ -202,15 +202,6 @@ fn results_path(flags: &TurnaroundFlags) -> Result<Option<PathBuf>> {
         None if flags.full => ResultsFile::default_path().map(Some),
         None if flags.fresh => bail!("--fresh: there is no file of results without --full or --results"),
         None => Ok(None),
-    }
-}
-
-/// Returns the format of rows; `None` for tables.
-fn format(flags: &TurnaroundFlags) -> Option<Format> {
-    match (flags.csv, flags.json) {
-        (true, _) => Some(Format::Csv),
-        (_, true) => Some(Format::Json),
-        _ => None,
     }
 }
 
@@ -356,7 +347,7 @@ fn show(
     if summary.rows.is_empty() {
         return Ok(());
     }
-    let tables = match format(flags) {
+    let tables = match Format::of_flags(flags.csv, flags.json) {
         None => tables::write(summary, processors, &mut out.clone()).map_err(Into::into),
         Some(_) => Ok(()),
     };

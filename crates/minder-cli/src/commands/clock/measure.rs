@@ -8,10 +8,10 @@ use anyhow::Result;
 use minder::clock::SleepSample;
 
 use super::histogram::{Bars, HEADING};
-use super::output::{asked, columns, format, integer, nanoseconds, note, row, short, svg};
+use super::output::{asked, columns, integer, nanoseconds, note, row, short, svg};
 use super::sleep_chart;
 use super::sleeps::{Case, MeasuredCase, Sleeps, load_text, select_ways};
-use crate::export::rows::{Rows, Value};
+use crate::export::rows::{Format, Rows, Value};
 use crate::flags::SleepFlags;
 use crate::measuring::{self, BufferedStdout, Session};
 use crate::ui::table::{Column, Table};
@@ -33,7 +33,7 @@ pub(super) fn run(flags: &SleepFlags) -> Result<ExitCode> {
         }
     }
     let loads: Vec<u16> = std::iter::once(0).chain(flags.load).collect();
-    let format = format(&flags.output);
+    let format = Format::of_flags(flags.output.csv, flags.output.json);
     if flags.each && format.is_none() {
         anyhow::bail!("--each: every sleep is printed as --csv or --json");
     }

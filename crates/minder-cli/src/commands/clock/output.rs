@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use crate::export::rows::{Format, Value};
-use crate::flags::ClockOutput;
-use crate::ui::chart::Chart;
-use crate::ui::count;
+use crate::export::rows::Value;
+use crate::ui::chart::{Chart, machine};
 use crate::ui::format::nanos;
 
 /// What is said about all times that are measured under Wine.
@@ -14,15 +12,6 @@ const WINE_NOTE: &str = "under Wine, whose timers have no tick; these are not ti
 /// Returns the note about all times, if there is one.
 pub(super) fn note() -> Option<&'static str> {
     minder_bench::is_wine().then_some(WINE_NOTE)
-}
-
-/// Returns the format of rows; `None` for tables.
-pub(super) fn format(output: &ClockOutput) -> Option<Format> {
-    match (output.csv, output.json) {
-        (true, _) => Some(Format::Csv),
-        (_, true) => Some(Format::Json),
-        _ => None,
-    }
 }
 
 /// Returns these names of columns, and that of the note if there is one.
@@ -64,10 +53,7 @@ pub(super) fn asked(time: Duration) -> String {
 /// Returns the line below the title of a chart.
 pub(super) fn subtitle(details: &str) -> String {
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let note = note().map(|note| format!(" ({note})")).unwrap_or_default();
-    let version = env!("CARGO_PKG_VERSION");
-    let system = format!("{} {}{note}", std::env::consts::OS, std::env::consts::ARCH);
-    format!("minder {version}, {system}, {}, {details}", count(processors as u64, "processor"))
+    format!("{}, {details}", machine(processors, note()))
 }
 
 /// Returns a chart as text.

@@ -10,14 +10,14 @@ use minder::clock::{Precision, SleepMethod};
 use minder_bench::{SleepStats, SleepWay};
 
 use super::clock_facts::ClockFacts;
-use super::output::{asked, columns, format, integer, nanoseconds, note, row, short, svg};
+use super::output::{asked, columns, integer, nanoseconds, note, row, short, svg};
 use super::sleep_chart;
 use super::sleeps::{Case, Sleeps};
 use super::unusual;
-use crate::export::rows::{Rows, Value};
+use crate::export::rows::{Format, Rows, Value};
 use crate::flags::ClockOutput;
 use crate::measuring::{self, BufferedStdout, Session};
-use crate::ui::format::nanos;
+use crate::ui::format::{fill_lines, nanos};
 use crate::ui::table::{Column, Table};
 use crate::ui::{count, message};
 
@@ -46,7 +46,7 @@ pub(super) fn run(output: &ClockOutput) -> Result<ExitCode> {
     }
     let remarks = unusual::remarks(&facts, sleeps.stats(case(COMMON, TIMES[0])));
     let out = BufferedStdout::default();
-    match format(output) {
+    match Format::of_flags(output.csv, output.json) {
         Some(format) => {
             let mut rows_out = out.clone();
             let mut rows = Rows::new(&mut rows_out, format, columns(&["item", "property", "value"]))?;
@@ -111,26 +111,11 @@ fn write_screen(
     }
     writeln!(out, "Unusual:")?;
     for remark in remarks {
-        for line in wrapped(remark, REMARK_WIDTH) {
+        for line in fill_lines(&remark.split(' ').collect::<Vec<_>>(), " ", REMARK_WIDTH) {
             writeln!(out, "  {line}")?;
         }
     }
     Ok(())
-}
-
-/// Breaks a text into lines of at most `width` characters, if its words are no longer.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut().filter(|line| line.len() + 1 + word.len() <= width) {
-            Some(line) => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            None => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 /// Describes what a sleep lasts: `A sleep of 1 ms lasts 1.08 ms here (99 % at most 1.21 ms), …`.
@@ -199,16 +184,4 @@ fn properties(facts: &ClockFacts, sleeps: &Sleeps, remarks: &[String]) -> Vec<(S
     }
     all.extend(remarks.iter().map(|text| ("system".to_owned(), "unusual", Value::Text(text.clone()))));
     all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn remarks_are_wrapped_at_spaces() {
-        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrapped("one two three", 80), ["one two three"]);
-        assert_eq!(wrapped("longer than that", 3), ["longer", "than", "that"]);
-    }
 }

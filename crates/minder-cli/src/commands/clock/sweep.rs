@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use minder_bench::{PROBE_SLEEP, ProbeReport, SweepBench, SweepReport, TimerSetting};
 
-use super::output::{asked, columns, format, integer, nanoseconds, note, row, short, subtitle, svg};
+use super::output::{asked, columns, integer, nanoseconds, note, row, short, subtitle, svg};
 use super::probe::probe_command;
-use crate::export::rows::{Rows, Value};
+use crate::export::rows::{Format, Rows, Value};
 use crate::flags::SweepFlags;
 use crate::measuring::{self, BufferedStdout, Session};
 use crate::ui::chart::{Axis, Chart, Curve, Panel, Scale, Unit};
@@ -38,7 +38,7 @@ pub(super) fn run(flags: &SweepFlags) -> Result<ExitCode> {
     let chart = measuring::open_file(&mut session, "chart", flags.output.svg.as_deref())?;
     let out = BufferedStdout::default();
     let mut rows_out = out.clone();
-    let format = format(&flags.output);
+    let format = Format::of_flags(flags.output.csv, flags.output.json);
     let mut rows = format.map(|format| Rows::new(&mut rows_out, format, columns(&COLUMNS))).transpose()?;
 
     let mut measured: Vec<Measured> = Vec::new();

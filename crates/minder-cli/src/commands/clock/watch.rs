@@ -13,9 +13,9 @@ use minder_bench::{Lateness, SleepStats, SleepWay};
 use minder_os::host_stats;
 
 use super::histogram::{Bars, HEADING};
-use super::output::{asked, columns, format, integer, nanoseconds, note, row, short, subtitle, svg};
+use super::output::{asked, columns, integer, nanoseconds, note, row, short, subtitle, svg};
 use super::sleeps::select_ways;
-use crate::export::rows::{Rows, Value};
+use crate::export::rows::{Format, Rows, Value};
 use crate::flags::WatchFlags;
 use crate::measuring::{self, BufferedStdout, Session};
 use crate::ui::chart::{Axis, Chart, Curve, Panel, Scale, Unit};
@@ -45,7 +45,7 @@ struct Line {
 /// Measures until a signal ends it, or there are as many lines as asked for.
 pub(super) fn run(flags: &WatchFlags) -> Result<ExitCode> {
     let way = select_ways(std::slice::from_ref(&flags.way))?[0];
-    let format = format(&flags.output);
+    let format = Format::of_flags(flags.output.csv, flags.output.json);
     let mut session = Session::start()?;
     let chart = measuring::open_file(&mut session, "chart", flags.output.svg.as_deref())?;
     let out = BufferedStdout::default();

@@ -4,8 +4,7 @@
 use minder_bench::{Form, Order, Runner, TurnaroundMeasurement};
 
 use super::summary::{Group, Summary};
-use crate::ui::chart::{Axis, Chart, Curve, Panel, Scale, Unit};
-use crate::ui::count;
+use crate::ui::chart::{Axis, Chart, Curve, Panel, Scale, Unit, machine};
 
 /// The most forms of a chart: it has as many colors and marks.
 const CURVES_MAX: usize = 8;
@@ -46,9 +45,7 @@ pub(super) fn chart(summary: &Summary, processors: usize) -> Chart {
             curves: forms.iter().map(|form| curve(summary, group, *form, value)).collect(),
         }));
     }
-    let system = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
-    let on = count(processors as u64, "processor");
-    let mut subtitle = format!("minder {}, {system}, {on}, medians", env!("CARGO_PKG_VERSION"));
+    let mut subtitle = machine(processors, None) + ", medians";
     all.retain(|form| !shown.contains(form));
     for line in note_lines(&all) {
         subtitle = subtitle + "\n" + &line;
