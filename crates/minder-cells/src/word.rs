@@ -96,6 +96,12 @@ impl Word {
         (self.0 >> TAG_BITS) as u32
     }
 
+    /// Returns the word of the same kind whose index is greater by `by`.
+    #[inline]
+    pub(crate) const fn step(self, by: i64) -> Self {
+        Self(self.0.wrapping_add_signed(by << TAG_BITS))
+    }
+
     /// Returns whether this is a pair at most `near` cells before or after `pair`, which is one.
     #[inline]
     pub(crate) const fn is_pair_near(self, pair: Self, near: u32) -> bool {

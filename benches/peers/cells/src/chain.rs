@@ -26,6 +26,14 @@ pub(crate) fn measure(contestant: &str, cells: usize) -> Result<Numbers> {
     add("live", collect(&mut heap, is_maintained)?, cells);
     let left = thin(&mut heap, root)?;
     add("half", collect(&mut heap, is_maintained)?, cells);
+    // The sweep has left a bit for each cell that lives. Counting them checks it.
+    let (time, counted) = spent(|| heap.stats().allocated_cells);
+    anyhow::ensure!(counted == left as u64, "{counted} cells live in place of {left}");
+    add("counted", time, cells);
+    let bits = vec![0x5555_5555_5555_5555_u64; cells.div_ceil(64)];
+    let (time, counted) = spent(|| count_ones(&bits));
+    anyhow::ensure!(counted == 32 * bits.len() as u64, "{counted} ones");
+    add("counted_baseline", time, cells);
     let (time, made) = spent(|| grow(&mut heap, root, cells - left));
     made?;
     add("refill_half", time, cells - left);
@@ -41,7 +49,42 @@ pub(crate) fn measure(contestant: &str, cells: usize) -> Result<Numbers> {
     let (time, made) = spent(|| grow(&mut heap, root, cells));
     made?;
     add("refill_dead", time, cells);
+    scatter(&mut heap, root)?;
+    heap.collect()?;
+    add("scattered", collect(&mut heap, is_maintained)?, cells);
     Ok(numbers)
+}
+
+/// Counts as the heap does, with the instructions that every x86-64 processor has.
+#[inline(never)]
+fn count_ones(words: &[u64]) -> u64 {
+    words.iter().map(|word| u64::from(word.count_ones())).sum()
+}
+
+/// Changes the order of the chain, so that no cell is followed by its neighbour in memory.
+fn scatter(heap: &mut Heap, root: Root) -> Result<()> {
+    heap.mutate(|cells| {
+        let nil = cells.nil();
+        let mut chain = nil;
+        let mut cell = cells.get(root).context("the root")?;
+        let mut held = [nil; 8];
+        while cell != nil {
+            let mut count = 0;
+            while cell != nil && count < held.len() {
+                held[count] = cell;
+                count += 1;
+                cell = cells.pair(cell)?.1;
+            }
+            // Every second cell first, so that each is two before or after the last.
+            let even = held[..count].iter().step_by(2);
+            for held in even.chain(held[..count].iter().skip(1).step_by(2)) {
+                cells.set_second(*held, chain)?;
+                chain = *held;
+            }
+        }
+        cells.set_root(root, chain);
+        Ok(())
+    })
 }
 
 fn collect(heap: &mut Heap, is_maintained: bool) -> Result<Spent> {

@@ -1,5 +1,6 @@
 //! minder-cells by its public interface.
 
+mod chains;
 mod depth;
 #[cfg(not(miri))] // A step visits more values than Miri does in a minute: see the unit tests of `heap.rs`.
 mod incremental;
