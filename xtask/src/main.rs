@@ -6,6 +6,7 @@
 mod tree;
 mod run;
 mod install;
+mod toolchain;
 mod test;
 mod tidy;
 mod debian;

@@ -1,9 +1,8 @@
 //! Checks before a release that `cargo xtask test` leaves out: they install programs that take
 //! minutes to build, need the network, or build every package once more.
 
-use crate::{install, run, tree};
+use crate::{install, run, toolchain, tree};
 use anyhow::{Context, Result, bail};
-use std::process::Command;
 
 /// One thing that has to hold.
 struct Check {
@@ -110,11 +109,11 @@ fn msrv() -> Result<LeftOut> {
     let manifest = std::fs::read_to_string(tree::root().join(LIBRARY))
         .with_context(|| format!("cannot read {LIBRARY}"))?;
     let version = rust_version(&manifest).with_context(|| format!("no rust-version in {LIBRARY}"))?;
-    if let Err(missing) = toolchain(version) {
+    if let Err(missing) = toolchain::ready(version) {
         return Ok(vec![missing]);
     }
     let mut left_out = LeftOut::new();
-    let mut cmd = cargo_of(version);
+    let mut cmd = toolchain::cargo(version);
     cmd.args(["check", "-p", "minder", "--target-dir"]).arg(tree::target_dir().join("msrv"));
     for target in MSRV_TARGETS {
         match install::rustup(&["target", "add", "--toolchain", version, target]) {
@@ -126,28 +125,12 @@ fn msrv() -> Result<LeftOut> {
     Ok(left_out)
 }
 
-/// Installs a toolchain if rustup does not have it.
-fn toolchain(name: &str) -> std::result::Result<(), install::Missing> {
-    if run::succeeds(run::command("rustup").args(["run", name, "cargo", "--version"])) {
-        return Ok(());
-    }
-    install::rustup(&["toolchain", "install", name, "--profile", "minimal"])
-}
-
-fn cargo_of(toolchain: &str) -> Command {
-    let mut cmd = run::command("rustup");
-    // This program was started by a cargo that names its own compiler and documentation program.
-    cmd.env_remove("RUSTUP_TOOLCHAIN").env_remove("RUSTC").env_remove("RUSTDOC");
-    cmd.args(["run", toolchain, "cargo"]);
-    cmd
-}
-
 /// docs.rs has a nightly compiler, which shows on which systems an item exists.
 fn docs() -> Result<LeftOut> {
-    if let Err(missing) = toolchain("nightly") {
+    if let Err(missing) = toolchain::ready("nightly") {
         return Ok(vec![missing]);
     }
-    let mut cmd = cargo_of("nightly");
+    let mut cmd = toolchain::cargo("nightly");
     cmd.args(["doc", "-p", "minder", "-p", "minder-os", "--no-deps", "--lib", "--target-dir"]);
     cmd.arg(tree::target_dir().join("docsrs")).env("RUSTDOCFLAGS", "--cfg docsrs -D warnings");
     run::run(&mut cmd)?;

@@ -9,9 +9,10 @@
 
 mod report;
 
-use crate::{api, c, emacs, install, ruby, run, targets, tidy, tree, wine};
+use crate::{api, c, emacs, install, ruby, run, targets, tidy, toolchain, tree, wine};
 use anyhow::{Context, Result, bail};
 use report::{Finished, Report};
+use std::process::Command;
 use std::time::Instant;
 
 /// What a step left out, one line each.
@@ -49,7 +50,7 @@ struct Step {
 
 /// All steps, quick ones first. The steps of the first side share a target directory and flags, so
 /// that each reuses what the one before built.
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 15] = [
     Step { name: "fmt", what: "the sources are formatted", side: Side::First, run: fmt },
     Step { name: "tidy", what: "the tree keeps its own rules", side: Side::First, run: tidy },
     Step {
@@ -100,6 +101,12 @@ const STEPS: [Step; 14] = [
         what: "no wake-up and no task is lost, in any interleaving",
         side: Side::Second,
         run: loom,
+    },
+    Step {
+        name: "memory",
+        what: "the heap of cells accesses memory as it may, by Miri and AddressSanitizer",
+        side: Side::Second,
+        run: memory,
     },
     Step { name: "targets", what: "other systems compile", side: Side::Second, run: other_targets },
 ];
@@ -328,6 +335,8 @@ const PEERS: [install::Program; 11] = [
     install::Program { name: "busybox", package: "busybox" },
 ];
 
+const ASAN_TARGET: &str = "x86_64-unknown-linux-gnu";
+
 /// Language servers, which the example of minder-cells starts by the dozen. The step `emacs` uses clangd,
 /// too; it needs 280 MB. pylsp needs 7 MB beside Python.
 const SERVERS: [install::Program; 2] = [
@@ -390,6 +399,35 @@ fn loom(_: &Options) -> Result<Done> {
     cmd.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_DEBUG", "false");
     let output = run::run_captured(&mut cmd, &tree::target_dir().join("loom.log"))?;
     Ok(Done { closing: report::closing_lines(&output), ..Done::default() })
+}
+
+/// Both need the nightly compiler. Miri interprets, so the tests have smaller sizes under it, and it takes an
+/// allocation for the reserved memory; AddressSanitizer sees the real calls.
+fn memory(_: &Options) -> Result<Done> {
+    let tests = ["-p", "minder-cells", "--lib", "--test", "it"];
+    let mut done = Done::default();
+    let mut check = |ready: Result<(), install::Missing>, cmd: &mut Command, name: &str| -> Result<()> {
+        if let Err(missing) = ready {
+            done.left_out.push(missing);
+            return Ok(());
+        }
+        cmd.args(tests).arg("--target-dir").arg(tree::target_dir().join(name));
+        let output = run::run_captured(cmd, &tree::target_dir().join(format!("{name}.log")))?;
+        done.closing.extend(report::closing_lines(&output));
+        Ok(())
+    };
+    let mut miri = toolchain::cargo("nightly");
+    check(toolchain::component("nightly", "miri", "miri"), miri.args(["miri", "test"]), "miri")?;
+    let mut asan = toolchain::cargo("nightly");
+    // With a target, the flags are not those of build scripts.
+    asan.args(["test", "--target", ASAN_TARGET]).env("RUSTFLAGS", "-Zsanitizer=address");
+    let ready = if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        toolchain::ready("nightly")
+    } else {
+        Err(format!("AddressSanitizer is used on {ASAN_TARGET} only; cure: such a machine"))
+    };
+    check(ready, &mut asan, "asan")?;
+    Ok(done)
 }
 
 fn other_targets(options: &Options) -> Result<Done> {

@@ -195,8 +195,19 @@ impl Symbols {
         let old = self.slots.iter().filter(|slot| slot.round == round).map(|slot| slot.index);
         let kept: Vec<u32> = old.filter(|index| is_kept(*index)).collect();
         if kept.len() < self.used {
+            self.shrink(kept.len());
             self.clear();
             self.insert_all(kept.into_iter(), cells);
+        }
+    }
+
+    /// Makes the table smaller if it has far more slots than this many symbols need, and empties it then.
+    fn shrink(&mut self, symbols: usize) {
+        let count = (4 * symbols).next_power_of_two().max(SLOTS_MIN);
+        let mut slots = Vec::new();
+        if 4 * count <= self.slots.len() && slots.try_reserve_exact(count).is_ok() {
+            slots.resize(count, Slot::default());
+            self.slots = slots;
         }
     }
 

@@ -1,5 +1,6 @@
 //! A message of JSON: it is parsed, and its values are dropped.
 
+use crate::completion::Answer;
 use crate::message::ITEMS;
 use crate::numbers::{Numbers, count, median, spent};
 use anyhow::{Context, Result, bail, ensure};
@@ -16,6 +17,16 @@ pub(crate) fn measure(contestant: &str, message: &[u8], times: usize) -> Result<
                 Some(items?.elements().len())
             })
         }
+        "minder-typed" => {
+            let pool = RegionPool::new();
+            check_typed(&pool, message)?;
+            let parse = || Ok(minder_cells::from_view::<Answer>(pool.parse_json(message)?.view())?);
+            repeat(message.len(), times, parse, |answer| Some(answer.result.items.len()))
+        }
+        "serde_json-typed" => {
+            let parse = || Ok(serde_json::from_slice::<Answer>(message)?);
+            repeat(message.len(), times, parse, |answer| Some(answer.result.items.len()))
+        }
         "serde_json" => {
             let parse = || Ok(serde_json::from_slice::<serde_json::Value>(message)?);
             repeat(message.len(), times, parse, |value| Some(value["result"]["items"].as_array()?.len()))
@@ -28,6 +39,16 @@ pub(crate) fn measure(contestant: &str, message: &[u8], times: usize) -> Result<
         }
         other => bail!("unknown contestant `{other}` of json"),
     }
+}
+
+/// Compares the typed values of a region with those of `serde_json`, and with those of a region that was
+/// made of them.
+fn check_typed(pool: &RegionPool, message: &[u8]) -> Result<()> {
+    let answer: Answer = minder_cells::from_view(pool.parse_json(message)?.view())?;
+    ensure!(answer == serde_json::from_slice(message)?, "other typed values than those of serde_json");
+    let back = pool.deserialize(&mut serde_json::Deserializer::from_slice(&serde_json::to_vec(&answer)?))?;
+    ensure!(minder_cells::from_view::<Answer>(back.view())? == answer, "other typed values after a round trip");
+    Ok(())
 }
 
 /// Parses the message some times. What was parsed is dropped before the next time.

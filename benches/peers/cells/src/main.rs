@@ -12,6 +12,7 @@
 //! Prints rows `name,value`.
 
 mod chain;
+mod completion;
 mod json;
 mod message;
 mod numbers;

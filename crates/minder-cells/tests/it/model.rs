@@ -3,18 +3,18 @@
 //! `MINDER_CELLS` is the number of operations, `MINDER_SEED` repeats a choice.
 
 mod graph;
-mod hand;
+mod operation;
 
 use std::time::Duration;
 
 use graph::{Graph, Item, Object, Reachable};
-use hand::Hand;
+use operation::Operation;
 use minder_cells::{Error, Heap, HeapConfig, RegionPool, Result, Root, Step};
 
 use crate::random::{Random, variable};
 
 /// A heap, and what it has to contain.
-struct Player {
+struct Model {
     heap: Heap,
     graph: Graph,
     roots: Vec<(Root, Item)>,
@@ -30,7 +30,7 @@ struct Player {
     full: usize,
 }
 
-impl Player {
+impl Model {
     fn new(config: HeapConfig, seed: u64, objects_max: usize) -> Self {
         let (random, seed) = Random::asked(seed);
         #[expect(clippy::print_stdout, reason = "shown if the test fails")]
@@ -65,7 +65,7 @@ impl Player {
 
     fn mutate(&mut self) -> Result<()> {
         let Self { heap, graph, roots, pool, random, kept, .. } = self;
-        heap.mutate(|cells| Hand { cells, graph, roots, pool, random, kept: *kept }.change())
+        heap.mutate(|cells| Operation { cells, graph, roots, pool, random, kept: *kept }.change())
     }
 
     fn release_one(&mut self) -> Result<()> {
@@ -179,56 +179,56 @@ fn operations(part: u64) -> u64 {
 
 #[test]
 fn heap_agrees_with_the_graph_when_it_collects_after_each_operation() {
-    let mut player = Player::new(HeapConfig::new().limit_bytes(4 << 20), 1, 200);
+    let mut model = Model::new(HeapConfig::new().limit_bytes(4 << 20), 1, 200);
     for _ in 0..operations(10) {
-        player.change();
-        player.collect();
+        model.change();
+        model.collect();
     }
 }
 
 #[test]
 fn heap_agrees_with_the_graph_when_it_collects_in_steps_between_operations() {
     let width = if cfg!(miri) { 4 } else { 100 };
-    let mut player = Player::new(HeapConfig::new(), 2, 3 * width * width);
-    player.add_ballast(width);
-    player.collect();
+    let mut model = Model::new(HeapConfig::new(), 2, 3 * width * width);
+    model.add_ballast(width);
+    model.collect();
     let mut unfinished = 0;
     for operation in 0..operations(2) {
-        player.change();
+        model.change();
         if operation % 8 == 0 {
-            match player.step(Duration::ZERO) {
+            match model.step(Duration::ZERO) {
                 None => unfinished += 1,
-                Some(found) if found.objects < width * width => player.add_ballast(width),
+                Some(found) if found.objects < width * width => model.add_ballast(width),
                 Some(_) => (),
             }
         }
     }
     if !cfg!(miri) {
-        let collections = player.heap.stats().collections as usize;
+        let collections = model.heap.stats().collections as usize;
         assert!(collections > 5 && unfinished > 5 * collections, "{collections}, {unfinished}");
     }
-    player.collect();
+    model.collect();
 }
 
 #[test]
 fn heap_agrees_with_the_graph_when_it_collects_and_maintains_at_random() {
-    let mut player = Player::new(HeapConfig::new().limit_bytes(2 << 20), 3, 3_000);
+    let mut model = Model::new(HeapConfig::new().limit_bytes(2 << 20), 3, 3_000);
     for _ in 0..operations(1) {
-        player.change();
-        match player.random.below(3_000) {
-            0 => player.collect(),
+        model.change();
+        match model.random.below(3_000) {
+            0 => model.collect(),
             1..20 => {
-                let budget = Duration::from_micros(player.random.next() % 200);
-                player.step(budget);
+                let budget = Duration::from_micros(model.random.next() % 200);
+                model.step(budget);
             }
             20..30 => {
-                let budget = [Duration::ZERO, Duration::MAX][player.random.below(2)];
-                let has_more = player.heap.maintain(budget).expect("maintain");
+                let budget = [Duration::ZERO, Duration::MAX][model.random.below(2)];
+                let has_more = model.heap.maintain(budget).expect("maintain");
                 assert!(!has_more || budget.is_zero());
             }
             _ => (),
         }
     }
-    assert!(player.full > 0 || cfg!(miri), "the heap was never full");
-    player.collect();
+    assert!(model.full > 0 || cfg!(miri), "the heap was never full");
+    model.collect();
 }

@@ -18,7 +18,10 @@ const OURS: Contestant = Contestant { name: "minder", title: "minder, a region" 
 const SERDE: Contestant = Contestant { name: "serde_json", title: "serde_json::Value" };
 const SONIC: Contestant = Contestant { name: "sonic-rs", title: "sonic_rs::Value" };
 const EMACS: Contestant = Contestant { name: "emacs", title: "Emacs, `json-parse-string`" };
-const ALL: [Contestant; 4] = [OURS, SERDE, SONIC, EMACS];
+const TYPED: Contestant = Contestant { name: "minder-typed", title: "minder, then typed values" };
+const SERDE_TYPED: Contestant =
+    Contestant { name: "serde_json-typed", title: "serde_json, typed values without a tree" };
+const ALL: [Contestant; 6] = [OURS, SERDE, SONIC, EMACS, TYPED, SERDE_TYPED];
 
 pub(super) fn json(bench: &Bench, lab: &Lab) -> Result<Answer> {
     let file = bench.peers.built("cells/message.json");
@@ -40,7 +43,8 @@ pub(super) fn json(bench: &Bench, lab: &Lab) -> Result<Answer> {
     remarks.push(format!(
         "A message of {bytes} bytes with 4,000 completions as of a language server. A process parses it \
          {TIMES} times ({TIMES_EMACS} in Emacs) and drops the values each time; the numbers are medians of \
-         CPU time. MB: 1,000,000 bytes. The memory of a region is used again for the next message."
+         CPU time. MB: 1,000,000 bytes. The memory of a region is used again for the next message. Typed: \
+         structures of Rust with their own strings, by `minder_cells::from_view`."
     ));
     remarks.push(
         "serde_json takes memory from the allocator of the system and gives it back, which is a large part \
@@ -56,6 +60,8 @@ fn goals_of(samples: &Samples) -> Vec<Goal> {
         goal("parsing", " MB/s", value("parse_mb_s"), Aim::AtLeast(600.0)),
         goal("drop of a region", " us", value("drop_us"), Aim::AtMost(10.0)),
     ];
+    let typed = samples.ratio(TYPED, SERDE_TYPED, SIZE, "parse_ms");
+    goals.push(Goal::ratio("typed values: minder over serde_json", typed, Aim::None));
     for other in [SERDE, SONIC, EMACS] {
         for (what, name) in [("parsing", "parse_ms"), ("drop", "drop_us")] {
             let what = format!("{what}: {} over minder", other.title);
@@ -82,7 +88,7 @@ mod tests {
     fn every_goal_is_there_though_nothing_was_measured() {
         let goals = goals_of(&Samples::default());
         assert!(goals.iter().all(|goal| goal.figure.is_none()));
-        assert_eq!(goals.len(), 2 + 3 * 2);
+        assert_eq!(goals.len(), 3 + 3 * 2);
         assert_eq!(costs(&Samples::default()).lines().count(), 2 + ALL.len());
     }
 }

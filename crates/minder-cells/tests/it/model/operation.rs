@@ -15,7 +15,7 @@ const ROOTS_MAX: usize = 24;
 type Held<'h> = (Value<'h>, Item);
 
 /// What an operation may use.
-pub(crate) struct Hand<'p, 'a, 'h> {
+pub(crate) struct Operation<'p, 'a, 'h> {
     pub(crate) cells: &'p mut Mutator<'a, 'h>,
     pub(crate) graph: &'p mut Graph,
     pub(crate) roots: &'p mut Vec<(Root, Item)>,
@@ -25,7 +25,7 @@ pub(crate) struct Hand<'p, 'a, 'h> {
     pub(crate) kept: usize,
 }
 
-impl<'h> Hand<'_, '_, 'h> {
+impl<'h> Operation<'_, '_, 'h> {
     /// Makes something, or changes something.
     pub(crate) fn change(&mut self) -> Result<()> {
         let (value, item) = if self.random.one_in(3) { self.pick() } else { self.make()? };
