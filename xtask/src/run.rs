@@ -30,6 +30,13 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     cmd
 }
 
+/// Returns a command that is killed after this many seconds, by `timeout` of coreutils.
+pub(crate) fn bounded(seconds: &str, program: impl AsRef<OsStr>) -> Command {
+    let mut cmd = command("timeout");
+    cmd.args(["-k", "5", seconds]).arg(program);
+    cmd
+}
+
 /// Returns the cargo that started xtask.
 pub(crate) fn cargo() -> Command {
     command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))

@@ -401,17 +401,16 @@ fn loom(_: &Options) -> Result<Done> {
     Ok(Done { closing: report::closing_lines(&output), ..Done::default() })
 }
 
-/// Both need the nightly compiler. Miri interprets, so the tests have smaller sizes under it, and it takes an
+/// Both need the nightly compiler. Miri interprets, which takes minutes for larger tests, and it takes an
 /// allocation for the reserved memory; AddressSanitizer sees the real calls.
 fn memory(_: &Options) -> Result<Done> {
-    let tests = ["-p", "minder-cells", "--lib", "--test", "it"];
     let mut done = Done::default();
     let mut check = |ready: Result<(), install::Missing>, cmd: &mut Command, name: &str| -> Result<()> {
         if let Err(missing) = ready {
             done.left_out.push(missing);
             return Ok(());
         }
-        cmd.args(tests).arg("--target-dir").arg(tree::target_dir().join(name));
+        cmd.args(["-p", "minder-cells", "--lib", "--target-dir"]).arg(tree::target_dir().join(name));
         let output = run::run_captured(cmd, &tree::target_dir().join(format!("{name}.log")))?;
         done.closing.extend(report::closing_lines(&output));
         Ok(())
@@ -420,7 +419,7 @@ fn memory(_: &Options) -> Result<Done> {
     check(toolchain::component("nightly", "miri", "miri"), miri.args(["miri", "test"]), "miri")?;
     let mut asan = toolchain::cargo("nightly");
     // With a target, the flags are not those of build scripts.
-    asan.args(["test", "--target", ASAN_TARGET]).env("RUSTFLAGS", "-Zsanitizer=address");
+    asan.args(["test", "--test", "it", "--target", ASAN_TARGET]).env("RUSTFLAGS", "-Zsanitizer=address");
     let ready = if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         toolchain::ready("nightly")
     } else {

@@ -15,8 +15,8 @@ use crate::error::{Error, Result};
 use crate::space::{CELL_BYTES, Cell, Space, prefetch};
 use crate::word::Word;
 
-/// The cells of a block: 64 KiB.
-pub(crate) const BLOCK_CELLS: usize = 4096;
+/// The cells of a block: 64 KiB. Miri, which interprets, has smaller ones.
+pub(crate) const BLOCK_CELLS: usize = if cfg!(miri) { 256 } else { 4096 };
 /// The blocks that are committed at once: 4 MiB.
 const COMMIT_BLOCKS: usize = 64;
 /// The cells before or after a pair within which its second word is visited at once.

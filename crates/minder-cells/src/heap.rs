@@ -506,8 +506,7 @@ mod tests {
         let before = heap.symbols.table_bytes();
         heap.collect().expect("collect");
         assert!(8 * heap.symbols.table_bytes() < before, "{} of {before} bytes", heap.symbols.table_bytes());
-        let again: Result<bool> =
-            heap.mutate(|cells| Ok(cells.get(root) == Some(cells.symbol("symbol 7")?)));
+        let again: Result<bool> = heap.mutate(|cells| Ok(cells.get(root) == Some(cells.symbol("symbol 7")?)));
         assert!(again.expect("the heap has room"));
     }
 }

@@ -8,10 +8,9 @@ mod chain;
 mod json;
 mod branches;
 
-use super::mechanisms::{Aim, Goal, build_workspace, compile, locked_versions};
+use super::mechanisms::{build_workspace, compile, locked_versions};
 use super::question::{self, Question};
-use super::samples::{self, Numbers, Samples};
-use super::table::Spread;
+use super::samples::{self, Contestant, Numbers, Samples};
 use super::{Asked, Bench, peers::Peers};
 use crate::install::{self, Missing};
 use crate::{run, tree};
@@ -44,19 +43,6 @@ const QUESTIONS: [Question<Lab>; 3] = [
         ask: branches::branches,
     },
 ];
-
-/// What is measured, and its name in the tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Contestant {
-    name: &'static str,
-    title: &'static str,
-}
-
-impl AsRef<str> for Contestant {
-    fn as_ref(&self) -> &str {
-        self.name
-    }
-}
 
 /// The programs, and what the caller has asked for.
 struct Lab {
@@ -163,8 +149,8 @@ fn source(name: &str) -> PathBuf {
 
 /// Returns a command that is killed when it takes too long.
 fn timed(program: &Path, words: &[&str]) -> Command {
-    let mut cmd = run::command("timeout");
-    cmd.args(["-k", "5", SAMPLE_TIMEOUT]).arg(program).args(words);
+    let mut cmd = run::bounded(SAMPLE_TIMEOUT, program);
+    cmd.args(words);
     cmd
 }
 
@@ -197,15 +183,6 @@ fn rounds(
     };
     samples.add_rounds(bench, (all, &[size]), |who: &Contestant, _| one(who), forgive)?;
     Ok(samples)
-}
-
-fn goal(what: impl Into<String>, unit: &'static str, figure: Option<Spread>, aim: Aim) -> Goal {
-    Goal { what: what.into(), unit, figure, aim }
-}
-
-/// Returns the title of a contestant, for a table.
-fn title(who: &Contestant) -> String {
-    who.title.into()
 }
 
 #[cfg(test)]

@@ -9,10 +9,9 @@ mod timers;
 mod interval;
 mod cyclictest;
 
-use super::mechanisms::{Aim, Goal, build_workspace, locked_versions};
+use super::mechanisms::{build_workspace, locked_versions};
 use super::question::{self, Question};
-use super::samples::{self, Numbers, Samples};
-use super::table::Spread;
+use super::samples::{self, Contestant, Numbers, Samples};
 use super::{Asked, Bench, peers::Peers};
 use crate::run;
 use anyhow::{Context, Result};
@@ -50,19 +49,6 @@ const QUESTIONS: [Question<Program>; 4] = [
     },
 ];
 
-/// What is measured, and its name in the tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Contestant {
-    name: &'static str,
-    title: &'static str,
-}
-
-impl AsRef<str> for Contestant {
-    fn as_ref(&self) -> &str {
-        self.name
-    }
-}
-
 /// The program that measures one contestant.
 struct Program {
     path: PathBuf,
@@ -88,8 +74,8 @@ fn versions() -> Result<Vec<String>> {
 impl Program {
     /// Measures one contestant once.
     fn sample(&self, question: &str, who: &Contestant, numbers: &[(&str, usize)]) -> Result<Numbers> {
-        let mut cmd = run::command("timeout");
-        cmd.args(["-k", "5", SAMPLE_TIMEOUT]).arg(&self.path).args([question, who.name]);
+        let mut cmd = run::bounded(SAMPLE_TIMEOUT, &self.path);
+        cmd.args([question, who.name]);
         cmd.args(numbers.iter().flat_map(|(name, number)| [(*name).to_string(), number.to_string()]));
         // The poller uses the backend that it chooses itself.
         samples::rows(&run::read(cmd.env_remove("MINDER_BACKEND"))?)
@@ -109,13 +95,4 @@ impl Program {
         samples.add_rounds(bench, (all, sizes), sample, forgive)?;
         Ok(samples)
     }
-}
-
-fn goal(what: impl Into<String>, unit: &'static str, figure: Option<Spread>, aim: Aim) -> Goal {
-    Goal { what: what.into(), unit, figure, aim }
-}
-
-/// Returns the title of a contestant, for a table.
-fn title(who: &Contestant) -> String {
-    who.title.into()
 }

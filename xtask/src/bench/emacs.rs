@@ -107,9 +107,8 @@ impl Emacs {
     /// Runs a program, and returns its standard output and standard error.
     fn read(&self, words: &[String]) -> Result<(String, String)> {
         let emacs = emacs::emacs(&self.library);
-        let mut cmd = run::command("timeout");
-        cmd.args(["-k", "5", SAMPLE_TIMEOUT]).arg(emacs.get_program()).args(emacs.get_args());
-        cmd.args(["-l", "minder-bench", "-f", "minder-bench"]).args(words);
+        let mut cmd = run::bounded(SAMPLE_TIMEOUT, emacs.get_program());
+        cmd.args(emacs.get_args()).args(["-l", "minder-bench", "-f", "minder-bench"]).args(words);
         // The coding systems that Emacs chooses depend on the locale; a home directory can have files for it.
         cmd.env("LC_ALL", "C.UTF-8").env("HOME", &self.library);
         run::read_both(&mut cmd)

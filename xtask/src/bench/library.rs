@@ -116,9 +116,7 @@ impl Program {
 
     /// Measures one contestant once, and returns what the program printed.
     fn sample(&self, contestant: Contestant, setting: &Setting) -> Result<String> {
-        let mut cmd = run::command("timeout");
-        cmd.args(["-k", "5", SAMPLE_TIMEOUT]).arg(&self.path).args(self.words(contestant, setting));
-        run::read(&mut cmd)
+        run::read(run::bounded(SAMPLE_TIMEOUT, &self.path).args(self.words(contestant, setting)))
     }
 
     /// Returns how many system calls one more child takes, with those of the child and of all threads;
@@ -128,8 +126,8 @@ impl Program {
         const MANY: usize = 600;
         let count = |children| {
             let words = self.words(contestant, &Setting { children, ..setting.clone() });
-            let mut cmd = run::command("timeout");
-            cmd.args(["-k", "5", SAMPLE_TIMEOUT, "strace", "-f", "-c", "-q"]).arg(&self.path).args(words);
+            let mut cmd = run::bounded(SAMPLE_TIMEOUT, "strace");
+            cmd.args(["-f", "-c", "-q"]).arg(&self.path).args(words);
             let (_, table) = run::read_both(&mut cmd).ok()?;
             calls_of(&table)
         };

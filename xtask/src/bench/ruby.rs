@@ -179,8 +179,8 @@ impl Ruby {
     /// Runs a program of `benches/peers/ruby` once, and returns the rows that it printed.
     fn sample(&self, program: &str, words: &[String]) -> Result<Numbers> {
         let ruby = self.command();
-        let mut cmd = run::command("timeout");
-        cmd.args(["-k", "5", SAMPLE_TIMEOUT]).arg(ruby.get_program()).args(ruby.get_args());
+        let mut cmd = run::bounded(SAMPLE_TIMEOUT, ruby.get_program());
+        cmd.args(ruby.get_args());
         cmd.envs(ruby.get_envs().filter_map(|(name, value)| Some((name, value?))));
         cmd.env_remove("MINDER_BACKEND");
         cmd.arg(tree::root().join(PROGRAMS).join(program)).args(words);

@@ -12,6 +12,26 @@ pub(super) const CSV: &str = "contestant,size,round,name,value";
 /// The numbers of a sample, with their names.
 pub(super) type Numbers = Vec<(String, f64)>;
 
+/// What is measured, and its name in the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Contestant {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+}
+
+impl AsRef<str> for Contestant {
+    fn as_ref(&self) -> &str {
+        self.name
+    }
+}
+
+impl Contestant {
+    /// Returns its title, for a table.
+    pub(super) fn title(&self) -> String {
+        self.title.into()
+    }
+}
+
 /// Reads the lines `name,value` that a program printed.
 pub(super) fn rows(printed: &str) -> Result<Numbers> {
     let row = |line: &str| {

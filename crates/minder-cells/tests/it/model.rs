@@ -8,8 +8,8 @@ mod operation;
 use std::time::Duration;
 
 use graph::{Graph, Item, Object, Reachable};
-use operation::Operation;
 use minder_cells::{Error, Heap, HeapConfig, RegionPool, Result, Root, Step};
+use operation::Operation;
 
 use crate::random::{Random, variable};
 

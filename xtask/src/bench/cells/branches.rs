@@ -85,8 +85,8 @@ fn count(
     (phase, end): (&str, &str),
 ) -> Result<Numbers> {
     let file = bench.peers.built("cells/cachegrind");
-    let mut cmd = run::command("timeout");
-    cmd.args(["-k", "5", SAMPLE_TIMEOUT, "valgrind", "-q", "--tool=cachegrind", "--branch-sim=yes"]);
+    let mut cmd = run::bounded(SAMPLE_TIMEOUT, "valgrind");
+    cmd.args(["-q", "--tool=cachegrind", "--branch-sim=yes"]);
     cmd.args(CACHES).arg(format!("--cachegrind-out-file={file}")).arg(&lab.program);
     cmd.args(["phase", heap, &block.to_string(), &cells.to_string(), phase, end]);
     run::read(&mut cmd)?;

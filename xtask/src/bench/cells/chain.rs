@@ -1,9 +1,9 @@
 //! A chain of cells, as in the published experiment: collections, and allocating again.
 
 use super::super::mechanisms::{Aim, Goal, goals_table, grouped};
-use super::super::samples::{Numbers, Samples};
+use super::super::samples::{Contestant, Numbers, Samples};
 use super::super::{Answer, Bench};
-use super::{Contestant, Lab, goal, rounds, sample, source, timed, title};
+use super::{Lab, rounds, sample, source, timed};
 use anyhow::Result;
 use std::path::Path;
 
@@ -108,16 +108,26 @@ fn goals_of(samples: &Samples, cells: usize) -> Vec<Goal> {
     let thousandths = |who, name| samples.spread(who, cells, name, 1e3);
     let at_most = Aim::AtMost;
     let mut goals = vec![
-        goal("all dead: the collection", " ms", value(OURS, "dead_ms"), at_most(2.0)),
-        goal("all dead, marks cleared before", " us", thousandths(MAINTAINED, "dead_ms"), at_most(100.0)),
-        goal("all live, a cell", " ns", value(OURS, "live_ns"), at_most(3.0)),
-        goal("half dead, a cell", " ns", value(OURS, "half_ns"), at_most(3.0)),
-        goal("allocation into empty blocks", " ns", value(OURS, "refill_dead_ns"), at_most(4.0)),
-        goal("allocation into random holes", " ns", value(OURS, "refill_half_ns"), at_most(9.0)),
-        goal("cells counted after a sweep, a cell", " ps", thousandths(OURS, "counted_ns"), at_most(15.0)),
-        goal("the same by baseline code, a cell", " ps", thousandths(OURS, "counted_baseline_ns"), at_most(40.0)),
-        goal("all live, not in order, a cell", " ns", value(OURS, "scattered_ns"), Aim::None),
-        goal("all dead, wall time", " ms", value(OURS, "dead_wall_ms"), Aim::None),
+        Goal::of("all dead: the collection", " ms", value(OURS, "dead_ms"), at_most(2.0)),
+        Goal::of("all dead, marks cleared before", " us", thousandths(MAINTAINED, "dead_ms"), at_most(100.0)),
+        Goal::of("all live, a cell", " ns", value(OURS, "live_ns"), at_most(3.0)),
+        Goal::of("half dead, a cell", " ns", value(OURS, "half_ns"), at_most(3.0)),
+        Goal::of("allocation into empty blocks", " ns", value(OURS, "refill_dead_ns"), at_most(4.0)),
+        Goal::of("allocation into random holes", " ns", value(OURS, "refill_half_ns"), at_most(9.0)),
+        Goal::of(
+            "cells counted after a sweep, a cell",
+            " ps",
+            thousandths(OURS, "counted_ns"),
+            at_most(15.0),
+        ),
+        Goal::of(
+            "the same by baseline code, a cell",
+            " ps",
+            thousandths(OURS, "counted_baseline_ns"),
+            at_most(40.0),
+        ),
+        Goal::of("all live, not in order, a cell", " ns", value(OURS, "scattered_ns"), Aim::None),
+        Goal::of("all dead, wall time", " ms", value(OURS, "dead_wall_ms"), Aim::None),
     ];
     for other in [EMACS, SBCL, BOEHM, GO] {
         for (what, name) in [("all dead", "dead_ms"), ("all live", "live_ms"), ("half dead", "half_ms")] {
@@ -137,7 +147,7 @@ fn costs(samples: &Samples, cells: usize) -> String {
         ("dead", ("dead_ns", 1.0, 4)),
         ("empty", ("refill_dead_ns", 1.0, 2)),
     ];
-    samples.table("heap", (&ALL, title), cells, &columns)
+    samples.table("heap", (&ALL, Contestant::title), cells, &columns)
 }
 
 fn pauses(samples: &Samples, cells: usize) -> String {
@@ -150,7 +160,7 @@ fn pauses(samples: &Samples, cells: usize) -> String {
         ("dead, wall", ("dead_wall_ms", 1.0, 3)),
         ("dead, pause", ("dead_pause_ms", 1.0, 3)),
     ];
-    samples.table("heap", (&ALL, title), cells, &columns)
+    samples.table("heap", (&ALL, Contestant::title), cells, &columns)
 }
 
 #[cfg(test)]

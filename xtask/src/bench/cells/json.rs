@@ -1,9 +1,9 @@
 //! A message of a language server: how fast it is parsed, and what dropping its values takes.
 
 use super::super::mechanisms::{Aim, Goal, goals_table};
-use super::super::samples::Samples;
+use super::super::samples::{Contestant, Samples};
 use super::super::{Answer, Bench};
-use super::{Contestant, Lab, goal, rounds, sample, title};
+use super::{Lab, rounds, sample};
 use crate::run;
 use anyhow::Result;
 
@@ -57,8 +57,8 @@ pub(super) fn json(bench: &Bench, lab: &Lab) -> Result<Answer> {
 fn goals_of(samples: &Samples) -> Vec<Goal> {
     let value = |name| samples.spread(OURS, SIZE, name, 1.0);
     let mut goals = vec![
-        goal("parsing", " MB/s", value("parse_mb_s"), Aim::AtLeast(600.0)),
-        goal("drop of a region", " us", value("drop_us"), Aim::AtMost(10.0)),
+        Goal::of("parsing", " MB/s", value("parse_mb_s"), Aim::AtLeast(600.0)),
+        Goal::of("drop of a region", " us", value("drop_us"), Aim::AtMost(10.0)),
     ];
     let typed = samples.ratio(TYPED, SERDE_TYPED, SIZE, "parse_ms");
     goals.push(Goal::ratio("typed values: minder over serde_json", typed, Aim::None));
@@ -77,7 +77,7 @@ fn costs(samples: &Samples) -> String {
         ("parse MB/s", ("parse_mb_s", 1.0, 0)),
         ("drop us", ("drop_us", 1.0, 1)),
     ];
-    samples.table("contestant", (&ALL, title), SIZE, &columns)
+    samples.table("contestant", (&ALL, Contestant::title), SIZE, &columns)
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use super::super::mechanisms::{Aim, Goal, goals_table, grouped};
 use super::super::peers::Peers;
-use super::super::samples::{Numbers, Samples};
+use super::super::samples::{Contestant, Numbers, Samples};
 use super::super::{Answer, Bench};
-use super::{Contestant, Program, goal, title};
+use super::Program;
 use crate::{install, run};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
@@ -139,7 +139,7 @@ fn goals_of(samples: &Samples) -> Vec<Goal> {
         Goal::ratio("p50: minder over cyclictest", ratio("p50_us"), Aim::AtMost(1.25)),
         Goal::ratio("the same, at least", ratio("p50_us"), Aim::AtLeast(0.8)),
         Goal::ratio("p99: minder over cyclictest", ratio("p99_us"), Aim::None),
-        goal("p50 of minder", " us", samples.spread(OURS, PERIOD_US, "p50_us", 1.0), Aim::None),
+        Goal::of("p50 of minder", " us", samples.spread(OURS, PERIOD_US, "p50_us", 1.0), Aim::None),
     ]
 }
 
@@ -149,7 +149,7 @@ fn costs(samples: &Samples) -> String {
         ("p99 us late", ("p99_us", 1.0, 1)),
         ("max us late", ("max_us", 1.0, 1)),
     ];
-    samples.table("program", (&ALL, title), PERIOD_US, &columns)
+    samples.table("program", (&ALL, Contestant::title), PERIOD_US, &columns)
 }
 
 #[cfg(test)]

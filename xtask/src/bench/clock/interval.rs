@@ -1,9 +1,9 @@
 //! Ticks of 1 ms with a stall in the middle: drift, and growth of the lateness.
 
 use super::super::mechanisms::{Aim, Goal, goals_table, grouped};
-use super::super::samples::Samples;
+use super::super::samples::{Contestant, Samples};
 use super::super::{Answer, Bench};
-use super::{Contestant, Program, goal, title};
+use super::Program;
 use anyhow::Result;
 
 const TICKS: usize = 10_000;
@@ -50,15 +50,15 @@ fn goals_of(samples: &Samples) -> Vec<Goal> {
     let mut goals = Vec::new();
     for who in OURS {
         let name = who.name;
-        goals.push(goal(format!("{name}: drift"), " us", value(who, "drift_us"), Aim::AtMost(1.0)));
-        goals.push(goal(format!("{name}: growth"), " us", value(who, "growth_us"), Aim::AtMost(10.0)));
+        goals.push(Goal::of(format!("{name}: drift"), " us", value(who, "drift_us"), Aim::AtMost(1.0)));
+        goals.push(Goal::of(format!("{name}: growth"), " us", value(who, "growth_us"), Aim::AtMost(10.0)));
         let early = samples.total(who, SIZE, "early");
-        goals.push(goal(format!("{name}: early, all rounds"), "", early, Aim::AtMost(0.0)));
+        goals.push(Goal::of(format!("{name}: early, all rounds"), "", early, Aim::AtMost(0.0)));
     }
     for who in [TOKIO, SLEEP] {
         let name = who.name;
-        goals.push(goal(format!("{name}: drift"), " us", value(who, "drift_us"), Aim::None));
-        goals.push(goal(format!("{name}: growth"), " us", value(who, "growth_us"), Aim::None));
+        goals.push(Goal::of(format!("{name}: drift"), " us", value(who, "drift_us"), Aim::None));
+        goals.push(Goal::of(format!("{name}: growth"), " us", value(who, "growth_us"), Aim::None));
     }
     for (what, name) in [("p50", "p50_us"), ("CPU", "cpu_percent")] {
         let ratio = samples.ratio(OURS[0], TOKIO, SIZE, name);
@@ -77,7 +77,7 @@ fn costs(samples: &Samples) -> String {
         ("skipped", ("skipped", 1.0, 0)),
         ("CPU %", ("cpu_percent", 1.0, 1)),
     ];
-    samples.table("contestant", (&ALL, title), SIZE, &columns)
+    samples.table("contestant", (&ALL, Contestant::title), SIZE, &columns)
 }
 
 #[cfg(test)]

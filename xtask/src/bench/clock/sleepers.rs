@@ -1,9 +1,9 @@
 //! Sleeps of 100 us and of 1 ms: how late they are, and what they cost.
 
 use super::super::mechanisms::{Aim, Goal, goals_table};
-use super::super::samples::Samples;
+use super::super::samples::{Contestant, Samples};
 use super::super::{Answer, Bench};
-use super::{Contestant, Program, goal, title};
+use super::Program;
 use anyhow::Result;
 
 const SLEEPS: usize = 1_000;
@@ -45,14 +45,19 @@ pub(super) fn sleepers(bench: &Bench, program: &Program) -> Result<Answer> {
 fn goals_of(samples: &Samples) -> Vec<Goal> {
     let value = |who, size, name| samples.spread(who, size, name, 1.0);
     let mut goals = vec![
-        goal("precise, 100 us: p50", " us", value(PRECISE, SHORT, "p50_us"), Aim::AtMost(25.0)),
-        goal("thrifty, 1 ms: p50", " us", value(THRIFTY, LONG, "p50_us"), Aim::AtMost(2.0)),
-        goal("thrifty, 1 ms: CPU", " %", value(THRIFTY, LONG, "cpu_percent"), Aim::AtMost(8.0)),
+        Goal::of("precise, 100 us: p50", " us", value(PRECISE, SHORT, "p50_us"), Aim::AtMost(25.0)),
+        Goal::of("thrifty, 1 ms: p50", " us", value(THRIFTY, LONG, "p50_us"), Aim::AtMost(2.0)),
+        Goal::of("thrifty, 1 ms: CPU", " %", value(THRIFTY, LONG, "cpu_percent"), Aim::AtMost(8.0)),
     ];
     for who in [PRECISE, THRIFTY] {
         for (time, size) in [("100 us", SHORT), ("1 ms", LONG)] {
             let early = samples.total(who, size, "early");
-            goals.push(goal(format!("{}, {time}: early, all rounds", who.name), "", early, Aim::AtMost(0.0)));
+            goals.push(Goal::of(
+                format!("{}, {time}: early, all rounds", who.name),
+                "",
+                early,
+                Aim::AtMost(0.0),
+            ));
         }
     }
     for (time, size) in [("100 us", SHORT), ("1 ms", LONG)] {
@@ -74,7 +79,7 @@ fn costs(samples: &Samples, size: usize) -> String {
         ("early", ("early", 1.0, 0)),
         ("CPU %", ("cpu_percent", 1.0, 1)),
     ];
-    samples.table("contestant", (&ALL, title), size, &columns)
+    samples.table("contestant", (&ALL, Contestant::title), size, &columns)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Timers at random moments: how many wake-ups they need, and how late they are.
 
 use super::super::mechanisms::{Aim, Goal, goals_table, grouped};
-use super::super::samples::Samples;
+use super::super::samples::{Contestant, Samples};
 use super::super::{Answer, Bench};
-use super::{Contestant, Program, goal, title};
+use super::Program;
 use anyhow::Result;
 
 const TIMERS: usize = 10_000;
@@ -53,9 +53,9 @@ fn goals_of(samples: &Samples, count: usize) -> Vec<Goal> {
     let early = samples.total(OURS, SIZE, "early");
     let too_late = samples.total(OURS, SIZE, "too_late");
     let mut goals = vec![
-        goal("wake-ups", "", wakeups, Aim::AtMost(most)),
-        goal("early, all rounds", "", early, Aim::AtMost(0.0)),
-        goal("later than the tolerance, all rounds", "", too_late, Aim::AtMost(0.0)),
+        Goal::of("wake-ups", "", wakeups, Aim::AtMost(most)),
+        Goal::of("early, all rounds", "", early, Aim::AtMost(0.0)),
+        Goal::of("later than the tolerance, all rounds", "", too_late, Aim::AtMost(0.0)),
     ];
     for other in [TOKIO, HEAP] {
         for (what, name) in [("wake-ups", "wakeups"), ("CPU", "cpu_ms")] {
@@ -80,7 +80,7 @@ fn costs(samples: &Samples) -> String {
         ("p99 ms late", ("p99_us", 1e-3, 2)),
         ("max ms late", ("max_us", 1e-3, 2)),
     ];
-    samples.table("contestant", (&ALL, title), SIZE, &columns)
+    samples.table("contestant", (&ALL, Contestant::title), SIZE, &columns)
 }
 
 #[cfg(test)]

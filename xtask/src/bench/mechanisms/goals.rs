@@ -23,16 +23,21 @@ pub(crate) struct Goal {
 }
 
 impl Goal {
+    /// Returns a goal for a value.
+    pub(crate) fn of(what: impl Into<String>, unit: &'static str, figure: Option<Spread>, aim: Aim) -> Self {
+        Self { what: what.into(), unit, figure, aim }
+    }
+
     /// Returns a goal for a ratio.
     pub(crate) fn ratio(what: impl Into<String>, figure: Option<Spread>, aim: Aim) -> Self {
-        Self { what: what.into(), unit: "", figure, aim }
+        Self::of(what, "", figure, aim)
     }
 
     /// Returns a goal for a time in microseconds, from nanoseconds.
     pub(crate) fn micros(what: impl Into<String>, nanos: Option<Spread>, aim: Aim) -> Self {
         let figure =
             nanos.map(|n| Spread { median: n.median / 1e3, least: n.least / 1e3, most: n.most / 1e3 });
-        Self { what: what.into(), unit: " us", figure, aim }
+        Self::of(what, " us", figure, aim)
     }
 
     fn verdict(&self) -> &'static str {

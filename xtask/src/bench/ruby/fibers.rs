@@ -2,7 +2,6 @@
 
 use super::super::mechanisms::{Aim, Goal, goals_table};
 use super::super::samples::Samples;
-use super::super::table::Spread;
 use super::super::{Answer, Bench};
 use super::Ruby;
 use super::contestant::Contestant;
@@ -23,10 +22,6 @@ fn table(
     samples.table("contestant", (all, Contestant::title), size, columns)
 }
 
-fn goal(what: impl Into<String>, unit: &'static str, figure: Option<Spread>, aim: Aim) -> Goal {
-    Goal { what: what.into(), unit, figure, aim }
-}
-
 pub(super) fn sleepers(bench: &Bench, ruby: &Ruby) -> Result<Answer> {
     // The goals are for this number, and a sample takes seconds.
     let count = SLEEPERS;
@@ -39,9 +34,9 @@ pub(super) fn sleepers(bench: &Bench, ruby: &Ruby) -> Result<Answer> {
     let cpu = samples.spread(&ours, count, "cpu_s", 1.0);
     let beyond = |who, other| samples.paired((who, other), count, "bytes_each", |who, other| who - other);
     let goals = [
-        goal("start and end of all, CPU", " s", cpu, Aim::AtMost(0.6)),
-        goal("memory of a sleeper beyond its fiber", " bytes", beyond(&ours, &hook), Aim::AtMost(200.0)),
-        goal("the same of the reference scheduler", " bytes", beyond(&reference, &hook), Aim::None),
+        Goal::of("start and end of all, CPU", " s", cpu, Aim::AtMost(0.6)),
+        Goal::of("memory of a sleeper beyond its fiber", " bytes", beyond(&ours, &hook), Aim::AtMost(200.0)),
+        Goal::of("the same of the reference scheduler", " bytes", beyond(&reference, &hook), Aim::None),
         Goal::ratio("CPU over the reference", samples.ratio(&ours, &reference, count, "cpu_s"), Aim::None),
         Goal::ratio("CPU over parked fibers", samples.ratio(&ours, &hook, count, "cpu_s"), Aim::None),
     ];
@@ -75,7 +70,7 @@ pub(super) fn timers(bench: &Bench, ruby: &Ruby) -> Result<Answer> {
     })?;
     let goals = ["start", "fire", "cancel"].map(|what| {
         let figure = samples.spread(&ours, count, &format!("{what}_ns"), 1.0);
-        goal(format!("{what} a timer, CPU"), " ns", figure, Aim::None)
+        Goal::of(format!("{what} a timer, CPU"), " ns", figure, Aim::None)
     });
     let columns = [
         ("start ns", ("start_ns", 1.0, 0)),
@@ -102,8 +97,8 @@ pub(super) fn wakeup(bench: &Bench, ruby: &Ruby) -> Result<Answer> {
     let spread = |name| samples.spread(&ours, count, name, 1.0);
     let ratio = |other: &Contestant| samples.ratio(&ours, other, count, "p50_us");
     let goals = [
-        goal("from the push to the fiber, p50", " us", spread("p50_us"), Aim::AtMost(300.0)),
-        goal("from the push to the fiber, p99", " us", spread("p99_us"), Aim::None),
+        Goal::of("from the push to the fiber, p50", " us", spread("p50_us"), Aim::AtMost(300.0)),
+        Goal::of("from the push to the fiber, p99", " us", spread("p99_us"), Aim::None),
         Goal::ratio("p50 over a thread that waits", ratio(&all[0]), Aim::None),
         Goal::ratio("p50 over the reference", ratio(&all[1]), Aim::None),
     ];
