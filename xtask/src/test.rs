@@ -419,7 +419,9 @@ fn memory(_: &Options) -> Result<Done> {
     check(toolchain::component("nightly", "miri", "miri"), miri.args(["miri", "test"]), "miri")?;
     let mut asan = toolchain::cargo("nightly");
     // With a target, the flags are not those of build scripts.
-    asan.args(["test", "--test", "it", "--target", ASAN_TARGET]).env("RUSTFLAGS", "-Zsanitizer=address");
+    asan.args(["test", "--test", "it", "--target", ASAN_TARGET])
+        .env("RUSTFLAGS", "-Zsanitizer=address")
+        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
     let ready = if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         toolchain::ready("nightly")
     } else {
