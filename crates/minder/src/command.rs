@@ -15,7 +15,8 @@ use std::time::Duration;
 ///
 /// The program is looked up at each start. A name with a slash is used as it is. Any other name is
 /// searched for in the `PATH` of this process, whatever the `PATH` of the child is. The current
-/// directory is searched only if `PATH` names it.
+/// directory is searched only if `PATH` names it. On Unix, `/bin/sh` runs a script without `#!` in its
+/// first line, as with execvp(3).
 ///
 /// On Windows:
 ///

@@ -210,14 +210,14 @@ fn missing_programs_from_values_are_reported_one_by_one() {
 #[test]
 fn unrunnable_program_is_reported_with_the_reason() {
     let dir = temp_dir();
-    let [plain, empty, orphan] = ["plain", "empty", "orphan"].map(|name| dir.path().join(name));
+    let [plain, foreign, orphan] = ["plain", "foreign", "orphan"].map(|name| dir.path().join(name));
     let write = |path: &std::path::Path, text: &str, mode: u32| {
         std::fs::write(path, text).expect("write file");
         let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
         std::fs::set_permissions(path, mode).expect("set permissions");
     };
     write(&plain, "#!/bin/sh\n", 0o644);
-    write(&empty, "echo hello\n", 0o755);
+    write(&foreign, "\x7fELF\x02\x01\x01\0", 0o755);
     write(&orphan, "#!/no/such/interpreter\n", 0o755);
     for (program, reason) in [
         (path(&plain), "permission denied"),
@@ -228,7 +228,7 @@ fn unrunnable_program_is_reported_with_the_reason() {
         let ended = run_to_end(&format!("run -j2 {program} ::: a b c")).exit_code(255);
         ended.error_line(&[program, reason, "(3 jobs, none started)"]);
     }
-    run_to_end(&format!("run -j2 {} ::: a", path(&empty))).stderr_contains("no `#!`");
+    run_to_end(&format!("run -j2 {} ::: a", path(&foreign))).stderr_contains("neither a program");
 }
 
 #[test]

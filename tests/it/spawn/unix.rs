@@ -343,9 +343,8 @@ fn odd_programs(directory: &Path) {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("set permissions");
     };
     make("not-executable", "#!/bin/sh\n", 0o644);
-    make("no-first-line", "exit 0\n", 0o755);
+    make("foreign", "\x7fELF\x02\x01\x01\0 of another system\n", 0o755);
     make("bad-interpreter", "#!/no/such/interpreter\n", 0o755);
-    make("empty", "", 0o755);
     std::fs::create_dir(directory.join("directory")).expect("create directory");
     std::fs::copy(TEST_CHILD, directory.join("only-here")).expect("copy file");
 }
@@ -368,12 +367,7 @@ fn unrunnable_program_is_reported_with_the_reason() {
         ),
         ("directory", ErrorKind::PermissionDenied, "is a directory"),
         ("not-executable", ErrorKind::PermissionDenied, "permission denied"),
-        (
-            "no-first-line",
-            ErrorKind::Other,
-            "not a program for this system, and no `#!` in its first line names one",
-        ),
-        ("empty", ErrorKind::Other, "not a program for this system, and no `#!` in its first line names one"),
+        ("foreign", ErrorKind::Other, "neither a program for this system nor a script"),
     ] {
         let error = fails(name);
         assert_eq!((error.kind(), error.reason().as_str()), (kind, reason), "{name}: {error}");
@@ -387,6 +381,36 @@ fn unrunnable_program_is_reported_with_the_reason() {
             "{name}"
         );
     }
+}
+
+/// As with execvp(3), and in every shell.
+#[test]
+fn script_without_first_line_is_run_by_sh() {
+    let dir = tempfile::tempdir().expect("create temporary directory");
+    let script = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).expect("write file");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("set permissions");
+        path
+    };
+    script("script", "echo \"$0 $# $1 $2\"; exit 3\n");
+    std::fs::create_dir(dir.path().join("-d")).expect("create directory");
+    script("-d/script", "echo \"$0 $1\"\n");
+    let empty = script("empty", "");
+    let output = |program: &str| {
+        let mut command = Command::new(program);
+        command.args(["a  b", "$HOME"]).current_dir(dir.path()).env("NAME", "value");
+        let output = command.output().expect("run script");
+        (output.status, String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    // A relative path is one in the directory of the child.
+    assert_eq!(output("./script"), (ExitStatus::Exited(3), "./script 2 a  b $HOME\n".to_owned()));
+    let path = dir.path().join("script");
+    let path = path.to_str().expect("path is UTF-8");
+    assert_eq!(output(path), (ExitStatus::Exited(3), format!("{path} 2 a  b $HOME\n")));
+    // Not an option of sh.
+    assert_eq!(output("-d/script"), (ExitStatus::Exited(0), "./-d/script a  b\n".to_owned()));
+    assert!(Command::new(empty).status().expect("run empty script").success());
 }
 
 #[test]

@@ -5,8 +5,9 @@
 use std::ffi::{CStr, OsStr, OsString, c_char};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::script::{self, SHELL};
 use super::{SpawnError, SpawnStep};
 use crate::command::Command;
 
@@ -41,13 +42,19 @@ struct CachedLookup {
 }
 
 impl ExecArgs {
-    /// Builds the strings for `command`.
-    pub(super) fn build(&mut self, command: &Command) -> Result<(), SpawnError> {
+    /// Builds the strings for `command`. With `in_shell`, its program is a script that the shell runs.
+    pub(super) fn build(&mut self, command: &Command, in_shell: bool) -> Result<(), SpawnError> {
         self.bytes.clear();
         self.starts.clear();
         let path = self.resolve(command)?;
-        self.push(&path)?;
-        self.push(&command.program)?;
+        if in_shell {
+            self.push(SHELL.as_ref())?;
+            self.push(SHELL.as_ref())?;
+            self.push(&not_an_option(path))?;
+        } else {
+            self.push(&path)?;
+            self.push(&command.program)?;
+        }
         for arg in &command.args {
             self.push(arg)?;
         }
@@ -173,11 +180,27 @@ impl ExecArgs {
         Ok(path)
     }
 
+    /// Returns whether the program of `command`, which the kernel refused to execute, is a script
+    /// without `#!`.
+    pub(super) fn is_script(&mut self, command: &Command) -> Result<bool, SpawnError> {
+        let mut path = PathBuf::from(self.resolve(command)?);
+        // The child enters its directory before it executes the program.
+        if let Some(dir) = &command.current_dir {
+            path = dir.join(path);
+        }
+        script::is_script(&path).map_err(|error| SpawnStep::Exec.failed(error))
+    }
+
     /// Forgets the last look into PATH, since the program may have moved; says whether there was
     /// one.
     pub(super) fn forget(&mut self) -> bool {
         self.found.take().is_some()
     }
+}
+
+/// Returns the path of a script in a form that the shell does not read as an option.
+fn not_an_option(path: OsString) -> OsString {
+    if path.as_bytes().starts_with(b"-") { Path::new(".").join(path).into_os_string() } else { path }
 }
 
 /// Returns the environment of this process as it is now.

@@ -8,6 +8,8 @@
 
 mod types;
 #[cfg(unix)]
+mod script;
+#[cfg(unix)]
 mod exec_args;
 #[cfg(unix)]
 mod request;

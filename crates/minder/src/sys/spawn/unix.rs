@@ -18,7 +18,7 @@ use crate::sys::process_tree::ProcessTree;
 /// The message for a path that does not exist.
 pub(crate) const NO_FILE: &str = "no such file, or the interpreter named in its first line does not exist";
 /// The message for a file that the kernel cannot run.
-pub(crate) const NO_PROGRAM: &str = "not a program for this system, and no `#!` in its first line names one";
+pub(crate) const NO_PROGRAM: &str = "neither a program for this system nor a script";
 
 /// Starts children, one at a time, from one thread. It keeps what later starts can use again.
 #[derive(Debug)]
@@ -99,22 +99,31 @@ impl Spawner {
     }
 
     fn search_and_start(&mut self, command: &Command) -> Result<Spawned, SpawnError> {
-        match self.attempt(command) {
+        let result = match self.attempt(command, false) {
             // The program found in PATH earlier may have moved: search once more.
             Err(SpawnError { step: SpawnStep::Exec, error })
                 if self.image.forget() && error.kind() == io::ErrorKind::NotFound =>
             {
-                self.attempt(command)
+                self.attempt(command, false)
+            }
+            result => result,
+        };
+        match result {
+            Err(SpawnError { step: SpawnStep::Exec, error })
+                if is_no_program(&error) && self.image.is_script(command)? =>
+            {
+                self.attempt(command, true)
             }
             result => result,
         }
     }
 
-    fn attempt(&mut self, command: &Command) -> Result<Spawned, SpawnError> {
+    /// With `in_shell`, the program is a script that the shell runs.
+    fn attempt(&mut self, command: &Command, in_shell: bool) -> Result<Spawned, SpawnError> {
         if command.tail.is_some() {
             return Err(SpawnStep::Tail.failed(io::ErrorKind::Unsupported));
         }
-        self.image.build(command)?;
+        self.image.build(command, in_shell)?;
         if let Some(variable) = self.guardian.as_ref().and_then(|guardian| guardian.variable()) {
             // SAFETY: `self` holds the guardian with its variable; the next child gets a new list.
             unsafe { self.image.add_variable(variable) };
