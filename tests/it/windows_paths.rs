@@ -135,7 +135,7 @@ fn killed_run_is_resumed() {
     let run = runs.next().expect("find run").expect("read directory entry");
     let id = run.file_name().into_string().expect("decode text");
     let refused = place.run(&["run", "--resume", &id]);
-    assert!(text(&refused.stderr).contains("is being run by another minder"), "{refused:?}");
+    assert!(text(&refused.stderr).contains("is in use by another minder"), "{refused:?}");
     crate::support::end(child.id());
     child.wait().expect("wait for minder");
     fs::write(go, "").expect("write file");

@@ -15,8 +15,8 @@ fn unit(letter: char) -> Option<u64> {
 pub(crate) fn count(text: &str) -> Result<u64, String> {
     let invalid = || {
         format!(
-            "invalid number `{text}`: expected digits, and K, M, G, T, P (powers of 1024) or k, m, g, t, p \
-             (of 1000) after them"
+            "invalid number `{text}`: expected a number, which may have a suffix: K, M, G, T, P (powers of \
+             1024) or k, m, g, t, p (of 1000)"
         )
     };
     let last = text.chars().last().ok_or_else(invalid)?;

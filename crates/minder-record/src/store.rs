@@ -143,7 +143,7 @@ pub fn find(root: &Path, prefix: &str) -> Result<PathBuf> {
             const NAMED_MAX: usize = 8;
             let named = several.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
             let more = if several.len() > NAMED_MAX { ", …" } else { "" };
-            let text = format!("`{prefix}` is the beginning of {} runs: {named}{more}", several.len());
+            let text = format!("`{prefix}` is ambiguous: it matches {} runs, {named}{more}", several.len());
             return Err(Error::new(ErrorKind::AmbiguousId, text));
         }
     };

@@ -203,7 +203,7 @@ fn resume_fails_while_run_is_locked() {
     let root = tempfile::tempdir().unwrap();
     let first = new_run(root.path());
     let error = JournalWriter::resume(first.dir(), false).unwrap_err();
-    let expected = format!("run {} is being run by another minder (pid {})", first.run(), std::process::id());
+    let expected = format!("run {} is in use by another minder (pid {})", first.run(), std::process::id());
     assert_eq!(error.to_string(), expected);
     assert!(crate::store::is_alive(first.dir()));
     let dir = first.dir().to_owned();

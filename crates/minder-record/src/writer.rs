@@ -112,7 +112,7 @@ impl JournalWriter {
         let lock = lock_with_timeout(dir).context(|| format!("cannot lock run {run}"))?;
         let Some(lock) = lock else {
             let pid = reader::last_pid(dir).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
-            let text = format!("run {run} is being run by another minder{pid}");
+            let text = format!("run {run} is in use by another minder{pid}");
             return Err(Error::new(ErrorKind::Locked, text));
         };
         Self::begin(dir, run, lock, sync)

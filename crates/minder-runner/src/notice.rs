@@ -175,7 +175,7 @@ impl fmt::Display for Notice {
                 "no earlier run of this command is recorded, so its jobs start in the order of the input",
             ),
             Self::ReadingTerminal => {
-                f.write_str("reading arguments from the terminal, one a line; Ctrl-D ends them")
+                f.write_str("reading arguments from the terminal, one per line; Ctrl-D ends them")
             }
             Self::JobserverIgnored { flag } => {
                 write!(f, "the jobs of {flag} run all at once: not by the build's jobserver")
@@ -183,7 +183,7 @@ impl fmt::Display for Notice {
             Self::JobserverUnavailable { reason } => f.write_str(reason),
             Self::Condition { line } => f.write_str(line),
             Self::NoRecord { reason } => {
-                write!(f, "this run leaves no record: {reason} (--no-record suppresses this message)")
+                write!(f, "no record is kept: {reason} (--no-record suppresses this message)")
             }
             Self::NothingToRetry => f.write_str("no job has failed: nothing was run"),
             Self::AttemptMissing { attempt, dir } => write!(

@@ -374,7 +374,7 @@ impl JobQueue {
                 if state.ended && taken < expected && state.error.is_none() {
                     let unit = if self.splitter.is_some() { "block" } else { "line" };
                     let why = format!(
-                        "the input is not what it was: it has {}, and had {expected} at least",
+                        "the input has changed: it has {}, and had at least {expected}",
                         crate::text::count(taken, unit)
                     );
                     state.error = Some(why);
@@ -397,8 +397,7 @@ impl JobQueue {
             if let JobArgs::Columns(columns) = &task.item
                 && self.resume.differs(task.number, columns)
             {
-                state.error =
-                    Some(format!("job {} of the input is not what it was: nothing is run", task.number));
+                state.error = Some(format!("job {} of the input has changed: nothing is run", task.number));
                 state.stopped = true;
             }
         }

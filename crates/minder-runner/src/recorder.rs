@@ -31,7 +31,7 @@ use minder_record::{codec, retention, store};
 use minder_template::Job;
 
 /// The reason in the last event of an attempt that ended because minder itself failed.
-pub(crate) const FAILED: &str = "it failed";
+pub(crate) const FAILED: &str = "aborted";
 
 /// Writes the events of a run. All worker threads share it; the journal and the joblog append the
 /// lines of each call together.

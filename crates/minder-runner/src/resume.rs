@@ -61,7 +61,7 @@ impl ResumeFilter {
     /// recorded blocks: that of this job if it finished, otherwise that of the next finished one.
     pub(crate) fn block_mismatch(&self, job: u64, range: &Range<u64>) -> Option<String> {
         self.mode?;
-        let changed = |why: String| Some(format!("block {job} of the input is not what it was: {why}"));
+        let changed = |why: String| Some(format!("block {job} of the input has changed: {why}"));
         let len = range.end - range.start;
         if self.done().contains(job) {
             let known = self.progress.block(job).filter(|known| known != range)?;

@@ -17,9 +17,9 @@ const SHOWN: &str = if cfg!(windows) { "-u" } else { "" };
 /// that a job left behind.
 fn named(daemon: u32) -> String {
     if cfg!(windows) {
-        "left running by 1 job: they live on".to_owned()
+        "still running: processes of 1 job".to_owned()
     } else {
-        format!("left running: test_child ({daemon})")
+        format!("still running: test_child ({daemon})")
     }
 }
 

@@ -242,7 +242,7 @@ fn resume_requires_the_same_piped_input() {
     };
     // Another input is refused, and runs nothing that was not asked for.
     let before = file(&place.at("log"));
-    again("--resume", b"a1\nb2\nx3\nb4\na5\n").exit_code(255).error_line(&["job 3", "not what it was"]);
+    again("--resume", b"a1\nb2\nx3\nb4\na5\n").exit_code(255).error_line(&["job 3", "has changed"]);
     assert_eq!(file(&place.at("log")), before, "something ran");
     again("--resume", b"a1\nb2\na3\nb4\n").exit_code(0).stderr("");
     assert_eq!(file(&place.at("log")), before, "something ran");

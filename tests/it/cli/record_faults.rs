@@ -30,7 +30,7 @@ fn goes_without(place: &Place, part: &str) {
         let ended = place
             .ended(&three(flags).replace("-k --lb", "--lb"))
             .exit_code(0)
-            .error_line(&["leaves no record", part]);
+            .error_line(&["no record is kept", part]);
         assert_eq!(ended.sorted(), ["1", "2", "3"], "{flags}");
     }
     assert_eq!(place.ended(&three("--quiet")).exit_code(0).stderr("").sorted(), ["1", "2", "3"]);
@@ -85,7 +85,7 @@ fn run_is_resumed_by_one_process_only() {
     first.wait_until_true("its jobs", || file(&place.at("log")).lines().count() == 4);
     for flag in ["--resume", "--resume-failed", "--retry-failed"] {
         let second = place.ended(&format!("run {flag} {id}"));
-        second.exit_code(255).error_line(&[&id, "being run by another minder"]);
+        second.exit_code(255).error_line(&[&id, "in use by another minder"]);
     }
     fs::write(&wait, "").expect("write file");
     assert_eq!(first.wait().exit_code(0).sorted(), ["1", "2"]);
@@ -161,7 +161,7 @@ fn rejected_resume_changes_nothing() {
         for wrong in ["", "1\n2\n", "x\n2\n3\n"] {
             let mut command = place.command(&format!("run --resume {id}"));
             let ended = Run::start(command.stdin(super::input(wrong.as_bytes()))).wait();
-            ended.exit_code(255).error_line(&["not what it was"]);
+            ended.exit_code(255).error_line(&["has changed"]);
             assert!(
                 all_below(&place.run()) == before && all_below(&place.at("tmp")) == tmp,
                 "{flags} {wrong:?}"
@@ -202,7 +202,7 @@ fn runs_directory_writable_by_others_is_repaired_or_rejected() {
         place
             .ended("run KID exit ::: 0")
             .exit_code(0)
-            .error_line(&["leaves no record", "belongs to another user"]);
+            .error_line(&["no record is kept", "belongs to another user"]);
         place.ended("log").exit_code(255).error_line(&["belongs to another user"]);
         std::os::unix::fs::chown(&runs, Some(0), None).expect("change owner");
     } else {
@@ -210,7 +210,7 @@ fn runs_directory_writable_by_others_is_repaired_or_rejected() {
     }
     fs::rename(&runs, place.at("elsewhere")).expect("rename");
     symlink(place.at("elsewhere"), &runs).expect("create symbolic link");
-    place.ended("run KID exit ::: 0").exit_code(0).error_line(&["leaves no record", "it is a link"]);
+    place.ended("run KID exit ::: 0").exit_code(0).error_line(&["no record is kept", "it is a link"]);
     place.ended("run --sync KID exit ::: 0").exit_code(255).error_line(&["it is a link"]);
     place.ended("log").exit_code(255).error_line(&["it is a link"]);
     place.ended("run --resume last").exit_code(255).error_line(&["it is a link"]);

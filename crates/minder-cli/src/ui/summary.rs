@@ -54,7 +54,7 @@ impl Summary<'_> {
         lines.extend(self.halted_lines());
         if stats.requeued > 0 {
             let jobs = count(stats.requeued, "job");
-            lines.push(format!("  killed since memory ran short, and put back: {jobs}"));
+            lines.push(format!("  killed because memory ran short, and requeued: {jobs}"));
         }
         let leaked =
             |job| format!("  left its output open: {job}  (closed after 100 ms; `--leak wait` reads on)");
@@ -106,10 +106,7 @@ impl Summary<'_> {
         let mut lines = Vec::new();
         if let Some(HaltSummary { why, not_run }) = &self.report.halted {
             if self.report.stats.halted > 0 {
-                lines.push(format!(
-                    "  ended with the run: {}  ({why})",
-                    count(self.report.stats.halted, "job")
-                ));
+                lines.push(format!("  cancelled: {}  ({why})", count(self.report.stats.halted, "job")));
             }
             match not_run {
                 Some(0) => (),
@@ -141,13 +138,13 @@ impl Summary<'_> {
             .collect();
         match (self.report.left_running(), adopted.as_slice()) {
             (0, _) => None,
-            (jobs, []) => Some(format!("  left running by {}: they live on", count(jobs, "job"))),
+            (jobs, []) => Some(format!("  still running: processes of {}", count(jobs, "job"))),
             (_, names) => {
                 let more = match self.report.orphans.len() - names.len() {
                     0 => String::new(),
                     more => format!(" and {more} more"),
                 };
-                Some(format!("  left running: {}{more}; they live on", names.join(", ")))
+                Some(format!("  still running: {}{more}", names.join(", ")))
             }
         }
     }
@@ -268,10 +265,10 @@ mod tests {
                 "  failed: bad  (exit 2, 11.0 s)",
                 "  failed: large  (killed since memory ran short, 11.0 s)",
                 "  cut off: running  (killed by KILL, 11.0 s)",
-                "  ended with the run: 1 job  (--halt now,fail=3)",
+                "  cancelled: 1 job  (--halt now,fail=3)",
                 "  not run: 7 jobs  (--halt now,fail=3)",
                 "  not run: 3 jobs, since what they depend on failed",
-                "  killed since memory ran short, and put back: 1 job",
+                "  killed because memory ran short, and requeued: 1 job",
             ]
         );
         report.halted = Some(HaltSummary { why: "--halt now,fail=3".to_owned(), not_run: None });
@@ -301,13 +298,13 @@ mod tests {
         assert!(Summary { report: &many }.is_wanted());
         let text = lines(&many);
         assert_eq!((text.len(), text[11].as_str()), (13, "  and 190 more that left their output open"));
-        assert!(text[12].ends_with("y (8), y (9) and 190 more; they live on"), "{}", text[12]);
+        assert!(text[12].ends_with("y (8), y (9) and 190 more"), "{}", text[12]);
         let few = report(|report, stats| {
             stats.leaked = vec!["x".to_owned(); 10];
             stats.leaked_count = 10;
             report.orphans = vec![(1, "y".to_owned())];
         });
         let text = lines(&few);
-        assert_eq!((text.len(), text[11].as_str()), (12, "  left running: y (1); they live on"));
+        assert_eq!((text.len(), text[11].as_str()), (12, "  still running: y (1)"));
     }
 }

@@ -85,7 +85,7 @@ fn find_accepts_unique_prefix_of_id() {
     assert_eq!(name("61c1"), Ok("61c10000".to_owned()));
     assert_eq!(name("7F3A"), Ok("7f3a0000".to_owned()));
     assert_eq!(name("61c00000"), Ok("61c00000".to_owned()));
-    assert_eq!(name("61").unwrap_err(), "`61` is the beginning of 2 runs: 61c00000, 61c10000");
+    assert_eq!(name("61").unwrap_err(), "`61` is ambiguous: it matches 2 runs, 61c00000, 61c10000");
     assert!(name("0").unwrap_err().contains("there is no run `0`"));
     assert!(name("7f3b").unwrap_err().contains("left alone"));
     for prefix in

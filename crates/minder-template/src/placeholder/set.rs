@@ -170,7 +170,7 @@ impl PlaceholderSet {
         let written = String::from_utf8_lossy(text);
         let fail = |why: &str| Err(Error::new(ErrorKind::Placeholder, format!("`{written}` {why}")));
         if self.chosen.iter().filter(|chosen| chosen.is_custom()).count() >= CUSTOM_MAX {
-            return fail("is one placeholder too many: 64 own ones are read");
+            return fail("is one placeholder too many: at most 64 can be defined");
         }
         let contains = |outer: &[u8], inner: &[u8]| outer.windows(inner.len()).any(|part| part == inner);
         let is_nested = |other: &ChosenPlaceholder| {

@@ -63,7 +63,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("is missing: what only it ran", "see cli/record_faults/pending_output.rs: of the record in"),
     ("the stack limit is {limit} KiB", "see cli/resource_limits.rs: stack limit is 64 KiB"),
     ("no job runs whose end could free some", "see cli/resource_limits.rs: too many open files"),
-    ("of the input is not what it was: nothing is run", "see cli/record.rs: not what it was"),
+    ("of the input has changed: nothing is run", "see cli/record.rs: has changed"),
     ("--tee runs {jobs} jobs at once", "see cli/input.rs: jobs at once"),
     ("stdout was closed by its reader", "stdout is closed: the exit status reports it"),
     ("the best of the others is used", "see seccomp.rs: the best of the others is used"),

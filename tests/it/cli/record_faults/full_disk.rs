@@ -115,7 +115,7 @@ fn fills_up(flags: &str, pages: usize, len: usize, jobs: usize) {
     let mut shown = whole(&first.out, len, Torn::Last);
     assert!(first.err.lines().count() <= 1 && !first.err.contains("(os error"), "{what}");
     if first.status == minder::ExitStatus::Exited(0) {
-        assert!(first.err.is_empty() || first.err.contains("leaves no record"), "{what}");
+        assert!(first.err.is_empty() || first.err.contains("no record is kept"), "{what}");
         shown.sort_unstable();
         assert_eq!(shown, (1..=jobs).collect::<Vec<_>>(), "{what}");
         return;

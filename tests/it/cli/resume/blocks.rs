@@ -220,7 +220,7 @@ fn resume_by_joblog_compares_recorded_blocks() {
     let blocks = Blocks::new(seq(20), Pipe);
     blocks.run("-j1 --halt soon,done=1 --joblog log --pipe -N 5", "cat");
     let refused = blocks.run("--joblog log --resume --pipe -N 7", "cat").exit_code(255);
-    assert_eq!(refused.error_line(&["block 1 of the input is not what it was"]).text(), "");
+    assert_eq!(refused.error_line(&["block 1 of the input has changed"]).text(), "");
     let rest = blocks.run("-k --joblog log --resume --pipe -N 5", "cat").exit_code(0);
     assert_eq!(rest.text(), seq(20).split_at(10).1);
 }
@@ -299,6 +299,6 @@ fn changed_block_of_a_pipe_is_rejected() {
     blocks.run("-j1 --halt soon,done=2 --pipe -N 5", "cat");
     let mut command = blocks.place.command("run --halt never --resume last");
     let refused = Run::start(command.stdin(input(seq(30).replace('3', "33").as_bytes()))).wait();
-    let refused = refused.exit_code(255).error_line(&["block 1 of the input is not what it was"]);
+    let refused = refused.exit_code(255).error_line(&["block 1 of the input has changed"]);
     assert_eq!(refused.text(), "");
 }
