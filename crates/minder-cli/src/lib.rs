@@ -6,6 +6,7 @@
 
 mod compat;
 mod exit;
+mod likeness;
 mod export;
 mod flags;
 mod config;
@@ -27,7 +28,7 @@ use minder::Guardian;
 
 use crate::compat::Translation;
 use crate::config::CompatMode;
-use crate::flags::{Flags, Verb, clap_error_line, optional_value};
+use crate::flags::{Flags, Verb, asks_for_version, clap_error_hint, clap_error_line, optional_value};
 use crate::ui::table::escape;
 
 /// The smallest stack of the main thread, in bytes. Parsing the flags needs 64 KiB of it, and six
@@ -119,18 +120,16 @@ fn report_clap_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(exit::OTHER);
     }
-    let minder = Flags::command();
-    let mut command = &minder;
-    let mut path = minder.get_name().to_owned();
-    for arg in args {
-        let Some(subcommand) = command.get_subcommands().find(|subcommand| arg == subcommand.get_name())
-        else {
-            break;
-        };
-        path = format!("{path} {}", subcommand.get_name());
-        command = subcommand;
+    if asks_for_version(error)
+        && let Err(version) = Flags::try_parse_from(["minder", "--version"])
+    {
+        return exit_code(print_help(&version));
     }
-    ui::message(&format!("{} (see `{path} --help`)", escape(clap_error_line(error).as_bytes())));
+    let mut minder = Flags::command();
+    minder.build();
+    let line = clap_error_line(error, &minder, args);
+    let hint = clap_error_hint(error, &minder, args);
+    ui::message(&escape(format!("{line} ({hint})").as_bytes()));
     ExitCode::from(exit::OTHER)
 }
 

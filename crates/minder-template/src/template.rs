@@ -59,7 +59,7 @@ impl Template {
     /// ```
     pub fn parse(arguments: &[OsString], options: &Options) -> Result<Template, Error> {
         let kind = match arguments {
-            [] => return Err(Error::new(ErrorKind::Syntax, "no command is given")),
+            [] => return Err(Error::new(ErrorKind::Syntax, "no command given")),
             _ if options.quote => TemplateKind::Direct(direct::DirectCommand::parse(arguments, options)?),
             _ if options.form == Form::Line => line(&arguments.join(OsStr::new(" ")), options)?,
             [argument] if is_line(argument, options) => line(argument, options)?,

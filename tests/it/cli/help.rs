@@ -423,7 +423,7 @@ fn help_works_with_a_broken_environment() {
 
 #[test]
 fn version_is_printed() {
-    for line in ["--version", "-V"] {
+    for line in ["--version", "-V", "version", "run --version", "log -V", "bench wait --version"] {
         let ended = run_to_end(line).exit_code(0).stderr("");
         assert_eq!(ended.text(), format!("minder {}\n", "0.1.0"));
     }

@@ -52,6 +52,7 @@ use crate::support::{KID, TEST_CHILD};
 /// The tables.
 const TABLES: &[(&str, &str)] = &[
     ("flags", include_str!("messages/flags.txt")),
+    ("typos", include_str!("messages/typos.txt")),
     ("template", include_str!("messages/template.txt")),
     ("parallel", include_str!("messages/parallel.txt")),
     ("record", include_str!("messages/record.txt")),
@@ -493,6 +494,11 @@ fn play(table: &str) {
 #[test]
 fn flag_messages_match() {
     play("flags");
+}
+
+#[test]
+fn typo_messages_match() {
+    play("typos");
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn command_that_cannot_start_is_one_line() {
     Run::start(&minder("relay"))
         .wait()
         .exit_code(255)
-        .error_line(&["no command is given", "minder relay --help"]);
+        .error_line(&["no command given", "minder relay --help"]);
     let run = Run::start(&minder("relay --rows 3 true"));
     run.wait().exit_code(255).error_line(&["--pty"]);
     Run::start(&minder("relay --buffer 1 true")).wait().exit_code(255).error_line(&["64k"]);

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use clap::{Command, CommandFactory, Parser};
 
 use crate::flags::{Flags, HelpFlags};
+use crate::likeness::nearest;
 
 /// The texts of the topics: a line `name: title`, then an explanation with examples. The tests run
 /// the examples.
@@ -49,6 +50,9 @@ pub(crate) fn run(out: &mut dyn Write, flags: &HelpFlags) -> Result<()> {
         bail!("see `minder {name} --help`; docs/from-parallel.md describes every option");
     }
     let topics: Vec<&str> = topic_titles().map(|(topic, _)| topic).collect();
+    if let Some(meant) = nearest(&name, subcommand_names(&minder).into_iter().chain(topics.iter().copied())) {
+        bail!("no help for `{name}`; did you mean `minder help {meant}`?");
+    }
     bail!(
         "no help for `{name}`: the commands are {}; the topics are {}",
         subcommand_names(&minder).join(", "),

@@ -9,6 +9,7 @@ use clap_mangen::roff::{Roff, roman};
 
 use super::help;
 use crate::flags::{Flags, ManFlags};
+use crate::likeness::nearest;
 
 /// Prints the page of a subcommand, or that of minder as a whole.
 pub(crate) fn run(out: &mut dyn Write, flags: &ManFlags) -> Result<()> {
@@ -16,11 +17,14 @@ pub(crate) fn run(out: &mut dyn Write, flags: &ManFlags) -> Result<()> {
     minder.build();
     match help::find_subcommand(&minder, &flags.command) {
         Some(command) => print_page(out, command),
-        None => bail!(
-            "unknown command `{}`: expected one of {}",
-            flags.command.join(" "),
-            help::subcommand_names(&minder).join(", ")
-        ),
+        None => {
+            let name = flags.command.join(" ");
+            let known = help::subcommand_names(&minder);
+            if let Some(meant) = nearest(&name, known.iter().copied()) {
+                bail!("unknown command `{name}`; did you mean `minder man {meant}`?");
+            }
+            bail!("unknown command `{name}`: expected one of {}", known.join(", "))
+        }
     }
 }
 

@@ -1,28 +1,32 @@
 //! Turns an error of clap into one line in the style of minder's other messages.
 
 use std::error::Error as _;
+use std::ffi::OsString;
 use std::num::{IntErrorKind, ParseIntError, TryFromIntError};
 
-use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, Error};
 
-/// Returns the message, without a hint where to find help.
-pub(crate) fn clap_error_line(error: &Error) -> String {
+use super::typed_name::typed_name;
+use super::unknown::{as_run, unknown_flag, unknown_subcommand};
+
+/// Returns the message, without a hint where to find help. `args` are the arguments of `minder`.
+pub(crate) fn clap_error_line(error: &Error, minder: &Command, args: &[OsString]) -> String {
+    let (command, args) = addressed(minder, args);
     let arg = context(error, ContextKind::InvalidArg).into_iter().next().unwrap_or_default();
-    let flag = flag_name(&arg);
     let valid = context(error, ContextKind::ValidValue).join(", ");
     let value = context(error, ContextKind::InvalidValue).concat();
+    let flag = flag_name(&arg);
+    let typed = match error.kind() {
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => typed_name(flag, &value, command, args),
+        _ => None,
+    };
+    let flag = typed.as_deref().unwrap_or(flag);
     match error.kind() {
-        ErrorKind::UnknownArgument if flag == "--version" => {
-            "unknown flag `--version`; did you mean `minder --version`?".to_owned()
-        }
-        ErrorKind::UnknownArgument if flag.starts_with('-') => {
-            format!("unknown flag `{flag}`{}", suggestion(error, ContextKind::SuggestedArg))
-        }
+        ErrorKind::UnknownArgument if flag.starts_with('-') => unknown_flag(flag, command, minder),
         ErrorKind::UnknownArgument => format!("unexpected argument `{flag}`"),
         ErrorKind::InvalidSubcommand => {
-            let name = context(error, ContextKind::InvalidSubcommand).concat();
-            format!("unknown command `{name}`{}", suggestion(error, ContextKind::SuggestedSubcommand))
+            unknown_subcommand(&context(error, ContextKind::InvalidSubcommand).concat(), command)
         }
         ErrorKind::InvalidValue if value.is_empty() && valid.is_empty() => {
             format!("`{flag}` requires a value")
@@ -42,11 +46,45 @@ pub(crate) fn clap_error_line(error: &Error) -> String {
                 format!("`{flag}` cannot be used with `{other}`")
             }
         }
-        ErrorKind::MissingRequiredArgument if flag == "<COMMAND>..." => "no command is given".to_owned(),
+        ErrorKind::MissingRequiredArgument if flag == "<COMMAND>..." => "no command given".to_owned(),
         ErrorKind::MissingRequiredArgument => format!("missing argument `{flag}`"),
         ErrorKind::InvalidUtf8 => "an argument is not valid UTF-8, but must be text".to_owned(),
         _ => first_line(error),
     }
+}
+
+/// Returns where to find help, or the command line that was meant. `args` are the arguments of `minder`.
+pub(crate) fn clap_error_hint(error: &Error, minder: &Command, args: &[OsString]) -> String {
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some(line) = as_run(args, minder)
+    {
+        return format!("to run it: {line}");
+    }
+    let path = args[..args.len() - addressed(minder, args).1.len()].iter();
+    let path: String = path.map(|name| format!(" {}", name.display())).collect();
+    format!("see `minder{path} --help`")
+}
+
+/// Returns `true` if the arguments ask a subcommand for the version, or ask in another spelling than
+/// `minder --version`.
+pub(crate) fn asks_for_version(error: &Error) -> bool {
+    let is = |kind, words: &[&str]| words.contains(&context(error, kind).concat().as_str());
+    match error.kind() {
+        ErrorKind::UnknownArgument => is(ContextKind::InvalidArg, &["--version", "-V"]),
+        ErrorKind::InvalidSubcommand => is(ContextKind::InvalidSubcommand, &["version"]),
+        _ => false,
+    }
+}
+
+/// Returns the subcommand that `args` name, and its own arguments.
+fn addressed<'a>(minder: &'a Command, args: &'a [OsString]) -> (&'a Command, &'a [OsString]) {
+    let mut addressed = (minder, args);
+    while let (command, [name, rest @ ..]) = addressed
+        && let Some(subcommand) = command.get_subcommands().find(|subcommand| name == subcommand.get_name())
+    {
+        addressed = (subcommand, rest);
+    }
+    addressed
 }
 
 /// Returns what clap recorded about this error.
@@ -61,13 +99,6 @@ fn context(error: &Error, kind: ContextKind) -> Vec<String> {
 /// Returns `--jobs` for `--jobs <N>`, and `--color` for `--color[=<WHEN>]`.
 fn flag_name(usage: &str) -> &str {
     if usage.starts_with('-') { usage.split([' ', '[', '=']).next().unwrap_or(usage) } else { usage }
-}
-
-fn suggestion(error: &Error, kind: ContextKind) -> String {
-    match context(error, kind).as_slice() {
-        [] => String::new(),
-        [first, ..] => format!("; did you mean `{first}`?"),
-    }
 }
 
 /// Returns why a value was refused. The parsers of minder return a complete message.
@@ -98,7 +129,7 @@ fn first_line(error: &Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use clap::{CommandFactory, Parser};
 
     use super::*;
     use crate::flags::Flags;
@@ -106,12 +137,11 @@ mod tests {
     #[test]
     fn clap_error_line_names_the_flag_or_value() {
         for (line, expected) in [
-            ("run", "no command is given"),
-            ("run -j4", "no command is given"),
-            ("run -j", "`--jobs` requires a value"),
+            ("run -j", "`-j` requires a value"),
+            ("run --max-procs", "`--max-procs` requires a value"),
+            ("run -n echo ::: a", "-n: invalid number `echo`: expected NUMBER"),
             ("run --jbos 3 x", "unknown flag `--jbos`; did you mean `--jobs`?"),
             ("run -Z x", "unknown flag `-Z`"),
-            ("run --version", "unknown flag `--version`; did you mean `minder --version`?"),
             ("run --leak x y", "invalid value `x` for --leak: expected one of close, wait"),
             ("run --color=x y", "invalid value `x` for --color: expected one of auto, always, never, jobs"),
             ("run --leak= y", "`--leak` requires a value: one of close, wait"),
@@ -130,12 +160,50 @@ mod tests {
             ("rum", "unknown command `rum`; did you mean `run`?"),
             ("xyz", "unknown command `xyz`"),
         ] {
-            let args = ["minder"].into_iter().chain(line.split(' '));
-            let error = Flags::try_parse_from(args).expect_err(line);
-            assert_eq!(clap_error_line(&error), expected, "{line}");
+            assert_eq!(message(line).0, expected.replace("NUMBER", NUMBER), "{line}");
         }
-        let command = clap::Command::new("x").arg(clap::Arg::new("FILE").required(true));
-        let error = command.try_get_matches_from(["x"]).expect_err("parse without required argument");
-        assert_eq!(clap_error_line(&error), "missing argument `<FILE>`");
+        let command = Command::new("x").arg(clap::Arg::new("FILE").required(true));
+        let error = command.clone().try_get_matches_from(["x"]).expect_err("parse without required argument");
+        assert_eq!(clap_error_line(&error, &command, &[]), "missing argument `<FILE>`");
     }
+
+    #[test]
+    fn clap_error_hint_names_the_help_or_the_line() {
+        for (line, expected) in [
+            ("run -Z", "see `minder run --help`"),
+            ("bench wait --rounds 0", "see `minder bench wait --help`"),
+            ("--resume", "see `minder --help`"),
+            ("xyz", "see `minder --help`"),
+            ("rnu echo ::: a", "see `minder --help`"),
+            ("echo ::: a", "to run it: minder run echo ::: a"),
+        ] {
+            assert_eq!(message(line).1, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn asks_for_version_knows_its_spellings() {
+        for (line, expected) in [
+            ("run --version", true),
+            ("log --version", true),
+            ("bench wait -V", true),
+            ("version", true),
+            ("run --versions", false),
+            ("versions", false),
+        ] {
+            let error = Flags::try_parse_from(["minder"].into_iter().chain(line.split(' '))).expect_err(line);
+            assert_eq!(asks_for_version(&error), expected, "{line}");
+        }
+    }
+
+    /// Returns the message about a line, and its hint.
+    fn message(line: &str) -> (String, String) {
+        let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let error = Flags::try_parse_from([OsString::from("minder")].iter().chain(&args)).expect_err(line);
+        let minder = Flags::command();
+        (clap_error_line(&error, &minder, &args), clap_error_hint(&error, &minder, &args))
+    }
+
+    const NUMBER: &str =
+        "a number, which may have a suffix: K, M, G, T, P (powers of 1024) or k, m, g, t, p (of 1000)";
 }

@@ -8,6 +8,7 @@ mod control;
 mod display;
 mod doctor;
 mod file_name;
+mod foreign_words;
 mod help;
 mod input;
 mod log;
@@ -18,6 +19,8 @@ mod relay;
 mod run;
 mod sizes;
 mod turnaround;
+mod typed_name;
+mod unknown;
 
 pub(crate) use self::{
     advise::AdviseFlags,
@@ -25,10 +28,11 @@ pub(crate) use self::{
         Bench, BenchFlags, CellSweepFlags, ChildLine, ComputeFlags, ExitFlags, MeasureFlags, SpawnFlags,
         WaitFlags,
     },
-    clap_error::clap_error_line,
+    clap_error::{asks_for_version, clap_error_hint, clap_error_line},
     clock::{Clock, ClockFlags, ClockOutput, SleepFlags, SweepFlags, WatchFlags},
     display::Color,
     doctor::DoctorFlags,
+    foreign_words::foreign_flag,
     help::{CompletionsFlags, HelpFlags, ManFlags},
     input::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, Trim},
     log::LogFlags,

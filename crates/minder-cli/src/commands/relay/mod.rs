@@ -48,7 +48,7 @@ pub(crate) fn run(flags: &RelayFlags) -> Result<ExitCode> {
     let descriptors = Descriptors::inherited();
     let guard = ProcessGuard::install(&GuardOptions::new().guardians(false))?;
     let buffer = OutputBuffer::new(flags.buffer)?;
-    let (program, args) = flags.command.split_first().context("no command is given")?;
+    let (program, args) = flags.command.split_first().context("no command given")?;
     let mut command = Command::new(program);
     command.args(args).descriptors(&descriptors).stdout(Stdio::piped());
     // A child in the background of a terminal must not read from it.

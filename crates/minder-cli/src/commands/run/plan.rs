@@ -6,7 +6,7 @@ use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use minder::Command;
 use minder_record::event::OsBytes;
 use minder_record::manifest::{InputSource, Manifest};
@@ -100,7 +100,7 @@ impl Plan {
             line.push("--".into());
             line.extend(words.iter().chain(&arguments).cloned());
             let parsed = Flags::try_parse_from(&line).map_err(|error| {
-                let why = clap_error_line(&error);
+                let why = clap_error_line(&error, &Flags::command(), &line[1..]);
                 anyhow::anyhow!("cannot combine these flags with those of run {id}: {why}")
             })?;
             match parsed.verb {

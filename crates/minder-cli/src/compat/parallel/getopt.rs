@@ -3,16 +3,15 @@
 //! A long option may be abbreviated as long as the abbreviation is unambiguous, in either case. Short
 //! options may share one argument. Options end at the first argument that is not an option.
 
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 
 use anyhow::{Result, bail};
 use clap::CommandFactory;
-use clap::error::{ContextKind, ContextValue};
 use minder_os::encoding::os_string_from_encoded;
 
 use super::options::{INTERNAL_OPTIONS, OPTIONS, OptionSpec, ValueKind};
-use crate::flags::{Flags, optional_value};
+use crate::flags::{Flags, foreign_flag, optional_value};
+use crate::likeness::nearest;
 
 /// An option on the command line.
 #[derive(Debug)]
@@ -158,21 +157,13 @@ fn find(name: &str) -> Result<Option<&'static OptionSpec>> {
     }
 }
 
-/// Returns a hint with the option that resembles this unknown name, if there is one.
+/// Returns the end of the message about an unknown option: what to type in its place, if that is known.
 fn suggestion(name: &str) -> String {
-    let long_names: BTreeSet<&str> =
-        OPTIONS.iter().flat_map(|spec| spec.names).copied().filter(|known| known.len() > 1).collect();
-    let parser = clap::Command::new("parallel")
-        .disable_help_flag(true)
-        .disable_version_flag(true)
-        .args(long_names.into_iter().map(|known| clap::Arg::new(known).long(known)));
-    let Err(error) = parser.try_get_matches_from(["parallel", &format!("--{name}")]) else {
-        return String::new();
-    };
-    match error.get(ContextKind::SuggestedArg) {
-        Some(ContextValue::String(known)) => format!("; did you mean `{known}`?"),
-        _ => String::new(),
+    if let Some(answer) = foreign_flag("parallel", &format!("--{name}")) {
+        return format!(": {answer}");
     }
+    let long_names = OPTIONS.iter().flat_map(|spec| spec.names).copied().filter(|known| known.len() > 1);
+    nearest(name, long_names).map_or_else(String::new, |known| format!("; did you mean `--{known}`?"))
 }
 
 /// Returns whether the flag of `minder run` of exactly this name takes a value, or `None` if there
@@ -245,7 +236,14 @@ mod tests {
         ] {
             assert_eq!(parsed(line), expected, "{line}");
         }
-        assert!(parsed("--bogus").starts_with("unknown option `--bogus`"), "{}", parsed("--bogus"));
+        for (flag, answer) in [
+            ("--bogus", ""),
+            ("--fail-fast", ": use `--halt now,fail=1`"),
+            ("--retires", "; did you mean `--retries`?"),
+        ] {
+            let expected = format!("unknown option `{flag}`{answer} (see `minder parallel --help`)");
+            assert_eq!(parsed(flag), expected);
+        }
     }
 
     #[test]

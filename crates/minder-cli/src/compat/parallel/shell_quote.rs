@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use super::args::ParallelArgs;
 use super::options::OptionKey;
@@ -27,7 +27,8 @@ pub(in crate::compat) fn print_quoted(args: &ParallelArgs) -> Result<ExitCode> {
     // `--script`: there is no command besides the argument.
     let argument_only = run_args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--script");
     line.extend(run_args);
-    let flags = Flags::try_parse_from(&line).map_err(|error| anyhow!(clap_error_line(&error)))?;
+    let flags = Flags::try_parse_from(&line)
+        .map_err(|error| anyhow!(clap_error_line(&error, &Flags::command(), &line[1..])))?;
     let Verb::Run(flags) = flags.verb else { bail!("`--shell-quote` requires a command to run") };
     let Plan { config, arguments: mut input, .. } = Plan::new(*flags, &line, CompatMode::Parallel)?;
     let argument = Template::text(&"{}".into(), &Options::default());

@@ -1,0 +1,158 @@
+//! Messages about flags and subcommands that do not exist: each names what was meant, if that is
+//! known.
+
+use std::ffi::OsString;
+
+use clap::Command;
+
+use super::foreign_words::{foreign_flag, foreign_subcommand};
+use super::typed_name::{longs, shorts};
+use crate::likeness::nearest;
+
+/// The subcommands whose flags are recognised where they do not belong.
+const OWNERS: [&str; 2] = ["run", "log"];
+
+/// The maximum length of a command line that a message repeats.
+const LINE_MAX: usize = 200;
+
+/// Returns the message about a flag that `command` does not have. `minder` is the whole command line
+/// interface.
+pub(super) fn unknown_flag(flag: &str, command: &Command, minder: &Command) -> String {
+    let unknown = format!("unknown flag `{flag}`");
+    if let Some(answer) = foreign_flag(command.get_name(), flag) {
+        return format!("{unknown}: {answer}");
+    }
+    let has_flag = |name: &&str| minder.find_subcommand(name).is_some_and(|owner| has(owner, flag));
+    let meant = match OWNERS.iter().copied().find(has_flag) {
+        Some(owner) => Some(format!("minder {owner} {flag}")),
+        None => {
+            let near = flag.strip_prefix("--").and_then(|name| nearest(name, visible_longs(command)));
+            near.map(|name| format!("--{name}"))
+        }
+    };
+    match meant {
+        Some(meant) => format!("{unknown}; did you mean `{meant}`?"),
+        None => unknown,
+    }
+}
+
+/// Returns the message about a subcommand that `command` does not have.
+pub(super) fn unknown_subcommand(name: &str, command: &Command) -> String {
+    let unknown = format!("unknown command `{name}`");
+    let known = command.get_subcommands().map(Command::get_name);
+    if let Some(meant) = nearest(name, known) {
+        return format!("{unknown}; did you mean `{meant}`?");
+    }
+    match foreign_subcommand(name) {
+        Some(answer) if command.get_name() == "minder" => format!("{unknown}: {answer}"),
+        _ => unknown,
+    }
+}
+
+/// Returns the command line that runs `args`, if they are a command that was typed without `run`: the
+/// first of them is not a subcommand, and others follow.
+pub(super) fn as_run(args: &[OsString], minder: &Command) -> Option<String> {
+    let (name, rest) = args.split_first()?;
+    let known = minder.get_subcommands().map(Command::get_name);
+    let is_typo = nearest(name.to_str()?, known).is_some();
+    let is_foreign = foreign_subcommand(name.to_str()?).is_some();
+    let has_values = rest.iter().any(|arg| matches!(arg.as_encoded_bytes(), b":::" | b"::::"));
+    if rest.is_empty() || is_typo || (is_foreign && !has_values) {
+        return None;
+    }
+    let words: Vec<String> = args.iter().map(|arg| minder_template::shell_word(arg)).collect();
+    let line = format!("minder run {}", words.join(" "));
+    Some(if line.len() <= LINE_MAX { line } else { format!("minder run {} …", words[0]) })
+}
+
+/// Returns the long names of the flags that the help lists.
+fn visible_longs(command: &Command) -> impl Iterator<Item = &str> {
+    let visible = command.get_arguments().filter(|arg| !arg.is_hide_set());
+    visible.flat_map(|arg| arg.get_long().into_iter().chain(arg.get_visible_aliases().into_iter().flatten()))
+}
+
+/// Returns whether the command has a flag of exactly this spelling.
+fn has(command: &Command, flag: &str) -> bool {
+    command.get_arguments().any(|arg| match flag.strip_prefix("--") {
+        Some(name) => longs(arg).any(|long| long == name),
+        None => flag.strip_prefix('-').is_some_and(|name| shorts(arg).any(|short| name == short.to_string())),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::flags::Flags;
+
+    fn minder() -> Command {
+        let mut minder = Flags::command();
+        minder.build();
+        minder
+    }
+
+    #[test]
+    fn unknown_flag_names_what_was_meant() {
+        let minder = minder();
+        for (command, flag, expected) in [
+            ("run", "--jbos", "unknown flag `--jbos`; did you mean `--jobs`?"),
+            ("run", "--linebuffer", "unknown flag `--linebuffer`; did you mean `--line-buffer`?"),
+            ("run", "--fail-fast", "unknown flag `--fail-fast`: use `--halt now,fail=1`"),
+            ("run", "--failed", "unknown flag `--failed`; did you mean `minder log --failed`?"),
+            ("run", "--no-such-flag", "unknown flag `--no-such-flag`"),
+            ("run", "-Z", "unknown flag `-Z`"),
+            ("log", "--last", "unknown flag `--last`: use `minder log last`"),
+            ("log", "--since", "unknown flag `--since`"),
+            ("log", "--joblog", "unknown flag `--joblog`; did you mean `minder run --joblog`?"),
+            ("doctor", "--fail-fast", "unknown flag `--fail-fast`"),
+        ] {
+            let subcommand = minder.find_subcommand(command).expect("find subcommand");
+            assert_eq!(unknown_flag(flag, subcommand, &minder), expected);
+        }
+        for (flag, expected) in [
+            ("--resume", "unknown flag `--resume`; did you mean `minder run --resume`?"),
+            ("-j", "unknown flag `-j`; did you mean `minder run -j`?"),
+            ("--failed", "unknown flag `--failed`; did you mean `minder log --failed`?"),
+            ("-v", "unknown flag `-v`: use `minder --version`"),
+            ("--no-such-flag", "unknown flag `--no-such-flag`"),
+        ] {
+            assert_eq!(unknown_flag(flag, &minder, &minder), expected);
+        }
+    }
+
+    #[test]
+    fn unknown_subcommand_names_what_was_meant() {
+        let minder = minder();
+        for (name, expected) in [
+            ("rnu", "unknown command `rnu`; did you mean `run`?"),
+            ("hlep", "unknown command `hlep`; did you mean `help`?"),
+            ("dcotor", "unknown command `dcotor`; did you mean `doctor`?"),
+            ("status", "unknown command `status`: use `minder log`"),
+            ("rm", "unknown command `rm`: use `minder log --prune`"),
+            ("echo", "unknown command `echo`"),
+        ] {
+            assert_eq!(unknown_subcommand(name, &minder), expected);
+        }
+        let bench = minder.find_subcommand("bench").expect("find subcommand");
+        assert_eq!(unknown_subcommand("wat", bench), "unknown command `wat`; did you mean `wait`?");
+        assert_eq!(unknown_subcommand("status", bench), "unknown command `status`");
+    }
+
+    #[test]
+    fn as_run_repeats_a_command_that_was_typed_without_run() {
+        let minder = minder();
+        let line = |words: &[&str]| {
+            let args: Vec<OsString> = words.iter().map(OsString::from).collect();
+            as_run(&args, &minder)
+        };
+        assert_eq!(line(&["echo", ":::", "a"]).as_deref(), Some("minder run echo ::: a"));
+        assert_eq!(line(&["wc -c {}", ":::", "a b"]).as_deref(), Some("minder run 'wc -c {}' ::: 'a b'"));
+        assert_eq!(line(&["gzip", "-9"]).as_deref(), Some("minder run gzip -9"));
+        assert_eq!(line(&["rm", ":::", "a"]).as_deref(), Some("minder run rm ::: a"));
+        assert_eq!(line(&["echo", &"x".repeat(300)]).as_deref(), Some("minder run echo …"));
+        for words in [&[][..], &["echo"], &["rnu", "echo", ":::", "a"], &["status", "-v"]] {
+            assert_eq!(line(words), None, "{words:?}");
+        }
+    }
+}
