@@ -3,6 +3,7 @@
 //! Every test runs the real command as a process, with `test_child` as its jobs.
 
 mod run;
+mod commands;
 mod output;
 mod views;
 mod input;

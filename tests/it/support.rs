@@ -33,6 +33,15 @@ pub(crate) fn test_child_dir() -> PathBuf {
     path.parent().expect("path has a parent").to_owned()
 }
 
+/// Returns `PATH` with the directory of test_child in front. A shell line calls test_child by its
+/// bare name, since its path may contain spaces.
+pub(crate) fn path_with_test_child() -> std::ffi::OsString {
+    let own = test_child_dir();
+    let all = std::env::var_os("PATH").unwrap_or_default();
+    let directories = std::iter::once(own).chain(std::env::split_paths(&all));
+    std::env::join_paths(directories).expect("join PATH")
+}
+
 /// Returns a command that runs test_child with these arguments, an empty stdin and both outputs
 /// piped.
 pub(crate) fn test_child(words: &str) -> Command {

@@ -20,6 +20,7 @@ const RUN: &[&str] = &[
     "--color-failed",
     "--cf",
     "--arg-file",
+    "--commands",
     "--null",
     "--delimiter",
     "--colsep",

@@ -47,7 +47,7 @@ use minder::{Command, ExitStatus};
 use minder_os::system_paths::TEMP_DIR_VARIABLE;
 
 use super::{MINDER, Run, input, text};
-use crate::support::{KID, TEST_CHILD};
+use crate::support::{KID, TEST_CHILD, path_with_test_child};
 
 /// The tables.
 const TABLES: &[(&str, &str)] = &[
@@ -427,15 +427,6 @@ impl Scene {
         let given: String = case.given.iter().map(|line| format!("given {line}\n")).collect();
         Err(format!("{given}{}\n{said}exit {code}\n", case.line))
     }
-}
-
-/// Returns `PATH` with the directory of test_child in front. A shell line calls test_child by its
-/// bare name, since its path may contain spaces.
-fn path_with_test_child() -> OsString {
-    let own = crate::support::test_child_dir();
-    let all = std::env::var_os("PATH").unwrap_or_default();
-    let directories = std::iter::once(own).chain(std::env::split_paths(&all));
-    std::env::join_paths(directories).expect("join PATH")
 }
 
 /// Returns whether a line matches a pattern, with the OS error texts of this platform.

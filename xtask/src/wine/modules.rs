@@ -26,6 +26,7 @@ pub(crate) const DIFFERING: &[(&str, &str)] = &[
     ("doctor", "the mechanisms of Windows"),
     ("examples", "the examples start programs of the system"),
     ("cli::run", "shell lines for cmd.exe and PowerShell"),
+    ("cli::commands", "shell lines for cmd.exe"),
     ("cli::output", "standard streams that are consoles, pipes and files"),
     ("cli::resource_limits", "limits and failures of the system"),
     ("cli::messages", "error texts of Windows"),

@@ -130,7 +130,7 @@ fn placeholders(
 #[derive(Debug)]
 pub(crate) struct ParsedCommandLine {
     pub(crate) plan: InputPlan,
-    /// The command.
+    /// The command; empty if each argument is one, except with GNU parallel's command line.
     pub(crate) words: Vec<OsString>,
     /// The separators and arguments after the command.
     pub(crate) behind: Vec<OsString>,
@@ -147,12 +147,6 @@ impl ParsedCommandLine {
     pub(super) fn new(flags: &RunFlags, compat: CompatMode, stdin: Option<PathBuf>) -> Result<Self> {
         let RunFlags { input, arity, .. } = flags;
         let (words, behind) = split(&flags.words, input);
-        if words.is_empty() && compat == CompatMode::Own && !flags.pipe.tee {
-            bail!(
-                "there is no command before `{}`",
-                behind.first().map_or(":::".into(), |word| word.display().to_string())
-            );
-        }
         let mut sources = sources(input, &behind)?;
         let mut files = Vec::new();
         let mut reads_stdin = false;

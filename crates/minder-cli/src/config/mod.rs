@@ -15,6 +15,7 @@ use minder_runner::config::{
 use minder_runner::jobs_setting::JobsSetting;
 use minder_template::{Options, Template};
 
+mod commands;
 mod conflicts;
 mod control;
 mod input;
@@ -50,6 +51,8 @@ pub(crate) struct Parsed {
     pub(crate) command_line: ParsedCommandLine,
     pub(crate) slots: JobsSetting,
     pub(crate) order: OrderConfig,
+    /// Whether each argument is a command.
+    runs_arguments: bool,
     pipe: Option<PipeConfig>,
     typed: Vec<OsString>,
     mode: Option<ResumeMode>,
@@ -74,13 +77,14 @@ impl Parsed {
         let default = if flags.control.tty { "1" } else { "100%" };
         let slots = JobsSetting::parse(flags.jobs.as_deref().unwrap_or(default.as_ref()))?;
         let mut command_line = ParsedCommandLine::new(flags, compat, stdin)?;
-        let has_values = !command_line.plan.sources.is_empty();
-        let runs_values = flags.script || command_line.words.is_empty();
+        let sources = &command_line.plan.sources;
+        let has_values = !sources.is_empty();
+        let runs_arguments = commands::are_arguments(flags, compat, &command_line.words, sources)?;
         let inputs = std::mem::take(&mut command_line.blocks);
-        let pipe = splitter::pipe_config(flags, inputs, has_values, runs_values, mode.is_some())?;
+        let pipe = splitter::pipe_config(flags, inputs, has_values, runs_arguments, mode.is_some())?;
         let order = input::order(&flags.input, new_seed);
         let typed = with_seed(typed, order, flags.input.seed);
-        Ok(Self { command_line, slots, order, pipe, typed, mode, compat })
+        Ok(Self { command_line, slots, order, runs_arguments, pipe, typed, mode, compat })
     }
 
     /// Returns how the command is parsed. `names` are the names of the input's columns.
@@ -106,10 +110,8 @@ pub(crate) fn build(
     copies: Vec<minder_runner::config::TemplateCopy>,
     cwd: PathBuf,
 ) -> Result<(RunConfig, Display)> {
-    let Parsed { command_line, slots, order, pipe, typed, mode, compat } = parsed;
-    let is_script =
-        flags.script || (compat == CompatMode::Parallel && command_line.words.is_empty() && pipe.is_none());
-    let template = if is_script {
+    let Parsed { command_line, slots, order, runs_arguments, pipe, typed, mode, compat } = parsed;
+    let template = if runs_arguments {
         Template::script(options.shell.as_deref())
     } else {
         Template::parse(&command_line.words, options)?

@@ -90,7 +90,7 @@ const RUN_FLAGS: &[Entry] = &[
     (&["--input", "--input-file", "--from-file", "--file"], "use `-a FILE`"),
     (
         &["--command", "--cmd", "--exec", "--exec-batch", "--commands-from-args"],
-        "the command follows the flags: minder run COMMAND ::: ARGUMENT",
+        "the command follows the flags: minder run COMMAND ::: ARGUMENT, or minder run ::: COMMAND",
     ),
     (&["--shell-path"], "use `--shell PATH`"),
     (&["--shuffle", "--random", "--random-order"], "use `--shuf`"),

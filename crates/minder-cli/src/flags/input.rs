@@ -17,6 +17,14 @@ pub(crate) struct InputFlags {
     #[arg(short = 'a', long, value_name = "FILE")]
     pub(crate) arg_file: Vec<OsString>,
 
+    /// Run each argument as a shell line, without a COMMAND.
+    ///
+    /// Arguments are code then: use it only for input that you would type. Without this flag and
+    /// without a COMMAND, arguments after `:::` are run, and lines of files and of stdin are refused.
+    /// Placeholders in a line are text.
+    #[arg(long)]
+    pub(crate) commands: bool,
+
     /// Arguments end with NUL instead of a newline (find -print0).
     #[arg(short = '0', long)]
     pub(crate) null: bool,

@@ -12,7 +12,8 @@ use super::pipe::PipeFlags;
 
 const USAGE: &str = "\
 minder run [FLAGS] COMMAND… ::: ARGUMENT…
-       … | minder run [FLAGS] COMMAND…";
+       … | minder run [FLAGS] COMMAND…
+       minder run [FLAGS] ::: COMMAND…";
 
 /// See [`crate::commands::run`].
 #[derive(Debug, Args)]
@@ -69,10 +70,6 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "PATH", help_heading = "Running")]
     pub(crate) shell: Option<OsString>,
 
-    /// Run each argument as a shell line.
-    #[arg(long, hide = true)]
-    pub(crate) script: bool,
-
     /// Set PARALLEL_SEQ, PARALLEL_JOBSLOT and PARALLEL_PID for the jobs, as GNU parallel does. In the
     /// record, the flag marks a run with GNU parallel's command line.
     #[arg(long, hide = true)]
@@ -102,13 +99,14 @@ pub(crate) struct RunFlags {
 
     /// The command, then `:::` and arguments, or arguments on stdin.
     ///
-    /// Without `:::`, each line of stdin is an argument.
+    /// Without `:::`, each line of stdin is an argument. Without a command, each argument after `:::` is
+    /// a shell line; see --commands.
     ///
     /// A command of several words is run directly, without a shell. One string with spaces or shell
     /// characters is a shell line. `{}` stands for the argument; without it, the argument comes last.
     /// With --resume, --resume-failed or --retry-failed, and without --joblog, a run id takes the
     /// place of the command, after all flags.
-    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND", help_heading = "Arguments")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND", help_heading = "Arguments")]
     pub(crate) words: Vec<OsString>,
 }
 
@@ -129,6 +127,7 @@ Examples:
   minder run 'wc -c {}' ::: *.txt             one string: a shell line, with safe values
   minder run gzip -9 {} ::: *.log             several words: run directly, without a shell
   ls *.log | minder run -j4 gzip -9           each line of stdin is an argument
+  minder run ::: 'cargo test' 'npm test'      different commands: each is a shell line
   minder run -j4 --bar ./test.sh {} ::: a b   with a progress bar
   minder run -k --tag ./test.sh {} ::: a b    output in input order, each line tagged
   minder run --retries 3 --timeout 60 …       up to three attempts of a minute each
@@ -157,7 +156,8 @@ If you know GNU parallel:
 A value never becomes shell code. In a shell line, values are passed to the shell as
 positional parameters, and to cmd and PowerShell as variables. A line in which a value
 would be evaluated (in backticks, here-documents, code for another shell …) is refused,
-with the reason.
+with the reason. The exception is a run without a command, in which each argument is a
+shell line: `minder run ::: LINE…`, and --commands.
 
 Output is shown job by job when each job has finished. stdout and stderr stay separate
 and unchanged. A job that runs alone is shown live. -k, --lb and -u change this. Output

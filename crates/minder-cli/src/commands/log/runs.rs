@@ -72,6 +72,9 @@ pub(super) fn seconds(seconds: f64) -> Duration {
 }
 
 fn command_line(facts: &RunFacts) -> String {
+    if facts.command.is_empty() {
+        return "(commands)".to_owned();
+    }
     let args: Vec<String> = facts.command.iter().map(ToString::to_string).collect();
     args.join(" ")
 }

@@ -24,8 +24,8 @@ pub(in crate::compat) fn print_quoted(args: &ParallelArgs) -> Result<ExitCode> {
     let levels = args.values(OptionKey::ShellQuote).len();
     let mut line: Vec<OsString> = vec!["minder".into(), "run".into(), "--no-record".into()];
     let run_args = run_arguments(args)?;
-    // `--script`: there is no command besides the argument.
-    let argument_only = run_args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--script");
+    // `--commands`: there is no command besides the argument.
+    let argument_only = run_args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--commands");
     line.extend(run_args);
     let flags = Flags::try_parse_from(&line)
         .map_err(|error| anyhow!(clap_error_line(&error, &Flags::command(), &line[1..])))?;

@@ -182,11 +182,11 @@ fn push_command(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
     }
     let command = match command {
         [] => {
-            out.push("--script".into());
+            out.push("--commands".into());
             vec![OsString::from("{}")]
         }
         [arg] if is_placeholder(args, arg) => {
-            out.push("--script".into());
+            out.push("--commands".into());
             vec![arg.clone()]
         }
         command if args.has(OptionKey::Quote) => {
@@ -250,15 +250,15 @@ mod tests {
             ("-k -j4 gzip -9 {} ::: a b", "--keep-order --jobs=4 -- gzip -9 {} ::: a b"),
             ("-n1 -0 myfunc", "--max-args=1 --null -- myfunc"),
             ("echo {} > {.}.x :::: list", "-- echo {} > {.}.x :::: list"),
-            ("::: echo~a echo~b", "--script -- {} ::: echo~a echo~b"),
-            ("{} ::: echo~a", "--script -- {} ::: echo~a"),
-            ("-I@ @ ::: echo~a", "--replace=@ --script -- @ ::: echo~a"),
-            ("{1} :::+ echo~a", "--script -- {1} :::+ echo~a"),
-            ("-j2 --gnu --will-cite", "--jobs=2 --script -- {}"),
+            ("::: echo~a echo~b", "--commands -- {} ::: echo~a echo~b"),
+            ("{} ::: echo~a", "--commands -- {} ::: echo~a"),
+            ("-I@ @ ::: echo~a", "--replace=@ --commands -- @ ::: echo~a"),
+            ("{1} :::+ echo~a", "--commands -- {1} :::+ echo~a"),
+            ("-j2 --gnu --will-cite", "--jobs=2 --commands -- {}"),
             ("-q perl -e x~y ::: a", "--quote -- perl -e x~y ::: a"),
             ("--arg-sep ,, echo ::: ,, a", "--arg-sep=,, -- echo ::: ,, a"),
             ("--pipe --block 1M wc -l", "--pipe --block=1M -- wc -l"),
-            ("--pipe --tee ::: cat wc", "--pipe --tee --script -- {} ::: cat wc"),
+            ("--pipe --tee ::: cat wc", "--pipe --tee --commands -- {} ::: cat wc"),
             ("-l -X -e --xapply echo", "--lines=1 -X --link -- echo"),
             ("-j-1 --halt -1 echo", "--halt=-1 --jobs=-1 -- echo"),
             ("--compress --compress-program gzip -D all --cleanup -S : echo", "--cleanup -- echo"),
