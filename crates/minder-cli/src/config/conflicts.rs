@@ -3,6 +3,7 @@
 
 use anyhow::{Result, bail};
 
+use crate::flags::DisplayFlags;
 use crate::flags::OrderFlag;
 use crate::flags::RunFlags;
 
@@ -19,12 +20,27 @@ pub(crate) fn check(flags: &RunFlags) -> Result<()> {
             bail!("`{first}` cannot be used with `{second}`");
         }
     }
+    // Niceness is between -20 and 19.
+    if !(-39..=39).contains(&flags.control.nice) {
+        bail!("--nice: `{}` is out of range: expected -39 to 39", flags.control.nice);
+    }
     for (alone, flag, other) in dependent_flags(flags) {
         if alone {
             bail!("`{flag}` requires {other}");
         }
     }
     Ok(())
+}
+
+/// Refuses a progress display with `--quiet`. In a resumed run, one of them may come from the record:
+/// then `--quiet` counts.
+pub(super) fn check_display(flags: &RunFlags) -> Result<()> {
+    let DisplayFlags { bar, eta, progress, quiet, .. } = flags.display;
+    let shown = [(bar, "--bar"), (eta, "--eta"), (progress, "--progress")];
+    match shown.iter().find(|(is_given, _)| *is_given) {
+        Some((_, flag)) if quiet => bail!("`{flag}` cannot be used with `--quiet`"),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the pairs of flags that exclude each other.

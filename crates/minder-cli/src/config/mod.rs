@@ -22,12 +22,14 @@ mod input;
 mod output_files;
 mod seed;
 mod splitter;
+mod text_placeholders;
 
 pub(crate) use self::conflicts::check as check_conflicts;
 pub(crate) use self::input::{CompatMode, ParsedCommandLine};
 pub(crate) use self::output_files::template_flag;
 use self::seed::new_seed;
 pub(crate) use self::splitter::check_same_blocks;
+use self::text_placeholders::text_placeholder;
 use crate::flags::{Color, Leak, OutputFlags, RecordFlags, RunFlags};
 use crate::ui::ProgressOptions;
 use crate::ui::color::When;
@@ -73,6 +75,9 @@ impl Parsed {
         stdin: Option<PathBuf>,
     ) -> Result<Self> {
         conflicts::check(flags)?;
+        if mode.is_none() {
+            conflicts::check_display(flags)?;
+        }
         // Only one job at a time can use the terminal.
         let default = if flags.control.tty { "1" } else { "100%" };
         let slots = JobsSetting::parse(flags.jobs.as_deref().unwrap_or(default.as_ref()))?;
@@ -94,6 +99,14 @@ impl Parsed {
     pub(crate) fn options(&self, flags: &RunFlags, names: &[OsString]) -> Result<Options> {
         let ParsedCommandLine { words, width, .. } = &self.command_line;
         input::options(flags, self.compat, names, words, *width)
+    }
+
+    /// Returns a line about text in the command that looks like a placeholder, if there is some.
+    /// Other command lines than that of `minder run` have other placeholders.
+    pub(crate) fn hint(&self, flags: &RunFlags, options: &Options, names: &[OsString]) -> Option<String> {
+        let is_wanted = self.compat == CompatMode::Own && self.mode.is_none() && !flags.display.quiet;
+        let words = self.command_line.words.as_slice();
+        if is_wanted { text_placeholder(words, flags, options, names) } else { None }
     }
 }
 
@@ -131,7 +144,7 @@ pub(crate) fn build(
         ProgressOptions { bar: display_flags.bar, eta: display_flags.eta, jobs: display_flags.progress };
     let display = Display {
         // With --tty the job draws on the terminal.
-        progress: if tty { ProgressOptions::default() } else { progress },
+        progress: if tty || display_flags.quiet { ProgressOptions::default() } else { progress },
         color: colors(display_flags.color),
         quiet: display_flags.quiet,
         parallel: flags.parallel_env,

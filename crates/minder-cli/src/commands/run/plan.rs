@@ -19,6 +19,7 @@ use minder_template::{Job, Options, Template};
 use crate::config::{self, CompatMode, Display, Parsed};
 use crate::flags::{Flags, RunFlags, Verb, clap_error_line};
 use crate::ui::message;
+use crate::ui::table::escape;
 
 /// The maximum size of a file of `--template`, which is held in memory.
 const TEMPLATE_MAX: u64 = 64 << 20;
@@ -159,7 +160,11 @@ impl Plan {
             .collect::<Result<_>>()?;
         let dry_run = flags.record.dry_run;
         let cwd = std::env::current_dir().context("cannot find the working directory")?;
+        let hint = parsed.hint(&flags, &options, &arguments.names);
         let (mut config, display) = config::build(flags, parsed, &options, &arguments.names, copies, cwd)?;
+        if let Some(hint) = hint {
+            message(&escape(hint.as_bytes()));
+        }
         limit_arguments(&mut arguments, &config);
         config.batches_arguments = arguments.gathers();
         config.record.stdin = stdin;

@@ -1,0 +1,227 @@
+//! Texts in braces that look like placeholders and are passed on as text, to warn the user before the
+//! run. Braces are common in commands (JSON, awk, brace expansion), so only a text that is a
+//! placeholder with another flag, or has one typing error, counts.
+
+use std::ffi::{OsStr, OsString};
+
+use minder_template::{Options, Template};
+
+use crate::flags::RunFlags;
+use crate::likeness::{distance, nearest};
+
+/// The maximum length of a text in braces that is considered.
+const INNER_MAX: usize = 64;
+
+/// The placeholders of one value, between their braces.
+const BASIC: [&str; 4] = [".", "/", "//", "/."];
+
+/// The placeholders of `--plus` that are unlikely to be text. `{:-DEFAULT}` and `{%.EXTENSION}` are
+/// recognised, too.
+const PLUS: [&str; 10] = ["..", "...", "/..", "/...", "+/", "+.", "+..", "+...", "##", "slot"];
+
+/// Statements of awk, which often stand alone in braces.
+const AWK: [&str; 9] =
+    ["print", "next", "nextfile", "exit", "getline", "return", "break", "continue", "delete"];
+
+/// Returns the line about the first text in the command that only looks like a placeholder.
+/// `names` are the names of the columns.
+pub(crate) fn text_placeholder(
+    words: &[OsString],
+    flags: &RunFlags,
+    options: &Options,
+    names: &[OsString],
+) -> Option<String> {
+    let (text, cure) = words.iter().find_map(|word| find(word, flags, options, names))?;
+    Some(format!("`{text}` is passed on as text: {cure}"))
+}
+
+fn find<'a>(
+    word: &'a OsStr,
+    flags: &RunFlags,
+    options: &Options,
+    names: &[OsString],
+) -> Option<(&'a str, String)> {
+    let word = word.to_str()?;
+    word.match_indices('{').find_map(|(at, _)| {
+        // `${…}` is a variable of the shell, and `@{…}` a revision of Git.
+        if word[..at].ends_with(['$', '@', '\\']) {
+            return None;
+        }
+        let text = &word[at..];
+        if let Some(perl) = perl(text) {
+            let cure = "minder runs no Perl (with --plus, {/old/new} replaces and {%.gz} removes a text)";
+            return Some((perl, cure.to_owned()));
+        }
+        let inner = text.get(1..text.find('}')?)?;
+        let text = &text[..inner.len() + 2];
+        let is_candidate = inner.len() <= INNER_MAX && !inner.contains('{');
+        if !is_candidate || is_placeholder(text, options) {
+            return None;
+        }
+        Some((text, cure(inner, flags, names)?))
+    })
+}
+
+/// Returns how the text between two braces becomes a placeholder, if it looks like one.
+fn cure(inner: &str, flags: &RunFlags, names: &[OsString]) -> Option<String> {
+    if !flags.placeholders.plus && is_of_plus(inner) {
+        return Some("with --plus it is a placeholder".to_owned());
+    }
+    if let Some(meant) = misspelt(inner) {
+        return Some(format!("did you mean `{{{meant}}}`?"));
+    }
+    if !is_identifier(inner) {
+        return None;
+    }
+    if let Some(meant) = nearest(inner, names.iter().filter_map(|name| name.to_str())) {
+        return Some(format!("did you mean `{{{meant}}}`?"));
+    }
+    if AWK.contains(&inner) {
+        return None;
+    }
+    if !names.is_empty() {
+        return Some(format!("the columns are {}", list(names)));
+    }
+    let has_columns = flags.input.csv || flags.input.colsep.is_some();
+    (has_columns && flags.input.header.is_none())
+        .then(|| "with `--header :` the first line names the columns".to_owned())
+}
+
+/// Returns the first names, separated by commas.
+fn list(names: &[OsString]) -> String {
+    const LISTED_MAX: usize = 8;
+    let mut listed: Vec<_> = names.iter().take(LISTED_MAX).map(|name| name.to_string_lossy()).collect();
+    if names.len() > LISTED_MAX {
+        listed.push("…".into());
+    }
+    listed.join(", ")
+}
+
+/// Returns the beginning of a text that is a placeholder of GNU parallel in Perl: `{= … =}`.
+fn perl(text: &str) -> Option<&str> {
+    let code = text.strip_prefix("{=")?;
+    let code = &code[..code.find("=}")?];
+    let braces = code.trim_matches(|c| c != '{' && c != '}');
+    (!braces.starts_with('}')).then(|| &text[..code.len() + 4])
+}
+
+fn is_placeholder(text: &str, options: &Options) -> bool {
+    Template::text(&text.into(), options).has_placeholders()
+}
+
+fn is_of_plus(inner: &str) -> bool {
+    let of_column = inner.trim_start_matches('-').trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_word = |text: &str| {
+        text.len() >= 2 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+    };
+    PLUS.contains(&inner)
+        || ["0#", "0%"].contains(&inner)
+        || PLUS[..8].contains(&of_column)
+        || of_column.strip_prefix(":-").is_some_and(is_word)
+        || of_column.strip_prefix("%.").is_some_and(is_word)
+}
+
+/// Returns the placeholder that was meant by one with a typing error: `/.` for `./`, `1.` for `.1`.
+fn misspelt(inner: &str) -> Option<String> {
+    let end = inner.find(|c: char| c.is_ascii_digit()).unwrap_or(inner.len());
+    let (signs, column) = inner.split_at(end);
+    let is_column = !column.is_empty() && column.bytes().all(|byte| byte.is_ascii_digit());
+    if is_column && BASIC.contains(&signs) {
+        return Some(format!("{column}{signs}"));
+    }
+    // A flag may have made a text of a placeholder.
+    if BASIC.contains(&inner) || !inner.bytes().all(|byte| b"./".contains(&byte)) {
+        return None;
+    }
+    let meant = ["/.", "//"].into_iter().find(|known| distance(known, inner) == 1);
+    meant.map(str::to_owned)
+}
+
+fn is_identifier(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::config::{CompatMode, input};
+    use crate::flags::{Flags, Verb};
+
+    /// Returns the line about a command, which is one argument. `flags` are separated by spaces; `~`
+    /// stands for a space within a flag.
+    fn hint(flags: &str, names: &[&str], command: &str) -> Option<String> {
+        let flags = flags.split_whitespace().map(|flag| flag.replace('~', " "));
+        let head = ["minder", "run"].map(str::to_owned).into_iter();
+        let line = head.chain(flags).chain(["--".to_owned(), command.to_owned()]);
+        let Verb::Run(flags) = Flags::try_parse_from(line).expect("parse flags").verb else {
+            panic!("another subcommand");
+        };
+        let names: Vec<OsString> = names.iter().map(OsString::from).collect();
+        let words = [OsString::from(command)];
+        let options = input::options(&flags, CompatMode::Own, &names, &words, Some(1)).expect("make options");
+        text_placeholder(&words, &flags, &options, &names)
+    }
+
+    #[test]
+    fn text_placeholder_names_the_cure() {
+        let perl = "minder runs no Perl (with --plus, {/old/new} replaces and {%.gz} removes a text)";
+        let plus = "with --plus it is a placeholder";
+        let header = "with `--header :` the first line names the columns";
+        for (flags, names, command, text, cure) in [
+            ("", &[][..], "echo {= s/a/b/ =}", "{= s/a/b/ =}", perl),
+            ("", &[], "echo {=1 $_++ =} {..}", "{=1 $_++ =}", perl),
+            ("", &[], "echo {} {..}", "{..}", plus),
+            ("", &[], "echo {1..}", "{1..}", plus),
+            ("", &[], "echo {-1+/}", "{-1+/}", plus),
+            ("", &[], "echo {#} of {##}", "{##}", plus),
+            ("", &[], "echo {0#}{slot}", "{0#}", plus),
+            ("", &[], "gunzip <{} >{%.gz}", "{%.gz}", plus),
+            ("", &[], "echo {2:-none}", "{2:-none}", plus),
+            ("", &[], "echo {./}", "{./}", "did you mean `{/.}`?"),
+            ("", &[], "echo {///}", "{///}", "did you mean `{//}`?"),
+            ("", &[], "echo {.1}", "{.1}", "did you mean `{1.}`?"),
+            ("", &[], "echo {//12}", "{//12}", "did you mean `{12//}`?"),
+            ("--header :", &["name", "age"], "echo {nmae}", "{nmae}", "did you mean `{name}`?"),
+            ("--header :", &["name", "age"], "echo {city}", "{city}", "the columns are name, age"),
+            ("--csv", &[], "echo {name}", "{name}", header),
+            ("--colsep ,", &[], "echo {1} {name}", "{name}", header),
+        ] {
+            let expected = format!("`{text}` is passed on as text: {cure}");
+            assert_eq!(hint(flags, names, command), Some(expected), "{flags} {command}");
+        }
+    }
+
+    #[test]
+    fn text_placeholder_is_silent_about_placeholders_and_other_braces() {
+        for (flags, command) in [
+            ("", "echo {} {.} {/} {//} {/.} {#} {%} {1} {2.} {-1/}"),
+            ("", r#"curl -d '{"a": 1, "b": {}}' url"#),
+            ("", "awk '{print}'"),
+            ("", "awk '{print $1}' {}"),
+            ("", "awk '{ print }'"),
+            ("--colsep ,", "awk '{print}' {1}"),
+            ("", "git show HEAD@{1} HEAD@{u} @{..}"),
+            ("", "find . -exec rm {} +"),
+            ("", "echo {1..3} {a..z} {a,b} file{,.bak}"),
+            ("", "echo ${x} ${x##*/} ${x%.gz} ${..} ${#x} ${:-none}"),
+            ("", "for f in *; do { echo; }; done; {:}"),
+            ("", "f() { echo; }; f"),
+            ("", "echo {name} {foo_bar} { } {{}} {"),
+            ("", "{% if x %} {# note #} {{ x }} {%- x %}"),
+            ("", r"grep -E 'a{2,3}b{4,}\{..}'"),
+            ("", "python -c 'print(f\"{x:.2f} {y!r} {:2} {:>10}\")'"),
+            ("", "echo {=x} {=}"),
+            ("--plus", "echo {..} {##} {0#} {slot} {%.gz} {:-none} {+/}"),
+            ("--rpl={..}~x", "echo {..}"),
+            ("--dirnamereplace DIR --basenameextensionreplace BASE", "echo {//} {/.}"),
+            ("-I {..}", "echo {..}"),
+        ] {
+            assert_eq!(hint(flags, &[], command), None, "{command}");
+        }
+        assert_eq!(hint("--header :", &["name"], "echo {name} {name.}"), None);
+        assert_eq!(hint("--header :", &["one", "two"], "awk '{print}' {one}"), None);
+    }
+}
