@@ -30,7 +30,7 @@ const ESTIMATE_BYTES_MAX: u64 = 8 << 20;
 /// Returns the mean duration of a job in earlier runs of the command, if the observer estimates the
 /// end.
 pub(crate) fn expected(config: &RunConfig, observer: &dyn Observer) -> Option<Duration> {
-    if !observer.wants_total() {
+    if !observer.wants_history() {
         return None;
     }
     History::of_command(&config.record.command, ESTIMATE_BYTES_MAX).mean()

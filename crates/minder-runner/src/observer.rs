@@ -21,9 +21,9 @@ pub trait Observer: fmt::Debug + Send + Sync {
     /// [`RunConfig::verbose`](crate::RunConfig::verbose) is set.
     fn command(&self, line: &str);
 
-    /// Runs `write`, which writes job output to a terminal, while the observer's own display is
-    /// hidden. `ends_line` is `true` if the output ends with a line break.
-    fn suspend_display(&self, ends_line: bool, write: &mut dyn FnMut());
+    /// Runs `write`, which writes these bytes of job output to a terminal, while the observer's own display
+    /// is hidden.
+    fn suspend_display(&self, bytes: &[u8], write: &mut dyn FnMut());
 
     /// Runs `act` while the display is hidden. Unlike [`suspend_display`](Self::suspend_display),
     /// it does not wait for a thread that is writing: the display may stay visible then.
@@ -36,6 +36,10 @@ pub trait Observer: fmt::Debug + Send + Sync {
     /// Returns `true` if the total number of jobs is wanted as early as possible: a regular file of
     /// arguments is then read twice.
     fn wants_total(&self) -> bool;
+
+    /// Returns `true` if the durations of earlier runs of the command are wanted, for an estimate of the
+    /// end. They are read before the first job starts.
+    fn wants_history(&self) -> bool;
 
     /// Returns the time until the next call of [`snapshot`](Self::snapshot), or `None` if no more
     /// are wanted. `elapsed` is the age of the run.
@@ -65,8 +69,8 @@ pub struct Snapshot {
     pub running: Vec<RunningSnapshot>,
     /// The median wall time of recent successful jobs, once three have finished.
     pub median: Option<Duration>,
-    /// The mean wall time of a job in earlier runs of the same command, if it was asked for the
-    /// total ([`Observer::wants_total`]) and there are any.
+    /// The mean wall time of a job in earlier runs of the same command, if it was asked for
+    /// ([`Observer::wants_history`]) and there are any.
     pub expected: Option<Duration>,
     /// Why no job starts, such as `load 9 of 8`.
     pub paused: Option<String>,

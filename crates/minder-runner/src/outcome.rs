@@ -37,7 +37,6 @@ pub(crate) fn report(
         run: context.recorder.run().map(str::to_owned),
         resume: context.recorder.resume(context.config),
         end: end(context, counts, signal),
-        terminal: context.sequencer.stdio.terminal_state(),
     }
 }
 

@@ -28,17 +28,6 @@ pub struct RunReport {
     pub resume: Option<String>,
     /// How the run ended.
     pub end: RunEnd,
-    /// What the output of jobs left on the terminal.
-    pub terminal: TerminalState,
-}
-
-/// What the output of jobs left on the terminal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TerminalState {
-    /// Whether the last line has no end.
-    pub open_line: bool,
-    /// Whether a job may have left a color on.
-    pub colored: bool,
 }
 
 impl Default for RunEnd {

@@ -1,7 +1,7 @@
 //! On a terminal: the bar, the summary, the key for the end, and jobs that want the terminal for
 //! themselves.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use minder::{Command, Group, Size, Stdio};
 
@@ -35,6 +35,48 @@ fn summary_is_shown_on_a_terminal_only() {
     let ended = shown(&on_terminal("run --quiet -j2 KID echo-args ::: a")).exit_code(0);
     assert_eq!(ended.text(), "\"a\"\r\n");
     assert_eq!(super::run_to_end("run -j2 KID echo-args ::: a").exit_code(0).stderr("").text(), "\"a\"\n");
+}
+
+#[test]
+fn status_line_is_shown_after_two_seconds_and_erased() {
+    for (locale, status) in
+        [("C.UTF-8", "0/3 done · 2 running · 0 failed"), ("C", "0/3 done, 2 running, 0 failed")]
+    {
+        let dir = temp_dir();
+        let wait = dir.path().join("wait");
+        let mut command = on_terminal(&format!("run -j2 KID await {} {{}} ::: one two three", path(&wait)));
+        let start = Instant::now();
+        let mut live = Run::start(command.env("LC_ALL", locale));
+        live.wait_until("a status line", |record| super::text(&record.outs[0]).contains(status));
+        assert!(start.elapsed() >= Duration::from_secs(2), "{:?}", start.elapsed());
+        std::fs::write(&wait, "").expect("write file");
+        let text = live.wait().exit_code(0).text();
+        let screen = screen(&text);
+        assert!(!screen.contains(" running"), "the status line is left on the screen:\n{screen}");
+        assert!(screen.contains("\nminder: 3 jobs"), "{screen}");
+        assert!(locale != "C" || text.is_ascii(), "{text}");
+    }
+}
+
+#[test]
+fn status_line_can_be_disabled() {
+    let live: Vec<(&str, Run)> = ["--no-status", "--quiet", "-u", "-o -j1", "MINDER_RUN_NO_STATUS"]
+        .into_iter()
+        .map(|how| {
+            let flags = if how.starts_with('-') { how } else { "" };
+            let mut command = on_terminal(&format!("run -j2 {flags} KID sleep-ms ::: 2500 2500"));
+            if flags.is_empty() {
+                command.env(how, "1");
+            }
+            (how, Run::start(&command))
+        })
+        .collect();
+    for (how, live) in live {
+        let text = live.wait().exit_code(0).text();
+        assert!(!text.contains("running"), "{how}: {text:?}");
+    }
+    let enabled = Run::start(on_terminal("run -j1 KID sleep-ms ::: 2500").env("MINDER_RUN_NO_STATUS", "0"));
+    assert!(enabled.wait().exit_code(0).text().contains("0/1 done · 1 running"));
 }
 
 #[test]

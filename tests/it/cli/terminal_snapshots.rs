@@ -211,6 +211,62 @@ fn bar_follows_the_run_and_the_window() {
 }
 
 #[test]
+fn status_line_follows_the_run_and_the_window() {
+    let Some(terminal) = Terminal::open() else { return };
+    terminal.line("minder run -k -j2 'kid await go-{} {}; test {} != two' ::: one two three");
+    let screen = terminal.wait_for_text("0/3 done · 2 running");
+    insta::assert_snapshot!("status", even(&screen));
+    std::fs::write(terminal.work("go-two"), "").expect("write file");
+    terminal.wait_for_text("1/3 done · 2 running · 1 failed");
+    terminal.tmux(&["resize-window", "-x", "30", "-y", "24"]);
+    let narrow = |line: &str| line.contains("1/3 done · 1 failed") && line.chars().count() < 30;
+    terminal.wait_until("a status line for this width", |screen| screen.lines().any(narrow));
+    for name in ["go-one", "go-three"] {
+        std::fs::write(terminal.work(name), "").expect("write file");
+    }
+    let screen = terminal.wait_for_prompt("3 jobs");
+    assert!(!screen.lines().any(narrow), "the status line is left on the screen:\n{screen}");
+    let words: Vec<&str> = screen.lines().filter(|line| ["one", "two", "three"].contains(line)).collect();
+    assert_eq!(words, ["one", "two", "three"], "{screen}");
+}
+
+#[test]
+fn status_line_stays_away_from_the_shell_and_from_readers() {
+    let Some(terminal) = Terminal::open() else { return };
+    terminal.line("minder run -j1 'kid await go {}' ::: one &");
+    // Longer than it takes until a status line is shown: the time is the point.
+    nap(Duration::from_secs(3));
+    assert!(!terminal.screen().contains("running"), "{}", terminal.screen());
+    terminal.line("fg");
+    terminal.wait_for_text("0/1 done · 1 running");
+    std::fs::write(terminal.work("go"), "").expect("write file");
+    terminal.wait_for_prompt("1 job");
+    // `cat` writes to the terminal when it likes.
+    terminal.line("clear; minder run -j1 'kid sleep-ms 2500; echo {}' ::: one | cat");
+    let screen = terminal.wait_until("the end", |screen| {
+        assert!(!screen.contains("running"), "{screen}");
+        screen.contains("1 job")
+    });
+    assert!(screen.contains("one"), "{screen}");
+}
+
+#[test]
+fn summary_follows_unfinished_lines() {
+    let Some(terminal) = Terminal::open() else { return };
+    for (flags, left) in [("-u -j1", "x1x2"), ("", "x1x2"), ("-o", "x1x2")] {
+        terminal.line(&format!("clear; minder run -j1 {flags} 'printf x{{}}' ::: 1 2"));
+        let screen = terminal.wait_for_prompt("2 jobs");
+        let mut lines = screen.lines();
+        assert_eq!(lines.next(), Some(left), "{flags}: {screen}");
+        assert!(lines.next().is_some_and(|line| line.starts_with("minder: 2 jobs")), "{flags}: {screen}");
+        terminal.line(&format!("clear; minder run -j1 {flags} 'echo x{{}}' ::: 1 2"));
+        let screen = terminal.wait_for_prompt("2 jobs");
+        let lines: Vec<&str> = screen.lines().take(3).collect();
+        assert!(lines[..2] == ["x1", "x2"] && lines[2].starts_with("minder: 2 jobs"), "{flags}: {screen}");
+    }
+}
+
+#[test]
 fn progress_shows_running_jobs() {
     let Some(terminal) = Terminal::open() else { return };
     // Jobs are shown by their age: of two that start at once either may be the older one.

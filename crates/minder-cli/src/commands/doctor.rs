@@ -5,7 +5,8 @@ use std::io::Write;
 use minder::{Availability, Capability};
 use serde_json::json;
 
-use crate::ui::format::{fill_lines, has_utf8};
+use crate::ui::format::fill_lines;
+use crate::ui::symbols::Symbols;
 
 /// The width of the first column, the areas.
 const AREA_WIDTH: usize = 13;
@@ -23,7 +24,7 @@ pub(crate) fn run(out: &mut dyn Write, json: bool) -> anyhow::Result<()> {
     if json {
         writeln!(out, "{:#}", document(&capabilities))?;
     } else {
-        out.write_all(table(&capabilities, Symbols::of_locale(|name| std::env::var(name).ok())).as_bytes())?;
+        out.write_all(table(&capabilities, Symbols::of_locale()).as_bytes())?;
     }
     Ok(())
 }
@@ -57,32 +58,11 @@ fn document(capabilities: &[Capability]) -> serde_json::Value {
     capabilities.iter().map(object).collect()
 }
 
-/// The symbols for yes and no that the terminal can show.
-#[derive(Clone, Copy)]
-struct Symbols {
-    yes: &'static str,
-    no: &'static str,
-    ascii: bool,
-}
-
-const UNICODE: Symbols = Symbols { yes: "✓", no: "✗", ascii: false };
-const ASCII: Symbols = Symbols { yes: "yes", no: "no", ascii: true };
-
-impl Symbols {
-    /// Returns the symbols for the locale.
-    fn of_locale(variable: impl Fn(&str) -> Option<String>) -> Self {
-        if has_utf8(variable) { UNICODE } else { ASCII }
-    }
-
-    fn convert(self, text: String) -> String {
-        if self.ascii { text.replace('→', "->").replace('·', ",") } else { text }
-    }
-}
-
 fn table(capabilities: &[Capability], symbols: Symbols) -> String {
     let mut text = String::new();
     for group in capabilities.chunk_by(|one, other| one.area == other.area) {
-        let items: Vec<String> = group.iter().map(|it| symbols.convert(item(it, symbols))).collect();
+        let items: Vec<String> =
+            group.iter().map(|it| symbols.convert(&item(it, symbols)).into_owned()).collect();
         // A limit is a sentence on a separate line.
         let lines =
             if group[0].area == "limits" { items } else { fill_lines(&items, GAP, LINE_WIDTH - AREA_WIDTH) };
@@ -98,10 +78,11 @@ fn item(it: &Capability, symbols: Symbols) -> String {
     if it.area == "limits" {
         return it.note.clone();
     }
+    let [yes, no] = symbols.pick(["✓", "✗"], ["yes", "no"]);
     let (symbol, mut details) = match &it.state {
-        Availability::Available => (symbols.yes, String::new()),
-        Availability::Refused(reason) => (symbols.no, format!(" refused: {reason}")),
-        _ => (symbols.no, String::new()),
+        Availability::Available => (yes, String::new()),
+        Availability::Refused(reason) => (no, format!(" refused: {reason}")),
+        _ => (no, String::new()),
     };
     if it.chosen {
         details.push_str(" (chosen)");
@@ -151,7 +132,7 @@ mod tests {
 
     #[test]
     fn table_aligns_areas_and_limits_line_width() {
-        let text = table(&minder::capabilities(), UNICODE);
+        let text = table(&minder::capabilities(), Symbols::Unicode);
         let first: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ')).collect();
         let areas: Vec<&str> = first.iter().filter_map(|line| line.split_whitespace().next()).collect();
         assert_eq!(areas, ["waiting", "children", "limits"], "{text}");
@@ -167,7 +148,7 @@ mod tests {
 
     #[test]
     fn table_shows_the_reason_of_a_refusal() {
-        let first = table(&with_refused(), UNICODE);
+        let first = table(&with_refused(), Symbols::Unicode);
         assert!(
             first.lines().next().is_some_and(|line| line.contains("✗ refused: EPERM (seccomp?)")),
             "{first}"
@@ -176,17 +157,7 @@ mod tests {
 
     #[test]
     fn table_is_ascii_without_a_utf8_locale() {
-        let is_ascii = |all: Option<&str>, ctype: Option<&str>, lang: Option<&str>| {
-            let value = |name: &str| match name {
-                "LC_ALL" => all,
-                "LC_CTYPE" => ctype,
-                _ => lang,
-            };
-            Symbols::of_locale(|name| value(name).map(str::to_owned)).ascii
-        };
-        assert!(!is_ascii(None, None, Some("de_DE.UTF-8")) && !is_ascii(Some(""), Some("C.utf8"), Some("C")));
-        assert!(is_ascii(Some("C"), Some("C.utf8"), None) && is_ascii(None, None, None));
-        let text = table(&with_refused(), ASCII);
+        let text = table(&with_refused(), Symbols::Ascii);
         assert!(text.is_ascii() && text.contains(" yes (chosen)") == text.contains(" (chosen)"), "{text}");
     }
 

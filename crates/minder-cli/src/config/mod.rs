@@ -140,8 +140,13 @@ pub(crate) fn build(
     let RunFlags { display: display_flags, output, record, leak, grace, backend, no_guard, input, .. } =
         flags;
     let view = if tty { OutputView::Straight } else { view(&output, &files) };
-    let progress =
-        ProgressOptions { bar: display_flags.bar, eta: display_flags.eta, jobs: display_flags.progress };
+    let progress = ProgressOptions {
+        // The command lines of other programs show what those programs show.
+        status: compat == CompatMode::Own && !display_flags.no_status && !display_flags.quiet,
+        bar: display_flags.bar,
+        eta: display_flags.eta,
+        jobs: display_flags.progress,
+    };
     let display = Display {
         // With --tty the job draws on the terminal.
         progress: if tty || display_flags.quiet { ProgressOptions::default() } else { progress },

@@ -1,5 +1,6 @@
 //! Flags of `minder run` that select what is displayed during the run.
 
+use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 
 /// See [`crate::commands::run`].
@@ -23,6 +24,14 @@ pub(crate) struct DisplayFlags {
     /// Show the running jobs, and for how long they have been running.
     #[arg(long)]
     pub(crate) progress: bool,
+
+    /// Show no status line on the terminal.
+    ///
+    /// The status line appears when a run has lasted for two seconds: jobs that are done, running and
+    /// failed, and the time. It is not shown with --tty, -u and --quiet, in the background, or if
+    /// standard output is a pipe, whose reader may write to the terminal.
+    #[arg(long, env = "MINDER_RUN_NO_STATUS", value_parser = FalseyValueParser::new(), hide_env_values = true)]
+    pub(crate) no_status: bool,
 
     /// Print only errors on stderr.
     #[arg(long, visible_alias = "silent")]

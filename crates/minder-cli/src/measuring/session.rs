@@ -14,7 +14,7 @@ use minder_os::terminal::terminal_size;
 
 use crate::exit;
 use crate::ui::os_error_text;
-use crate::ui::table::shorten;
+use crate::ui::symbols::Symbols;
 
 /// The interval at which signals are handled while another thread blocks.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
@@ -212,7 +212,7 @@ impl Session {
             return;
         }
         let width = terminal_size().map_or(80, |size| usize::from(size.columns));
-        let line = format!("\r{}\x1b[K", shorten(line, width.saturating_sub(1)));
+        let line = format!("\r{}\x1b[K", Symbols::of_locale().shorten(line, width.saturating_sub(1)));
         let _ = stderr().write_all(line.as_bytes());
     }
 

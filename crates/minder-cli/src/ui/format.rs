@@ -38,13 +38,6 @@ pub(crate) fn fill_lines(items: &[impl AsRef<str>], gap: &str, width: usize) -> 
     lines
 }
 
-/// Returns whether the locale has the characters of Unicode. The first of the three variables that is not
-/// empty decides, as in setlocale(3).
-pub(crate) fn has_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
-    let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable).find(|value| !value.is_empty());
-    set.unwrap_or_default().to_ascii_lowercase().replace('-', "").contains("utf8")
-}
-
 /// Formats nanoseconds with three digits: `412 ns`, `1.23 us`, `12.3 us`, `130 us`, `1.45 ms`.
 pub(crate) fn nanos(ns: f64) -> String {
     let (value, unit) = match ns {

@@ -6,10 +6,17 @@ use std::time::Instant;
 use minder::Interest;
 use minder::os::wait_ready;
 
+use crate::ui::symbols::Symbols;
+
 /// Prints one line to stderr. Write errors are ignored.
 pub(crate) fn message(line: &str) {
     // One write, so that lines of several threads or programs do not mix.
-    let _ = io::stderr().write_all(format!("minder: {line}\n").as_bytes());
+    let _ = io::stderr().write_all(message_line(line).as_bytes());
+}
+
+/// Returns a message with the name of the program before it and the end of the line.
+pub(crate) fn message_line(line: &str) -> String {
+    format!("minder: {}\n", Symbols::of_locale().convert(line))
 }
 
 /// Prints the command line of a job that starts.

@@ -2,6 +2,7 @@
 
 pub(crate) mod color;
 pub(crate) mod format;
+pub(crate) mod symbols;
 pub(crate) mod table;
 pub(crate) mod chart;
 mod message;

@@ -1,35 +1,45 @@
 //! The progress display, on stderr. On a terminal it is a few lines below the output. They are
-//! redrawn, and erased while job output is written. In a file or a pipe it is one plain line every
-//! 30 s, so that a log shows that the run is alive.
+//! redrawn, and erased while job output is written. Without a flag it is the status line: one line, once
+//! the run has lasted for two seconds. In a file or a pipe it is one plain line every 30 s, so that a log
+//! shows that the run is alive.
 //!
 //! A [`Snapshot`] is taken only when the display is drawn, at most ten times a second.
 
 mod estimate;
 mod line;
+mod sink;
 mod slow;
 #[cfg(test)]
 mod tests;
+mod trace;
 
 pub(crate) use line::rough;
 pub(crate) use slow::SlowJobs;
 
-use std::fmt;
-use std::io::{Write, stderr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
+use minder_os::stdio::stdout_is_pipe;
 use minder_runner::Snapshot;
 
 use self::estimate::{Estimate, Sample};
 use self::line::{Eta, LineLayout};
-use super::message::{message, stderr_is_writable};
-use crate::ui::color::{Palette, can_draw};
+use self::sink::{Sink, Stderr};
+use self::trace::{OutputTrace, RESET};
+use crate::ui::color::Palette;
 use crate::ui::format::local_zone;
+use crate::ui::message::message_line;
+use crate::ui::symbols::Symbols;
+
+/// The age of the run from which on the status line is shown.
+const STATUS_DELAY: Duration = Duration::from_secs(2);
 
 /// The interval between two drawings on a terminal.
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
+/// When a display that shows nothing more is drawn next.
+const NEVER: Duration = Duration::from_nanos(u64::MAX);
 /// The interval between two samples of the run if stderr is not a terminal.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval between two lines if stderr is not a terminal.
@@ -37,18 +47,19 @@ const LINE_INTERVAL: Duration = Duration::from_secs(30);
 /// The minimum time between a drawing and the next one that follows output. If output arrives
 /// faster, the display is drawn at the next [`DRAW_INTERVAL`].
 const REDRAW_DELAY: Duration = Duration::from_millis(2);
-/// How long an incomplete line of output postpones the display.
+/// How long an incomplete line of output postpones a display that a flag requests. The status line waits
+/// until the line is complete.
 const INCOMPLETE_LINE_MAX: Duration = Duration::from_millis(500);
 /// If less time is left, the time of the end includes seconds.
 const SECONDS_MAX: Duration = Duration::from_secs(600);
 /// If less time is left, the time of the end has a day of the week instead of a date.
 const WEEKDAY_MAX: Duration = Duration::from_secs(6 * 86_400);
-/// The assumed size of a terminal that does not report its size.
-const SIZE: (usize, usize) = (80, 24);
 
-/// The parts of the display that flags request.
+/// The parts of the display.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProgressOptions {
+    /// The status line, which needs no flag.
+    pub(crate) status: bool,
     /// A bar with the fraction of jobs that is done.
     pub(crate) bar: bool,
     /// The local time of the estimated end.
@@ -57,7 +68,15 @@ pub(crate) struct ProgressOptions {
     pub(crate) jobs: bool,
 }
 
-/// The progress display; without options it does nothing. Clones share one display.
+impl ProgressOptions {
+    /// Returns `true` if a flag requests the display.
+    pub(crate) fn is_requested(self) -> bool {
+        self.bar || self.eta || self.jobs
+    }
+}
+
+/// The progress display. Without options it only keeps messages apart from output on a terminal. Clones
+/// share one display.
 #[derive(Clone, Debug)]
 pub(crate) struct Progress(Option<Arc<Inner>>);
 
@@ -65,6 +84,7 @@ pub(crate) struct Progress(Option<Arc<Inner>>);
 struct Inner {
     options: ProgressOptions,
     palette: Palette,
+    symbols: Symbols,
     /// When [`Progress::draw`] has something to do next, in nanoseconds since the start of the run.
     /// Only the main thread uses it, so it needs no lock.
     next: AtomicU64,
@@ -84,74 +104,31 @@ struct State {
     /// The number of lines of the display that are on the screen now.
     drawn: usize,
     drawn_at: Option<Instant>,
-    /// Since when the last line of output is incomplete.
-    incomplete_since: Option<Instant>,
-}
-
-/// The target of the display.
-trait Sink: fmt::Debug + Send {
-    /// Returns the columns and rows of a terminal.
-    fn size(&self) -> Option<(usize, usize)>;
-    /// Returns `true` if a write would not block.
-    fn is_ready(&self) -> bool;
-    /// Writes the text. Errors are ignored.
-    fn write(&mut self, text: &str);
-}
-
-/// A terminal on standard error.
-#[derive(Debug)]
-struct Terminal;
-
-impl Sink for Terminal {
-    fn size(&self) -> Option<(usize, usize)> {
-        let size = terminal_size::terminal_size_of(stderr());
-        Some(size.map_or(SIZE, |(width, height)| (width.0.into(), height.0.into())))
-    }
-
-    fn is_ready(&self) -> bool {
-        stderr_is_writable().unwrap_or(true)
-    }
-
-    fn write(&mut self, text: &str) {
-        let _ = stderr().write_all(text.as_bytes());
-    }
-}
-
-/// Standard error that is a file, a pipe, or a terminal that jobs write to.
-#[derive(Debug)]
-struct Log;
-
-impl Sink for Log {
-    fn size(&self) -> Option<(usize, usize)> {
-        None
-    }
-
-    fn is_ready(&self) -> bool {
-        stderr_is_writable().unwrap_or(true)
-    }
-
-    fn write(&mut self, text: &str) {
-        message(text);
-    }
+    trace: OutputTrace,
 }
 
 impl Progress {
     /// Returns `true` if the display shows anything at all.
     pub(crate) fn is_wanted(&self) -> bool {
-        self.0.is_some()
+        self.0.as_ref().is_some_and(|inner| inner.options != ProgressOptions::default())
     }
 
     /// Creates a display on stderr. It consists of plain lines, as in a log, if jobs write to the
-    /// terminal directly (`may_draw` is `false`).
+    /// terminal directly (`may_draw` is `false`). A status line then makes no sense, nor if the reader of
+    /// standard output may write to the terminal.
     pub(crate) fn new(options: ProgressOptions, palette: Palette, may_draw: bool) -> Self {
-        let sink: Box<dyn Sink> = if may_draw && can_draw() { Box::new(Terminal) } else { Box::new(Log) };
-        Self::on(options, palette, sink)
+        let sink = Stderr::new(may_draw);
+        let status = options.status && sink.size().is_some() && !stdout_is_pipe();
+        Self::on(ProgressOptions { status, ..options }, (palette, Symbols::of_locale()), Box::new(sink))
     }
 
-    fn on(options: ProgressOptions, palette: Palette, sink: Box<dyn Sink>) -> Self {
-        if options == ProgressOptions::default() {
-            return Self(None);
-        }
+    fn on(options: ProgressOptions, (palette, symbols): (Palette, Symbols), sink: Box<dyn Sink>) -> Self {
+        let next = match options {
+            _ if options.is_requested() => Duration::ZERO,
+            ProgressOptions { status: true, .. } => STATUS_DELAY,
+            _ if sink.is_terminal() => NEVER,
+            _ => return Self(None),
+        };
         let state = State {
             sink,
             estimate: Estimate::default(),
@@ -160,15 +137,17 @@ impl Progress {
             lines: Vec::new(),
             drawn: 0,
             drawn_at: None,
-            incomplete_since: None,
+            trace: OutputTrace::default(),
         };
-        Self(Some(Arc::new(Inner { options, palette, next: AtomicU64::new(0), state: Mutex::new(state) })))
+        let inner = Inner { options, palette, symbols, next: AtomicU64::new(0), state: Mutex::new(state) };
+        inner.set_next(next);
+        Self(Some(Arc::new(inner)))
     }
 
     /// Returns the time until [`Self::draw`] has something to do, if it ever has.
     pub(crate) fn due(&self, elapsed: Duration) -> Option<Duration> {
-        let inner = self.0.as_ref()?;
-        Some(inner.next().saturating_sub(elapsed))
+        let next = self.0.as_ref()?.next();
+        (next < NEVER).then(|| next.saturating_sub(elapsed))
     }
 
     /// Draws the state of the run if it is time to. Calls `take` only then.
@@ -188,7 +167,7 @@ impl Progress {
                 state.lines = inner.frame(&snapshot, &eta, size, state.frames);
                 state.frames += 1;
                 if state.sink.is_ready() {
-                    state.show(Instant::now());
+                    state.show(Instant::now(), inner.options);
                 }
             }
             None => {
@@ -200,52 +179,62 @@ impl Progress {
                         bar: inner.options.bar,
                         frame: None,
                         palette: Palette::PLAIN,
+                        symbols: inner.symbols,
                     };
                     if state.sink.is_ready() {
-                        state.sink.write(&line::first(&snapshot, &eta, &layout));
+                        state.sink.write(&message_line(&line::first(&snapshot, &eta, &layout)));
                     }
                 }
             }
         }
     }
 
-    /// Erases the display while `write` writes complete lines to the terminal.
-    pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
-        self.suspend_for(true, write)
-    }
-
-    /// Erases the display while `write` writes to the terminal. If the output does not end with a
-    /// complete line (`ends_line` is `false`), the display waits for the rest of the line, at most
-    /// [`INCOMPLETE_LINE_MAX`].
-    pub(crate) fn suspend_for<T>(&self, ends_line: bool, write: impl FnOnce() -> T) -> T {
+    /// Erases the display while `write` writes output of jobs to the terminal. While its last line is
+    /// incomplete, the display waits for the rest of the line.
+    pub(crate) fn write_output<T>(&self, bytes: &[u8], write: impl FnOnce() -> T) -> T {
         let Some(inner) = &self.0 else { return write() };
         let mut state = inner.lock();
         state.hide();
         let result = write();
         let now = Instant::now();
-        state.incomplete_since = (!ends_line).then_some(now);
-        if state.drawn_at.is_none_or(|at| now.duration_since(at) >= REDRAW_DELAY) {
-            state.show(now);
-        }
+        state.trace.push(bytes, now);
+        state.show_after_write(now, inner.options);
         result
     }
 
-    /// Erases the display while `act` runs, unless that would block: another thread may hold the
+    /// Erases the display while `write` writes messages: complete lines, which begin on a line of their
+    /// own and without the color of the output.
+    pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
+        let Some(inner) = &self.0 else { return write() };
+        let mut state = inner.lock();
+        state.hide();
+        state.end_output();
+        let result = write();
+        state.restore_style();
+        state.show_after_write(Instant::now(), inner.options);
+        result
+    }
+
+    /// Does the same as [`suspend`](Self::suspend), unless that would block: another thread may hold the
     /// lock, or the terminal may accept nothing.
     pub(crate) fn try_suspend<T>(&self, act: impl FnOnce() -> T) -> T {
         let state = self.0.as_ref().and_then(|inner| inner.try_lock());
         let Some(mut state) = state.filter(|state| state.sink.is_ready()) else { return act() };
         state.hide();
-        act()
+        state.end_output();
+        let result = act();
+        state.restore_style();
+        result
     }
 
-    /// Erases the display permanently.
-    pub(crate) fn clear(&self) {
+    /// Erases the display permanently. What is written next begins on a line of its own.
+    pub(crate) fn finish(&self) {
         if let Some(inner) = &self.0 {
             let mut state = inner.lock();
             state.hide();
             state.lines.clear();
-            inner.set_next(Duration::MAX);
+            state.end_output();
+            inner.set_next(NEVER);
         }
     }
 }
@@ -302,7 +291,8 @@ impl Inner {
         // The last column stays free: after a character in it, some terminals move the cursor to the
         // next line.
         let width = Some(width.saturating_sub(1).max(1));
-        let layout = LineLayout { width, bar: self.options.bar, frame: Some(frame), palette: self.palette };
+        let Self { options, palette, symbols, .. } = *self;
+        let layout = LineLayout { width, bar: options.bar, frame: Some(frame), palette, symbols };
         let mut lines = vec![line::first(snapshot, eta, &layout)];
         if self.options.jobs {
             lines.extend(line::jobs(snapshot, rows.saturating_sub(2), &layout));
@@ -313,18 +303,22 @@ impl Inner {
 
 impl State {
     /// Draws the last frame over the one on the screen.
-    fn show(&mut self, now: Instant) {
-        if self.lines.is_empty() {
+    fn show(&mut self, now: Instant, options: ProgressOptions) {
+        if self.lines.is_empty() || !self.sink.is_in_foreground() {
             return;
         }
         let mut text = String::new();
-        match self.incomplete_since {
-            Some(since) if now.duration_since(since) < INCOMPLETE_LINE_MAX => return,
-            Some(_) => text += "\r\n",
-            None => (),
+        if let Some(since) = self.trace.open_since() {
+            if !options.is_requested() || now.duration_since(since) < INCOMPLETE_LINE_MAX {
+                return;
+            }
+            self.trace.end_line();
+            text += "\r\n";
         }
-        self.incomplete_since = None;
         text += &self.move_to_start();
+        if !self.trace.style().is_empty() {
+            text += RESET;
+        }
         for (index, line) in self.lines.iter().enumerate() {
             text += if index > 0 { "\r\n" } else { "" };
             text += line;
@@ -339,12 +333,43 @@ impl State {
         self.drawn_at = Some(now);
     }
 
-    /// Erases the display.
+    fn show_after_write(&mut self, now: Instant, options: ProgressOptions) {
+        if self.drawn_at.is_none_or(|at| now.duration_since(at) >= REDRAW_DELAY) {
+            self.show(now, options);
+        }
+    }
+
+    /// Erases the display, and restores the color of the output.
     fn hide(&mut self) {
         if self.drawn > 0 {
-            let text = self.move_to_start() + "\x1b[J";
+            let text = self.move_to_start() + "\x1b[J" + self.trace.style();
             self.sink.write(&text);
             self.drawn = 0;
+        }
+    }
+
+    /// Ends an incomplete line of output and switches its color off.
+    fn end_output(&mut self) {
+        if !self.sink.is_terminal() {
+            return;
+        }
+        let mut text = String::new();
+        if self.trace.open_since().is_some() {
+            self.trace.end_line();
+            text += "\r\n";
+        }
+        if !self.trace.style().is_empty() && self.sink.size().is_some() {
+            text += RESET;
+        }
+        if !text.is_empty() {
+            self.sink.write(&text);
+        }
+    }
+
+    /// Switches the color of the output on again.
+    fn restore_style(&mut self) {
+        if !self.trace.style().is_empty() && self.sink.size().is_some() {
+            self.sink.write(self.trace.style());
         }
     }
 

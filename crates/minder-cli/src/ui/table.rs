@@ -6,7 +6,9 @@
 use std::io::{self, IsTerminal, Write, stdout};
 
 pub(crate) use minder_runner::text::escape;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
+
+use crate::ui::symbols::Symbols;
 
 /// The number of rows that are buffered to compute the widths.
 const ROWS_MAX: usize = 1000;
@@ -56,6 +58,7 @@ pub(crate) struct Table<'a> {
     columns: Vec<Column>,
     /// The maximum width, if there is one.
     width: Option<usize>,
+    symbols: Symbols,
     /// Rows that were not written yet, each with the lines below it.
     buffered: Vec<(Vec<String>, Vec<String>)>,
     /// How the columns are written, once the first row was written.
@@ -69,18 +72,18 @@ struct Layout {
     widths: Vec<usize>,
     /// The indices of the columns, from left to right.
     order: Vec<usize>,
-    /// Whether the cells of truncated columns are truncated.
-    truncate: bool,
+    /// Whether and how the cells of truncated columns are truncated.
+    truncate: Option<Symbols>,
 }
 
 impl<'a> Table<'a> {
     /// Returns a table as wide as the terminal, or of any width if stdout is not a terminal.
     pub(crate) fn new(out: &'a mut dyn Write, columns: Vec<Column>) -> Self {
-        Self::with_width(out, columns, terminal_width())
+        Self { symbols: Symbols::of_locale(), ..Self::with_width(out, columns, terminal_width()) }
     }
 
     fn with_width(out: &'a mut dyn Write, columns: Vec<Column>, width: Option<usize>) -> Self {
-        Self { out, columns, width, buffered: Vec::new(), layout: None }
+        Self { out, columns, width, symbols: Symbols::Unicode, buffered: Vec::new(), layout: None }
     }
 
     /// Adds a row with one cell for each column.
@@ -118,7 +121,8 @@ impl<'a> Table<'a> {
         let (mut order, long): (Vec<_>, Vec<_>) =
             (0..self.columns.len()).partition(|index| !self.is_long(*index));
         order.extend(long);
-        let layout = Layout { widths: self.column_widths(), order, truncate: self.width.is_some() };
+        let layout =
+            Layout { widths: self.column_widths(), order, truncate: self.width.map(|_| self.symbols) };
         let header: Vec<String> = self.columns.iter().map(|column| column.name.clone()).collect();
         write_row(self.out, &self.columns, &layout, &header, &[])?;
         for (cells, below) in std::mem::take(&mut self.buffered) {
@@ -181,7 +185,10 @@ fn write_row(
         let column = &columns[index];
         let width = layout.widths[index];
         let cell = &cells[index];
-        let cell = if layout.truncate && column.truncate { shorten(cell, width) } else { cell.clone() };
+        let cell = match layout.truncate {
+            Some(symbols) if column.truncate => symbols.shorten(cell, width),
+            _ => cell.clone(),
+        };
         let padding = " ".repeat(width.saturating_sub(cell.width()));
         let (left, right) = if column.right { (&padding, &cell) } else { (&cell, &padding) };
         line.extend([left.as_str(), right.as_str()]);
@@ -197,21 +204,6 @@ fn terminal_width() -> Option<usize> {
     }
     let (width, _) = terminal_size::terminal_size()?;
     Some(usize::from(width.0))
-}
-
-/// Truncates a text to this width. `…` replaces the rest.
-pub(crate) fn shorten(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let mut left = width.saturating_sub(1);
-    let fits = |c: &char| {
-        let wide = c.width().unwrap_or(0);
-        let fits = wide <= left;
-        left = left.saturating_sub(wide);
-        fits
-    };
-    text.chars().take_while(fits).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -246,7 +238,6 @@ mod tests {
         let text = rendered(None, &[["1", &long, "0"], ["2", "b", "1"]]);
         // The long column comes last, and shifts no other one.
         assert_eq!(text, format!("job  exit  command\n  1  0     {long}\n  2  1     b\n"));
-        assert_eq!(shorten("日本語", 4), "日…");
         // Too narrow for the other columns: they are not truncated.
         assert!(rendered(Some(3), &[["1", "b", "0"]]).contains("  1  b        0"));
     }

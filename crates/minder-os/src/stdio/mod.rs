@@ -64,6 +64,15 @@ pub fn stderr_is_stdout() -> bool {
     system::stderr_is_stdout()
 }
 
+/// Returns whether standard output is a pipe or a socket. The process that reads it may write to the same
+/// terminal as this one.
+///
+/// - Windows: true for everything that is neither a console nor a file.
+#[must_use]
+pub fn stdout_is_pipe() -> bool {
+    system::stdout_is_pipe()
+}
+
 /// Returns the number of bytes in a pipe that its reader has not read, given the end that is written to.
 /// Returns `None` if that is not a pipe, or no reader is left.
 ///

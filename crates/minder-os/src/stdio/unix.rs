@@ -49,6 +49,12 @@ pub(super) fn stderr_is_stdout() -> bool {
     (output.st_dev, output.st_ino) == (errors.st_dev, errors.st_ino)
 }
 
+pub(super) fn stdout_is_pipe() -> bool {
+    use rustix::fs::FileType;
+    let Ok(output) = rustix::fs::fstat(io::stdout()) else { return false };
+    matches!(FileType::from_raw_mode(output.st_mode), FileType::Fifo | FileType::Socket)
+}
+
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn unread_bytes(pipe: &File) -> Option<u64> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};

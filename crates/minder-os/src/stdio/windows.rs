@@ -1,7 +1,7 @@
 //! Windows: duplicates of the standard handles.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::os::windows::io::AsHandle;
 use std::path::PathBuf;
 
@@ -26,4 +26,9 @@ pub(super) fn close_std(_stream: StdStream) -> io::Result<()> {
 
 pub(super) fn stderr_is_stdout() -> bool {
     false
+}
+
+pub(super) fn stdout_is_pipe() -> bool {
+    let is_file = |file: File| file.metadata().is_ok_and(|metadata| metadata.is_file());
+    !io::stdout().is_terminal() && !std_file(StdStream::Output).is_ok_and(is_file)
 }

@@ -57,6 +57,15 @@ pub fn terminal_size() -> Option<TerminalSize> {
     system::terminal_size()
 }
 
+/// Returns whether this process may draw on the terminal that standard error is connected to: it is in
+/// the foreground process group of that terminal, or the terminal has none for this process.
+///
+/// - Windows: always true.
+#[must_use]
+pub fn is_in_foreground() -> bool {
+    system::is_in_foreground()
+}
+
 /// Writes UTF-8 text to a console that expects another encoding. Returns false if nothing was
 /// written; the caller then writes the bytes as they are.
 ///

@@ -31,6 +31,11 @@ pub(super) fn terminal_size() -> Option<TerminalSize> {
     is_known.then_some(TerminalSize { rows: size.ws_row, columns: size.ws_col })
 }
 
+pub(super) fn is_in_foreground() -> bool {
+    // The call fails for a terminal that is not the controlling one (ENOTTY).
+    rustix::termios::tcgetpgrp(io::stderr()).map_or(true, |group| group == rustix::process::getpgrp())
+}
+
 pub(super) fn write_console(_file: &File, _bytes: &[u8]) -> io::Result<bool> {
     Ok(false)
 }

@@ -23,6 +23,10 @@ pub(super) fn terminal_size() -> Option<TerminalSize> {
     None
 }
 
+pub(super) fn is_in_foreground() -> bool {
+    true
+}
+
 pub(super) fn write_console(file: &File, bytes: &[u8]) -> io::Result<bool> {
     console::write(file, bytes)
 }

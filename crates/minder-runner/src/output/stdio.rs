@@ -12,7 +12,6 @@ use minder_os::terminal::write_console;
 
 use crate::blocking_io;
 use crate::observer::Observer;
-use crate::report::TerminalState;
 use crate::text::os_error_text;
 
 /// The most bytes of a file that are read at once.
@@ -45,10 +44,6 @@ pub(crate) struct StdioWriter {
     out_name: String,
     /// Whether standard output was closed before this process started.
     is_shut: bool,
-    /// Whether the last line on a terminal lacks its end, and whether output there may have left a
-    /// color on.
-    line_is_open: AtomicBool,
-    may_be_colored: AtomicBool,
 }
 
 impl StdioWriter {
@@ -74,19 +69,8 @@ impl StdioWriter {
             failure: Mutex::new(None),
             out_name: name,
             is_shut,
-            line_is_open: AtomicBool::new(false),
-            may_be_colored: AtomicBool::new(false),
         };
         Ok((writer, streams))
-    }
-
-    /// Returns what the output of jobs left on the terminal. Output that jobs wrote to it directly
-    /// is not known.
-    pub(crate) fn terminal_state(&self) -> TerminalState {
-        TerminalState {
-            open_line: self.line_is_open.load(Ordering::SeqCst),
-            colored: self.may_be_colored.load(Ordering::SeqCst),
-        }
     }
 
     /// Returns `true` if standard output has no reader any more.
@@ -122,11 +106,8 @@ impl StdioWriter {
         // The lock of the progress display is held only for writes to a terminal. A write to a pipe
         // may block for long, and the main thread needs the lock while it handles signals.
         let result = if file.is_terminal() {
-            let ends_line = bytes.ends_with(b"\n");
-            self.line_is_open.store(!ends_line, Ordering::SeqCst);
-            self.may_be_colored.fetch_or(memchr::memchr(b'\x1b', bytes).is_some(), Ordering::SeqCst);
             let mut result = Ok(());
-            self.observer.suspend_display(ends_line, &mut || {
+            self.observer.suspend_display(bytes, &mut || {
                 result = match write_console(file, bytes) {
                     Ok(false) => blocking_io::write_all(file, bytes),
                     written => written.map(drop),

@@ -1,6 +1,6 @@
 //! A histogram as a line of text.
 
-use crate::ui::format::has_utf8;
+use crate::ui::symbols::Symbols;
 
 /// The heading of a column of histograms.
 pub(super) const HEADING: &str = "1 us to 10 ms";
@@ -15,7 +15,7 @@ const ASCII: Bars = Bars(['.', ':', '-', '=', '+', '*', '#', '@']);
 impl Bars {
     /// Returns those that the terminal can show.
     pub(super) fn of_locale() -> Self {
-        if has_utf8(|name| std::env::var(name).ok()) { UNICODE } else { ASCII }
+        Symbols::of_locale().pick(UNICODE, ASCII)
     }
 
     /// Returns a bar for each number, relative to the largest one. A number that is not 0 has a bar, so

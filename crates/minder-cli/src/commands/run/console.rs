@@ -8,7 +8,7 @@ use minder_runner::{Notice, Observer, RunEnd, RunReport, Snapshot};
 
 use crate::config::Display;
 use crate::ui::color::{Palette, can_draw};
-use crate::ui::{Progress, ProgressOptions, SlowJobs, Summary, command_message, message, try_message};
+use crate::ui::{Progress, SlowJobs, Summary, command_message, message, try_message};
 
 /// The interval between two checks for slow jobs.
 const SLOW_CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -68,21 +68,15 @@ impl Console {
         slow.next = (!slow.jobs.is_exhausted()).then(|| now + SLOW_CHECK_INTERVAL);
     }
 
-    /// Prepares the terminal for the last messages: jobs may have left an incomplete line or a
-    /// color.
-    fn reset_terminal(&self, report: &RunReport) {
-        if !stderr().is_terminal() {
-            return;
+    /// Prepares the terminal for the last messages after jobs that wrote to it directly: they may have left
+    /// a color or an incomplete line, which minder did not see. As many spaces as a line is wide lead from
+    /// an incomplete line into the next one, and within an empty line.
+    fn leave_unseen_output(&self) {
+        if self.display.straight && can_draw() {
+            let width = terminal_size::terminal_size_of(stderr()).map_or(0, |(width, _)| width.0.into());
+            let text = format!("\x1b[0m{}\r\x1b[K", " ".repeat(width));
+            let _ = stderr().write_all(text.as_bytes());
         }
-        let mut text = String::new();
-        if report.terminal.open_line {
-            text.push('\n');
-        }
-        // A job that wrote to the terminal directly may have left a color.
-        if (self.display.straight || report.terminal.colored) && can_draw() {
-            text += "\x1b[0m";
-        }
-        let _ = stderr().write_all(text.as_bytes());
     }
 }
 
@@ -103,8 +97,8 @@ impl Observer for Console {
         self.progress.suspend(|| command_message(line));
     }
 
-    fn suspend_display(&self, ends_line: bool, write: &mut dyn FnMut()) {
-        self.progress.suspend_for(ends_line, write);
+    fn suspend_display(&self, bytes: &[u8], write: &mut dyn FnMut()) {
+        self.progress.write_output(bytes, write);
     }
 
     fn try_suspend_display(&self, act: &mut dyn FnMut()) {
@@ -117,6 +111,10 @@ impl Observer for Console {
 
     fn wants_total(&self) -> bool {
         self.progress.is_wanted()
+    }
+
+    fn wants_history(&self) -> bool {
+        self.display.progress.is_requested()
     }
 
     fn next_snapshot(&self, elapsed: Duration) -> Option<Duration> {
@@ -134,8 +132,8 @@ impl Observer for Console {
     }
 
     fn finished(&self, report: &RunReport) {
-        self.progress.clear();
-        self.reset_terminal(report);
+        self.progress.finish();
+        self.leave_unseen_output();
         let summary = Summary { report };
         match &report.end {
             RunEnd::Signal(_) if !self.display.quiet => {
@@ -156,7 +154,7 @@ impl Observer for Console {
             // GNU parallel prints no summary: a program that reads its stderr must not get one.
             RunEnd::Status(_) if !self.display.quiet => {
                 let is_wanted = summary.is_wanted() && (!self.display.parallel || stderr().is_terminal());
-                if is_wanted || self.display.progress != ProgressOptions::default() {
+                if is_wanted || self.display.progress.is_requested() {
                     summary.lines(self.palette).iter().for_each(|line| message(line));
                 }
             }

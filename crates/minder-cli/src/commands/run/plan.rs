@@ -147,7 +147,8 @@ impl Plan {
         let input = std::mem::take(&mut parsed.command_line.plan);
         // Read before the input is: its first line may name its columns.
         let stdin = parsed.command_line.stdin.then(stdin_source);
-        if input.reads_terminal() {
+        let reads_terminal = input.reads_terminal();
+        if reads_terminal {
             message(&Notice::ReadingTerminal.to_string());
         }
         let mut arguments = ArgumentReader::open(input, parsed.slots.now()?.unwrap_or(usize::MAX))?;
@@ -161,10 +162,13 @@ impl Plan {
         let dry_run = flags.record.dry_run;
         let cwd = std::env::current_dir().context("cannot find the working directory")?;
         let hint = parsed.hint(&flags, &options, &arguments.names);
-        let (mut config, display) = config::build(flags, parsed, &options, &arguments.names, copies, cwd)?;
+        let (mut config, mut display) =
+            config::build(flags, parsed, &options, &arguments.names, copies, cwd)?;
         if let Some(hint) = hint {
             message(&escape(hint.as_bytes()));
         }
+        // A status line would be drawn over what is typed.
+        display.progress.status &= !reads_terminal;
         limit_arguments(&mut arguments, &config);
         config.batches_arguments = arguments.gathers();
         config.record.stdin = stdin;

@@ -5,7 +5,8 @@ use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
 use crate::ui::color::Palette;
-use crate::ui::table::{escape, shorten};
+use crate::ui::symbols::Symbols;
+use crate::ui::table::escape;
 use minder_runner::{RunningSnapshot, Snapshot};
 
 /// The bounds of the width of the bar, in columns.
@@ -13,8 +14,9 @@ const BAR_MIN: usize = 10;
 const BAR_MAX: usize = 30;
 /// The maximum number of jobs that are shown, one per line.
 const JOBS_MAX: usize = 5;
-const SEPARATOR: &str = " · ";
-const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+/// The frames of the spinner.
+const SPINNER: &str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
+const ASCII_SPINNER: &str = r"|/-\";
 
 /// The layout of a line.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +29,7 @@ pub(super) struct LineLayout {
     /// spinner.
     pub(super) frame: Option<usize>,
     pub(super) palette: Palette,
+    pub(super) symbols: Symbols,
 }
 
 /// The estimated end of the run, as far as it is known.
@@ -53,12 +56,15 @@ struct Part {
 
 /// Returns the line with the state of the whole run.
 pub(super) fn first(snapshot: &Snapshot, eta: &Eta, layout: &LineLayout) -> String {
-    let spinner =
-        layout.frame.map_or_else(String::new, |frame| format!("{} ", SPINNER[frame % SPINNER.len()]));
+    let LineLayout { palette, symbols, .. } = *layout;
+    let separator = symbols.pick(" · ", ", ");
+    let frames = symbols.pick(SPINNER, ASCII_SPINNER);
+    let spinner = layout.frame.and_then(|frame| frames.chars().cycle().nth(frame % frames.chars().count()));
+    let spinner = spinner.map_or_else(String::new, |symbol| format!("{symbol} "));
     let mut parts = parts(snapshot, eta, layout.bar);
     let line_width = |parts: &[Part]| {
         let texts = parts.iter().map(|part| part.text.width()).sum::<usize>();
-        spinner.width() + texts + SEPARATOR.width() * parts.len().saturating_sub(1)
+        spinner.width() + texts + separator.width() * parts.len().saturating_sub(1)
     };
     let width = layout.width.unwrap_or(usize::MAX);
     while line_width(&parts) > width && parts.len() > 1 {
@@ -66,19 +72,19 @@ pub(super) fn first(snapshot: &Snapshot, eta: &Eta, layout: &LineLayout) -> Stri
         parts.remove(last);
     }
     let room = width.saturating_sub(line_width(&parts));
-    let painted = |part: &Part| (part.color)(layout.palette, &part.text);
+    let painted = |part: &Part| (part.color)(palette, &part.text);
     let texts: Vec<String> = parts.iter().map(painted).collect();
     if line_width(&parts) > width {
-        return shorten(&format!("{spinner}{}", parts[0].text), width);
+        return symbols.shorten(&format!("{spinner}{}", parts[0].text), width);
     }
     let has_percent = parts[0].rank == PERCENT;
-    let text = texts.join(SEPARATOR);
+    let text = texts.join(separator);
     if has_percent
         && layout.width.is_some()
         && room > BAR_MIN
         && let Some(fraction) = fraction(snapshot)
     {
-        let bar = bar(fraction, (room - 1).min(BAR_MAX), layout.palette);
+        let bar = bar(fraction, (room - 1).min(BAR_MAX), layout);
         format!("{spinner}{bar} {text}")
     } else {
         format!("{spinner}{text}")
@@ -118,10 +124,11 @@ fn fraction(snapshot: &Snapshot) -> Option<f64> {
     Some((snapshot.finished() as f64 / total as f64).min(1.0))
 }
 
-fn bar(fraction: f64, width: usize, palette: Palette) -> String {
+fn bar(fraction: f64, width: usize, LineLayout { palette, symbols, .. }: &LineLayout) -> String {
     // Rounded down, so that the bar is full only at the end.
     let full = ((fraction * width as f64) as usize).min(width);
-    palette.done(&"━".repeat(full)) + &palette.faint(&"─".repeat(width - full))
+    let [done, rest] = symbols.pick(["━", "─"], ["#", "-"]);
+    palette.done(&done.repeat(full)) + &palette.faint(&rest.repeat(width - full))
 }
 
 /// Returns a line for each of the oldest jobs, at most `most` lines.
@@ -134,6 +141,7 @@ pub(super) fn jobs(snapshot: &Snapshot, most: usize, layout: &LineLayout) -> Vec
         let mut mark = if slowest { "  slowest" } else { "" };
         let begin = format!("  {age:>age_width$}  ");
         let name = escape(job.name.as_bytes());
+        let name = layout.symbols.convert(&name);
         let Some(width) = layout.width else { return format!("{begin}{name}{mark}") };
         let mut room = width.saturating_sub(begin.width());
         // If space is short, the name is more important than the mark.
@@ -143,9 +151,10 @@ pub(super) fn jobs(snapshot: &Snapshot, most: usize, layout: &LineLayout) -> Vec
             mark = "";
         }
         if room < 2 {
-            return shorten(begin.trim_end(), width);
+            return layout.symbols.shorten(begin.trim_end(), width);
         }
-        format!("{begin}{}{}", layout.palette.name(&shorten(&name, room)), layout.palette.notable(mark))
+        let name = layout.symbols.shorten(&name, room);
+        format!("{begin}{}{}", layout.palette.name(&name), layout.palette.notable(mark))
     };
     shown.iter().zip(&ages).enumerate().map(line).collect()
 }

@@ -10,10 +10,12 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 struct Screen {
     size: Option<(usize, usize)>,
     ready: bool,
+    foreground: bool,
     lines: Vec<Vec<char>>,
     row: usize,
     column: usize,
     writes: usize,
+    written: String,
     /// Whether a character went beyond the last column, or the cursor above the first row.
     beyond: bool,
 }
@@ -27,10 +29,12 @@ impl SharedScreen {
         let screen = Screen {
             size,
             ready: true,
+            foreground: true,
             lines: vec![Vec::new()],
             row: 0,
             column: 0,
             writes: 0,
+            written: String::new(),
             beyond: false,
         };
         Self(Arc::new(Mutex::new(screen)))
@@ -49,7 +53,23 @@ impl SharedScreen {
     }
 
     fn progress(&self, options: ProgressOptions) -> Progress {
-        Progress::on(options, Palette::PLAIN, Box::new(self.clone()))
+        self.progress_with(options, Symbols::Unicode)
+    }
+
+    fn progress_with(&self, options: ProgressOptions, symbols: Symbols) -> Progress {
+        Progress::on(options, (Palette::PLAIN, symbols), Box::new(self.clone()))
+    }
+
+    /// Writes output of a job.
+    fn output(&self, progress: &Progress, text: &str) {
+        progress.write_output(text.as_bytes(), || self.clone().write(text));
+    }
+
+    /// Lets as much time pass as an incomplete line postpones a display.
+    fn wait_for_the_rest_of_a_line(&self, progress: &Progress) {
+        let Some(inner) = &progress.0 else { panic!("the display is disabled") };
+        let since = Instant::now().checked_sub(INCOMPLETE_LINE_MAX).expect("subtract from the time");
+        inner.lock().trace.push(b"-", since);
     }
 }
 
@@ -58,16 +78,25 @@ impl Sink for SharedScreen {
         self.with(|screen| screen.size)
     }
 
+    fn is_terminal(&self) -> bool {
+        self.with(|screen| screen.size.is_some())
+    }
+
     fn is_ready(&self) -> bool {
         self.with(|screen| screen.ready)
+    }
+
+    fn is_in_foreground(&self) -> bool {
+        self.with(|screen| screen.foreground)
     }
 
     fn write(&mut self, text: &str) {
         self.with(|screen| {
             screen.writes += 1;
+            screen.written += text;
             match screen.size {
                 Some(_) => screen.apply(text),
-                None => screen.apply(&format!("{text}\r\n")),
+                None => screen.apply(&text.replace('\n', "\r\n")),
             }
         });
     }
@@ -135,8 +164,9 @@ impl<T: Iterator<Item = char>> TakeWhileInclusive for T {
     }
 }
 
-const BAR: ProgressOptions = ProgressOptions { bar: true, eta: false, jobs: false };
-const JOBS: ProgressOptions = ProgressOptions { bar: false, eta: false, jobs: true };
+const STATUS: ProgressOptions = ProgressOptions { status: true, bar: false, eta: false, jobs: false };
+const BAR: ProgressOptions = ProgressOptions { bar: true, ..STATUS };
+const JOBS: ProgressOptions = ProgressOptions { jobs: true, ..STATUS };
 
 fn snapshot(succeeded: u64, failed: u64, running: u64, total: Option<u64>, seconds: u64) -> Snapshot {
     let mut snapshot = Snapshot { total, elapsed: Duration::from_secs(seconds), ..Snapshot::default() };
@@ -181,6 +211,22 @@ fn line_shows_counts_times_and_bar() {
 }
 
 #[test]
+fn display_is_ascii_in_a_locale_without_utf8() {
+    let screen = SharedScreen::new(Some((90, 24)));
+    let progress = screen.progress_with(ProgressOptions { jobs: true, ..BAR }, Symbols::Ascii);
+    let names = running(&[("./test.sh …", 12), (&"x".repeat(100), 3)]);
+    let snapshot = Snapshot { running: names, ..snapshot(1, 1, 2, Some(4), 12) };
+    progress.draw(Duration::from_secs(1), || snapshot.clone());
+    let text = screen.text();
+    assert!(text.is_ascii(), "{text}");
+    assert!(text.starts_with("| ######-----"), "{text}");
+    assert!(text.contains(" 50 %, 2/4 done, 2 running, 1 failed, "), "{text}");
+    assert!(text.contains("\n  12 s  ./test.sh ...\n") && text.ends_with("xx..."), "{text}");
+    progress.draw(Duration::from_secs(2), || snapshot.clone());
+    assert!(screen.text().starts_with("/ #"), "{}", screen.text());
+}
+
+#[test]
 fn line_shows_why_jobs_wait() {
     let held = Snapshot { paused: Some("load above 8".to_owned()), ..snapshot(1, 0, 1, Some(3), 12) };
     assert!(drawn(BAR, (100, 24), &held).contains(" · 0 failed · waiting: load above 8 · 12 s"));
@@ -195,7 +241,7 @@ fn line_fits_every_width_and_drops_parts_by_rank() {
         paused: Some("load above 8".to_owned()),
         ..snapshot(123_456, 7, 64, Some(1_000_000), 3700)
     };
-    let everything = ProgressOptions { bar: true, eta: true, jobs: true };
+    let everything = ProgressOptions { bar: true, eta: true, jobs: true, ..STATUS };
     for width in 4..=220 {
         for snapshot in [&all, &snapshot(0, 0, 0, None, 0), &snapshot(5, 0, 2, Some(7), 9)] {
             let text = drawn(everything, (width, 24), snapshot);
@@ -242,10 +288,10 @@ fn oldest_jobs_have_lines_that_are_erased_when_they_finish() {
     progress.draw(Duration::from_secs(3), || snapshot.clone());
     assert!(screen.text().ends_with("failed · 3 min 20 s\n  2 min 5 s  ./test.sh bsd"), "{}", screen.text());
     assert_eq!(screen.text().lines().count(), 3);
-    progress.clear();
+    progress.finish();
     assert_eq!(screen.text(), "output");
     progress.draw(Duration::from_secs(4), || snapshot.clone());
-    assert_eq!(screen.text(), "output", "nothing is drawn after `clear`");
+    assert_eq!(screen.text(), "output", "nothing is drawn after `finish`");
     // A terminal with few rows has no room for all lines.
     snapshot.running = running(&[("a", 3), ("b", 2)]);
     assert_eq!(drawn(JOBS, (60, 2), &snapshot).lines().count(), 1);
@@ -271,21 +317,100 @@ fn display_waits_for_the_rest_of_a_line() {
     let progress = screen.progress(BAR);
     let snapshot = snapshot(0, 0, 1, None, 1);
     progress.draw(Duration::from_secs(1), || snapshot.clone());
-    progress.suspend_for(false, || screen.clone().write("half a li"));
+    screen.output(&progress, "half a li");
     assert_eq!(screen.text(), "half a li");
     progress.draw(Duration::from_secs(2), || snapshot.clone());
     assert_eq!(screen.text(), "half a li");
-    progress.suspend_for(true, || screen.clone().write("ne\r\n"));
+    screen.output(&progress, "ne\r\n");
     progress.draw(Duration::from_secs(3), || snapshot.clone());
     assert!(screen.text().starts_with("half a line\n⠹ 0 done"), "{}", screen.text());
     // After some time the display is drawn below an incomplete line.
-    progress.suspend_for(false, || screen.clone().write("prompt: "));
-    let Some(inner) = &progress.0 else { panic!("the display is disabled") };
-    inner.lock().incomplete_since = Instant::now().checked_sub(INCOMPLETE_LINE_MAX);
+    screen.output(&progress, "prompt: ");
+    screen.wait_for_the_rest_of_a_line(&progress);
     progress.draw(Duration::from_secs(4), || snapshot.clone());
     progress.draw(Duration::from_secs(5), || snapshot.clone());
     assert!(screen.text().starts_with("half a line\nprompt:\n⠼ 0 done"), "{}", screen.text());
     assert_eq!(screen.text().lines().count(), 3);
+}
+
+#[test]
+fn status_line_appears_after_two_seconds() {
+    let screen = SharedScreen::new(Some((60, 24)));
+    let progress = screen.progress(STATUS);
+    assert_eq!(progress.due(Duration::ZERO), Some(STATUS_DELAY));
+    progress.draw(Duration::from_millis(1999), || panic!("a snapshot is taken"));
+    progress.draw(STATUS_DELAY, || snapshot(1, 0, 2, Some(3), 2));
+    assert_eq!(screen.text(), "⠋ 1/3 done · 2 running · 0 failed · 2 s · about 2 s left");
+    progress.finish();
+    assert_eq!((screen.text().as_str(), progress.due(STATUS_DELAY)), ("", None));
+    let log = SharedScreen::new(None);
+    assert!(!log.progress(ProgressOptions::default()).is_wanted());
+}
+
+#[test]
+fn status_line_breaks_no_line_of_output() {
+    let screen = SharedScreen::new(Some((60, 24)));
+    let progress = screen.progress(STATUS);
+    screen.output(&progress, "10 %");
+    screen.wait_for_the_rest_of_a_line(&progress);
+    progress.draw(Duration::from_secs(3), || snapshot(0, 0, 1, None, 3));
+    assert_eq!(screen.text(), "10 %");
+    screen.output(&progress, "\r\n");
+    progress.draw(Duration::from_secs(4), || snapshot(0, 0, 1, None, 4));
+    assert_eq!(screen.text(), "10 %\n⠙ 0 done · 1 running · 0 failed · 4 s");
+}
+
+#[test]
+fn display_in_the_background_is_not_drawn() {
+    let screen = SharedScreen::new(Some((60, 24)));
+    let progress = screen.progress(BAR);
+    screen.with(|screen| screen.foreground = false);
+    progress.draw(Duration::from_secs(1), || snapshot(0, 0, 1, None, 1));
+    screen.output(&progress, "a\r\n");
+    assert_eq!(screen.text(), "a");
+    screen.with(|screen| screen.foreground = true);
+    progress.draw(Duration::from_secs(2), || snapshot(0, 0, 1, None, 2));
+    assert!(screen.text().starts_with("a\n⠙ 0 done"), "{}", screen.text());
+}
+
+#[test]
+fn colors_of_output_do_not_reach_the_display_and_survive_it() {
+    let screen = SharedScreen::new(Some((60, 24)));
+    let progress = screen.progress(STATUS);
+    screen.output(&progress, "\x1b[31mred\r\n");
+    progress.draw(Duration::from_secs(3), || snapshot(0, 0, 1, None, 3));
+    screen.output(&progress, "still red\r\n");
+    let written = screen.with(|screen| std::mem::take(&mut screen.written));
+    let status = "⠋ 0 done · 1 running · 0 failed · 3 s\x1b[K";
+    assert!(
+        written.starts_with(&format!("\x1b[31mred\r\n\x1b[0m{status}\r\x1b[J\x1b[31mstill red\r\n")),
+        "{written:?}"
+    );
+    progress.suspend(|| screen.clone().write("message\r\n"));
+    let written = screen.with(|screen| std::mem::take(&mut screen.written));
+    assert!(written.contains("\x1b[0mmessage\r\n\x1b[31m"), "{written:?}");
+    screen.output(&progress, "no\x1b[0m more");
+    progress.finish();
+    let written = screen.with(|screen| std::mem::take(&mut screen.written));
+    assert!(written.ends_with("no\x1b[0m more\r\n"), "{written:?}");
+}
+
+#[test]
+fn message_begins_on_its_own_line() {
+    for options in [ProgressOptions::default(), STATUS] {
+        let screen = SharedScreen::new(Some((60, 24)));
+        let progress = screen.progress(options);
+        screen.output(&progress, "begun");
+        progress.suspend(|| screen.clone().write("message\r\n"));
+        screen.output(&progress, "end\r\n");
+        progress.try_suspend(|| screen.clone().write("another\r\n"));
+        assert_eq!(screen.text(), "begun\nmessage\nend\nanother");
+    }
+    let log = SharedScreen::new(None);
+    let progress = log.progress(BAR);
+    progress.write_output(b"to a terminal", || ());
+    progress.suspend(|| log.clone().write("message\n"));
+    assert_eq!(log.text(), "message", "no line was begun here");
 }
 
 #[test]
@@ -310,7 +435,7 @@ fn draw_does_not_wait_for_a_blocked_terminal_or_lock() {
 #[test]
 fn number_of_drawings_is_bounded() {
     let screen = SharedScreen::new(Some((60, 24)));
-    let progress = screen.progress(ProgressOptions { bar: true, eta: true, jobs: true });
+    let progress = screen.progress(ProgressOptions { bar: true, eta: true, jobs: true, ..STATUS });
     let mut snapshots = 0;
     for micros in (0..10_000_000).step_by(50) {
         let elapsed = Duration::from_micros(micros);
@@ -338,12 +463,12 @@ fn log_gets_a_line_every_30_seconds() {
         progress.suspend(|| ());
     }
     let lines = [
-        "15 % · 30/200 done · 1 running · 0 failed · 30 s · about 2 min 50 s left",
-        "30 % · 60/200 done · 1 running · 0 failed · 1 min · about 2 min 20 s left",
-        "45 % · 90/200 done · 1 running · 0 failed · 1 min 30 s · about 1 min 50 s left",
+        "minder: 15 % · 30/200 done · 1 running · 0 failed · 30 s · about 2 min 50 s left",
+        "minder: 30 % · 60/200 done · 1 running · 0 failed · 1 min · about 2 min 20 s left",
+        "minder: 45 % · 90/200 done · 1 running · 0 failed · 1 min 30 s · about 1 min 50 s left",
     ];
     assert_eq!(screen.text(), lines.join("\n"));
-    progress.clear();
+    progress.finish();
     assert_eq!(screen.text(), lines.join("\n"));
 }
 
@@ -353,7 +478,7 @@ fn display_without_options_does_nothing() {
     let progress = screen.progress(ProgressOptions::default());
     progress.draw(Duration::ZERO, || panic!("a snapshot is taken"));
     assert_eq!((progress.due(Duration::ZERO), progress.suspend(|| 3)), (None, 3));
-    progress.clear();
+    progress.finish();
     assert_eq!(screen.with(|screen| screen.writes), 0);
 }
 
@@ -377,7 +502,7 @@ fn clock_formats_depend_on_the_time_left() {
     assert!(of(700) == 5 || of(700) == 9, "{}", of(700));
     assert!(of(40 * 86_400) >= 12);
     assert_eq!(clock(now, Duration::MAX), None);
-    let eta = ProgressOptions { eta: true, ..ProgressOptions::default() };
+    let eta = ProgressOptions { eta: true, ..STATUS };
     let text = drawn(eta, (100, 24), &snapshot(1, 0, 1, Some(3), 12));
     assert!(text.contains(" · 12 s · about 12 s left · ends ") && !text.contains('%'), "{text}");
 }
