@@ -70,6 +70,8 @@ pub struct RunConfig {
     pub print: bool,
     /// How output is written.
     pub view: OutputView,
+    /// When the output of a finished job is written.
+    pub times: OutputTimes,
     /// The text before each line.
     pub tag: Option<Template>,
     /// Files beside standard output.
@@ -97,6 +99,53 @@ pub enum OutputView {
     Lines,
     /// Jobs inherit standard output and standard error.
     Straight,
+}
+
+/// When the output of finished jobs is written to standard output and standard error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutputTimes {
+    /// For jobs that succeeded.
+    pub success: OutputTime,
+    /// For jobs that failed.
+    pub failure: OutputTime,
+}
+
+impl OutputTimes {
+    /// Returns the time for a job that succeeded or failed.
+    pub(crate) fn of(self, succeeded: bool) -> OutputTime {
+        if succeeded { self.success } else { self.failure }
+    }
+
+    /// Returns `true` if output does not have to wait until the result of its job is known.
+    pub(crate) fn are_immediate(self) -> bool {
+        self == Self::default()
+    }
+}
+
+/// When the output of a finished job is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OutputTime {
+    /// When it is the job's turn.
+    #[default]
+    Immediate,
+    /// When it is the job's turn, and again after the last job.
+    ImmediateFinal,
+    /// After the last job.
+    Final,
+    /// Not at all.
+    Never,
+}
+
+impl OutputTime {
+    /// Returns `true` if the output is written when it is the job's turn.
+    pub(crate) fn is_immediate(self) -> bool {
+        matches!(self, Self::Immediate | Self::ImmediateFinal)
+    }
+
+    /// Returns `true` if the output is written after the last job.
+    pub(crate) fn is_final(self) -> bool {
+        matches!(self, Self::ImmediateFinal | Self::Final)
+    }
 }
 
 /// Which jobs of an earlier run are to run.

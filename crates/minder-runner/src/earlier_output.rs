@@ -60,16 +60,15 @@ pub(crate) fn read(
     let mut lost = Losses::default();
     for (job, segments) in unshown {
         let columns: Vec<_> = all_args.remove(&job).unwrap_or_default().iter().map(OsBytes::to_os).collect();
+        let succeeded = !progress.failed.contains(job);
         let style = LineStyle::of(config, &Job { columns: &columns, number: job, slot: 1, ..Job::default() });
-        let style = if config.color_failed && progress.failed.contains(job) {
-            LineStyle::failed(style)
-        } else {
-            style
-        };
+        let style = if config.color_failed && !succeeded { LineStyle::failed(style) } else { style };
         let mut finished = FinishedJob {
             job,
             style,
             segments: Vec::new(),
+            time: config.times.of(succeeded),
+            end: None,
             needs_shown_event: true,
             from_earlier_attempt: true,
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use minder::jobs::JobCounts;
 
 use crate::notice::Notice;
-use crate::report::RunReport;
+use crate::report::{JobEnd, RunReport};
 
 /// Receives what the engine reports. The engine itself never prints: it writes the output of jobs
 /// to standard output and standard error, and hands everything else to the observer.
@@ -20,6 +20,9 @@ pub trait Observer: fmt::Debug + Send + Sync {
     /// Reports the command line of a job that is about to start. Called only if
     /// [`RunConfig::verbose`](crate::RunConfig::verbose) is set.
     fn command(&self, line: &str);
+
+    /// Reports a job whose output is written next, after the last job of the run.
+    fn final_output(&self, end: &JobEnd);
 
     /// Runs `write`, which writes these bytes of job output to a terminal, while the observer's own display
     /// is hidden.

@@ -90,6 +90,19 @@ impl EndCause {
     }
 }
 
+/// The end of a job.
+#[derive(Clone, Debug)]
+pub struct JobEnd {
+    /// Its command line, shortened for display.
+    pub name: String,
+    /// How long it ran.
+    pub wall: Duration,
+    /// Why it failed, if it did.
+    pub failure: Option<FailureReason>,
+    /// Whether the end of the run cut it off: it did not fail, and runs again.
+    pub is_cut_off: bool,
+}
+
 /// A job that failed.
 #[derive(Clone, Debug)]
 pub struct JobFailure {
@@ -110,6 +123,17 @@ pub enum FailureReason {
     Memory(Duration),
     /// It could not be started.
     NotStarted(String),
+}
+
+impl FailureReason {
+    /// Returns why an attempt that ended like this failed.
+    pub(crate) fn new(cause: EndCause, status: ExitStatus, wall: Duration) -> Self {
+        match cause {
+            EndCause::Own | EndCause::Halted => Self::Exited(status, wall),
+            EndCause::TimedOut(limit) => Self::TimedOut(limit),
+            EndCause::Memory => Self::Memory(wall),
+        }
+    }
 }
 
 /// Why a run ended before its input did.
@@ -237,20 +261,14 @@ impl RunStats {
         if exit.status.success() {
             return;
         }
-        let reason = match cause {
-            EndCause::Own => FailureReason::Exited(exit.status, wall),
-            EndCause::TimedOut(limit) => {
-                self.timed_out += 1;
-                FailureReason::TimedOut(limit)
-            }
-            EndCause::Memory => {
-                self.out_of_memory += 1;
-                FailureReason::Memory(wall)
-            }
+        match cause {
+            EndCause::Own => (),
+            EndCause::TimedOut(_) => self.timed_out += 1,
+            EndCause::Memory => self.out_of_memory += 1,
             // It has no journal event, and `add_cancelled` counts it.
             EndCause::Halted => return,
-        };
-        self.add_failure(name, reason);
+        }
+        self.add_failure(name, FailureReason::new(cause, exit.status, wall));
     }
 
     fn add_failure(&mut self, name: impl Fn() -> String, reason: FailureReason) {

@@ -13,6 +13,7 @@ mod tables;
 mod results_files;
 mod buffered_output;
 mod options;
+mod times;
 
 use std::fs;
 

@@ -3,9 +3,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::flags::DisplayFlags;
-use crate::flags::OrderFlag;
-use crate::flags::RunFlags;
+use crate::flags::{DisplayFlags, OrderFlag, OutputFlags, OutputTimeFlag, RunFlags};
 
 /// Two flags of which one would be ignored silently, and whether each is given.
 type Pair = ((bool, &'static str), (bool, &'static str));
@@ -43,6 +41,16 @@ pub(super) fn check_display(flags: &RunFlags) -> Result<()> {
     }
 }
 
+/// Returns the flag that shows output at another time than its default, if one is given.
+pub(super) fn output_time_flag(output: &OutputFlags) -> Option<&'static str> {
+    let is_other = |time: Option<OutputTimeFlag>| time.is_some_and(|time| time != OutputTimeFlag::Immediate);
+    match output {
+        _ if is_other(output.success_output) => Some("--success-output"),
+        _ if is_other(output.failure_output) => Some("--failure-output"),
+        _ => None,
+    }
+}
+
 /// Returns the pairs of flags that exclude each other.
 fn pairs(flags: &RunFlags) -> Vec<Pair> {
     let RunFlags { arity, input, pipe, control, output, .. } = flags;
@@ -73,6 +81,15 @@ fn pairs(flags: &RunFlags) -> Vec<Pair> {
         (parts, (input.order.is_some(), "--order")),
         (parts, (control.tty, "--tty")),
     ];
+    // These show output while a job runs, or show names in place of output.
+    let (is_timed, timed) = output_time_flag(output).map_or((false, ""), |flag| (true, flag));
+    let untimed = [
+        (output.line_buffer, "--line-buffer"),
+        (output.ungroup, "--ungroup"),
+        (output.files, "--files"),
+        (control.tty, "--tty"),
+    ];
+    pairs.extend(untimed.map(|other| ((is_timed, timed), other)));
     if !parts.0 {
         // With parts of the input, -L defines a record, and -N the number of records of a job.
         pairs.extend([(lines, args), (lines, each)]);

@@ -10,7 +10,8 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use minder::Backend;
 use minder_runner::config::{
-    OrderConfig, OutputFiles, OutputView, PipeConfig, RecordConfig, ResumeMode, RunConfig,
+    OrderConfig, OutputFiles, OutputTime, OutputTimes, OutputView, PipeConfig, RecordConfig, ResumeMode,
+    RunConfig,
 };
 use minder_runner::jobs_setting::JobsSetting;
 use minder_template::{Options, Template};
@@ -30,7 +31,7 @@ pub(crate) use self::output_files::template_flag;
 use self::seed::new_seed;
 pub(crate) use self::splitter::check_same_blocks;
 use self::text_placeholders::text_placeholder;
-use crate::flags::{Color, Leak, OutputFlags, RecordFlags, RunFlags};
+use crate::flags::{Color, Leak, OutputFlags, OutputTimeFlag, RecordFlags, RunFlags};
 use crate::ui::ProgressOptions;
 use crate::ui::color::When;
 
@@ -136,6 +137,11 @@ pub(crate) fn build(
     }
     let control = control::control(&flags, options)?;
     let files = output_files::output_files(&flags, options, compat, command_line.width, names, copies)?;
+    if files.table().is_some()
+        && let Some(flag) = conflicts::output_time_flag(&flags.output)
+    {
+        bail!("`{flag}` cannot be used with a table of `--results`, which has the output of all jobs");
+    }
     let tty = flags.control.tty;
     let RunFlags { display: display_flags, output, record, leak, grace, backend, no_guard, input, .. } =
         flags;
@@ -176,6 +182,10 @@ pub(crate) fn build(
         color_failed: display_flags.color_failed && !output.line_buffer && !files.replaces_output(),
         verbose: display_flags.verbose,
         print: display_flags.print,
+        times: OutputTimes {
+            success: output_time(output.success_output),
+            failure: output_time(output.failure_output),
+        },
         view,
         tag: tag(&output, &files, options),
         files,
@@ -216,6 +226,15 @@ fn record_config(
         stdin: None,
         typed,
     })
+}
+
+fn output_time(flag: Option<OutputTimeFlag>) -> OutputTime {
+    match flag {
+        None | Some(OutputTimeFlag::Immediate) => OutputTime::Immediate,
+        Some(OutputTimeFlag::ImmediateFinal) => OutputTime::ImmediateFinal,
+        Some(OutputTimeFlag::Final) => OutputTime::Final,
+        Some(OutputTimeFlag::Never) => OutputTime::Never,
+    }
 }
 
 fn colors(flag: Option<Color>) -> When {

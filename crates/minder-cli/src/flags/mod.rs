@@ -36,7 +36,7 @@ pub(crate) use self::{
     help::{CompletionsFlags, HelpFlags, ManFlags},
     input::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, Trim},
     log::LogFlags,
-    output::{OutputFlags, RecordFlags},
+    output::{OutputFlags, OutputTimeFlag, RecordFlags},
     pipe::PipeFlags,
     relay::RelayFlags,
     run::{Leak, RunFlags},

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 /// See [`crate::commands::run`].
 #[derive(Clone, Debug, Default, Args)]
@@ -37,6 +37,19 @@ pub(crate) struct OutputFlags {
     /// and --resume cannot show the output again.
     #[arg(short, long, conflicts_with_all = ["keep_order", "tag", "tagstring", "results", "spool", "pty"])]
     pub(crate) ungroup: bool,
+
+    /// When the output of jobs that succeeded is shown [default: immediate]
+    ///
+    /// `final` shows it after the last job, in the order of the input; `never` drops it.
+    #[arg(long, value_name = "WHEN", hide_possible_values = true)]
+    pub(crate) success_output: Option<OutputTimeFlag>,
+
+    /// The same for failed jobs: immediate, immediate-final, final, never.
+    ///
+    /// `immediate-final` shows it when the job has finished and again at the end, where it is found
+    /// easily. With any other value than `immediate`, no job is shown live.
+    #[arg(long, value_name = "WHEN", hide_possible_values = true)]
+    pub(crate) failure_output: Option<OutputTimeFlag>,
 
     /// Begin each line with the job's argument and a tab.
     #[arg(long)]
@@ -100,6 +113,19 @@ pub(crate) struct OutputFlags {
     /// when minder exits.
     #[arg(long, value_name = "DIR")]
     pub(crate) tmpdir: Option<PathBuf>,
+}
+
+/// When the output of a finished job is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputTimeFlag {
+    /// When the job has finished.
+    Immediate,
+    /// When the job has finished, and again after the last job.
+    ImmediateFinal,
+    /// After the last job.
+    Final,
+    /// Not at all.
+    Never,
 }
 
 /// Flags of `minder run` for its record.

@@ -16,5 +16,5 @@ pub(crate) use self::{
     message::{command_message, message, try_message},
     progress::{Progress, ProgressOptions, SlowJobs},
     stdout::{check_stdout, with_stdout},
-    summary::{Summary, signal_name},
+    summary::{Summary, failure_text, signal_name},
 };

@@ -151,7 +151,7 @@ impl Summary<'_> {
 }
 
 /// Describes why a job failed.
-fn failure_text(reason: &FailureReason) -> String {
+pub(crate) fn failure_text(reason: &FailureReason) -> String {
     match reason {
         FailureReason::Exited(exit, wall) => format!("{}, {}", status(*exit), time(*wall)),
         FailureReason::TimedOut(limit) => format!("timed out after {}", rough(*limit)),

@@ -8,10 +8,9 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use minder::Stream;
-use minder_os::files::read_at;
+use minder::{Charge, Stream};
+use minder_os::files::{read_at, write_all_at};
 
-use crate::output::decorate::LineStyle;
 use crate::output::store::AppendFile;
 use crate::output::store::FinishedJob;
 use crate::output::store::HeldMemory;
@@ -170,6 +169,11 @@ impl OutputBatch {
         self.segments = segments;
     }
 
+    /// Returns `true` if the current job has output in memory.
+    pub(crate) fn has_bytes(&self) -> bool {
+        self.bytes.len() > self.start
+    }
+
     /// Returns how many bytes of output the current job has.
     pub(crate) fn len(&self) -> u64 {
         let len = |segment: &Segment| match &segment.location {
@@ -190,11 +194,30 @@ impl OutputBatch {
         }
     }
 
-    /// Adds the current job to the finished jobs.
-    pub(crate) fn finish_job(&mut self, job: u64, style: Option<LineStyle>, needs_shown_event: bool) {
+    /// Adds the current job to the finished jobs: `finished`, which has no segments yet.
+    pub(crate) fn finish_job(&mut self, finished: FinishedJob) {
         let segments = std::mem::take(&mut self.segments);
         self.start = self.bytes.len();
-        self.jobs.push(FinishedJob { job, style, segments, needs_shown_event, from_earlier_attempt: false });
+        self.jobs.push(FinishedJob { segments, ..finished });
+    }
+
+    /// Moves the output of the current job that is in memory to the end of `job_file`, which only this job
+    /// has. Other output does not have to stay in the worker thread's file for it then.
+    pub(crate) fn move_to(&mut self, job_file: JobFile) -> io::Result<()> {
+        let Some(file) = &job_file.file else { return Ok(()) };
+        let mut end = 0;
+        for segment in &mut self.segments {
+            if let Location::Batch(range) = &segment.location {
+                let bytes = &self.bytes[range.clone()];
+                write_all_at(file, bytes, end)?;
+                let range = end..end + bytes.len() as u64;
+                end = range.end;
+                let (file, path) = (Some(file.try_clone()?), job_file.path.clone());
+                segment.location = Location::Own(JobFile { file, path, range, charge: Charge::default() });
+            }
+        }
+        self.bytes.truncate(self.start);
+        Ok(())
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -90,6 +90,8 @@ struct State {
     streams: StdStreams,
     /// By job number, or by order of arrival.
     waiting: BTreeMap<u64, FinishedJob>,
+    /// Jobs whose output is written after the last job, by number.
+    last: BTreeMap<u64, FinishedJob>,
     arrivals: u64,
     /// Jobs that are skipped in the order of the input, since they do not run in this attempt.
     resume: Arc<ResumeFilter>,
@@ -140,6 +142,7 @@ impl OutputSequencer {
         let mut state = State {
             streams,
             waiting,
+            last: BTreeMap::new(),
             arrivals: 0,
             resume,
             repeated: Vec::new(),
@@ -323,11 +326,13 @@ impl OutputSequencer {
         let jobs = batch.take_jobs();
         let submitted = jobs.len();
         for mut finished in jobs {
-            if self.may_show(finished.job) {
-                self.show_finished(state, &mut finished, batch.bytes(), &mut pending, &mut shown);
-                self.advance(state, finished.job);
-            } else {
+            let has_turn = self.may_show(finished.job);
+            if !has_turn || finished.is_shown_last() {
                 batch.keep(&mut finished)?;
+            }
+            if has_turn {
+                self.take_turn(state, finished, batch.bytes(), &mut pending, &mut shown);
+            } else {
                 state.add_waiting(self.order, finished);
             }
         }
@@ -355,7 +360,7 @@ impl OutputSequencer {
     pub(crate) fn mark_recorded(&self, jobs: usize) -> bool {
         let state = &mut *self.lock();
         state.unrecorded -= jobs;
-        state.unrecorded == 0 && state.waiting.is_empty()
+        state.unrecorded == 0 && state.has_nothing_left()
     }
 
     /// Writes what waits, as far as its order allows, or all of it. `max_jobs` is as in
@@ -370,18 +375,27 @@ impl OutputSequencer {
         self.show_waiting(state, &mut shown, max_jobs);
         while all
             && shown.jobs.len() < max_jobs
-            && let Some((_, mut finished)) = state.waiting.pop_first()
+            && let Some((_, finished)) = state.waiting.pop_first()
         {
+            self.take_turn(state, finished, &[], &mut PendingWrite::default(), &mut shown);
+        }
+        while all
+            && shown.jobs.len() < max_jobs
+            && let Some((_, mut finished)) = state.last.pop_first()
+        {
+            if let Some(end) = &finished.end {
+                self.stdio.observer().final_output(end);
+            }
             self.show_finished(state, &mut finished, &[], &mut PendingWrite::default(), &mut shown);
         }
-        shown.more |= all && !state.waiting.is_empty();
+        shown.more |= all && !state.has_nothing_left();
         self.update_after_show(state, &mut shown, before);
         shown
     }
 
     /// Returns `true` if nothing waits and everything that was due could be written.
     pub(crate) fn is_done(&self) -> bool {
-        self.lock().waiting.is_empty() && !self.stdio.is_broken()
+        self.lock().has_nothing_left() && !self.stdio.is_broken()
     }
 
     fn update_backlog(&self, state: &State, shown: &mut ShowResult) {
@@ -418,14 +432,37 @@ impl OutputSequencer {
                 shown.more = true;
                 break;
             }
-            let mut finished = entry.remove();
-            self.show_finished(state, &mut finished, &[], &mut PendingWrite::default(), shown);
-            self.advance(state, finished.job);
+            let finished = entry.remove();
+            self.take_turn(state, finished, &[], &mut PendingWrite::default(), shown);
         }
     }
 
-    /// Writes all output of a job. Adjacent ranges of the batch are collected in `pending` and written
-    /// together later.
+    /// Writes the output of a job whose turn it is, now or after the last job, and gives the turn to the
+    /// next job.
+    fn take_turn(
+        &self,
+        state: &mut State,
+        mut finished: FinishedJob,
+        batch: &[u8],
+        pending: &mut PendingWrite,
+        shown: &mut ShowResult,
+    ) {
+        let job = finished.job;
+        if !finished.is_shown_last() {
+            self.show_finished(state, &mut finished, batch, pending, shown);
+        } else {
+            if finished.time.is_immediate() {
+                let written = self.write_job(state, &finished, batch, pending);
+                self.note_written(state, &mut finished, written, shown);
+                // The record does not distinguish the first time from the second.
+                finished.needs_shown_event = false;
+            }
+            state.last.insert(job, finished);
+        }
+        self.advance(state, job);
+    }
+
+    /// Writes all output of a job, which then needs its files no more.
     fn show_finished(
         &self,
         state: &mut State,
@@ -434,23 +471,41 @@ impl OutputSequencer {
         pending: &mut PendingWrite,
         shown: &mut ShowResult,
     ) {
+        let written = self.write_job(state, finished, batch, pending);
+        self.note_written(state, finished, written, shown);
+        shown.files.extend(finished.segments.drain(..).filter_map(|segment| match segment.location {
+            Location::Own(own) => Some(own),
+            _ => None,
+        }));
+    }
+
+    /// Writes all output of a job. Adjacent ranges of the batch are collected in `pending` and written
+    /// together later.
+    fn write_job(
+        &self,
+        state: &mut State,
+        finished: &FinishedJob,
+        batch: &[u8],
+        pending: &mut PendingWrite,
+    ) -> io::Result<()> {
         let style = finished.style.as_ref();
         let mut decorators = [LineDecorator::new(style), LineDecorator::new(style)];
         let last = [Stream::Stdout, Stream::Stderr]
             .map(|stream| finished.segments.iter().rposition(|segment| segment.stream == stream));
         let mut read = Ok(());
-        for (at, Segment { stream, location }) in finished.segments.drain(..).enumerate() {
+        for (at, Segment { stream, location }) in finished.segments.iter().enumerate() {
+            let stream = *stream;
             let mut decoration = style.map(|style| (style, &mut decorators[stream as usize]));
             match (location, &mut decoration) {
                 (Location::Batch(range), None) => {
-                    if !pending.extend(stream, &range) {
+                    if !pending.extend(stream, range) {
                         self.write_pending(state, batch, pending);
-                        *pending = PendingWrite { stream: Some(stream), range };
+                        *pending = PendingWrite { stream: Some(stream), range: range.clone() };
                     }
                 }
                 (Location::Batch(range), Some(_)) => {
                     self.write_pending(state, batch, pending);
-                    self.write(state, stream, &batch[range], &mut decoration);
+                    self.write(state, stream, &batch[range.clone()], &mut decoration);
                 }
                 (Location::Held(held), _) => {
                     self.write_pending(state, batch, pending);
@@ -459,7 +514,7 @@ impl OutputSequencer {
                 (Location::Shared(file, range), _) => {
                     self.write_pending(state, batch, pending);
                     read =
-                        read.and(self.show_range(state, stream, (&file, range.start, range.end), decoration));
+                        read.and(self.show_range(state, stream, (file, range.start, range.end), decoration));
                 }
                 (Location::Own(own), _) => {
                     self.write_pending(state, batch, pending);
@@ -467,7 +522,6 @@ impl OutputSequencer {
                         self.show_range(state, stream, (&file, own.range.start, own.range.end), decoration)
                     });
                     read = read.and(shows);
-                    shown.files.push(own);
                 }
             }
             if last[stream as usize] == Some(at)
@@ -476,7 +530,18 @@ impl OutputSequencer {
                 self.end_open_line(state, stream, (style, &mut decorators[stream as usize]));
             }
         }
-        match read {
+        read
+    }
+
+    /// Notes that the output of a job was written, or why it could not be read.
+    fn note_written(
+        &self,
+        state: &State,
+        finished: &mut FinishedJob,
+        written: io::Result<()>,
+        shown: &mut ShowResult,
+    ) {
+        match written {
             Err(error) if finished.from_earlier_attempt => {
                 let runs = !state.resume.skips(finished.job);
                 shown.lost.push(LostOutput { job: finished.job, error, runs });
@@ -545,6 +610,11 @@ impl State {
         self.arrivals += 1;
         let key = if order == ShowOrder::Input { finished.job } else { self.arrivals };
         self.waiting.insert(key, finished);
+    }
+
+    /// Returns `true` if no output is left to be written.
+    fn has_nothing_left(&self) -> bool {
+        self.waiting.is_empty() && self.last.is_empty()
     }
 
     /// Returns the first job, from this number on, that is not skipped.

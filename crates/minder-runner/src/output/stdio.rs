@@ -73,6 +73,11 @@ impl StdioWriter {
         Ok((writer, streams))
     }
 
+    /// Returns the observer of the run.
+    pub(crate) fn observer(&self) -> &dyn Observer {
+        &*self.observer
+    }
+
     /// Returns `true` if standard output has no reader any more.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)

@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use minder::{Charge, SpillFile, Stream};
 use minder_os::files::{create_private_file, create_unnamed_file, open_no_follow, write_all_at};
 
+use crate::config::OutputTime;
 use crate::output::decorate::LineStyle;
+use crate::report::JobEnd;
 
 /// A finished job whose output is not written yet.
 #[derive(Debug, Default)]
@@ -21,12 +23,28 @@ pub(crate) struct FinishedJob {
     pub(crate) style: Option<LineStyle>,
     /// Its output, in the order in which it is written.
     pub(crate) segments: Vec<Segment>,
+    /// When it is written.
+    pub(crate) time: OutputTime,
+    /// What the observer is told about the job, if it wants to know.
+    pub(crate) end: Option<Box<JobEnd>>,
     /// Whether its journal event refers to saved output, so that another event must state when that
     /// was written.
     pub(crate) needs_shown_event: bool,
     /// Whether an earlier attempt saved the output: if it cannot be read, only this job is
     /// affected.
     pub(crate) from_earlier_attempt: bool,
+}
+
+impl FinishedJob {
+    /// Returns a job without output.
+    pub(crate) fn new(job: u64) -> Self {
+        Self { job, ..Self::default() }
+    }
+
+    /// Returns `true` if output is written after the last job.
+    pub(crate) fn is_shown_last(&self) -> bool {
+        self.time.is_final() && !self.segments.is_empty()
+    }
 }
 
 /// A part of a job's output.

@@ -7,14 +7,13 @@ use minder::{ExitStatus, Outcome, Stream};
 
 use super::job_output::last_bytes;
 use super::state::RunWorker;
-use crate::config::OutputView;
+use crate::config::{OutputTime, OutputView};
 use crate::notice::Notice;
 use crate::output::decorate::LineStyle;
-use crate::output::store::JobFile;
-use crate::output::store::Location;
+use crate::output::store::{FinishedJob, JobFile, Location};
 use crate::queue::Task;
 use crate::recorder::command_of;
-use crate::report::EndCause;
+use crate::report::{EndCause, FailureReason, JobEnd};
 use crate::results::cannot_write;
 use crate::results::table::Output;
 use crate::results::table::ResultsTable;
@@ -55,7 +54,7 @@ impl RunWorker<'_> {
             needs_shown_event = self.context.recorder.is_kept();
         }
         self.encode_event(attempt, task, event);
-        self.push_finished(task.number, None, needs_shown_event);
+        self.push_finished(FinishedJob { needs_shown_event, ..FinishedJob::new(task.number) });
         JobResult::PermanentFailure
     }
 
@@ -222,9 +221,27 @@ impl RunWorker<'_> {
         (!tail.is_empty()).then(|| OsBytes::from(tail))
     }
 
-    fn push_finished(&mut self, job: u64, style: Option<LineStyle>, needs_shown_event: bool) {
+    fn push_finished(&mut self, finished: FinishedJob) {
         self.context.sequencer.note_finished();
-        self.batch.finish_job(job, style, needs_shown_event);
+        self.batch.finish_job(finished);
+    }
+
+    /// Prepares the output of the current job for the time at which it is written.
+    fn prepare_for(&mut self, time: OutputTime, running: &mut RunningJob) -> Result<(), String> {
+        if time == OutputTime::Never {
+            self.batch.discard();
+        }
+        // The worker thread's file grows while anything in it waits. If it also has output that does not
+        // wait, a job that does gets a file of its own.
+        let context = self.context;
+        let mixes = context.config.times.success == OutputTime::Immediate && context.recorder.is_kept();
+        if time.is_final() && mixes && self.batch.has_bytes() {
+            self.spool(running)?;
+            if let Some(job_file) = running.output.spool.pop() {
+                self.batch.move_to(job_file).map_err(|error| context.committer.cannot_save(&error))?;
+            }
+        }
+        Ok(())
     }
 
     /// Drops what an attempt left behind, before the job runs again.
@@ -263,7 +280,7 @@ impl RunWorker<'_> {
             // If part of a line is on the screen, nothing may follow it: the next output would
             // continue that line.
             if !(was_shown && context.sequencer.is_live(task.number)) {
-                self.push_finished(task.number, None, false);
+                self.push_finished(FinishedJob::new(task.number));
             }
             return true;
         }
@@ -286,27 +303,26 @@ impl RunWorker<'_> {
         if cut && context.table.is_some() {
             self.batch.discard();
         }
-        let mut needs_shown_event = false;
+        let mut event = None;
         if !cut && (context.recorder.is_kept() || context.recorder.has_joblog() || context.table.is_some()) {
-            let mut event = running.finished_event(self.args(task), outcome.exit, Vec::new());
-            event.leaked = outcome.leaked;
-            event.timed_out = matches!(cause, EndCause::TimedOut(_)) && !event.succeeded();
-            event.attempts = Some(attempt.attempt).filter(|attempt| *attempt > 1);
-            if !event.succeeded() {
-                event.cause = cause.journal_value().map(str::to_owned);
-            }
-            // The output may contain arguments.
-            if !event.succeeded() && !context.config.record.redact {
-                event.tail = self.tail(running, Stream::Stderr);
-                event.out_tail = self.tail(running, Stream::Stdout);
-            }
+            let finished = self.finished_event(attempt, task, running, outcome, cause);
             if let Some(table) = &context.table
-                && let Err(error) = self.replace_with_table_row(table, &event, attempt, task, running)
+                && let Err(error) = self.replace_with_table_row(table, &finished, attempt, task, running)
             {
                 self.batch.discard();
                 context.fail(error);
                 return true;
             }
+            event = Some(finished);
+        }
+        let time = context.config.times.of(outcome.exit.status.success());
+        if let Err(error) = self.prepare_for(time, running) {
+            self.batch.discard();
+            context.fail(error);
+            return true;
+        }
+        let mut needs_shown_event = false;
+        if let Some(mut event) = event {
             event.kept = self.kept_segments();
             needs_shown_event = context.recorder.is_kept() && !event.kept.is_empty();
             self.encode_event(attempt, task, event);
@@ -317,8 +333,51 @@ impl RunWorker<'_> {
         } else {
             style
         };
-        self.push_finished(task.number, style, needs_shown_event);
+        let end =
+            time.is_final().then(|| Box::new(self.job_end(attempt, task, running, outcome, cause, cut)));
+        let number = task.number;
+        self.push_finished(FinishedJob { style, time, end, needs_shown_event, ..FinishedJob::new(number) });
         cut
+    }
+
+    /// Returns the event of a finished job, without the place of its output.
+    fn finished_event(
+        &self,
+        attempt: Attempt,
+        task: &Task,
+        running: &mut RunningJob,
+        outcome: &Outcome,
+        cause: EndCause,
+    ) -> JobFinished {
+        let mut event = running.finished_event(self.args(task), outcome.exit, Vec::new());
+        event.leaked = outcome.leaked;
+        event.timed_out = matches!(cause, EndCause::TimedOut(_)) && !event.succeeded();
+        event.attempts = Some(attempt.attempt).filter(|attempt| *attempt > 1);
+        if !event.succeeded() {
+            event.cause = cause.journal_value().map(str::to_owned);
+        }
+        // The output may contain arguments.
+        if !event.succeeded() && !self.context.config.record.redact {
+            event.tail = self.tail(running, Stream::Stderr);
+            event.out_tail = self.tail(running, Stream::Stdout);
+        }
+        event
+    }
+
+    /// Returns what the observer is told about a finished job.
+    fn job_end(
+        &self,
+        attempt: Attempt,
+        task: &Task,
+        running: &RunningJob,
+        outcome: &Outcome,
+        cause: EndCause,
+        is_cut_off: bool,
+    ) -> JobEnd {
+        let wall = running.wall();
+        let status = outcome.exit.status;
+        let failure = (!status.success()).then(|| FailureReason::new(cause, status, wall));
+        JobEnd { name: self.name(attempt, task), wall, failure, is_cut_off }
     }
 }
 

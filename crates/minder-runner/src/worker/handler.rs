@@ -114,7 +114,10 @@ impl JobHandler for RunWorker<'_> {
         let mut running = RunningJob::new(task.number);
         running.permit = permit;
         running.is_last_attempt = self.context.is_last_attempt(attempt);
-        running.output.may_be_live = running.is_last_attempt && !config.may_requeue() && !config.color_failed;
+        running.output.may_be_live = running.is_last_attempt
+            && !config.may_requeue()
+            && !config.color_failed
+            && config.times.are_immediate();
         running.output.style = LineStyle::of(config, &values);
         if config.view == OutputView::Ordered {
             running.output.decorate_lines();

@@ -4,11 +4,12 @@ use std::io::{IsTerminal, Write, stderr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use minder_runner::report::JobEnd;
 use minder_runner::{Notice, Observer, RunEnd, RunReport, Snapshot};
 
 use crate::config::Display;
 use crate::ui::color::{Palette, can_draw};
-use crate::ui::{Progress, SlowJobs, Summary, command_message, message, try_message};
+use crate::ui::{Progress, SlowJobs, Summary, command_message, failure_text, message, try_message};
 
 /// The interval between two checks for slow jobs.
 const SLOW_CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -95,6 +96,13 @@ impl Observer for Console {
 
     fn command(&self, line: &str) {
         self.progress.suspend(|| command_message(line));
+    }
+
+    fn final_output(&self, end: &JobEnd) {
+        if !self.display.quiet {
+            let result = end.failure.as_ref().map_or_else(|| "ok".to_owned(), failure_text);
+            self.progress.suspend(|| message(&format!("output of `{}` ({result}):", end.name)));
+        }
     }
 
     fn suspend_display(&self, bytes: &[u8], write: &mut dyn FnMut()) {
