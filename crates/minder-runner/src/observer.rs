@@ -21,6 +21,16 @@ pub trait Observer: fmt::Debug + Send + Sync {
     /// [`RunConfig::verbose`](crate::RunConfig::verbose) is set.
     fn command(&self, line: &str);
 
+    /// Returns `true` if [`job_ended`](Self::job_ended) and [`job_retried`](Self::job_retried) are wanted.
+    fn wants_job_ends(&self) -> bool;
+
+    /// Reports the end of a job, after its output if that is written at once.
+    fn job_ended(&self, end: &JobEnd);
+
+    /// Reports the end of a failed attempt of a job that runs again. `attempt` counts from 1; `attempts_max`
+    /// is the most that the job may have, if there is a limit.
+    fn job_retried(&self, end: &JobEnd, attempt: u32, attempts_max: Option<u32>);
+
     /// Reports a job whose output is written next, after the last job of the run.
     fn final_output(&self, end: &JobEnd);
 

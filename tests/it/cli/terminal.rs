@@ -80,6 +80,22 @@ fn status_line_can_be_disabled() {
 }
 
 #[test]
+fn job_lines_fit_the_terminal_and_begin_on_their_own() {
+    let mut command = on_terminal_of(40, "run -k -j1 --status-level pass");
+    let long = "x".repeat(60);
+    let text =
+        shown(command.args(["printf '\\033[31mbegun'; : {}", ":::", &long, "\x1b[2Jy"])).exit_code(0).text();
+    let lines: Vec<&str> = text.split("\r\n").collect();
+    let plain = |line: &str| line.rsplit('m').next().map(str::to_owned);
+    assert!(plain(lines[0]).as_deref() == Some("begun") && lines[2].ends_with("mbegun"), "{text:?}");
+    assert!(lines[1].starts_with("\x1b[0m\x1b[32mok\x1b[0m ") && lines[1].ends_with('…'), "{text:?}");
+    assert!(
+        lines[1].chars().count() < 40 + "\x1b[0m\x1b[32m\x1b[0m".len() && !lines[3].contains("[2J"),
+        "{text:?}"
+    );
+}
+
+#[test]
 fn bar_is_drawn_and_erased() {
     let dir = temp_dir();
     let wait = dir.path().join("wait");

@@ -14,6 +14,7 @@ mod results_files;
 mod buffered_output;
 mod options;
 mod times;
+mod job_lines;
 
 use std::fs;
 

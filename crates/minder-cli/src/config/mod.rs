@@ -31,7 +31,7 @@ pub(crate) use self::output_files::template_flag;
 use self::seed::new_seed;
 pub(crate) use self::splitter::check_same_blocks;
 use self::text_placeholders::text_placeholder;
-use crate::flags::{Color, Leak, OutputFlags, OutputTimeFlag, RecordFlags, RunFlags};
+use crate::flags::{Color, Leak, OutputFlags, OutputTimeFlag, RecordFlags, RunFlags, StatusLevel};
 use crate::ui::ProgressOptions;
 use crate::ui::color::When;
 
@@ -42,6 +42,8 @@ pub(crate) struct Display {
     pub(crate) color: When,
     /// Whether `--quiet` suppresses notices that report no failure.
     pub(crate) quiet: bool,
+    /// Which ends of jobs have a line.
+    pub(crate) status_level: StatusLevel,
     /// Whether GNU parallel's command line is used, which has no summary without a terminal.
     pub(crate) parallel: bool,
     /// Whether jobs write to the terminal themselves.
@@ -158,6 +160,7 @@ pub(crate) fn build(
         progress: if tty || display_flags.quiet { ProgressOptions::default() } else { progress },
         color: colors(display_flags.color),
         quiet: display_flags.quiet,
+        status_level: display_flags.status_level.unwrap_or(StatusLevel::None),
         parallel: flags.parallel_env,
         straight: view == OutputView::Straight,
     };

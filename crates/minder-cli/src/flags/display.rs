@@ -33,6 +33,15 @@ pub(crate) struct DisplayFlags {
     #[arg(long, env = "MINDER_RUN_NO_STATUS", value_parser = FalseyValueParser::new(), hide_env_values = true)]
     pub(crate) no_status: bool,
 
+    /// Print a line on stderr for jobs that end: none, fail, retry, slow, pass, all.
+    ///
+    /// Each level includes those before it. `fail`: jobs that failed. `retry`: failed attempts of jobs
+    /// that run again. `slow`: jobs that have been running far longer than the others. `pass`: jobs that
+    /// succeeded. `all`: jobs that the end of the run cut off. A line follows the output of its job.
+    /// Default: none.
+    #[arg(long, value_name = "LEVEL", conflicts_with = "quiet", hide_possible_values = true)]
+    pub(crate) status_level: Option<StatusLevel>,
+
     /// Print only errors on stderr.
     #[arg(long, visible_alias = "silent")]
     pub(crate) quiet: bool,
@@ -70,6 +79,23 @@ pub(crate) struct DisplayFlags {
     /// Do not color unterminated lines, as with --lb.
     #[arg(long, hide = true)]
     pub(crate) color_lines: bool,
+}
+
+/// Which ends of jobs have a line on stderr. Each level includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum StatusLevel {
+    /// None.
+    None,
+    /// Jobs that failed.
+    Fail,
+    /// Failed attempts of jobs that run again.
+    Retry,
+    /// Jobs that have been running far longer than the others.
+    Slow,
+    /// Jobs that succeeded.
+    Pass,
+    /// Jobs that the end of the run cut off.
+    All,
 }
 
 /// When colors are used.

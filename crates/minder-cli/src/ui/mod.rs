@@ -9,10 +9,12 @@ mod message;
 mod stdout;
 mod progress;
 mod summary;
+mod job_line;
 
 pub(crate) use minder_runner::text::{count, format_bytes, format_error, os_error_text, time};
 
 pub(crate) use self::{
+    job_line::JobLines,
     message::{command_message, message, try_message},
     progress::{Progress, ProgressOptions, SlowJobs},
     stdout::{check_stdout, with_stdout},

@@ -150,12 +150,21 @@ impl Summary<'_> {
     }
 }
 
-/// Describes why a job failed.
+/// Describes why a job failed, and how long it ran.
 pub(crate) fn failure_text(reason: &FailureReason) -> String {
+    let text = cause_text(reason);
     match reason {
-        FailureReason::Exited(exit, wall) => format!("{}, {}", status(*exit), time(*wall)),
+        FailureReason::Exited(_, wall) | FailureReason::Memory(wall) => format!("{text}, {}", time(*wall)),
+        FailureReason::TimedOut(_) | FailureReason::NotStarted(_) => text,
+    }
+}
+
+/// Describes why a job failed.
+pub(super) fn cause_text(reason: &FailureReason) -> String {
+    match reason {
+        FailureReason::Exited(exit, _) => status(*exit),
         FailureReason::TimedOut(limit) => format!("timed out after {}", rough(*limit)),
-        FailureReason::Memory(wall) => format!("killed since memory ran short, {}", time(*wall)),
+        FailureReason::Memory(_) => "killed since memory ran short".to_owned(),
         FailureReason::NotStarted(why) => why.clone(),
     }
 }

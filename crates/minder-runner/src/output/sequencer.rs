@@ -448,15 +448,20 @@ impl OutputSequencer {
         shown: &mut ShowResult,
     ) {
         let job = finished.job;
-        if !finished.is_shown_last() {
+        let is_shown_last = finished.is_shown_last();
+        if !is_shown_last {
             self.show_finished(state, &mut finished, batch, pending, shown);
-        } else {
-            if finished.time.is_immediate() {
-                let written = self.write_job(state, &finished, batch, pending);
-                self.note_written(state, &mut finished, written, shown);
-                // The record does not distinguish the first time from the second.
-                finished.needs_shown_event = false;
-            }
+        } else if finished.time.is_immediate() {
+            let written = self.write_job(state, &finished, batch, pending);
+            self.note_written(state, &mut finished, written, shown);
+            // The record does not distinguish the first time from the second.
+            finished.needs_shown_event = false;
+        }
+        if let Some(end) = &finished.end {
+            self.write_pending(state, batch, pending);
+            self.stdio.observer().job_ended(end);
+        }
+        if is_shown_last {
             state.last.insert(job, finished);
         }
         self.advance(state, job);

@@ -1,6 +1,7 @@
 //! The end of a job: its output is saved, then recorded, then written.
 
 use std::io::{BufWriter, Write};
+use std::time::Duration;
 
 use minder::jobs::{Attempt, JobResult};
 use minder::{ExitStatus, Outcome, Stream};
@@ -54,7 +55,10 @@ impl RunWorker<'_> {
             needs_shown_event = self.context.recorder.is_kept();
         }
         self.encode_event(attempt, task, event);
-        self.push_finished(FinishedJob { needs_shown_event, ..FinishedJob::new(task.number) });
+        let failure = Some(FailureReason::NotStarted(why.to_owned()));
+        let end = JobEnd { name: name.to_owned(), wall: Duration::ZERO, failure, is_cut_off: false };
+        let end = self.context.observer.wants_job_ends().then(|| Box::new(end));
+        self.push_finished(FinishedJob { needs_shown_event, end, ..FinishedJob::new(task.number) });
         JobResult::PermanentFailure
     }
 
@@ -333,8 +337,8 @@ impl RunWorker<'_> {
         } else {
             style
         };
-        let end =
-            time.is_final().then(|| Box::new(self.job_end(attempt, task, running, outcome, cause, cut)));
+        let has_reader = time.is_final() || context.observer.wants_job_ends();
+        let end = has_reader.then(|| Box::new(self.job_end(attempt, task, running, outcome, cause, cut)));
         let number = task.number;
         self.push_finished(FinishedJob { style, time, end, needs_shown_event, ..FinishedJob::new(number) });
         cut
@@ -365,7 +369,7 @@ impl RunWorker<'_> {
     }
 
     /// Returns what the observer is told about a finished job.
-    fn job_end(
+    pub(crate) fn job_end(
         &self,
         attempt: Attempt,
         task: &Task,

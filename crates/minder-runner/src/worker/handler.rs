@@ -242,6 +242,11 @@ impl JobHandler for RunWorker<'_> {
                 _ => None,
             };
             if let Some(result) = again {
+                if matches!(result, JobResult::Failure) && context.observer.wants_job_ends() {
+                    let end = self.job_end(attempt, task, &running, &outcome, cause, false);
+                    let attempts_max = Some(context.config.control.attempts).filter(|max| *max < u32::MAX);
+                    context.observer.job_retried(&end, attempt.attempt, attempts_max);
+                }
                 self.discard_attempt(&mut running, task);
                 self.stats.add_attempt(cause, outcome.exit, wall);
                 return result;

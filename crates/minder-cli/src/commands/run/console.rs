@@ -8,8 +8,10 @@ use minder_runner::report::JobEnd;
 use minder_runner::{Notice, Observer, RunEnd, RunReport, Snapshot};
 
 use crate::config::Display;
+use crate::flags::StatusLevel;
 use crate::ui::color::{Palette, can_draw};
-use crate::ui::{Progress, SlowJobs, Summary, command_message, failure_text, message, try_message};
+use crate::ui::symbols::Symbols;
+use crate::ui::{JobLines, Progress, SlowJobs, Summary, command_message, failure_text, message, try_message};
 
 /// The interval between two checks for slow jobs.
 const SLOW_CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -37,7 +39,8 @@ impl Console {
     pub(super) fn new(display: Display) -> Self {
         let palette = Palette::stderr(display.color);
         let progress = Progress::new(display.progress, palette, !display.straight);
-        let is_watched = stderr().is_terminal() || display.progress.jobs;
+        let is_watched =
+            stderr().is_terminal() || display.progress.jobs || display.status_level >= StatusLevel::Slow;
         let slow = (is_watched && !display.quiet).then(|| {
             let next = Some(Instant::now() + SLOW_CHECK_INTERVAL);
             Mutex::new(SlowCheck { jobs: SlowJobs::default(), next })
@@ -48,6 +51,17 @@ impl Console {
     /// Returns the progress display.
     pub(super) fn progress(&self) -> &Progress {
         &self.progress
+    }
+
+    /// Prints a line of this level, if it is wanted.
+    fn print_job_line(&self, level: StatusLevel, format: impl Fn(JobLines) -> String) {
+        if self.display.status_level < level {
+            return;
+        }
+        let terminal = stderr().is_terminal().then(|| terminal_size::terminal_size_of(stderr())).flatten();
+        let width = terminal.map(|(width, _)| width.0.into());
+        let line = format(JobLines { palette: self.palette, symbols: Symbols::of_locale(), width });
+        self.progress.suspend(|| command_message(&line));
     }
 
     fn check_slow_jobs(&self, take: &dyn Fn(usize) -> Snapshot) {
@@ -96,6 +110,23 @@ impl Observer for Console {
 
     fn command(&self, line: &str) {
         self.progress.suspend(|| command_message(line));
+    }
+
+    fn wants_job_ends(&self) -> bool {
+        self.display.status_level > StatusLevel::None
+    }
+
+    fn job_ended(&self, end: &JobEnd) {
+        let level = match &end.failure {
+            _ if end.is_cut_off => StatusLevel::All,
+            Some(_) => StatusLevel::Fail,
+            None => StatusLevel::Pass,
+        };
+        self.print_job_line(level, |lines| lines.ended(end));
+    }
+
+    fn job_retried(&self, end: &JobEnd, attempt: u32, attempts_max: Option<u32>) {
+        self.print_job_line(StatusLevel::Retry, |lines| lines.retried(end, attempt, attempts_max));
     }
 
     fn final_output(&self, end: &JobEnd) {

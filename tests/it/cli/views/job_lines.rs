@@ -1,0 +1,70 @@
+//! `--status-level`: a line for each job that ends, after its output.
+
+use regex::Regex;
+
+use super::{Run, run_with_input, shell};
+
+/// Returns the lines on standard error before the summary. Times are replaced by `T`.
+#[track_caller]
+fn lines(flags: &str, line: &str, args: &[&str]) -> Vec<String> {
+    let ended = Run::start(&shell(flags, line, args)).wait();
+    let times = Regex::new(r"\d[0-9.]* (ms|s)\b").expect("compile pattern");
+    let text = times.replace_all(&ended.err, "T").into_owned();
+    text.lines().take_while(|line| !line.starts_with("minder: ")).map(str::to_owned).collect()
+}
+
+const LINE: &str = "echo out; echo err >&2; exit {}";
+
+#[test]
+fn line_follows_the_output_of_its_job() {
+    for flags in ["-k", "-j1", "-k --no-record", "-k --spool", "-k --results -.csv"] {
+        let lines = lines(&format!("{flags} --status-level pass"), LINE, &["0", "3", "0"]);
+        let is_table = flags.contains(".csv");
+        let results: Vec<&String> = lines.iter().filter(|line| *line != "err").collect();
+        assert!(is_table || lines.iter().step_by(2).all(|line| line == "err"), "{flags}: {lines:?}");
+        assert_eq!(results.len(), 3, "{flags}: {lines:?}");
+        for (result, start) in results.iter().zip(["ok T ", "FAIL (exit 3) T ", "ok T "]) {
+            assert!(result.starts_with(start) && result.contains("err >&2"), "{flags}: {lines:?}");
+        }
+    }
+    for flags in ["-u", "--lb", "-j4", "--success-output never"] {
+        let lines = lines(&format!("{flags} --status-level pass"), LINE, &["0", "3", "0"]);
+        let count = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count();
+        assert_eq!((count("ok T "), count("FAIL (exit 3) T ")), (2, 1), "{flags}: {lines:?}");
+    }
+}
+
+#[test]
+fn level_selects_the_lines() {
+    let line = "exit {}";
+    let of = |level: &str| {
+        let lines = lines(&format!("-j1 --retries 3 --status-level {level}"), line, &["0", "3"]);
+        lines.iter().map(|line| line.split(" T ").next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(of("none"), [""; 0]);
+    assert_eq!(of("fail"), ["FAIL (exit 3)"]);
+    assert_eq!(of("retry"), ["retry 1/3 (exit 3)", "retry 2/3 (exit 3)", "FAIL (exit 3)"]);
+    assert_eq!(of("slow"), of("retry"));
+    assert_eq!(of("pass"), ["ok", "retry 1/3 (exit 3)", "retry 2/3 (exit 3)", "FAIL (exit 3)"]);
+    let unstarted = run_with_input("run --status-level fail {}", b"/nonexistent/a\n");
+    assert!(unstarted.exit_code(1).err.contains("\nFAIL (not found) /nonexistent/a\n"));
+    run_with_input("run --quiet --status-level fail KID exit", b"0\n")
+        .exit_code(255)
+        .error_line(&["`--quiet` cannot be used with `--status-level`"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn jobs_that_the_end_of_the_run_cut_off_are_not_failures() {
+    for (level, has_line) in [("pass", false), ("all", true)] {
+        let dir = super::temp_dir();
+        let begun = dir.path().join("begun");
+        let line = format!("exec KID touch {} 600000; : {{}}", super::path(&begun));
+        let mut live = Run::start(&shell(&format!("--status-level {level}"), &line, &["x"]));
+        live.wait_until_true("the job", || begun.exists());
+        live.signal(rustix::process::Signal::INT);
+        let ended = live.wait().killed_by(rustix::process::Signal::INT);
+        assert_eq!(ended.err.lines().any(|line| line.starts_with("cut off ")), has_line, "{}", ended.err);
+        assert!(!ended.err.contains("FAIL"), "{}", ended.err);
+    }
+}
