@@ -90,8 +90,16 @@ fn minder_as(changes: &str, line: &str) -> Command {
 }
 
 /// Variables that the machine or a surrounding build may set and that change a run.
-const AROUND: [&str; 6] =
-    ["MINDER_BACKEND", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "CARGO_MAKEFLAGS", "NO_COLOR"];
+const AROUND: [&str; 8] = [
+    "MINDER_BACKEND",
+    "MINDER_RUN_NO_STATUS",
+    "MAKEFLAGS",
+    "MFLAGS",
+    "MAKELEVEL",
+    "CARGO_MAKEFLAGS",
+    "NO_COLOR",
+    "CI",
+];
 
 fn from(program: &str, line: &str) -> Command {
     #[cfg(unix)]

@@ -135,6 +135,7 @@ fn snapshot(context: &RunContext<'_>, elapsed: Duration, names_max: usize) -> Sn
             .collect(),
         median: context.job_table.median(),
         expected: context.expected,
+        silence: context.sequencer.stdio.silence(),
         paused: context.admission.monitor.as_ref().and_then(AdmissionMonitor::why),
     }
 }

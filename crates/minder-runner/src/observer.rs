@@ -85,6 +85,8 @@ pub struct Snapshot {
     /// The mean wall time of a job in earlier runs of the same command, if it was asked for
     /// ([`Observer::wants_history`]) and there are any.
     pub expected: Option<Duration>,
+    /// How long no output of jobs was written.
+    pub silence: Duration,
     /// Why no job starts, such as `load 9 of 8`.
     pub paused: Option<String>,
 }

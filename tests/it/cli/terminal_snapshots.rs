@@ -91,7 +91,15 @@ impl Terminal {
             .env("LC_ALL", "C.UTF-8")
             .env("TERM", "xterm-256color")
             .env("SHELL", "/bin/sh");
-        for name in ["TMUX", "TMUX_PANE", "NO_COLOR", "MINDER_BACKEND", "MAKEFLAGS", "PROMPT_COMMAND"] {
+        for name in [
+            "TMUX",
+            "TMUX_PANE",
+            "NO_COLOR",
+            "MINDER_BACKEND",
+            "MINDER_RUN_NO_STATUS",
+            "MAKEFLAGS",
+            "PROMPT_COMMAND",
+        ] {
             command.env_remove(name);
         }
         command

@@ -32,8 +32,8 @@ use self::seed::new_seed;
 pub(crate) use self::splitter::check_same_blocks;
 use self::text_placeholders::text_placeholder;
 use crate::flags::{Color, Leak, OutputFlags, OutputTimeFlag, RecordFlags, RunFlags, StatusLevel};
-use crate::ui::ProgressOptions;
 use crate::ui::color::When;
+use crate::ui::{Heartbeat, ProgressOptions};
 
 /// What people see during a run.
 #[derive(Clone, Copy, Debug)]
@@ -148,9 +148,16 @@ pub(crate) fn build(
     let RunFlags { display: display_flags, output, record, leak, grace, backend, no_guard, input, .. } =
         flags;
     let view = if tty { OutputView::Straight } else { view(&output, &files) };
+    // The command lines of other programs show what those programs show: cron mails any other line.
+    let has_own_display = compat == CompatMode::Own;
     let progress = ProgressOptions {
-        // The command lines of other programs show what those programs show.
-        status: compat == CompatMode::Own && !display_flags.no_status && !display_flags.quiet,
+        status: has_own_display && !display_flags.no_status && !display_flags.quiet,
+        heartbeat: match display_flags.heartbeat {
+            None if has_own_display && !display_flags.quiet => Heartbeat::IfCi,
+            None => Heartbeat::Never,
+            Some(Duration::ZERO) => Heartbeat::Never,
+            Some(time) => Heartbeat::After(time),
+        },
         bar: display_flags.bar,
         eta: display_flags.eta,
         jobs: display_flags.progress,

@@ -1,5 +1,7 @@
 //! Flags of `minder run` that select what is displayed during the run.
 
+use std::time::Duration;
+
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 
@@ -9,7 +11,7 @@ use clap::{Args, ValueEnum};
 pub(crate) struct DisplayFlags {
     /// Show a progress bar on the terminal.
     ///
-    /// With -u, or without a terminal, a line is printed every 30 s instead.
+    /// With -u, or without a terminal, a line is printed every 30 s instead, or every --heartbeat.
     #[arg(long)]
     pub(crate) bar: bool,
 
@@ -33,9 +35,16 @@ pub(crate) struct DisplayFlags {
     #[arg(long, env = "MINDER_RUN_NO_STATUS", value_parser = FalseyValueParser::new(), hide_env_values = true)]
     pub(crate) no_status: bool,
 
-    /// Print a line on stderr for jobs that end: none, fail, retry, slow, pass, all.
+    /// Print the state after TIME of silence, without a terminal.
     ///
-    /// Each level includes those before it. `fail`: jobs that failed. `retry`: failed attempts of jobs
+    /// The line on stderr shows that the run is alive; 0 disables it. TIME is in seconds, or with a unit.
+    /// Default: 30 s if the environment variable CI is set, as most CI systems do, else none.
+    #[arg(long, value_name = "TIME", value_parser = crate::units::time)]
+    pub(crate) heartbeat: Option<Duration>,
+
+    /// A line for jobs that end: none, fail, retry, slow, pass, all.
+    ///
+    /// It is printed on stderr. Each level includes those before it. `fail`: jobs that failed. `retry`: failed attempts of jobs
     /// that run again. `slow`: jobs that have been running far longer than the others. `pass`: jobs that
     /// succeeded. `all`: jobs that the end of the run cut off. A line follows the output of its job.
     /// Default: none.

@@ -55,7 +55,7 @@ pub(crate) struct OutputFlags {
     #[arg(long)]
     pub(crate) tag: bool,
 
-    /// Begin each line with this text and a tab; placeholders as in the command.
+    /// Begin each line with this text and a tab; placeholders are replaced.
     #[arg(long, value_name = "TEXT")]
     pub(crate) tagstring: Option<OsString>,
 

@@ -1,12 +1,13 @@
 //! The progress display, on stderr. On a terminal it is a few lines below the output. They are
 //! redrawn, and erased while job output is written. Without a flag it is the status line: one line, once
-//! the run has lasted for two seconds. In a file or a pipe it is one plain line every 30 s, so that a log
-//! shows that the run is alive.
+//! the run has lasted for two seconds. In a file or a pipe it is one plain line after each 30 s, so that a
+//! log shows that the run is alive.
 //!
 //! A [`Snapshot`] is taken only when the display is drawn, at most ten times a second.
 
 mod estimate;
 mod line;
+mod options;
 mod sink;
 mod slow;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod tests;
 mod trace;
 
 pub(crate) use line::rough;
+pub(crate) use options::{Heartbeat, ProgressOptions};
 pub(crate) use slow::SlowJobs;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,6 +28,7 @@ use minder_runner::Snapshot;
 
 use self::estimate::{Estimate, Sample};
 use self::line::{Eta, LineLayout};
+use self::options::LINE_INTERVAL;
 use self::sink::{Sink, Stderr};
 use self::trace::{OutputTrace, RESET};
 use crate::ui::color::Palette;
@@ -42,8 +45,6 @@ const DRAW_INTERVAL: Duration = Duration::from_millis(100);
 const NEVER: Duration = Duration::from_nanos(u64::MAX);
 /// The interval between two samples of the run if stderr is not a terminal.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
-/// The interval between two lines if stderr is not a terminal.
-const LINE_INTERVAL: Duration = Duration::from_secs(30);
 /// The minimum time between a drawing and the next one that follows output. If output arrives
 /// faster, the display is drawn at the next [`DRAW_INTERVAL`].
 const REDRAW_DELAY: Duration = Duration::from_millis(2);
@@ -54,26 +55,6 @@ const INCOMPLETE_LINE_MAX: Duration = Duration::from_millis(500);
 const SECONDS_MAX: Duration = Duration::from_secs(600);
 /// If less time is left, the time of the end has a day of the week instead of a date.
 const WEEKDAY_MAX: Duration = Duration::from_secs(6 * 86_400);
-
-/// The parts of the display.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ProgressOptions {
-    /// The status line, which needs no flag.
-    pub(crate) status: bool,
-    /// A bar with the fraction of jobs that is done.
-    pub(crate) bar: bool,
-    /// The local time of the estimated end.
-    pub(crate) eta: bool,
-    /// The jobs that have been running the longest.
-    pub(crate) jobs: bool,
-}
-
-impl ProgressOptions {
-    /// Returns `true` if a flag requests the display.
-    pub(crate) fn is_requested(self) -> bool {
-        self.bar || self.eta || self.jobs
-    }
-}
 
 /// The progress display. Without options it only keeps messages apart from output on a terminal. Clones
 /// share one display.
@@ -95,8 +76,10 @@ struct Inner {
 struct State {
     sink: Box<dyn Sink>,
     estimate: Estimate,
-    /// When the last plain line was written.
+    /// When the last plain line was written, or what counts as one.
     line_at: Duration,
+    /// Whether there was a message since the last sample.
+    has_message: bool,
     /// The number of frames so far.
     frames: usize,
     /// The lines of the last frame; empty before the first one and after [`Progress::clear`].
@@ -119,12 +102,21 @@ impl Progress {
     pub(crate) fn new(options: ProgressOptions, palette: Palette, may_draw: bool) -> Self {
         let sink = Stderr::new(may_draw);
         let status = options.status && sink.size().is_some() && !stdout_is_pipe();
-        Self::on(ProgressOptions { status, ..options }, (palette, Symbols::of_locale()), Box::new(sink))
+        let heartbeat = match sink.is_terminal() {
+            true if options.heartbeat == Heartbeat::IfCi => Heartbeat::Never,
+            _ => options.heartbeat.resolve(std::env::var_os("CI")),
+        };
+        Self::on(
+            ProgressOptions { status, heartbeat, ..options },
+            (palette, Symbols::of_locale()),
+            Box::new(sink),
+        )
     }
 
     fn on(options: ProgressOptions, (palette, symbols): (Palette, Symbols), sink: Box<dyn Sink>) -> Self {
         let next = match options {
             _ if options.is_requested() => Duration::ZERO,
+            _ if sink.size().is_none() && options.heartbeat.interval().is_some() => Duration::ZERO,
             ProgressOptions { status: true, .. } => STATUS_DELAY,
             _ if sink.is_terminal() => NEVER,
             _ => return Self(None),
@@ -133,6 +125,7 @@ impl Progress {
             sink,
             estimate: Estimate::default(),
             line_at: Duration::ZERO,
+            has_message: false,
             frames: 0,
             lines: Vec::new(),
             drawn: 0,
@@ -171,8 +164,14 @@ impl Progress {
                 }
             }
             None => {
-                inner.set_next(elapsed + SAMPLE_INTERVAL);
-                if elapsed >= state.line_at + LINE_INTERVAL {
+                let interval = inner.options.heartbeat.interval().unwrap_or(LINE_INTERVAL);
+                inner.set_next(elapsed + SAMPLE_INTERVAL.min(interval));
+                if !inner.options.is_requested() {
+                    let written_at = elapsed.saturating_sub(snapshot.silence);
+                    let said_at = if std::mem::take(&mut state.has_message) { elapsed } else { written_at };
+                    state.line_at = state.line_at.max(said_at);
+                }
+                if elapsed >= state.line_at + interval {
                     state.line_at = elapsed;
                     let layout = LineLayout {
                         width: None,
@@ -210,6 +209,7 @@ impl Progress {
         state.hide();
         state.end_output();
         let result = write();
+        state.has_message = true;
         state.restore_style();
         state.show_after_write(Instant::now(), inner.options);
         result

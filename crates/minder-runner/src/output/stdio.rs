@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use minder::Stream;
 use minder_os::files::{read_at, send_file};
@@ -44,6 +45,9 @@ pub(crate) struct StdioWriter {
     out_name: String,
     /// Whether standard output was closed before this process started.
     is_shut: bool,
+    opened_at: Instant,
+    /// When output was last written, in milliseconds since `opened_at`.
+    written_at: AtomicU64,
 }
 
 impl StdioWriter {
@@ -69,6 +73,8 @@ impl StdioWriter {
             failure: Mutex::new(None),
             out_name: name,
             is_shut,
+            opened_at: Instant::now(),
+            written_at: AtomicU64::new(0),
         };
         Ok((writer, streams))
     }
@@ -76,6 +82,18 @@ impl StdioWriter {
     /// Returns the observer of the run.
     pub(crate) fn observer(&self) -> &dyn Observer {
         &*self.observer
+    }
+
+    /// Notes that output was written, or moved by the kernel.
+    pub(crate) fn note_written(&self) {
+        let now = u64::try_from(self.opened_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.written_at.store(now, Ordering::Relaxed);
+    }
+
+    /// Returns how long nothing has been written.
+    pub(crate) fn silence(&self) -> Duration {
+        let written_at = Duration::from_millis(self.written_at.load(Ordering::Relaxed));
+        self.opened_at.elapsed().saturating_sub(written_at)
     }
 
     /// Returns `true` if standard output has no reader any more.
@@ -122,8 +140,9 @@ impl StdioWriter {
         } else {
             blocking_io::write_all(file, bytes)
         };
-        if let Err(error) = result {
-            self.fail(stream, &error);
+        match result {
+            Ok(()) => self.note_written(),
+            Err(error) => self.fail(stream, &error),
         }
     }
 
@@ -147,7 +166,10 @@ impl StdioWriter {
                 send_file(from, at, SEND_MAX.min(end - at), streams.file(stream))
             }) {
                 Ok(0) => break,
-                Ok(moved) => at += moved,
+                Ok(moved) => {
+                    at += moved;
+                    self.note_written();
+                }
                 // The kernel cannot move bytes between these two files; the rest is copied. A real
                 // error occurs again there.
                 Err(_) => break,

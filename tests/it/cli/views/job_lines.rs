@@ -1,4 +1,5 @@
-//! `--status-level`: a line for each job that ends, after its output.
+//! `--status-level`: a line for each job that ends, after its output; `--heartbeat`: lines while nothing
+//! is written.
 
 use regex::Regex;
 
@@ -47,10 +48,29 @@ fn level_selects_the_lines() {
     assert_eq!(of("slow"), of("retry"));
     assert_eq!(of("pass"), ["ok", "retry 1/3 (exit 3)", "retry 2/3 (exit 3)", "FAIL (exit 3)"]);
     let unstarted = run_with_input("run --status-level fail {}", b"/nonexistent/a\n");
-    assert!(unstarted.exit_code(1).err.contains("\nFAIL (not found) /nonexistent/a\n"));
+    let err = unstarted.exit_code(1).err;
+    assert!(
+        err.lines().any(|line| line.starts_with("FAIL (") && line.ends_with(") /nonexistent/a")),
+        "{err}"
+    );
     run_with_input("run --quiet --status-level fail KID exit", b"0\n")
         .exit_code(255)
         .error_line(&["`--quiet` cannot be used with `--status-level`"]);
+}
+
+#[test]
+fn heartbeat_breaks_the_silence() {
+    let ended = run_with_input("run -j1 --heartbeat 0.2 KID sleep-ms", b"1500\n").exit_code(0);
+    let lines: Vec<&str> = ended.err.lines().collect();
+    assert!(lines.len() >= 2, "{lines:?}");
+    assert!(
+        lines.iter().all(|line| line.starts_with("minder: 0/1 done · 1 running · 0 failed · ")),
+        "{lines:?}"
+    );
+    let ended = run_with_input("run -j1 --heartbeat 20 KID sleep-ms", b"300\n").exit_code(0);
+    ended.stderr("");
+    run_with_input("run -j1 --heartbeat 0 KID sleep-ms", b"300\n").exit_code(0).stderr("");
+    run_with_input("run --heartbeat never KID exit", b"0\n").exit_code(255).error_line(&["--heartbeat"]);
 }
 
 #[cfg(unix)]

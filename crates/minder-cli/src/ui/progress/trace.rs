@@ -36,8 +36,10 @@ impl OutputTrace {
         if resets || self.style.len() + parameters.len() > STYLE_MAX {
             self.style.clear();
         }
-        if !matches!(parameters, "" | "0") && parameters.len() <= STYLE_MAX {
-            self.style += &format!("\x1b[{parameters}m");
+        let sequence = format!("\x1b[{parameters}m");
+        let is_empty = matches!(parameters, "" | "0") || parameters.len() > STYLE_MAX;
+        if !is_empty && !self.style.ends_with(&sequence) {
+            self.style += &sequence;
         }
     }
 
