@@ -275,6 +275,24 @@ fn summary_follows_unfinished_lines() {
 }
 
 #[test]
+fn terminal_has_its_modes_again_after_a_killed_job() {
+    let Some(terminal) = Terminal::open() else { return };
+    // A job that exits has set the modes on purpose.
+    for (job, left) in [
+        ("stty -echo; kill -9 $$; : {}", "echo"),
+        ("stty -echo; : {}", "-echo"),
+        ("stty -echo; exec kid sleep-ms 600000 {}", "echo"),
+    ] {
+        let run = format!("minder run --quiet --timeout 1 -o '{job}' ::: 1");
+        // In one subshell, since bash sets the modes for its prompt.
+        terminal.line(&format!("clear; ({run}; stty -a | grep -o -- '-*\\becho\\b'; stty echo; echo over)"));
+        let screen = terminal.wait_for_prompt("echo\nover\n");
+        let before_over = screen.split("\nover\n").next().and_then(|before| before.lines().last());
+        assert_eq!(before_over, Some(left), "{job}: {screen}");
+    }
+}
+
+#[test]
 fn progress_shows_running_jobs() {
     let Some(terminal) = Terminal::open() else { return };
     // Jobs are shown by their age: of two that start at once either may be the older one.

@@ -66,6 +66,26 @@ pub fn is_in_foreground() -> bool {
     system::is_in_foreground()
 }
 
+/// The modes of the controlling terminal at one moment: echo, line editing and others (termios(3)).
+///
+/// - Windows: nothing is saved or restored.
+#[derive(Debug)]
+pub struct TerminalModes(system::Modes);
+
+impl TerminalModes {
+    /// Returns the present modes, or `None` if there is no controlling terminal.
+    #[must_use]
+    pub fn save() -> Option<Self> {
+        system::Modes::save().map(Self)
+    }
+
+    /// Gives the terminal these modes again, unless this process is in the background: the system would
+    /// stop it. Errors are ignored.
+    pub fn restore(&self) {
+        self.0.restore();
+    }
+}
+
 /// Writes UTF-8 text to a console that expects another encoding. Returns false if nothing was
 /// written; the caller then writes the bytes as they are.
 ///

@@ -5,6 +5,8 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
+
 use super::types::TerminalSize;
 
 pub(super) fn has_controlling_terminal() -> bool {
@@ -33,7 +35,34 @@ pub(super) fn terminal_size() -> Option<TerminalSize> {
 
 pub(super) fn is_in_foreground() -> bool {
     // The call fails for a terminal that is not the controlling one (ENOTTY).
-    rustix::termios::tcgetpgrp(io::stderr()).map_or(true, |group| group == rustix::process::getpgrp())
+    tcgetpgrp(io::stderr()).map_or(true, |group| group == rustix::process::getpgrp())
+}
+
+/// The terminal, and its modes when they were saved.
+pub(super) struct Modes {
+    terminal: File,
+    modes: Termios,
+}
+
+impl Modes {
+    pub(super) fn save() -> Option<Self> {
+        let terminal = open_terminal().ok()?;
+        let modes = tcgetattr(&terminal).ok()?;
+        Some(Self { terminal, modes })
+    }
+
+    pub(super) fn restore(&self) {
+        if tcgetpgrp(&self.terminal).is_ok_and(|group| group == rustix::process::getpgrp()) {
+            // `Now`, since a terminal whose output is stopped (Ctrl-S) would block `Drain`.
+            let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.modes);
+        }
+    }
+}
+
+impl std::fmt::Debug for Modes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Modes").field("terminal", &self.terminal).finish_non_exhaustive()
+    }
 }
 
 pub(super) fn write_console(_file: &File, _bytes: &[u8]) -> io::Result<bool> {

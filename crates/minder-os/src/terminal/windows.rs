@@ -27,6 +27,17 @@ pub(super) fn is_in_foreground() -> bool {
     true
 }
 
+#[derive(Debug)]
+pub(super) struct Modes;
+
+impl Modes {
+    pub(super) fn save() -> Option<Self> {
+        None
+    }
+
+    pub(super) fn restore(&self) {}
+}
+
 pub(super) fn write_console(file: &File, bytes: &[u8]) -> io::Result<bool> {
     console::write(file, bytes)
 }

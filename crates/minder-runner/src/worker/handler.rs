@@ -226,6 +226,11 @@ impl JobHandler for RunWorker<'_> {
         let wall = running.wall();
         let status = outcome.exit.status;
         running.wall_time = Some(wall);
+        // As a shell does: a job that was killed may have left the terminal without echo. One that exited has
+        // set the modes on purpose, such as `stty`.
+        if let (Some(modes), Some(_)) = (running.terminal_modes.take(), status.signal()) {
+            modes.restore();
+        }
         let is_halted = context.pool.is_cancelled() && context.pool.halted_by().is_some_and(|by| by.now);
         let cause = running.cause(&outcome, is_halted);
         // A job that read only part of its input has no valid result. It gets no event, and the

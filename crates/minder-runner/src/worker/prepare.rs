@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use minder::{Charge, Command, Group, OutputMode, OverflowPolicy, Size, SpawnOptions, Stdio, Stream};
-use minder_os::terminal::terminal_size;
+use minder_os::terminal::{TerminalModes, terminal_size};
 
 use super::state::RunWorker;
 use minder_template::Job;
@@ -221,6 +221,7 @@ impl RunWorker<'_> {
             command
                 .group(Group::Inherit)
                 .stdin(minder_os::terminal::open_terminal().map_or(Stdio::null(), Stdio::from));
+            running.terminal_modes = TerminalModes::save();
         }
         let header = std::mem::take(&mut running.output.header);
         self.context.sequencer.show(Stream::Stdout, &header, None);

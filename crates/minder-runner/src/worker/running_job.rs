@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use minder::{ChildId, ExitInfo, ExitStatus, Outcome};
+use minder_os::terminal::TerminalModes;
 use minder_record::event::{JobFinished, OsBytes, OutputSegment, since_1970};
 
 use super::job_output::JobOutput;
@@ -38,6 +39,8 @@ pub(crate) struct RunningJob {
     pub(crate) stdin: Option<StdinFeeder>,
     /// Files that are removed with the job.
     pub(crate) files: Vec<PathBuf>,
+    /// The modes that the terminal had before the job, if it uses it.
+    pub(crate) terminal_modes: Option<TerminalModes>,
     /// The permission to run, which is given back when the job ends.
     pub(crate) permit: Option<JobPermit>,
 }
@@ -59,6 +62,7 @@ impl RunningJob {
             is_requeued: false,
             stdin: None,
             files: Vec::new(),
+            terminal_modes: None,
             permit: None,
         }
     }
