@@ -31,7 +31,9 @@ pub(crate) use self::output_files::template_flag;
 use self::seed::new_seed;
 pub(crate) use self::splitter::check_same_blocks;
 use self::text_placeholders::text_placeholder;
-use crate::flags::{Color, Leak, OutputFlags, OutputTimeFlag, RecordFlags, RunFlags, StatusLevel};
+use crate::flags::{
+    Color, DisplayFlags, Leak, OutputFlags, OutputTimeFlag, RecordFlags, RunFlags, StatusLevel,
+};
 use crate::ui::color::When;
 use crate::ui::{Heartbeat, ProgressOptions};
 
@@ -148,23 +150,9 @@ pub(crate) fn build(
     let RunFlags { display: display_flags, output, record, leak, grace, backend, no_guard, input, .. } =
         flags;
     let view = if tty { OutputView::Straight } else { view(&output, &files) };
-    // The command lines of other programs show what those programs show: cron mails any other line.
-    let has_own_display = compat == CompatMode::Own;
-    let progress = ProgressOptions {
-        status: has_own_display && !display_flags.no_status && !display_flags.quiet,
-        heartbeat: match display_flags.heartbeat {
-            None if has_own_display && !display_flags.quiet => Heartbeat::IfCi,
-            None => Heartbeat::Never,
-            Some(Duration::ZERO) => Heartbeat::Never,
-            Some(time) => Heartbeat::After(time),
-        },
-        bar: display_flags.bar,
-        eta: display_flags.eta,
-        jobs: display_flags.progress,
-    };
     let display = Display {
         // With --tty the job draws on the terminal.
-        progress: if tty || display_flags.quiet { ProgressOptions::default() } else { progress },
+        progress: if tty { ProgressOptions::default() } else { progress(&display_flags, compat) },
         color: colors(display_flags.color),
         quiet: display_flags.quiet,
         status_level: display_flags.status_level.unwrap_or(StatusLevel::None),
@@ -206,6 +194,26 @@ pub(crate) fn build(
         record: record_config(record, mode, cwd, command_line, typed)?,
     };
     Ok((config, display))
+}
+
+/// Returns what is shown while the run works. The command lines of other programs show what those programs
+/// show: cron mails any other line.
+fn progress(flags: &DisplayFlags, compat: CompatMode) -> ProgressOptions {
+    if flags.quiet {
+        return ProgressOptions::default();
+    }
+    let is_own = compat == CompatMode::Own;
+    ProgressOptions {
+        status: is_own && !flags.no_status,
+        heartbeat: match flags.heartbeat {
+            None if is_own => Heartbeat::IfCi,
+            None | Some(Duration::ZERO) => Heartbeat::Never,
+            Some(time) => Heartbeat::After(time),
+        },
+        bar: flags.bar,
+        eta: flags.eta,
+        jobs: flags.progress,
+    }
 }
 
 fn record_config(
