@@ -17,6 +17,7 @@ const RUN: &[&str] = &[
     "--no-status",
     "--heartbeat",
     "--status-level",
+    "--notify",
     "--success-output",
     "--failure-output",
     "--silent",

@@ -96,6 +96,45 @@ fn job_lines_fit_the_terminal_and_begin_on_their_own() {
 }
 
 #[test]
+fn end_of_a_long_run_is_notified() {
+    let dir = temp_dir();
+    let [seen, bin] = ["seen", "bin"].map(|name| dir.path().join(name));
+    std::fs::create_dir(&bin).expect("create directory");
+    let program = bin.join("notify-send");
+    let script = format!("#!/bin/sh\nprintf '<%s>' \"$@\" >>{}\n", path(&seen));
+    std::fs::write(&program, script).expect("write file");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&program, executable).expect("set permissions");
+    let paths = format!("{}:{}", path(&bin), std::env::var("PATH").unwrap_or_default());
+    let notified = |flags: &str, display: bool, term: &str| {
+        let mut command = on_terminal(&format!("run {flags} -j1 --quiet KID sleep-ms {{}} $(x);`y` ::: 300"));
+        command.env("PATH", &paths).env("TERM", term);
+        for name in ["DISPLAY", "WAYLAND_DISPLAY", "TMUX"] {
+            command.env_remove(name);
+        }
+        if display {
+            command.env("DISPLAY", ":0");
+        }
+        shown(&command).exit_code(0).text()
+    };
+    // The name of a run has at most 120 characters.
+    let name = format!("{} sleep-ms {{}} $(x);`y`", crate::support::TEST_CHILD);
+    let end = name.char_indices().nth(120).map_or(name.len(), |(end, _)| end);
+    let name = format!("minder: {}{}", &name[..end], if end < name.len() { "…" } else { "" });
+    assert_eq!(notified("--notify", true, "xterm") + &notified("", true, "xterm"), "", "the run was short");
+    assert!(!seen.exists());
+    assert_eq!(notified("--notify=0.1", true, "xterm"), "");
+    let text = super::file(&seen);
+    let begin = format!("<--app-name=minder><--><{name}><1 job · 0 failed · ");
+    assert!(cfg!(target_os = "macos") || text.starts_with(&begin), "{text}");
+    let text = notified("--notify=0.1", false, "xterm");
+    let begin = format!("\x1b]9;{}: 1 job · 0 failed · ", name.replace(';', ","));
+    assert!(cfg!(target_os = "macos") || (text.starts_with(&begin) && text.ends_with('\x07')), "{text:?}");
+    std::fs::write(&program, "#!/bin/sh\nexit 1\n").expect("write file");
+    assert_eq!(notified("--notify=0.1", true, "screen"), "\x07");
+}
+
+#[test]
 fn bar_is_drawn_and_erased() {
     let dir = temp_dir();
     let wait = dir.path().join("wait");

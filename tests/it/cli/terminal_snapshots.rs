@@ -115,6 +115,13 @@ impl Terminal {
         self.key("Enter");
     }
 
+    /// Leaves nothing on the screen but a prompt.
+    #[track_caller]
+    fn clear(&self) {
+        self.line("clear");
+        self.wait_until("an empty screen", |screen| screen.trim_end() == "$");
+    }
+
     fn key(&self, key: &str) {
         self.tmux(&["send-keys", key]);
     }
@@ -250,26 +257,29 @@ fn status_line_stays_away_from_the_shell_and_from_readers() {
     std::fs::write(terminal.work("go"), "").expect("write file");
     terminal.wait_for_prompt("1 job");
     // `cat` writes to the terminal when it likes.
-    terminal.line("clear; minder run -j1 'kid sleep-ms 2500; echo {}' ::: one | cat");
+    terminal.clear();
+    terminal.line("minder run -j1 'kid sleep-ms 2500; echo {}' ::: two | cat");
     let screen = terminal.wait_until("the end", |screen| {
         assert!(!screen.contains("running"), "{screen}");
         screen.contains("1 job")
     });
-    assert!(screen.contains("one"), "{screen}");
+    assert!(screen.contains("\ntwo\n"), "{screen}");
 }
 
 #[test]
 fn summary_follows_unfinished_lines() {
     let Some(terminal) = Terminal::open() else { return };
     for (flags, left) in [("-u -j1", "x1x2"), ("", "x1x2"), ("-o", "x1x2")] {
-        terminal.line(&format!("clear; minder run -j1 {flags} 'printf x{{}}' ::: 1 2"));
+        terminal.clear();
+        terminal.line(&format!("minder run -j1 {flags} 'printf x{{}}' ::: 1 2"));
         let screen = terminal.wait_for_prompt("2 jobs");
-        let mut lines = screen.lines();
+        let mut lines = screen.lines().skip(1);
         assert_eq!(lines.next(), Some(left), "{flags}: {screen}");
         assert!(lines.next().is_some_and(|line| line.starts_with("minder: 2 jobs")), "{flags}: {screen}");
-        terminal.line(&format!("clear; minder run -j1 {flags} 'echo x{{}}' ::: 1 2"));
+        terminal.clear();
+        terminal.line(&format!("minder run -j1 {flags} 'echo x{{}}' ::: 1 2"));
         let screen = terminal.wait_for_prompt("2 jobs");
-        let lines: Vec<&str> = screen.lines().take(3).collect();
+        let lines: Vec<&str> = screen.lines().skip(1).take(3).collect();
         assert!(lines[..2] == ["x1", "x2"] && lines[2].starts_with("minder: 2 jobs"), "{flags}: {screen}");
     }
 }

@@ -46,6 +46,8 @@ pub(crate) struct Display {
     pub(crate) quiet: bool,
     /// Which ends of jobs have a line.
     pub(crate) status_level: StatusLevel,
+    /// The shortest run whose end is notified, if any is.
+    pub(crate) notify: Option<Duration>,
     /// Whether GNU parallel's command line is used, which has no summary without a terminal.
     pub(crate) parallel: bool,
     /// Whether jobs write to the terminal themselves.
@@ -155,6 +157,7 @@ pub(crate) fn build(
         progress: if tty { ProgressOptions::default() } else { progress(&display_flags, compat) },
         color: colors(display_flags.color),
         quiet: display_flags.quiet,
+        notify: display_flags.notify,
         status_level: display_flags.status_level.unwrap_or(StatusLevel::None),
         parallel: flags.parallel_env,
         straight: view == OutputView::Straight,

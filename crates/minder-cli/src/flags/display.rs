@@ -51,6 +51,20 @@ pub(crate) struct DisplayFlags {
     #[arg(long, value_name = "LEVEL", conflicts_with = "quiet", hide_possible_values = true)]
     pub(crate) status_level: Option<StatusLevel>,
 
+    /// Notify when a run of at least a minute, or TIME, has ended.
+    ///
+    /// On the desktop, by notify-send or osascript; without one, through the terminal, by OSC 9, OSC 777
+    /// or the bell. A run that a signal ends does not notify.
+    #[arg(
+        long,
+        value_name = "TIME",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "60",
+        value_parser = crate::units::time
+    )]
+    pub(crate) notify: Option<Duration>,
+
     /// Print only errors on stderr.
     #[arg(long, visible_alias = "silent")]
     pub(crate) quiet: bool,

@@ -6,6 +6,7 @@ pub(crate) mod symbols;
 pub(crate) mod table;
 pub(crate) mod chart;
 mod message;
+mod notify;
 mod stdout;
 mod progress;
 mod summary;
@@ -16,6 +17,7 @@ pub(crate) use minder_runner::text::{count, format_bytes, format_error, os_error
 pub(crate) use self::{
     job_line::JobLines,
     message::{command_message, message, try_message},
+    notify::notify,
     progress::{Heartbeat, Progress, ProgressOptions, SlowJobs},
     stdout::{check_stdout, with_stdout},
     summary::{Summary, failure_text, signal_name},

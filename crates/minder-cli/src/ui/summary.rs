@@ -74,7 +74,7 @@ impl Summary<'_> {
     }
 
     /// Returns the line with the counts of jobs and the times.
-    fn first_line(&self, palette: Palette) -> String {
+    pub(crate) fn first_line(&self, palette: Palette) -> String {
         let JobCounts { succeeded, retried, .. } = self.report.counts;
         let failed = self.report.failed();
         let text = format!("{failed} failed");

@@ -49,6 +49,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("run all at once: not by the build's jobserver", "see cli/jobserver.rs: run all at once"),
     ("asked {jobs} to end; a second signal", "see cli/signals.rs: a second signal kills them"),
     ("{name}: killed {jobs}", "only where jobs cannot be asked to end: see cli/windows.rs"),
+    ("display notification body", "part of a script for osascript, which macOS has"),
     ("output of `{}` ({result})", "see cli/views/times.rs: minder: output of `"),
     ("uses the terminal", "see cli/terminal.rs: uses the terminal"),
     ("a kill -9 of minder would leave", "see cli/relay.rs: a kill -9 of minder would leave"),

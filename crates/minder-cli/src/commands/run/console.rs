@@ -1,5 +1,6 @@
 //! Shows a run to its user: notices, the progress display and the summary, all on standard error.
 
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,7 +12,10 @@ use crate::config::Display;
 use crate::flags::StatusLevel;
 use crate::ui::color::{Palette, can_draw};
 use crate::ui::symbols::Symbols;
-use crate::ui::{JobLines, Progress, SlowJobs, Summary, command_message, failure_text, message, try_message};
+use crate::ui::table::escape;
+use crate::ui::{
+    JobLines, Progress, SlowJobs, Summary, command_message, failure_text, message, notify, try_message,
+};
 
 /// The interval between two checks for slow jobs.
 const SLOW_CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -22,6 +26,8 @@ const NAMED_MAX: usize = 8;
 #[derive(Debug)]
 pub(super) struct Console {
     display: Display,
+    /// The command of the run, for a notification.
+    name: String,
     palette: Palette,
     progress: Progress,
     slow: Option<Mutex<SlowCheck>>,
@@ -36,7 +42,10 @@ struct SlowCheck {
 }
 
 impl Console {
-    pub(super) fn new(display: Display) -> Self {
+    /// Creates the console of a run of this command.
+    pub(super) fn new(display: Display, command: &[OsString]) -> Self {
+        let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+        let name = minder_runner::text::shorten(&words.join(" "));
         let palette = Palette::stderr(display.color);
         let progress = Progress::new(display.progress, palette, !display.straight);
         let is_watched =
@@ -45,12 +54,25 @@ impl Console {
             let next = Some(Instant::now() + SLOW_CHECK_INTERVAL);
             Mutex::new(SlowCheck { jobs: SlowJobs::default(), next })
         });
-        Self { display, palette, progress, slow }
+        Self { display, name, palette, progress, slow }
     }
 
     /// Returns the progress display.
     pub(super) fn progress(&self) -> &Progress {
         &self.progress
+    }
+
+    /// Notifies the user of the end of a long run, except of one that the user ended.
+    fn notify_end(&self, report: &RunReport) {
+        let is_due = self.display.notify.is_some_and(|min| report.elapsed >= min);
+        if is_due && !matches!(report.end, RunEnd::Signal(_) | RunEnd::StdoutClosed) {
+            let symbols = Symbols::of_locale();
+            let text = match &report.end {
+                RunEnd::Failed(error) | RunEnd::InputFailed(error) => escape(error.as_bytes()),
+                _ => Summary { report }.first_line(Palette::PLAIN),
+            };
+            notify(&symbols.convert(&format!("minder: {}", self.name)), &symbols.convert(&text));
+        }
     }
 
     /// Prints a line of this level, if it is wanted.
@@ -59,7 +81,8 @@ impl Console {
             return;
         }
         let terminal = stderr().is_terminal().then(|| terminal_size::terminal_size_of(stderr())).flatten();
-        let width = terminal.map(|(width, _)| width.0.into());
+        // The last column stays free, as in the progress display.
+        let width = terminal.map(|(width, _)| usize::from(width.0).saturating_sub(1));
         let line = format(JobLines { palette: self.palette, symbols: Symbols::of_locale(), width });
         self.progress.suspend(|| command_message(&line));
     }
@@ -199,5 +222,6 @@ impl Observer for Console {
             }
             RunEnd::Status(_) | RunEnd::Signal(_) | RunEnd::StdoutClosed => (),
         }
+        self.notify_end(report);
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn run(flags: RunFlags, args: &[OsString], compat: CompatMode) -> Res
     // Runs before any file is opened: inherited descriptors are identified by their numbers.
     let inherited = Inherited::find();
     let Plan { mut config, arguments, display, dry_run } = Plan::new(flags, args, compat)?;
-    let console = Console::new(display);
+    let console = Console::new(display, &config.record.command);
     if dry_run {
         let mut refused = 0;
         let code = with_stdout(|out| {
