@@ -288,16 +288,21 @@ fn summary_follows_unfinished_lines() {
 fn terminal_has_its_modes_again_after_a_killed_job() {
     let Some(terminal) = Terminal::open() else { return };
     // A job that exits has set the modes on purpose.
-    for (job, left) in [
+    for (number, (job, left)) in [
         ("stty -echo; kill -9 $$; : {}", "echo"),
         ("stty -echo; : {}", "-echo"),
         ("stty -echo; exec kid sleep-ms 600000 {}", "echo"),
-    ] {
+    ]
+    .into_iter()
+    .enumerate()
+    {
         let run = format!("minder run --quiet --timeout 1 -o '{job}' ::: 1");
         // In one subshell, since bash sets the modes for its prompt.
-        terminal.line(&format!("clear; ({run}; stty -a | grep -o -- '-*\\becho\\b'; stty echo; echo over)"));
-        let screen = terminal.wait_for_prompt("echo\nover\n");
-        let before_over = screen.split("\nover\n").next().and_then(|before| before.lines().last());
+        let modes = "stty -a | grep -o -- '-*\\becho\\b'; stty echo";
+        terminal.line(&format!("clear; ({run}; {modes}; echo over {number})"));
+        let over = format!("\nover {number}\n");
+        let screen = terminal.wait_for_prompt(&over);
+        let before_over = screen.split(&over).next().and_then(|before| before.lines().last());
         assert_eq!(before_over, Some(left), "{job}: {screen}");
     }
 }
