@@ -22,6 +22,8 @@ mod source_package;
 mod ruby;
 mod emacs;
 mod surroundings;
+#[cfg(unix)]
+mod compat;
 
 use std::process::ExitCode;
 
@@ -60,6 +62,12 @@ cargo xtask COMMAND
   surroundings [--list] [--only NAME]... [--times N] [-- TEST...]
       Runs the tests of Linux under load, as another user, in other locales, directories and
       terminals, each twice, and prints how many passed.
+  compat [--only parallel|xargs] [--seed N] [--count N] [--jobs N] [--minder PATH] [--as before|after]
+         [--commit ID] [--xargs-words WORDS] | --show N
+      Compares minder with GNU parallel and xargs on 1,500 generated scripts, and writes
+      docs/measurements/compat.md. --count: the first N scripts of each, into target/compat;
+      --as: the column of the build; --xargs-words 'run': `minder run` in place of xargs; --show: prints
+      one script and both answers.
   targets [--list] [NAME]...
       Compile-checks other systems.
   wine [--full]
@@ -113,6 +121,8 @@ fn main() -> ExitCode {
         Some("c-header") => c::header::main(rest),
         Some("surroundings") => surroundings::main(rest),
         Some("bench") => bench::main(rest),
+        #[cfg(unix)]
+        Some("compat") => compat::main(rest),
         Some("help" | "-h" | "--help") => {
             print!("{HELP}");
             Ok(())

@@ -1,0 +1,205 @@
+//! `cargo xtask compat`: minder beside GNU parallel and findutils' xargs, on scripts from a seed.
+//!
+//! Each script runs twice with the other program and once with minder, in the same paths. A script to
+//! which the other program gives two answers is counted as unstable and not compared. The rows go to
+//! `docs/measurements/compat.csv`, and the page beside them is made from all rows there.
+
+mod random;
+mod recipe;
+mod parallel;
+mod xargs;
+mod generator;
+mod sandbox;
+mod normalisations;
+mod reasons;
+mod rows;
+mod comparison;
+mod report;
+
+use crate::{install, run, tree};
+use anyhow::{Context, Result, bail};
+use comparison::{Comparison, Players};
+use generator::{SEED, Script, Tool};
+use rows::Row;
+use sandbox::Player;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The options of the command line.
+#[derive(Debug)]
+struct Asked {
+    seed: u64,
+    /// The number of scripts of each tool, if not all.
+    count: Option<usize>,
+    only: Option<Tool>,
+    jobs: usize,
+    minder: Option<PathBuf>,
+    /// What the build is called in the rows.
+    build: String,
+    commit: Option<String>,
+    xargs_words: Option<String>,
+    show: Option<usize>,
+}
+
+impl Asked {
+    fn parse(words: &[String]) -> Result<Self> {
+        let mut asked = Self {
+            seed: SEED,
+            count: None,
+            only: None,
+            jobs: 2,
+            minder: None,
+            build: "after".into(),
+            commit: None,
+            xargs_words: None,
+            show: None,
+        };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let mut value = || words.next().with_context(|| format!("{word} needs a value"));
+            match word.as_str() {
+                "--seed" => asked.seed = value()?.parse()?,
+                "--count" => asked.count = Some(value()?.parse()?),
+                "--only" => asked.only = Some(tool(value()?)?),
+                "--jobs" => asked.jobs = value()?.parse::<usize>()?.max(1),
+                "--minder" => asked.minder = Some(std::path::absolute(value()?)?),
+                "--as" => asked.build = build(value()?)?,
+                "--commit" => asked.commit = Some(value()?.clone()),
+                "--xargs-words" => asked.xargs_words = Some(value()?.clone()),
+                "--show" => asked.show = Some(value()?.parse()?),
+                other => bail!("unknown option `{other}` of compat (cure: cargo xtask help)"),
+            }
+        }
+        Ok(asked)
+    }
+
+    /// Returns whether the scripts are those that the published counts are of.
+    fn is_whole(&self) -> bool {
+        self.seed == SEED && self.count.is_none()
+    }
+
+    fn scripts(&self) -> Vec<Script> {
+        let mut scripts = generator::scripts(self.seed);
+        scripts.retain(|script| self.only.is_none_or(|tool| tool == script.tool));
+        if let Some(number) = self.show {
+            scripts.retain(|script| script.number == number);
+        }
+        let mut counts = [0, 0];
+        scripts.retain(|script| {
+            let count = &mut counts[usize::from(script.tool == Tool::Xargs)];
+            *count += 1;
+            self.count.is_none_or(|limit| *count <= limit)
+        });
+        scripts
+    }
+}
+
+fn tool(name: &str) -> Result<Tool> {
+    let found = Tool::ALL.into_iter().find(|tool| tool.name() == name);
+    found.with_context(|| format!("unknown name `{name}`: expected parallel or xargs"))
+}
+
+fn build(name: &str) -> Result<String> {
+    if name != "before" && name != "after" {
+        bail!("unknown build `{name}`: expected before or after");
+    }
+    Ok(name.into())
+}
+
+/// `cargo xtask compat [--only parallel|xargs] [--show N] [--minder PATH] …`
+pub(crate) fn main(words: &[String]) -> Result<()> {
+    let asked = Asked::parse(words)?;
+    let players = players(&asked)?;
+    let mut scripts = asked.scripts();
+    scripts.retain(|script| players.theirs(script.tool).is_some());
+    if scripts.is_empty() {
+        bail!("no script to compare (cure: --show 1 to 1500, and parallel and xargs in PATH)");
+    }
+    let jobs = asked.jobs.min(scripts.len());
+    let comparisons = comparison::compare(&scripts, &players, jobs)?;
+    if asked.show.is_some() {
+        for comparison in &comparisons {
+            print!("{}", report::script_and_answers(comparison));
+        }
+        return Ok(());
+    }
+    keep(&asked, &comparisons)
+}
+
+/// Writes the rows, the page, and the different answers.
+fn keep(asked: &Asked, comparisons: &[Comparison]) -> Result<()> {
+    let here = tree::target_dir().join("compat");
+    let dir = if asked.is_whole() { tree::root().join("docs/measurements") } else { here.clone() };
+    fs::create_dir_all(&dir)?;
+    fs::create_dir_all(&here)?;
+    let commit = match &asked.commit {
+        Some(commit) => commit.clone(),
+        None => run::read(run::command("git").args(["rev-parse", "--short", "HEAD"]))?.trim().to_string(),
+    };
+    let new = comparisons
+        .iter()
+        .map(|comparison| Row::new(&asked.build, &commit, &comparison.script, comparison.outcome.clone()))
+        .collect();
+    let csv = dir.join("compat.csv");
+    let old = fs::read_to_string(&csv).map_or_else(|_| Ok(Vec::new()), |text| rows::parse(&text))?;
+    let rows = rows::merge(old, new);
+    fs::write(&csv, rows::csv(&rows)?)?;
+    let page = report::page(&rows)?;
+    fs::write(dir.join("compat.md"), &page)?;
+    let differences = here.join(format!("differences-{}.md", asked.build));
+    fs::write(&differences, report::differences(comparisons))?;
+    println!("{page}");
+    println!("scripts, and answers that differ: {}", differences.display());
+    Ok(())
+}
+
+/// Returns the programs to compare; prints what is missing.
+fn players(asked: &Asked) -> Result<Players> {
+    let needed = [("parallel", "parallel"), ("xargs", "findutils")];
+    let theirs = needed.map(|(name, package)| {
+        let there = install::programs(&[install::Program { name, package }]);
+        if let Err(why) = &there {
+            eprintln!("compat: left out: {name}: {why}");
+        }
+        there.ok().and_then(|()| run::find(name)).and_then(|path| path.parent().map(Path::to_owned))
+    });
+    let minder = match &asked.minder {
+        Some(path) => path.clone(),
+        None => built_minder()?,
+    };
+    if !minder.is_file() {
+        bail!("cannot find `{}` (cure: --minder PATH)", minder.display());
+    }
+    let ours_xargs = match &asked.xargs_words {
+        Some(words) => Player::Words(minder.clone(), words.clone()),
+        None => Player::Link(minder.clone()),
+    };
+    let [parallel, xargs] = theirs.map(|dir| dir.map(Player::Link));
+    Ok(Players { parallel, xargs, ours_parallel: Player::Link(minder), ours_xargs })
+}
+
+fn built_minder() -> Result<PathBuf> {
+    run::run(run::cargo().args(["build", "--release", "--package", "minder-cli", "--bin", "minder"]))?;
+    Ok(tree::target_dir().join("release/minder"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Asked> {
+        Asked::parse(&line.split_whitespace().map(String::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn options_choose_scripts() {
+        assert_eq!(parse("").unwrap().scripts().len(), 1500);
+        let asked = parse("--only xargs --count 3").unwrap();
+        assert_eq!(asked.scripts().iter().map(|s| s.number).collect::<Vec<_>>(), [1001, 1002, 1003]);
+        assert!(!asked.is_whole());
+        assert_eq!(parse("--show 7").unwrap().scripts().len(), 1);
+        assert!(parse("--only nosuch").is_err());
+        assert!(parse("--as nosuch").is_err());
+        assert!(parse("--nosuch").is_err());
+    }
+}

@@ -1,0 +1,130 @@
+//! Parts of scripts for GNU parallel: lines that give input, commands, functions and values.
+
+/// Lines whose jobs get values.
+pub(in super::super) const ARGUMENTS: &[&str] = &[
+    "parallel FLAGS COMMAND ::: VALUES",
+    "parallel FLAGS COMMAND ::: VALUES",
+    "parallel FLAGS COMMAND ::: VALUES ::: 1 2",
+    "parallel FLAGS COMMAND ::: a b c :::+ 1 2 3",
+    "parallel FLAGS COMMAND :::: list.txt",
+    "parallel FLAGS COMMAND :::: list.txt ::: x y",
+    "parallel FLAGS COMMAND :::: <(printf '%s\\n' VALUES)",
+    "parallel FLAGS COMMAND ::: VALUES | cat -n",
+    "printf '%s\\n' VALUES | parallel FLAGS COMMAND",
+    "parallel FLAGS COMMAND < names.txt",
+    "parallel FLAGS -a list.txt COMMAND",
+    "parallel FLAGS -a list.txt -a numbers.txt COMMAND",
+    "parallel FLAGS COMMAND <<< $'a\\nb c'",
+    "seq 3 | parallel FLAGS COMMAND",
+    "cat list.txt | parallel FLAGS COMMAND :::: - ::: p q",
+    "ls *.txt | parallel FLAGS COMMAND",
+    "parallel FLAGS COMMAND ::: <(echo one) <(echo two) > out.txt; wc -l < out.txt",
+    "x=$(parallel FLAGS COMMAND ::: VALUES); echo \"$? [$x]\"",
+    "parallel FLAGS COMMAND ::: VALUES 2>&1 >/dev/null | wc -l",
+    "exec 9> lock; parallel FLAGS COMMAND ::: VALUES",
+];
+
+/// Lines whose jobs get blocks of the input.
+pub(in super::super) const BLOCKS: &[&str] = &[
+    "seq 9 | parallel FLAGS -k --pipe COMMAND",
+    "seq 9 | parallel FLAGS -k --pipe -N2 COMMAND",
+    "parallel FLAGS -k --pipe COMMAND < lines.txt",
+    "cat lines.txt | parallel FLAGS -k --pipe -N4 COMMAND",
+    "printf '%s\\n' VALUES | parallel FLAGS -k --pipe COMMAND",
+    "parallel FLAGS -k --pipe COMMAND <<< $'a\\nb c'",
+    "parallel FLAGS -k --pipe -L 2 COMMAND < <(seq 5)",
+];
+
+/// Commands for values.
+pub(in super::super) const VALUE_COMMANDS: &[&str] = &[
+    "echo",
+    "echo {}",
+    "echo {#} {}",
+    "./args",
+    "./args {} x",
+    "'echo {} | tr a-z A-Z'",
+    "'echo {} > {#}.out; cat {#}.out'",
+    "'cat <<< {}'",
+    "f",
+    "f {}",
+    "'f {} | f'",
+    "'for i in 1 2; do echo {} $i; done'",
+    "'x={}; echo \"$x\"'",
+    "\"echo '{}'\"",
+    "'echo \"{}\"'",
+    "'test {} = a && echo yes || echo no'",
+    "'exit {#}'",
+    "'echo out {}; echo err {} >&2'",
+    "'diff <(echo {}) <(echo a)'",
+    "'echo {.} {/} {//} {/.}'",
+    "'case {} in a) echo A;; *) echo other;; esac'",
+    "'[[ {} == a* ]] && echo match'",
+    "'printf \"%s;\" {} end; echo'",
+    "'cat {} 2>&1'",
+    "wc -c",
+    "'(echo {}; false) || echo failed'",
+    "'echo {1..3} {}'",
+    "'echo $((1+2)) {}'",
+    "'echo \"$PARALLEL_SEQ\" {}'",
+    "'v={}; echo \"${#v} ${v%.*}\"'",
+    "echo \\\"quoted\\\" {}",
+    "'cat; echo {}'",
+    "'echo {} >&2; false'",
+    "'a=(x y); echo \"${a[1]}\" {}'",
+];
+
+/// Commands for blocks.
+pub(in super::super) const BLOCK_COMMANDS: &[&str] = &[
+    "cat",
+    "wc -l",
+    "'cat; echo end'",
+    "'head -n 1'",
+    "sort -r",
+    "'tr a-z A-Z'",
+    "'echo {#}; cat'",
+    "g",
+    "'cat -n | tail -n 1'",
+    "'wc -c >&2'",
+    "'cat > {#}.out; cat {#}.out'",
+    "'read x; echo \"<$x>\"; cat'",
+    "'cat; exit 2'",
+];
+
+/// Shell functions that commands call; each is exported.
+pub(in super::super) const FUNCTIONS: &[(&str, &str)] = &[
+    ("f", "f() { if [ $# -gt 0 ]; then echo \"f:$*\"; else cat; fi; }"),
+    ("g", "g() { while read -r x; do echo \"g:$x\"; done; }"),
+];
+
+/// Values, as they are quoted in a script.
+pub(in super::super) const VALUES: &[&str] = &[
+    "a",
+    "b",
+    "c",
+    "a b",
+    "notes.txt",
+    "dir/data.tar.gz",
+    "'odd name.txt'",
+    "\"it's\"",
+    "1",
+    "22",
+    "x.y.z",
+    "sub/inner.txt",
+    "abc",
+    "''",
+    "'a  b'",
+    "'$HOME'",
+    "'*'",
+    "'a\"b'",
+    "ü",
+    "-n",
+    "'~'",
+    "'a;b'",
+    "'{}'",
+    "$'t\\tb'",
+    "'#c'",
+    "'\\'",
+    "nosuch",
+    "'a|b'",
+    "sub",
+];

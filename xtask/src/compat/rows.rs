@@ -1,0 +1,169 @@
+//! The rows of a comparison: one for each script and build, in `docs/measurements/compat.csv`.
+
+use super::generator::Script;
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+const HEAD: &str = "build,commit,tool,script,options,environment,result,reason";
+
+/// How the answer of minder compares with that of the other program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The same bytes and the same exit status.
+    Same,
+    /// The same after these normalisations of standard error.
+    Normalised(Vec<String>),
+    /// Different, for a reason that is known.
+    Known(String),
+    /// Different.
+    NotNamed,
+    /// The other program itself gave two answers, or did not end: not counted.
+    Unstable,
+}
+
+/// A script and its outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    /// What the build is called in the report: `before` or `after`.
+    pub(super) build: String,
+    pub(super) commit: String,
+    pub(super) tool: String,
+    pub(super) script: usize,
+    pub(super) options: Vec<String>,
+    pub(super) environment: String,
+    pub(super) outcome: Outcome,
+}
+
+impl Row {
+    pub(super) fn new(build: &str, commit: &str, script: &Script, outcome: Outcome) -> Self {
+        Self {
+            build: build.into(),
+            commit: commit.into(),
+            tool: script.tool.name().into(),
+            script: script.number,
+            options: script.options.iter().map(|option| (*option).into()).collect(),
+            environment: script.environment.name().into(),
+            outcome,
+        }
+    }
+
+    pub(super) fn is_identical(&self) -> bool {
+        matches!(self.outcome, Outcome::Same | Outcome::Normalised(_))
+    }
+
+    pub(super) fn is_counted(&self) -> bool {
+        self.outcome != Outcome::Unstable
+    }
+
+    fn text(&self) -> String {
+        let (result, reason) = match &self.outcome {
+            Outcome::Same => ("same", String::new()),
+            Outcome::Normalised(names) => ("normalised", names.join("+")),
+            Outcome::Known(reason) => ("different", reason.clone()),
+            Outcome::NotNamed => ("different", String::new()),
+            Outcome::Unstable => ("unstable", String::new()),
+        };
+        // Names of options and reasons contain no commas and no quotes.
+        [
+            self.build.as_str(),
+            &self.commit,
+            &self.tool,
+            &self.script.to_string(),
+            &self.options.join(";"),
+            &self.environment,
+            result,
+            &reason,
+        ]
+        .join(",")
+    }
+
+    fn parse(line: &str) -> Result<Self> {
+        let cells: Vec<&str> = line.split(',').collect();
+        let &[build, commit, tool, script, options, environment, result, reason] = cells.as_slice() else {
+            bail!("the row `{line}`");
+        };
+        let outcome = match (result, reason) {
+            ("same", _) => Outcome::Same,
+            ("normalised", names) => Outcome::Normalised(names.split('+').map(String::from).collect()),
+            ("different", "") => Outcome::NotNamed,
+            ("different", reason) => Outcome::Known(reason.into()),
+            ("unstable", _) => Outcome::Unstable,
+            _ => bail!("the result `{result}`"),
+        };
+        Ok(Self {
+            build: build.into(),
+            commit: commit.into(),
+            tool: tool.into(),
+            script: script.parse().with_context(|| format!("the row `{line}`"))?,
+            options: options.split(';').map(String::from).collect(),
+            environment: environment.into(),
+            outcome,
+        })
+    }
+}
+
+/// Returns the rows as text.
+pub(super) fn csv(rows: &[Row]) -> Result<String> {
+    let mut text = format!("{HEAD}\n");
+    for row in rows {
+        writeln!(text, "{}", row.text())?;
+    }
+    Ok(text)
+}
+
+/// Reads the rows of a file; there are none in an empty one.
+pub(super) fn parse(text: &str) -> Result<Vec<Row>> {
+    text.lines().skip(1).map(Row::parse).collect()
+}
+
+/// Returns the rows of other builds and tools, followed by the new ones.
+pub(super) fn merge(old: Vec<Row>, new: Vec<Row>) -> Vec<Row> {
+    let renewed: BTreeSet<(String, String)> =
+        new.iter().map(|row| (row.build.clone(), row.tool.clone())).collect();
+    let mut rows: Vec<Row> =
+        old.into_iter().filter(|row| !renewed.contains(&(row.build.clone(), row.tool.clone()))).collect();
+    rows.extend(new);
+    rows.sort_by(|a, b| (b.build.as_str(), a.script).cmp(&(a.build.as_str(), b.script)));
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(build: &str, tool: &str, script: usize, outcome: Outcome) -> Row {
+        Row {
+            build: build.into(),
+            commit: "c".into(),
+            tool: tool.into(),
+            script,
+            options: vec!["-n".into(), "{.}".into()],
+            environment: "cron".into(),
+            outcome,
+        }
+    }
+
+    #[test]
+    fn parse_returns_the_rows_that_csv_wrote() {
+        let outcomes = [
+            Outcome::Same,
+            Outcome::Normalised(vec!["a b".into(), "c".into()]),
+            Outcome::Known("why".into()),
+            Outcome::NotNamed,
+            Outcome::Unstable,
+        ];
+        let rows: Vec<Row> = outcomes.into_iter().map(|outcome| row("before", "xargs", 3, outcome)).collect();
+        assert_eq!(parse(&csv(&rows).unwrap()).unwrap(), rows);
+        assert!(parse("head\na,b\n").is_err());
+        assert_eq!(parse("").unwrap(), []);
+    }
+
+    #[test]
+    fn merge_replaces_the_rows_of_the_same_build_and_tool() {
+        let old = vec![row("before", "xargs", 2, Outcome::Same), row("after", "xargs", 2, Outcome::Same)];
+        let merged = merge(old, vec![row("after", "xargs", 1, Outcome::NotNamed)]);
+        let told: Vec<(&str, usize)> = merged.iter().map(|row| (row.build.as_str(), row.script)).collect();
+        assert_eq!(told, [("before", 2), ("after", 1)]);
+    }
+}
