@@ -61,6 +61,11 @@ impl ShellSet {
         ShellSet(self.0 & !other.0)
     }
 
+    /// Returns whether this is the name of a shell that is refused.
+    pub(crate) fn is_refused(name: &str) -> bool {
+        OTHERS.contains(&name)
+    }
+
     /// Returns the shells that have this name.
     pub(crate) fn named(name: &str) -> Option<ShellSet> {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, kinds)| *kinds)

@@ -118,7 +118,7 @@ pub use error::{Error, ErrorKind};
 pub use job::{Invocation, Job};
 pub use options::{Form, Options, Repeat};
 pub use placeholder::set::{PlaceholderKind, PlaceholderSet};
-pub use shell::is_posix as is_posix_shell;
+pub use shell::{is_posix as is_posix_shell, is_refused as is_refused_shell};
 pub use size::{CommandLength, Size};
 pub use template::Template;
 pub use value_rules::ValueRules;

@@ -47,6 +47,11 @@ pub fn is_posix(shell: &OsStr) -> bool {
     dialect(&base_name(shell)) == Some(Dialect::Posix)
 }
 
+/// Returns whether this is a known shell that is refused, because it does not quote as POSIX shells do.
+pub fn is_refused(shell: &OsStr) -> bool {
+    ShellSet::is_refused(&base_name(shell))
+}
+
 /// Returns the requested shell, or that of the operating system.
 pub(crate) fn shell(asked: Option<&OsStr>) -> Shell {
     let program = match asked {

@@ -67,6 +67,31 @@ fn link_named_parallel_or_sem_selects_the_mode() {
     Run::start(&command).wait().exit_code(5);
 }
 
+#[cfg(target_os = "linux")] // The parent's program is known there.
+#[test]
+fn jobs_run_in_the_shell_that_called_parallel() {
+    let bash = "f() { echo \"f $1\"; }; export -f f; \"$MINDER\" parallel -k f ::: 1 2; true";
+    for login in [Some("/bin/sh"), Some("/usr/bin/fish"), None] {
+        let mut command = from("/bin/bash", "");
+        at_home(command.args(["-c", bash]), Path::new("/nonexistent"));
+        command.env_remove("PARALLEL_SHELL").env_remove("SHELL").env("MINDER", MINDER);
+        if let Some(login) = login {
+            command.env("SHELL", login);
+        }
+        assert_eq!(Run::start(&command).wait().exit_code(0).text(), "f 1\nf 2\n", "{login:?}");
+    }
+}
+
+#[cfg(target_os = "linux")] // The parent, this program, is known not to be a shell there.
+#[test]
+fn refused_shell_of_the_user_is_named_with_its_replacement() {
+    let mut command = face("parallel", &["echo", ":::", "1"]);
+    command.env_remove("PARALLEL_SHELL").env("SHELL", "/usr/bin/fish");
+    let out = Run::start(&command).wait().exit_code(0);
+    assert_eq!(out.text(), "1\n");
+    out.error_line(&["/bin/sh", "/usr/bin/fish", "PARALLEL_SHELL"]);
+}
+
 #[cfg(unix)] // A POSIX shell's line.
 #[test]
 fn options_come_from_profiles_and_the_environment() {

@@ -1,6 +1,8 @@
-//! Paths that depend on the operating system: its shell, its directory, and the variable for
-//! temporary files.
+//! Paths that depend on the operating system: its shell, its directory, the variable for temporary
+//! files, and the program of the parent process.
 
+#[cfg(target_os = "macos")]
+mod macos;
 #[cfg(windows)]
 mod windows;
 
@@ -23,6 +25,21 @@ pub fn system_shell() -> PathBuf {
     return system_dir().join("cmd.exe");
     #[cfg(unix)]
     PathBuf::from("/bin/sh")
+}
+
+/// Returns the path of the program that the parent process runs, if it is known.
+///
+/// - Linux: `/proc/PID/exe`, which names the program itself, not a link to it.
+/// - macOS: `proc_pidpath`.
+/// - Other systems: `None`.
+#[must_use]
+pub fn parent_program() -> Option<PathBuf> {
+    #[cfg(target_os = "linux")]
+    return std::fs::read_link(format!("/proc/{}/exe", std::os::unix::process::parent_id())).ok();
+    #[cfg(target_os = "macos")]
+    return macos::program_of(std::os::unix::process::parent_id());
+    #[cfg(not(any(target_os = "linux", target_os = "macos")))]
+    None
 }
 
 #[cfg(windows)]

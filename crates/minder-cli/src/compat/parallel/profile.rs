@@ -153,16 +153,42 @@ fn split(text: &[u8]) -> Option<Vec<OsString>> {
     Some(args)
 }
 
-/// Returns the shell that runs the jobs: `$PARALLEL_SHELL`; else `$SHELL`, if it is a POSIX shell,
-/// which can take values as parameters; else the shell of the operating system.
-///
-/// GNU parallel looks for its parent shell before `$SHELL`. minder does not: the result would depend
-/// on how it was started.
+/// Returns the shell that runs the jobs, and prints a warning if it is not the one that GNU parallel
+/// takes.
 pub(super) fn shell() -> OsString {
-    let is_posix = |shell: &OsString| minder_template::is_posix_shell(shell.as_os_str());
-    non_empty_variable("PARALLEL_SHELL")
-        .or_else(|| non_empty_variable("SHELL").filter(is_posix))
-        .unwrap_or_else(|| minder_os::system_paths::system_shell().into_os_string())
+    let asked = non_empty_variable("PARALLEL_SHELL");
+    let caller = minder_os::system_paths::parent_program().filter(|program| program.is_file());
+    let user = non_empty_variable("SHELL");
+    let (shell, refused) = choose_shell(asked, caller.map(PathBuf::into_os_string), user);
+    let shell = shell.unwrap_or_else(|| minder_os::system_paths::system_shell().into_os_string());
+    if let Some(refused) = refused {
+        warn(&format!(
+            "jobs are run by `{}`, because `{}` does not quote as POSIX shells do (PARALLEL_SHELL names the shell of \
+             jobs)",
+            shell.display(),
+            refused.display()
+        ));
+    }
+    shell
+}
+
+/// Returns the first of these: the shell that was asked for, the shell that called, the user's shell.
+/// Returns none if that one does not quote as POSIX shells do, and the refused one.
+fn choose_shell(
+    asked: Option<OsString>,
+    caller: Option<OsString>,
+    user: Option<OsString>,
+) -> (Option<OsString>, Option<OsString>) {
+    if asked.is_some() {
+        return (asked, None);
+    }
+    let is_shell = |program: &OsString| {
+        minder_template::is_posix_shell(program) || minder_template::is_refused_shell(program)
+    };
+    match caller.filter(is_shell).or(user) {
+        Some(shell) if minder_template::is_posix_shell(&shell) => (Some(shell), None),
+        refused => (None, refused),
+    }
 }
 
 #[cfg(test)]
@@ -204,6 +230,23 @@ mod tests {
         assert_eq!(joined(&["--shebang-wrap --pipe sh", "s"]).as_deref(), Some("--pipe sh s"));
         assert_eq!(joined(&["--shebang", "echo"]), None);
         assert_eq!(joined(&["-k", "echo"]), None);
+    }
+
+    #[test]
+    fn choose_shell_prefers_the_caller_to_the_user() {
+        let choose = |asked: &str, caller: &str, user: &str| {
+            let [asked, caller, user] = [asked, caller, user]
+                .map(|shell| Some(OsString::from(shell)).filter(|shell| !shell.is_empty()));
+            let (shell, refused) = choose_shell(asked, caller, user);
+            [shell, refused].map(|shell| shell.map_or_else(String::new, |shell| shell.display().to_string()))
+        };
+        assert_eq!(choose("/bin/zsh", "/bin/bash", "/bin/sh"), ["/bin/zsh", ""]);
+        assert_eq!(choose("", "/usr/bin/bash", "/bin/sh"), ["/usr/bin/bash", ""]);
+        assert_eq!(choose("", "/usr/bin/bash", "/usr/bin/fish"), ["/usr/bin/bash", ""]);
+        assert_eq!(choose("", "/usr/bin/make", "/bin/zsh"), ["/bin/zsh", ""]);
+        assert_eq!(choose("", "/usr/bin/fish", "/bin/bash"), ["", "/usr/bin/fish"]);
+        assert_eq!(choose("", "", "/usr/bin/fish"), ["", "/usr/bin/fish"]);
+        assert_eq!(choose("", "/usr/bin/make", ""), ["", ""]);
     }
 
     #[test]
