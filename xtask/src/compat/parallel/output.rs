@@ -77,7 +77,8 @@ pub(super) const RECIPES: &[Recipe] = &[
     lines(
         &["--results", "--res", "--result"],
         &[
-            "parallel FLAGS OPT out COMMAND ::: VALUES; find out -type f | LC_ALL=C sort; cat out/1/*/stdout",
+            "parallel FLAGS OPT out COMMAND ::: VALUES; find out -type f | LC_ALL=C sort; cat \
+             out/1/*/stdout",
             "parallel FLAGS OPT out COMMAND ::: a b ::: 1 2; find out | LC_ALL=C sort",
             "parallel FLAGS OPT out/ COMMAND ::: VALUES; find out | LC_ALL=C sort",
             "parallel FLAGS OPT 'out-{}.txt' COMMAND ::: a b c; cat out-*",
@@ -91,7 +92,8 @@ pub(super) const RECIPES: &[Recipe] = &[
         &[
             "parallel FLAGS OPT log COMMAND ::: VALUES; cut -f 1,2,5- log",
             "parallel FLAGS -j1 OPT log COMMAND ::: a b; cut -f 7,9 log",
-            "parallel FLAGS OPT +log COMMAND ::: a; parallel FLAGS OPT +log COMMAND ::: b; cut -f 1,7,9 log",
+            "parallel FLAGS OPT +log COMMAND ::: a; parallel FLAGS OPT +log COMMAND ::: b; cut -f 1,7,9 \
+             log",
             "parallel FLAGS -j1 OPT log 'exit {}' ::: 0 1 2; cut -f 1,7,8,9 log",
             "parallel FLAGS -j1 OPT log 'kill -9 $$; echo {}' ::: 0; cut -f 7,8 log",
         ],
@@ -99,7 +101,8 @@ pub(super) const RECIPES: &[Recipe] = &[
     lines(
         &["--resume"],
         &[
-            "parallel -j1 --joblog log 'echo {}; exit {}' ::: 0 1 2; parallel FLAGS OPT --joblog log echo {} ::: 0 1 2 3",
+            "parallel -j1 --joblog log 'echo {}; exit {}' ::: 0 1 2; parallel FLAGS OPT --joblog log \
+             echo {} ::: 0 1 2 3",
             "parallel FLAGS OPT --joblog log COMMAND ::: VALUES; cut -f 1,7 log",
             "parallel FLAGS OPT COMMAND ::: VALUES",
             "parallel -k --results out echo ::: a b; parallel -k --results out OPT echo ::: a b c",
@@ -108,9 +111,11 @@ pub(super) const RECIPES: &[Recipe] = &[
     lines(
         &["--resume-failed"],
         &[
-            "parallel -j1 --joblog log 'echo {}; exit {}' ::: 0 1 2; parallel FLAGS OPT --joblog log echo again {} ::: 0 1 2 3",
+            "parallel -j1 --joblog log 'echo {}; exit {}' ::: 0 1 2; parallel FLAGS OPT --joblog log \
+             echo again {} ::: 0 1 2 3",
             "parallel FLAGS OPT --joblog log COMMAND ::: VALUES; cut -f 1,7 log",
-            "parallel -j1 --joblog log 'test {} = b' ::: a b; parallel FLAGS OPT --joblog log echo ::: a b; cut -f 1,7 log",
+            "parallel -j1 --joblog log 'test {} = b' ::: a b; parallel FLAGS OPT --joblog log echo ::: \
+             a b; cut -f 1,7 log",
         ],
     ),
     lines(

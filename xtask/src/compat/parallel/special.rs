@@ -154,16 +154,20 @@ pub(super) const RECIPES: &[Recipe] = &[
         &["--shebang", "--hashbang"],
         &[
             "printf '%s\\n' \"#!$(command -v parallel) OPT -k echo\" a b > s; chmod +x s; ./s",
-            "printf '%s\\n' \"#!$(command -v parallel) OPT -k -r -j1 sh -c\" 'echo a b' 'exit 2' > s; chmod +x s; ./s",
+            "printf '%s\\n' \"#!$(command -v parallel) OPT -k -r -j1 sh -c\" 'echo a b' 'exit 2' > s; \
+             chmod +x s; ./s",
             "printf '%s\\n' \"#!$(command -v parallel) OPT --tag -j1 echo x\" '' y > s; chmod +x s; ./s",
         ],
     ),
     lines(
         &["--shebang-wrap"],
         &[
-            "printf '%s\\n' \"#!$(command -v parallel) OPT -k /bin/sh\" 'echo \"<$1>\"' > s; chmod +x s; ./s VALUES",
-            "printf '%s\\n' \"#!$(command -v parallel) OPT -k --pipe /bin/cat\" 'x' > s; chmod +x s; seq 3 | ./s",
-            "printf '%s\\n' \"#!$(command -v parallel) OPT -k /bin/bash\" 'echo \"$@\"; exit 3' > s; chmod +x s; ./s a b ::: c d",
+            "printf '%s\\n' \"#!$(command -v parallel) OPT -k /bin/sh\" 'echo \"<$1>\"' > s; chmod +x \
+             s; ./s VALUES",
+            "printf '%s\\n' \"#!$(command -v parallel) OPT -k --pipe /bin/cat\" 'x' > s; chmod +x s; \
+             seq 3 | ./s",
+            "printf '%s\\n' \"#!$(command -v parallel) OPT -k /bin/bash\" 'echo \"$@\"; exit 3' > s; \
+             chmod +x s; ./s a b ::: c d",
         ],
     ),
 ];
