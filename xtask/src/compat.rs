@@ -39,6 +39,8 @@ struct Asked {
     commit: Option<String>,
     xargs_words: Option<String>,
     show: Option<usize>,
+    /// The only scripts to run, if not all.
+    numbers: Vec<usize>,
 }
 
 impl Asked {
@@ -53,6 +55,7 @@ impl Asked {
             commit: None,
             xargs_words: None,
             show: None,
+            numbers: Vec::new(),
         };
         let mut words = words.iter();
         while let Some(word) = words.next() {
@@ -66,6 +69,7 @@ impl Asked {
                 "--as" => asked.build = build(value()?)?,
                 "--commit" => asked.commit = Some(value()?.clone()),
                 "--xargs-words" => asked.xargs_words = Some(value()?.clone()),
+                "--numbers" => asked.numbers = numbers(value()?)?,
                 "--show" => asked.show = Some(value()?.parse()?),
                 other => bail!("unknown option `{other}` of compat (cure: cargo xtask help)"),
             }
@@ -81,9 +85,8 @@ impl Asked {
     fn scripts(&self) -> Vec<Script> {
         let mut scripts = generator::scripts(self.seed);
         scripts.retain(|script| self.only.is_none_or(|tool| tool == script.tool));
-        if let Some(number) = self.show {
-            scripts.retain(|script| script.number == number);
-        }
+        let numbers = self.show.map_or_else(|| self.numbers.clone(), |number| vec![number]);
+        scripts.retain(|script| numbers.is_empty() || numbers.contains(&script.number));
         let mut counts = [0, 0];
         scripts.retain(|script| {
             let count = &mut counts[usize::from(script.tool == Tool::Xargs)];
@@ -97,6 +100,11 @@ impl Asked {
 fn tool(name: &str) -> Result<Tool> {
     let found = Tool::ALL.into_iter().find(|tool| tool.name() == name);
     found.with_context(|| format!("unknown name `{name}`: expected parallel or xargs"))
+}
+
+fn numbers(list: &str) -> Result<Vec<usize>> {
+    let number = |text: &str| text.parse().with_context(|| format!("invalid number `{text}`"));
+    list.split(',').map(number).collect()
 }
 
 fn build(name: &str) -> Result<String> {
@@ -198,6 +206,7 @@ mod tests {
         assert_eq!(asked.scripts().iter().map(|s| s.number).collect::<Vec<_>>(), [1001, 1002, 1003]);
         assert!(!asked.is_whole());
         assert_eq!(parse("--show 7").unwrap().scripts().len(), 1);
+        assert_eq!(parse("--numbers 7,1100").unwrap().scripts().len(), 2);
         assert!(parse("--only nosuch").is_err());
         assert!(parse("--as nosuch").is_err());
         assert!(parse("--nosuch").is_err());

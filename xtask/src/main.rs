@@ -63,10 +63,10 @@ cargo xtask COMMAND
       Runs the tests of Linux under load, as another user, in other locales, directories and
       terminals, each twice, and prints how many passed.
   compat [--only parallel|xargs] [--seed N] [--count N] [--jobs N] [--minder PATH] [--as before|after]
-         [--commit ID] [--xargs-words WORDS] | --show N
+         [--commit ID] [--xargs-words WORDS] [--numbers N,N...] | --show N
       Compares minder with GNU parallel and xargs on 1,500 generated scripts, and writes
       docs/measurements/compat.md. --count: the first N scripts of each, into target/compat;
-      --as: the column of the build; --xargs-words 'run': `minder run` in place of xargs; --show: prints
+      --numbers: only these scripts; --as: the column of the build; --xargs-words 'run': `minder run` in place of xargs; --show: prints
       one script and both answers.
   targets [--list] [NAME]...
       Compile-checks other systems.

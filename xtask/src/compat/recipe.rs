@@ -87,14 +87,17 @@ impl Recipe {
         Self { mixes: true, ..self }
     }
 
-    /// Returns a form with the name in it. `in_one_word` joins the name and the value.
+    /// Returns a form with the name in it. `in_one_word` joins the name and the value, unless another
+    /// option follows in place of a value.
     pub(super) fn form(&self, number: usize, name: &str, in_one_word: bool) -> String {
         let form = self.forms[number % self.forms.len()];
         let is_long = name.starts_with("--");
         let form = if is_long { form.to_string() } else { form.replace("OPT=", "OPT") };
         let may_join = in_one_word && self.slot == Slot::Flags;
         let value = if may_join { form.strip_prefix("OPT ") } else { None };
-        match value {
+        let is_option =
+            |word: &str| word.starts_with('-') && !word[1..].starts_with(|c: char| c.is_ascii_digit());
+        match value.filter(|value| !is_option(value)) {
             Some(value) if is_long => format!("{name}={value}"),
             Some(value) => format!("{name}{value}"),
             None => form.replace("OPT", name),
@@ -108,14 +111,16 @@ mod tests {
 
     #[test]
     fn form_joins_name_and_value_on_request() {
-        let recipe = flags(&["--max-args", "-n"], &["OPT 2", "OPT=3", "OPT"]);
+        let recipe = flags(&["--max-args", "-n"], &["OPT 2", "OPT=3", "OPT", "OPT -k", "OPT -1"]);
         let form = |number, name: &str| [false, true].map(|joined| recipe.form(number, name, joined));
         assert_eq!(form(0, "--max-args"), ["--max-args 2", "--max-args=2"]);
         assert_eq!(form(0, "-n"), ["-n 2", "-n2"]);
         assert_eq!(form(1, "--max-args"), ["--max-args=3", "--max-args=3"]);
         assert_eq!(form(1, "-n"), ["-n3", "-n3"]);
         assert_eq!(form(2, "-n"), ["-n", "-n"]);
-        assert_eq!(form(3, "-n"), form(0, "-n"));
+        assert_eq!(form(3, "-n"), ["-n -k", "-n -k"]);
+        assert_eq!(form(4, "-n"), ["-n -1", "-n-1"]);
+        assert_eq!(form(5, "-n"), form(0, "-n"));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use super::generator::Script;
 use anyhow::{Context, Result, bail};
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const HEAD: &str = "build,commit,tool,script,options,environment,result,reason";
@@ -117,15 +118,14 @@ pub(super) fn parse(text: &str) -> Result<Vec<Row>> {
     text.lines().skip(1).map(Row::parse).collect()
 }
 
-/// Returns the rows of other builds and tools, followed by the new ones.
+/// Returns the old rows and the new ones; a new row replaces that of the same build and script.
 pub(super) fn merge(old: Vec<Row>, new: Vec<Row>) -> Vec<Row> {
-    let renewed: BTreeSet<(String, String)> =
-        new.iter().map(|row| (row.build.clone(), row.tool.clone())).collect();
-    let mut rows: Vec<Row> =
-        old.into_iter().filter(|row| !renewed.contains(&(row.build.clone(), row.tool.clone()))).collect();
-    rows.extend(new);
-    rows.sort_by(|a, b| (b.build.as_str(), a.script).cmp(&(a.build.as_str(), b.script)));
-    rows
+    let mut rows: BTreeMap<(Reverse<String>, usize), Row> = BTreeMap::new();
+    for row in old.into_iter().chain(new) {
+        // `before` stands before `after`.
+        rows.insert((Reverse(row.build.clone()), row.script), row);
+    }
+    rows.into_values().collect()
 }
 
 #[cfg(test)]
@@ -160,10 +160,16 @@ mod tests {
     }
 
     #[test]
-    fn merge_replaces_the_rows_of_the_same_build_and_tool() {
-        let old = vec![row("before", "xargs", 2, Outcome::Same), row("after", "xargs", 2, Outcome::Same)];
-        let merged = merge(old, vec![row("after", "xargs", 1, Outcome::NotNamed)]);
-        let told: Vec<(&str, usize)> = merged.iter().map(|row| (row.build.as_str(), row.script)).collect();
-        assert_eq!(told, [("before", 2), ("after", 1)]);
+    fn merge_replaces_the_row_of_the_same_build_and_script() {
+        let old = vec![
+            row("after", "xargs", 1, Outcome::Same),
+            row("before", "xargs", 2, Outcome::Same),
+            row("after", "xargs", 2, Outcome::Same),
+        ];
+        let merged = merge(old, vec![row("after", "xargs", 2, Outcome::NotNamed)]);
+        let told: Vec<_> = merged.iter().map(|row| (row.build.as_str(), row.script, &row.outcome)).collect();
+        let expected =
+            [("before", 2, &Outcome::Same), ("after", 1, &Outcome::Same), ("after", 2, &Outcome::NotNamed)];
+        assert_eq!(told, expected);
     }
 }

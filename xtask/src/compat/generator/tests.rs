@@ -44,7 +44,7 @@ fn the_same_seed_gives_the_same_scripts() {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    assert_eq!(format!("{hash:016x}"), "1f0553d3f132c23c");
+    assert_eq!(format!("{hash:016x}"), "9b0ef95e265d77e8");
 }
 
 #[test]
