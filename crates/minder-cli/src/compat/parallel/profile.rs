@@ -163,8 +163,8 @@ pub(super) fn shell() -> OsString {
     let shell = shell.unwrap_or_else(|| minder_os::system_paths::system_shell().into_os_string());
     if let Some(refused) = refused {
         warn(&format!(
-            "jobs are run by `{}`, because `{}` does not quote as POSIX shells do (PARALLEL_SHELL names the shell of \
-             jobs)",
+            "`{}` runs the jobs, because `{}` does not quote as POSIX shells do (PARALLEL_SHELL names the \
+             shell of jobs)",
             shell.display(),
             refused.display()
         ));
