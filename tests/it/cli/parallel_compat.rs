@@ -113,6 +113,13 @@ fn options_come_from_profiles_and_the_environment() {
     assert_eq!(said("", &["-J", "mine", "x", ":::", "1"]), "a b\tx 1\n");
 }
 
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn tag_is_the_value_when_its_placeholder_is_renamed() {
+    assert_eq!(parallel(&["-I,,", "--tag", "echo", ",,x", ":::", "a"]).exit_code(0).text(), "a\tax\n");
+    assert_eq!(parallel(&["-i_", "--tag", "echo", "_x", ":::", "a"]).exit_code(0).text(), "a\tax\n");
+}
+
 #[test]
 fn unsupported_options_are_named() {
     parallel(&["-S", "host", "echo", ":::", "1"])

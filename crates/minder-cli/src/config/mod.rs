@@ -149,6 +149,7 @@ pub(crate) fn build(
         bail!("`{flag}` cannot be used with a table of `--results`, which has the output of all jobs");
     }
     let tty = flags.control.tty;
+    let tag = tag(&flags, &files, options);
     let RunFlags { display: display_flags, output, record, leak, grace, backend, no_guard, input, .. } =
         flags;
     let view = if tty { OutputView::Straight } else { view(&output, &files) };
@@ -188,7 +189,7 @@ pub(crate) fn build(
             failure: output_time(output.failure_output),
         },
         view,
-        tag: tag(&output, &files, options),
+        tag,
         files,
         pty: output.pty,
         spool: output.spool,
@@ -277,13 +278,15 @@ fn view(output: &OutputFlags, files: &OutputFiles) -> OutputView {
 }
 
 /// Returns the text that each line of output begins with. Rows of a table have none.
-fn tag(output: &OutputFlags, files: &OutputFiles, options: &Options) -> Option<Template> {
+fn tag(flags: &RunFlags, files: &OutputFiles, options: &Options) -> Option<Template> {
     if files.table().is_some() {
         return None;
     }
     // An empty --tagstring means no tag, and no tab after it.
-    let text = output.tagstring.clone().filter(|text| !text.is_empty());
-    let text = text.or_else(|| output.tag.then(|| "{}".into()))?;
+    let text = flags.output.tagstring.clone().filter(|text| !text.is_empty());
+    // --replace renames the placeholder of the values.
+    let values = || flags.placeholders.replace.clone().unwrap_or_else(|| "{}".into());
+    let text = text.or_else(|| flags.output.tag.then(values))?;
     Some(Template::text(&text, options))
 }
 
