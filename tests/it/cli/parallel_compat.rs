@@ -120,6 +120,13 @@ fn tag_is_the_value_when_its_placeholder_is_renamed() {
     assert_eq!(parallel(&["-i_", "--tag", "echo", "_x", ":::", "a"]).exit_code(0).text(), "a\tax\n");
 }
 
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn reading_all_of_the_input_is_silent_without_a_terminal() {
+    let out = parallel(&["--shuf", "echo", ":::", "a"]).exit_code(0);
+    assert_eq!((out.text().as_str(), out.err.as_str()), ("a\n", ""));
+}
+
 #[test]
 fn unsupported_options_are_named() {
     parallel(&["-S", "host", "echo", ":::", "1"])

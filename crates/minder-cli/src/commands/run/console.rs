@@ -123,6 +123,10 @@ impl Observer for Console {
         if self.display.quiet && notice.is_suppressed_by_quiet() {
             return;
         }
+        // GNU parallel is silent while it reads, and the stderr of scripts is compared and mailed.
+        if self.display.parallel && *notice == Notice::ReadingAllInput && !stderr().is_terminal() {
+            return;
+        }
         let line = notice.to_string();
         match notice {
             // The main thread must not wait for a thread whose write blocks.
