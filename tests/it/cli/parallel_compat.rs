@@ -127,6 +127,16 @@ fn reading_all_of_the_input_is_silent_without_a_terminal() {
     assert_eq!((out.text().as_str(), out.err.as_str()), ("a\n", ""));
 }
 
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn oldpwd_of_jobs_is_the_directory_of_the_caller() {
+    let dir = temp_dir();
+    let caller = dir.path().canonicalize().expect("canonicalize path");
+    let mut command = face("parallel", &["--wd", "/", "echo $OLDPWD; pwd", ":::", ""]);
+    command.env("OLDPWD", "/nonexistent").current_dir(&caller);
+    assert_eq!(Run::start(&command).wait().exit_code(0).text(), format!("{}\n/\n", path(&caller)));
+}
+
 #[test]
 fn unsupported_options_are_named() {
     parallel(&["-S", "host", "echo", ":::", "1"])

@@ -34,6 +34,14 @@ pub(in crate::compat) fn run_arguments(args: &ParallelArgs) -> Result<Vec<OsStri
         (true, false) => out.push("--cat".into()),
         (false, false) => (),
     }
+    if args.has_run_flag("--wd")
+        && let Ok(cwd) = std::env::current_dir()
+    {
+        // GNU parallel changes the directory by `cd`, which sets this variable.
+        let mut variable = OsString::from("--env=OLDPWD=");
+        variable.push(cwd);
+        out.push(variable);
+    }
     // Jobs expect the variables of GNU parallel.
     out.push("--parallel-env".into());
     out.push(flag_with_value("--shell", &args.shell()));
