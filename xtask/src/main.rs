@@ -66,8 +66,8 @@ cargo xtask COMMAND
          [--commit ID] [--xargs-words WORDS] [--numbers N,N...] | --show N
       Compares minder with GNU parallel and xargs on 1,500 generated scripts, and writes
       docs/measurements/compat.md. --count: the first N scripts of each, into target/compat;
-      --numbers: only these scripts; --as: the column of the build; --xargs-words 'run': `minder run` in place of xargs; --show: prints
-      one script and both answers.
+      --numbers: only these scripts; --as: the column of the build; --xargs-words 'run': `minder run`
+      in place of xargs; --show: prints one script and both answers.
   targets [--list] [NAME]...
       Compile-checks other systems.
   wine [--full]

@@ -21,8 +21,8 @@ pub(super) const ALL: &[Normalisation] = &[
     },
     Normalisation {
         name: "shell path",
-        why: "messages of the shell begin with the path by which it was started: `/bin/bash:`, `/usr/bin/bash:`, \
-              and name the line of the script or of `-c`",
+        why: "messages of the shell begin with the path by which it was started: `/bin/bash:`, \
+              `/usr/bin/bash:`, and name the line of the script or of `-c`",
         apply: shell_path,
     },
     Normalisation {

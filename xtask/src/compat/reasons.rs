@@ -22,9 +22,20 @@ impl Difference<'_> {
         self.script.tool == tool
     }
 
+    /// Returns whether standard output and the exit status are the same if these characters are ignored.
+    fn is_same_without(&self, ignored: &[char]) -> bool {
+        let rest = |answer: &Answer| answer.stdout.replace(ignored, "");
+        rest(self.ours) == rest(self.theirs) && self.ours.status == self.theirs.status
+    }
+
     fn has_same_output(&self) -> bool {
         self.ours.stdout == self.theirs.stdout && self.ours.status == self.theirs.status
     }
+}
+
+/// Returns whether a placeholder stands inside quotes that the shell of jobs sees.
+fn is_quoted_placeholder(script: &str) -> bool {
+    ["'echo \"", "\"echo '"].iter().any(|start| script.contains(start))
 }
 
 /// A reason, and how it is recognised. The first that applies counts.
@@ -76,14 +87,181 @@ pub(super) const ALL: &[Reason] = &[
     Reason {
         name: "progress display",
         why: "`--bar`, `--eta` and `--progress` are minder's, on standard error",
-        applies: |d| {
-            d.is_of(Tool::Parallel) && d.script.uses(&["--bar", "--eta", "--progress"]) && d.has_same_output()
-        },
+        applies: |d| d.is_of(Tool::Parallel) && d.script.uses(&["--bar", "--eta", "--progress"]),
     },
     Reason {
         name: "debug output",
         why: "`--debug` prints internals of GNU parallel",
         applies: |d| d.script.uses(&["--debug", "-D"]),
+    },
+    Reason {
+        name: "usage",
+        why: "after a wrong command line, GNU parallel prints its usage on standard output, minder one \
+              line on standard error",
+        applies: |d| d.theirs.stdout.contains("Usage:") && d.ours.stderr.contains("minder: "),
+    },
+    Reason {
+        name: "no-profile",
+        why: "minder knows `--no-profile` of other versions of GNU parallel",
+        applies: |d| d.script.uses(&["--no-profile"]) && d.theirs.stderr.contains("Unknown option"),
+    },
+    Reason {
+        name: "value in quotes",
+        why: "inside quotes a value is unchanged; GNU parallel adds quotes, which become text",
+        applies: |d| {
+            d.is_of(Tool::Parallel)
+                && is_quoted_placeholder(&d.script.text)
+                && d.is_same_without(&['\'', ' ', '\t'])
+        },
+    },
+    Reason {
+        name: "missing column",
+        why: "a column that is missing is an empty string, and `{0}` is text",
+        applies: |d| {
+            let asks = ["{2", "{3", "{-", "{0", "{9"].iter().any(|column| d.script.text.contains(column));
+            d.is_of(Tool::Parallel) && asks && (d.is_same_without(&[' ', '\t']) || d.script.uses(&["{n}"]))
+        },
+    },
+    Reason {
+        name: "several values for one word",
+        why: "where the shell takes one word, minder refuses several values",
+        applies: |d| {
+            ["there is not one value", "can be evaluated as a variable"].iter().any(|why| d.is_refused(why))
+        },
+    },
+    Reason {
+        name: "value as program text",
+        why: "minder refuses a value where another program would run it as code",
+        applies: |d| d.is_refused("which runs it as code"),
+    },
+    Reason {
+        name: "unquoted arguments",
+        why: "`--shebang-wrap` of GNU parallel inserts arguments into a shell line without quotes",
+        applies: |d| d.script.uses(&["--shebang-wrap"]),
+    },
+    Reason {
+        name: "blank lines",
+        why: "blank lines do not count for `-L`",
+        applies: |d| d.is_of(Tool::Parallel) && d.script.uses(&["-L", "-l", "--max-lines"]),
+    },
+    Reason {
+        name: "joblog header",
+        why: "a new joblog begins with its header, also with `+`",
+        applies: |d| d.script.text.contains("log +log") || d.script.text.contains("jl +log"),
+    },
+    Reason {
+        name: "retry-failed",
+        why: "minder does not run commands that a joblog contains",
+        applies: |d| d.script.uses(&["--retry-failed"]),
+    },
+    Reason {
+        name: "resume from results",
+        why: "minder resumes from a joblog, not from `--results` alone",
+        applies: |d| d.is_refused("`--resume` requires `--joblog FILE`"),
+    },
+    Reason {
+        name: "blocks of pipe-part",
+        why: "without `--block`, GNU parallel divides a small file into smaller blocks",
+        applies: |d| d.script.uses(&["--pipe-part"]) && !d.script.text.contains("--block"),
+    },
+    Reason {
+        name: "show-limits",
+        why: "`--show-limits` prints two numbers, without the text after them",
+        applies: |d| d.is_of(Tool::Parallel) && d.script.uses(&["--show-limits"]),
+    },
+    Reason {
+        name: "tag of several values",
+        why: "the text of `--tagstring` is not repeated for each value",
+        applies: |d| {
+            let several = d.script.uses(&["-N", "--max-replace-args", "-n", "--max-args"]);
+            several && d.script.uses(&["--tagstring"]) && d.ours.status == d.theirs.status
+        },
+    },
+    Reason {
+        name: "unterminated quote",
+        why: "an unterminated quote is refused before the input is read, even if there are no jobs",
+        applies: |d| d.is_refused("quote is opened at character"),
+    },
+    Reason {
+        name: "carriage return",
+        why: "after a carriage return within a line the tag is not repeated",
+        applies: |d| d.is_of(Tool::Parallel) && d.script.text.contains("a\\rb"),
+    },
+    Reason {
+        name: "invalid size",
+        why: "an invalid value of `--block` is refused; GNU parallel divides by zero or ignores it",
+        applies: |d| d.is_refused("--block: invalid number"),
+    },
+    Reason {
+        name: "missing resource",
+        why: "minder reports a missing directory or terminal with exit status 255 and one line",
+        applies: |d| d.is_refused("cannot create a directory in") || d.is_refused("-p asks on the terminal"),
+    },
+    Reason {
+        name: "messages of jobs",
+        why: "minder does not report jobs that failed or timed out on standard error",
+        applies: |d| {
+            let said = ["This job failed:", "This job was killed because it timed out:"];
+            d.has_same_output() && said.iter().any(|text| d.theirs.stderr.contains(text))
+        },
+    },
+    Reason {
+        name: "warnings",
+        why: "minder extends blocks and ignores `--cleanup` silently, and warns of a missing profile",
+        applies: |d| {
+            let theirs = ["A record was longer than", "--cleanup ignored"];
+            let said = theirs.iter().any(|text| d.theirs.stderr.contains(text));
+            d.has_same_output() && (said || d.ours.stderr.contains("minder: profile "))
+        },
+    },
+    Reason {
+        name: "unsupported placeholder",
+        why: "`{uniq}` and `{choose_k}` are refused",
+        applies: |d| d.is_refused("is a placeholder of GNU parallel's --plus that minder does not support"),
+    },
+    Reason {
+        name: "environment names",
+        why: "`--env _` needs no recorded environment, because jobs are local",
+        applies: |d| d.theirs.stderr.contains("Run 'parallel --record-env'"),
+    },
+    Reason {
+        name: "interactive dry run",
+        why: "with `--dry-run`, `-p` asks nothing",
+        applies: |d| d.script.uses(&["-p", "--interactive"]) && d.script.uses(&["--dry-run"]),
+    },
+    Reason {
+        name: "stderr of files",
+        why: "with `--files`, minder shows the standard error of jobs",
+        applies: |d| {
+            let only_ours = d.theirs.stderr.is_empty() && !d.ours.stderr.contains("minder: ");
+            d.script.text.contains("--files") && d.has_same_output() && only_ours
+        },
+    },
+    Reason {
+        name: "color and newlines",
+        why: "with `--color-failed`, GNU parallel adds a newline to output without one",
+        applies: |d| {
+            let names = ["--color-failed", "--cf", "--colour-failed", "--color-fail", "--colour-fail"];
+            d.script.uses(&names) && d.is_same_without(&['\n'])
+        },
+    },
+    Reason {
+        name: "terminal of jobs",
+        why: "`-o` of minder lets jobs write to the terminal themselves, without tags",
+        applies: |d| d.script.uses(&["-o", "--open-tty"]) && d.is_of(Tool::Parallel),
+    },
+    Reason {
+        name: "control characters of tags",
+        why: "control characters of a value are escaped in a tag",
+        applies: |d| {
+            let has_tag = ["--tag", "--tagstring", "--ctag"].iter().any(|flag| d.script.text.contains(flag));
+            has_tag && d.ours.stdout.replace("\\t", "\t") == d.theirs.stdout
+        },
+    },
+    Reason {
+        name: "latest line",
+        why: "`--latest-line` means `--line-buffer`",
+        applies: |d| d.script.uses(&["--latest-line", "--ll"]),
     },
 ];
 
@@ -112,6 +290,10 @@ mod tests {
         assert_eq!(reason("--rpl", "something else\n"), None);
         assert_eq!(reason("--bar", "50%\n"), Some("progress display"));
         assert_eq!(reason("-k", "50%\n"), None);
+        assert_eq!(
+            reason("-n", "minder: cannot run `x=1 2`: there is not one value\n"),
+            Some("several values for one word")
+        );
     }
 
     #[test]

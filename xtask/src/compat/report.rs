@@ -48,8 +48,8 @@ fn of<'a>(rows: &'a [Row], build: &'a str, tool: Tool) -> impl Iterator<Item = &
 fn counts(rows: &[Row], text: &mut String) -> Result<()> {
     writeln!(
         text,
-        "| program | build | commit | scripts | unstable | same bytes | same after normalisation | identical | goal \
-         | known difference | not named |\n\
+        "| program | build | commit | scripts | unstable | same bytes | same after normalisation | identical \
+         | goal | known difference | not named |\n\
          | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     )?;
     for (tool, goal) in GOALS {
@@ -223,14 +223,14 @@ fn answer(who: &str, answer: &Answer) -> String {
     text
 }
 
-/// Returns the first lines of a text, indented, with control characters escaped.
+/// Returns the first lines of a text, indented, with control characters and backslashes escaped.
 fn indented(text: &str) -> String {
     const LINES_MAX: usize = 40;
     let mut out = String::new();
     for line in text.lines().take(LINES_MAX) {
         let shown: String = line
             .chars()
-            .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
+            .map(|c| if c.is_control() || c == '\\' { c.escape_default().to_string() } else { c.to_string() })
             .collect();
         out.push_str(&format!("    {shown}\n"));
     }
