@@ -23,6 +23,7 @@ mod descriptors;
 mod jobserver;
 mod resume;
 mod record;
+mod attempts;
 mod log;
 mod record_faults;
 mod advise;

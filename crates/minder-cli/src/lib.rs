@@ -15,6 +15,7 @@ mod ui;
 mod advise;
 mod units;
 mod measuring;
+mod recorded;
 mod commands;
 
 use std::ffi::OsString;
@@ -25,10 +26,13 @@ use anyhow::anyhow;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use minder::Guardian;
+use minder_runner::config::ResumeMode;
 
 use crate::compat::Translation;
 use crate::config::CompatMode;
-use crate::flags::{Flags, Verb, asks_for_version, clap_error_hint, clap_error_line, optional_value};
+use crate::flags::{
+    Flags, Verb, asks_for_version, clap_error_hint, clap_error_line, optional_value, resume_error_line,
+};
 use crate::ui::table::escape;
 
 /// The smallest stack of the main thread, in bytes. Parsing the flags needs 64 KiB of it, and six
@@ -71,6 +75,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     exit_code(match flags.verb {
         Verb::Run(flags) => commands::run::run(*flags, &args, compat_mode),
+        Verb::Resume(flags) => {
+            let mode = if flags.failed { ResumeMode::RestAndFailed } else { ResumeMode::Rest };
+            commands::run::resume(flags.attempt, mode)
+        }
+        Verb::Retry(flags) => commands::run::resume(flags.attempt, ResumeMode::Failed),
         Verb::Relay(flags) => commands::relay::run(&flags),
         Verb::Log(flags) => ui::with_stdout(|out| commands::log::run(out, &flags)),
         Verb::Advise(flags) => ui::with_stdout(|out| commands::advise::run(out, &flags)),
@@ -127,7 +136,10 @@ fn report_clap_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
     }
     let mut minder = Flags::command();
     minder.build();
-    let line = clap_error_line(error, &minder, args);
+    let line = match args.first().and_then(|name| name.to_str()) {
+        Some("resume" | "retry") => resume_error_line(error, &minder, args),
+        _ => clap_error_line(error, &minder, args),
+    };
     let hint = clap_error_hint(error, &minder, args);
     ui::message(&escape(format!("{line} ({hint})").as_bytes()));
     ExitCode::from(exit::OTHER)

@@ -225,6 +225,12 @@ pub struct AttemptFinished {
     pub not_run: Option<u64>,
 }
 
+/// [`AttemptFinished::why`] of an attempt that ended because minder itself failed.
+pub const FAILED: &str = "aborted";
+
+/// [`AttemptFinished::why`] of an attempt that retried failed jobs after one that was killed.
+pub const KILLED: &str = "killed";
+
 /// Bytes of an argument, a path or an output. In JSON they are a string, or `{"base64": "…"}` if
 /// they are not UTF-8.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@
 //!
 //! | module | what it has |
 //! | --- | --- |
-//! | [`store`] | the directories of runs, their ids and their locks |
+//! | [`store`], [`lookup`] | the directories of runs, their ids and their locks |
 //! | [`manifest`] | what a run was asked to do |
 //! | [`writer`] | a journal that is being written |
 //! | [`reader`], [`run_state`] | journals: all events, and the state after them |
@@ -56,6 +56,7 @@ pub mod codec;
 pub mod append_file;
 pub mod manifest;
 pub mod store;
+pub mod lookup;
 pub mod reader;
 pub mod run_state;
 mod run_number;

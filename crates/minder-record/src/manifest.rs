@@ -39,6 +39,9 @@ pub struct Manifest {
     pub cwd: OsBytes,
     /// The command as the user typed it, with its placeholders.
     pub words: Vec<OsBytes>,
+    /// Variables of the environment in which the run began. Old versions recorded none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, OsBytes>,
     /// The flags that resuming needs, by name.
     #[serde(default)]
     pub flags: BTreeMap<String, serde_json::Value>,
@@ -105,6 +108,7 @@ impl Manifest {
             at: crate::event::now(),
             cwd: cwd.as_os_str().into(),
             words: command.iter().map(|argument| argument.as_ref().into()).collect(),
+            environment: BTreeMap::new(),
             flags: BTreeMap::new(),
             input,
         }
@@ -174,6 +178,22 @@ impl Manifest {
             return Err(Error::new(ErrorKind::Corrupt, text));
         }
         Ok(found)
+    }
+
+    /// Returns the arguments of the command line that are in the first bytes of their file. Without
+    /// that file, there are none.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read.
+    pub fn first_arguments(&self, dir: &Path, bytes_max: u64) -> io::Result<Vec<OsBytes>> {
+        if !matches!(self.input, InputSource::Arguments { .. }) {
+            return Ok(Vec::new());
+        }
+        let mut bytes = Vec::new();
+        open_file(&dir.join(ARGUMENTS))?.take(bytes_max).read_to_end(&mut bytes)?;
+        let whole = bytes.split_inclusive(|byte| *byte == 0).filter_map(|bytes| bytes.strip_suffix(b"\0"));
+        Ok(whole.map(OsBytes::from).collect())
     }
 }
 

@@ -251,6 +251,22 @@ pub fn attempt_finished(path: &Path) -> Option<AttemptFinished> {
     if end == len { finished } else { None }
 }
 
+/// Returns the jobs whose events are in the first bytes of a journal.
+///
+/// # Errors
+///
+/// As [`read_journal`].
+pub fn first_jobs(path: &Path, bytes_max: u64) -> io::Result<Vec<JobFinished>> {
+    let mut reader = BufReader::new(io::Read::take(open_file(path)?, bytes_max));
+    let mut jobs = Vec::new();
+    lines(&mut reader, LINE_MAX, |_, line, _| {
+        if let Some(Ok(JournalEvent::JobFinished(job))) = line.map(decode) {
+            jobs.push(job);
+        }
+    })?;
+    Ok(jobs)
+}
+
 /// Replaces the saved output of a job by that of its latest execution.
 pub(crate) fn update_unshown(unshown: &mut BTreeMap<u64, Vec<OutputSegment>>, ended: &JobFinished) {
     if ended.kept.is_empty() {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::error::{Context, Result};
-use crate::event::{JobFinished, JournalEvent, OsBytes, OutputSegment};
+use crate::event::{AttemptFinished, JobFinished, JournalEvent, OsBytes, OutputSegment};
 use crate::reader::{Corruption, read_journal, update_unshown};
 use crate::store;
 
@@ -26,6 +26,8 @@ pub struct RunState {
     pub outputs: BTreeMap<u32, OsBytes>,
     /// The highest number of a finished job.
     pub last_job: u64,
+    /// The end of the last attempt, unless it was killed after it had recorded a job.
+    pub finished: Option<AttemptFinished>,
     /// Checksums of the arguments, if [`of_run`](Self::of_run) was asked for them.
     args: Option<Checksums>,
     blocks: Blocks,
@@ -75,7 +77,8 @@ impl RunState {
     /// Applies an event that was written later than all events before.
     pub fn apply(&mut self, event: &JournalEvent) {
         match event {
-            JournalEvent::AttemptStarted(_) | JournalEvent::Host(_) | JournalEvent::AttemptFinished(_) => (),
+            JournalEvent::AttemptStarted(_) | JournalEvent::Host(_) => (),
+            JournalEvent::AttemptFinished(finished) => self.finished = Some(finished.clone()),
             JournalEvent::OutputDir(outputs) => {
                 self.outputs.insert(outputs.attempt, outputs.dir.clone());
             }
@@ -86,12 +89,21 @@ impl RunState {
                 }
             }
             JournalEvent::OutputLost(lost) => {
+                self.finished = None;
                 for job in &lost.jobs {
                     self.forget(*job);
                 }
             }
             JournalEvent::JobFinished(ended) => self.apply_finished(ended),
         }
+    }
+
+    /// Returns whether the last attempt ended with no job left to run and no output left to show.
+    pub fn is_complete(&self) -> bool {
+        // A gap is a job whose event was lost, or whose journal was removed.
+        self.finished.as_ref().is_some_and(|finished| finished.why.is_none())
+            && self.done.len() == self.last_job
+            && self.unshown.is_empty()
     }
 
     /// Removes a job whose output is lost, as if it had never finished.
@@ -103,6 +115,7 @@ impl RunState {
     }
 
     fn apply_finished(&mut self, ended: &JobFinished) {
+        self.finished = None;
         self.set_finished(ended.job, ended.succeeded());
         update_unshown(&mut self.unshown, ended);
         if self.unshown.contains_key(&ended.job) {

@@ -20,7 +20,7 @@ use crate::manifest::{ARGUMENTS, MANIFEST, Manifest, UNFINISHED};
 /// The name of the file that the process locks that works on the run.
 const LOCK: &str = "lock";
 /// The number of digits of an id.
-const ID_LEN: usize = 8;
+pub(crate) const ID_LEN: usize = 8;
 /// How often a lock is tried that only readers hold.
 const LOCK_TRIES: u32 = 10_000;
 /// How many ids are tried for a new run.
@@ -114,42 +114,6 @@ pub fn create_dirs(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         made => made,
     }
-}
-
-/// Returns the directory of the run whose id begins with `prefix`.
-///
-/// # Errors
-///
-/// - [`ErrorKind::InvalidId`] if `prefix` is not 1 to 8 hexadecimal digits;
-/// - [`ErrorKind::UnknownRun`] or [`ErrorKind::AmbiguousId`] if no run or several runs match;
-/// - [`ErrorKind::Insecure`] if a directory is a link or belongs to another user;
-/// - [`ErrorKind::Io`] if the directory of the runs cannot be read.
-pub fn find(root: &Path, prefix: &str) -> Result<PathBuf> {
-    let is_hex = prefix.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if !is_hex || prefix.is_empty() || prefix.len() > ID_LEN {
-        let text = format!("invalid run id `{prefix}`: expected up to {ID_LEN} hexadecimal digits");
-        return Err(Error::new(ErrorKind::InvalidId, text));
-    }
-    let prefix = prefix.to_ascii_lowercase();
-    let mut matching: Vec<String> = ids(root)?.into_iter().filter(|id| id.starts_with(&prefix)).collect();
-    matching.sort();
-    let id = match matching.as_slice() {
-        [] => {
-            let text = format!("there is no run `{prefix}` in `{}`", runs_dir(root).display());
-            return Err(Error::new(ErrorKind::UnknownRun, text));
-        }
-        [id] => id,
-        several => {
-            const NAMED_MAX: usize = 8;
-            let named = several.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
-            let more = if several.len() > NAMED_MAX { ", …" } else { "" };
-            let text = format!("`{prefix}` is ambiguous: it matches {} runs, {named}{more}", several.len());
-            return Err(Error::new(ErrorKind::AmbiguousId, text));
-        }
-    };
-    let dir = runs_dir(root).join(id);
-    check_run_dir(&dir)?;
-    Ok(dir)
 }
 
 /// Returns the runs, newest first. Links, and entries whose names are not ids, are left out.

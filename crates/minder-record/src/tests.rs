@@ -54,6 +54,32 @@ fn manifest(input: InputSource) -> Manifest {
     Manifest::new(Path::new("/work"), &["echo", "{}"], input)
 }
 
+fn over(why: Option<&str>) -> JournalEvent {
+    JournalEvent::AttemptFinished(AttemptFinished {
+        why: why.map(str::to_owned),
+        ..AttemptFinished::default()
+    })
+}
+
+#[test]
+fn run_state_is_complete_after_an_attempt_that_left_nothing() {
+    let state = |events: &[JournalEvent]| {
+        let mut state = RunState::default();
+        events.iter().for_each(|event| state.apply(event));
+        state.is_complete()
+    };
+    let done = |job| JournalEvent::JobFinished(ended(job));
+    let lost = JournalEvent::OutputLost(JobList { jobs: vec![1] });
+    assert!(state(&[done(1), done(2), over(None)]));
+    assert!(!state(&[done(1), done(2)]), "it was killed");
+    assert!(!state(&[done(1), over(Some("interrupted"))]));
+    assert!(!state(&[done(2), over(None)]), "the event of job 1 is lost");
+    assert!(!state(&[done(1), over(None), lost.clone()]));
+    assert!(!state(&[done(1), lost, over(None)]));
+    assert!(!state(&[JournalEvent::JobFinished(kept(1)), over(None)]), "output was not shown");
+    assert!(!state(&[done(1), over(None), JournalEvent::JobFinished(failed(1))]), "a retry was killed");
+}
+
 /// Creates a run without arguments.
 fn new_run(root: &Path) -> JournalWriter {
     let lost = InputSource::Lost { why: "standard input was a pipe".to_owned() };

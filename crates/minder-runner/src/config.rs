@@ -178,6 +178,8 @@ pub struct RecordConfig {
     pub skip_lost: bool,
     /// The directory of the run that is resumed.
     pub run: Option<PathBuf>,
+    /// Whether the run that is resumed is named before its jobs start.
+    pub announces: bool,
     /// Whether the joblog decides which jobs are done.
     pub by_joblog: bool,
     /// The number of slots of the first attempt of that run, if its record has it.

@@ -28,6 +28,9 @@ pub fn list_commands(
 ) -> Result<u64> {
     config.record.keep = false;
     let resumed = ResumeState::read(&config, observer)?;
+    if let Some(notice) = resumed.filter.announcement(&config.record, arguments.total()) {
+        observer.notice(&notice);
+    }
     // A block may be a share of a file for each slot.
     let slots = config.slots.now()?.unwrap_or(1);
     let source = job_source(&config, arguments, slots, None, observer)?;

@@ -72,6 +72,11 @@ pub enum Notice {
         /// Why.
         reason: String,
     },
+    /// An earlier run is resumed, or nothing of it is left.
+    Resumption {
+        /// The whole line.
+        line: String,
+    },
     /// Failed jobs were to run again, and no job has failed.
     NothingToRetry,
     /// An attempt's journal is gone.
@@ -135,6 +140,7 @@ impl Notice {
                 | Self::JobserverIgnored { .. }
                 | Self::JobserverUnavailable { .. }
                 | Self::NoRecord { .. }
+                | Self::Resumption { .. }
                 | Self::NothingToRetry
                 | Self::Pruned { .. }
         )
@@ -180,8 +186,9 @@ impl fmt::Display for Notice {
             Self::JobserverIgnored { flag } => {
                 write!(f, "the jobs of {flag} run all at once: not by the build's jobserver")
             }
-            Self::JobserverUnavailable { reason } => f.write_str(reason),
-            Self::Condition { line } => f.write_str(line),
+            Self::JobserverUnavailable { reason: line }
+            | Self::Condition { line }
+            | Self::Resumption { line } => f.write_str(line),
             Self::NoRecord { reason } => {
                 write!(f, "no record is kept: {reason} (--no-record suppresses this message)")
             }
@@ -203,17 +210,22 @@ impl fmt::Display for Notice {
                 write!(f, "other users could change `{}`: its mode is 0700 now", dir.display())
             }
             Self::OutputUnreadable { jobs, file, reason, consequence } => {
-                write!(f, "cannot read the kept output of {jobs}")?;
-                if let Some(file) = file {
-                    write!(f, ": `{file}`")?;
-                }
-                if let Some(reason) = reason {
-                    write!(f, ": {}", escape(reason.as_bytes()))?;
-                }
-                write!(f, "{consequence}")
+                write_unreadable(f, jobs, file.as_deref(), reason.as_deref(), consequence)
             }
         }
     }
+}
+
+fn write_unreadable(
+    f: &mut fmt::Formatter<'_>,
+    jobs: &str,
+    file: Option<&str>,
+    reason: Option<&str>,
+    consequence: &str,
+) -> fmt::Result {
+    let file = file.map(|file| format!(": `{file}`")).unwrap_or_default();
+    let reason = reason.map(|reason| format!(": {}", escape(reason.as_bytes()))).unwrap_or_default();
+    write!(f, "cannot read the kept output of {jobs}{file}{reason}{consequence}")
 }
 
 fn signal_text(signal: Signal) -> &'static str {

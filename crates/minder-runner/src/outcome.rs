@@ -5,13 +5,13 @@ use std::time::Duration;
 use minder::jobs::{HaltTrigger, JobCounts, Threshold};
 use minder::{ProcessGuard, Signal};
 use minder_os::host_stats;
-use minder_record::event::AttemptFinished;
+use minder_record::event::{AttemptFinished, FAILED};
 
 use crate::config::ResumeMode;
 use crate::context::RunContext;
 use crate::exit_status;
-use crate::recorder::FAILED;
 use crate::report::{HaltSummary, RunEnd, RunReport, RunStats};
+use crate::resume::ResumeFilter;
 
 /// Makes the report of a run whose worker threads have ended. `signal` is the signal that ended it.
 pub(crate) fn report(
@@ -37,6 +37,7 @@ pub(crate) fn report(
         run: context.recorder.run().map(str::to_owned),
         resume: context.recorder.resume(context.config),
         end: end(context, counts, signal),
+        nothing_left: false,
     }
 }
 
@@ -45,10 +46,10 @@ pub(crate) fn has_written_output(end: &RunEnd) -> bool {
     matches!(end, RunEnd::Status(_) | RunEnd::Signal(_))
 }
 
-/// Returns `true` if the run was to retry failed jobs, and there were none.
-pub(crate) fn has_retried_nothing(context: &RunContext<'_>, report: &RunReport) -> bool {
+/// Returns `true` if an earlier run was to be resumed, and none of its jobs was left.
+pub(crate) fn has_run_nothing(context: &RunContext<'_>, filter: &ResumeFilter, report: &RunReport) -> bool {
     let finished = report.counts.succeeded + report.counts.failed;
-    context.config.record.mode == Some(ResumeMode::Failed)
+    (context.config.record.mode == Some(ResumeMode::Failed) || filter.has_nothing_left())
         && matches!(report.end, RunEnd::Status(exit_status::SUCCESS))
         && finished + report.stats.cancelled == 0
 }
@@ -105,8 +106,13 @@ fn status(context: &RunContext<'_>, counts: JobCounts) -> u8 {
     }
 }
 
-/// Makes the last event of the attempt's journal.
-pub(crate) fn attempt_finished(context: &RunContext<'_>, report: &RunReport) -> AttemptFinished {
+/// Makes the last event of the attempt's journal. `left` is why jobs of earlier attempts are left, and
+/// how many, if this attempt did not run them.
+pub(crate) fn attempt_finished(
+    context: &RunContext<'_>,
+    report: &RunReport,
+    left: Option<(String, Option<u64>)>,
+) -> AttemptFinished {
     let why = match &report.end {
         RunEnd::Signal(_) => Some("interrupted".to_owned()),
         RunEnd::StdoutClosed => Some("its output was closed".to_owned()),
@@ -119,6 +125,11 @@ pub(crate) fn attempt_finished(context: &RunContext<'_>, report: &RunReport) -> 
             .map(|halted| halted.why.clone()),
     };
     let finished = report.counts.succeeded + report.counts.failed;
+    let not_run = context.queue.total().map(|total| total.saturating_sub(finished)).filter(|jobs| *jobs > 0);
+    let (why, not_run) = match (why, left) {
+        (None, Some((why, left))) => (Some(why), left),
+        (why, _) => (why, not_run),
+    };
     // Jobs that were cut off are neither: they run again.
     let [failed, succeeded] = context.status.recorded();
     let processors = context.recorder.processor_times();
@@ -134,6 +145,6 @@ pub(crate) fn attempt_finished(context: &RunContext<'_>, report: &RunReport) -> 
         timed_out: report.stats.timed_out,
         retried: report.counts.retried,
         cut: report.stats.cancelled,
-        not_run: context.queue.total().map(|total| total.saturating_sub(finished)).filter(|jobs| *jobs > 0),
+        not_run,
     }
 }

@@ -371,10 +371,13 @@ impl JobQueue {
                 self.room.notify_one();
                 let taken = state.taken;
                 let expected = self.resume.last();
-                if state.ended && taken < expected && state.error.is_none() {
+                // The input of a complete run need not be repeated.
+                let is_needed = taken > 0 || !self.resume.has_nothing_left();
+                if state.ended && taken < expected && is_needed && state.error.is_none() {
                     let unit = if self.splitter.is_some() { "block" } else { "line" };
+                    let hint = if taken == 0 { " (give it again on standard input)" } else { "" };
                     let why = format!(
-                        "the input has changed: it has {}, and had at least {expected}",
+                        "the input has changed: it has {}, and had at least {expected}{hint}",
                         crate::text::count(taken, unit)
                     );
                     state.error = Some(why);

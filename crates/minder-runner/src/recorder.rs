@@ -21,7 +21,7 @@ use crate::resume::ResumeFilter;
 use crate::text::format_error;
 use crate::text::os_error_text;
 use minder_os::host_stats::{self, ProcessorTimes};
-use minder_record::event::{AttemptFinished, AttemptHost, JobList, JournalEvent, OsBytes, OutputDir};
+use minder_record::event::{AttemptFinished, AttemptHost, FAILED, JobList, JournalEvent, OsBytes, OutputDir};
 use minder_record::joblog::{self, Joblog};
 use minder_record::manifest::{InputSource, Manifest};
 use minder_record::reader::{Corruption, read_journal};
@@ -29,9 +29,6 @@ use minder_record::run_state::{ComparedArgs, JobSet, RunState};
 use minder_record::writer::{JournalWriter, remove_outputs};
 use minder_record::{codec, retention, store};
 use minder_template::Job;
-
-/// The reason in the last event of an attempt that ended because minder itself failed.
-pub(crate) const FAILED: &str = "aborted";
 
 /// Writes the events of a run. All worker threads share it; the journal and the joblog append the
 /// lines of each call together.
@@ -51,6 +48,8 @@ pub(crate) struct RunRecorder {
     output_dirs: Vec<PathBuf>,
 }
 
+/// The variables that are recorded. They often explain why a job failed, and contain nothing secret.
+const ENVIRONMENT: [&str; 7] = ["HOME", "LANG", "LC_ALL", "PATH", "SHELL", "TMPDIR", "TZ"];
 /// How many missing attempts are reported.
 const MISSING_NAMED_MAX: usize = 3;
 
@@ -157,6 +156,9 @@ impl RunRecorder {
             recorder.record = Some(JournalWriter::resume(dir, config.record.sync)?);
         }
         let resume_state = ResumeState::read(config, observer)?;
+        if let Some(notice) = resume_state.filter.announcement(&config.record, jobs) {
+            observer.notice(&notice);
+        }
         if config.record.keep && recorder.record.is_none() {
             match store::state_root()
                 .map_err(Into::into)
@@ -252,15 +254,15 @@ impl RunRecorder {
         })
     }
 
-    /// Returns the arguments of `--resume` that continue the run.
+    /// Returns the arguments of minder that continue the run.
     pub(crate) fn resume(&self, config: &RunConfig) -> Option<String> {
         match &config.record.joblog {
             _ if config.pipe.as_ref().is_some_and(|pipe| pipe.unrepeatable().is_some()) => None,
             Some(joblog) if config.record.by_joblog => {
                 let joblog = minder_template::shell_word(joblog.as_os_str());
-                Some(format!("--joblog {joblog} COMMAND…"))
+                Some(format!("run --resume --joblog {joblog} COMMAND…"))
             }
-            _ => self.run().map(str::to_owned),
+            _ => self.run().map(|run| format!("resume {run}")),
         }
     }
 
@@ -411,6 +413,10 @@ fn create(
     };
     let mut manifest = Manifest::new(&config.record.cwd, &config.record.command, input);
     let typed: Vec<_> = config.record.typed.iter().map(|flag| OsBytes::from(flag.as_os_str())).collect();
+    manifest.environment = ENVIRONMENT
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), OsBytes::from(std::env::var_os(name)?.as_os_str()))))
+        .collect();
     manifest.flags.insert("typed".to_owned(), serde_json::to_value(typed)?);
     if config.pipe.is_some() {
         manifest.flags.insert(SLOTS.to_owned(), slots.into());

@@ -24,10 +24,12 @@ pub struct RunReport {
     pub halted: Option<HaltSummary>,
     /// The id of the run's record.
     pub run: Option<String>,
-    /// The arguments after `minder run --resume` that resume this run, if that is possible.
+    /// The arguments of minder that resume this run, if that is possible.
     pub resume: Option<String>,
     /// How the run ended.
     pub end: RunEnd,
+    /// Whether an earlier run was to be resumed, and none of its jobs was left.
+    pub nothing_left: bool,
 }
 
 impl Default for RunEnd {

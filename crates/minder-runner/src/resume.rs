@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::ops::Range;
 
-use crate::config::ResumeMode;
-use crate::text::count;
-use minder_record::event::OsBytes;
+use crate::config::{RecordConfig, ResumeMode};
+use crate::notice::Notice;
+use crate::text::{count, shorten};
+use minder_record::event::{KILLED, OsBytes};
 use minder_record::run_state::{JobSet, RunState};
 
 /// The jobs of earlier attempts.
@@ -51,6 +52,70 @@ impl ResumeFilter {
         }
     }
 
+    /// Returns `true` if the record shows that no job is left to run.
+    pub(crate) fn has_nothing_left(&self) -> bool {
+        match self.mode {
+            None => false,
+            Some(ResumeMode::Rest) => self.progress.is_complete(),
+            Some(ResumeMode::RestAndFailed) => self.progress.is_complete() && self.progress.failed.is_empty(),
+            Some(ResumeMode::Failed) => self.progress.failed.is_empty(),
+        }
+    }
+
+    /// Returns why jobs are left after an attempt that ran only failed jobs, and how many, if it is
+    /// known: such an attempt changes neither. `total` is the number of all jobs.
+    pub(crate) fn left_by_retry(&self, total: Option<u64>) -> Option<(String, Option<u64>)> {
+        let left = total.map(|total| total.saturating_sub(self.done().len()));
+        if self.mode != Some(ResumeMode::Failed) || left == Some(0) {
+            return None;
+        }
+        let why = match &self.progress.finished {
+            Some(finished) => finished.why.clone()?,
+            None => KILLED.to_owned(),
+        };
+        Some((why, left))
+    }
+
+    /// Returns the line about the run that is resumed, if it is to be named and a job is left. `total`
+    /// is the number of its jobs, if it is known.
+    pub(crate) fn announcement(&self, record: &RecordConfig, total: Option<u64>) -> Option<Notice> {
+        if self.has_nothing_left() {
+            return None;
+        }
+        let (run, command) = named_run(record)?;
+        let line = match (self.mode?, total) {
+            (ResumeMode::Failed, total) => {
+                let all = total.map(|total| format!(" of {total}")).unwrap_or_default();
+                format!("retrying {run}: {command} ({}{all} failed)", self.progress.failed.len())
+            }
+            (_, Some(total)) => {
+                let left = total.saturating_sub(self.skipped(total));
+                format!("resuming {run}: {command} ({left} of {total} left)")
+            }
+            (_, None) => format!("resuming {run}: {command} ({} finished)", count(self.done().len(), "job")),
+        };
+        Some(Notice::Resumption { line })
+    }
+
+    /// Returns the line about an attempt that ran no job.
+    pub(crate) fn nothing_notice(&self, record: &RecordConfig) -> Option<Notice> {
+        let retries = self.mode == Some(ResumeMode::Failed);
+        let (run, command) = match named_run(record) {
+            Some(named) if self.has_nothing_left() => named,
+            _ => return retries.then_some(Notice::NothingToRetry),
+        };
+        let jobs = count(self.done().len(), "job");
+        let line = match self.progress.failed.len() {
+            _ if retries => format!("nothing to retry: no job of run {run} has failed: {command} ({jobs})"),
+            0 => format!("nothing to resume: run {run} is complete: {command} ({jobs})"),
+            failed => format!(
+                "nothing to resume: run {run} is complete: {command} ({jobs}, {failed} failed: minder retry \
+                 {run})"
+            ),
+        };
+        Some(Notice::Resumption { line })
+    }
+
     /// Returns `true` if the arguments of a finished job differ from the recorded ones.
     pub(crate) fn differs(&self, job: u64, columns: &[OsString]) -> bool {
         let texts = || columns.iter().map(|value| OsBytes::from(value.as_os_str())).collect::<Vec<_>>();
@@ -81,4 +146,14 @@ impl ResumeFilter {
     fn done(&self) -> &JobSet {
         &self.progress.done
     }
+}
+
+/// Returns the id and the command of the run that is resumed, if it is to be named.
+fn named_run(record: &RecordConfig) -> Option<(String, String)> {
+    if !record.announces {
+        return None;
+    }
+    let run = record.run.as_ref()?.file_name()?;
+    let command: Vec<_> = record.command.iter().map(|word| word.to_string_lossy()).collect();
+    Some((run.to_string_lossy().into_owned(), shorten(&command.join(" "))))
 }

@@ -25,7 +25,6 @@ use crate::job_environment::JobEnvironment;
 use crate::job_source::job_source;
 use crate::job_table::JobTable;
 use crate::main_loop::MainLoop;
-use crate::notice::Notice;
 use crate::observer::Observer;
 use crate::outcome;
 use crate::output::batch::OutputBatch;
@@ -36,6 +35,7 @@ use crate::queue::JobQueue;
 use crate::recorder::RunRecorder;
 use crate::report::{RunReport, RunStats};
 use crate::results::table::ResultsTable;
+use crate::resume::ResumeFilter;
 use crate::text::os_error_text;
 use crate::worker::HELD_FILES_MAX;
 use crate::worker::RunWorker;
@@ -124,6 +124,8 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let Slots { slots, max_slots } = Slots::new(&config, &environment, &arguments, guard)?;
     let pool = Arc::new(JobPool::new(scheduler_config(&config.control, slots), config.grace));
     let (recorder, resumed) = RunRecorder::open(&config, arguments.total(), slots, &*observer)?;
+    let filter = Arc::clone(&resumed.filter);
+    let jobs = arguments.total();
     let confirm = confirm.map(|confirm| ConfirmPrompt::new(&config.template, confirm));
     let first_job = arguments.first_job();
     let source = job_source(&config, arguments, slots, Some(&recorder), &*observer)?;
@@ -170,18 +172,33 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let (stats, signal) = run_threads(&context, &main_loop, &mut sets, guard, started_at);
     write_rest(&context);
     let report = outcome::report(&context, stats, signal, guard, started_at.elapsed());
-    let has_retried_nothing = outcome::has_retried_nothing(&context, &report);
-    if has_retried_nothing {
-        observer.notice(&Notice::NothingToRetry);
+    Ok(finish(&context, &filter, jobs, report))
+}
+
+/// Reports the end of a run, and closes its record. `jobs` is the number of its jobs, if it is known.
+fn finish(
+    context: &RunContext<'_>,
+    filter: &ResumeFilter,
+    jobs: Option<u64>,
+    mut report: RunReport,
+) -> RunReport {
+    let RunContext { recorder, observer, sequencer, .. } = context;
+    let record = &context.config.record;
+    report.nothing_left = outcome::has_run_nothing(context, filter, &report);
+    if report.nothing_left
+        && let Some(notice) = filter.nothing_notice(record)
+    {
+        observer.notice(&notice);
     }
     observer.finished(&report);
-    if has_retried_nothing && recorder.discard() {
-        return Ok(report);
+    if report.nothing_left && recorder.discard() {
+        return report;
     }
     let all_shown =
         sequencer.is_done() && !context.status.has_failed() && outcome::has_written_output(&report.end);
-    recorder.close(outcome::attempt_finished(&context, &report), all_shown, &*observer);
-    Ok(report)
+    let left = if record.by_joblog { None } else { filter.left_by_retry(jobs) };
+    recorder.close(outcome::attempt_finished(context, &report, left), all_shown, &***observer);
+    report
 }
 
 /// Creates the table of running jobs, which is kept if anything reads it.

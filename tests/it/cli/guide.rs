@@ -19,7 +19,7 @@ const MARK: &str = "\n\u{1e}\n";
 /// What is never the same twice, and what stands for it.
 const PATTERNS: [(&str, &str); 6] = [
     (r"\b[0-9a-f]{8}\b", "RUN"),
-    (r"--resume [0-9a-f]{4,8}\b", "--resume RUN"),
+    (r"resume [0-9a-f]{4,8}\b", "resume RUN"),
     (r"today \d\d:\d\d", "today"),
     (r" · [0-9.]+ times as fast as one by one", ""),
     (r"\d[0-9.]* (ms|s|min|h)\b( \d+ (s|min)\b)?", "TIME"),

@@ -180,6 +180,64 @@ const RUN: &[&str] = &[
 /// The flags of `relay`, long and short.
 const RELAY: &[&str] = &["--pty", "--rows", "--columns", "--buffer", "--linger", "--help", "-h"];
 
+/// The flags of `retry`, long and short. `resume` has `--failed`, too.
+const RETRY: &[&str] = &[
+    "--jobs",
+    "-j",
+    "-P",
+    "--max-procs",
+    "--order",
+    "--group",
+    "--no-keep-order",
+    "--keep-order",
+    "-k",
+    "--line-buffer",
+    "--lb",
+    "--ungroup",
+    "-u",
+    "--tag",
+    "--tagstring",
+    "--buffer",
+    "--tmpdir",
+    "--bar",
+    "--eta",
+    "--progress",
+    "--quiet",
+    "--silent",
+    "--verbose",
+    "-t",
+    "-v",
+    "--color",
+    "--color-failed",
+    "--cf",
+    "--timeout",
+    "--retries",
+    "--retry-delay",
+    "--halt",
+    "--halt-on-error",
+    "--termseq",
+    "--term-seq",
+    "--delay",
+    "--load",
+    "--memfree",
+    "--memsuspend",
+    "--noswap",
+    "--limit",
+    "--no-jobserver",
+    "--nice",
+    "--interactive",
+    "-p",
+    "--leak",
+    "--grace",
+    "--backend",
+    "--no-guard",
+    "--sync",
+    "--skip-lost",
+    "--dry-run",
+    "--help",
+    "-h",
+];
+
 /// The flags of `log`, long and short.
 const LOG: &[&str] = &[
     "--number",
@@ -256,6 +314,11 @@ fn help_names_every_flag() {
         ("help run", RUN),
         ("relay --help", RELAY),
         ("relay -h", RELAY),
+        ("resume --help", RETRY),
+        ("resume -h", &["--failed", "--dry-run"]),
+        ("retry --help", RETRY),
+        ("retry -h", RETRY),
+        ("help retry", RETRY),
         ("log --help", LOG),
         ("log -h", LOG),
         ("help log", LOG),
@@ -295,6 +358,7 @@ fn every_flag_in_help_is_listed_here() {
     for (line, flags) in [
         ("run -h", RUN),
         ("relay -h", RELAY),
+        ("retry -h", RETRY),
         ("log -h", LOG),
         ("bench wait -h", WAIT),
         ("bench exit -h", EXIT),
@@ -334,7 +398,7 @@ fn help_explains_every_exit_status() {
 #[test]
 fn log_help_explains_columns_and_exit_statuses() {
     let help = run_to_end("log --help").exit_code(0).stderr("").text();
-    assert!(help.contains("Usage: minder log [FLAGS] [RUN]"), "{help}");
+    assert!(help.contains("Usage: minder log [FLAGS] [RUN [JOB]]"), "{help}");
     for status in ["0 ", "141", "255"] {
         assert!(
             help.lines().any(|line| line.trim_start().starts_with(status)),
@@ -369,6 +433,10 @@ fn help_fits_a_terminal() {
         "relay --help",
         "relay -h",
         "doctor --help",
+        "resume --help",
+        "resume -h",
+        "retry --help",
+        "retry -h",
         "log --help",
         "log -h",
         "bench --help",

@@ -82,6 +82,8 @@ fn manual_pages_format_without_warnings() {
     for line in [
         "man",
         "man run",
+        "man resume",
+        "man retry",
         "man relay",
         "man log",
         "man doctor",
@@ -108,6 +110,10 @@ fn manual_pages_format_without_warnings() {
         }
     }
     let page = run_to_end("man run").text().replace('\\', "");
+    for (line, word) in [("man resume", "--failed"), ("man retry", "--retries"), ("man", "minder-resume(1)")]
+    {
+        assert!(run_to_end(line).text().replace('\\', "").contains(word), "{word} is not in `{line}`");
+    }
     for flag in ["--keep-order", "--lb", "-P", "--timeout", "--pipe", "--resume"] {
         assert!(page.contains(flag), "{flag} is not in the page");
     }

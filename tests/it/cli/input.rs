@@ -177,7 +177,7 @@ fn open_quote_ends_run_after_jobs_before_it() {
     let ended = Run::start(command).wait().exit_code(255);
     assert_eq!(ended.text(), "\"a\"\n");
     let ended = ended.stderr_contains("line 2: a quote is not closed (--csv)");
-    ended.stderr_contains("1 job · 0 failed").stderr_contains("to resume: minder run --resume ");
+    ended.stderr_contains("1 job · 0 failed").stderr_contains("to resume: minder resume ");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![cfg(any(target_os = "linux", windows))]
 
 mod data;
+mod job;
 mod job_status;
 mod running;
 mod prune;
@@ -153,13 +154,13 @@ fn killed_run_is_listed_with_its_resume_command() {
     state.killed("aaaa0001");
     state.run("aabb0002", "KID exit :::", &["0"]).exit_code(0);
     let listed = state.log("").exit_code(0).stderr("").text();
-    let note = "(killed, 2 not run: minder run --resume aaaa)";
+    let note = "(killed, 2 not run: minder resume aaaa)";
     assert!(listed.lines().any(|line| line.starts_with("aaaa0001") && line.ends_with(note)), "{listed}");
     assert_eq!(listed.matches('(').count(), 1, "{listed}");
     // As many digits as it takes.
     state.run("aaaa9999", "KID exit :::", &["0"]).exit_code(0);
     let listed = state.log("").exit_code(0).stderr("").text();
-    assert!(listed.contains("(killed, 2 not run: minder run --resume aaaa0)"), "{listed}");
+    assert!(listed.contains("(killed, 2 not run: minder resume aaaa0)"), "{listed}");
     // And it does.
     Run::start(&state.command("run --resume aaaa0")).wait().exit_code(0);
     let listed = state.log("").exit_code(0).stderr("").text();
@@ -176,7 +177,7 @@ fn run_is_found_by_id_prefix() {
         let text = state.log(word).exit_code(0).stderr("").text();
         assert_eq!(text.lines().count(), 1 + jobs, "{word}: {text}");
     }
-    state.log("abc").exit_code(255).error_line(&["`abc`", "2 runs", "abcd0001, abce0002"]);
+    state.log("abc").exit_code(255).error_line(&["`abc`", "2 runs", "abcd0001 (", "abce0002 ("]);
     state.log("ffff").exit_code(255).error_line(&["no run `ffff`", "runs"]);
     for word in ["../x", "..", "/etc", "abcd0001/", "abcd00010", "lastx", "*", "g"] {
         state.log(word).exit_code(255).error_line(&["invalid run id", word]);
@@ -200,7 +201,7 @@ fn damaged_journals_are_reported_and_read_as_far_as_possible() {
     state.cut("aaaa0001", 2, 10);
     let torn = "minder: run aaaa0001 is damaged: attempt-1.jsonl: its last line is incomplete\n";
     let listed = state.log("").exit_code(0).stderr(torn).text();
-    assert!(listed.contains("damaged") && listed.contains("--resume aaaa"), "{listed}");
+    assert!(listed.contains("damaged") && listed.contains("resume aaaa"), "{listed}");
     let jobs = state.log("aaaa").exit_code(0).stderr(torn).text();
     assert!((2..5).contains(&jobs.lines().count()), "{jobs}");
     // A line in the middle.
@@ -412,10 +413,11 @@ fn conflicting_flags_are_rejected() {
         ("--dry-run", &["--dry-run", "--prune"][..]),
         ("--prune last", &["cannot be used with", "log --help"]),
         ("--json --csv", &["cannot be used with"]),
-        ("-n3 last", &["cannot be used with"]),
+        ("-n3 last", &["`--number` limits the list of runs"]),
         ("--sql", &["--sql", "log --help"]),
         ("--sqlite x.db --json", &["cannot be used with"]),
-        ("a b", &["unexpected argument `b`"]),
+        ("a b", &["[JOB]: invalid value `b`"]),
+        ("a 1 b", &["unexpected argument `b`"]),
         ("--nonsense", &["--nonsense", "log --help"]),
     ] {
         let ended = state.log(line).exit_code(255);

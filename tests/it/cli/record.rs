@@ -451,7 +451,7 @@ fn retry_without_failed_job_leaves_no_record() {
     assert_eq!(files(), [0; 0]);
     place.ended("run KID exit 0 ::: a").exit_code(0);
     let before = files();
-    place.ended("run --retry-failed last").exit_code(0).stderr_contains("nothing was run");
+    place.ended("run --retry-failed last").exit_code(0).stderr_contains("nothing to retry");
     assert_eq!((before.len(), files()), (1, before));
     assert_eq!(place.ended("run --quiet --retry-failed last").exit_code(0).err, "");
 }

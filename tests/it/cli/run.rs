@@ -170,7 +170,15 @@ fn failed_jobs_are_reported_with_their_status() {
     assert!(lines[0].starts_with("minder: 2 jobs · 1 failed · ") && lines[0].contains(" CPU"), "{lines:?}");
     let named = [TEST_CHILD, KID].map(|kid| format!("minder:   failed: {kid} exit 4  (exit 4, "));
     assert!(named.iter().any(|begin| lines[1].starts_with(begin)), "{lines:?}");
-    assert!(lines[2].starts_with("minder:   details: minder log ") && lines.len() == 3, "{lines:?}");
+    assert_eq!(lines.len(), 2, "all failures are named: {lines:?}");
+    let mut many = minder("run -j1 KID exit :::");
+    let ended = Run::start(many.args(["1"; 11])).wait().exit_code(11);
+    let last: Vec<&str> = ended.err.lines().rev().take(2).collect();
+    assert!(
+        last[0].starts_with("minder:   details: minder log ") && last[0].ends_with(" --failed"),
+        "{last:?}"
+    );
+    assert_eq!(last[1], "minder:   and 1 more");
 }
 
 #[test]

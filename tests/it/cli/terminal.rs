@@ -187,6 +187,41 @@ fn bar_fits_a_narrow_terminal_and_tears_no_line() {
 }
 
 #[test]
+fn list_of_runs_fits_a_narrow_terminal() {
+    let dir = temp_dir();
+    let listed = |columns| {
+        let mut command = on_terminal_of(columns, "log");
+        shown(command.env("MINDER_STATE_DIR", dir.path())).exit_code(0).text().replace('\r', "")
+    };
+    let mut run =
+        minder("run -j1 --quiet --halt now,fail=1 KID exit ::: 1 2 a-long-argument another-long-argument");
+    Run::start(run.env("MINDER_STATE_DIR", dir.path())).wait().exit_code(1);
+    for columns in [50, 58, 70, 80, 99] {
+        let text = listed(columns);
+        assert!(text.lines().all(|line| line.chars().count() <= usize::from(columns)), "{columns}:\n{text}");
+        assert!(text.contains("(enough have failed, 3 not run:"), "{columns}:\n{text}");
+    }
+    assert!(listed(58).lines().next().is_some_and(|head| head.contains("failed")), "{}", listed(58));
+    assert!(listed(50).lines().any(|line| line.starts_with("    (enough")), "{}", listed(50));
+}
+
+#[test]
+fn lost_input_is_asked_for_unless_the_run_is_complete() {
+    let dir = temp_dir();
+    let mut run = minder("run KID exit");
+    let run = run.stdin(super::input(b"0\n3\n")).env("MINDER_STATE_DIR", dir.path());
+    Run::start(run).wait().exit_code(1);
+    let again = |line: &str| shown(on_terminal(line).env("MINDER_STATE_DIR", dir.path()));
+    let text = again("resume").exit_code(0).text();
+    assert!(text.starts_with("minder: nothing to resume: run ") && text.lines().count() == 1, "{text}");
+    for verb in ["retry", "resume --failed"] {
+        let text = again(verb).exit_code(255).text();
+        let wanted = format!("its input came through a pipe: give the input again, … | minder {verb} ");
+        assert!(text.contains(&wanted), "{text}");
+    }
+}
+
+#[test]
 fn ungrouped_output_disables_the_bar() {
     for flags in ["-u --bar", "-u --progress --eta"] {
         let line = format!("run -j1 {flags} KID script 3 0 0 ::: a b");

@@ -35,6 +35,7 @@ pub(crate) const DIFFERING: &[(&str, &str)] = &[
     ("cli::suspend_interrupt", "Ctrl-C is a console event"),
     ("cli::descriptors", "inherited handles"),
     ("cli::resume", "locks by LockFileEx, and processes that end by force"),
+    ("cli::attempts", "processes that end by force, and locks by LockFileEx"),
     ("cli::record", "private files and locks"),
     ("cli::record_faults", "errors of files, and which of them may be repeated"),
     ("cli::clock", "requests of a tick, and processes that a killed command leaves"),

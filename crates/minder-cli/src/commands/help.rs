@@ -20,7 +20,7 @@ const TOPICS: [&str; 11] = [
     include_str!("help/output.txt"),
     include_str!("help/pipe.txt"),
     include_str!("help/record.txt"),
-    include_str!("help/resume.txt"),
+    include_str!("help/resuming.txt"),
     include_str!("help/exit.txt"),
 ];
 

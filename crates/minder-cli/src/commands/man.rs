@@ -63,7 +63,11 @@ fn print_page(out: &mut dyn Write, command: &Command) -> Result<()> {
     }
     push_paragraphs(&mut roff, &after, "SH");
     roff.control("SH", ["SEE ALSO"]);
-    roff.text([roman(if is_minder { "minder-run(1), minder-log(1)" } else { "minder(1), minder help" })]);
+    roff.text([roman(if is_minder {
+        "minder-run(1), minder-resume(1), minder-log(1)"
+    } else {
+        "minder(1), minder help"
+    })]);
     roff.to_writer(out)?;
     Ok(())
 }

@@ -103,7 +103,7 @@ fn pairs(flags: &RunFlags) -> Vec<Pair> {
 /// Returns flags that need another one: whether such a flag is alone, its name, and what it needs.
 fn dependent_flags(flags: &RunFlags) -> [(bool, &'static str, &'static str); 5] {
     let RunFlags { input, pipe, control, record, .. } = flags;
-    let resumes = record.resume || record.resume_failed || record.retry_failed;
+    let resumes = record.resume.is_some() || record.resume_failed.is_some() || record.retry_failed.is_some();
     let random = input.shuf || input.order == Some(OrderFlag::Random);
     [
         (input.seed.is_some() && !random, "--seed", "`--shuf` or `--order random`"),

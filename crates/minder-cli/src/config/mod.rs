@@ -131,11 +131,7 @@ pub(crate) fn build(
     cwd: PathBuf,
 ) -> Result<(RunConfig, Display)> {
     let Parsed { command_line, slots, order, runs_arguments, pipe, typed, mode, compat } = parsed;
-    let template = if runs_arguments {
-        Template::script(options.shell.as_deref())
-    } else {
-        Template::parse(&command_line.words, options)?
-    };
+    let template = template(runs_arguments, &command_line.words, options)?;
     let tagstring = flags.output.tagstring.as_ref().map(|text| Template::text(text, options));
     if let Some(columns) = input::max_columns(&flags, compat, command_line.width) {
         template.check_columns(columns)?;
@@ -220,6 +216,25 @@ fn progress(flags: &DisplayFlags, compat: CompatMode) -> ProgressOptions {
     }
 }
 
+/// Returns the command of a recorded run, to show its jobs. The names of its columns are not known.
+///
+/// # Errors
+/// This version does not accept the command line.
+pub(crate) fn recorded_template(flags: &RunFlags) -> Result<Template> {
+    let compat = if flags.parallel_env { CompatMode::Parallel } else { CompatMode::Own };
+    let ParsedCommandLine { words, width, plan, .. } = ParsedCommandLine::new(flags, compat, None)?;
+    let runs_arguments = commands::are_arguments(flags, compat, &words, &plan.sources)?;
+    let options = input::options(flags, compat, &[], &words, width)?;
+    template(runs_arguments, &words, &options)
+}
+
+fn template(runs_arguments: bool, words: &[OsString], options: &Options) -> Result<Template> {
+    if runs_arguments {
+        return Ok(Template::script(options.shell.as_deref()));
+    }
+    Ok(Template::parse(words, options)?)
+}
+
 fn record_config(
     flags: RecordFlags,
     mode: Option<ResumeMode>,
@@ -239,6 +254,7 @@ fn record_config(
         mode,
         skip_lost: flags.skip_lost,
         run: None,
+        announces: false,
         by_joblog: mode.is_some(),
         first_slots: None,
         cwd,
@@ -293,10 +309,10 @@ fn tag(flags: &RunFlags, files: &OutputFiles, options: &Options) -> Option<Templ
 /// Returns which jobs of an earlier attempt run again; `None` for a new run.
 pub(crate) fn mode(flags: &RunFlags) -> Option<ResumeMode> {
     let record = &flags.record;
-    match (record.resume, record.resume_failed, record.retry_failed) {
-        (true, ..) => Some(ResumeMode::Rest),
-        (_, true, _) => Some(ResumeMode::RestAndFailed),
-        (.., true) => Some(ResumeMode::Failed),
+    match (&record.resume, &record.resume_failed, &record.retry_failed) {
+        (Some(_), ..) => Some(ResumeMode::Rest),
+        (_, Some(_), _) => Some(ResumeMode::RestAndFailed),
+        (.., Some(_)) => Some(ResumeMode::Failed),
         _ => None,
     }
 }

@@ -208,7 +208,8 @@ fn text(text: Option<&str>) -> Value {
     text.map_or(Value::Null, |text| Value::Text(text.to_owned()))
 }
 
-fn bytes(bytes: Vec<u8>) -> Value {
+/// Returns text, or bytes that are not UTF-8.
+pub(crate) fn bytes(bytes: Vec<u8>) -> Value {
     String::from_utf8(bytes).map_or_else(|error| Value::Bytes(error.into_bytes()), Value::Text)
 }
 

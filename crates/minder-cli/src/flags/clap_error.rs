@@ -13,10 +13,10 @@ use super::unknown::{as_run, unknown_flag, unknown_subcommand};
 /// Returns the message, without a hint where to find help. `args` are the arguments of `minder`.
 pub(crate) fn clap_error_line(error: &Error, minder: &Command, args: &[OsString]) -> String {
     let (command, args) = addressed(minder, args);
-    let arg = context(error, ContextKind::InvalidArg).into_iter().next().unwrap_or_default();
+    let flag = invalid_argument(error);
+    let flag = flag.as_str();
     let valid = context(error, ContextKind::ValidValue).join(", ");
     let value = context(error, ContextKind::InvalidValue).concat();
-    let flag = flag_name(&arg);
     let typed = match error.kind() {
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => typed_name(flag, &value, command, args),
         _ => None,
@@ -87,6 +87,12 @@ fn addressed<'a>(minder: &'a Command, args: &'a [OsString]) -> (&'a Command, &'a
     addressed
 }
 
+/// Returns the flag or the argument that an error is about.
+pub(super) fn invalid_argument(error: &Error) -> String {
+    let arg = context(error, ContextKind::InvalidArg).into_iter().next().unwrap_or_default();
+    flag_name(&arg).to_owned()
+}
+
 /// Returns what clap recorded about this error.
 fn context(error: &Error, kind: ContextKind) -> Vec<String> {
     match error.get(kind) {
@@ -153,10 +159,13 @@ mod tests {
                 "--nice: `9999999999` is out of range: expected -2147483648 to 2147483647",
             ),
             ("run -k --lb x", "`--keep-order` cannot be used with `--line-buffer`"),
+            ("--resume", "unknown flag `--resume`; did you mean `minder resume`?"),
+            ("log --last", "unknown flag `--last`; did you mean `last`, as in `minder log last`?"),
             ("log --prune x", "`--prune` cannot be used with `[RUN]`"),
             ("log --json --json", "`--json` is given twice"),
             ("log --sql", "`--sql` requires a value"),
-            ("log a b", "unexpected argument `b`"),
+            ("log a b", "[JOB]: invalid value `b`: expected an integer"),
+            ("log a 1 c", "unexpected argument `c`"),
             ("rum", "unknown command `rum`; did you mean `run`?"),
             ("xyz", "unknown command `xyz`"),
         ] {

@@ -38,7 +38,7 @@ const RUN_FLAGS: &[Entry] = &[
         "use `--timeout TIME`",
     ),
     (&["--kill-after", "--stop-signal", "--stop-timeout"], "use `--termseq SIGNAL,MS,…`"),
-    (&["--continue"], "use `--resume RUN`"),
+    (&["--continue"], "use `minder resume`"),
     // The number of jobs, and the machine.
     (
         &[
@@ -120,7 +120,7 @@ const RUN_FLAGS: &[Entry] = &[
         "`minder log last --json` and `--csv` print the results",
     ),
     (&["--stats", "--summary", "--durations"], "`minder log last` lists the jobs and their durations"),
-    (&["--last", "--last-failed", "--lf", "--failed-first"], "use `minder run --retry-failed last`"),
+    (&["--last", "--last-failed", "--lf", "--failed-first"], "use `minder retry`"),
     (
         &["--sql-master", "--sqlmaster", "--sql-worker", "--sqlworker"],
         "`minder log --sql` queries the record",

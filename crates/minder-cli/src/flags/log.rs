@@ -7,8 +7,8 @@ use clap::Args;
 /// See [`crate::commands::log`].
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "minder log [FLAGS] [RUN]",
-    after_help = "Try: minder log, minder log last, minder log --failed",
+    override_usage = "minder log [FLAGS] [RUN [JOB]]",
+    after_help = "Try: minder log, minder log last, minder log last 17, minder log --failed",
     after_long_help = EXAMPLES
 )]
 pub(crate) struct LogFlags {
@@ -16,11 +16,17 @@ pub(crate) struct LogFlags {
     /// first.
     pub(crate) run: Option<String>,
 
+    /// The number of a job of that run. Shows all that is recorded of it: its command, directory,
+    /// times, result, and the end of its output if it failed.
+    #[arg(conflicts_with_all = ["number", "failed", "follow", "sql", "sqlite"])]
+    pub(crate) job: Option<u64>,
+
     /// List at most N runs [default: 20 in a table, all as data]
-    #[arg(short = 'n', long = "number", value_name = "N", conflicts_with_all = ["run", "failed", "follow"])]
+    #[arg(short = 'n', long = "number", value_name = "N", conflicts_with_all = ["failed", "follow"])]
     pub(crate) number: Option<usize>,
 
-    /// Show only failed jobs, with the last lines of their output. Without RUN: of the last run.
+    /// Show only failed jobs, with the last lines of their output. Without RUN: of the last run. The
+    /// record has up to 2 KiB of stdout and of stderr of each failed job.
     #[arg(long)]
     pub(crate) failed: bool,
 
@@ -49,7 +55,7 @@ pub(crate) struct LogFlags {
     /// Remove runs beyond the limits of age, number and size, and list them with the reason.
     #[arg(
         long,
-        conflicts_with_all = ["run", "number", "failed", "follow", "json", "csv", "sql", "sqlite"]
+        conflicts_with_all = ["run", "job", "number", "failed", "follow", "json", "csv", "sql", "sqlite"]
     )]
     pub(crate) prune: bool,
 
@@ -62,10 +68,12 @@ const EXAMPLES: &str = "\
 Examples:
   minder log                                  runs, newest first
   minder log last                             the jobs of the last run
+  minder log last 17                          everything about one job
   minder log 61c0 --failed                    failed jobs, with the last lines of their output
   minder log --follow                         jobs of the last run as they finish
   minder log 61c0 --csv > jobs.csv            for a spreadsheet
   minder log last --json | jq -r 'select(.exit != 0).args[0]'
+  minder log last 17 --json | jq -r .command  the command of a job, to be pasted
   minder log --sqlite runs.db                 all runs, as a database
   minder log last --sql 'select args, wall from jobs order by wall desc limit 5'
   minder log --sql 'select run, count(*), sum(user + system) from jobs group by run'
@@ -77,6 +85,9 @@ Columns:
             retried cut not_run slots cpus memory cpu_busy cpu_idle own_rss
   jobs      run job args at wall user system ready main rss exit signal error out err
             leaked tail out_tail timed_out attempts cause
+
+With JOB, --json and --csv also have command, cwd, environment and output (the files with
+output that was not shown yet).
 
 `at` is in seconds since 1970; wall, user, system, elapsed and cpu are in seconds;
 rss, out and err are in bytes. A job has an exit code, or the signal that ended it,
@@ -101,8 +112,9 @@ Once a day, a recorded run removes old runs, as --prune does immediately: those 
 a write for 30 days, then the oldest beyond 1,000 runs or 1 GiB. minder keeps a run that
 is still running, and for 30 days a run with output that was not shown.
 
-A damaged record is shown as far as it can be read; a message on stderr names it. To
-resume a run that was killed: minder run --resume RUN.
+The list of runs shows the beginning of each command and its first arguments. A damaged
+record is shown as far as it can be read; a message on stderr names it. To finish a run
+that was killed: minder resume RUN.
 
 Exit status:
   0        everything was shown, of a damaged record all that can be read

@@ -16,6 +16,7 @@ pub(crate) mod optional_value;
 mod output;
 mod pipe;
 mod relay;
+mod resume;
 mod run;
 mod sizes;
 mod turnaround;
@@ -39,6 +40,7 @@ pub(crate) use self::{
     output::{OutputFlags, OutputTimeFlag, RecordFlags},
     pipe::PipeFlags,
     relay::RelayFlags,
+    resume::{AttemptFlags, ResumeFlags, RetryFlags, resume_error_line},
     run::{Leak, RunFlags},
     sizes::Sizes,
     turnaround::TurnaroundFlags,
@@ -71,6 +73,10 @@ pub(crate) enum Verb {
     /// Run a command for each argument, several at once.
     #[command(long_about = run::ABOUT)]
     Run(Box<RunFlags>),
+    /// Finish an interrupted run: its unfinished jobs, and output not shown yet.
+    Resume(Box<ResumeFlags>),
+    /// Run the failed jobs of a run again.
+    Retry(Box<RetryFlags>),
     /// Run one command in front of a slow reader, such as an editor.
     #[command(long_about = relay::ABOUT)]
     Relay(RelayFlags),

@@ -163,20 +163,35 @@ pub(crate) struct RecordFlags {
 
     /// Run the unfinished jobs of a run, or those not in --joblog FILE.
     ///
-    /// `--resume RUN`, or `--resume --joblog FILE COMMAND… ::: ARGUMENT…`. RUN is a run id or `last`.
-    /// Its flags, command, directory and input are used again. Flags before RUN are applied after the
-    /// recorded ones. With a joblog, the whole command line is given again, and jobs are identified by
-    /// their numbers.
-    #[arg(long, conflicts_with_all = ["resume_failed", "retry_failed"])]
-    pub(crate) resume: bool,
+    /// `--resume RUN` does what `minder resume RUN` does. RUN is a run id or `last`; without it, the
+    /// last run of this directory is resumed. Its flags, command, directory and input are used again.
+    /// Flags that are given now are applied after the recorded ones. With `--resume --joblog FILE
+    /// COMMAND… ::: ARGUMENT…`, the whole command line is given again, and jobs are identified by their
+    /// numbers.
+    #[arg(
+        long,
+        value_name = "RUN",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        conflicts_with_all = ["resume_failed", "retry_failed"]
+    )]
+    pub(crate) resume: Option<OsString>,
 
     /// Like --resume, and also run failed jobs again.
-    #[arg(long, conflicts_with = "retry_failed")]
-    pub(crate) resume_failed: bool,
+    #[arg(
+        long,
+        value_name = "RUN",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        conflicts_with = "retry_failed"
+    )]
+    pub(crate) resume_failed: Option<OsString>,
 
-    /// Run only failed jobs again.
-    #[arg(long)]
-    pub(crate) retry_failed: bool,
+    /// Run only failed jobs again, as `minder retry` does.
+    #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) retry_failed: Option<OsString>,
 
     /// When resuming, treat jobs whose stored output is lost as done.
     ///

@@ -105,7 +105,7 @@ pub(crate) struct RunFlags {
     /// A command of several words is run directly, without a shell. One string with spaces or shell
     /// characters is a shell line. `{}` stands for the argument; without it, the argument comes last.
     /// With --resume, --resume-failed or --retry-failed, and without --joblog, a run id takes the
-    /// place of the command, after all flags.
+    /// place of the command.
     #[arg(trailing_var_arg = true, value_name = "COMMAND", help_heading = "Arguments")]
     pub(crate) words: Vec<OsString>,
 }
@@ -131,7 +131,7 @@ Examples:
   minder run -j4 --bar ./test.sh {} ::: a b   with a progress bar
   minder run -k --tag ./test.sh {} ::: a b    output in input order, each line tagged
   minder run --retries 3 --timeout 60 …       up to three attempts of a minute each
-  minder run --resume last                    the unfinished jobs of the last run
+  minder resume                               the unfinished jobs of this directory's last run
 
 Short version: minder run -h. Topics with examples: minder help.";
 
@@ -167,7 +167,7 @@ input and their own process group.
 Each run leaves a private record in $MINDER_STATE_DIR, else in $XDG_STATE_HOME/minder,
 else in ~/.local/state/minder: the argument, times and exit status of each job, its
 output until it is shown, and the last 2 KiB of stderr if it failed. `minder log` reads
-it. After an interrupted run, `minder run --resume RUN` runs the unfinished jobs and
+it. After an interrupted run, `minder resume` runs the unfinished jobs and
 shows the output that was not shown. Jobs that were running are run again, and their
 output is shown again. Once a day, minder removes runs older than 30 days, and the
 oldest runs beyond 1,000 or 1 GiB.

@@ -25,6 +25,12 @@ pub(crate) fn relative_date(at: f64, now: Timestamp, zone: &TimeZone) -> String 
     time.strftime(format).to_string()
 }
 
+/// Returns a time in seconds since 1970 as `2026-11-24 13:55:02`.
+pub(crate) fn exact_date(at: f64, zone: &TimeZone) -> String {
+    let Ok(timestamp) = Timestamp::from_second(at.floor() as i64) else { return "?".to_owned() };
+    timestamp.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
 /// Joins items into lines of at most `width` characters, with a gap between two items.
 pub(crate) fn fill_lines(items: &[impl AsRef<str>], gap: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();

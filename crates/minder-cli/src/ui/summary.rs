@@ -64,7 +64,8 @@ impl Summary<'_> {
             lines.push(format!("  and {unnamed} more that left their output open"));
         }
         lines.extend(self.left_lines());
-        if failed > 0
+        // The output of failed jobs was shown. The record has the names of those that are not named here.
+        if failed > named_count
             && !self.is_cancelled()
             && let Some(run) = &self.report.run
         {
@@ -123,7 +124,7 @@ impl Summary<'_> {
 
     /// Returns the command that resumes the run, if that is possible.
     pub(crate) fn resume_line(&self) -> Option<String> {
-        self.report.resume.as_ref().map(|args| format!("  to resume: minder run --resume {args}"))
+        self.report.resume.as_ref().map(|command| format!("  to resume: minder {command}"))
     }
 
     /// Returns the line about processes that jobs left running. After a run that ended by itself,

@@ -5,6 +5,7 @@
 
 use std::io::{self, IsTerminal, Write, stdout};
 
+use super::format::fill_lines;
 pub(crate) use minder_runner::text::escape;
 use unicode_width::UnicodeWidthStr;
 
@@ -19,6 +20,8 @@ const PADDED_MAX: usize = 100;
 /// The minimum width to which a column is truncated.
 const TRUNCATED_MIN: usize = 10;
 const GAP: &str = "  ";
+/// What precedes a line below a row.
+const INDENT: &str = "    ";
 
 /// A column of a table.
 #[derive(Clone, Debug)]
@@ -27,12 +30,25 @@ pub(crate) struct Column {
     right: bool,
     truncate: bool,
     width_min: usize,
+    narrow: Narrow,
+}
+
+/// What happens to a column if the terminal is too narrow for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Narrow {
+    /// It stays.
+    Keep,
+    /// It is left out.
+    Drop,
+    /// Its cells are lines below their rows.
+    Below,
 }
 
 impl Column {
     /// A column of texts, aligned left.
     pub(crate) fn left(name: &str) -> Self {
-        Self { name: escape(name.as_bytes()), right: false, truncate: false, width_min: 0 }
+        let name = escape(name.as_bytes());
+        Self { name, right: false, truncate: false, width_min: 0, narrow: Narrow::Keep }
     }
 
     /// A column of numbers, aligned right.
@@ -44,6 +60,16 @@ impl Column {
     /// text is long.
     pub(crate) fn truncated(name: &str) -> Self {
         Self { truncate: true, ..Self::left(name) }
+    }
+
+    /// Makes the column one that is left out if the terminal is too narrow.
+    pub(crate) fn optional(self) -> Self {
+        Self { narrow: Narrow::Drop, ..self }
+    }
+
+    /// Makes each cell a line below its row if the terminal is too narrow.
+    pub(crate) fn or_below(self) -> Self {
+        Self { narrow: Narrow::Below, ..self }
     }
 
     /// Sets a minimum width, for a table that is shown before all rows are known.
@@ -72,8 +98,11 @@ struct Layout {
     widths: Vec<usize>,
     /// The indices of the columns, from left to right.
     order: Vec<usize>,
-    /// Whether and how the cells of truncated columns are truncated.
-    truncate: Option<Symbols>,
+    /// The indices of the columns whose cells are lines below their rows.
+    below: Vec<usize>,
+    /// The width of the terminal, to which truncated columns and lines below a row are fitted.
+    width: Option<usize>,
+    symbols: Symbols,
 }
 
 impl<'a> Table<'a> {
@@ -118,11 +147,7 @@ impl<'a> Table<'a> {
         if self.layout.is_some() {
             return Ok(());
         }
-        let (mut order, long): (Vec<_>, Vec<_>) =
-            (0..self.columns.len()).partition(|index| !self.is_long(*index));
-        order.extend(long);
-        let layout =
-            Layout { widths: self.column_widths(), order, truncate: self.width.map(|_| self.symbols) };
+        let layout = self.fitting_layout();
         let header: Vec<String> = self.columns.iter().map(|column| column.name.clone()).collect();
         write_row(self.out, &self.columns, &layout, &header, &[])?;
         for (cells, below) in std::mem::take(&mut self.buffered) {
@@ -130,6 +155,29 @@ impl<'a> Table<'a> {
         }
         self.layout = Some(layout);
         Ok(())
+    }
+
+    /// Returns a layout that fits the terminal if possible: cells move below their rows, then optional
+    /// columns are left out, the last one first.
+    fn fitting_layout(&self) -> Layout {
+        let (mut order, long): (Vec<_>, Vec<_>) =
+            (0..self.columns.len()).partition(|index| !self.is_long(*index));
+        order.extend(long);
+        let mut below = Vec::new();
+        loop {
+            let widths = self.column_widths(&order);
+            let total = order.iter().map(|index| widths[*index] + GAP.len()).sum::<usize>();
+            let fits = self.width.is_none_or(|width| total <= width + GAP.len());
+            let last = |narrow| order.iter().rposition(|index| self.columns[*index].narrow == narrow);
+            let place = match last(Narrow::Below).or_else(|| last(Narrow::Drop)) {
+                Some(place) if !fits => place,
+                _ => return Layout { widths, order, below, width: self.width, symbols: self.symbols },
+            };
+            let index = order.remove(place);
+            if self.columns[index].narrow == Narrow::Below {
+                below.insert(0, index);
+            }
+        }
     }
 
     /// Returns `true` if this column has cells that would be truncated, but there is no terminal.
@@ -140,9 +188,9 @@ impl<'a> Table<'a> {
         self.width.is_none() && self.columns[index].truncate && self.buffered.iter().any(is_long)
     }
 
-    /// Returns the widths of the columns. If the table is too wide, the widest truncated columns shrink
-    /// until it fits.
-    fn column_widths(&self) -> Vec<usize> {
+    /// Returns the widths of the columns. If those in `shown` are too wide, the widest truncated ones
+    /// shrink until they fit.
+    fn column_widths(&self, shown: &[usize]) -> Vec<usize> {
         let width_max = self.width.unwrap_or(PADDED_MAX).max(TRUNCATED_MIN);
         let needed = |(index, column): (usize, &Column)| {
             let cells = self.buffered.iter().filter_map(|(cells, _)| cells.get(index));
@@ -151,12 +199,12 @@ impl<'a> Table<'a> {
         };
         let mut widths: Vec<usize> = self.columns.iter().enumerate().map(needed).collect();
         let Some(width) = self.width else { return widths };
-        let gaps = GAP.len() * widths.len().saturating_sub(1);
-        while widths.iter().sum::<usize>() + gaps > width {
-            let columns = widths.iter_mut().zip(&self.columns);
-            let shrinkable = columns.filter(|(width, column)| column.truncate && **width > TRUNCATED_MIN);
-            match shrinkable.max_by_key(|(width, _)| **width) {
-                Some((width, _)) => *width -= 1,
+        let gaps = GAP.len() * shown.len().saturating_sub(1);
+        while shown.iter().map(|index| widths[*index]).sum::<usize>() + gaps > width {
+            let is_shrinkable =
+                |index: &&usize| self.columns[**index].truncate && widths[**index] > TRUNCATED_MIN;
+            match shown.iter().filter(is_shrinkable).max_by_key(|index| widths[**index]) {
+                Some(index) => widths[*index] -= 1,
                 None => break,
             }
         }
@@ -185,16 +233,22 @@ fn write_row(
         let column = &columns[index];
         let width = layout.widths[index];
         let cell = &cells[index];
-        let cell = match layout.truncate {
-            Some(symbols) if column.truncate => symbols.shorten(cell, width),
-            _ => cell.clone(),
+        let cell = if layout.width.is_some() && column.truncate {
+            layout.symbols.shorten(cell, width)
+        } else {
+            cell.clone()
         };
         let padding = " ".repeat(width.saturating_sub(cell.width()));
         let (left, right) = if column.right { (&padding, &cell) } else { (&cell, &padding) };
         line.extend([left.as_str(), right.as_str()]);
     }
     writeln!(out, "{}", line.trim_end())?;
-    below.iter().try_for_each(|text| writeln!(out, "    {}", escape(text.as_bytes())))
+    for cell in layout.below.iter().map(|index| &cells[*index]).filter(|cell| !cell.is_empty()) {
+        let width = layout.width.unwrap_or(usize::MAX).saturating_sub(INDENT.len());
+        let words: Vec<&str> = cell.split(' ').collect();
+        fill_lines(&words, " ", width).iter().try_for_each(|line| writeln!(out, "{INDENT}{line}"))?;
+    }
+    below.iter().try_for_each(|text| writeln!(out, "{INDENT}{}", escape(text.as_bytes())))
 }
 
 /// Returns the width of the terminal, or `None` if stdout is not a terminal.
@@ -240,6 +294,41 @@ mod tests {
         assert_eq!(text, format!("job  exit  command\n  1  0     {long}\n  2  1     b\n"));
         // Too narrow for the other columns: they are not truncated.
         assert!(rendered(Some(3), &[["1", "b", "0"]]).contains("  1  b        0"));
+    }
+
+    #[test]
+    fn narrow_table_moves_notes_below_and_drops_optional_columns() {
+        let rendered = |width| {
+            let columns = vec![
+                Column::left("run"),
+                Column::left("when").optional(),
+                Column::truncated("command"),
+                Column::right("elapsed").optional(),
+                Column::left("").or_below(),
+            ];
+            let mut out = Vec::new();
+            let mut table = Table::with_width(&mut out, columns, Some(width));
+            let row = ["61c0aa00", "today 14:02", "./test.sh linux", "1.2 s", "(killed: minder resume 61c0)"];
+            table.row(&row).expect("write to memory");
+            table.row(&["7f3a0000", "today 14:00", "true", "3 ms", ""]).expect("write to memory");
+            table.finish().expect("write to memory");
+            String::from_utf8(out).expect("table is UTF-8")
+        };
+        assert_eq!(rendered(100).lines().count(), 3);
+        assert!(rendered(100).contains("1.2 s  (killed: minder resume 61c0)\n"), "{}", rendered(100));
+        assert_eq!(
+            rendered(50),
+            "run       when         command          elapsed\n\
+             61c0aa00  today 14:02  ./test.sh linux    1.2 s\n    (killed: minder resume 61c0)\n\
+             7f3a0000  today 14:00  true                3 ms\n"
+        );
+        assert_eq!(
+            rendered(35),
+            "run       when         command\n\
+             61c0aa00  today 14:02  ./test.sh l…\n    (killed: minder resume 61c0)\n\
+             7f3a0000  today 14:00  true\n"
+        );
+        assert!(rendered(22).starts_with("run       command\n61c0aa00  ./test.sh l…\n"), "{}", rendered(22));
     }
 
     #[test]

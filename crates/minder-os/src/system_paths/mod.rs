@@ -1,5 +1,5 @@
-//! Paths that depend on the operating system: its shell, its directory, the variable for temporary
-//! files, and the program of the parent process.
+//! Paths that depend on the operating system: its shell, its directory, its empty device, the variable
+//! for temporary files, and the program of the parent process.
 
 #[cfg(target_os = "macos")]
 mod macos;
@@ -13,6 +13,12 @@ use std::path::PathBuf;
 /// - Unix: `TMPDIR`.
 /// - Windows: `TMP`; GetTempPath2W documents what is used without it.
 pub const TEMP_DIR_VARIABLE: &str = if cfg!(windows) { "TMP" } else { "TMPDIR" };
+
+/// The path of the device that is always empty.
+///
+/// - Unix: `/dev/null`.
+/// - Windows: `NUL`.
+pub const NULL_DEVICE: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
 /// Returns the absolute path of the shell that every installation of this operating system has. No
 /// environment variable and no current directory decides which program that is.

@@ -5,8 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::event::now;
+use crate::lookup::find;
 use crate::retention::{PruneReason, PruneReport, RetentionPolicy, prune, prune_daily};
-use crate::store::{self, FileKind, file_kind, find, list, state_root_from};
+use crate::store::{self, FileKind, file_kind, list, state_root_from};
 use crate::writer::output_path;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -85,7 +86,10 @@ fn find_accepts_unique_prefix_of_id() {
     assert_eq!(name("61c1"), Ok("61c10000".to_owned()));
     assert_eq!(name("7F3A"), Ok("7f3a0000".to_owned()));
     assert_eq!(name("61c00000"), Ok("61c00000".to_owned()));
-    assert_eq!(name("61").unwrap_err(), "`61` is ambiguous: it matches 2 runs, 61c00000, 61c10000");
+    assert_eq!(
+        name("61").unwrap_err(),
+        "`61` is ambiguous: it matches 2 runs, 61c00000 (echo {}), 61c10000 (echo {})"
+    );
     assert!(name("0").unwrap_err().contains("there is no run `0`"));
     assert!(name("7f3b").unwrap_err().contains("left alone"));
     for prefix in

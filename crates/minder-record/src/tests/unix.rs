@@ -8,8 +8,9 @@ use super::dirs::{removed, run};
 use super::joblogs::encoded;
 use super::*;
 use crate::joblog::Joblog;
+use crate::lookup::find;
 use crate::retention::RetentionPolicy;
-use crate::store::{find, is_alive, list};
+use crate::store::{is_alive, list};
 
 #[test]
 fn all_files_are_private() {

@@ -86,7 +86,7 @@ fn halted_run_lists_jobs_not_run() {
     let ended = lines(&state, "-j1 --halt now,fail=1", "exit {}", &["0", "1", "0", "0"]).exit_code(1);
     assert!(ended.err.contains("2 jobs · 1 failed · 2 not run"), "{}", ended.err);
     let listed = state.log("").exit_code(0).text();
-    assert!(listed.contains("(enough have failed, 2 not run: minder run --resume "), "{listed}");
+    assert!(listed.contains("(enough have failed, 2 not run: minder resume "), "{listed}");
     // Nothing was left.
     lines(&state, "-j1 --halt now,fail=1", "exit {}", &["0", "1"]).exit_code(1);
     let listed = state.log("-n1").exit_code(0).text();
@@ -109,6 +109,6 @@ fn summary_and_record_agree_after_a_signal() {
     assert!(ended.err.contains("4 jobs · 0 failed · 3 cut off"), "{}", ended.err);
     let listed = state.log("").exit_code(0).text();
     let words: Vec<&str> = listed.lines().last().expect("find run").split_whitespace().collect();
-    assert!(listed.contains("(interrupted, 5 not run: minder run --resume "), "{listed}");
+    assert!(listed.contains("(interrupted, 5 not run: minder resume "), "{listed}");
     assert!(words.windows(2).any(|pair| pair == ["4", "0"]), "{listed}");
 }

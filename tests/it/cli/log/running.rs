@@ -95,7 +95,7 @@ fn follow_ends_when_the_run_is_killed() {
     assert_eq!(out.lines().count(), 2, "{out}");
     waiting.run.wait().killed();
     let listed = waiting.state.log("").exit_code(0).stderr("").text();
-    assert!(listed.contains("(killed, 2 not run: minder run --resume "), "{listed}");
+    assert!(listed.contains("(killed, 2 not run: minder resume "), "{listed}");
 }
 
 #[cfg(unix)] // A signal.

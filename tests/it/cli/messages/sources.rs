@@ -27,6 +27,7 @@ const VIEWS: &[&str] = &[
     "minder-cli/commands/clock/unusual.rs",
     "minder-cli/commands/doctor.rs",
     "minder-cli/commands/advise/text.rs",
+    "minder-cli/commands/log/job.rs",
     "minder-cli/commands/help.rs",
 ];
 
@@ -127,7 +128,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("`--order` excludes other flags of it", "as above"),
     // A terminal is needed, or that there is none.
     ("reading arguments from the terminal", "standard input has to be a terminal"),
-    ("{why}: give the input again, … | minder run --resume {id}", "standard input has to be a terminal"),
+    ("{why}: give the input again, … | minder", "see cli/terminal.rs: give the input again, … | minder"),
     ("arguments were to be kept out of its record", "standard input has to be a terminal"),
     ("its input was a file that is gone", "standard input has to be a terminal"),
     ("its input came through a pipe", "standard input has to be a terminal"),
@@ -153,6 +154,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("3<&0", "for the shell"),
     ("tail -c +{}", "for the shell"),
     ("minder(1), minder help", "a part of a page"),
+    ("minder-run(1), minder-resume(1)", "a part of a page"),
     // Other builds and systems.
     ("there is nothing to measure on this system yet", "a system on which no test runs"),
     ("needs SQLite, which this minder was built without", "a build without the feature"),

@@ -4,18 +4,17 @@ mod command_line;
 mod text;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use minder_os::host_stats;
 use minder_record::event::JournalEvent;
-use minder_record::manifest::Manifest;
 use minder_record::reader::{Corruption, read_journal};
 use minder_record::store;
 
 use self::command_line::{CommandLine, Request, command_line};
 use crate::advise::{Advice, Doubt, Limit, Prediction, RunFacts, advise};
-use crate::commands::log::{damage_text, find, run_id};
+use crate::commands::log::{LAST, damage_text, find, last_here, run_id};
 use crate::flags::AdviseFlags;
 use crate::ui::{message, os_error_text};
 use serde_json::json;
@@ -25,7 +24,10 @@ pub(crate) fn run(out: &mut dyn Write, flags: &AdviseFlags) -> Result<()> {
     let root = store::state_root()?;
     let dir = match &flags.run {
         Some(name) => find(&root, name)?,
-        None => last_here(&root)?,
+        None => match last_here(&root)? {
+            Some(run) => run.dir,
+            None => find(&root, LAST)?,
+        },
     };
     let id = run_id(&dir);
     if store::is_alive(&dir) {
@@ -53,16 +55,6 @@ pub(crate) fn run(out: &mut dyn Write, flags: &AdviseFlags) -> Result<()> {
         return Ok(());
     }
     text::print(out, &advice, &command)
-}
-
-/// Returns the newest run that was started in this directory, or the newest one.
-fn last_here(root: &Path) -> Result<PathBuf> {
-    let runs = store::list(root)?;
-    let cwd = std::env::current_dir().unwrap_or_default();
-    let is_here = |manifest: &Manifest| Path::new(&manifest.cwd.to_os()) == cwd;
-    let here = runs.iter().find(|run| run.manifest.as_ref().is_ok_and(is_here));
-    let run = here.or_else(|| runs.first()).with_context(|| store::no_runs_text(root))?;
-    Ok(run.dir.clone())
 }
 
 /// Reads what the journals tell, in memory for the times of the jobs only. Prints a message for

@@ -121,7 +121,7 @@ fn cells(job: &JobFinished) -> [Vec<u8>; 7] {
 }
 
 /// Describes how a job ended.
-fn exit_text(job: &JobFinished) -> String {
+pub(super) fn exit_text(job: &JobFinished) -> String {
     let exit = match (&job.error, job.exit, job.signal) {
         (Some(_), ..) => "not started".to_owned(),
         _ if job.timed_out => "timed out".to_owned(),
@@ -147,15 +147,16 @@ fn tail_lines(job: &JobFinished) -> Vec<String> {
     if let Some(error) = &job.error {
         return vec![error.clone()];
     }
-    let [out, err] = [&job.out_tail, &job.tail].map(|tail| tail.as_ref().map_or_else(Vec::new, last_lines));
+    let [out, err] = [&job.out_tail, &job.tail]
+        .map(|tail| tail.as_ref().map_or_else(Vec::new, |tail| last_lines(tail, LINES_MAX)));
     match (out.is_empty(), err.is_empty()) {
         (false, false) => [vec!["stdout:".to_owned()], out, vec!["stderr:".to_owned()], err].concat(),
         _ => [out, err].concat(),
     }
 }
 
-/// Returns the last complete lines of an output.
-fn last_lines(tail: &OsBytes) -> Vec<String> {
+/// Returns the last complete lines of an output, at most `lines_max`.
+pub(super) fn last_lines(tail: &OsBytes, lines_max: usize) -> Vec<String> {
     // The first line of a full tail may be incomplete.
     let cut = if tail.0.len() < TAIL_MAX {
         0
@@ -170,7 +171,7 @@ fn last_lines(tail: &OsBytes) -> Vec<String> {
     let lines = text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     // Escaped here, since the lines may not be UTF-8.
     let lines: Vec<String> = lines.map(crate::ui::table::escape).collect();
-    lines[lines.len().saturating_sub(LINES_MAX)..].to_vec()
+    lines[lines.len().saturating_sub(lines_max)..].to_vec()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! stderr names it. A run that cannot be read does not hide the others.
 
 mod follow;
+mod job;
 mod jobs;
 mod prune;
 mod runs;
@@ -14,8 +15,8 @@ use std::io::Write;
 
 use anyhow::{Result, bail};
 
-use self::select::{LAST, selected_runs};
-pub(in crate::commands) use self::select::{damage_text, find, run_id};
+use self::select::selected_runs;
+pub(in crate::commands) use self::select::{LAST, damage_text, find, last_here, run_id};
 use crate::export::rows::Format;
 use crate::flags::LogFlags;
 use minder_record::store;
@@ -30,6 +31,9 @@ pub(crate) fn run(out: &mut dyn Write, flags: &LogFlags) -> Result<()> {
     }
     if flags.prune {
         return prune::run(out, &root, flags.dry_run);
+    }
+    if let (Some(run), Some(_)) = (&flags.run, flags.number) {
+        bail!("`--number` limits the list of runs: leave it out, or name a job, as in `minder log {run} 1`");
     }
     let format = match (flags.json, flags.csv) {
         (true, _) => Some(Format::Json),
@@ -48,6 +52,9 @@ pub(crate) fn run(out: &mut dyn Write, flags: &LogFlags) -> Result<()> {
         return runs::list(out, &root, number, format);
     };
     let dir = find(&root, name)?;
+    if let Some(number) = flags.job {
+        return job::show(out, &dir, number, format);
+    }
     if flags.follow {
         return follow::run(out, &dir, format, flags.failed);
     }

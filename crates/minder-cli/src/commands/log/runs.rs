@@ -13,10 +13,12 @@ use jiff::Timestamp;
 
 use super::select::damage_text;
 use crate::export::rows::{Format, RUNS, Rows, RunFacts};
+use crate::recorded::command_text;
 use crate::ui::format::{local_zone, relative_date};
+use crate::ui::symbols::Symbols;
 use crate::ui::table::{Column, Table};
 use crate::ui::{message, os_error_text, time};
-use minder_record::event::{AttemptFinished, JournalEvent};
+use minder_record::event::{AttemptFinished, FAILED, JournalEvent, OsBytes};
 use minder_record::manifest::InputSource;
 use minder_record::reader::{self, Corruption, read_journal};
 use minder_record::run_state::JobSet;
@@ -24,6 +26,12 @@ use minder_record::store::{self, RunEntry, attempt_name};
 
 /// The minimum number of digits of an abbreviated id.
 const DIGITS_MIN: usize = 4;
+/// How many arguments of a run are listed.
+const ARGUMENTS_MAX: usize = 3;
+/// The maximum width of each.
+const ARGUMENT_WIDTH_MAX: usize = 24;
+/// How much of a file is read for them, in bytes.
+const ARGUMENTS_BYTES_MAX: u64 = 4096;
 
 /// Lists the newest runs, at most `number`.
 pub(super) fn list(out: &mut dyn Write, root: &Path, number: usize, format: Option<Format>) -> Result<()> {
@@ -32,11 +40,11 @@ pub(super) fn list(out: &mut dyn Write, root: &Path, number: usize, format: Opti
     let facts = found.iter().take(number).map(|run| {
         let (facts, damage) = facts(run, &ids);
         damage.iter().for_each(|why| message(&format!("run {} is damaged: {why}", run.id)));
-        facts
+        (run, facts)
     });
     if let Some(format) = format {
         let mut rows = Rows::of(out, format, &RUNS)?;
-        for facts in facts {
+        for (_, facts) in facts {
             rows.row(&facts.values())?;
         }
         return Ok(());
@@ -45,18 +53,23 @@ pub(super) fn list(out: &mut dyn Write, root: &Path, number: usize, format: Opti
         message(&store::no_runs_text(root));
         return Ok(());
     }
-    let right = ["jobs", "failed", "elapsed"].map(Column::right);
-    let mut columns = vec![Column::left("run"), Column::left("when"), Column::truncated("command")];
-    columns.extend(right);
-    columns.push(Column::left(""));
+    let columns = vec![
+        Column::left("run"),
+        Column::left("when").optional(),
+        Column::truncated("command"),
+        Column::right("jobs"),
+        Column::right("failed"),
+        Column::right("elapsed").optional(),
+        Column::left("").or_below(),
+    ];
     let now = Timestamp::now();
     let zone = local_zone();
     let mut table = Table::new(out, columns);
-    for facts in facts {
+    for (run, facts) in facts {
         table.row(&[
             facts.run.clone(),
             facts.at.map_or_else(String::new, |at| relative_date(at, now, &zone)),
-            command_line(&facts),
+            command_text(&facts.command) + &first_arguments(run, facts.jobs),
             facts.jobs.to_string(),
             facts.failed.to_string(),
             facts.elapsed.map_or_else(String::new, |elapsed| time(seconds(elapsed))),
@@ -71,12 +84,28 @@ pub(super) fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }
 
-fn command_line(facts: &RunFacts) -> String {
-    if facts.command.is_empty() {
-        return "(commands)".to_owned();
+/// Returns the first arguments of a run: those after its command, as they were typed, or those of the
+/// jobs that finished first.
+fn first_arguments(run: &RunEntry, finished: u64) -> String {
+    let Ok(manifest) = &run.manifest else { return String::new() };
+    let typed = manifest.first_arguments(&run.dir, ARGUMENTS_BYTES_MAX).unwrap_or_default();
+    let mut texts: Vec<String> = typed.iter().take(ARGUMENTS_MAX + 1).map(shortened).collect();
+    if !texts.is_empty() {
+        // The separator counts as none.
+        let more = if typed.len() > texts.len() { " …" } else { "" };
+        return format!(" {}{more}", texts.join(" "));
     }
-    let args: Vec<String> = facts.command.iter().map(ToString::to_string).collect();
-    args.join(" ")
+    let mut jobs =
+        reader::first_jobs(&run.dir.join(attempt_name(1)), ARGUMENTS_BYTES_MAX).unwrap_or_default();
+    jobs.sort_by_key(|job| job.job);
+    texts.extend(jobs.iter().flat_map(|job| &job.args).take(ARGUMENTS_MAX).map(shortened));
+    let more = if finished > texts.len() as u64 { " …" } else { "" };
+    if texts.is_empty() { String::new() } else { format!(" ::: {}{more}", texts.join(" ")) }
+}
+
+/// Returns an argument, or its beginning.
+fn shortened(argument: &OsBytes) -> String {
+    Symbols::of_locale().shorten(&argument.to_string(), ARGUMENT_WIDTH_MAX)
 }
 
 /// Returns the facts about a run, and the damage to its record. `ids` are those of all runs.
@@ -102,11 +131,18 @@ pub(super) fn facts(run: &RunEntry, ids: &[String]) -> (RunFacts, Vec<String>) {
         Some(left) => format!(", {left} not run"),
         None => String::new(),
     };
-    let hint = format!(": minder run --resume {}", unique_prefix(&run.id, ids));
+    let hint = format!(": minder resume {}", unique_prefix(&run.id, ids));
     (facts.state, facts.note) = match count.finished {
         _ if alive => ("running", Some("running".to_owned())),
         None => ("killed", Some(format!("killed{more}{hint}"))),
-        Some(AttemptFinished { why: Some(why), .. }) => ("over", Some(format!("{why}{more}{hint}"))),
+        // No job could be started, and the next attempt would end in the same way.
+        Some(AttemptFinished { why: Some(why), .. }) if why == FAILED && count.jobs == 0 => {
+            ("over", Some(format!("aborted{more}")))
+        }
+        Some(AttemptFinished { why: Some(why), .. }) => {
+            let why = if why == FAILED { "aborted" } else { &why };
+            ("over", Some(format!("{why}{more}{hint}")))
+        }
         Some(_) => ("over", None),
     };
     if let Some(why) = damage.first() {
@@ -287,7 +323,7 @@ mod tests {
         assert_eq!(facts.state, "damaged");
         assert_eq!(
             facts.note.as_deref(),
-            Some("halted: minder run --resume 61c0aa; damaged: its manifest cannot be read")
+            Some("halted: minder resume 61c0aa; damaged: its manifest cannot be read")
         );
     }
 
@@ -299,7 +335,7 @@ mod tests {
         assert_eq!((count.jobs, count.finished, damage.len()), (1, None, 0));
         assert_eq!(
             facts(&found(dir.path()), &[]).0.note.as_deref(),
-            Some("killed: minder run --resume 61c0; damaged: its manifest cannot be read")
+            Some("killed: minder resume 61c0; damaged: its manifest cannot be read")
         );
     }
 

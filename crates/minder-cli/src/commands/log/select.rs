@@ -3,21 +3,30 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use minder_record::lookup;
+use minder_record::manifest::Manifest;
 use minder_record::reader::{self, Corruption, Run};
 use minder_record::store::{self, RunEntry};
 
 use crate::ui::{message, os_error_text};
 
 /// The name of the newest run.
-pub(super) const LAST: &str = "last";
+pub(in crate::commands) const LAST: &str = "last";
 
 /// Returns the directory of the run with this id, prefix of an id, or `last`.
 pub(in crate::commands) fn find(root: &Path, name: &str) -> Result<PathBuf> {
     if name != LAST {
-        return Ok(store::find(root, name)?);
+        return Ok(lookup::find(root, name)?);
     }
     let newest = store::list(root)?.into_iter().next();
     newest.map(|run| run.dir).with_context(|| store::no_runs_text(root))
+}
+
+/// Returns the newest run that was started in this directory.
+pub(in crate::commands) fn last_here(root: &Path) -> Result<Option<RunEntry>> {
+    let cwd = std::env::current_dir().unwrap_or_default();
+    let is_here = |manifest: &Manifest| Path::new(&manifest.cwd.to_os()) == cwd;
+    Ok(store::list(root)?.into_iter().find(|run| run.manifest.as_ref().is_ok_and(is_here)))
 }
 
 /// Returns the directories of the selected run, or of the newest runs.

@@ -218,7 +218,7 @@ impl Observer for Console {
                 }
             }
             // GNU parallel prints no summary: a program that reads its stderr must not get one.
-            RunEnd::Status(_) if !self.display.quiet => {
+            RunEnd::Status(_) if !self.display.quiet && !report.nothing_left => {
                 let is_wanted = summary.is_wanted() && (!self.display.parallel || stderr().is_terminal());
                 if is_wanted || self.display.progress.is_requested() {
                     summary.lines(self.palette).iter().for_each(|line| message(line));

@@ -3,6 +3,7 @@
 
 mod confirm;
 mod console;
+mod request;
 mod plan;
 
 use std::ffi::OsString;
@@ -11,21 +12,33 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use minder::{Availability, Backend, ExitMode, GuardOptions, ProcessGuard};
+use minder_runner::config::ResumeMode;
 use minder_runner::{Inherited, Notice, Observer, RunEnd, RunRequest, exit_status, list_commands};
 
 use self::confirm::TerminalPrompt;
 use self::console::Console;
 pub(crate) use self::plan::Plan;
+use self::request::ResumeRequest;
 use crate::config::CompatMode;
-use crate::flags::RunFlags;
+use crate::flags::{AttemptFlags, RunFlags};
 use crate::ui::{format_error, message, with_stdout};
 
-/// Runs the command. Returns only from a dry run, or if the run cannot start before the guard is
-/// installed. Otherwise the guard ends the process.
+/// Runs the command. `args` is the complete command line of minder. Returns as [`execute`] does.
 pub(crate) fn run(flags: RunFlags, args: &[OsString], compat: CompatMode) -> Result<ExitCode> {
+    execute(|| Plan::new(flags, args, compat))
+}
+
+/// Makes one more attempt at a run: `minder resume` and `minder retry`. Returns as [`execute`] does.
+pub(crate) fn resume(flags: AttemptFlags, mode: ResumeMode) -> Result<ExitCode> {
+    execute(|| Plan::resume(&ResumeRequest::new(flags, mode)?, CompatMode::Own))
+}
+
+/// Runs what is planned. Returns only from a dry run, or if the run cannot start before the guard is
+/// installed. Otherwise the guard ends the process.
+fn execute(plan: impl FnOnce() -> Result<Plan>) -> Result<ExitCode> {
     // Runs before any file is opened: inherited descriptors are identified by their numbers.
     let inherited = Inherited::find();
-    let Plan { mut config, arguments, display, dry_run } = Plan::new(flags, args, compat)?;
+    let Plan { mut config, arguments, display, dry_run } = plan()?;
     let console = Console::new(display, &config.record.command);
     if dry_run {
         let mut refused = 0;

@@ -3,21 +3,26 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use minder::Command;
 use minder_record::event::OsBytes;
+use minder_record::lookup;
 use minder_record::manifest::{InputSource, Manifest};
+use minder_record::run_state::{ComparedArgs, RunState};
 use minder_record::store;
 use minder_runner::config::{BY_JOBLOG, ResumeMode, RunConfig, SLOTS, TemplateCopy, absolute_path};
 use minder_runner::input::{ArgumentReader, LineLimit};
 use minder_runner::{Notice, spawn_command, stdin_source};
 use minder_template::{Job, Options, Template};
 
+use super::request::ResumeRequest;
+use crate::commands::log::run_id;
 use crate::config::{self, CompatMode, Display, Parsed};
-use crate::flags::{Flags, RunFlags, Verb, clap_error_line};
+use crate::flags::{Flags, RunFlags, clap_error_line};
+use crate::recorded;
 use crate::ui::message;
 use crate::ui::table::escape;
 
@@ -43,7 +48,10 @@ impl Plan {
     pub(crate) fn new(flags: RunFlags, args: &[OsString], compat: CompatMode) -> Result<Self> {
         let typed = typed_flags(args, flags.words.len());
         match config::mode(&flags) {
-            Some(mode) if flags.record.joblog.is_none() => Self::resume(&flags, &typed, mode, compat),
+            Some(mode) if flags.record.joblog.is_none() => {
+                Self::resume(&ResumeRequest::of_run(&flags, typed, mode)?, compat)
+            }
+            Some(_) if flags.words.is_empty() => bail!("no command is given: with --joblog FILE, repeat it"),
             None => Self::open(flags, typed, None, compat, None),
             mode => {
                 refuse_run_as_command(&flags, compat)?;
@@ -61,53 +69,25 @@ impl Plan {
 
     /// Plans the resumption of a run by its id. The flags of its record come first; the flags that
     /// were typed now follow and override them.
-    fn resume(flags: &RunFlags, typed: &[OsString], mode: ResumeMode, compat: CompatMode) -> Result<Self> {
-        let id = match flags.words.as_slice() {
-            [id] => id.to_str(),
-            _ => None,
-        };
-        let Some(id) = id else {
-            bail!(
-                "a run is resumed by its id, without a command: minder run [FLAGS] --resume RUN \
-                 (`minder log` lists the ids); with --joblog FILE, repeat its command and arguments"
-            );
-        };
-        if flags.record.no_record {
-            bail!("a run is resumed from its record: --no-record is not possible");
-        }
-        let root = store::state_root()?;
-        let run = match id {
-            "last" => store::list(&root)?.into_iter().next().with_context(|| store::no_runs_text(&root))?.dir,
-            id => store::find(&root, id)?,
-        };
+    pub(super) fn resume(request: &ResumeRequest, compat: CompatMode) -> Result<Self> {
+        let ResumeRequest { typed, mode, .. } = request;
+        let run = request.find_run()?;
+        let id = run_id(&run);
         let manifest = Manifest::read(&run)?;
         if manifest.flags.contains_key(BY_JOBLOG) {
             bail!("run {id} continues a joblog: resume it by --joblog FILE, with its command and arguments");
         }
-        let saved: Vec<OsBytes> = match manifest.flags.get("typed") {
-            Some(value) => serde_json::from_value(value.clone())
-                .with_context(|| format!("the manifest of run {id} is damaged"))?,
-            None => Vec::new(),
-        };
-        let words: Vec<OsString> = manifest.words.iter().map(OsBytes::to_os).collect();
-        let saved: Vec<OsString> = saved.iter().map(OsBytes::to_os).collect();
+        let saved = recorded::typed_flags(&manifest)
+            .with_context(|| format!("the manifest of run {id} is damaged"))?;
         let arguments = match &manifest.input {
             InputSource::Arguments { .. } => manifest.arguments(&run)?,
             _ => Vec::new(),
         };
         let parse = |flags: &[&[OsString]]| {
-            let mut line: Vec<OsString> = vec!["minder".into(), "run".into()];
-            line.extend(flags.iter().copied().flatten().cloned());
-            line.push("--".into());
-            line.extend(words.iter().chain(&arguments).cloned());
-            let parsed = Flags::try_parse_from(&line).map_err(|error| {
-                let why = clap_error_line(&error, &Flags::command(), &line[1..]);
+            recorded::parse(&manifest, flags, &arguments).map_err(|error| {
+                let why = clap_error_line(&error, &Flags::command(), &[]);
                 anyhow::anyhow!("cannot combine these flags with those of run {id}: {why}")
-            })?;
-            match parsed.verb {
-                Verb::Run(flags) => Ok(flags),
-                _ => bail!("the manifest of run {id} is damaged"),
-            }
+            })
         };
         let all = parse(&[&saved, typed])?;
         if !typed.is_empty() && all.pipe.is_wanted() {
@@ -118,8 +98,8 @@ impl Plan {
         let cwd = PathBuf::from(manifest.cwd.to_os());
         std::env::set_current_dir(&cwd)
             .with_context(|| format!("cannot change to the directory of run {id}, `{}`", cwd.display()))?;
-        let stdin = stdin_of(&manifest, id)?;
-        let mut plan = Self::open(*all, saved, Some(mode), compat, stdin)?;
+        let stdin = stdin_of(&manifest, &run, *mode)?;
+        let mut plan = Self::open(*all, saved, Some(*mode), compat, stdin)?;
         plan.config.record.first_slots = first_slots(&manifest);
         // Old versions cut a named file into ranges with --pipe, too. They recorded no slots.
         if let Some(pipe) = &mut plan.config.pipe
@@ -129,8 +109,9 @@ impl Plan {
         }
         plan.config.record.run = Some(run);
         plan.config.record.by_joblog = false;
-        plan.config.record.skip_lost = flags.record.skip_lost;
-        plan.dry_run = flags.record.dry_run;
+        plan.config.record.skip_lost = request.skip_lost;
+        plan.config.record.announces = request.announces;
+        plan.dry_run = request.dry_run;
         Ok(plan)
     }
 
@@ -218,8 +199,8 @@ fn line_limit(template: &Template, directory: Option<&Template>) -> Option<LineL
 const LONG_NUMBER: u32 = 999_999_999;
 
 /// Returns the file that is read in place of standard input when a run is resumed by its id; `None`
-/// if the user gives the input again.
-fn stdin_of(manifest: &Manifest, id: &str) -> Result<Option<PathBuf>> {
+/// if the user gives the input again. The input of a complete run is not needed.
+fn stdin_of(manifest: &Manifest, run: &Path, mode: ResumeMode) -> Result<Option<PathBuf>> {
     let stdin = match &manifest.input {
         InputSource::Arguments { files, stdin, .. } => {
             files.iter().try_for_each(|fingerprint| fingerprint.check())?;
@@ -236,7 +217,16 @@ fn stdin_of(manifest: &Manifest, id: &str) -> Result<Option<PathBuf>> {
             Ok(Some(PathBuf::from(fingerprint.path.to_os())))
         }
         InputSource::Lost { why } if std::io::stdin().is_terminal() => {
-            bail!("{why}: give the input again, … | minder run --resume {id}")
+            let (state, _) = RunState::of_run(run, ComparedArgs::None)?;
+            if state.is_complete() && (mode == ResumeMode::Rest || state.failed.is_empty()) {
+                return Ok(Some(PathBuf::from(minder_os::system_paths::NULL_DEVICE)));
+            }
+            let verb = match mode {
+                ResumeMode::Rest => "resume",
+                ResumeMode::RestAndFailed => "resume --failed",
+                ResumeMode::Failed => "retry",
+            };
+            bail!("{why}: give the input again, … | minder {verb} {}", run_id(run))
         }
         _ => Ok(None),
     }
@@ -248,7 +238,10 @@ fn typed_flags(args: &[OsString], after_flags: usize) -> Vec<OsString> {
     let end = args.len().saturating_sub(after_flags);
     let flags = args.get(2..end).unwrap_or_default();
     let flags = flags.strip_suffix(&[OsString::from("--")]).unwrap_or(flags);
-    let lasting = |flag: &&OsString| !ATTEMPT_FLAGS.iter().any(|other| *flag == OsStr::new(other));
+    let lasting = |flag: &&OsString| {
+        let name = flag.as_encoded_bytes().split(|byte| *byte == b'=').next();
+        !ATTEMPT_FLAGS.iter().any(|other| name == Some(other.as_bytes()))
+    };
     flags.iter().filter(lasting).cloned().collect()
 }
 
@@ -256,7 +249,7 @@ fn typed_flags(args: &[OsString], after_flags: usize) -> Vec<OsString> {
 fn refuse_run_as_command(flags: &RunFlags, compat: CompatMode) -> Result<()> {
     let [word] = flags.words.as_slice() else { return Ok(()) };
     let is_run =
-        |id: &str| store::is_id(id) && store::state_root().and_then(|root| store::find(&root, id)).is_ok();
+        |id: &str| store::is_id(id) && store::state_root().and_then(|root| lookup::find(&root, id)).is_ok();
     if compat == CompatMode::Own && word.to_str().is_some_and(|id| id == "last" || is_run(id)) {
         bail!(
             "`{}` is a run, not a command: leave out --joblog to resume that run, or repeat the command and \

@@ -1,0 +1,243 @@
+//! Everything that is recorded of one job.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use minder_record::event::{JobFinished, OsBytes, OutputSegment};
+use minder_record::manifest::{InputSource, Manifest};
+use minder_record::reader::Run;
+use minder_template::Job;
+
+use super::jobs::{exit_text, last_lines};
+use super::runs::seconds;
+use super::select::{read_run, run_id};
+use crate::config::recorded_template;
+use crate::export::rows::{self, Format, JOBS, Rows, Value};
+use crate::flags::RunFlags;
+use crate::recorded::{self, command_text};
+use crate::ui::format::{exact_date, local_zone};
+use crate::ui::table::escape;
+use crate::ui::{format_bytes, time};
+
+/// The maximum number of lines shown of each output. The record has at most
+/// [`TAIL_MAX`](minder_record::event::TAIL_MAX) bytes.
+const LINES_MAX: usize = 40;
+/// The width of the labels.
+const LABEL_WIDTH: usize = 12;
+
+/// Shows a job of a run, for people or as one row of data.
+pub(super) fn show(out: &mut dyn Write, dir: &Path, number: u64, format: Option<Format>) -> Result<()> {
+    let run = read_run(dir)?;
+    let id = run_id(dir);
+    let Some(job) = run.jobs.get(&number) else { bail!(absence(&run, &id, number)) };
+    let request = run.manifest.as_ref().ok().map(|manifest| Request::of(manifest, dir));
+    let waiting = run.unshown.get(&number).map_or(&[][..], Vec::as_slice);
+    match format {
+        Some(format) => Ok(row(out, dir, &id, job, request.as_ref(), waiting, format)?),
+        None => page(out, dir, &id, job, request.as_ref(), waiting),
+    }
+}
+
+/// What was asked of the run.
+struct Request<'a> {
+    manifest: &'a Manifest,
+    /// The flags of the run, if this version knows them.
+    flags: Option<Box<RunFlags>>,
+    /// The number of jobs, if it was known when the run began.
+    total: Option<u64>,
+}
+
+impl<'a> Request<'a> {
+    fn of(manifest: &'a Manifest, dir: &Path) -> Self {
+        let total = total(manifest);
+        let arguments = match total {
+            Some(_) => manifest.arguments(dir).unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let typed = recorded::typed_flags(manifest).unwrap_or_default();
+        let flags = recorded::parse(manifest, &[&typed], &arguments).ok();
+        Self { manifest, flags, total }
+    }
+
+    /// Returns the command of a job as it can be pasted into a shell; `None` if the record does not
+    /// have all that is needed for it.
+    fn command(&self, job: &JobFinished) -> Option<String> {
+        let flags = self.flags.as_ref()?;
+        // The names of columns are in the input, and redacted arguments are nowhere.
+        if flags.input.header.is_some() || flags.record.redact_args {
+            return None;
+        }
+        let template = recorded_template(flags).ok()?;
+        let columns: Vec<_> = job.args.iter().map(OsBytes::to_os).collect();
+        let job = Job { columns: &columns, number: job.job, slot: 1, total: self.total, ..Job::default() };
+        Some(template.display(&job))
+    }
+
+    /// Returns the variables of `--env` and those of the environment, as `NAME=VALUE`.
+    fn environment(&self) -> Vec<OsBytes> {
+        let set = self.flags.iter().flat_map(|flags| &flags.control.env);
+        let set = set.filter(|text| text.as_encoded_bytes().contains(&b'='));
+        let inherited = self.manifest.environment.iter();
+        let inherited = inherited.map(|(name, value)| OsBytes([name.as_bytes(), b"=", &value.0].concat()));
+        set.map(|text| OsBytes::from(text.as_os_str())).chain(inherited).collect()
+    }
+
+    /// Returns where output can be found that was shown and is not in the record.
+    fn rest(&self) -> String {
+        let results = self.flags.as_ref().and_then(|flags| flags.output.results.as_ref());
+        match results {
+            Some(name) => format!("all of it is in the files of --results {}", name.display()),
+            None => "shown, and not kept (--results keeps it)".to_owned(),
+        }
+    }
+}
+
+fn total(manifest: &Manifest) -> Option<u64> {
+    match manifest.input {
+        InputSource::Arguments { jobs, .. } => jobs,
+        _ => None,
+    }
+}
+
+/// Explains why there is no result of a job.
+fn absence(run: &Run, id: &str, number: u64) -> String {
+    let total = run.manifest.as_ref().ok().and_then(total);
+    match total {
+        _ if number == 0 => "jobs are counted from 1".to_owned(),
+        Some(total) if number > total => format!("run {id} has no job {number}: it has {total} jobs"),
+        _ if run.alive => format!("job {number} of run {id} has not finished yet"),
+        _ => format!(
+            "job {number} of run {id} has no result: it did not run, or was cut off (minder resume {id})"
+        ),
+    }
+}
+
+/// Writes the row of the table of jobs, with what belongs to the run.
+fn row(
+    out: &mut dyn Write,
+    dir: &Path,
+    id: &str,
+    job: &JobFinished,
+    request: Option<&Request<'_>>,
+    waiting: &[OutputSegment],
+    format: Format,
+) -> std::io::Result<()> {
+    let mut columns: Vec<String> = JOBS.columns.iter().map(|name| (*name).to_owned()).collect();
+    columns.extend(["command", "cwd", "environment", "output"].map(str::to_owned));
+    let mut values = rows::job(id, job);
+    let files = places(dir, waiting).iter().map(|path| OsBytes::from(path.as_os_str())).collect();
+    values.extend([
+        request.and_then(|request| request.command(job)).map_or(Value::Null, Value::Text),
+        request.map_or(Value::Null, |request| rows::bytes(request.manifest.cwd.0.clone())),
+        Value::List(request.map(Request::environment).unwrap_or_default()),
+        Value::List(files),
+    ]);
+    let mut rows = Rows::new(out, format, columns)?;
+    rows.row(&values)?;
+    rows.flush()
+}
+
+/// Returns the files with output that was not shown yet.
+fn places(dir: &Path, waiting: &[OutputSegment]) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = waiting.iter().map(|segment| dir.join(&segment.file)).collect();
+    places.dedup();
+    places
+}
+
+/// A label, and the lines beside it. They may contain any bytes.
+type Entry = (&'static str, Vec<String>);
+
+fn page(
+    out: &mut dyn Write,
+    dir: &Path,
+    id: &str,
+    job: &JobFinished,
+    request: Option<&Request<'_>>,
+    waiting: &[OutputSegment],
+) -> Result<()> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let all = request.and_then(|request| request.total).map(|total| format!(" of {total}"));
+    let run = request.map(|request| format!(": {}", command_text(&request.manifest.words)));
+    entries.push(("run", vec![format!("{id}{}", run.unwrap_or_default())]));
+    entries.push(("job", vec![format!("{}{}", job.job, all.unwrap_or_default())]));
+    match request.and_then(|request| request.command(job)) {
+        Some(command) => entries.push(("command", vec![command])),
+        None => entries.push(("arguments", job.args.iter().map(ToString::to_string).collect())),
+    }
+    if let Some(request) = request {
+        let mut dirs = vec![request.manifest.cwd.to_string()];
+        let wd = request.flags.as_ref().and_then(|flags| flags.control.wd.as_ref());
+        dirs.extend(wd.map(|wd| format!("jobs in --wd {}", wd.display())));
+        entries.push(("directory", dirs));
+        entries.push(("environment", request.environment().iter().map(ToString::to_string).collect()));
+    }
+    entries.extend(times(job));
+    entries.push(("ended", vec![end(job)]));
+    let escaped = |lines: &[String]| lines.iter().map(|line| escape(line.as_bytes())).collect::<Vec<_>>();
+    for (label, lines) in entries {
+        for (index, line) in escaped(&lines).iter().enumerate() {
+            let label = if index == 0 { label } else { "" };
+            writeln!(out, "{label:<LABEL_WIDTH$}{line}")?;
+        }
+    }
+    let is_straight = request.and_then(|request| request.flags.as_ref()).is_some_and(|it| it.output.ungroup);
+    let rest = request.map(Request::rest).unwrap_or_default();
+    let rest = if is_straight { "with -u, jobs write past minder" } else { &rest };
+    for (label, len, tail, stream) in
+        [("stdout", job.out, &job.out_tail, 1), ("stderr", job.err, &job.tail, 2)]
+    {
+        let waiting: Vec<_> = waiting.iter().filter(|segment| segment.stream == stream).cloned().collect();
+        let lines = tail.as_ref().map_or_else(Vec::new, |tail| last_lines(tail, LINES_MAX));
+        let whole = tail.as_ref().is_some_and(|tail| tail.0.len() as u64 == len && lines.len() < LINES_MAX);
+        let place = match places(dir, &waiting).first() {
+            Some(path) => format!(", waits in `{}` (minder resume {id} shows it)", path.display()),
+            None if whole || (len == 0 && !is_straight) => String::new(),
+            None => format!(", {rest}"),
+        };
+        let shown = if lines.is_empty() || whole { "" } else { "; its last lines:" };
+        writeln!(out, "{label:<LABEL_WIDTH$}{}{}{shown}", format_bytes(len), escape(place.as_bytes()))?;
+        lines.iter().try_for_each(|line| writeln!(out, "    {line}"))?;
+    }
+    Ok(())
+}
+
+/// Returns the lines about times and memory.
+fn times(job: &JobFinished) -> Vec<Entry> {
+    let text = |seconds_of: Option<f64>, what: &str| {
+        seconds_of.map(|value| format!(" · {} {what}", time(seconds(value)))).unwrap_or_default()
+    };
+    let mut entries: Vec<Entry> = vec![("started", vec![exact_date(job.at, &local_zone())])];
+    let took = time(seconds(job.wall)) + &text(job.user, "user") + &text(job.system, "system");
+    entries.push(("took", vec![took + &text(job.ready, "waiting for a processor")]));
+    entries
+        .extend(job.rss.map(|rss| ("memory", vec![format!("{} (maximum resident set)", format_bytes(rss))])));
+    if job.block_len > 0 {
+        let block = format!("{} of the input, from byte {}", format_bytes(job.block_len), job.block_at);
+        entries.push(("block", vec![block]));
+    }
+    entries.extend(
+        job.attempts.map(|tries| ("tries", vec![format!("{tries}, and the last one is shown here")])),
+    );
+    entries
+}
+
+/// Describes how a job ended, and why.
+fn end(job: &JobFinished) -> String {
+    let how = match (&job.error, job.exit) {
+        (Some(error), _) => format!("not started: {error}"),
+        _ if job.timed_out => "killed: it ran longer than --timeout".to_owned(),
+        (None, Some(code)) => format!("exit {code}"),
+        (None, None) => {
+            let signal = JobFinished { attempts: None, cause: None, ..job.clone() };
+            format!("killed by {}", exit_text(&signal))
+        }
+    };
+    let why = match job.cause.as_deref() {
+        Some("memory") => " because memory was short",
+        Some("halted") => " because the run was halted",
+        _ => "",
+    };
+    let leaked = if job.leaked { "; another process kept its output open" } else { "" };
+    format!("{how}{why}{leaked}")
+}

@@ -1,0 +1,119 @@
+//! Which run is resumed, and with which flags.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::{CommandFactory, Parser};
+use minder_record::store;
+use minder_runner::config::ResumeMode;
+
+use crate::commands::log::{LAST, find, last_here, run_id};
+use crate::flags::{AttemptFlags, Flags, RunFlags, Verb, resume_error_line};
+use crate::recorded::command_text;
+
+/// A run to resume by its id, and the flags of this attempt.
+#[derive(Debug)]
+pub(crate) struct ResumeRequest {
+    /// The id, the beginning of one, or `last`. Without it, the last run of this directory.
+    name: Option<String>,
+    pub(super) mode: ResumeMode,
+    /// The flags that were typed, which follow those of the record.
+    pub(super) typed: Vec<OsString>,
+    pub(super) skip_lost: bool,
+    pub(super) dry_run: bool,
+    /// Whether the run is named before its jobs start.
+    pub(super) announces: bool,
+}
+
+impl ResumeRequest {
+    /// Returns what `minder resume` or `minder retry` asks for.
+    ///
+    /// # Errors
+    /// The name of the run is not UTF-8.
+    pub(super) fn new(flags: AttemptFlags, mode: ResumeMode) -> Result<Self> {
+        let AttemptFlags { run, dry_run, skip_lost, typed } = flags;
+        let name = run.map(|run| name_of(&run)).transpose()?;
+        Ok(Self { name, mode, typed: typed.0, skip_lost, dry_run, announces: true })
+    }
+
+    /// Returns what `minder run --resume` asks for. `typed` are its flags before the run.
+    ///
+    /// # Errors
+    /// There is more than a run and flags, or the record is not to be used.
+    pub(super) fn of_run(flags: &RunFlags, mut typed: Vec<OsString>, mode: ResumeMode) -> Result<Self> {
+        let record = &flags.record;
+        if record.no_record {
+            bail!("a run is resumed from its record: --no-record is not possible");
+        }
+        let given = [&record.resume, &record.resume_failed, &record.retry_failed];
+        let given = given.into_iter().flatten().find(|name| !name.is_empty());
+        let (name, more) = match (given, flags.words.split_first()) {
+            (Some(name), _) => (Some(name), flags.words.as_slice()),
+            (None, Some((name, more))) => (Some(name), more),
+            (None, None) => (None, &[][..]),
+        };
+        let name = name.map(|name| name_of(name)).transpose()?;
+        let mut dry_run = record.dry_run;
+        let mut skip_lost = record.skip_lost;
+        if !more.is_empty() {
+            let more = flags_after(more)?;
+            dry_run |= more.dry_run;
+            skip_lost |= more.skip_lost;
+            typed.extend(more.typed.0);
+        }
+        let announces = name.as_ref().is_none_or(|name| name == LAST);
+        Ok(Self { name, mode, typed, skip_lost, dry_run, announces })
+    }
+
+    /// Returns the directory of the run.
+    ///
+    /// # Errors
+    /// There is no such run, or several.
+    pub(super) fn find_run(&self) -> Result<PathBuf> {
+        let root = store::state_root()?;
+        match &self.name {
+            Some(name) => find(&root, name),
+            None => default_run(&root),
+        }
+    }
+}
+
+fn name_of(name: &OsStr) -> Result<String> {
+    match name.to_str() {
+        Some(name) => Ok(name.to_owned()),
+        None => bail!("invalid run id `{}`: expected up to 8 hexadecimal digits", name.display()),
+    }
+}
+
+/// Parses flags that follow the name of a run.
+fn flags_after(words: &[OsString]) -> Result<AttemptFlags> {
+    let line: Vec<OsString> =
+        ["minder", "resume"].map(OsString::from).into_iter().chain(words.iter().cloned()).collect();
+    let flags = Flags::try_parse_from(&line)
+        .map_err(|error| anyhow!(resume_error_line(&error, &Flags::command(), &line[1..])))?;
+    match flags.verb {
+        Verb::Resume(flags) if flags.attempt.run.is_none() && !flags.failed => Ok(flags.attempt),
+        _ => bail!(
+            "a run is resumed by its id, without a command: minder run [FLAGS] --resume RUN (`minder log` \
+             lists the ids); with --joblog FILE, repeat its command and arguments"
+        ),
+    }
+}
+
+/// Returns the last run of this directory.
+fn default_run(root: &Path) -> Result<PathBuf> {
+    if let Some(run) = last_here(root)? {
+        return Ok(run.dir);
+    }
+    let last = store::list(root)?.into_iter().next().with_context(|| store::no_runs_text(root))?;
+    let id = run_id(&last.dir);
+    match last.manifest {
+        Ok(manifest) => bail!(
+            "no run of this directory is recorded; the last run of all is {id}: {} (in `{}`)",
+            command_text(&manifest.words),
+            manifest.cwd
+        ),
+        Err(_) => bail!("no run of this directory is recorded; the last run of all is {id}"),
+    }
+}

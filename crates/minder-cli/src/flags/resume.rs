@@ -1,0 +1,289 @@
+//! Flags of `minder resume` and `minder retry`: those of `minder run` that may differ between two
+//! attempts.
+
+use std::ffi::OsString;
+
+use clap::builder::Resettable;
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+
+use super::clap_error::{clap_error_line, invalid_argument};
+use super::run::RunFlags;
+
+/// The flags of `minder run` that decide how an attempt runs the jobs and shows their output. All
+/// others decide what the jobs are, what they see, or where their results are stored.
+const ATTEMPT: [&str; 44] = [
+    "jobs",
+    "order",
+    "group",
+    "no_keep_order",
+    "keep_order",
+    "line_buffer",
+    "ungroup",
+    "tag",
+    "tagstring",
+    "buffer",
+    "tmpdir",
+    "bar",
+    "eta",
+    "progress",
+    "quiet",
+    "no_status",
+    "status_level",
+    "heartbeat",
+    "notify",
+    "success_output",
+    "failure_output",
+    "verbose",
+    "print",
+    "color",
+    "color_failed",
+    "timeout",
+    "retries",
+    "retry_delay",
+    "halt",
+    "termseq",
+    "delay",
+    "load",
+    "memfree",
+    "memsuspend",
+    "noswap",
+    "limit",
+    "no_jobserver",
+    "nice",
+    "interactive",
+    "leak",
+    "grace",
+    "backend",
+    "no_guard",
+    "sync",
+];
+
+/// See [`crate::commands::run`].
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "minder resume [FLAGS] [RUN]",
+    after_help = "Try: minder resume, minder resume last -j8, minder resume --failed",
+    after_long_help = RESUME_DETAILS
+)]
+pub(crate) struct ResumeFlags {
+    /// Also run failed jobs again.
+    #[arg(long)]
+    pub(crate) failed: bool,
+
+    #[command(flatten)]
+    pub(crate) attempt: AttemptFlags,
+}
+
+/// See [`crate::commands::run`].
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "minder retry [FLAGS] [RUN]",
+    after_help = "Try: minder retry, minder retry 61c0 -j1, minder retry --retries 3",
+    after_long_help = RETRY_DETAILS
+)]
+pub(crate) struct RetryFlags {
+    #[command(flatten)]
+    pub(crate) attempt: AttemptFlags,
+}
+
+/// A run, and flags for one more attempt at it.
+#[derive(Debug, Args)]
+pub(crate) struct AttemptFlags {
+    /// The run: its id, the first digits of the id, or `last`. Without it, the last run of this
+    /// directory.
+    pub(crate) run: Option<OsString>,
+
+    /// Print the commands instead of running them.
+    #[arg(long, help_heading = "Running")]
+    pub(crate) dry_run: bool,
+
+    /// Treat jobs whose stored output is lost as done.
+    ///
+    /// Output that was not shown yet may be lost, for example after a power failure. By default, its
+    /// jobs run again.
+    #[arg(long, help_heading = "Record")]
+    pub(crate) skip_lost: bool,
+
+    #[command(flatten)]
+    pub(crate) typed: TypedFlags,
+}
+
+/// The flags of [`ATTEMPT`] that were typed, in the form `--jobs=8`.
+#[derive(Debug)]
+pub(crate) struct TypedFlags(pub(crate) Vec<OsString>);
+
+/// Returns the flags of `minder run`.
+fn run_flags() -> Command {
+    RunFlags::augment_args(Command::new("run"))
+}
+
+fn is_attempt_flag(flag: &&Arg) -> bool {
+    ATTEMPT.contains(&flag.get_id().as_str())
+}
+
+impl Args for TypedFlags {
+    fn augment_args(command: Command) -> Command {
+        let run = run_flags();
+        // Flags that exclude each other are found when they are combined with those of the record.
+        let flags = run.get_arguments().filter(is_attempt_flag);
+        let flags = flags.map(|flag| flag.clone().conflicts_with(Resettable::<clap::Id>::Reset));
+        command.args(flags).args_override_self(true)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for TypedFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut typed = Vec::new();
+        for flag in run_flags().get_arguments().filter(is_attempt_flag) {
+            let id = flag.get_id().as_str();
+            if matches.value_source(id) != Some(ValueSource::CommandLine) {
+                continue;
+            }
+            let short = || flag.get_short().map(|short| format!("-{short}"));
+            let name = flag.get_long().map(|long| format!("--{long}")).or_else(short).unwrap_or_default();
+            if !flag.get_action().takes_values() {
+                typed.push(name.into());
+                continue;
+            }
+            for value in matches.get_raw(id).into_iter().flatten() {
+                let mut text = OsString::from(format!("{name}="));
+                text.push(value);
+                typed.push(text);
+            }
+        }
+        Ok(Self(typed))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Returns the message for a command line of `minder resume` or `minder retry` that clap refuses.
+pub(crate) fn resume_error_line(error: &clap::Error, minder: &Command, args: &[OsString]) -> String {
+    let word = invalid_argument(error);
+    if error.kind() != ErrorKind::UnknownArgument {
+        return clap_error_line(error, minder, args);
+    }
+    if !word.starts_with('-') {
+        return format!("`{word}` is one argument too many: a run is resumed with its own command and input");
+    }
+    let run = run_flags();
+    let is_known = |flag: &Arg| {
+        let long = word.strip_prefix("--");
+        let short = word.strip_prefix('-').and_then(|rest| rest.chars().next());
+        let longs = flag.get_long_and_visible_aliases().unwrap_or_default();
+        let shorts = flag.get_short_and_visible_aliases().unwrap_or_default();
+        match long {
+            Some(long) => longs.contains(&long),
+            None => short.is_some_and(|short| shorts.contains(&short)),
+        }
+    };
+    if run.get_arguments().any(is_known) {
+        return format!("`{word}` cannot be changed when a run is resumed: it comes from the record");
+    }
+    clap_error_line(error, minder, args)
+}
+
+const RESUME_DETAILS: &str = "\
+Examples:
+  minder resume                     the last run of this directory
+  minder resume 61c0 -j8 --bar      another one, with other flags
+  minder resume --failed            the failed jobs, too
+  minder resume --dry-run           print what would run
+  seq 1000 | minder resume          the same input again, if it came through a pipe
+
+A run can be resumed whatever ended it: Ctrl-C, kill -9, a full disk, a power failure.
+Its command, arguments, directory and flags come from its record. The flags above
+override the recorded ones for this attempt. All other flags of `minder run` decide
+what the jobs are and where their results are stored, and cannot be changed.
+
+Jobs that have finished do not run again, even if they failed: see --failed, and
+`minder retry`. Jobs that were running are run again. Output that was not shown yet is
+shown. A run of which nothing is left is not changed, and the exit status is 0. A run
+that another minder works on is refused.
+
+Not in the record, and so not resumable this way: runs with --no-record, and runs that
+continue a joblog (`minder run --resume --joblog FILE COMMAND…`). Arguments that came
+through a pipe are not in the record either: give the same input again.
+
+The exit status is that of `minder run`, for the jobs of this attempt.";
+
+const RETRY_DETAILS: &str = "\
+Examples:
+  minder retry                      the last run of this directory
+  minder retry 61c0 -j1             one job at a time
+  minder retry --retries 3          up to three attempts of each
+  minder retry --dry-run            print what would run
+
+Exactly the jobs run whose last result in the record is a failure: an exit status other
+than 0, a signal, a time-out, short memory, or a program that could not be started. Jobs
+that never ran or were interrupted have no result, and do not run: `minder resume` runs
+these, `minder resume --failed` both. A job that succeeds now counts as succeeded, so
+that the next `minder retry` runs only what still fails. If no job has failed, nothing
+runs, the record is not changed, and the exit status is 0.
+
+The command, arguments, directory and flags of the run come from its record. The flags
+above override the recorded ones for this attempt. Arguments that came through a pipe
+are not in the record: give the same input again.
+
+The exit status is that of `minder run`, for the jobs of this attempt.";
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::*;
+    use crate::flags::{Flags, Verb};
+
+    fn resume(line: &str) -> Result<ResumeFlags, clap::Error> {
+        let args = ["minder", "resume"].into_iter().chain(line.split_whitespace());
+        match Flags::try_parse_from(args)?.verb {
+            Verb::Resume(flags) => Ok(*flags),
+            verb => panic!("{verb:?}"),
+        }
+    }
+
+    #[test]
+    fn attempt_flags_are_flags_of_run() {
+        let run = run_flags();
+        let known: Vec<&str> = run.get_arguments().map(|flag| flag.get_id().as_str()).collect();
+        assert_eq!(ATTEMPT.iter().find(|id| !known.contains(id)), None);
+    }
+
+    #[test]
+    fn typed_flags_do_not_depend_on_their_place() {
+        for line in ["-j8 -kv --color 61c0", "61c0 -v --jobs 8 -k --color=jobs", "-P8 61c0 -v -k --color"] {
+            let flags = resume(line).expect(line);
+            assert_eq!(flags.attempt.run.as_deref(), Some("61c0".as_ref()), "{line}");
+            assert_eq!(flags.attempt.typed.0, ["--jobs=8", "--keep-order", "-v", "--color=jobs"], "{line}");
+        }
+        let flags = resume("--halt now,fail=1 -j-1 --failed").expect("parse flags");
+        assert_eq!((flags.attempt.run, flags.failed), (None, true));
+        assert_eq!(flags.attempt.typed.0, ["--jobs=-1", "--halt=now,fail=1"]);
+    }
+
+    #[test]
+    fn flags_that_change_the_jobs_are_refused() {
+        for (line, expected) in [
+            ("--results x", "`--results` cannot be changed when a run is resumed: it comes from the record"),
+            ("-a x", "`-a` cannot be changed when a run is resumed: it comes from the record"),
+            ("--pipe", "`--pipe` cannot be changed when a run is resumed: it comes from the record"),
+            ("last x", "`x` is one argument too many: a run is resumed with its own command and input"),
+            ("--jbos 3", "unknown flag `--jbos`; did you mean `--jobs`?"),
+            ("--jobs", "`--jobs` requires a value"),
+        ] {
+            let args: Vec<OsString> =
+                "resume".split(' ').chain(line.split(' ')).map(OsString::from).collect();
+            let error = resume(line).expect_err(line);
+            assert_eq!(resume_error_line(&error, &Flags::command(), &args), expected, "{line}");
+        }
+    }
+}

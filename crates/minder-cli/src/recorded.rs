@@ -1,0 +1,48 @@
+//! The command line of a recorded run.
+
+use std::ffi::OsString;
+
+use clap::Parser;
+use minder_record::event::OsBytes;
+use minder_record::manifest::Manifest;
+
+use crate::flags::{Flags, RunFlags, Verb};
+
+/// Returns the command of a run as the user typed it, without the flags.
+pub(crate) fn command_text(command: &[OsBytes]) -> String {
+    if command.is_empty() {
+        return "(commands)".to_owned();
+    }
+    let words: Vec<String> = command.iter().map(ToString::to_string).collect();
+    words.join(" ")
+}
+
+/// Returns the flags of a run as they were typed.
+///
+/// # Errors
+/// The manifest is damaged.
+pub(crate) fn typed_flags(manifest: &Manifest) -> Result<Vec<OsString>, serde_json::Error> {
+    let typed: Vec<OsBytes> = match manifest.flags.get("typed") {
+        Some(typed) => serde_json::from_value(typed.clone())?,
+        None => Vec::new(),
+    };
+    Ok(typed.iter().map(OsBytes::to_os).collect())
+}
+
+/// Parses these flags with the command of a run, and with the arguments after it.
+///
+/// # Errors
+/// This version does not know a flag, or two of them exclude each other.
+pub(crate) fn parse(
+    manifest: &Manifest,
+    flags: &[&[OsString]],
+    arguments: &[OsString],
+) -> Result<Box<RunFlags>, clap::Error> {
+    let mut line: Vec<OsString> = vec!["minder".into(), "run".into()];
+    line.extend(flags.iter().copied().flatten().cloned());
+    line.push("--".into());
+    line.extend(manifest.words.iter().map(OsBytes::to_os));
+    line.extend_from_slice(arguments);
+    let Verb::Run(flags) = Flags::try_parse_from(&line)?.verb else { unreachable!() };
+    Ok(flags)
+}

@@ -1,0 +1,126 @@
+//! `minder log RUN JOB`: everything that is recorded of one job.
+
+use std::fs;
+
+use super::State;
+use crate::cli::{Run, script, with_script};
+
+/// Makes a run in which job 2 fails with output on both streams.
+fn state() -> State {
+    let state = State::new();
+    let line = "echo out {}; echo err {} >&2; [ {} != b ] || exit 3";
+    let words = [script(line), [":::", "a", "b"].map(str::to_owned).to_vec()].concat();
+    state.run("aaaa0001", "-j1 --env GREETING=hello", &words).exit_code(1);
+    state
+}
+
+/// Returns what stands beside a label.
+fn beside<'a>(page: &'a str, label: &str) -> &'a str {
+    let found = page.lines().find_map(|line| line.strip_prefix(label)?.strip_prefix(' '));
+    found.unwrap_or_else(|| panic!("no {label}: {page}")).trim_start()
+}
+
+#[test]
+fn page_shows_everything_about_a_failed_job() {
+    let state = state();
+    let page = state.log("aaaa 2").exit_code(0).stderr("").text();
+    assert!(beside(&page, "run").starts_with("aaaa0001: "), "{page}");
+    assert_eq!(beside(&page, "job"), "2 of 2");
+    let cwd = std::env::current_dir().expect("find directory");
+    assert_eq!(beside(&page, "directory"), cwd.to_str().expect("path is UTF-8"));
+    assert_eq!(beside(&page, "environment"), "GREETING=hello");
+    assert!(page.lines().any(|line| line.trim_start().starts_with("PATH=")), "{page}");
+    assert_eq!(beside(&page, "ended"), "exit 3");
+    assert!(beside(&page, "took").contains(" user"), "{page}");
+    assert!(beside(&page, "started").starts_with("20"), "{page}");
+    assert!(page.ends_with("stdout      6 B\n    out b\nstderr      6 B\n    err b\n"), "{page}");
+    // A job that succeeded has no tails.
+    let page = state.log("last 1").exit_code(0).text();
+    let rest = "6 B, shown, and not kept (--results keeps it)";
+    assert_eq!((beside(&page, "stdout"), beside(&page, "ended")), (rest, "exit 0"), "{page}");
+}
+
+#[cfg(unix)] // Commands for cmd.exe are not to be pasted.
+#[test]
+fn command_of_a_job_can_be_pasted() {
+    let state = State::new();
+    let odd = "it's\n$(exit 9) \"x\"";
+    state.run("aaaa0001", "", &["printf '<%s>' {}; exit 4 #", ":::", "plain", odd]).exit_code(2);
+    state.log("last 2 --sql x").exit_code(255).error_line(&["cannot be used with"]);
+    let json = state.log("last 2 --json").exit_code(0).text();
+    let (_, rest) = json.split_once(r#""command":""#).expect("find command");
+    let (command, rest) = rest.split_once(r#"","cwd":""#).expect("find end of command");
+    let command =
+        command.replace(r"\\", "\0").replace(r"\n", "\n").replace(r#"\""#, "\"").replace('\0', r"\");
+    let mut shell = minder::Command::new("sh");
+    shell.args(["-c", &command]);
+    shell.stdin(minder::Stdio::null()).stdout(minder::Stdio::piped()).stderr(minder::Stdio::piped());
+    let ended = Run::start(&shell).wait().exit_code(4);
+    assert_eq!(ended.text(), format!("<{odd}>"));
+    assert!(json.starts_with(r#"{"run":"aaaa0001","job":2,"#) && json.contains(r#""exit":4,"#), "{json}");
+    assert!(rest.contains(r#","environment":["#) && rest.ends_with("],\"output\":[]}\n"), "{json}");
+    // On a terminal, nothing of it is obeyed, and it stays on its line.
+    let page = state.log("last 2").exit_code(0).text();
+    assert!(beside(&page, "command").contains(r"s\n$(exit 9)"), "{page}");
+}
+
+#[test]
+fn job_without_a_result_is_explained() {
+    let state = state();
+    state.log("aaaa 3").exit_code(255).error_line(&["run aaaa0001 has no job 3: it has 2 jobs"]);
+    state.log("aaaa 0").exit_code(255).error_line(&["jobs are counted from 1"]);
+    state.log("aaaa x").exit_code(255).error_line(&["[JOB]", "`x`"]);
+    state.log("aaaa 1 2").exit_code(255).error_line(&["unexpected argument `2`"]);
+    state.cut("aaaa0001", 2, 0);
+    state.log("aaaa 2").exit_code(255).error_line(&["has no result", "minder resume aaaa0001"]);
+    let go = state.file("go");
+    let mut command = state.command("run -j1");
+    let line = format!("KID await {} {{}}", super::path(&go));
+    let mut live = Run::start(with_script(&mut command, &line).args([":::", "a"]));
+    live.wait_until_true("a second run", || state.ids().len() == 2);
+    state.log("last 1").exit_code(255).error_line(&["has not finished yet"]);
+    fs::write(&go, "").expect("write file");
+    live.wait().exit_code(0);
+}
+
+#[test]
+fn number_of_runs_is_refused_beside_a_run() {
+    let state = state();
+    state.log("last -n 1").exit_code(255).error_line(&["limits the list of runs", "`minder log last 1`"]);
+    state.log("--last").exit_code(255).error_line(&["did you mean `last`", "`minder log last`"]);
+}
+
+#[test]
+fn output_that_waits_is_named_by_its_file() {
+    let state = State::new();
+    let go = state.file("go");
+    let line = format!("[ {{}} != a ] || KID await {} x; echo done {{}}", super::path(&go));
+    let mut command = state.command("run -k -j2");
+    let mut live = Run::start(with_script(&mut command, &line).args([":::", "a", "b"]));
+    live.wait_until_true("the second job", || {
+        state.ids().first().is_some_and(|id| super::super::file(&state.journal(id)).contains(r#""job":2"#))
+    });
+    live.kill();
+    live.wait().killed();
+    let page = state.log("last 2").exit_code(0).text();
+    let id = state.ids().remove(0);
+    let wanted = format!("(minder resume {id} shows it)");
+    assert!(beside(&page, "stdout").contains("waits in `") && page.contains(&wanted), "{page}");
+}
+
+#[test]
+fn list_shows_first_arguments_and_no_hint_for_runs_that_cannot_start() {
+    let state = State::new();
+    state.run("aaaa0001", "KID exit {} :::", &["0", "0", "0", "0", "0"]).exit_code(0);
+    let mut piped = state.command("run -j1 KID exit");
+    Run::start(piped.stdin(super::super::input(b"0\n00\n"))).wait().exit_code(0);
+    state.rename_last("bbbb0002");
+    state.run("cccc0003", "no-such-program :::", &["a\nb", "c"]).exit_code(255);
+    let listed = state.log("").exit_code(0).text();
+    let lines: Vec<&str> = listed.lines().collect();
+    assert!(lines[1].contains(r"no-such-program ::: a\nb c "), "{listed}");
+    assert!(lines[1].ends_with("(aborted, 2 not run)"), "{listed}");
+    assert!(lines[2].contains("exit ::: 0 00 "), "{listed}");
+    assert!(lines[3].contains("exit {} ::: 0 0 0 …"), "{listed}");
+    assert!(!listed.contains("minder resume"), "{listed}");
+}
