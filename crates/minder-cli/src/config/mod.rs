@@ -149,16 +149,7 @@ pub(crate) fn build(
     let RunFlags { display: display_flags, output, record, leak, grace, backend, no_guard, input, .. } =
         flags;
     let view = if tty { OutputView::Straight } else { view(&output, &files) };
-    let display = Display {
-        // With --tty the job draws on the terminal.
-        progress: if tty { ProgressOptions::default() } else { progress(&display_flags, compat) },
-        color: colors(display_flags.color),
-        quiet: display_flags.quiet,
-        notify: display_flags.notify,
-        status_level: display_flags.status_level.unwrap_or(StatusLevel::None),
-        parallel: flags.parallel_env,
-        straight: view == OutputView::Straight,
-    };
+    let display = display(&display_flags, compat, (tty, view), flags.parallel_env);
     let config = RunConfig {
         template,
         slots,
@@ -180,10 +171,7 @@ pub(crate) fn build(
         color_failed: display_flags.color_failed && !output.line_buffer && !files.replaces_output(),
         verbose: display_flags.verbose,
         print: display_flags.print,
-        times: OutputTimes {
-            success: output_time(output.success_output),
-            failure: output_time(output.failure_output),
-        },
+        times: output_times(&output),
         view,
         tag,
         files,
@@ -194,26 +182,6 @@ pub(crate) fn build(
         record: record_config(record, mode, cwd, command_line, typed)?,
     };
     Ok((config, display))
-}
-
-/// Returns what is shown while the run works. The command lines of other programs show what those programs
-/// show: cron mails any other line.
-fn progress(flags: &DisplayFlags, compat: CompatMode) -> ProgressOptions {
-    if flags.quiet {
-        return ProgressOptions::default();
-    }
-    let is_own = compat == CompatMode::Own;
-    ProgressOptions {
-        status: is_own && !flags.no_status,
-        heartbeat: match flags.heartbeat {
-            None if is_own => Heartbeat::IfCi,
-            None | Some(Duration::ZERO) => Heartbeat::Never,
-            Some(time) => Heartbeat::After(time),
-        },
-        bar: flags.bar,
-        eta: flags.eta,
-        jobs: flags.progress,
-    }
 }
 
 /// Returns the command of a recorded run, to show its jobs. The names of its columns are not known.
@@ -264,6 +232,42 @@ fn record_config(
         stdin: None,
         typed,
     })
+}
+
+/// Returns what people see during a run.
+fn display(
+    flags: &DisplayFlags,
+    compat: CompatMode,
+    (tty, view): (bool, OutputView),
+    parallel: bool,
+) -> Display {
+    // The command lines of other programs show what those programs show: cron mails any other line.
+    let has_own_display = compat == CompatMode::Own;
+    let progress = ProgressOptions {
+        status: has_own_display && !flags.no_status,
+        bar: flags.bar,
+        eta: flags.eta,
+        jobs: flags.progress,
+        heartbeat: match flags.heartbeat {
+            None if has_own_display => Heartbeat::IfCi,
+            None | Some(Duration::ZERO) => Heartbeat::Never,
+            Some(time) => Heartbeat::After(time),
+        },
+    };
+    Display {
+        // With --tty the job draws on the terminal.
+        progress: if tty || flags.quiet { ProgressOptions::default() } else { progress },
+        color: colors(flags.color),
+        quiet: flags.quiet,
+        notify: flags.notify,
+        status_level: flags.status_level.unwrap_or(StatusLevel::None),
+        parallel,
+        straight: view == OutputView::Straight,
+    }
+}
+
+fn output_times(output: &OutputFlags) -> OutputTimes {
+    OutputTimes { success: output_time(output.success_output), failure: output_time(output.failure_output) }
 }
 
 fn output_time(flag: Option<OutputTimeFlag>) -> OutputTime {

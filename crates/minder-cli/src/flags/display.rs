@@ -32,7 +32,12 @@ pub(crate) struct DisplayFlags {
     /// The status line appears when a run has lasted for two seconds: jobs that are done, running and
     /// failed, and the time. It is not shown with --tty, -u and --quiet, in the background, or if
     /// standard output is a pipe, whose reader may write to the terminal.
-    #[arg(long, env = "MINDER_RUN_NO_STATUS", value_parser = FalseyValueParser::new(), hide_env_values = true)]
+    #[arg(
+        long,
+        env = "MINDER_RUN_NO_STATUS",
+        value_parser = FalseyValueParser::new(),
+        hide_env_values = true
+    )]
     pub(crate) no_status: bool,
 
     /// Print the state after TIME of silence, without a terminal.
@@ -44,9 +49,10 @@ pub(crate) struct DisplayFlags {
 
     /// A line for jobs that end: none, fail, retry, slow, pass, all.
     ///
-    /// It is printed on stderr. Each level includes those before it. `fail`: jobs that failed. `retry`: failed attempts of jobs
-    /// that run again. `slow`: jobs that have been running far longer than the others. `pass`: jobs that
-    /// succeeded. `all`: jobs that the end of the run cut off. A line follows the output of its job.
+    /// It is printed on stderr, after the output of the job. Each level includes those before it.
+    /// `fail`: jobs that failed. `retry`: failed attempts of jobs that run again. `slow`: jobs that have
+    /// been running far longer than the others. `pass`: jobs that succeeded. `all`: jobs that the end of
+    /// the run cut off.
     /// Default: none.
     #[arg(long, value_name = "LEVEL", conflicts_with = "quiet", hide_possible_values = true)]
     pub(crate) status_level: Option<StatusLevel>,

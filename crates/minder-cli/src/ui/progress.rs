@@ -102,9 +102,11 @@ impl Progress {
     pub(crate) fn new(options: ProgressOptions, palette: Palette, may_draw: bool) -> Self {
         let sink = Stderr::new(may_draw);
         let status = options.status && sink.size().is_some() && !stdout_is_pipe();
-        let heartbeat = match sink.is_terminal() {
-            true if options.heartbeat == Heartbeat::IfCi => Heartbeat::Never,
-            _ => options.heartbeat.resolve(std::env::var_os("CI")),
+        let is_unasked = options.heartbeat == Heartbeat::IfCi;
+        let heartbeat = if is_unasked && sink.is_terminal() {
+            Heartbeat::Never
+        } else {
+            options.heartbeat.resolve(std::env::var_os("CI"))
         };
         Self::on(
             ProgressOptions { status, heartbeat, ..options },
@@ -201,8 +203,8 @@ impl Progress {
         result
     }
 
-    /// Erases the display while `write` writes messages: complete lines, which begin on a line of their
-    /// own and without the color of the output.
+    /// Erases the display while `write` writes messages: complete lines, which begin on a new line
+    /// and without the color of the output.
     pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
         let Some(inner) = &self.0 else { return write() };
         let mut state = inner.lock();
@@ -227,7 +229,7 @@ impl Progress {
         result
     }
 
-    /// Erases the display permanently. What is written next begins on a line of its own.
+    /// Erases the display permanently. What is written next begins on a new line.
     pub(crate) fn finish(&self) {
         if let Some(inner) = &self.0 {
             let mut state = inner.lock();

@@ -212,7 +212,8 @@ impl OutputBatch {
                 write_all_at(file, bytes, end)?;
                 let range = end..end + bytes.len() as u64;
                 end = range.end;
-                let (file, path) = (Some(file.try_clone()?), job_file.path.clone());
+                let file = Some(file.try_clone()?);
+                let path = job_file.path.clone();
                 segment.location = Location::Own(JobFile { file, path, range, charge: Charge::default() });
             }
         }

@@ -236,7 +236,7 @@ impl RunWorker<'_> {
             self.batch.discard();
         }
         // The worker thread's file grows while anything in it waits. If it also has output that does not
-        // wait, a job that does gets a file of its own.
+        // wait, a job that does gets a separate file.
         let context = self.context;
         let mixes = context.config.times.success == OutputTime::Immediate && context.recorder.is_kept();
         if time.is_final() && mixes && self.batch.has_bytes() {
