@@ -43,6 +43,8 @@ pub struct RunConfig {
     pub control: Control,
     /// Whether one job takes several records.
     pub batches_arguments: bool,
+    /// Which exit status the run has.
+    pub exit_status: ExitStatusRule,
     /// Whether jobs get the variables of GNU parallel (`PARALLEL_SEQ` and others).
     pub parallel_env: bool,
     /// The pid that a user sees: that of the process that installed the guard.
@@ -86,6 +88,28 @@ pub struct RunConfig {
     pub tmpdir: Option<PathBuf>,
     /// The record of the run.
     pub record: RecordConfig,
+}
+
+/// Which exit status a run has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExitStatusRule {
+    /// GNU parallel's: the number of failed jobs.
+    #[default]
+    Parallel,
+    /// That of xargs: a status for each kind of failure.
+    Xargs,
+}
+
+/// What jobs read on standard input.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum JobStdin {
+    /// Nothing.
+    #[default]
+    Null,
+    /// What this process reads on standard input.
+    Inherit,
+    /// This file. Each job reads it from the beginning.
+    File(PathBuf),
 }
 
 /// How the output of jobs is written to standard output and standard error.
@@ -303,6 +327,8 @@ pub struct Control {
     pub env: Vec<(OsString, OsString)>,
     /// The environment variable that holds a job's slot, from 0.
     pub slot_var: Option<OsString>,
+    /// What jobs read on standard input, unless they read parts of the input.
+    pub stdin: JobStdin,
     /// Whether jobs use the terminal.
     pub tty: bool,
     /// Whether each job is confirmed on the terminal.

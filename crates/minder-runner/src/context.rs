@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Duration;
 
-use minder::ExitStatus;
 use minder::jobs::{Attempt, JobPool};
+use minder::{ErrorKind, ExitStatus};
 use minder_template::Job;
 
 use crate::admission::AdmissionController;
@@ -53,7 +53,7 @@ pub(crate) struct RunContext<'a> {
 
 /// The state of a run: values that every thread may set.
 ///
-/// The counters and `first_failure` are independent of each other and of all other memory, so
+/// The counters, `first_failure` and `xargs_status` are independent of each other and of all other memory, so
 /// relaxed ordering is enough. The main thread reads their final values after it has joined the
 /// worker threads.
 #[derive(Debug, Default)]
@@ -64,16 +64,29 @@ pub(crate) struct RunStatus {
     recorded: [AtomicU64; 2],
     /// The exit status of the first job that failed, as a shell reports it. 0: no job has failed.
     first_failure: AtomicU8,
+    /// The highest status of xargs of all jobs that failed or could not be started.
+    xargs_status: AtomicU8,
     /// Set when a signal ends the run, or when all guardians have died. The guard's thread sets it
     /// as well.
     shutdown: Arc<AtomicBool>,
 }
 
 impl RunStatus {
-    /// Records how a job failed. Only the first one counts.
+    /// Records how a job failed. Only the first one counts for [`Self::first_failure`].
     pub(crate) fn add_failure(&self, status: ExitStatus) {
+        self.xargs_status.fetch_max(exit_status::of_xargs(status), Ordering::Relaxed);
         let status = exit_status::of_shell(status);
         let _ = self.first_failure.compare_exchange(0, status, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Records that a job could not be started.
+    pub(crate) fn add_start_failure(&self, kind: ErrorKind) {
+        self.xargs_status.fetch_max(exit_status::of_xargs_start(kind), Ordering::Relaxed);
+    }
+
+    /// Returns the exit status of xargs for the jobs so far.
+    pub(crate) fn xargs_status(&self) -> u8 {
+        self.xargs_status.load(Ordering::Relaxed)
     }
 
     /// Returns the exit status of the first job that failed, as a shell reports it.

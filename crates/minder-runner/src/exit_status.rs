@@ -16,6 +16,36 @@ pub const INTERRUPTED: u8 = 130;
 /// The same, with the shell's status for SIGTERM.
 pub const TERMINATED: u8 = 143;
 
+/// Exit statuses of xargs: jobs failed; a job exited with 255; a signal ended a job; the command
+/// cannot be run; there is no such command.
+pub const XARGS_FAILED: u8 = 123;
+/// See [`XARGS_FAILED`].
+pub const XARGS_STOPPED: u8 = 124;
+/// See [`XARGS_FAILED`].
+pub const XARGS_SIGNALED: u8 = 125;
+/// See [`XARGS_FAILED`].
+pub const XARGS_NOT_RUN: u8 = 126;
+/// See [`XARGS_FAILED`].
+pub const XARGS_NOT_FOUND: u8 = 127;
+
+/// See [`XARGS_FAILED`]: any other error.
+pub const XARGS_OTHER: u8 = 1;
+
+/// Returns the status of xargs for a job with this status; [`SUCCESS`] if it succeeded.
+pub fn of_xargs(status: minder::ExitStatus) -> u8 {
+    match status {
+        _ if status.success() => SUCCESS,
+        minder::ExitStatus::Exited(255) => XARGS_STOPPED,
+        minder::ExitStatus::Signaled { .. } => XARGS_SIGNALED,
+        _ => XARGS_FAILED,
+    }
+}
+
+/// Returns the status of xargs if a command cannot be started.
+pub fn of_xargs_start(error: minder::ErrorKind) -> u8 {
+    if error == minder::ErrorKind::NotFound { XARGS_NOT_FOUND } else { XARGS_NOT_RUN }
+}
+
 /// Returns the exit status of a process as a shell reports it: 128 plus the number of a signal.
 pub fn of_shell(status: minder::ExitStatus) -> u8 {
     match status {

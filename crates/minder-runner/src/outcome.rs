@@ -7,7 +7,7 @@ use minder::{ProcessGuard, Signal};
 use minder_os::host_stats;
 use minder_record::event::{AttemptFinished, FAILED};
 
-use crate::config::ResumeMode;
+use crate::config::{ExitStatusRule, ResumeMode};
 use crate::context::RunContext;
 use crate::exit_status;
 use crate::report::{HaltSummary, RunEnd, RunReport, RunStats};
@@ -38,6 +38,7 @@ pub(crate) fn report(
         resume: context.recorder.resume(context.config),
         end: end(context, counts, signal),
         nothing_left: false,
+        error_status: error_status(context),
     }
 }
 
@@ -89,9 +90,22 @@ fn halted(context: &RunContext<'_>, counts: JobCounts) -> Option<HaltSummary> {
     })
 }
 
-/// Returns the exit status of a run that no signal and no error of ours ended: GNU parallel's.
+/// Returns the exit status of a run that an error ends.
+fn error_status(context: &RunContext<'_>) -> u8 {
+    match (context.config.exit_status, context.status.xargs_status()) {
+        (ExitStatusRule::Parallel, _) => exit_status::OTHER,
+        (ExitStatusRule::Xargs, status) if status >= exit_status::XARGS_NOT_RUN => status,
+        (ExitStatusRule::Xargs, _) => exit_status::XARGS_OTHER,
+    }
+}
+
+/// Returns the exit status of a run that no signal and no error of ours ended.
 fn status(context: &RunContext<'_>, counts: JobCounts) -> u8 {
     let failed = counts.failed;
+    if context.config.exit_status == ExitStatusRule::Xargs && failed > 0 {
+        // A job that was not started because of its values has no status.
+        return context.status.xargs_status().max(exit_status::XARGS_FAILED);
+    }
     let halt = context.config.control.halt;
     let percent = halt.is_some_and(|halt| matches!(halt.threshold(), Threshold::Percent(_)));
     let first = halt.is_some_and(|halt| halt.threshold() == Threshold::Count(1));

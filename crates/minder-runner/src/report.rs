@@ -30,6 +30,8 @@ pub struct RunReport {
     pub end: RunEnd,
     /// Whether an earlier run was to be resumed, and none of its jobs was left.
     pub nothing_left: bool,
+    /// The exit status if an error ended it.
+    pub error_status: u8,
 }
 
 impl Default for RunEnd {

@@ -305,3 +305,61 @@ fn xargs_fills_each_command_line() {
     let (found, _) = gathered("-j2 -m KID echo-args", &hard);
     assert_eq!(found.len(), hard.len());
 }
+
+#[test]
+fn words_split_at_blanks_and_quotes_protect_them() {
+    let bytes = b"a 'b c'\n\n\"d e\" f\\ g\n";
+    let out = run_with_input("run -k --words KID echo-args", bytes);
+    assert_eq!(out.exit_code(0).text(), "\"a\"\n\"b c\"\n\"d e\"\n\"f g\"\n");
+    let out = run_with_input("run -k --words -E b KID echo-args", b"a b c");
+    assert_eq!(out.exit_code(0).text(), "\"a\"\n");
+    run_with_input("run -k --words KID echo-args", b"a\nb 'c\nd'\n")
+        .exit_code(255)
+        .stderr_contains("standard input, line 2: the quote `'` is not closed");
+    run_with_input("run --words KID echo-args", &[b'x'; 140_000])
+        .exit_code(255)
+        .stderr_contains("standard input, line 1: a word has more than 131071 bytes");
+}
+
+#[test]
+fn words_of_a_line_are_arguments_of_one_job() {
+    let out = run_with_input("run -k --words -L1 KID echo-args -", b"a 'b c' \nd\n\ne f\n");
+    let lines = "\"-\"\n\"a\"\n\"b c\"\n\"d\"\n\"-\"\n\"e\"\n\"f\"\n";
+    assert_eq!(out.exit_code(0).text(), lines);
+}
+
+#[test]
+fn jobs_read_the_standard_input_that_the_user_names() {
+    let dir = temp_dir();
+    let file = dir.path().join("in");
+    std::fs::write(&file, "from a file\n").expect("write file");
+    let said = |stdin: &str, words: &str| {
+        let mut command = minder("run -j1");
+        if !stdin.is_empty() {
+            command.args(["--stdin", stdin]);
+        }
+        command.args(super::arguments(words)).stdin(super::input(b"from minder\n"));
+        Run::start(&command).wait().exit_code(0).text()
+    };
+    let jobs = "-n0 KID cat ::: 1 2";
+    assert_eq!(said("", jobs), "");
+    assert_eq!(said("null", jobs), "");
+    assert_eq!(said("inherit", jobs), "from minder\n");
+    assert_eq!(said(file.to_str().expect("path is UTF-8"), jobs), "from a file\nfrom a file\n");
+    run_to_end("run --stdin inherit KID cat").exit_code(255).error_line(&["`--stdin inherit`", "`:::`"]);
+    run_to_end("run --stdin /no/such/file KID cat ::: 1").exit_code(255).error_line(&["/no/such/file"]);
+}
+
+#[test]
+fn words_and_stdin_refuse_flags_that_contradict_them() {
+    for (line, flag) in [
+        ("run --words -0 KID exit 0", "--null"),
+        ("run --words --csv KID exit 0", "--csv"),
+        ("run --words --trim l KID exit 0", "--trim"),
+        ("run --words --pipe KID cat", "--pipe"),
+        ("run --stdin null --pipe KID cat", "--pipe"),
+        ("run --stdin null --tty KID cat", "--tty"),
+    ] {
+        run_to_end(line).exit_code(255).error_line(&[flag]);
+    }
+}

@@ -426,3 +426,28 @@ fn unlimited_retries_pause_between_attempts() {
     assert_eq!(std::fs::read(&tries).expect("read file"), b"x\n");
     live.wait_until_true("the second attempt", || std::fs::read(&tries).is_ok_and(|bytes| bytes.len() > 2));
 }
+
+#[test]
+fn jobs_know_their_number_and_slot() {
+    let out = run_to_end("run -j1 -k -n0 KID echo-env ::: a b").exit_code(0).text();
+    let own: Vec<&str> =
+        out.lines().filter(|line| line.contains("MINDER_JOB") || line.contains("MINDER_SLOT")).collect();
+    let expected =
+        ["\"MINDER_JOB\"=\"1\"", "\"MINDER_SLOT\"=\"1\"", "\"MINDER_JOB\"=\"2\"", "\"MINDER_SLOT\"=\"1\""];
+    assert_eq!(own, expected);
+}
+
+#[test]
+fn exit_status_of_xargs_tells_kinds_of_failures_apart() {
+    let status = |words: &str, code: i32| {
+        run_to_end(&format!("run -j1 --quiet --exit-status xargs {words}")).exit_code(code);
+    };
+    status("KID exit ::: 0 0", 0);
+    status("KID exit ::: 0 3 7", 123);
+    status("KID exit ::: 3 255 0", 124);
+    status("no-such-command ::: 1", 127);
+    run_with_input("run --words --exit-status xargs KID exit", b"'0").exit_code(1);
+    #[cfg(unix)]
+    status("KID kill-self ::: 9", 125);
+    run_to_end("run -j1 --quiet KID exit ::: 3 7").exit_code(2);
+}

@@ -60,6 +60,8 @@ fn pairs(flags: &RunFlags) -> Vec<Pair> {
     let context = (arity.context, "-X");
     let multiple = (arity.multiple, "-m");
     let parts = (pipe.is_wanted(), "--pipe");
+    let words = (input.split_words, "--words");
+    let stdin = (control.stdin.is_some(), "--stdin");
     let spreads = [
         (pipe.tee, "--tee"),
         (pipe.round_robin, "--round-robin"),
@@ -73,6 +75,16 @@ fn pairs(flags: &RunFlags) -> Vec<Pair> {
         ((output.keep_order, "--keep-order"), (output.no_keep_order, "--no-keep-order")),
         ((output.group, "--group"), (output.line_buffer, "--line-buffer")),
         ((output.group, "--group"), (output.ungroup, "--ungroup")),
+        (words, (input.null, "--null")),
+        (words, (input.delimiter.is_some(), "--delimiter")),
+        (words, (input.colsep.is_some(), "--colsep")),
+        (words, (input.csv, "--csv")),
+        (words, (input.header.is_some(), "--header")),
+        (words, (input.skip_first_line, "--skip-first-line")),
+        (words, (input.trim.is_some(), "--trim")),
+        (words, parts),
+        (stdin, parts),
+        (stdin, (control.tty, "--tty")),
         (parts, context),
         (parts, multiple),
         (parts, (arity.xargs, "--xargs")),

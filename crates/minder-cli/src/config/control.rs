@@ -1,5 +1,7 @@
 //! Flags that delay, terminate and retry jobs.
 
+use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -9,7 +11,7 @@ use minder::jobs::{HaltPolicy, HaltTrigger, Threshold};
 use crate::flags::RunFlags;
 use crate::units::time;
 use minder_runner::conditions::{self, Conditions};
-use minder_runner::config::{Control, Timeout};
+use minder_runner::config::{Control, JobStdin, Timeout};
 use minder_template::{Options, Template};
 
 /// The default of `--retry-delay` for `--retries 0`, which retries a job until it succeeds.
@@ -74,9 +76,19 @@ pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
         directory: control.wd.as_ref().map(|dir| Template::text(dir, options)),
         env,
         slot_var: control.process_slot_var.clone(),
+        stdin: stdin(control.stdin.as_deref()),
         tty: control.tty,
         interactive: control.interactive,
     })
+}
+
+/// Returns what jobs read on standard input.
+fn stdin(flag: Option<&OsStr>) -> JobStdin {
+    match flag.map(OsStr::as_encoded_bytes) {
+        None | Some(b"null") => JobStdin::Null,
+        Some(b"inherit") => JobStdin::Inherit,
+        Some(_) => JobStdin::File(flag.map(PathBuf::from).unwrap_or_default()),
+    }
 }
 
 /// Parses the argument of `--timeout`. Returns `None` for 0, which means no limit, as in GNU

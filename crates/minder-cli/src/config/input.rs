@@ -24,6 +24,7 @@ use minder_runner::input::InputPlan;
 use minder_runner::input::Kind;
 use minder_runner::input::Source;
 use minder_runner::input::Trim;
+use minder_runner::input::WordUnit;
 use minder_template::{Form, Options, PlaceholderKind, PlaceholderSet, Repeat, ValueRules};
 
 /// The message for two inputs of which each is standard input.
@@ -175,10 +176,12 @@ impl ParsedCommandLine {
             }
         }
         let columns = columns(input)?;
-        let width = columns.is_none().then_some(sources.len());
+        let has_one_value = columns.is_none() && word_unit(flags) != Some(WordUnit::Line);
+        let width = has_one_value.then_some(sources.len());
         let plan = InputPlan {
             sources,
             separator: separator(input)?,
+            words: word_unit(flags),
             // With an explicit separator, every other byte belongs to the argument.
             windows_text: std::env::consts::FAMILY == "windows" && !input.null && input.delimiter.is_none(),
             header: header(input, flags.pipe.is_wanted())?,
@@ -197,7 +200,9 @@ impl ParsedCommandLine {
             empty_counts: compat == CompatMode::Parallel,
             link: input.link,
             arity: if !flags.pipe.is_wanted() {
-                arity_of(arity)
+                // Lines of words have no end that is left to find.
+                let arity = arity_of(arity);
+                ArgsPerJob { lines: arity.lines && !input.split_words, ..arity }
             } else if flags.pipe.tee {
                 ArgsPerJob::default()
             } else {
@@ -207,6 +212,12 @@ impl ParsedCommandLine {
         };
         Ok(Self { plan, words, behind, width, files, stdin: reads_stdin, blocks })
     }
+}
+
+/// Returns what a record is with `--words`.
+fn word_unit(flags: &RunFlags) -> Option<WordUnit> {
+    let unit = if flags.arity.lines.is_some() { WordUnit::Line } else { WordUnit::Word };
+    flags.input.split_words.then_some(unit)
 }
 
 /// Removes the sources that are cut into blocks, and leaves those of arguments. Returns the removed

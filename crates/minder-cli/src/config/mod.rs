@@ -10,8 +10,8 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use minder::Backend;
 use minder_runner::config::{
-    OrderConfig, OutputFiles, OutputTime, OutputTimes, OutputView, PipeConfig, RecordConfig, ResumeMode,
-    RunConfig,
+    ExitStatusRule, OrderConfig, OutputFiles, OutputTime, OutputTimes, OutputView, PipeConfig, RecordConfig,
+    ResumeMode, RunConfig,
 };
 use minder_runner::jobs_setting::JobsSetting;
 use minder_template::{Options, Template};
@@ -32,7 +32,8 @@ use self::seed::new_seed;
 pub(crate) use self::splitter::check_same_blocks;
 use self::text_placeholders::text_placeholder;
 use crate::flags::{
-    Color, DisplayFlags, Leak, OutputFlags, OutputTimeFlag, RecordFlags, RunFlags, StatusLevel,
+    Color, DisplayFlags, ExitStatusFlag, Leak, OutputFlags, OutputTimeFlag, RecordFlags, RunFlags,
+    StatusLevel,
 };
 use crate::ui::color::When;
 use crate::ui::{Heartbeat, ProgressOptions};
@@ -89,6 +90,12 @@ impl Parsed {
         let default = if flags.control.tty { "1" } else { "100%" };
         let slots = JobsSetting::parse(flags.jobs.as_deref().unwrap_or(default.as_ref()))?;
         let mut command_line = ParsedCommandLine::new(flags, compat, stdin)?;
+        if command_line.stdin && flags.control.stdin.as_deref() == Some("inherit".as_ref()) {
+            bail!(
+                "`--stdin inherit` is for jobs whose arguments come from `:::` or -a FILE: here, \
+                 standard input is read for arguments"
+            );
+        }
         let sources = &command_line.plan.sources;
         let has_values = !sources.is_empty();
         let runs_arguments = commands::are_arguments(flags, compat, &command_line.words, sources)?;
@@ -158,6 +165,10 @@ pub(crate) fn build(
         batches_arguments: false,
         pipe,
         control,
+        exit_status: match flags.control.exit_status {
+            ExitStatusFlag::Parallel => ExitStatusRule::Parallel,
+            ExitStatusFlag::Xargs => ExitStatusRule::Xargs,
+        },
         parallel_env: flags.parallel_env,
         pid: std::process::id(),
         shell: options.shell.clone(),

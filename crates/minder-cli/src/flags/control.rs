@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::units::{count, fine_time, time};
 
@@ -113,13 +113,46 @@ pub(crate) struct ControlFlags {
     #[arg(long, value_name = "NAME")]
     pub(crate) process_slot_var: Option<OsString>,
 
+    /// Standard input of the jobs: null, inherit or a file.
+    ///
+    /// `null`, the default, is an empty input. `inherit` is that of minder: all jobs read from it, and
+    /// arguments come from `:::` or -a. A job reads FILE from its beginning; `./null` is a file of
+    /// that name.
+    #[arg(long, value_name = "null|inherit|FILE")]
+    pub(crate) stdin: Option<OsString>,
+
     /// Give jobs the terminal, one at a time.
     ///
     /// This does not change where their output goes.
     #[arg(long, visible_alias = "open-tty", short = 'o', conflicts_with_all = ["pty", "spool"])]
     pub(crate) tty: bool,
 
+    /// The exit status: of parallel (default), or of xargs.
+    ///
+    /// With xargs: 0 if all jobs succeeded; 123 if some failed; 124 if one exited with 255; 125 if a
+    /// signal ended one; 126 if the command cannot be run; 127 if it does not exist; 1 if another error
+    /// ended the run. The highest one counts. `--halt` decides whether a failure ends the run.
+    #[arg(
+        long,
+        value_name = "RULE",
+        default_value = "parallel",
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Running"
+    )]
+    pub(crate) exit_status: ExitStatusFlag,
+
     /// Ask on the terminal before each job.
     #[arg(short = 'p', long)]
     pub(crate) interactive: bool,
+}
+
+/// Which exit status a run has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExitStatusFlag {
+    /// The number of failed jobs, up to 100.
+    #[default]
+    Parallel,
+    /// A status for each kind of failure.
+    Xargs,
 }

@@ -33,6 +33,13 @@ pub(crate) struct InputFlags {
     #[arg(short = 'd', long, value_name = "TEXT")]
     pub(crate) delimiter: Option<OsString>,
 
+    /// Arguments end at blanks and newlines; quotes and \ protect.
+    ///
+    /// The rules of xargs: a space, tab or newline separates arguments, except inside '…' or "…" and
+    /// after a backslash. With -L, the words of a line are the arguments of one job.
+    #[arg(long = "words")]
+    pub(crate) split_words: bool,
+
     /// Split lines into columns {1}, {2} … at this separator.
     ///
     /// The separator is a regular expression. See `minder help input`.

@@ -162,7 +162,8 @@ shell line: `minder run ::: LINE…`, and --commands.
 Output is shown job by job when each job has finished. stdout and stderr stay separate
 and unchanged. A job that runs alone is shown live. -k, --lb and -u change this. Output
 that does not fit into memory is stored in private files. Jobs have an empty standard
-input and their own process group.
+input (see --stdin), their own process group, and the variables MINDER_JOB and
+MINDER_SLOT, which count from 1.
 
 Each run leaves a private record in $MINDER_STATE_DIR, else in $XDG_STATE_HOME/minder,
 else in ~/.local/state/minder: the argument, times and exit status of each job, its

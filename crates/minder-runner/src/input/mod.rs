@@ -6,6 +6,8 @@
 
 mod plan;
 mod columns;
+mod words;
+mod word_records;
 mod records;
 mod replay_buffer;
 mod product;
@@ -20,6 +22,8 @@ pub use self::{
     columns::Columns,
     plan::{
         ArgsPerJob, BYTES_MAX, Fill, Header, InputPlan, InvalidArgument, JobArgs, Kind, Record, Source, Trim,
+        WordUnit,
     },
     reader::ArgumentReader,
+    words::{Separation, Word, WordError, WordSplitter},
 };

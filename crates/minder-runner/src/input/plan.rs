@@ -17,6 +17,8 @@ pub struct InputPlan {
     /// Whether files are Windows text: a carriage return before the separator, and a byte order
     /// mark at the beginning, are not part of a record.
     pub windows_text: bool,
+    /// Whether the records of files are words at blanks, or lines of such words.
+    pub words: Option<WordUnit>,
     /// How a record is split into columns, if it is.
     pub columns: Option<Columns>,
     /// What the first records are.
@@ -63,6 +65,15 @@ pub enum Kind {
     Stdin,
     /// In a file.
     File(PathBuf),
+}
+
+/// What a record is if the input is split at blanks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WordUnit {
+    /// One word.
+    Word,
+    /// The words of a line, as columns.
+    Line,
 }
 
 /// What the first records are.

@@ -162,7 +162,11 @@ fn count_jobs(plan: &InputPlan) -> Option<u64> {
 
 /// Returns the only file, or redirected standard input, if each of its records is a job.
 fn countable(plan: &InputPlan) -> Option<(File, u8)> {
-    let plain = plan.arity.is_plain() && plan.arity.records() == 1 && plan.eof.is_none() && !plan.skip_blank;
+    let plain = plan.arity.is_plain()
+        && plan.arity.records() == 1
+        && plan.eof.is_none()
+        && plan.words.is_none()
+        && !plan.skip_blank;
     let ([Source { kind, .. }], [separator], true, false) =
         (plan.sources.as_slice(), plan.separator.as_slice(), plain, plan.skip_first)
     else {

@@ -16,6 +16,7 @@ use crate::input::Record;
 use crate::input::Source;
 use crate::input::Trim;
 use crate::input::columns::Columns;
+use crate::input::word_records::WordRecords;
 
 /// The most bytes that are read at once.
 const READ_SIZE: usize = 16 << 10;
@@ -43,11 +44,16 @@ pub(crate) struct Records {
 enum ValueSource {
     List(VecDeque<OsString>),
     Splitter(Box<RecordSplitter>),
+    Words(Box<WordRecords>),
 }
 
 impl Records {
     pub(crate) fn open(source: &Source, plan: &InputPlan) -> Result<Self> {
         let open = |file: File, name: String| {
+            if let Some(unit) = plan.words {
+                let words = WordRecords::new(file, name, unit, VALUE_MAX - 1, plan.eof.clone());
+                return ValueSource::Words(Box::new(words));
+            }
             let most = if plan.columns.is_some() { COLUMNS_MAX } else { VALUE_MAX };
             let mut splitter = RecordSplitter::new(file, name, plan.separator.clone(), most);
             splitter.windows_text = plan.windows_text;
@@ -72,6 +78,7 @@ impl Records {
     pub(crate) fn next(&mut self) -> Result<Option<Record>> {
         while !self.finished {
             let item = match &mut self.from {
+                ValueSource::Words(words) => return words.next(),
                 ValueSource::List(values) => values.pop_front().map(Item::Value),
                 ValueSource::Splitter(splitter) => {
                     splitter.next(self.columns.as_ref().and_then(Columns::quoted_fields))?

@@ -282,6 +282,7 @@ impl JobHandler for RunWorker<'_> {
     }
 
     fn spawn_failed(&mut self, attempt: Attempt, task: &Task, error: Error) -> JobResult {
+        self.context.status.add_start_failure(error.kind());
         if let Some(mut running) = self.running.remove(attempt.slot) {
             running.output.delete_files();
             if let (Some(splitter), Some(mut feeder)) = (self.context.queue.splitter(), running.stdin.take())

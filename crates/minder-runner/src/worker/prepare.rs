@@ -11,6 +11,7 @@ use super::state::RunWorker;
 use minder_template::Job;
 
 use crate::config::InputDelivery;
+use crate::config::JobStdin;
 use crate::config::OutputView;
 use crate::config::Timeout;
 use crate::output::store::JobFile;
@@ -45,7 +46,7 @@ impl RunWorker<'_> {
         values: &Job<'_>,
     ) -> Result<SpawnOptions, Refusal> {
         let config = self.context.config;
-        command.stdin(Stdio::null()).die_with_parent(true);
+        command.stdin(self.stdin()?).die_with_parent(true);
         running.copies = TemplateFiles::create(&config.files, values)?;
         if let Some(block) = task.block().take() {
             self.attach_input(command, running, task, StdinFeeder::new(block))?;
@@ -97,6 +98,18 @@ impl RunWorker<'_> {
         } else {
             options.output_mode(OutputMode::AtExit).overflow(OverflowPolicy::Spill).spill_as_file(true)
         })
+    }
+
+    /// Returns the standard input of a job that reads no block of the input.
+    fn stdin(&self) -> Result<Stdio, Refusal> {
+        match &self.context.config.control.stdin {
+            JobStdin::Null => Ok(Stdio::null()),
+            JobStdin::Inherit => Ok(Stdio::inherit()),
+            JobStdin::File(path) => std::fs::File::open(path).map(Stdio::from).map_err(|error| {
+                let why = os_error_text(&error);
+                Refusal::All(format!("cannot read `{}`: {why} (--stdin)", path.display()))
+            }),
+        }
     }
 
     /// Connects the job to its block of input: as standard input, as a file that is complete before
@@ -180,6 +193,8 @@ impl RunWorker<'_> {
             command.env("PARALLEL_PID", self.context.config.pid.to_string());
             // GNU parallel's names for the local machine.
             command.env("PARALLEL_SSHLOGIN", ":").env("PARALLEL_SSHHOST", ":");
+        } else {
+            command.env("MINDER_JOB", task.number.to_string()).env("MINDER_SLOT", values.slot.to_string());
         }
         if let Some(dir) = &control.directory {
             let args = dir.argv(values).map_err(|error| error.to_string())?;

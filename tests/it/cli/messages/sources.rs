@@ -7,7 +7,8 @@ use std::path::Path;
 /// The crates whose texts a person can read.
 const CRATES: &[&str] = &["minder-cli", "minder-runner", "minder-record", "minder-template"];
 
-/// Files without messages: tables, bars and help, which have their own tests.
+/// Files without messages: tables, bars and help, which have their own tests. `cli::xargs_compat`
+/// compares the messages of xargs with those of findutils.
 const VIEWS: &[&str] = &[
     "minder-cli/exit.rs",
     "minder-cli/flags/",
@@ -18,6 +19,8 @@ const VIEWS: &[&str] = &[
     "minder-cli/ui/table.rs",
     "minder-cli/ui/format.rs",
     "minder-cli/compat/parallel/info.rs",
+    "minder-cli/compat/xargs/",
+    "minder-cli/commands/xargs/",
     "minder-runner/results/table.rs",
     "minder-cli/commands/bench/results.rs",
     "minder-cli/commands/bench/turnaround/charts.rs",
@@ -68,6 +71,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("no job runs whose end could free some", "see cli/resource_limits.rs: too many open files"),
     ("of the input has changed: nothing is run", "see cli/record.rs: has changed"),
     ("--tee runs {jobs} jobs at once", "see cli/input.rs: jobs at once"),
+    ("a word has more than {bytes_max}", "see cli/input.rs: a word has more than"),
     ("stdout was closed by its reader", "stdout is closed: the exit status reports it"),
     ("the best of the others is used", "see seccomp.rs: the best of the others is used"),
     ("interrupted; showing what was measured", "see cli/bench.rs: showing what was measured"),

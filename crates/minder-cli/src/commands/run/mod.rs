@@ -13,7 +13,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use minder::{Availability, Backend, ExitMode, GuardOptions, ProcessGuard};
 use minder_runner::config::ResumeMode;
-use minder_runner::{Inherited, Notice, Observer, RunEnd, RunRequest, exit_status, list_commands};
+use minder_runner::{Inherited, Notice, Observer, RunEnd, RunReport, RunRequest, exit_status, list_commands};
 
 use self::confirm::TerminalPrompt;
 use self::console::Console;
@@ -74,7 +74,7 @@ fn execute(plan: impl FnOnce() -> Result<Plan>) -> Result<ExitCode> {
     }
     let observer: Arc<dyn Observer> = Arc::new(console);
     match minder_runner::run(RunRequest { config, arguments, inherited, observer, confirm }, &mut guard) {
-        Ok(report) => end(guard, &report.end),
+        Ok(report) => end(guard, &report),
         Err(error) => fail(guard, &error),
     }
 }
@@ -87,12 +87,12 @@ fn fail(guard: ProcessGuard, error: &anyhow::Error) -> ! {
 
 /// Ends the process with the status or the signal of the run. Processes that jobs left running
 /// survive only if the run ended with a status.
-fn end(guard: ProcessGuard, end: &RunEnd) -> ! {
-    match *end {
+fn end(guard: ProcessGuard, report: &RunReport) -> ! {
+    match report.end {
         RunEnd::Status(status) => guard.exit(status),
         RunEnd::Signal(signal) => guard.terminate(ExitMode::Signal(signal)),
         RunEnd::StdoutClosed => guard.terminate(ExitMode::Status(exit_status::BROKEN_PIPE)),
-        RunEnd::Failed(_) | RunEnd::InputFailed(_) => guard.terminate(ExitMode::Status(exit_status::OTHER)),
+        RunEnd::Failed(_) | RunEnd::InputFailed(_) => guard.terminate(ExitMode::Status(report.error_status)),
     }
 }
 
