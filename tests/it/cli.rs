@@ -37,6 +37,7 @@ mod help_man_completions;
 #[cfg(unix)] // GNU parallel, and the shells of Unix.
 mod gnu_differential;
 mod parallel_compat;
+mod xargs_compat;
 mod bench_exit;
 mod bench_sweep;
 mod bench_turnaround;

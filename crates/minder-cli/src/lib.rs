@@ -62,6 +62,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             Ok(Translation::Subcommand(rest)) => {
                 args = std::iter::once("minder".into()).chain(rest).collect();
             }
+            Ok(Translation::Xargs(plan)) => return exit_code(commands::xargs::run(*plan)),
             Ok(Translation::Sem(sem)) => return exit_code(commands::sem::run(sem)),
             Ok(Translation::Done(code)) => return code,
             Err(error) => return exit_code(Err(error)),

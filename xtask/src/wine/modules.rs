@@ -39,6 +39,7 @@ pub(crate) const DIFFERING: &[(&str, &str)] = &[
     ("cli::record", "private files and locks"),
     ("cli::record_faults", "errors of files, and which of them may be repeated"),
     ("cli::clock", "requests of a tick, and processes that a killed command leaves"),
+    ("cli::xargs_compat", "jobs that inherit standard streams, and long command lines"),
     ("cli::windows", "Windows only"),
 ];
 

@@ -27,6 +27,9 @@ const TOPICS: [&str; 11] = [
 /// The description of `parallel` and `sem`, which clap does not know.
 const COMPAT_ABOUT: &str = "GNU parallel's command line, also as a link of that name";
 
+/// The description of `xargs`, which clap does not know either.
+const XARGS_ABOUT: &str = "the command line of findutils' xargs, also as a link of that name";
+
 /// Explains a subcommand or a topic, or lists them.
 pub(crate) fn run(out: &mut dyn Write, flags: &HelpFlags) -> Result<()> {
     let mut minder = Flags::command();
@@ -45,6 +48,9 @@ pub(crate) fn run(out: &mut dyn Write, flags: &HelpFlags) -> Result<()> {
             help.print()?;
         }
         return Ok(());
+    }
+    if name == "xargs" {
+        bail!("see `minder xargs --help`; docs/from-xargs.md compares it with `minder run`");
     }
     if matches!(name.as_str(), "parallel" | "sem") {
         bail!("see `minder {name} --help`; docs/from-parallel.md describes every option");
@@ -91,6 +97,7 @@ fn print_list(out: &mut dyn Write, minder: &Command) -> Result<()> {
         writeln!(out, "  {:<13} {about}", subcommand.get_name())?;
     }
     writeln!(out, "  {:<13} {COMPAT_ABOUT}", "parallel, sem")?;
+    writeln!(out, "  {:<13} {XARGS_ABOUT}", "xargs")?;
     writeln!(out, "\nminder help TOPIC:")?;
     for (topic, title) in topic_titles() {
         writeln!(out, "  {topic:<13} {title}")?;

@@ -11,3 +11,4 @@ pub(crate) mod man;
 pub(crate) mod relay;
 pub(crate) mod run;
 pub(crate) mod sem;
+pub(crate) mod xargs;

@@ -8,6 +8,7 @@ use std::path::Path;
 pub(crate) enum InvokedAs {
     Parallel,
     Sem,
+    Xargs,
 }
 
 impl InvokedAs {
@@ -15,6 +16,7 @@ impl InvokedAs {
         match name.as_encoded_bytes() {
             b"parallel" => Some(Self::Parallel),
             b"sem" => Some(Self::Sem),
+            b"xargs" => Some(Self::Xargs),
             _ => None,
         }
     }

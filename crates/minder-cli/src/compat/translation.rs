@@ -1,4 +1,4 @@
-//! What a command line of GNU parallel or `sem` becomes.
+//! What a command line of GNU parallel, `sem` or xargs becomes.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -8,9 +8,12 @@ use anyhow::Result;
 use super::InvokedAs;
 use super::parallel::{OptionKey, ParallelArgs, print_info, print_quoted, run_arguments};
 use super::warning::warn;
+use super::xargs::{self, Request};
 use crate::commands::sem::SemArgs;
+use crate::commands::xargs::{FAILURE, XargsPlan};
+use crate::ui::with_stdout;
 
-/// What minder does for a command line of GNU parallel.
+/// What minder does for a command line of another program.
 #[derive(Debug)]
 pub(crate) enum Translation {
     /// A run: the arguments after `minder run`, flags first.
@@ -19,6 +22,8 @@ pub(crate) enum Translation {
     Subcommand(Vec<OsString>),
     /// A command that waits for a slot of a semaphore.
     Sem(SemArgs),
+    /// Commands with arguments from words of the input.
+    Xargs(Box<XargsPlan>),
     /// Nothing more: the requested text was printed.
     Done(ExitCode),
 }
@@ -26,8 +31,24 @@ pub(crate) enum Translation {
 /// Translates the arguments after the program's name.
 ///
 /// # Errors
-/// An option is unknown, unsupported or misused. The error names it.
+/// An option of GNU parallel is unknown, unsupported or misused. The error names it.
 pub(crate) fn translate(invoked_as: InvokedAs, args: &[OsString]) -> Result<Translation> {
+    match invoked_as {
+        InvokedAs::Xargs => translate_xargs(args),
+        InvokedAs::Parallel | InvokedAs::Sem => translate_parallel(invoked_as, args),
+    }
+}
+
+/// Errors in the options of xargs are printed in its words, with its exit status.
+fn translate_xargs(args: &[OsString]) -> Result<Translation> {
+    Ok(match xargs::read(args) {
+        Request::Run(plan) => Translation::Xargs(plan),
+        Request::Print(text) => Translation::Done(with_stdout(|out| Ok(out.write_all(text.as_bytes())?))?),
+        Request::Failed => Translation::Done(ExitCode::from(FAILURE)),
+    })
+}
+
+fn translate_parallel(invoked_as: InvokedAs, args: &[OsString]) -> Result<Translation> {
     let args = ParallelArgs::read(invoked_as, args)?;
     if let Some(shell) = args.value(OptionKey::Completion) {
         return Ok(Translation::Subcommand(vec!["completions".into(), shell.clone()]));

@@ -1,0 +1,30 @@
+//! Messages in the words of xargs, so that scripts find the text that they expect.
+
+use std::ffi::OsStr;
+use std::io::{Write, stderr};
+
+/// Prints one line to stderr, as `xargs: LINE`. Write errors are ignored.
+pub(crate) fn print_line(line: &[u8]) {
+    // One write, so that lines of several programs do not mix.
+    let _ = stderr().write_all(&[b"xargs: ", line, b"\n"].concat());
+}
+
+/// Returns a name in the quotes of the locale: ‘name’, or 'name' without UTF-8.
+pub(crate) fn quoted_name(name: &OsStr) -> String {
+    let name = name.to_string_lossy();
+    if is_utf8_locale() {
+        return format!("‘{name}’");
+    }
+    format!("'{}'", name.replace('\'', "\\'"))
+}
+
+/// Returns whether the locale has UTF-8, by the variables that setlocale(3) reads.
+pub(super) fn is_utf8_locale() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    locale.is_some_and(|locale| {
+        let locale = locale.to_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}

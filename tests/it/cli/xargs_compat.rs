@@ -1,0 +1,173 @@
+//! The command line of xargs.
+
+#[cfg(target_os = "linux")]
+use super::TEST_CHILD;
+#[cfg(unix)]
+use super::path;
+use super::{MINDER, Run, RunOutput, arguments, from, input, temp_dir};
+
+/// Runs minder as xargs with these options and this input.
+fn xargs(line: &str, bytes: &[u8]) -> RunOutput {
+    let mut command = from(MINDER, "xargs");
+    command.args(arguments(line)).stdin(input(bytes));
+    Run::start(&command).wait()
+}
+
+#[test]
+fn words_of_the_input_become_arguments() {
+    let out = xargs("KID echo-args first", b"a 'b c'\n  d\\ e\n");
+    assert_eq!(out.exit_code(0).stderr("").text(), "\"first\"\n\"a\"\n\"b c\"\n\"d e\"\n");
+    let out = xargs("-n2 KID echo-args", b"1 2 3").exit_code(0).stderr("");
+    assert_eq!(out.text(), "\"1\"\n\"2\"\n\"3\"\n");
+    let out = xargs("-I{} KID echo-args <{}>", b"  a b \n\nc\n").exit_code(0).stderr("");
+    assert_eq!(out.text(), "\"<a b >\"\n\"<c>\"\n");
+    let out = xargs("-0 KID echo-args", b"a 'b\0c").exit_code(0).stderr("");
+    assert_eq!(out.text(), "\"a 'b\"\n\"c\"\n");
+}
+
+#[test]
+fn command_runs_once_without_arguments_unless_told_otherwise() {
+    assert_eq!(xargs("KID echo-args x", b"").exit_code(0).text(), "\"x\"\n");
+    assert_eq!(xargs("-r KID echo-args x", b"\n").exit_code(0).text(), "");
+}
+
+#[test]
+fn exit_status_tells_kinds_of_failures_apart() {
+    xargs("-n1 KID exit", b"0 0").exit_code(0).stderr("");
+    xargs("-n1 KID exit", b"0 3 0").exit_code(123).stderr("");
+    xargs("-n1 KID exit", b"255 0").exit_code(124).stderr_contains(": exited with status 255; aborting\n");
+    xargs("no-such-command", b"a")
+        .exit_code(127)
+        .stderr("xargs: no-such-command: No such file or directory\n");
+    xargs("-n0", b"").exit_code(1).stderr_contains("xargs: value 0 for -n option should be >= 1\n");
+    xargs("KID exit", b"'a").exit_code(1).stderr_contains("xargs: unmatched single quote; ");
+}
+
+#[test]
+fn run_leaves_no_record() {
+    let state = temp_dir();
+    let mut command = from(MINDER, "xargs KID exit 0");
+    command.env("MINDER_STATE_DIR", state.path());
+    Run::start(&command).wait().exit_code(0).stderr("");
+    assert_eq!(std::fs::read_dir(state.path()).expect("list directory").count(), 0);
+}
+
+#[cfg(target_os = "linux")] // Guardians.
+#[test]
+fn jobs_die_with_a_killed_xargs() {
+    let mut command = from(MINDER, "xargs sh -c");
+    command.arg(format!("echo started; exec '{TEST_CHILD}' await /no/such/file"));
+    let mut run = Run::start(&command);
+    run.wait_until("job", |record| !record.outs[0].is_empty());
+    run.kill();
+    // A job that lives on would hold the output, which `wait` refuses.
+    run.wait().killed();
+}
+
+#[cfg(unix)]
+mod findutils {
+    use std::path::Path;
+
+    use minder::Command;
+
+    use super::*;
+
+    /// The lines of the shell whose result has to be that of findutils' xargs.
+    const CASES: &str = include_str!("xargs_compat/cases.txt");
+    /// How many cases run at once.
+    const AT_ONCE: usize = 4;
+    /// The version whose messages minder has.
+    const VERSION: &str = "xargs (GNU findutils) 4.9.0";
+
+    /// A directory with `gnu/xargs`, `our/xargs` and `our/minder`. Names of the same length give both
+    /// the same room for arguments.
+    struct Programs(tempfile::TempDir);
+
+    impl Programs {
+        /// Returns `None` if there is no xargs of this version.
+        fn find() -> Option<Self> {
+            let mut which = from("bash", "");
+            which.args(["-c", "type -P xargs && xargs --version"]);
+            let said = Run::start(&which).wait().text();
+            if !said.contains(VERSION) {
+                return None;
+            }
+            let gnu = said.lines().next()?;
+            let dir = temp_dir();
+            for (name, target) in [("gnu/xargs", gnu), ("our/xargs", MINDER), ("our/minder", MINDER)] {
+                let link = dir.path().join(name);
+                std::fs::create_dir_all(link.parent().expect("a directory")).expect("create directory");
+                std::os::unix::fs::symlink(target, link).expect("create symbolic link");
+            }
+            Some(Self(dir))
+        }
+
+        /// Runs a line of bash in a new directory, with `gnu` or `our` first in PATH.
+        fn run(&self, first: &str, line: &str) -> RunOutput {
+            let dir = temp_dir();
+            let files = [
+                ("names", "one\ntwo words\nthree\n"),
+                ("words", "one 'two words' three\ntwo  four\n"),
+                ("hosts", "a\nb\nc\n"),
+            ];
+            for (name, text) in files {
+                std::fs::write(dir.path().join(name), text).expect("write file");
+            }
+            let variable = std::env::var("PATH").unwrap_or_default();
+            let mut bash: Command = from("bash", "");
+            bash.args(["-c", line]).current_dir(dir.path());
+            bash.env("PATH", format!("{}:{variable}", path(&self.0.path().join(first))));
+            Run::start(&bash).wait()
+        }
+    }
+
+    fn programs() -> Option<Programs> {
+        let programs = Programs::find();
+        if programs.is_none() {
+            crate::support::skip(format_args!("needs {VERSION}"));
+        }
+        programs
+    }
+
+    #[test]
+    fn results_are_those_of_findutils() {
+        let Some(programs) = programs() else { return };
+        let lines: Vec<&str> = CASES.lines().collect();
+        let difference = |line: &&str| {
+            let [gnu, ours] = ["gnu", "our"].map(|first| programs.run(first, line));
+            let is_same = (gnu.status, &gnu.out, &gnu.errors) == (ours.status, &ours.out, &ours.errors);
+            (!is_same).then(|| format!("{line}\n  findutils: {gnu:?}\n  minder:    {ours:?}"))
+        };
+        let wrong: Vec<String> = std::thread::scope(|scope| {
+            let parts: Vec<_> = lines
+                .chunks(lines.len().div_ceil(AT_ONCE))
+                .map(|part| scope.spawn(|| part.iter().filter_map(difference).collect::<Vec<_>>()))
+                .collect();
+            parts.into_iter().flat_map(|part| part.join().expect("run the cases")).collect()
+        });
+        assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(lines.len() > 150);
+    }
+
+    #[test]
+    fn habits_of_the_document_print_the_same() {
+        let Some(programs) = programs() else { return };
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/from-xargs.md");
+        let page = std::fs::read_to_string(page).expect("read the document");
+        let mut habits = 0;
+        for row in page.lines().filter(|line| line.starts_with("| ") && line.ends_with("` |")) {
+            let row = row.replace("\\|", "\u{0}");
+            let cells: Vec<String> =
+                row.split('|').map(|cell| cell.trim().trim_matches('`').replace('\u{0}', "|")).collect();
+            let [_, number, theirs, ours, _] = cells.as_slice() else { panic!("cells of {row}") };
+            let gnu = programs.run("gnu", theirs);
+            let our = programs.run("our", ours);
+            assert_eq!((gnu.text(), gnu.status), (our.text(), our.status), "{number}: {ours}\n{}", our.err);
+            // minder reports what ends a run in other words.
+            let is_status = ours.contains("--exit-status");
+            assert!(is_status || our.err.is_empty(), "{number}: {ours}\n{}", our.err);
+            habits += 1;
+        }
+        assert_eq!(habits, 40);
+    }
+}
