@@ -207,8 +207,21 @@ struct Parser<'a, S> {
 }
 
 fn parse(message: &[u8], sink: &mut impl Sink) -> std::result::Result<Word, JsonError> {
-    let text = std::str::from_utf8(message)
-        .map_err(|error| JsonError::new(JsonErrorKind::Text, error.valid_up_to()))?;
+    let text = match std::str::from_utf8(message) {
+        Ok(text) => text,
+        // The message ends within a character. What is before it may have an error of its own.
+        Err(error) if error.error_len().is_none() => {
+            let valid = error.valid_up_to();
+            return match parse(&message[..valid], sink) {
+                Err(error) if error.kind == JsonErrorKind::Incomplete => {
+                    Err(JsonError::new(JsonErrorKind::Incomplete, message.len()))
+                }
+                Err(error) => Err(error),
+                Ok(_) => Err(JsonError::new(JsonErrorKind::Text, valid)),
+            };
+        }
+        Err(error) => return Err(JsonError::new(JsonErrorKind::Text, error.valid_up_to())),
+    };
     let mut parser = Parser {
         text,
         sink,
@@ -217,6 +230,12 @@ fn parse(message: &[u8], sink: &mut impl Sink) -> std::result::Result<Word, Json
         buffer: String::new(),
     };
     parser.run()
+}
+
+/// Makes room for one more at least.
+#[cold]
+fn reserve<T>(list: &mut Vec<T>, at: usize) -> Parsed<()> {
+    list.try_reserve(1).map_err(|error| no_room(error.into(), at))
 }
 
 type Parsed<T> = std::result::Result<T, JsonError>;
@@ -240,7 +259,7 @@ impl<S: Sink> Parser<'_, S> {
                     if self.byte(at) == b'}' {
                         self.close(Container::Object, self.words.len(), at + 1)?
                     } else {
-                        self.outer.push(open);
+                        self.push_outer(open, at)?;
                         open = self.begin(Container::Object);
                         continue 'value;
                     }
@@ -250,7 +269,7 @@ impl<S: Sink> Parser<'_, S> {
                     if self.byte(at) == b']' {
                         self.close(Container::Array, self.words.len(), at + 1)?
                     } else {
-                        self.outer.push(open);
+                        self.push_outer(open, at)?;
                         open = self.begin(Container::Array);
                         continue 'value;
                     }
@@ -265,12 +284,12 @@ impl<S: Sink> Parser<'_, S> {
                 at = self.skip_blanks(at);
                 match (self.byte(at), open.kind) {
                     (b',', Container::Object | Container::Array) => {
-                        self.words.push(word.0);
+                        self.push_word(word, at)?;
                         at += 1;
                         continue 'value;
                     }
                     (b'}', Container::Object) | (b']', Container::Array) => {
-                        self.words.push(word.0);
+                        self.push_word(word, at)?;
                         (word, at) = self.close(open.kind, open.from, at + 1)?;
                         open = self.outer.pop().unwrap_or(Open::MESSAGE);
                     }
@@ -280,6 +299,24 @@ impl<S: Sink> Parser<'_, S> {
                 }
             }
         }
+    }
+
+    #[inline]
+    fn push_word(&mut self, word: Word, at: usize) -> Parsed<()> {
+        if self.words.len() == self.words.capacity() {
+            reserve(&mut self.words, at)?;
+        }
+        self.words.push(word.0);
+        Ok(())
+    }
+
+    #[inline]
+    fn push_outer(&mut self, open: Open, at: usize) -> Parsed<()> {
+        if self.outer.len() == self.outer.capacity() {
+            reserve(&mut self.outer, at)?;
+        }
+        self.outer.push(open);
+        Ok(())
     }
 
     /// Returns a byte of the message. After its end there are zeros, which JSON has nowhere.
@@ -348,7 +385,7 @@ impl<S: Sink> Parser<'_, S> {
             Ok(None) => self.new_key(start)?,
             Err(error) => return Err(no_room(error, start)),
         };
-        self.words.push(word.0);
+        self.push_word(word, at)?;
         let at = self.skip_blanks(at);
         if self.byte(at) == b':' { Ok(at + 1) } else { Err(self.unexpected(at)) }
     }

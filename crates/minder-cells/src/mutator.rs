@@ -246,6 +246,7 @@ impl<'h> Mutator<'_, 'h> {
     /// # Errors
     /// `Memory`: there is none for another root.
     pub fn root(&mut self, value: Value<'h>) -> Result<Root> {
+        self.heap.store().refer(value.word)?;
         let root = self.heap.roots().insert(value.word);
         root.ok_or_else(|| Error::Memory(std::io::ErrorKind::OutOfMemory.into()))
     }
@@ -258,6 +259,8 @@ impl<'h> Mutator<'_, 'h> {
 
     /// Gives a root another value. Returns `false` if it was released.
     pub fn set_root(&mut self, root: Root, value: Value<'h>) -> bool {
+        // Without memory for that, the last step of a collection finds the value.
+        let _ = self.heap.store().refer(value.word);
         self.heap.roots().replace(root, value.word)
     }
 

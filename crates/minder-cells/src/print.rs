@@ -245,9 +245,8 @@ fn lisp_symbol(text: &str, out: &mut String) {
     }
     let is_number = is_number(text);
     for (at, c) in text.char_indices() {
-        // A no-break space ends a symbol, as a space does.
-        let is_special =
-            c <= ' ' || "\"'();[]#`,\\\u{a0}".contains(c) || (at == 0 && (c == '?' || is_number));
+        // A no-break space ends a symbol, as a space does. `?` begins a character, also after a point.
+        let is_special = c <= ' ' || "\"'();[]#`,\\?\u{a0}".contains(c) || (at == 0 && is_number);
         if is_special || (text == "." && at == 0) {
             out.push('\\');
         }

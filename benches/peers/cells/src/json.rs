@@ -46,7 +46,8 @@ pub(crate) fn measure(contestant: &str, message: &[u8], times: usize) -> Result<
 fn check_typed(pool: &RegionPool, message: &[u8]) -> Result<()> {
     let answer: Answer = minder_cells::from_view(pool.parse_json(message)?.view())?;
     ensure!(answer == serde_json::from_slice(message)?, "other typed values than those of serde_json");
-    let back = pool.deserialize(&mut serde_json::Deserializer::from_slice(&serde_json::to_vec(&answer)?))?;
+    let text = serde_json::to_vec(&answer)?;
+    let back = pool.deserialize(&mut serde_json::Deserializer::from_slice(&text))?;
     ensure!(minder_cells::from_view::<Answer>(back.view())? == answer, "other typed values after a round trip");
     Ok(())
 }

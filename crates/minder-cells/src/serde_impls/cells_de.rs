@@ -171,25 +171,30 @@ impl<'de, S: Sink> Visitor<'de> for Part<'_, S> {
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut sequence: A) -> Result<Word, A::Error> {
         let levels = self.inner()?;
         let from = self.words.len();
-        while let Some(word) = sequence.next_element_seed(self.part(levels, false))? {
-            self.words.push(word.0);
-        }
-        let word = build::vector_of(self.sink, &self.words[from..]).map_err(A::Error::custom)?;
+        let made = (|| {
+            while let Some(word) = sequence.next_element_seed(self.part(levels, false))? {
+                self.words.push(word.0);
+            }
+            build::vector_of(self.sink, &self.words[from..]).map_err(A::Error::custom)
+        })();
+        // After an error, too: the format may go on.
         self.words.truncate(from);
-        Ok(word)
+        made
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Word, A::Error> {
         let levels = self.inner()?;
         let from = self.words.len();
-        while let Some(key) = map.next_key_seed(self.part(levels, true))? {
-            self.words.push(key.0);
-            let value = map.next_value_seed(self.part(levels, false))?;
-            self.words.push(value.0);
-        }
-        let entries = self.words[from..].as_chunks::<2>().0;
-        let word = build::map_of(self.sink, entries).map_err(A::Error::custom)?;
+        let made = (|| {
+            while let Some(key) = map.next_key_seed(self.part(levels, true))? {
+                self.words.push(key.0);
+                let value = map.next_value_seed(self.part(levels, false))?;
+                self.words.push(value.0);
+            }
+            let entries = self.words[from..].as_chunks::<2>().0;
+            build::map_of(self.sink, entries).map_err(A::Error::custom)
+        })();
         self.words.truncate(from);
-        Ok(word)
+        made
     }
 }

@@ -252,3 +252,47 @@ fn a_long_vector_takes_many_steps_whatever_is_in_it() {
     });
     assert!(same > LONG / 10_000, "{same} steps for one string");
 }
+
+#[test]
+fn collection_ends_though_much_is_made_and_dropped_between_its_steps() {
+    let mut heap = Heap::new(HeapConfig::new().limit_bytes(64 << 20)).expect("reserve a heap");
+    let kept = root_of(&mut heap, |cells| wide(cells, 40));
+    let mut steps = 0;
+    while heap.step(Duration::ZERO).expect("a step") == Step::Unfinished {
+        steps += 1;
+        assert!(steps < 50, "the collection does not end");
+        let made: Result<()> = heap.mutate(|cells| {
+            let mut chain = cells.nil();
+            for number in 0..3_000 {
+                let number = cells.int(number)?;
+                chain = cells.cons(number, chain)?;
+            }
+            Ok(())
+        });
+        made.expect("the heap has room");
+    }
+    assert!(heap.get(kept).is_some());
+}
+
+#[test]
+fn value_that_is_stored_again_and_again_does_not_keep_a_collection_from_its_end() {
+    let mut heap = heap();
+    let all = root_of(&mut heap, |cells| wide(cells, WIDTH));
+    let pair = root_of(&mut heap, |cells| cells.cons(cells.nil(), cells.nil()));
+    assert_eq!(heap.step(Duration::ZERO).expect("a step"), Step::Unfinished);
+    let stored: Result<()> = heap.mutate(|cells| {
+        let [all, pair] = [all, pair].map(|root| cells.get(root).expect("it is a root"));
+        for number in 0..100_000 {
+            let row = cells.element(all, number % WIDTH)?;
+            let moved = cells.element(row, number / WIDTH % WIDTH)?;
+            cells.set_first(pair, moved)?;
+        }
+        Ok(())
+    });
+    stored.expect("the heap has room");
+    let mut steps = 0;
+    while heap.step(Duration::ZERO).expect("a step") == Step::Unfinished {
+        steps += 1;
+        assert!(steps < 100, "the collection does not end");
+    }
+}

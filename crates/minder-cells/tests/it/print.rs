@@ -88,14 +88,15 @@ fn symbols_have_backslashes_where_lisp_would_read_something_else() {
     {
         assert_eq!(symbol(name), name);
     }
-    for name in ["a?", ".foo", "1e", "e5", "0x10", "1.5.2", "1_000", "inf", "nan", "infinity", "NaN", "+inf"]
-    {
+    for name in [".foo", "1e", "e5", "0x10", "1.5.2", "1_000", "inf", "nan", "infinity", "NaN", "+inf"] {
         assert_eq!(symbol(name), name, "it is not a number");
     }
     let cases = [
         ("", "##"),
         (".", "\\."),
         ("?a", "\\?a"),
+        (".?a", ".\\?a"),
+        ("a?", "a\\?"),
         ("1", "\\1"),
         ("-1", "\\-1"),
         ("+1", "\\+1"),
