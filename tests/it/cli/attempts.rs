@@ -253,7 +253,7 @@ fn piped_input_has_to_be_given_again() {
     run("run -j1 KID exit", b"3\n0\n4\n").exit_code(2);
     let ended = run("retry", b"").exit_code(255).stderr_contains("(2 failed)");
     assert!(
-        ended.err.contains("it has 0 lines, and had 3 at least (give it again on standard input)"),
+        ended.err.contains("it has 0 lines, and had at least 3 (give it again on standard input)"),
         "{}",
         ended.err
     );

@@ -185,6 +185,12 @@ const RELAY: &[&str] = &["--pty", "--rows", "--columns", "--buffer", "--linger",
 
 /// The flags of `retry`, long and short. `resume` has `--failed`, too.
 const RETRY: &[&str] = &[
+    "--success-output",
+    "--failure-output",
+    "--no-status",
+    "--status-level",
+    "--heartbeat",
+    "--notify",
     "--jobs",
     "-j",
     "-P",

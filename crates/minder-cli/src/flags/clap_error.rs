@@ -160,7 +160,7 @@ mod tests {
             ),
             ("run -k --lb x", "`--keep-order` cannot be used with `--line-buffer`"),
             ("--resume", "unknown flag `--resume`; did you mean `minder resume`?"),
-            ("log --last", "unknown flag `--last`; did you mean `last`, as in `minder log last`?"),
+            ("log --last", "unknown flag `--last`: use `minder log last`"),
             ("log --prune x", "`--prune` cannot be used with `[RUN]`"),
             ("log --json --json", "`--json` is given twice"),
             ("log --sql", "`--sql` requires a value"),

@@ -22,6 +22,11 @@ pub(super) fn unknown_flag(flag: &str, command: &Command, minder: &Command) -> S
     if let Some(answer) = foreign_flag(command.get_name(), flag) {
         return format!("{unknown}: {answer}");
     }
+    // `minder --resume`, as in the command line of a run.
+    let subcommand = flag.strip_prefix("--").and_then(|name| command.find_subcommand(name));
+    if let Some(subcommand) = subcommand {
+        return format!("{unknown}; did you mean `{} {}`?", command.get_name(), subcommand.get_name());
+    }
     let has_flag = |name: &&str| minder.find_subcommand(name).is_some_and(|owner| has(owner, flag));
     let meant = match OWNERS.iter().copied().find(has_flag) {
         Some(owner) => Some(format!("minder {owner} {flag}")),
@@ -111,7 +116,7 @@ mod tests {
             assert_eq!(unknown_flag(flag, subcommand, &minder), expected);
         }
         for (flag, expected) in [
-            ("--resume", "unknown flag `--resume`; did you mean `minder run --resume`?"),
+            ("--resume", "unknown flag `--resume`; did you mean `minder resume`?"),
             ("-j", "unknown flag `-j`; did you mean `minder run -j`?"),
             ("--failed", "unknown flag `--failed`; did you mean `minder log --failed`?"),
             ("-v", "unknown flag `-v`: use `minder --version`"),

@@ -87,7 +87,7 @@ fn job_without_a_result_is_explained() {
 fn number_of_runs_is_refused_beside_a_run() {
     let state = state();
     state.log("last -n 1").exit_code(255).error_line(&["limits the list of runs", "`minder log last 1`"]);
-    state.log("--last").exit_code(255).error_line(&["did you mean `last`", "`minder log last`"]);
+    state.log("--last").exit_code(255).error_line(&["unknown flag `--last`", "`minder log last`"]);
 }
 
 #[test]
