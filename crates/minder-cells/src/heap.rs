@@ -177,7 +177,8 @@ impl Heap {
     /// few other values. So a step never has to look at a value twice, and a collection ends however much is
     /// stored between its steps.
     ///
-    /// The last pause also looks at each symbol, and at the texts of all if some are free: 0.1 to 0.4 us each.
+    /// The last pause also looks at each symbol, and at the texts of all if some are free. That takes 0.1 to
+    /// 0.4 us each.
     ///
     /// ```
     /// use minder_cells::{Heap, HeapConfig, Step};

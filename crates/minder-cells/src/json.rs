@@ -209,7 +209,7 @@ struct Parser<'a, S> {
 fn parse(message: &[u8], sink: &mut impl Sink) -> std::result::Result<Word, JsonError> {
     let text = match std::str::from_utf8(message) {
         Ok(text) => text,
-        // The message ends within a character. What is before it may have an error of its own.
+        // The message ends within a character. What is before it may have another error.
         Err(error) if error.error_len().is_none() => {
             let valid = error.valid_up_to();
             return match parse(&message[..valid], sink) {

@@ -177,7 +177,7 @@ impl<'de, S: Sink> Visitor<'de> for Part<'_, S> {
             }
             build::vector_of(self.sink, &self.words[from..]).map_err(A::Error::custom)
         })();
-        // After an error, too: the format may go on.
+        // After an error, too: the format may continue.
         self.words.truncate(from);
         made
     }
