@@ -544,8 +544,8 @@ fn in_order(cells: &[Cell], pair: Word) -> Option<Word> {
         63 => {
             for at in (index - 63..index + 1).step_by(PART).rev() {
                 prefetch_part(cells, at.wrapping_sub(AHEAD));
-                part_in_order(cells, at, next.step(-(PART as i64)))?;
                 next = next.step(-(PART as i64));
+                part_in_order(cells, at, next)?;
             }
         }
         _ => return None,

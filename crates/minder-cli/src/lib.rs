@@ -23,8 +23,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
+use clap::Parser;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
 use minder::Guardian;
 use minder_runner::config::ResumeMode;
 
@@ -111,8 +111,7 @@ fn rewrite_optional_values(args: &mut Vec<OsString>) {
     if !optional_value::needs_rewrite(run_args) {
         return;
     }
-    let mut minder = Flags::command();
-    minder.build();
+    let minder = Flags::interface();
     if let Some(run) = minder.find_subcommand("run") {
         let rewritten = optional_value::rewrite(run_args, run);
         args.truncate(2);
@@ -135,8 +134,7 @@ fn report_clap_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
     {
         return exit_code(print_help(&version));
     }
-    let mut minder = Flags::command();
-    minder.build();
+    let minder = Flags::interface();
     let line = match args.first().and_then(|name| name.to_str()) {
         Some("resume" | "retry") => resume_error_line(error, &minder, args),
         _ => clap_error_line(error, &minder, args),
@@ -158,6 +156,8 @@ fn print_help(error: &clap::Error) -> anyhow::Result<ExitCode> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use clap::{Command, CommandFactory, Parser};
+use clap::{Command, Parser};
 
 use crate::flags::{Flags, HelpFlags};
 use crate::likeness::nearest;
@@ -32,8 +32,7 @@ const XARGS_ABOUT: &str = "the command line of findutils' xargs, also as a link 
 
 /// Explains a subcommand or a topic, or lists them.
 pub(crate) fn run(out: &mut dyn Write, flags: &HelpFlags) -> Result<()> {
-    let mut minder = Flags::command();
-    minder.build();
+    let minder = Flags::interface();
     if flags.name.is_empty() {
         return print_list(out, &minder);
     }
@@ -121,8 +120,7 @@ mod tests {
             }
             assert!(text.contains("\n    $ "), "{topic} has no example");
         }
-        let mut minder = Flags::command();
-        minder.build();
+        let minder = Flags::interface();
         for (topic, _) in topic_titles() {
             assert!(!subcommand_names(&minder).contains(&topic), "{topic} is also a subcommand");
         }

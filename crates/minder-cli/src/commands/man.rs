@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
@@ -13,8 +13,7 @@ use crate::likeness::nearest;
 
 /// Prints the page of a subcommand, or that of minder as a whole.
 pub(crate) fn run(out: &mut dyn Write, flags: &ManFlags) -> Result<()> {
-    let mut minder = Flags::command();
-    minder.build();
+    let minder = Flags::interface();
     match help::find_subcommand(&minder, &flags.command) {
         Some(command) => print_page(out, command),
         None => {

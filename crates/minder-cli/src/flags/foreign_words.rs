@@ -187,16 +187,10 @@ fn find(entries: &[Entry], word: &str) -> Option<&'static str> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use clap::{Command, CommandFactory};
+    use clap::Command;
 
     use super::*;
     use crate::flags::Flags;
-
-    fn minder() -> Command {
-        let mut minder = Flags::command();
-        minder.build();
-        minder
-    }
 
     /// Returns the spellings of the flags of a command, with their dashes.
     fn flags_of(command: &Command) -> BTreeSet<String> {
@@ -211,7 +205,7 @@ mod tests {
 
     #[test]
     fn foreign_words_are_unique_and_not_known_to_minder() {
-        let minder = minder();
+        let minder = Flags::interface();
         let subcommand = |name: &str| minder.find_subcommand(name).expect("find subcommand");
         let names = minder.get_subcommands().map(|known| known.get_name().to_owned()).collect();
         for (entries, known) in [
@@ -230,7 +224,7 @@ mod tests {
 
     #[test]
     fn answers_name_flags_that_exist() {
-        let minder = minder();
+        let minder = Flags::interface();
         let known: BTreeSet<String> = ["run", "log"]
             .iter()
             .filter_map(|name| minder.find_subcommand(name))

@@ -47,7 +47,7 @@ pub(crate) use self::{
     turnaround::TurnaroundFlags,
 };
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 const AFTER_HELP: &str = "\
 Try: minder run 'wc -c {}' ::: *.txt
@@ -66,6 +66,16 @@ Try: minder run 'wc -c {}' ::: *.txt
 pub(crate) struct Flags {
     #[command(subcommand)]
     pub(crate) verb: Verb,
+}
+
+impl Flags {
+    /// Returns the command line interface, with what clap derives from it: the flags of each subcommand are
+    /// complete.
+    pub(crate) fn interface() -> clap::Command {
+        let mut minder = Self::command();
+        minder.build();
+        minder
+    }
 }
 
 /// The subcommand.

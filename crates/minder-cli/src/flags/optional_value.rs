@@ -141,14 +141,12 @@ fn short_requires_value(run: &Command, letter: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
 
     use super::*;
     use crate::flags::Flags;
 
     fn rewritten(line: &str) -> String {
-        let mut minder = Flags::command();
-        minder.build();
+        let minder = Flags::interface();
         let run = minder.find_subcommand("run").expect("find subcommand");
         let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let args = rewrite(&args, run);

@@ -86,20 +86,13 @@ fn has(command: &Command, flag: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
 
     use super::*;
     use crate::flags::Flags;
 
-    fn minder() -> Command {
-        let mut minder = Flags::command();
-        minder.build();
-        minder
-    }
-
     #[test]
     fn unknown_flag_names_what_was_meant() {
-        let minder = minder();
+        let minder = Flags::interface();
         for (command, flag, expected) in [
             ("run", "--jbos", "unknown flag `--jbos`; did you mean `--jobs`?"),
             ("run", "--linebuffer", "unknown flag `--linebuffer`; did you mean `--line-buffer`?"),
@@ -128,7 +121,7 @@ mod tests {
 
     #[test]
     fn unknown_subcommand_names_what_was_meant() {
-        let minder = minder();
+        let minder = Flags::interface();
         for (name, expected) in [
             ("rnu", "unknown command `rnu`; did you mean `run`?"),
             ("hlep", "unknown command `hlep`; did you mean `help`?"),
@@ -146,7 +139,7 @@ mod tests {
 
     #[test]
     fn as_run_repeats_a_command_that_was_typed_without_run() {
-        let minder = minder();
+        let minder = Flags::interface();
         let line = |words: &[&str]| {
             let args: Vec<OsString> = words.iter().map(OsString::from).collect();
             as_run(&args, &minder)

@@ -31,12 +31,30 @@ pub(super) fn show(out: &mut dyn Write, dir: &Path, number: u64, format: Option<
     let run = read_run(dir)?;
     let id = run_id(dir);
     let Some(job) = run.jobs.get(&number) else { bail!(absence(&run, &id, number)) };
-    let request = run.manifest.as_ref().ok().map(|manifest| Request::of(manifest, dir));
-    let waiting = run.unshown.get(&number).map_or(&[][..], Vec::as_slice);
+    let recorded = RecordedJob {
+        dir,
+        id: &id,
+        job,
+        request: run.manifest.as_ref().ok().map(|manifest| Request::of(manifest, dir)),
+        waiting: run.unshown.get(&number).map_or(&[], Vec::as_slice),
+    };
     match format {
-        Some(format) => Ok(row(out, dir, &id, job, request.as_ref(), waiting, format)?),
-        None => page(out, dir, &id, job, request.as_ref(), waiting),
+        Some(format) => Ok(recorded.write_row(out, format)?),
+        None => recorded.write_page(out),
     }
+}
+
+/// A job, and what is known of its run.
+struct RecordedJob<'a> {
+    /// The directory of the run.
+    dir: &'a Path,
+    /// The id of the run.
+    id: &'a str,
+    job: &'a JobFinished,
+    /// `None` if the manifest cannot be read.
+    request: Option<Request<'a>>,
+    /// Where output is that was not shown yet.
+    waiting: &'a [OutputSegment],
 }
 
 /// What was asked of the run.
@@ -113,31 +131,6 @@ fn absence(run: &Run, id: &str, number: u64) -> String {
     }
 }
 
-/// Writes the row of the table of jobs, with what belongs to the run.
-fn row(
-    out: &mut dyn Write,
-    dir: &Path,
-    id: &str,
-    job: &JobFinished,
-    request: Option<&Request<'_>>,
-    waiting: &[OutputSegment],
-    format: Format,
-) -> std::io::Result<()> {
-    let mut columns: Vec<String> = JOBS.columns.iter().map(|name| (*name).to_owned()).collect();
-    columns.extend(["command", "cwd", "environment", "output"].map(str::to_owned));
-    let mut values = rows::job(id, job);
-    let files = places(dir, waiting).iter().map(|path| OsBytes::from(path.as_os_str())).collect();
-    values.extend([
-        request.and_then(|request| request.command(job)).map_or(Value::Null, Value::Text),
-        request.map_or(Value::Null, |request| rows::bytes(request.manifest.cwd.0.clone())),
-        Value::List(request.map(Request::environment).unwrap_or_default()),
-        Value::List(files),
-    ]);
-    let mut rows = Rows::new(out, format, columns)?;
-    rows.row(&values)?;
-    rows.flush()
-}
-
 /// Returns the files with output that was not shown yet.
 fn places(dir: &Path, waiting: &[OutputSegment]) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = waiting.iter().map(|segment| dir.join(&segment.file)).collect();
@@ -148,58 +141,78 @@ fn places(dir: &Path, waiting: &[OutputSegment]) -> Vec<PathBuf> {
 /// A label, and the lines beside it. They may contain any bytes.
 type Entry = (&'static str, Vec<String>);
 
-fn page(
-    out: &mut dyn Write,
-    dir: &Path,
-    id: &str,
-    job: &JobFinished,
-    request: Option<&Request<'_>>,
-    waiting: &[OutputSegment],
-) -> Result<()> {
-    let mut entries: Vec<Entry> = Vec::new();
-    let all = request.and_then(|request| request.total).map(|total| format!(" of {total}"));
-    let run = request.map(|request| format!(": {}", command_text(&request.manifest.words)));
-    entries.push(("run", vec![format!("{id}{}", run.unwrap_or_default())]));
-    entries.push(("job", vec![format!("{}{}", job.job, all.unwrap_or_default())]));
-    match request.and_then(|request| request.command(job)) {
-        Some(command) => entries.push(("command", vec![command])),
-        None => entries.push(("arguments", job.args.iter().map(ToString::to_string).collect())),
+impl RecordedJob<'_> {
+    /// Writes the row of the table of jobs, with what belongs to the run.
+    fn write_row(&self, out: &mut dyn Write, format: Format) -> std::io::Result<()> {
+        let Self { dir, id, job, waiting, .. } = *self;
+        let request = self.request.as_ref();
+        let mut columns: Vec<String> = JOBS.columns.iter().map(|name| (*name).to_owned()).collect();
+        columns.extend(["command", "cwd", "environment", "output"].map(str::to_owned));
+        let mut values = rows::job(id, job);
+        let files = places(dir, waiting).iter().map(|path| OsBytes::from(path.as_os_str())).collect();
+        values.extend([
+            request.and_then(|request| request.command(job)).map_or(Value::Null, Value::Text),
+            request.map_or(Value::Null, |request| rows::bytes(request.manifest.cwd.0.clone())),
+            Value::List(request.map(Request::environment).unwrap_or_default()),
+            Value::List(files),
+        ]);
+        let mut rows = Rows::new(out, format, columns)?;
+        rows.row(&values)?;
+        rows.flush()
     }
-    if let Some(request) = request {
-        let mut dirs = vec![request.manifest.cwd.to_string()];
-        let wd = request.flags.as_ref().and_then(|flags| flags.control.wd.as_ref());
-        dirs.extend(wd.map(|wd| format!("jobs in --wd {}", wd.display())));
-        entries.push(("directory", dirs));
-        entries.push(("environment", request.environment().iter().map(ToString::to_string).collect()));
-    }
-    entries.extend(times(job));
-    entries.push(("ended", vec![end(job)]));
-    let escaped = |lines: &[String]| lines.iter().map(|line| escape(line.as_bytes())).collect::<Vec<_>>();
-    for (label, lines) in entries {
-        for (index, line) in escaped(&lines).iter().enumerate() {
-            let label = if index == 0 { label } else { "" };
-            writeln!(out, "{label:<LABEL_WIDTH$}{line}")?;
+
+    /// Writes a page for people.
+    fn write_page(&self, out: &mut dyn Write) -> Result<()> {
+        let Self { dir, id, job, waiting, .. } = *self;
+        let request = self.request.as_ref();
+        let mut entries: Vec<Entry> = Vec::new();
+        let all = request.and_then(|request| request.total).map(|total| format!(" of {total}"));
+        let run = request.map(|request| format!(": {}", command_text(&request.manifest.words)));
+        entries.push(("run", vec![format!("{id}{}", run.unwrap_or_default())]));
+        entries.push(("job", vec![format!("{}{}", job.job, all.unwrap_or_default())]));
+        match request.and_then(|request| request.command(job)) {
+            Some(command) => entries.push(("command", vec![command])),
+            None => entries.push(("arguments", job.args.iter().map(ToString::to_string).collect())),
         }
+        if let Some(request) = request {
+            let mut dirs = vec![request.manifest.cwd.to_string()];
+            let wd = request.flags.as_ref().and_then(|flags| flags.control.wd.as_ref());
+            dirs.extend(wd.map(|wd| format!("jobs in --wd {}", wd.display())));
+            entries.push(("directory", dirs));
+            entries.push(("environment", request.environment().iter().map(ToString::to_string).collect()));
+        }
+        entries.extend(times(job));
+        entries.push(("ended", vec![end(job)]));
+        let escaped = |lines: &[String]| lines.iter().map(|line| escape(line.as_bytes())).collect::<Vec<_>>();
+        for (label, lines) in entries {
+            for (index, line) in escaped(&lines).iter().enumerate() {
+                let label = if index == 0 { label } else { "" };
+                writeln!(out, "{label:<LABEL_WIDTH$}{line}")?;
+            }
+        }
+        let is_straight =
+            request.and_then(|request| request.flags.as_ref()).is_some_and(|it| it.output.ungroup);
+        let rest = request.map(Request::rest).unwrap_or_default();
+        let rest = if is_straight { "with -u, jobs write past minder" } else { &rest };
+        for (label, len, tail, stream) in
+            [("stdout", job.out, &job.out_tail, 1), ("stderr", job.err, &job.tail, 2)]
+        {
+            let waiting: Vec<_> =
+                waiting.iter().filter(|segment| segment.stream == stream).cloned().collect();
+            let lines = tail.as_ref().map_or_else(Vec::new, |tail| last_lines(tail, LINES_MAX));
+            let whole =
+                tail.as_ref().is_some_and(|tail| tail.0.len() as u64 == len && lines.len() < LINES_MAX);
+            let place = match places(dir, &waiting).first() {
+                Some(path) => format!(", waits in `{}` (minder resume {id} shows it)", path.display()),
+                None if whole || (len == 0 && !is_straight) => String::new(),
+                None => format!(", {rest}"),
+            };
+            let shown = if lines.is_empty() || whole { "" } else { "; its last lines:" };
+            writeln!(out, "{label:<LABEL_WIDTH$}{}{}{shown}", format_bytes(len), escape(place.as_bytes()))?;
+            lines.iter().try_for_each(|line| writeln!(out, "    {line}"))?;
+        }
+        Ok(())
     }
-    let is_straight = request.and_then(|request| request.flags.as_ref()).is_some_and(|it| it.output.ungroup);
-    let rest = request.map(Request::rest).unwrap_or_default();
-    let rest = if is_straight { "with -u, jobs write past minder" } else { &rest };
-    for (label, len, tail, stream) in
-        [("stdout", job.out, &job.out_tail, 1), ("stderr", job.err, &job.tail, 2)]
-    {
-        let waiting: Vec<_> = waiting.iter().filter(|segment| segment.stream == stream).cloned().collect();
-        let lines = tail.as_ref().map_or_else(Vec::new, |tail| last_lines(tail, LINES_MAX));
-        let whole = tail.as_ref().is_some_and(|tail| tail.0.len() as u64 == len && lines.len() < LINES_MAX);
-        let place = match places(dir, &waiting).first() {
-            Some(path) => format!(", waits in `{}` (minder resume {id} shows it)", path.display()),
-            None if whole || (len == 0 && !is_straight) => String::new(),
-            None => format!(", {rest}"),
-        };
-        let shown = if lines.is_empty() || whole { "" } else { "; its last lines:" };
-        writeln!(out, "{label:<LABEL_WIDTH$}{}{}{shown}", format_bytes(len), escape(place.as_bytes()))?;
-        lines.iter().try_for_each(|line| writeln!(out, "    {line}"))?;
-    }
-    Ok(())
 }
 
 /// Returns the lines about times and memory.

@@ -6,7 +6,6 @@
 use std::ffi::{OsStr, OsString};
 
 use anyhow::{Result, bail};
-use clap::CommandFactory;
 use minder_os::encoding::os_string_from_encoded;
 
 use super::options::{INTERNAL_OPTIONS, OPTIONS, OptionSpec, ValueKind};
@@ -169,8 +168,7 @@ fn suggestion(name: &str) -> String {
 /// Returns whether the flag of `minder run` of exactly this name takes a value, or `None` if there
 /// is no such flag.
 fn run_flag_takes_value(name: &str) -> Option<bool> {
-    let mut minder = Flags::command();
-    minder.build();
+    let minder = Flags::interface();
     let run = minder.find_subcommand("run")?;
     let has_name = |arg: &&clap::Arg| {
         let names = arg.get_long().into_iter().chain(arg.get_all_aliases().into_iter().flatten());
