@@ -72,7 +72,10 @@ impl Session {
                     self.cancelled_by.get_or_insert(signal);
                     self.cancellations += 1;
                 }
-                Signal::Stop => self.guard.suspend_self(),
+                Signal::Stop => {
+                    self.clear_progress();
+                    self.guard.suspend_self();
+                }
                 _ => {}
             }
         }
