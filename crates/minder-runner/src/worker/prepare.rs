@@ -41,7 +41,8 @@ const TERMINAL: Size = Size { rows: 24, columns: 80 };
 ///
 /// # Errors
 /// Why it cannot be read. A named pipe has no beginning from which each job could read, and opening it waits
-/// for a writer. The pipe of a process substitution, `/dev/fd/63`, has no path of its own and no such wait.
+/// for a writer. The pipe of a process substitution, `/dev/fd/63`, exists only while it has a writer, and
+/// no other path leads to it.
 fn open_stdin(path: &Path) -> Result<File, String> {
     let metadata = path.metadata().map_err(|error| os_error_text(&error))?;
     if metadata.is_dir() {

@@ -35,7 +35,8 @@ fn unfinished_and_colored_output_is_not_damaged() {
     // `-u` and `--tty` have no status line; the output is the same.
     for flags in ["--lb -j1", "-j1", "-k -j2", "-u -j1", "--tty", "--pty --lb -j1"] {
         let Some(terminal) = Terminal::open() else { return };
-        let job = r#"printf "\033[31mred-{}"; kid await go ""; printf "half-{}"; kid await more ""; printf "\033[m\n""#;
+        let job = r#"printf "\033[31mred-{}"; kid await go ""; printf "half-{}""#;
+        let job = format!(r#"{job}; kid await more ""; printf "\033[m\n""#);
         terminal.line(&format!("clear; minder run {flags} '{job}' ::: 1 2"));
         // Of `--lb`, only whole lines are shown.
         let [begun, half] = if flags.contains("--lb") { ["0/2 done", "red-1"] } else { ["red-1", "half-1"] };
@@ -46,7 +47,7 @@ fn unfinished_and_colored_output_is_not_damaged() {
         let screen = terminal.wait_for_prompt("2 jobs");
         let text = even(&screen);
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-        // What `await` writes, its word and a line end, stands between the halves.
+        // `await` writes a line end.
         let whole: Vec<&str> = lines.iter().copied().filter(|line| !line.is_empty()).collect();
         assert_eq!(whole[..4], ["red-1", "half-1", "red-2", "half-2"], "{flags}: {screen}");
         assert!(whole[4].starts_with("minder: 2 jobs · 0 failed"), "{flags}: {screen}");
