@@ -92,7 +92,7 @@ fn jobs_that_the_end_of_the_run_cut_off_are_not_failures() {
 #[test]
 #[ignore = "a job is slow after a minute"]
 fn slow_jobs_are_reported_without_a_terminal() {
-    let start = |flags: &str| Run::start(&minder(&format!("run {flags} -j2 KID sleep-ms ::: 1 1 70000")));
+    let start = |flags: &str| Run::start(&minder(&format!("run {flags} -j2 KID sleep-ms ::: 1 1 1 70000")));
     let mut runs = ["--status-level slow", "--status-level pass", "--status-level retry", ""].map(start);
     // Longer than a run is waited for.
     runs[0].read_for(std::time::Duration::from_secs(66));
@@ -100,7 +100,7 @@ fn slow_jobs_are_reported_without_a_terminal() {
     for err in &errs[..2] {
         let lines: Vec<&str> = err.lines().filter(|line| line.contains("has been running for")).collect();
         assert_eq!(lines.len(), 1, "{err}");
-        assert!(lines[0].starts_with("minder: job 3 has been running for 1 min"), "{err}");
+        assert!(lines[0].starts_with("minder: job 4 has been running for 1 min"), "{err}");
         assert!(lines[0].contains(" sleep-ms 70000` (median "), "{err}");
     }
     assert_eq!(errs[2..], ["", ""]);
