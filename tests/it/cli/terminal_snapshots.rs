@@ -21,8 +21,10 @@ use super::{MINDER, PATIENCE, file, path, temp_dir};
 use crate::support::{self, TEST_CHILD, nap};
 
 /// What is never the same twice, and what stands for it. Columns behind it need not line up.
-const PATTERNS: [(&str, &str); 8] = [
+const PATTERNS: [(&str, &str); 9] = [
     (r"[⠀-⣿]", "⠿"),
+    // The same in a locale without UTF-8.
+    (r"^[|/\\-] ", "| "),
     (r"─+", "──"),
     (r"\b[0-9a-f]{8}\b", "RUN"),
     (r" · [0-9.]+ times as fast as one by one", ""),
