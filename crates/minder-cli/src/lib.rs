@@ -126,7 +126,7 @@ fn report_clap_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
         return exit_code(print_help(error));
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        let _ = error.print();
+        let _ = ui::print_help(error);
         return ExitCode::from(exit::OTHER);
     }
     if asks_for_version(error)
@@ -146,7 +146,7 @@ fn report_clap_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
 
 fn print_help(error: &clap::Error) -> anyhow::Result<ExitCode> {
     ui::check_stdout()?;
-    match error.print().and_then(|()| std::io::stdout().flush()) {
+    match ui::print_help(error).and_then(|()| std::io::stdout().flush()) {
         // The reader has seen enough, such as `head`.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         Err(error) => Err(anyhow::Error::from(error).context("cannot write to standard output")),

@@ -140,7 +140,6 @@ impl Notice {
                 | Self::JobserverIgnored { .. }
                 | Self::JobserverUnavailable { .. }
                 | Self::NoRecord { .. }
-                | Self::Resumption { .. }
                 | Self::NothingToRetry
                 | Self::Pruned { .. }
         )

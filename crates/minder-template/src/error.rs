@@ -30,6 +30,8 @@ pub enum ErrorKind {
     Placeholder,
     /// A placeholder reads the number of all jobs, which is unknown.
     Total,
+    /// A placeholder reads the slot of the job, which is unknown.
+    Slot,
 }
 
 impl Error {

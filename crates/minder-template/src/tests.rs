@@ -468,3 +468,18 @@ fn display_is_what_a_user_would_type() {
     let job = Job { columns: &columns, number: 1, slot: 1, ..Job::default() };
     assert_eq!(direct(&["a", "b c", "-{}", "{9}"]).unwrap().display(&job), "a 'b c' '-x y' {9}");
 }
+
+#[test]
+fn slot_that_is_not_known_stays_a_placeholder() {
+    let columns = ["a b".into()];
+    let job = Job { columns: &columns, number: 7, slot: 0, ..Job::default() };
+    for (template, shown) in [
+        (parse("echo {} {%}"), "echo 'a b' {%}"),
+        (parse("echo \"{#}-{%}\""), "echo \"7-{%}\""),
+        (direct(&["echo", "{}-{%}.{#}"]), "echo 'a b'-{%}.7"),
+    ] {
+        let template = template.expect("parse template");
+        assert_eq!(template.display(&job), shown);
+        assert_eq!(template.argv(&job).expect_err("no slot").kind(), ErrorKind::Slot);
+    }
+}

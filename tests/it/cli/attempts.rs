@@ -86,6 +86,21 @@ fn quiet_resume_names_nothing() {
 }
 
 #[test]
+fn run_that_was_quiet_is_named_by_an_attempt_that_is_not() {
+    let place = Place::new();
+    place.ended("run --quiet -j1 --halt now,fail=1 KID exit ::: 1 0").exit_code(1).stderr("");
+    let id = place.id();
+    // Its other messages stay quiet.
+    let ended = place.ended("resume").exit_code(0);
+    assert!(ended.err.starts_with(&format!("minder: resuming {id}: ")), "{}", ended.err);
+    assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
+    place.ended("resume").exit_code(0).error_line(&["nothing to resume: run "]);
+    for line in ["resume --quiet", "resume -j1 --quiet last"] {
+        place.ended(line).exit_code(0).stderr("");
+    }
+}
+
+#[test]
 fn killed_run_is_resumed_with_more_jobs_at_once() {
     let place = Place::new();
     let mut command = place.command("run -j1 KID await DIR/{} {} :::");

@@ -7,6 +7,8 @@ use clap::{Command, Parser};
 
 use crate::flags::{Flags, HelpFlags};
 use crate::likeness::nearest;
+use crate::ui::print_help;
+use crate::ui::symbols::Symbols;
 
 /// The texts of the topics: a line `name: title`, then an explanation with examples. The tests run
 /// the examples.
@@ -38,13 +40,13 @@ pub(crate) fn run(out: &mut dyn Write, flags: &HelpFlags) -> Result<()> {
     }
     let name = flags.name.join(" ");
     if let Some(text) = TOPICS.iter().find(|text| topic_title(text).0 == name) {
-        return Ok(out.write_all(text.as_bytes())?);
+        return Ok(out.write_all(Symbols::of_locale().convert(text).as_bytes())?);
     }
     if find_subcommand(&minder, &flags.name).is_some() {
         // clap prints the help itself: it knows the width and the colors of the terminal.
         let path = flags.name.iter().map(String::as_str);
         if let Err(help) = Flags::try_parse_from(["minder"].into_iter().chain(path).chain(["--help"])) {
-            help.print()?;
+            print_help(&help)?;
         }
         return Ok(());
     }

@@ -117,7 +117,7 @@ pub(crate) struct ControlFlags {
     ///
     /// `null`, the default, is an empty input. `inherit` is that of minder: all jobs read from it, and
     /// arguments come from `:::` or -a. A job reads FILE from its beginning; `./null` is a file of
-    /// that name.
+    /// that name. A named pipe is refused.
     #[arg(long, value_name = "null|inherit|FILE")]
     pub(crate) stdin: Option<OsString>,
 

@@ -107,6 +107,12 @@ impl PipeFlags {
         .find_map(|(given, name)| given.then_some(name))
     }
 
+    /// Returns `true` if the same input is distributed differently each time, so that a run cannot be
+    /// resumed.
+    pub(crate) fn is_unrepeatable(&self) -> bool {
+        self.round_robin || self.block_timeout.is_some()
+    }
+
     /// Returns a flag that has no effect unless jobs read blocks.
     pub(crate) fn block_flag(&self) -> Option<&'static str> {
         let Self { block_timeout, recstart, recend, remove_rec_sep, .. } = self;

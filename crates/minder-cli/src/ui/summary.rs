@@ -10,11 +10,19 @@ use minder_runner::{RunEnd, RunReport};
 use super::progress::rough;
 use crate::ui::color::Palette;
 use minder_runner::text::{count, time};
+use unicode_width::UnicodeWidthStr;
+
+/// What stands between two parts of the first line.
+const SEPARATOR: &str = " · ";
+/// What stands before the rest of a first line that is too long.
+const INDENT: &str = "  ";
 
 /// Formats the summary of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Summary<'a> {
     pub(crate) report: &'a RunReport,
+    /// The number of columns for a line; `None` if a line may have any length.
+    pub(crate) width: Option<usize>,
 }
 
 impl Summary<'_> {
@@ -35,7 +43,7 @@ impl Summary<'_> {
     /// Returns the lines of the summary.
     pub(crate) fn lines(&self, palette: Palette) -> Vec<String> {
         let failed = self.report.failed();
-        let mut lines = vec![self.first_line(palette)];
+        let mut lines = self.first_lines(palette);
         let stats = &self.report.stats;
         let with_reason =
             |job: &JobFailure| format!("{}  ({})", palette.name(&job.name), failure_text(&job.reason));
@@ -75,7 +83,32 @@ impl Summary<'_> {
     }
 
     /// Returns the line with the counts of jobs and the times.
-    pub(crate) fn first_line(&self, palette: Palette) -> String {
+    pub(crate) fn first_line(&self) -> String {
+        self.parts(Palette::PLAIN).join(SEPARATOR)
+    }
+
+    /// Returns the same line, or several if the terminal is narrow.
+    fn first_lines(&self, palette: Palette) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        let mut used = 0;
+        for (part, colored) in self.parts(Palette::PLAIN).iter().zip(self.parts(palette)) {
+            used += SEPARATOR.width() + part.width();
+            match lines.last_mut() {
+                Some(line) if self.width.is_none_or(|width| used <= width) => {
+                    line.extend([SEPARATOR, &colored]);
+                }
+                line => {
+                    let indent = if line.is_some() { INDENT } else { "" };
+                    used = indent.width() + part.width();
+                    lines.push(format!("{indent}{colored}"));
+                }
+            }
+        }
+        lines
+    }
+
+    /// Returns the counts of jobs and the times.
+    fn parts(&self, palette: Palette) -> Vec<String> {
         let JobCounts { succeeded, retried, .. } = self.report.counts;
         let failed = self.report.failed();
         let text = format!("{failed} failed");
@@ -99,7 +132,7 @@ impl Summary<'_> {
         if succeeded + failed > 1 && gain >= 1.05 {
             parts.push(format!("{gain:.1} times as fast as one by one"));
         }
-        parts.join(" · ")
+        parts
     }
 
     /// Returns the lines about jobs that did not run or were terminated, with the reason.
@@ -222,7 +255,7 @@ mod tests {
     }
 
     fn lines(report: &RunReport) -> Vec<String> {
-        Summary { report }.lines(Palette::PLAIN)
+        Summary { report, width: None }.lines(Palette::PLAIN)
     }
 
     #[test]
@@ -242,6 +275,33 @@ mod tests {
                 "  failed: ./test.sh bsd  (not found)"
             ]
         );
+    }
+
+    #[test]
+    fn first_line_is_divided_between_its_parts_on_a_narrow_terminal() {
+        let report = report(|report, stats| {
+            stats.wall = Duration::from_secs(36);
+            stats.cpu = Duration::from_millis(31_400);
+            report.counts.succeeded = 2;
+            report.counts.failed = 1;
+            report.elapsed = Duration::from_millis(18_200);
+        });
+        let lines = |width| Summary { report: &report, width: Some(width) }.lines(Palette::PLAIN);
+        assert_eq!(
+            lines(81),
+            ["3 jobs · 1 failed · 18.2 s elapsed · 31.4 s CPU · 2.0 times as fast as one by one"]
+        );
+        assert_eq!(
+            lines(80),
+            ["3 jobs · 1 failed · 18.2 s elapsed · 31.4 s CPU", "  2.0 times as fast as one by one"]
+        );
+        assert_eq!(
+            lines(33),
+            ["3 jobs · 1 failed", "  18.2 s elapsed · 31.4 s CPU", "  2.0 times as fast as one by one"]
+        );
+        let colored = Summary { report: &report, width: Some(17) }.lines(Palette::COLORED);
+        assert_eq!(colored[0], "3 jobs · \x1b[31m1 failed\x1b[0m");
+        assert_eq!(lines(1).len(), 5);
     }
 
     #[test]
@@ -305,7 +365,7 @@ mod tests {
             stats.leaked_count = 200;
             report.orphans = (0..200).map(|pid| (pid, "y".to_owned())).collect();
         });
-        assert!(Summary { report: &many }.is_wanted());
+        assert!(Summary { report: &many, width: None }.is_wanted());
         let text = lines(&many);
         assert_eq!((text.len(), text[11].as_str()), (13, "  and 190 more that left their output open"));
         assert!(text[12].ends_with("y (8), y (9) and 190 more"), "{}", text[12]);

@@ -75,6 +75,14 @@ pub fn restrict_to_owner(dir: &Path) -> io::Result<()> {
     system::restrict_to_owner(dir)
 }
 
+/// Returns whether this is a named pipe, whose opening waits for a writer.
+///
+/// - Windows: always false; opening a pipe does not wait.
+#[must_use]
+pub fn is_fifo(metadata: &Metadata) -> bool {
+    system::is_fifo(metadata)
+}
+
 /// Returns whether a file or directory belongs to the user that this process acts as.
 ///
 /// - Unix: its owner is the effective user.

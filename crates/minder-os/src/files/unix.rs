@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use super::new_name;
@@ -49,6 +49,10 @@ pub(super) fn create_private_dir(path: &Path) -> io::Result<()> {
 
 pub(super) fn restrict_to_owner(dir: &Path) -> io::Result<()> {
     std::fs::set_permissions(dir, Permissions::from_mode(0o700))
+}
+
+pub(super) fn is_fifo(metadata: &Metadata) -> bool {
+    metadata.file_type().is_fifo()
 }
 
 pub(super) fn is_owned_by_user(metadata: &Metadata) -> bool {
@@ -111,6 +115,7 @@ mod tests {
         std::os::unix::fs::symlink(at("plain"), at("link")).expect("create a link");
         #[cfg(not(target_vendor = "apple"))]
         create_fifo(&at("fifo")).expect("create a named pipe");
+        assert!(is_fifo(&at("fifo").metadata().expect("read metadata")));
         // If the call could block, the named pipe would block it here.
         for path in [at("link"), at("fifo"), dir.path().to_owned(), "/dev/null".into()] {
             open_no_follow(&path).expect_err("not a regular file");

@@ -37,6 +37,10 @@ pub(super) fn restrict_to_owner(_dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
+pub(super) fn is_fifo(_metadata: &Metadata) -> bool {
+    false
+}
+
 pub(super) fn is_owned_by_user(_metadata: &Metadata) -> bool {
     true
 }

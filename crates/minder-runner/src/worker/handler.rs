@@ -60,7 +60,8 @@ impl RunWorker<'_> {
         let cut = self.record_and_show(attempt, task, running, outcome, cause);
         let mut stats = std::mem::take(&mut self.stats);
         if cut {
-            stats.add_cancelled(cause, outcome.exit, running.wall(), || self.name(attempt, task));
+            let is_last = running.is_last_attempt;
+            stats.add_cancelled(cause, outcome.exit, running.wall(), is_last, || self.name(attempt, task));
         } else {
             stats.add(cause, outcome, running.wall(), || self.name(attempt, task));
         }

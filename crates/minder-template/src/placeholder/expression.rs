@@ -154,6 +154,10 @@ impl Placeholder {
             let text = || format!("`{self}` asks how many jobs there are, which is not known");
             job.total.ok_or_else(|| Error::new(ErrorKind::Total, text()))
         };
+        if job.slot == 0 && matches!(self.source, Source::Slot | Source::PaddedSlot) {
+            let text = format!("`{self}` asks for the slot of the job, which is not known");
+            return Err(Error::new(ErrorKind::Slot, text));
+        }
         Ok(match self.source {
             Source::Slot => job.slot.to_string(),
             Source::PaddedSlot => format!("{:01$}", job.slot, digits(job.slots.unwrap_or(1).into())),

@@ -130,6 +130,11 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("line has no `--order`", "tested in command_line.rs: which order is best depends on the times"),
     ("no arguments by which jobs are known again", "as above"),
     ("`--order` excludes other flags of it", "as above"),
+    (
+        "asks for the slot of the job, which is not known",
+        "`minder log RUN JOB` shows the placeholder instead",
+    ),
+    ("a named pipe can be read only once", "see cli/input.rs: a named pipe can be read only once"),
     // A terminal is needed, or that there is none.
     ("reading arguments from the terminal", "standard input has to be a terminal"),
     ("{why}: give the input again, … | minder", "see cli/terminal.rs: give the input again, … | minder"),

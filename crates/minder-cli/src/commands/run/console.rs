@@ -69,7 +69,7 @@ impl Console {
             let symbols = Symbols::of_locale();
             let text = match &report.end {
                 RunEnd::Failed(error) | RunEnd::InputFailed(error) => escape(error.as_bytes()),
-                _ => Summary { report }.first_line(Palette::PLAIN),
+                _ => Summary { report, width: None }.first_line(),
             };
             notify(&symbols.convert(&format!("minder: {}", self.name)), &symbols.convert(&text));
         }
@@ -80,9 +80,7 @@ impl Console {
         if self.display.status_level < level {
             return;
         }
-        let terminal = stderr().is_terminal().then(|| terminal_size::terminal_size_of(stderr())).flatten();
-        // The last column stays free, as in the progress display.
-        let width = terminal.map(|(width, _)| usize::from(width.0).saturating_sub(1));
+        let width = terminal_columns();
         let line = format(JobLines { palette: self.palette, symbols: Symbols::of_locale(), width });
         self.progress.suspend(|| command_message(&line));
     }
@@ -116,6 +114,13 @@ impl Console {
             let _ = stderr().write_all(text.as_bytes());
         }
     }
+}
+
+/// Returns the number of columns of the terminal on stderr. The last one stays free, as in the progress
+/// display.
+fn terminal_columns() -> Option<usize> {
+    let size = stderr().is_terminal().then(|| terminal_size::terminal_size_of(stderr())).flatten();
+    size.map(|(width, _)| usize::from(width.0).saturating_sub(1)).filter(|columns| *columns > 0)
 }
 
 impl Observer for Console {
@@ -200,7 +205,8 @@ impl Observer for Console {
     fn finished(&self, report: &RunReport) {
         self.progress.finish();
         self.leave_unseen_output();
-        let summary = Summary { report };
+        let width = terminal_columns().map(|columns| columns.saturating_sub("minder: ".len()));
+        let summary = Summary { report, width };
         match &report.end {
             RunEnd::Signal(_) if !self.display.quiet => {
                 for line in summary.lines(self.palette).iter().chain(&summary.resume_line()) {

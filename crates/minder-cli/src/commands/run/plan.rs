@@ -90,6 +90,7 @@ impl Plan {
             })
         };
         let all = parse(&[&saved, typed])?;
+        let is_quiet = !typed.is_empty() && parse(&[typed]).is_ok_and(|flags| flags.display.quiet);
         if !typed.is_empty() && all.pipe.is_wanted() {
             config::check_same_blocks(&*parse(&[&saved])?, &all)?;
         }
@@ -110,7 +111,8 @@ impl Plan {
         plan.config.record.run = Some(run);
         plan.config.record.by_joblog = false;
         plan.config.record.skip_lost = request.skip_lost;
-        plan.config.record.announces = request.announces;
+        // The run is named even if its first attempt was quiet: the name answers this command.
+        plan.config.record.announces = request.announces && !is_quiet;
         plan.dry_run = request.dry_run;
         Ok(plan)
     }

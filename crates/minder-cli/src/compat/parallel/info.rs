@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use super::args::ParallelArgs;
 use super::options::OptionKey;
 use super::profile;
+use crate::ui::symbols::Symbols;
 use crate::{exit, ui};
 
 /// The version of GNU parallel whose manual minder follows.
@@ -92,6 +93,7 @@ fn print_version(required: &OsStr) -> Result<ExitCode> {
 }
 
 fn print(text: &str) -> Result<ExitCode> {
+    let text = Symbols::of_locale().convert(text);
     ui::with_stdout(|out| Ok(out.write_all(text.as_bytes())?))
 }
 
