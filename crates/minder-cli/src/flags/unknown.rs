@@ -27,7 +27,10 @@ pub(super) fn unknown_flag(flag: &str, command: &Command, minder: &Command) -> S
     if let Some(subcommand) = subcommand {
         return format!("{unknown}; did you mean `{} {}`?", command.get_name(), subcommand.get_name());
     }
-    let has_flag = |name: &&str| minder.find_subcommand(name).is_some_and(|owner| has(owner, flag));
+    // A letter means something else to each subcommand: only one that was typed too early is meant.
+    let is_meant = flag.starts_with("--") || command.get_name() == minder.get_name();
+    let has_flag =
+        |name: &&str| is_meant && minder.find_subcommand(name).is_some_and(|owner| has(owner, flag));
     let meant = match OWNERS.iter().copied().find(has_flag) {
         Some(owner) => Some(format!("minder {owner} {flag}")),
         None => {
@@ -126,7 +129,7 @@ mod tests {
             ("rnu", "unknown command `rnu`; did you mean `run`?"),
             ("hlep", "unknown command `hlep`; did you mean `help`?"),
             ("dcotor", "unknown command `dcotor`; did you mean `doctor`?"),
-            ("status", "unknown command `status`: use `minder log`"),
+            ("failed", "unknown command `failed`: use `minder log --failed`"),
             ("rm", "unknown command `rm`: use `minder log --prune`"),
             ("echo", "unknown command `echo`"),
         ] {
