@@ -150,7 +150,7 @@ const RUN_FLAGS: &[Entry] = &[
     ),
     (
         &["--junit", "--junit-xml", "--junitxml", "--reporter", "--report"],
-        "`minder log last --json` and `--csv` print the results",
+        "`minder log last --junit` prints the results of a run when it has ended (also `--json`, `--csv`)",
     ),
     (&["--stats", "--summary", "--durations"], "`minder log last` lists the jobs and their durations"),
     (&["--last", "--last-failed", "--lf", "--failed-first"], "use `minder retry`"),
@@ -179,7 +179,7 @@ const LOG_FLAGS: &[Entry] = &[
     (&["--limit", "--max", "--max-count", "--count"], "use `-n N`"),
     (&["--errors", "--failures", "--fail", "--only-failed"], "use `--failed`"),
     (&["--watch", "--tail"], "use `--follow`"),
-    (&["-o", "--format", "--output"], "use `--json` or `--csv`"),
+    (&["-o", "--format", "--output"], "use `--json`, `--csv` or `--junit`"),
     (&["--delete", "--remove", "--clean", "--clear", "--gc"], "use `--prune`"),
     (&["--list", "--all"], "`minder log` lists the runs"),
 ];
@@ -195,7 +195,10 @@ const SUBCOMMANDS: &[Entry] = &[
         "use `minder log` for the runs, `minder log last` for the jobs of the last one",
     ),
     (&["failed", "failures", "errors"], "use `minder log --failed`"),
-    (&["export", "report"], "use `minder log last` with `--csv`, `--json` or `--sqlite FILE`"),
+    (
+        &["export", "report", "junit"],
+        "use `minder log last` with `--csv`, `--json`, `--junit` or `--sqlite FILE`",
+    ),
     (&["continue"], "use `minder resume`"),
     (&["rerun", "rerun-failed"], "use `minder retry`"),
     (&["prune", "clean", "gc", "rm"], "use `minder log --prune`"),

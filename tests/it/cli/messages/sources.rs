@@ -15,6 +15,7 @@ const VIEWS: &[&str] = &[
     "minder-cli/ui/summary.rs",
     "minder-cli/ui/progress",
     "minder-cli/export/rows.rs",
+    "minder-cli/commands/log/junit.rs",
     "minder-cli/ui/chart.rs",
     "minder-cli/ui/table.rs",
     "minder-cli/ui/format.rs",
