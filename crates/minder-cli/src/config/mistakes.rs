@@ -44,6 +44,26 @@ pub(super) fn exit_without_effect(flags: &RunFlags) -> Option<Hint> {
     })
 }
 
+/// Returns a hint about a delimiter that looks like a set of characters in a regular expression.
+pub(super) fn delimiter_like_regexp(flags: &RunFlags) -> Option<Hint> {
+    let text = flags.input.delimiter.as_ref()?.to_str()?;
+    let is_set = text.len() > 3 && text.starts_with('[') && text.ends_with(']');
+    is_set.then(|| Hint {
+        text: format!("-d {text}"),
+        what: "is text, not a regular expression",
+        cure: "`--words` divides lines at blanks".to_owned(),
+    })
+}
+
+/// Returns a hint about `minder run help`, which reads standard input.
+pub(super) fn help_as_command(words: &[OsString], reads_stdin: bool) -> Option<Hint> {
+    (reads_stdin && matches!(words, [word] if word == "help")).then(|| Hint {
+        text: "help".to_owned(),
+        what: "is the command here, for each line of standard input",
+        cure: "`minder run --help` prints the help".to_owned(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -61,6 +81,13 @@ mod tests {
             assert!(check(flag, word).is_ok(), "{flag} {word}");
         }
         assert!(check_flag_before_number(&[], &["4".into()]).is_ok());
+    }
+
+    #[test]
+    fn help_is_a_command_only_with_standard_input() {
+        assert!(help_as_command(&["help".into()], true).is_some());
+        assert!(help_as_command(&["help".into()], false).is_none());
+        assert!(help_as_command(&["help".into(), "{}".into()], true).is_none());
     }
 
     #[test]

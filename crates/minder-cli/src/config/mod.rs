@@ -129,6 +129,8 @@ impl Parsed {
         text_placeholder(words, flags, options, names)
             .or_else(|| foreign_variable(words))
             .or_else(|| mistakes::exit_without_effect(flags))
+            .or_else(|| mistakes::delimiter_like_regexp(flags))
+            .or_else(|| mistakes::help_as_command(words, self.command_line.stdin))
     }
 
     /// Returns whether there are hints for the user: in the first attempt of `minder run`. Other command

@@ -45,12 +45,8 @@ impl Hint {
 const VARIABLES: [(&str, &str); 2] =
     [("$PARALLEL_SEQ", "$MINDER_JOB"), ("$PARALLEL_JOBSLOT", "$MINDER_SLOT")];
 
-/// Names in other tools for the number of a job, of its slot, and for the argument.
-const NAMES: [(&[&str], &str); 3] = [
-    (&["seq", "index", "job", "number", "jobnum"], "{#}"),
-    (&["slot", "jobslot"], "{%}"),
-    (&["arg", "argument", "input"], "{}"),
-];
+/// Names for the number of a job and of its slot that are unlikely to be text, and the placeholders.
+const NAMES: [(&str, &str); 3] = [("seq", "{#}"), ("jobnum", "{#}"), ("jobslot", "{%}")];
 
 /// Returns a hint about the first variable of GNU parallel in the command.
 pub(super) fn foreign_variable(words: &[OsString]) -> Option<Hint> {
@@ -128,7 +124,7 @@ fn cure(inner: &str, flags: &RunFlags, names: &[OsString]) -> Option<String> {
     if flags.input.csv || flags.input.colsep.is_some() {
         return Some("with `--header :` the first line names the columns".to_owned());
     }
-    let (_, meant) = NAMES.iter().find(|(names, _)| names.contains(&inner))?;
+    let (_, meant) = NAMES.iter().find(|(name, _)| *name == inner)?;
     Some(format!("did you mean `{meant}`?"))
 }
 
@@ -226,7 +222,7 @@ mod tests {
                 "minder runs no Perl (`{#}` is the number of the job)",
             ),
             ("", &[], "echo {seq}", "{seq}", "did you mean `{#}`?"),
-            ("", &[], "echo {input}", "{input}", "did you mean `{}`?"),
+            ("", &[], "echo {jobslot}", "{jobslot}", "did you mean `{%}`?"),
             ("", &[], "echo {} {..}", "{..}", plus),
             ("", &[], "echo {1..}", "{1..}", plus),
             ("", &[], "echo {-1+/}", "{-1+/}", plus),

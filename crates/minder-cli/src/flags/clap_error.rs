@@ -158,8 +158,8 @@ mod tests {
             ("run --max-procs", "`--max-procs` requires a value"),
             (
                 "run -n echo ::: a",
-                "-n: invalid number `echo`: expected NUMBER (`--dry-run` prints the commands, `-X` gives a \
-                 job as many arguments as fit)",
+                "-n: invalid number `echo`: expected NUMBER (`--dry-run` prints the commands, `--xargs` \
+                 gives a job as many arguments as fit)",
             ),
             ("run -n 5x ::: a", "-n: invalid number `5x`: expected NUMBER"),
             ("run -s echo a", "-s: invalid number `echo`: expected NUMBER (`--quiet` prints only errors)"),

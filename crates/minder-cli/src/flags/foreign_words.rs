@@ -218,10 +218,11 @@ pub(crate) fn foreign_flag(command: &str, flag: &str) -> Option<&'static str> {
     }
 }
 
-/// Flags of `minder run` that other tools have without a number, and what they mean there.
-const WITHOUT_NUMBER: &[Entry] = &[
-    (&["-n"], "`--dry-run` prints the commands, `-X` gives a job as many arguments as fit"),
+/// Flags of `minder run` whose value is refused, and what was meant unless it is a number.
+const OTHER_VALUES: &[Entry] = &[
+    (&["-n"], "`--dry-run` prints the commands, `--xargs` gives a job as many arguments as fit"),
     (&["-s"], "`--quiet` prints only errors"),
+    (&["--exit-status"], "`--halt now,fail=1` returns the status of the failed job"),
     (&["--stdin"], "`--pipe` divides standard input among the jobs"),
 ];
 
@@ -229,7 +230,7 @@ const WITHOUT_NUMBER: &[Entry] = &[
 /// with another meaning.
 pub(super) fn foreign_value(command: &str, flag: &str, value: &str) -> Option<&'static str> {
     let is_number = value.starts_with(|first: char| first.is_ascii_digit());
-    if command == "run" && !is_number { find(WITHOUT_NUMBER, flag) } else { None }
+    if command == "run" && !is_number { find(OTHER_VALUES, flag) } else { None }
 }
 
 /// Returns the answer to a subcommand of another tool.
@@ -289,7 +290,7 @@ mod tests {
             .chain([&minder])
             .flat_map(flags_of)
             .collect();
-        let entries = [RUN_FLAGS, LOG_FLAGS, FLAGS, SUBCOMMANDS, WITHOUT_NUMBER].concat();
+        let entries = [RUN_FLAGS, LOG_FLAGS, FLAGS, SUBCOMMANDS, OTHER_VALUES].concat();
         let quoted = entries.iter().flat_map(|(_, answer)| answer.split('`').skip(1).step_by(2));
         let flags = quoted.flat_map(|code| code.split(' ')).filter(|word| word.starts_with('-'));
         let flags: Vec<&str> = flags.map(|flag| if flag == "-n0" { "-n" } else { flag }).collect();

@@ -7,7 +7,7 @@ use minder_template::Options;
 
 /// The line about a run whose input is the null device, as where a shell would expand `*.log`.
 pub(super) const NO_INPUT: &str = "standard input is the null device, so there is nothing to run \
-                                   (arguments follow `:::`, files of arguments `::::`)";
+                                   (`::: ARGUMENT` gives arguments, `:::: FILE` a file of them)";
 
 /// Returns whether standard input is the null device, and was not closed.
 pub(super) fn stdin_is_null() -> bool {
