@@ -50,7 +50,7 @@ use super::MINDER;
 const AT_ONCE: usize = 4;
 
 /// The names of the tables.
-const TABLES: [&str; 4] = ["running", "failures", "input", "records"];
+const TABLES: [&str; 5] = ["running", "failures", "input", "records", "unseen"];
 
 fn file(name: &str) -> PathBuf {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("it/cli/first_hour");
@@ -121,6 +121,11 @@ fn attempts_about_records_are_as_recorded() {
     check("records");
 }
 
+#[test]
+fn unseen_attempts_are_as_recorded() {
+    check("unseen");
+}
+
 /// Prints the outcomes of `MINDER_TRIAL`, and with `MINDER_TRIAL_ALL` what each attempt printed.
 #[test]
 #[ignore = "counts the outcomes of another build"]
@@ -129,8 +134,8 @@ fn counts() {
     let shows_all = std::env::var_os("MINDER_TRIAL_ALL").is_some();
     let names = Outcome::ALL.map(Outcome::name);
     eprintln!("| task | attempts | {} |\n| --- | ---: | ---: | ---: | ---: | ---: |", names.join(" | "));
-    let mut total = Vec::new();
     for name in TABLES {
+        let mut total = Vec::new();
         let tasks = table::parse(&std::fs::read_to_string(file(name)).expect("read table"));
         let mut found = outcomes(&tasks, &minder).into_iter();
         for task in &tasks {
@@ -143,8 +148,8 @@ fn counts() {
             }
             total.extend(of_task.into_iter().map(|(outcome, _)| outcome));
         }
+        eprintln!("{}", row(&format!("all of {name}"), total.iter().copied()));
     }
-    eprintln!("{}", row("all", total.iter().copied()));
 }
 
 /// Returns a row of the table: how many attempts had each outcome.
