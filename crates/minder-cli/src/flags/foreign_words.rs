@@ -4,6 +4,8 @@
 //! rust-parallel and the parallel of moreutils. A word that `minder` itself knows is never looked up
 //! here.
 
+use crate::likeness::nearest;
+
 /// Words with the same meaning, and the answer to them: the end of a message `unknown …: ANSWER`.
 type Entry = (&'static [&'static str], &'static str);
 
@@ -216,6 +218,21 @@ pub(crate) fn foreign_flag(command: &str, flag: &str) -> Option<&'static str> {
         "minder" => find(FLAGS, flag),
         _ => None,
     }
+}
+
+/// Returns the answer to a long flag of another tool with a typing error. Short words are too near to
+/// other words.
+pub(super) fn near_foreign_flag(command: &str, flag: &str) -> Option<&'static str> {
+    const LETTERS_MIN: usize = 6;
+    let entries = match command {
+        "run" | "parallel" => RUN_FLAGS,
+        "log" => LOG_FLAGS,
+        _ => return None,
+    };
+    let name = flag.strip_prefix("--").filter(|name| name.len() >= LETTERS_MIN)?;
+    let known = entries.iter().flat_map(|(words, _)| *words).filter_map(|word| word.strip_prefix("--"));
+    let word = nearest(name, known)?;
+    find(entries, &format!("--{word}"))
 }
 
 /// Flags of `minder run` whose value is refused, and what was meant unless it is a number.
