@@ -31,6 +31,8 @@ mod bench;
 mod help;
 #[cfg(unix)] // What is shown is typed into bash.
 mod guide;
+#[cfg(target_os = "linux")] // What is typed is typed into bash, with the programs of Debian.
+mod first_hour;
 #[cfg(target_os = "linux")] // tmux, and a pseudo-terminal.
 mod terminal_snapshots;
 mod help_man_completions;

@@ -427,7 +427,10 @@ fn argv_fails_for_missing_column_and_nul_byte() {
     let error = argv(&direct(&["echo", "{8.}", "{}"]).unwrap(), &["a", "b"]).unwrap_err();
     assert_eq!(error.to_string(), "`{8.}` asks for an eighth column, the input has 2");
     let error = argv(&parse("echo {}").unwrap(), &["a\0b"]).unwrap_err();
-    assert_eq!(error.to_string(), "the value of job 7 holds a NUL byte, which no argument can");
+    assert_eq!(
+        error.to_string(),
+        "the value of job 7 holds a NUL byte, which no argument can (-0 splits there)"
+    );
     assert_eq!(error.kind(), ErrorKind::Nul);
 }
 

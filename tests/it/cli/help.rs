@@ -254,6 +254,7 @@ const LOG: &[&str] = &[
     "--follow",
     "--json",
     "--csv",
+    "--junit",
     "--sql",
     "--sqlite",
     "--prune",

@@ -50,6 +50,9 @@ pub(crate) fn run(out: &mut dyn Write, flags: &HelpFlags) -> Result<()> {
         }
         return Ok(());
     }
+    if name == "version" {
+        bail!("see `minder --version`");
+    }
     if name == "xargs" {
         bail!("see `minder xargs --help`; docs/from-xargs.md compares it with `minder run`");
     }

@@ -24,13 +24,14 @@ mod output_files;
 mod seed;
 mod splitter;
 mod text_placeholders;
+mod mistakes;
 
 pub(crate) use self::conflicts::check as check_conflicts;
 pub(crate) use self::input::{CompatMode, ParsedCommandLine};
 pub(crate) use self::output_files::template_flag;
 use self::seed::new_seed;
 pub(crate) use self::splitter::check_same_blocks;
-use self::text_placeholders::text_placeholder;
+use self::text_placeholders::{Hint, foreign_variable, text_placeholder};
 use crate::flags::{
     Color, DisplayFlags, ExitStatusFlag, Leak, OutputFlags, OutputTimeFlag, RecordFlags, RunFlags,
     StatusLevel,
@@ -90,6 +91,9 @@ impl Parsed {
         let default = if flags.control.tty { "1" } else { "100%" };
         let slots = JobsSetting::parse(flags.jobs.as_deref().unwrap_or(default.as_ref()))?;
         let mut command_line = ParsedCommandLine::new(flags, compat, stdin)?;
+        if mode.is_none() && compat == CompatMode::Own {
+            mistakes::check_flag_before_number(&typed, &command_line.words)?;
+        }
         if command_line.stdin && flags.control.stdin.as_deref() == Some("inherit".as_ref()) {
             bail!(
                 "`--stdin inherit` is for jobs whose arguments come from `:::` or -a FILE: here, \
@@ -115,12 +119,24 @@ impl Parsed {
         input::options(flags, self.compat, names, words, *width)
     }
 
-    /// Returns a line about text in the command that looks like a placeholder, if there is some.
-    /// Other command lines than that of `minder run` have other placeholders.
-    pub(crate) fn hint(&self, flags: &RunFlags, options: &Options, names: &[OsString]) -> Option<String> {
-        let is_wanted = self.compat == CompatMode::Own && self.mode.is_none() && !flags.display.quiet;
+    /// Returns a hint about text in the command that looks like a placeholder or a variable of GNU
+    /// parallel, or about a flag without effect, if there is some.
+    pub(crate) fn hint(&self, flags: &RunFlags, options: &Options, names: &[OsString]) -> Option<Hint> {
+        if !self.wants_hints(flags) {
+            return None;
+        }
         let words = self.command_line.words.as_slice();
-        if is_wanted { text_placeholder(words, flags, options, names) } else { None }
+        text_placeholder(words, flags, options, names)
+            .or_else(|| foreign_variable(words))
+            .or_else(|| mistakes::exit_without_effect(flags))
+            .or_else(|| mistakes::delimiter_like_regexp(flags))
+            .or_else(|| mistakes::help_as_command(words, self.command_line.stdin))
+    }
+
+    /// Returns whether there are hints for the user: in the first attempt of `minder run`. Other command
+    /// lines have other placeholders.
+    pub(crate) fn wants_hints(&self, flags: &RunFlags) -> bool {
+        self.compat == CompatMode::Own && self.mode.is_none() && !flags.display.quiet && !flags.parallel_env
     }
 }
 
@@ -141,8 +157,12 @@ pub(crate) fn build(
     let template = template(runs_arguments, &command_line.words, options)?;
     let tagstring = flags.output.tagstring.as_ref().map(|text| Template::text(text, options));
     if let Some(columns) = input::max_columns(&flags, compat, command_line.width) {
-        template.check_columns(columns)?;
-        tagstring.map_or(Ok(()), |tag| tag.check_columns(columns))?;
+        let checked = template.check_columns(columns);
+        let checked = checked.and_then(|()| tagstring.map_or(Ok(()), |tag| tag.check_columns(columns)));
+        match checked {
+            Err(error) if columns == 1 => bail!("{error} (`--colsep REGEXP` divides it into columns)"),
+            checked => checked?,
+        }
     }
     let control = control::control(&flags, options)?;
     let files = output_files::output_files(&flags, options, compat, command_line.width, names, copies)?;

@@ -7,6 +7,7 @@ use std::num::{IntErrorKind, ParseIntError, TryFromIntError};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
+use super::foreign_words::foreign_value;
 use super::typed_name::typed_name;
 use super::unknown::{as_run, unknown_flag, unknown_subcommand};
 
@@ -15,13 +16,23 @@ pub(crate) fn clap_error_line(error: &Error, minder: &Command, args: &[OsString]
     let (command, args) = addressed(minder, args);
     let flag = invalid_argument(error);
     let flag = flag.as_str();
-    let valid = context(error, ContextKind::ValidValue).join(", ");
     let value = context(error, ContextKind::InvalidValue).concat();
     let typed = match error.kind() {
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => typed_name(flag, &value, command, args),
         _ => None,
     };
     let flag = typed.as_deref().unwrap_or(flag);
+    let line = error_line(error, flag, command, minder);
+    match foreign_value(command.get_name(), flag, &value) {
+        Some(answer) => format!("{line} ({answer})"),
+        None => line,
+    }
+}
+
+/// Returns the message about an error of clap. `flag` is the flag as it was typed.
+fn error_line(error: &Error, flag: &str, command: &Command, minder: &Command) -> String {
+    let valid = context(error, ContextKind::ValidValue).join(", ");
+    let value = context(error, ContextKind::InvalidValue).concat();
     match error.kind() {
         ErrorKind::UnknownArgument if flag.starts_with('-') => unknown_flag(flag, command, minder),
         ErrorKind::UnknownArgument => format!("unexpected argument `{flag}`"),
@@ -145,7 +156,17 @@ mod tests {
         for (line, expected) in [
             ("run -j", "`-j` requires a value"),
             ("run --max-procs", "`--max-procs` requires a value"),
-            ("run -n echo ::: a", "-n: invalid number `echo`: expected NUMBER"),
+            (
+                "run -n echo ::: a",
+                "-n: invalid number `echo`: expected NUMBER (`--dry-run` prints the commands, `--xargs` \
+                 gives a job as many arguments as fit)",
+            ),
+            ("run -n 5x ::: a", "-n: invalid number `5x`: expected NUMBER"),
+            ("run -s echo a", "-s: invalid number `echo`: expected NUMBER (`--quiet` prints only errors)"),
+            (
+                "run --stdin --pipe x",
+                "`--stdin` requires a value (`--pipe` divides standard input among the jobs)",
+            ),
             ("run --jbos 3 x", "unknown flag `--jbos`; did you mean `--jobs`?"),
             ("run -Z x", "unknown flag `-Z`"),
             ("run --leak x y", "invalid value `x` for --leak: expected one of close, wait"),

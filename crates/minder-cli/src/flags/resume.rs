@@ -173,7 +173,11 @@ pub(crate) fn resume_error_line(error: &clap::Error, minder: &Command, args: &[O
         return clap_error_line(error, minder, args);
     }
     if !word.starts_with('-') {
-        return format!("`{word}` is one argument too many: a run is resumed with its own command and input");
+        let verb = args.first().map(|verb| verb.display().to_string()).unwrap_or_default();
+        return format!(
+            "`{word}` is one argument too many: a run is resumed with its own command and input (`minder \
+             {verb}` alone takes the last run)"
+        );
     }
     let run = run_flags();
     let is_known = |flag: &Arg| {
@@ -276,7 +280,11 @@ mod tests {
             ("--results x", "`--results` cannot be changed when a run is resumed: it comes from the record"),
             ("-a x", "`-a` cannot be changed when a run is resumed: it comes from the record"),
             ("--pipe", "`--pipe` cannot be changed when a run is resumed: it comes from the record"),
-            ("last x", "`x` is one argument too many: a run is resumed with its own command and input"),
+            (
+                "last x",
+                "`x` is one argument too many: a run is resumed with its own command and input (`minder \
+                 resume` alone takes the last run)",
+            ),
             ("--jbos 3", "unknown flag `--jbos`; did you mean `--jobs`?"),
             ("--jobs", "`--jobs` requires a value"),
         ] {

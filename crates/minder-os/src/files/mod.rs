@@ -101,6 +101,14 @@ pub fn is_writable_by_others(metadata: &Metadata) -> bool {
     system::is_writable_by_others(metadata)
 }
 
+/// Returns whether the mode lets any user execute a file.
+///
+/// - Windows: always true.
+#[must_use]
+pub fn is_executable(metadata: &Metadata) -> bool {
+    system::is_executable(metadata)
+}
+
 /// Removes a file so that its name is free at once, even if the file is open. A link is removed,
 /// not followed.
 ///

@@ -63,6 +63,10 @@ pub(super) fn is_writable_by_others(metadata: &Metadata) -> bool {
     metadata.mode() & 0o022 != 0
 }
 
+pub(super) fn is_executable(metadata: &Metadata) -> bool {
+    metadata.mode() & 0o111 != 0
+}
+
 pub(super) fn remove_open_file(path: &Path) -> io::Result<()> {
     std::fs::remove_file(path)
 }

@@ -49,6 +49,10 @@ pub(super) fn is_writable_by_others(_metadata: &Metadata) -> bool {
     false
 }
 
+pub(super) fn is_executable(_metadata: &Metadata) -> bool {
+    true
+}
+
 pub(super) fn remove_open_file(path: &Path) -> io::Result<()> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let mut renamed = path.as_os_str().to_owned();

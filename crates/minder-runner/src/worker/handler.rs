@@ -26,6 +26,7 @@ use crate::worker::job_values::job_values;
 use crate::worker::output::forward;
 use crate::worker::output::show_header;
 use crate::worker::running_job::RunningJob;
+use crate::worker::start_cure::start_cure;
 use minder_template as template;
 
 /// How long a job that was stopped for using the terminal has to end.
@@ -311,7 +312,11 @@ impl JobHandler for RunWorker<'_> {
                 (ran, _) => format!(" ({} ran before)", count(ran, "job")),
             };
             let error = match (error.operation(), error.subject()) {
-                (Operation::Spawn, Some(program)) => format!("cannot run `{program}`: {}", error.reason()),
+                (Operation::Spawn, Some(program)) => {
+                    let has_directory = self.context.config.control.directory.is_some();
+                    let cure = start_cure(program, error.kind(), has_directory);
+                    format!("cannot run `{program}`: {}{cure}", error.reason())
+                }
                 _ => error.to_string(),
             };
             self.context.fail(format!("{error}{jobs}"));

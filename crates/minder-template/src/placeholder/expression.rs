@@ -220,7 +220,10 @@ fn push_transformed(
 ) -> Result<(), Error> {
     let bytes = value.as_encoded_bytes();
     if bytes.contains(&0) {
-        let text = format!("the value of job {} holds a NUL byte, which no argument can", job.number);
+        let text = format!(
+            "the value of job {} holds a NUL byte, which no argument can (-0 splits there)",
+            job.number
+        );
         return Err(Error::new(ErrorKind::Nul, text));
     }
     match transform {

@@ -15,6 +15,7 @@ const VIEWS: &[&str] = &[
     "minder-cli/ui/summary.rs",
     "minder-cli/ui/progress",
     "minder-cli/export/rows.rs",
+    "minder-cli/commands/log/junit.rs",
     "minder-cli/ui/chart.rs",
     "minder-cli/ui/table.rs",
     "minder-cli/ui/format.rs",
@@ -52,6 +53,8 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     // Their own tests.
     ("run all at once: not by the build's jobserver", "see cli/jobserver.rs: run all at once"),
     ("asked {jobs} to end; a second signal", "see cli/signals.rs: a second signal kills them"),
+    ("standard input is the null device", "see cli/first_hour/running.txt: minder run gzip *.log"),
+    ("; did you mean `./{program}`?", "see cli/first_hour/running.txt: then minder run ./greet"),
     ("{name}: killed {jobs}", "only where jobs cannot be asked to end: see cli/windows.rs"),
     ("display notification body", "part of a script for osascript, which macOS has"),
     ("output of `{}` ({result})", "see cli/views/times.rs: minder: output of `"),

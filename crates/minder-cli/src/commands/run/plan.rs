@@ -18,6 +18,7 @@ use minder_runner::input::{ArgumentReader, LineLimit};
 use minder_runner::{Notice, spawn_command, stdin_source};
 use minder_template::{Job, Options, Template};
 
+use super::hints;
 use super::request::ResumeRequest;
 use crate::commands::log::run_id;
 use crate::config::{self, CompatMode, Display, Parsed};
@@ -145,10 +146,20 @@ impl Plan {
         let dry_run = flags.record.dry_run;
         let cwd = std::env::current_dir().context("cannot find the working directory")?;
         let hint = parsed.hint(&flags, &options, &arguments.names);
-        let (mut config, mut display) =
-            config::build(flags, parsed, &options, &arguments.names, copies, cwd)?;
-        if let Some(hint) = hint {
-            message(&escape(hint.as_bytes()));
+        let wants_hints = parsed.wants_hints(&flags);
+        let reads_null = parsed.command_line.stdin && hints::stdin_is_null();
+        let function =
+            if wants_hints { hints::exported_function(&parsed.command_line.words, &options) } else { None };
+        let built = config::build(flags, parsed, &options, &arguments.names, copies, cwd);
+        let (mut config, mut display) = match (built, &hint) {
+            (Err(error), Some(hint)) => bail!("{error:#} (`{}`: {})", hint.text, hint.cure),
+            (built, _) => built?,
+        };
+        for line in hint.map(|hint| hint.line()).into_iter().chain(function) {
+            message(&escape(line.as_bytes()));
+        }
+        if wants_hints && reads_null {
+            message(hints::NO_INPUT);
         }
         // A status line would be drawn over what is typed.
         display.progress.status &= !reads_terminal;
