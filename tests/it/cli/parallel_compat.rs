@@ -317,3 +317,16 @@ fn sem_shows_a_line_that_can_be_pasted() {
     let ended = sem(&["--fg", "-v", "--id", &name, line]).exit_code(0);
     assert_eq!(ended.text(), "printf a\nprintf b\nab");
 }
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn words_of_missing_columns_are_omitted_and_no_value_becomes_code() {
+    let out = parallel(&["-k", "--colsep", ",", "printf '<%s>' {2} {1} a{2}; echo", ":::", "x", "y,z"]);
+    assert_eq!(out.exit_code(0).text(), "<x><a>\n<z><y><az>\n");
+    assert_eq!(parallel(&["case {2} in '') echo none;; esac", ":::", "x"]).exit_code(0).text(), "none\n");
+    // Without the second column, the value would be the program text of awk.
+    let out = parallel(&["awk -v x={2} -F {2} '{print}' {1}", ":::", "BEGIN{print 1}"]);
+    assert!(!out.text().contains('1'), "{}", out.text());
+    let out = parallel(&["-k", "--colsep", ",", "env -u {2} sh -c 'echo \"$1\"' sh {1}", ":::", "$(id)"]);
+    assert!(!out.text().contains("uid"), "{}", out.text());
+}

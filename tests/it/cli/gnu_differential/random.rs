@@ -91,9 +91,9 @@ pub(super) const KNOWN: &[Known] = &[
         touches: |invocation| invocation.has_empty && invocation.has("-a"),
     },
     Known {
-        why: "A missing column is an empty string",
+        why: "with `-q`, and where the shell takes exactly one word",
         touches: |invocation| {
-            invocation.is_shown()
+            invocation.has("-q")
                 && invocation.words.iter().any(|word| word.contains("{2") || word.contains("{3"))
         },
     },
