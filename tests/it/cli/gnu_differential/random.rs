@@ -54,16 +54,6 @@ pub(super) const KNOWN: &[Known] = &[
         },
     },
     Known {
-        why: "after a carriage return within a line the tag is not repeated",
-        touches: |invocation| {
-            let files = invocation.files.iter().map(|(_, content)| content.as_slice());
-            let words = invocation.words.iter().map(|word| word.as_bytes());
-            let mut all = files.chain(words).chain([invocation.input.as_slice()]);
-            let returns = all.any(|bytes| bytes.contains(&b'\r'));
-            (invocation.has("--tag") || invocation.has("--tagstring")) && returns
-        },
-    },
-    Known {
         why: "Inside single quotes a value is unchanged",
         touches: |invocation| invocation.is_quoted && !invocation.is_plain,
     },
