@@ -184,8 +184,8 @@ impl fmt::Display for Notice {
             }
             Self::BlockGrew { from, to } => write!(
                 f,
-                "the records of a job are longer than the block of {from} bytes: blocks have up to {to} bytes \
-                 (--block {to} avoids this)"
+                "the records of a job are longer than the block of {from} bytes: blocks have up to {to} \
+                 bytes (--block {to} avoids this)"
             ),
             Self::NoGuardians { reason } => write!(
                 f,

@@ -123,8 +123,7 @@ pub(super) const ALL: &[Reason] = &[
     },
     Reason {
         name: "missing column",
-        why: "a column from the end that is missing is empty, `{0}` is text, and a tag of missing columns has \
-              no spaces",
+        why: "a missing column from the end is empty, `{0}` is text, a tag omits missing columns",
         applies: |d| {
             let has = |text: &str| d.script.text.contains(text);
             let asks = ["{2", "{3", "{-", "{0", "{9"].iter().any(|column| has(column));

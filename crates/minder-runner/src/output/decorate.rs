@@ -167,10 +167,7 @@ impl TagWriter {
             if !self.in_line {
                 out.extend_from_slice(&style.tag);
             }
-            let end = match style.splits_at_return {
-                true => memchr2(b'\n', b'\r', rest),
-                false => memchr(b'\n', rest),
-            };
+            let end = if style.splits_at_return { memchr2(b'\n', b'\r', rest) } else { memchr(b'\n', rest) };
             let length = end.map_or(rest.len(), |at| at + 1);
             out.extend_from_slice(&rest[..length]);
             self.in_line = end.is_none();

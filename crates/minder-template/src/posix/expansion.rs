@@ -69,10 +69,7 @@ impl Scanner<'_> {
                 }
                 let is_omitted =
                     self.rules.omits_missing && !is_required && placeholder.is_missing(self.count);
-                let count = match placeholder.repeats() {
-                    true => count,
-                    false => usize::from(!is_omitted),
-                };
+                let count = if placeholder.repeats() { count } else { usize::from(!is_omitted) };
                 has_value |= count > 0;
                 word.add_values(placeholder, count, &mut words);
                 literal |= count == 1;

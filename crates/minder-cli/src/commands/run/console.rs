@@ -89,7 +89,10 @@ impl Console {
 
     /// Prints what GNU parallel prints about a job that timed out, or that `--halt` counts.
     fn report_end(&self, end: &JobEnd) {
-        let Some(reports) = self.display.reports.filter(|_| !end.is_cut_off) else { return };
+        let Some(reports) = self.display.reports else { return };
+        if end.is_cut_off {
+            return;
+        }
         let failure = end.failure.as_ref();
         if matches!(failure, Some(FailureReason::TimedOut(_))) {
             self.report_time_out(end);
