@@ -332,7 +332,7 @@ fn halt_and_timeout_report_jobs_as_gnu_parallel_does() {
     assert_eq!(out.exit_code(1).stderr(killed).text(), "0\n");
     // Without these flags, and in `minder run`, nothing is reported.
     parallel(&["exit {}", ":::", "1"]).exit_code(1).stderr("");
-    let run = Run::start(from(MINDER, "run --quiet --halt=1 sh -c false ::: 1")).wait();
+    let run = Run::start(&from(MINDER, "run --quiet --halt=1 sh -c false ::: 1")).wait();
     run.exit_code(1).stderr("");
 }
 
