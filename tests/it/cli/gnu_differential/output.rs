@@ -44,7 +44,7 @@ pub(super) const CASES: &[Case] = &[
     case("-j1 --lb --tagstring '<{}>' 'echo 1; echo 2' ::: a b"),
     case("-j1 -u --tag echo ::: a b"),
     case("-k --tag 'printf \"a\\rb\\r\\nc\\r\"; printf \"e\\rf\" >&2' ::: x").errors(),
-    case("-j1 --lb --tag 'printf \"a\\rb\\nc\\r\"' ::: x"),
+    case("-j1 --lb --tag 'printf \"a\\rb\\nc\\r\\n\"' ::: x"),
     case("-k --tag echo").input("a\tb\n"),
     case("-k --tagstring '<{}>' echo").input("a\tb\n"),
     case("-k --ctag echo ::: a b"),
