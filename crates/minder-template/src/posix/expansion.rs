@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::kinds::{KSH, ZSH};
 use crate::options::Repeat;
+use crate::placeholder::expression::Placeholder;
 use crate::placeholder::site::Quote;
 use crate::posix::flow::PARAMETERS;
 use crate::posix::names::{is_name, name_length};
@@ -64,12 +65,7 @@ impl Scanner<'_> {
         let is_required = std::mem::take(&mut self.is_required);
         loop {
             if let Some(placeholder) = self.placeholder(Quote::Bare)? {
-                if let Some(site) = self.sites.last_mut() {
-                    site.is_required = is_required;
-                }
-                let is_omitted =
-                    self.rules.omits_missing && !is_required && placeholder.is_missing(self.count);
-                let count = if placeholder.repeats() { count } else { usize::from(!is_omitted) };
+                let count = self.values_of(placeholder, count, is_required);
                 has_value |= count > 0;
                 word.add_values(placeholder, count, &mut words);
                 literal |= count == 1;
@@ -128,6 +124,15 @@ impl Scanner<'_> {
             words.push(word);
         }
         Ok(words)
+    }
+
+    /// Returns how many words a placeholder outside of quotes stands for, and marks its site.
+    fn values_of(&mut self, placeholder: Placeholder, count: usize, is_required: bool) -> usize {
+        if let Some(site) = self.sites.last_mut() {
+            site.is_required = is_required;
+        }
+        let is_omitted = self.rules.omits_missing && !is_required && placeholder.is_missing(self.count);
+        if placeholder.repeats() { count } else { usize::from(!is_omitted) }
     }
 
     /// Reads text between single quotes.
