@@ -182,11 +182,7 @@ impl fmt::Display for Notice {
             Self::Halting { running } => {
                 write!(f, "Starting no more jobs. Waiting for {running} jobs to finish.")
             }
-            Self::BlockGrew { from, to } => write!(
-                f,
-                "the records of a job are longer than the block of {from} bytes: blocks have up to {to} \
-                 bytes (--block {to} avoids this)"
-            ),
+            Self::BlockGrew { from, to } => write_growth(f, *from, *to),
             Self::NoGuardians { reason } => write!(
                 f,
                 "no guardians: {reason}; after `kill -9` of minder, descendants of its jobs would keep \
@@ -236,6 +232,14 @@ impl fmt::Display for Notice {
             }
         }
     }
+}
+
+fn write_growth(f: &mut fmt::Formatter<'_>, from: u64, to: u64) -> fmt::Result {
+    write!(
+        f,
+        "the records of a job are longer than the block of {from} bytes: blocks have up to {to} bytes (--block \
+         {to} avoids this)"
+    )
 }
 
 fn write_unreadable(
