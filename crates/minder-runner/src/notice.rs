@@ -237,8 +237,8 @@ impl fmt::Display for Notice {
 fn write_growth(f: &mut fmt::Formatter<'_>, from: u64, to: u64) -> fmt::Result {
     write!(
         f,
-        "the records of a job are longer than the block of {from} bytes: blocks have up to {to} bytes (--block \
-         {to} avoids this)"
+        "the records of a job are longer than the block of {from} bytes: blocks have up to {to} bytes \
+         (--block {to} avoids this)"
     )
 }
 
