@@ -34,6 +34,18 @@ pub enum Notice {
         /// Whether they were asked to end; otherwise they were killed.
         asked: bool,
     },
+    /// The halt policy lets no more jobs start, and waits for the running ones.
+    Halting {
+        /// How many jobs run.
+        running: u64,
+    },
+    /// A record, or the records of a job, did not fit into a block of `--block`: blocks became larger.
+    BlockGrew {
+        /// The size that was asked for, in bytes.
+        from: u64,
+        /// The size now.
+        to: u64,
+    },
     /// The guardian processes could not be started.
     NoGuardians {
         /// Why.
@@ -133,6 +145,8 @@ impl Notice {
         matches!(
             self,
             Self::Interrupted { .. }
+                | Self::Halting { .. }
+                | Self::BlockGrew { .. }
                 | Self::NoGuardians { .. }
                 | Self::BackendRefused { .. }
                 | Self::ReadingAllInput
@@ -164,6 +178,10 @@ impl fmt::Display for Notice {
                     write!(f, "{name}: killed {jobs}")
                 }
             }
+            Self::Halting { running } => {
+                write!(f, "Starting no more jobs. Waiting for {running} jobs to finish.")
+            }
+            Self::BlockGrew { from, to } => write_growth(f, *from, *to),
             Self::NoGuardians { reason } => write!(
                 f,
                 "no guardians: {reason}; after `kill -9` of minder, descendants of its jobs would keep \
@@ -213,6 +231,14 @@ impl fmt::Display for Notice {
             }
         }
     }
+}
+
+fn write_growth(f: &mut fmt::Formatter<'_>, from: u64, to: u64) -> fmt::Result {
+    write!(
+        f,
+        "the records of a job are longer than the block of {from} bytes: blocks have up to {to} bytes \
+         (--block {to} avoids this)"
+    )
 }
 
 fn write_unreadable(

@@ -105,6 +105,8 @@ pub struct JobEnd {
     pub failure: Option<FailureReason>,
     /// Whether the end of the run cut it off: it did not fail, and runs again.
     pub is_cut_off: bool,
+    /// Its whole command line, if [`Observer::wants_command`](crate::Observer::wants_command) asked for it.
+    pub command: Option<String>,
 }
 
 /// A job that failed.

@@ -20,6 +20,7 @@ mod commands;
 mod conflicts;
 mod control;
 mod input;
+mod job_reports;
 mod output_files;
 mod seed;
 mod splitter;
@@ -28,6 +29,7 @@ mod mistakes;
 
 pub(crate) use self::conflicts::check as check_conflicts;
 pub(crate) use self::input::{CompatMode, ParsedCommandLine};
+pub(crate) use self::job_reports::JobReports;
 pub(crate) use self::output_files::template_flag;
 use self::seed::new_seed;
 pub(crate) use self::splitter::check_same_blocks;
@@ -54,6 +56,8 @@ pub(crate) struct Display {
     pub(crate) parallel: bool,
     /// Whether jobs write to the terminal themselves.
     pub(crate) straight: bool,
+    /// The ends of jobs that GNU parallel reports, if its command line asks for any.
+    pub(crate) reports: Option<JobReports>,
 }
 
 /// The parsed command line, before the input is opened.
@@ -176,7 +180,8 @@ pub(crate) fn build(
     let RunFlags { display: display_flags, output, record, leak, grace, backend, no_guard, input, .. } =
         flags;
     let view = if tty { OutputView::Straight } else { view(&output, &files) };
-    let display = display(&display_flags, compat, (tty, view), flags.parallel_env);
+    let reports = JobReports::new(flags.parallel_env, &flags.control);
+    let display = Display { reports, ..display(&display_flags, compat, (tty, view), flags.parallel_env) };
     let config = RunConfig {
         template,
         slots,
@@ -294,6 +299,7 @@ fn display(
         status_level: flags.status_level.unwrap_or(StatusLevel::None),
         parallel,
         straight: view == OutputView::Straight,
+        reports: None,
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) use self::{
     },
     clap_error::{asks_for_version, clap_error_hint, clap_error_line},
     clock::{Clock, ClockFlags, ClockOutput, SleepFlags, SweepFlags, WatchFlags},
-    control::ExitStatusFlag,
+    control::{ControlFlags, ExitStatusFlag},
     display::{Color, DisplayFlags, StatusLevel},
     doctor::DoctorFlags,
     foreign_words::foreign_flag,

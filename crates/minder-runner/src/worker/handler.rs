@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use minder::jobs::{Attempt, ChildControl, JobHandler, JobResult, JobSource, NextJob, SpawnRequest};
+use minder::jobs::{
+    Attempt, ChildControl, HaltTrigger, JobHandler, JobResult, JobSource, NextJob, SpawnRequest,
+};
 use minder::{ChildId, Error, ErrorKind, Event, Operation, Outcome, Termination};
 
 use super::state::RunWorker;
@@ -67,6 +69,23 @@ impl RunWorker<'_> {
             stats.add(cause, outcome, running.wall(), || self.name(attempt, task));
         }
         self.stats = stats;
+    }
+}
+
+impl RunWorker<'_> {
+    /// Reports that the halt policy lets no more jobs start, after each job that it counts.
+    fn report_halt(&mut self) {
+        let Some(success) = self.last_success.take() else { return };
+        let Some(reason) = self.context.pool.halted_by().filter(|reason| !reason.now) else { return };
+        let is_counted = match reason.on {
+            HaltTrigger::Failed => !success,
+            HaltTrigger::Succeeded => success,
+            _ => true,
+        };
+        let running = self.context.pool.counts().running;
+        if is_counted && running > 0 {
+            self.context.observer.notice(&Notice::Halting { running });
+        }
     }
 }
 
@@ -271,6 +290,7 @@ impl JobHandler for RunWorker<'_> {
         if self.batch.is_full(self.slots) {
             self.flush();
         }
+        self.last_success = Some(status.success());
         if status.success() {
             return JobResult::Success;
         }
@@ -349,6 +369,7 @@ impl JobHandler for RunWorker<'_> {
     fn idle(&mut self, children: &mut ChildControl<'_>) {
         self.release();
         self.flush();
+        self.report_halt();
         if self.context.config.view == OutputView::Lines {
             self.retry_blocked_lines();
             if self.context.sequencer.is_due() {

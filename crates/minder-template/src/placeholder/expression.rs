@@ -87,6 +87,15 @@ impl Placeholder {
         }
     }
 
+    /// Returns whether it has no value in a job with this many columns.
+    pub(crate) fn is_missing(self, columns: usize) -> bool {
+        let has_text = !matches!(self.form, ValueForm::Transformed(transform) if !transform.has_default());
+        match self.source {
+            Source::Nth(n) | Source::Last(n) => n as usize > columns && !has_text,
+            _ => false,
+        }
+    }
+
     /// Returns the largest column number that it reads.
     pub(crate) fn max_column(self) -> u32 {
         let inner = match self.form {

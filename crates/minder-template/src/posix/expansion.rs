@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::kinds::{KSH, ZSH};
 use crate::options::Repeat;
+use crate::placeholder::expression::Placeholder;
 use crate::placeholder::site::Quote;
 use crate::posix::flow::PARAMETERS;
 use crate::posix::names::{is_name, name_length};
@@ -41,6 +42,7 @@ impl Scanner<'_> {
     /// Reads a word where the shell takes exactly one.
     pub(crate) fn word(&mut self) -> Result<Word, Error> {
         let before = self.sites.len();
+        self.is_required = true;
         let mut words = self.words()?;
         only_word(&words, self.sites.get(before), "stands where the shell takes one word")?;
         Ok(words.remove(0))
@@ -58,10 +60,13 @@ impl Scanner<'_> {
         // If each argument has a separate word, one word is read here and repeated below.
         let count = if self.rules.repeat == Repeat::Context && self.count > 0 { 1 } else { self.count };
         let mut literal = false;
+        let mut has_value = false;
         let mut braces = false;
+        let is_required = std::mem::take(&mut self.is_required);
         loop {
             if let Some(placeholder) = self.placeholder(Quote::Bare)? {
-                let count = if placeholder.repeats() { count } else { 1 };
+                let count = self.values_of(placeholder, count, is_required);
+                has_value |= count > 0;
                 word.add_values(placeholder, count, &mut words);
                 literal |= count == 1;
                 continue;
@@ -114,11 +119,20 @@ impl Scanner<'_> {
                 return Ok(vec![word.into_one_of_several(); self.count]);
             }
         }
-        // Without an argument, a word that is only placeholders disappears.
-        if literal || self.count > 0 || self.at == from {
+        // Without a value, a word that is only placeholders disappears.
+        if literal || has_value || self.at == from {
             words.push(word);
         }
         Ok(words)
+    }
+
+    /// Returns how many words a placeholder outside of quotes stands for, and marks its site.
+    fn values_of(&mut self, placeholder: Placeholder, count: usize, is_required: bool) -> usize {
+        if let Some(site) = self.sites.last_mut() {
+            site.is_required = is_required;
+        }
+        let is_omitted = self.rules.omits_missing && !is_required && placeholder.is_missing(self.count);
+        if placeholder.repeats() { count } else { usize::from(!is_omitted) }
     }
 
     /// Reads text between single quotes.

@@ -33,6 +33,8 @@ pub(crate) struct Line {
     /// evaluate.
     command_names: Vec<Placeholder>,
     rules: ScanRules,
+    /// Words of placeholders for missing columns disappear.
+    omits_missing: bool,
     lenient: bool,
     checks: CheckCache,
     /// The line for one argument.
@@ -67,8 +69,10 @@ impl Line {
             kinds: shell.kinds.unwrap_or(ALL),
             trusted: options.value_rules.trusts_values(),
             repeat: options.repeat,
+            omits_missing: false,
             placeholders: Arc::new(options.placeholders.clone()),
         };
+        let omits_missing = options.missing_is_empty && options.missing_is_omitted;
         let mut text = line.as_encoded_bytes().to_vec();
         let mut scanned = scan(&text, &rules, 1)?;
         if scanned.sites.is_empty() && options.append {
@@ -83,12 +87,13 @@ impl Line {
             template: TemplateLine { text, sites: scanned.sites, spans: scanned.spans },
             command_names: scanned.command_names,
             rules,
+            omits_missing,
             lenient: options.missing_is_empty,
             checks: CheckCache::default(),
             one: Arc::default(),
             others: Arc::default(),
         };
-        line.one = Arc::new(line.render(1));
+        line.one = Arc::new(line.render(1, false));
         Ok(line)
     }
 
@@ -98,8 +103,15 @@ impl Line {
 
     pub(crate) fn argv(&self, job: &Job<'_>) -> Result<Vec<OsString>, Error> {
         let count = job.columns.len();
-        self.checks.of(count, |count| scan(&self.template.text, &self.rules, count).map(drop))?;
-        let rendered = if count == 1 { Arc::clone(&self.one) } else { self.rendered(count) };
+        let omits = self.omits_words(count);
+        if omits {
+            // The words after one that disappears move: the next may become program text.
+            let rules = ScanRules { omits_missing: true, ..self.rules.clone() };
+            scan(&self.template.text, &rules, count)?;
+        } else {
+            self.checks.of(count, |count| scan(&self.template.text, &self.rules, count).map(drop))?;
+        }
+        let rendered = if count == 1 && !omits { Arc::clone(&self.one) } else { self.rendered(count) };
         self.check_command_names(job)?;
         let mut argv = Vec::with_capacity(self.head.len() + 2 + rendered.parameters.len());
         argv.extend_from_slice(&self.head);
@@ -111,6 +123,16 @@ impl Line {
             argv.push(value);
         }
         Ok(argv)
+    }
+
+    /// Returns whether words disappear from the line of a job with this many columns.
+    fn omits_words(&self, columns: usize) -> bool {
+        (0..self.template.sites.len()).any(|index| self.omits(index, columns))
+    }
+
+    /// Returns whether the word of the site at `index` disappears.
+    fn omits(&self, index: usize, columns: usize) -> bool {
+        self.omits_missing && self.template.is_missing_word(index, columns)
     }
 
     /// Refuses a value that would run as a command and names a builtin that evaluates its
@@ -161,7 +183,7 @@ impl Line {
         if let Some(known) = others.iter().find(|other| other.count == count) {
             return Arc::clone(known);
         }
-        let rendered = Arc::new(self.render(count));
+        let rendered = Arc::new(self.render(count, true));
         if others.len() == RENDERED_MAX {
             others.remove(0);
         }
@@ -170,8 +192,8 @@ impl Line {
     }
 
     /// Renders the line for `count` arguments. No value is known here, so the line cannot contain
-    /// one.
-    fn render(&self, count: usize) -> RenderedLine {
+    /// one. With `omits_words`, words for missing columns disappear.
+    fn render(&self, count: usize, omits_words: bool) -> RenderedLine {
         let mut line = Vec::with_capacity(self.template.text.len() + 16);
         if count > 1
             && let Some((site, placeholder)) = self.all_arguments_site()
@@ -189,6 +211,7 @@ impl Line {
             LineFragment::Value(site, _, arguments) if arguments.is_empty() => {
                 line.extend_from_slice(self.no_value(site));
             }
+            LineFragment::Value(_, index, _) if omits_words && self.omits(index, count) => (),
             LineFragment::Value(site, index, arguments) => {
                 numbers.write(index, site.quote, arguments, &mut line);
             }
@@ -222,7 +245,7 @@ impl Line {
         if self.all_arguments_site().is_some() || !repeats {
             return usize::MAX;
         }
-        let fits = |count: usize| self.render(count).line.len() <= LINE_MAX;
+        let fits = |count: usize| self.render(count, false).line.len() <= LINE_MAX;
         // Binary search. Each reference takes at least one byte.
         let mut least = 1;
         let mut most = LINE_MAX;
@@ -252,6 +275,7 @@ impl Line {
         let mut out: Vec<u8> = Vec::new();
         self.template.walk(job.columns.len(), &mut |fragment| match fragment {
             LineFragment::Text(text) => out.extend_from_slice(text),
+            LineFragment::Value(_, index, _) if self.omits(index, job.columns.len()) => (),
             LineFragment::Value(site, _, arguments) if site.quote == Quote::Bare => {
                 self.display_bare(site, job, arguments, &mut out);
             }

@@ -25,6 +25,8 @@ pub(crate) struct ScanRules {
     /// The user vouches for the values with `--only`: they may stand where they are code.
     pub(crate) trusted: bool,
     pub(crate) repeat: Repeat,
+    /// Words of placeholders for missing columns disappear.
+    pub(crate) omits_missing: bool,
     pub(crate) placeholders: Arc<PlaceholderSet>,
 }
 
@@ -95,6 +97,8 @@ pub(crate) struct Scanner<'a> {
     pub(crate) rules: &'a ScanRules,
     /// The number of arguments that the line is scanned for.
     pub(crate) count: usize,
+    /// The next word is required: see [`PlaceholderSite::is_required`].
+    pub(crate) is_required: bool,
     /// Where another argument of the last command goes, if the line ends in a simple command.
     pub(crate) tail: Option<usize>,
 }
@@ -120,6 +124,7 @@ impl<'a> Scanner<'a> {
             redirected_sites: 0,
             rules,
             count,
+            is_required: false,
             tail: None,
         }
     }
@@ -181,7 +186,7 @@ impl<'a> Scanner<'a> {
         if let Some(Forbidden { location, hint, .. }) = self.forbidden.iter().rev().find(applies) {
             return Err(Error::refused(format!("`{placeholder}` stands {location}: {hint}")));
         }
-        self.sites.push(PlaceholderSite { at: self.at, length, placeholder, quote });
+        self.sites.push(PlaceholderSite { at: self.at, length, placeholder, quote, is_required: false });
         self.at += length;
         Ok(Some(placeholder))
     }

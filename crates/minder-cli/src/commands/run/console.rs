@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write, stderr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use minder_runner::report::JobEnd;
+use minder_runner::report::{FailureReason, JobEnd};
 use minder_runner::{Notice, Observer, RunEnd, RunReport, Snapshot};
 
 use crate::config::Display;
@@ -85,6 +85,32 @@ impl Console {
         self.progress.suspend(|| command_message(&line));
     }
 
+    /// Prints what GNU parallel prints about a job that timed out, or that `--halt` counts.
+    fn report_end(&self, end: &JobEnd) {
+        let Some(reports) = self.display.reports else { return };
+        if end.is_cut_off {
+            return;
+        }
+        let failure = end.failure.as_ref();
+        if matches!(failure, Some(FailureReason::TimedOut(_))) {
+            self.report_time_out(end);
+        }
+        if let (true, Some(command)) = (reports.halts_on(failure), &end.command) {
+            self.progress.suspend(|| {
+                message(&format!("This job {}:", reports.result()));
+                command_message(command);
+            });
+        }
+    }
+
+    fn report_time_out(&self, end: &JobEnd) {
+        let (Some(_), Some(command)) = (self.display.reports, &end.command) else { return };
+        self.progress.suspend(|| {
+            message("Warning: This job was killed because it timed out:");
+            message(&format!("Warning: {command}"));
+        });
+    }
+
     fn check_slow_jobs(&self, take: &dyn Fn(usize) -> Snapshot) {
         let Some(slow) = &self.slow else { return };
         let mut slow = slow.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,6 +158,10 @@ impl Observer for Console {
         if self.display.parallel && *notice == Notice::ReadingAllInput && !stderr().is_terminal() {
             return;
         }
+        // Only the users of GNU parallel expect these.
+        if !self.display.parallel && matches!(notice, Notice::Halting { .. } | Notice::BlockGrew { .. }) {
+            return;
+        }
         let line = notice.to_string();
         match notice {
             // The main thread must not wait for a thread whose write blocks.
@@ -145,7 +175,11 @@ impl Observer for Console {
     }
 
     fn wants_job_ends(&self) -> bool {
-        self.display.status_level > StatusLevel::None
+        self.display.status_level > StatusLevel::None || self.display.reports.is_some()
+    }
+
+    fn wants_command(&self, failure: Option<&FailureReason>) -> bool {
+        self.display.reports.is_some_and(|reports| reports.includes(failure))
     }
 
     fn job_ended(&self, end: &JobEnd) {
@@ -154,10 +188,14 @@ impl Observer for Console {
             Some(_) => StatusLevel::Fail,
             None => StatusLevel::Pass,
         };
+        self.report_end(end);
         self.print_job_line(level, |lines| lines.ended(end));
     }
 
     fn job_retried(&self, end: &JobEnd, attempt: u32, attempts_max: Option<u32>) {
+        if matches!(end.failure, Some(FailureReason::TimedOut(_))) {
+            self.report_time_out(end);
+        }
         self.print_job_line(StatusLevel::Retry, |lines| lines.retried(end, attempt, attempts_max));
     }
 

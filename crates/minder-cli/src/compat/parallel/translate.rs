@@ -8,6 +8,7 @@ use minder_os::encoding::os_string_from_encoded;
 use super::super::warning::warn;
 use super::args::{ParallelArgs, flag_with_value, reject_perl};
 use super::options::OptionKey;
+use super::profile;
 use crate::escapes::{EscapeSet, unescape};
 
 /// Returns the arguments of `minder run`, flags first.
@@ -16,6 +17,12 @@ use crate::escapes::{EscapeSet, unescape};
 /// GNU parallel refuses the combination of options as well, or only Perl could do it.
 pub(in crate::compat) fn run_arguments(args: &ParallelArgs) -> Result<Vec<OsString>> {
     let mut out = args.run_flags().to_vec();
+    warn_of_cleanup(args);
+    check_recorded_environment(args)?;
+    if args.has_run_flag("--pipe-part") && !BLOCK_SIZES.iter().any(|flag| args.has_run_flag(flag)) {
+        // As in GNU parallel, each slot gets ten blocks, so that the jobs of a small file run at once.
+        out.push("--block=-10".into());
+    }
     push_output_flags(args, &mut out)?;
     push_record_flags(args, &mut out)?;
     for (key, flag) in [
@@ -47,6 +54,29 @@ pub(in crate::compat) fn run_arguments(args: &ParallelArgs) -> Result<Vec<OsStri
     out.push(flag_with_value("--shell", &args.shell()));
     push_command(args, &mut out)?;
     Ok(out)
+}
+
+/// The flags of `minder run` with which a file is not cut into ten blocks for each slot.
+const BLOCK_SIZES: [&str; 6] = ["--block", "--round-robin", "--tee", "--shard", "--bin", "--group-by"];
+
+/// Warns of `--cleanup` where it has nothing to remove.
+fn warn_of_cleanup(args: &ParallelArgs) {
+    if args.has_run_flag("--cleanup") && !["--template", "--wd"].iter().any(|flag| args.has_run_flag(flag)) {
+        warn("--cleanup is ignored: jobs run on this machine, so no files were transferred");
+    }
+}
+
+/// # Errors
+/// `--env _` is given, and `--record-env` was not used before, which lists what it leaves out.
+fn check_recorded_environment(args: &ParallelArgs) -> Result<()> {
+    let names_all = |flag: &OsString| {
+        let names = flag.as_encoded_bytes().strip_prefix(b"--env=");
+        names.is_some_and(|names| names.split(|byte| *byte == b',').any(|name| name == b"_"))
+    };
+    if args.run_flags().iter().any(names_all) && !profile::has_recorded_environment() {
+        bail!("`--env _` requires `parallel --record-env` first, in a clean environment");
+    }
+    Ok(())
 }
 
 /// Pushes the flags that select how output is shown. Where GNU parallel accepts several of these,
@@ -270,6 +300,8 @@ mod tests {
             ("-l -X -e --xapply echo", "--lines=1 -X --link -- echo"),
             ("-j-1 --halt -1 echo", "--halt=-1 --jobs=-1 -- echo"),
             ("--compress --compress-program gzip -D all --cleanup -S : echo", "--cleanup -- echo"),
+            ("--pipe-part -a f wc", "--pipe-part --arg-file=f --block=-10 -- wc"),
+            ("--pipe-part -a f --block 9 wc", "--pipe-part --arg-file=f --block=9 -- wc"),
             ("--tagstring -x- echo", "--tagstring=-x- -- echo"),
             ("--no-record --pty echo", "--no-record --pty -- echo"),
         ] {
