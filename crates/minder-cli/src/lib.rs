@@ -102,9 +102,9 @@ fn run(flags: Box<RunFlags>, args: Vec<OsString>, compat: CompatMode) -> anyhow:
     if compat != CompatMode::Own {
         return commands::run::run(*flags, &args, compat);
     }
-    let (flags, args, in_force) = settings::apply(flags, args)?.into_parts();
+    let Applied { flags, args, in_force } = settings::apply(flags, args)?;
     let result = commands::run::run(*flags, &args, compat);
-    result.map_err(|error| Applied::name_source(&in_force, error))
+    result.map_err(|error| settings::name_source(&in_force, error))
 }
 
 /// Prints an error, and returns the exit status.

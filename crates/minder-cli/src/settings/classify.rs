@@ -164,8 +164,7 @@ pub(super) fn forbidden(name: &str, value: &Value) -> Option<&'static str> {
         Value::Text(text) if name == "jobs" => {
             let text = text.to_str().unwrap_or_default();
             let digits = text.strip_suffix('%').unwrap_or_else(|| text.trim_start_matches(['+', '-']));
-            (!is_number(digits))
-                .then_some("it names a file that is read (a number such as 4 or 50% may be set)")
+            (!is_number(digits)).then_some("it names a file, and only a number such as 4 or 50% may be set")
         }
         _ => reason(FORBIDDEN, name),
     }

@@ -53,7 +53,8 @@ pub(crate) struct Applied {
     pub(crate) flags: Box<RunFlags>,
     /// The complete command line.
     pub(crate) args: Vec<OsString>,
-    in_force: Vec<Setting>,
+    /// The settings in it.
+    pub(crate) in_force: Vec<Setting>,
 }
 
 /// Adds the settings to a command line of `minder run`.
@@ -164,24 +165,17 @@ fn check_profile(name: &str, variable: Option<&str>, files: &[SettingsFile]) -> 
     })
 }
 
-impl Applied {
-    /// Adds to an error about a flag where the flag is set, unless it was typed.
-    pub(crate) fn name_source(in_force: &[Setting], error: anyhow::Error) -> anyhow::Error {
-        let text = format_error(&error);
-        let is_named = |setting: &&Setting| {
-            let flag = format!("--{}", setting.name);
-            text.match_indices(&flag).any(|(at, _)| {
-                !text[at + flag.len()..].starts_with(|next: char| next == '-' || next.is_alphanumeric())
-            })
-        };
-        match in_force.iter().find(is_named) {
-            Some(setting) => anyhow::anyhow!("{text} (`--{}` is set by {})", setting.name, setting.source),
-            None => error,
-        }
-    }
-
-    /// Returns the flags, the command line, and the settings in it.
-    pub(crate) fn into_parts(self) -> (Box<RunFlags>, Vec<OsString>, Vec<Setting>) {
-        (self.flags, self.args, self.in_force)
+/// Adds to an error about a flag where the flag is set, unless it was typed.
+pub(crate) fn name_source(in_force: &[Setting], error: anyhow::Error) -> anyhow::Error {
+    let text = format_error(&error);
+    let is_named = |setting: &&Setting| {
+        let flag = format!("--{}", setting.name);
+        text.match_indices(&flag).any(|(at, _)| {
+            !text[at + flag.len()..].starts_with(|next: char| next == '-' || next.is_alphanumeric())
+        })
+    };
+    match in_force.iter().find(is_named) {
+        Some(setting) => anyhow::anyhow!("{text} (`--{}` is set by {})", setting.name, setting.source),
+        None => error,
     }
 }
