@@ -119,9 +119,9 @@ fn profile_overrides_the_table_run_of_its_file() {
     assert_eq!(Run::start(&command).wait().exit_code(0).text(), "ci\t\"a\"\n");
     assert_eq!(scene.settings("config --profile night"), ["tagstring=p", "quiet=true"]);
     scene
-        .run(&format!("run --profile cj {ECHO}"))
+        .run(&format!("run --profile nihgt {ECHO}"))
         .exit_code(255)
-        .stderr("minder: unknown profile `cj`; did you mean `ci`? The profiles are ci, night\n");
+        .stderr("minder: unknown profile `nihgt`; did you mean `night`? The profiles are ci, night\n");
     Run::start(command.env("MINDER_RUN_PROFILE", "other")).wait().exit_code(255).stderr(
         "minder: cannot use `MINDER_RUN_PROFILE`: unknown profile `other`: the profiles are ci, night\n",
     );
@@ -197,8 +197,12 @@ fn unsuitable_contents_are_refused() {
 #[test]
 fn the_users_file_may_set_what_a_projects_may_not() {
     let scene = Scene::new("", "[run]\nenv = ['A=1', 'B=2']\n");
-    let text = scene.run("run KID env A B ::: a").text();
-    assert_eq!(scene.settings("config"), ["env=A=1,"], "{text}");
+    assert_eq!(scene.settings("config"), ["env=A=1,"]);
+    if cfg!(unix) {
+        let mut command = scene.minder("run");
+        command.args(["echo $A$B {}", ":::", "a"]);
+        assert_eq!(Run::start(&command).wait().exit_code(0).stderr("").text(), "12 a\n");
+    }
     // In its own directory it is not a project's.
     let mut command = scene.minder("config");
     let text = Run::start(command.current_dir(scene.at("user"))).wait().exit_code(0).stderr("").text();
@@ -275,6 +279,30 @@ fn resumed_run_repeats_the_recorded_settings() {
             .exit_code(255)
             .error_line(&["a run is resumed with its recorded settings: leave out `--profile`"]);
     }
+}
+
+#[test]
+#[cfg(unix)] // The backend `poll`.
+fn minder_backend_overrides_a_file() {
+    let scene = Scene::new("[run]\nbackend = 'poll'\n", "");
+    assert!(scene.run("config").text().contains("minder.toml:2"));
+    let mut command = scene.minder("config");
+    let text = Run::start(command.env("MINDER_BACKEND", "poll")).wait().exit_code(0).text();
+    assert!(
+        text.contains("poll   MINDER_BACKEND") && text.contains("overridden by MINDER_BACKEND"),
+        "{text}"
+    );
+}
+
+#[test]
+fn dry_run_uses_settings_and_quiet_hides_the_message_about_a_file() {
+    let scene = Scene::new("[run]\nmax-chars = 1000000\norder = 'given'\n", "[run]\nmax-args = 2\n");
+    let text = scene.run("run --dry-run echo ::: a b c").exit_code(0).stderr("").text();
+    assert_eq!(text, "echo a b\necho c\n");
+    let scene = Scene::new("", "");
+    std::fs::create_dir(scene.at("project/minder.toml")).expect("create directory");
+    scene.run(&format!("run --quiet {ECHO}")).exit_code(0).stderr("");
+    scene.run(&format!("run {ECHO}")).exit_code(0).stderr_contains("is ignored: it is not a regular file");
 }
 
 #[test]

@@ -57,7 +57,10 @@ fn kind_name(kind: FileKind) -> &'static str {
 
 fn document(gathered: &Gathered) -> Value {
     let Gathered { files, profile, merged } = gathered;
-    let file = |file: &LookedAt| json!({ "kind": kind_name(file.kind), "path": file.path.to_string_lossy(), "unused": file.unused });
+    let file = |file: &LookedAt| {
+        let path = file.path.to_string_lossy();
+        json!({ "kind": kind_name(file.kind), "path": path, "unused": file.unused })
+    };
     let in_force: Vec<Value> = merged.in_force.iter().map(|it| object(it, None)).collect();
     let ignored: Vec<Value> = merged.ignored.iter().map(|(it, why)| object(it, Some(why))).collect();
     json!({

@@ -62,8 +62,7 @@ pub(super) fn check_display(flags: &RunFlags) -> Result<()> {
 fn hidden_display(flags: &RunFlags) -> Option<&'static str> {
     let DisplayFlags { bar, eta, progress, quiet, .. } = flags.display;
     let shown = [(bar, "--bar"), (eta, "--eta"), (progress, "--progress")];
-    let given = shown.into_iter().find_map(|(is_given, flag)| is_given.then_some(flag));
-    given.filter(|_| quiet)
+    shown.into_iter().find_map(|(is_given, flag)| (is_given && quiet).then_some(flag))
 }
 
 /// Returns the flag that shows output at another time than its default, if one is given.

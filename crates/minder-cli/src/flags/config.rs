@@ -32,7 +32,11 @@ link, belongs to another user than you and root, or if other users may write to 
 
 /// See [`crate::commands::config`].
 #[derive(Debug, Args)]
-#[command(override_usage = "minder config [FLAGS]", after_help = "Try: minder help config", after_long_help = DETAILS)]
+#[command(
+    override_usage = "minder config [FLAGS]",
+    after_help = "Try: minder help config",
+    after_long_help = DETAILS
+)]
 pub(crate) struct ConfigFlags {
     /// Show what this profile would set.
     #[arg(long, value_name = "NAME")]

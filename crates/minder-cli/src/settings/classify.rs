@@ -1,6 +1,6 @@
 //! Which flags of `minder run` a file may set.
 //!
-//! A project's file comes with a repository that somebody else may have written. It must not choose
+//! A project's file comes with a repository that another person may have written. It must not choose
 //! what runs, what the jobs get, or where something is written. Each flag is in exactly one table.
 
 use super::setting::Value;

@@ -43,8 +43,8 @@ pub(super) fn settings(
         let source = Source::Variable(variable.clone());
         if variable == BACKEND {
             if !has("MINDER_RUN_BACKEND") {
-                let (name, value) = ("backend".to_owned(), value.display().to_string());
-                settings.push(Setting { name, value, words: Vec::new(), source });
+                let value = value.display().to_string();
+                settings.push(Setting { name: "backend".to_owned(), value, words: Vec::new(), source });
             }
             continue;
         }
