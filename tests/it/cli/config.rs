@@ -137,6 +137,7 @@ fn errors_in_a_file_name_its_line() {
         ("[run]\njbos = 2", 2, "unknown setting `jbos`; did you mean `jobs`?"),
         ("[run]\nsilent = true", 2, "unknown setting `silent`; did you mean `quiet`?"),
         ("[run]\nj = 2", 2, "unknown setting `j`; did you mean `jobs`?"),
+        ("[run]\nX = true", 2, "`-X` has no long name, and can only be typed"),
         ("[rum]\n", 1, "unknown table `rum`; did you mean `run`?"),
         ("jobs = 3", 1, "unknown table `jobs`; put it below [run]"),
         ("run = 3", 1, "`run` must be a table"),

@@ -62,6 +62,12 @@ impl RunInterface {
             return Err(source.error(&format!("`{name}` can only be typed: {why}")));
         }
         let Some(arg) = self.flag(name) else {
+            let is_short = |arg: &Arg| {
+                arg.get_long().is_none() && arg.get_short().is_some_and(|short| name == short.to_string())
+            };
+            if self.command.get_arguments().any(is_short) {
+                return Err(source.error(&format!("`-{name}` has no long name, and can only be typed")));
+            }
             let hint = match self.meant(name) {
                 Some(meant) => format!("; did you mean `{meant}`?"),
                 None => String::new(),
