@@ -1,6 +1,6 @@
 //! Settings of `minder run` from files and variables, and `minder config`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use minder::Command;
 use minder_os::files::create_private_dir;
@@ -337,7 +337,7 @@ fn files_that_others_control_are_ignored() {
         chown(&at, Some(1), None).expect("change owner");
         ignored(&scene, "it belongs to another user");
     }
-    let replace = |make: &dyn Fn(&Path)| {
+    let replace = |make: &dyn Fn(&std::path::Path)| {
         let _ = std::fs::remove_file(&at);
         make(&at);
     };
