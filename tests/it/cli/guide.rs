@@ -117,7 +117,16 @@ fn play(steps: &[Step<'_>], file: &Path) -> Vec<String> {
         .env("HOME", at("work"))
         .env("LC_ALL", "C.UTF-8")
         .env("MINDER_STATE_DIR", at("state"));
-    for name in ["MINDER_BACKEND", "MAKEFLAGS", "CARGO_MAKEFLAGS", "PARALLEL", "SHELL", "BASH_ENV"] {
+    for name in [
+        "MINDER_BACKEND",
+        "MINDER_CONFIG_DIR",
+        "XDG_CONFIG_HOME",
+        "MAKEFLAGS",
+        "CARGO_MAKEFLAGS",
+        "PARALLEL",
+        "SHELL",
+        "BASH_ENV",
+    ] {
         bash.env_remove(name);
     }
     let said = Run::start(&bash).wait().text();

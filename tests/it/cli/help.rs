@@ -135,6 +135,8 @@ const RUN: &[&str] = &[
     "--grace",
     "--backend",
     "--no-guard",
+    "--profile",
+    "--no-config",
     "-j",
     "-N",
     "-h",
@@ -280,6 +282,9 @@ const SPAWN: &[&str] =
 const SWEEP: &[&str] =
     &["--cells", "--block", "--mechanism", "--rounds", "--csv", "--json", "--svg", "--help", "-h"];
 
+/// The flags of `config`.
+const CONFIG: &[&str] = &["--profile", "--json", "--help", "-h"];
+
 /// The flags of `clock`.
 const CLOCK: &[&str] = &["--csv", "--json", "--svg", "--help", "-h"];
 
@@ -344,6 +349,9 @@ fn help_names_every_flag() {
         ("bench turnaround --help", TURNAROUND),
         ("bench spawn -h", SPAWN),
         ("bench turnaround -h", TURNAROUND),
+        ("config --help", CONFIG),
+        ("config -h", CONFIG),
+        ("help config", CONFIG),
         ("clock --help", CLOCK),
         ("clock -h", CLOCK),
         ("help clock", CLOCK),
@@ -375,6 +383,7 @@ fn every_flag_in_help_is_listed_here() {
         ("bench spawn -h", SPAWN),
         ("bench sweep -h", SWEEP),
         ("bench turnaround -h", TURNAROUND),
+        ("config -h", CONFIG),
         ("clock -h", CLOCK),
         ("clock measure -h", CLOCK_MEASURE),
         ("clock sweep -h", CLOCK_SWEEP),
@@ -460,6 +469,8 @@ fn help_fits_a_terminal() {
         "bench sweep -h",
         "bench turnaround --help",
         "bench turnaround -h",
+        "config --help",
+        "config -h",
         "clock --help",
         "clock -h",
         "clock measure --help",

@@ -94,6 +94,7 @@ fn manual_pages_format_without_warnings() {
         "man bench spawn",
         "man bench sweep",
         "man bench turnaround",
+        "man config",
         "man clock",
         "man clock measure",
         "man clock sweep",

@@ -89,6 +89,8 @@ const ERRORS: &[(&str, &[i32])] = &[
 const HEARD: &[&str] = &[
     "MINDER_BACKEND",
     "XDG_STATE_HOME",
+    "MINDER_CONFIG_DIR",
+    "XDG_CONFIG_HOME",
     TEMP_DIR_VARIABLE,
     "MAKEFLAGS",
     "PARALLEL",

@@ -27,7 +27,7 @@ mod splitter;
 mod text_placeholders;
 mod mistakes;
 
-pub(crate) use self::conflicts::check as check_conflicts;
+pub(crate) use self::conflicts::{check as check_conflicts, exclusion, missing};
 pub(crate) use self::input::{CompatMode, ParsedCommandLine};
 pub(crate) use self::job_reports::JobReports;
 pub(crate) use self::output_files::template_flag;
@@ -364,6 +364,21 @@ fn with_seed(mut typed: Vec<OsString>, order: OrderConfig, given: Option<u64>) -
         typed.push(format!("--seed={seed}").into());
     }
     typed
+}
+
+/// Checks values that do not depend on other flags or on the command.
+///
+/// # Errors
+/// A flag has an invalid value.
+pub(crate) fn check_values(flags: &RunFlags) -> Result<()> {
+    if let Some(jobs) = &flags.jobs {
+        JobsSetting::parse(jobs)?;
+    }
+    conflicts::check_nice(flags)?;
+    let options = input::options(flags, CompatMode::Own, &[], &[], None)?;
+    control::control(flags, &options)?;
+    flags.backend.clone().filter(|name| !name.is_empty()).map(known_backend).transpose()?;
+    Ok(())
 }
 
 fn known_backend(name: String) -> Result<Backend> {

@@ -164,10 +164,8 @@ const RUN_FLAGS: &[Entry] = &[
     (&["-?"], "use `-h`"),
     (&["--will-cite", "--citation", "--bibtex", "--no-notice"], "minder prints no citation notice"),
     (&["--gnu"], "`minder parallel` accepts the command line of GNU parallel"),
-    (
-        &["--config", "--config-file", "--profile", "--no-profile", "--plain"],
-        "`minder run` reads no configuration file (`minder parallel` has profiles)",
-    ),
+    (&["--config", "--config-file"], "settings are in `minder.toml`: see `minder help config`"),
+    (&["--no-profile", "--plain"], "use `--no-config`"),
     (&["--show-limits", "--max-line-length-allowed"], "`minder doctor` shows the limits of this machine"),
     (
         &["--semaphore", "--fg", "--bg", "--background", "--detach"],

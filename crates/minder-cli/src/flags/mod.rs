@@ -4,6 +4,7 @@ mod advise;
 mod bench;
 mod clap_error;
 mod clock;
+mod config;
 mod control;
 mod display;
 mod doctor;
@@ -31,6 +32,7 @@ pub(crate) use self::{
     },
     clap_error::{asks_for_version, clap_error_hint, clap_error_line},
     clock::{Clock, ClockFlags, ClockOutput, SleepFlags, SweepFlags, WatchFlags},
+    config::ConfigFlags,
     control::{ControlFlags, ExitStatusFlag},
     display::{Color, DisplayFlags, StatusLevel},
     doctor::DoctorFlags,
@@ -95,6 +97,8 @@ pub(crate) enum Verb {
     Log(Box<LogFlags>),
     /// Advise how to run the jobs of a run again: how many at once, in which order.
     Advise(AdviseFlags),
+    /// Show the settings of `minder run` that files and variables make, and where each comes from.
+    Config(ConfigFlags),
     /// Show what this machine supports: ways to wait for, start and kill children, and its limits.
     Doctor(DoctorFlags),
     /// Measure what mechanisms cost on this machine, as a table, data or a chart.

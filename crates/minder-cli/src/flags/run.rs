@@ -97,6 +97,18 @@ pub(crate) struct RunFlags {
     #[arg(long, help_heading = "Running")]
     pub(crate) no_guard: bool,
 
+    /// Use this profile of the files minder.toml.
+    ///
+    /// The keys of [profile.NAME] override those of [run] in the same file. See `minder help config`.
+    #[arg(long, value_name = "NAME", help_heading = "Running")]
+    pub(crate) profile: Option<String>,
+
+    /// Ignore the files minder.toml and the variables MINDER_RUN_….
+    ///
+    /// `minder config` lists the settings that they make.
+    #[arg(long, conflicts_with = "profile", help_heading = "Running")]
+    pub(crate) no_config: bool,
+
     /// The command, then `:::` and arguments, or arguments on stdin.
     ///
     /// Without `:::`, each line of stdin is an argument. Without a command, each argument after `:::` is

@@ -92,6 +92,15 @@ pub fn is_owned_by_user(metadata: &Metadata) -> bool {
     system::is_owned_by_user(metadata)
 }
 
+/// Returns whether a file belongs to the user that this process acts as, or to root.
+///
+/// - Unix: its owner is the effective user, or user 0.
+/// - Windows: always true, as for [`is_owned_by_user`].
+#[must_use]
+pub fn is_owned_by_user_or_root(metadata: &Metadata) -> bool {
+    system::is_owned_by_user_or_root(metadata)
+}
+
 /// Returns whether the mode lets users other than the owner write to a file or change a directory.
 ///
 /// - Unix: the mode has a write bit for the group or for others.

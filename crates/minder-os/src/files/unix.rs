@@ -59,6 +59,10 @@ pub(super) fn is_owned_by_user(metadata: &Metadata) -> bool {
     metadata.uid() == rustix::process::geteuid().as_raw()
 }
 
+pub(super) fn is_owned_by_user_or_root(metadata: &Metadata) -> bool {
+    metadata.uid() == 0 || is_owned_by_user(metadata)
+}
+
 pub(super) fn is_writable_by_others(metadata: &Metadata) -> bool {
     metadata.mode() & 0o022 != 0
 }
@@ -145,7 +149,7 @@ mod tests {
         for (mode, open) in [(0o777, true), (0o1777, true), (0o775, true), (0o755, false), (0o700, false)] {
             fs::set_permissions(dir.path(), Permissions::from_mode(mode)).expect("set the mode");
             let metadata = fs::metadata(dir.path()).expect("read the mode");
-            assert!(is_owned_by_user(&metadata));
+            assert!(is_owned_by_user(&metadata) && is_owned_by_user_or_root(&metadata));
             assert_eq!(is_writable_by_others(&metadata), open, "{mode:o}");
             restrict_to_owner(dir.path()).expect("restrict the directory");
             assert_eq!(fs::metadata(dir.path()).expect("read the mode").mode() & 0o7777, 0o700);

@@ -45,6 +45,10 @@ pub(super) fn is_owned_by_user(_metadata: &Metadata) -> bool {
     true
 }
 
+pub(super) fn is_owned_by_user_or_root(_metadata: &Metadata) -> bool {
+    true
+}
+
 pub(super) fn is_writable_by_others(_metadata: &Metadata) -> bool {
     false
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 const CRATES: &[&str] = &["minder-cli", "minder-runner", "minder-record", "minder-template"];
 
 /// Files without messages: tables, bars and help, which have their own tests. `cli::xargs_compat`
-/// compares the messages of xargs with those of findutils.
+/// compares the messages of xargs with those of findutils, and `cli::config` has those of settings.
 const VIEWS: &[&str] = &[
     "minder-cli/exit.rs",
     "minder-cli/flags/",
@@ -22,6 +22,8 @@ const VIEWS: &[&str] = &[
     "minder-cli/compat/parallel/info.rs",
     "minder-cli/compat/xargs/",
     "minder-cli/commands/xargs/",
+    "minder-cli/commands/config.rs",
+    "minder-cli/settings/",
     "minder-runner/results/table.rs",
     "minder-cli/commands/bench/results.rs",
     "minder-cli/commands/bench/turnaround/charts.rs",

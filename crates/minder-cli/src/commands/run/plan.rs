@@ -24,6 +24,7 @@ use crate::commands::log::run_id;
 use crate::config::{self, CompatMode, Display, Parsed};
 use crate::flags::{Flags, RunFlags, clap_error_line};
 use crate::recorded;
+use crate::settings::status_words;
 use crate::ui::message;
 use crate::ui::table::escape;
 
@@ -31,8 +32,8 @@ use crate::ui::table::escape;
 const TEMPLATE_MAX: u64 = 64 << 20;
 
 /// Flags that apply to one attempt only, and are not recorded.
-const ATTEMPT_FLAGS: [&str; 5] =
-    ["--resume", "--resume-failed", "--retry-failed", "--skip-lost", "--dry-run"];
+const ATTEMPT_FLAGS: [&str; 6] =
+    ["--resume", "--resume-failed", "--retry-failed", "--skip-lost", "--dry-run", "--no-config"];
 
 /// A run that is ready to start.
 #[derive(Debug)]
@@ -90,7 +91,7 @@ impl Plan {
                 anyhow::anyhow!("cannot combine these flags with those of run {id}: {why}")
             })
         };
-        let all = parse(&[&saved, typed])?;
+        let all = parse(&[&saved, &status_words()?, typed])?;
         let is_quiet = !typed.is_empty() && parse(&[typed]).is_ok_and(|flags| flags.display.quiet);
         if !typed.is_empty() && all.pipe.is_wanted() {
             config::check_same_blocks(&*parse(&[&saved])?, &all)?;
