@@ -21,7 +21,7 @@ const PATTERNS: [(&str, &str); 6] = [
     (r"\b[0-9a-f]{8}\b", "RUN"),
     (r"resume [0-9a-f]{4,8}\b", "resume RUN"),
     (r"today \d\d:\d\d", "today"),
-    (r" · [0-9.]+ times as fast as one by one", ""),
+    (r" · [0-9.]+× as fast as one at a time", ""),
     (r"\d[0-9.]* (ms|s|min|h)\b( \d+ (s|min)\b)?", "TIME"),
     // bash prints more about a killed program when it reads a script.
     (r"^\S+: line \d+: +\d+ Killed .*", "Killed"),

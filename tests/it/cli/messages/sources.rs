@@ -51,8 +51,8 @@ const CURES: &str = "minder-template/programs.rs";
 const WITHOUT_A_CASE: &[(&str, &str)] = &[
     // Their own tests.
     ("run all at once: not by the build's jobserver", "see cli/jobserver.rs: run all at once"),
-    ("asked {jobs} to end; a second signal", "see cli/signals.rs: a second signal kills them"),
-    ("{name}: killed {jobs}", "only where jobs cannot be asked to end: see cli/windows.rs"),
+    ("waiting for {jobs} to stop", "see cli/shutdown.rs: to stop"),
+    ("{name}: killed {}", "only where jobs cannot be asked to end: see cli/windows.rs"),
     ("display notification body", "part of a script for osascript, which macOS has"),
     ("output of `{}` ({result})", "see cli/views/times.rs: minder: output of `"),
     ("uses the terminal", "see cli/terminal.rs: uses the terminal"),
