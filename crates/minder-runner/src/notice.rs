@@ -163,7 +163,7 @@ impl fmt::Display for Notice {
                 }
                 let jobs = count(*running, "job");
                 let again = match signal {
-                    Signal::Interrupt => "press Ctrl-C again to kill them",
+                    Signal::Interrupt => "Ctrl-C again kills them",
                     _ => "a second signal kills them",
                 };
                 write!(f, "{name}: waiting for {jobs} to stop; {again}")

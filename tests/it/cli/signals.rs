@@ -67,7 +67,7 @@ fn second_signal_kills_at_once() {
     let dir = temp_dir();
     let mut live = sleepers(&dir.path().join("log"), "--grace 600", IGNORE);
     live.signal(Signal::INT);
-    live.wait_until("an answer", |record| record.outs[1].ends_with(b"press Ctrl-C again to kill them\n"));
+    live.wait_until("an answer", |record| record.outs[1].ends_with(b"Ctrl-C again kills them\n"));
     // The same wish within 200 ms is taken for the same key.
     live.read_for(Duration::from_millis(300));
     assert!(live.record().done.is_none());

@@ -130,7 +130,8 @@ pub(crate) struct ControlFlags {
     /// Give jobs the terminal, one at a time.
     ///
     /// This does not change where their output goes.
-    #[arg(long, visible_alias = "open-tty", short = 'o', conflicts_with_all = ["pty", "spool"], help_heading = "Environment of the jobs")]
+    #[arg(long, visible_alias = "open-tty", short = 'o', conflicts_with_all = ["pty", "spool"])]
+    #[arg(help_heading = "Environment of the jobs")]
     pub(crate) tty: bool,
 
     /// The exit status: of parallel (default), or of xargs.

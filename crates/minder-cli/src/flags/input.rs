@@ -108,7 +108,8 @@ pub(crate) struct InputFlags {
     /// The number of jobs, for the bar.
     ///
     /// Useful where minder cannot count the input.
-    #[arg(long, visible_alias = "total", value_name = "N", value_parser = count, help_heading = "Running jobs")]
+    #[arg(long, visible_alias = "total", value_name = "N", value_parser = count)]
+    #[arg(help_heading = "Running jobs")]
     pub(crate) total_jobs: Option<u64>,
 }
 

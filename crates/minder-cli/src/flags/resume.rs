@@ -64,7 +64,8 @@ const ATTEMPT: [&str; 44] = [
 #[derive(Debug, Args)]
 #[command(
     override_usage = "minder resume [FLAGS] [RUN]",
-    after_help = "Try: minder resume, minder resume last -j8, minder resume --failed\nAll flags: minder resume --help",
+    after_help = "Try: minder resume, minder resume last -j8, minder resume --failed\n\
+                  All flags: minder resume --help",
     after_long_help = RESUME_DETAILS
 )]
 pub(crate) struct ResumeFlags {
@@ -80,7 +81,8 @@ pub(crate) struct ResumeFlags {
 #[derive(Debug, Args)]
 #[command(
     override_usage = "minder retry [FLAGS] [RUN]",
-    after_help = "Try: minder retry, minder retry 61c0 -j1, minder retry --retries 3\nAll flags: minder retry --help",
+    after_help = "Try: minder retry, minder retry 61c0 -j1, minder retry --retries 3\n\
+                  All flags: minder retry --help",
     after_long_help = RETRY_DETAILS
 )]
 pub(crate) struct RetryFlags {

@@ -286,7 +286,9 @@ mod tests {
     /// Returns the words of the last command of a line that begins with `minder`, without redirections.
     fn minder_words(line: &str) -> Option<Vec<String>> {
         let line = &line[line.rfind("minder ").filter(|at| !line[..*at].contains('\''))?..];
-        let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+        let mut words = Vec::new();
+        let mut word = String::new();
+        let mut quote = None;
         for c in line.chars() {
             match (c, quote) {
                 (c, Some(open)) if c == open => quote = None,
