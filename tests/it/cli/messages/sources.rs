@@ -52,7 +52,8 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     // Their own tests.
     ("run all at once: not by the build's jobserver", "see cli/jobserver.rs: run all at once"),
     ("waiting for {jobs} to stop", "see cli/shutdown.rs: to stop"),
-    ("{name}: killed {}", "only where jobs cannot be asked to end: see cli/windows.rs"),
+    ("Ctrl-C again kills them", "see cli/signals.rs: Ctrl-C again kills them"),
+    ("a second signal kills them", "see cli/shutdown.rs: a second signal kills them"),
     ("display notification body", "part of a script for osascript, which macOS has"),
     ("output of `{}` ({result})", "see cli/views/times.rs: minder: output of `"),
     ("uses the terminal", "see cli/terminal.rs: uses the terminal"),
