@@ -136,11 +136,12 @@ fn rewrite_optional_values(args: &mut Vec<OsString>) {
 /// Prints help and version on stdout. Prints an error in the flags as one line on stderr, with a
 /// hint where to find help.
 fn report_clap_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
+    let help = || Flags::help(std::iter::once("minder".into()).chain(args.iter().cloned()));
     if !error.use_stderr() {
-        return exit_code(print_help(error));
+        return exit_code(print_help(help().as_ref().unwrap_or(error)));
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        let _ = ui::print_help(error);
+        let _ = ui::print_help(help().as_ref().unwrap_or(error));
         return ExitCode::from(exit::OTHER);
     }
     if asks_for_version(error)

@@ -171,12 +171,15 @@ impl fmt::Display for Notice {
             ),
             Self::Interrupted { signal, running, asked } => {
                 let name = signal_text(*signal);
-                let jobs = count(*running, "running job");
-                if *asked {
-                    write!(f, "{name}: asked {jobs} to end; a second signal kills them")
-                } else {
-                    write!(f, "{name}: killed {jobs}")
+                if !*asked {
+                    return write!(f, "{name}: killed {}", count(*running, "running job"));
                 }
+                let jobs = count(*running, "job");
+                let again = match signal {
+                    Signal::Interrupt => "Ctrl-C again kills them",
+                    _ => "a second signal kills them",
+                };
+                write!(f, "{name}: waiting for {jobs} to stop; {again}")
             }
             Self::Halting { running } => {
                 write!(f, "Starting no more jobs. Waiting for {running} jobs to finish.")

@@ -206,7 +206,7 @@ fn retry_runs_failed_jobs_alone() {
     assert_eq!(log(), "a\nb\nc\na\nc\nc\n");
     // The rest fails and succeeds: `--failed` runs both kinds again.
     let first = place.ended("resume -j1 --halt soon,fail=1").exit_code(3).stderr_contains("(2 of 5 left)");
-    assert!(first.err.contains("1 not run"), "{}", first.err);
+    assert!(first.err.contains("1 not started"), "{}", first.err);
     fs::write(place.at("here/d"), "").expect("write file");
     fs::write(place.at("here/e"), "").expect("write file");
     place.ended("resume --failed -j1").exit_code(0).stderr_contains("(2 of 5 left)");
@@ -245,7 +245,7 @@ fn jobs_of_a_recorded_run_cannot_be_changed() {
         .ended("resume -k -u")
         .exit_code(255)
         .error_line(&["`--keep-order` cannot be used with `--ungroup`"]);
-    place.ended("run --resume --joblog ../joblog").exit_code(255).error_line(&["no command is given"]);
+    place.ended("run --resume --joblog ../joblog").exit_code(255).error_line(&["no command given"]);
     assert_eq!((journals(&place), file(&place.at("log"))), (1, String::new()));
 }
 

@@ -27,7 +27,7 @@ const PATTERNS: [(&str, &str); 9] = [
     (r"^[|/\\-] ", "| "),
     (r"─+", "──"),
     (r"\b[0-9a-f]{8}\b", "RUN"),
-    (r" · [0-9.]+ times as fast as one by one", ""),
+    (r" · [0-9.]+× as fast as one at a time", ""),
     // An estimate is there when enough is known.
     (r" · about [^·]* left", ""),
     (r"\d[0-9.]* (ms|s|min|h)\b( \d+ (s|min)\b)?", "TIME"),
@@ -359,7 +359,7 @@ fn first_ctrl_c_cancels_and_second_kills() {
     terminal.line("minder run -j1 --grace 600 stubborn ::: began more");
     terminal.wait_until_true("a job", || terminal.work("began").exists());
     terminal.key("C-c");
-    let screen = terminal.wait_for_text("a second signal kills them");
+    let screen = terminal.wait_for_text("Ctrl-C again kills them");
     insta::assert_snapshot!("asked", even(&screen));
     // minder counts two keys in quick succession as one request, so the test needs time between them.
     nap(Duration::from_millis(500));

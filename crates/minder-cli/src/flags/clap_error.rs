@@ -45,7 +45,7 @@ fn error_line(error: &Error, flag: &str, command: &Command, minder: &Command) ->
         ErrorKind::InvalidValue if value.is_empty() => format!("`{flag}` requires a value: one of {valid}"),
         ErrorKind::InvalidValue => format!("invalid value `{value}` for {flag}: expected one of {valid}"),
         ErrorKind::ValueValidation => format!("{flag}: {}", validation_error(error, &value)),
-        ErrorKind::TooManyValues => format!("`{flag}` takes no value"),
+        ErrorKind::TooManyValues => format!("`{flag}` does not take a value"),
         ErrorKind::ArgumentConflict => {
             let others = context(error, ContextKind::PriorArg);
             let other = others.first().map(|other| flag_name(other)).unwrap_or_default();
@@ -172,7 +172,7 @@ mod tests {
             ("run --leak x y", "invalid value `x` for --leak: expected one of close, wait"),
             ("run --color=x y", "invalid value `x` for --color: expected one of auto, always, never, jobs"),
             ("run --leak= y", "`--leak` requires a value: one of close, wait"),
-            ("run --bar=1 y", "`--bar` takes no value"),
+            ("run --bar=1 y", "`--bar` does not take a value"),
             ("run --grace x y", "--grace: invalid value `x`: expected an integer"),
             ("run --grace 99999999999999999999 y", "--grace: `99999999999999999999` is too large"),
             (

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 /// See [`crate::commands::run`].
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What you see while it runs")]
+#[command(next_help_heading = "Progress and messages")]
 pub(crate) struct DisplayFlags {
     /// Show a progress bar on the terminal.
     ///

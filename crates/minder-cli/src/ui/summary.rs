@@ -125,12 +125,12 @@ impl Summary<'_> {
         some(cut, format!("{cut} cut off"));
         let not_run =
             self.report.counts.skipped + self.report.halted.as_ref().and_then(|it| it.not_run).unwrap_or(0);
-        some(not_run, format!("{not_run} not run"));
+        some(not_run, format!("{not_run} not started"));
         parts.push(format!("{} elapsed", time(self.report.elapsed)));
         parts.push(format!("{} CPU", time(self.report.stats.cpu)));
         let gain = self.report.stats.wall.as_secs_f64() / self.report.elapsed.as_secs_f64().max(1e-6);
         if succeeded + failed > 1 && gain >= 1.05 {
-            parts.push(format!("{gain:.1} times as fast as one by one"));
+            parts.push(format!("{gain:.1}× as fast as one at a time"));
         }
         parts
     }
@@ -140,17 +140,20 @@ impl Summary<'_> {
         let mut lines = Vec::new();
         if let Some(HaltSummary { why, not_run }) = &self.report.halted {
             if self.report.stats.halted > 0 {
-                lines.push(format!("  cancelled: {}  ({why})", count(self.report.stats.halted, "job")));
+                lines.push(format!(
+                    "  cancelled: {}  (--halt: {why})",
+                    count(self.report.stats.halted, "job")
+                ));
             }
             match not_run {
                 Some(0) => (),
-                Some(jobs) => lines.push(format!("  not run: {}  ({why})", count(*jobs, "job"))),
-                None => lines.push(format!("  not run: the rest of the input  ({why})")),
+                Some(jobs) => lines.push(format!("  not started: {}  (--halt: {why})", count(*jobs, "job"))),
+                None => lines.push(format!("  not started: the rest of the input  (--halt: {why})")),
             }
         }
         if self.report.counts.skipped > 0 {
             let jobs = count(self.report.counts.skipped, "job");
-            lines.push(format!("  not run: {jobs}, since what they depend on failed"));
+            lines.push(format!("  not started: {jobs}, since what they depend on failed"));
         }
         lines
     }
@@ -198,7 +201,7 @@ pub(super) fn cause_text(reason: &FailureReason) -> String {
     match reason {
         FailureReason::Exited(exit, _) => status(*exit),
         FailureReason::TimedOut(limit) => format!("timed out after {}", rough(*limit)),
-        FailureReason::Memory(_) => "killed since memory ran short".to_owned(),
+        FailureReason::Memory(_) => "killed because memory ran short".to_owned(),
         FailureReason::NotStarted(why) => why.clone(),
     }
 }
@@ -271,7 +274,7 @@ mod tests {
         assert_eq!(
             lines(&report),
             [
-                "3 jobs · 1 failed · 18.2 s elapsed · 31.4 s CPU · 2.0 times as fast as one by one",
+                "3 jobs · 1 failed · 18.2 s elapsed · 31.4 s CPU · 2.0× as fast as one at a time",
                 "  failed: ./test.sh bsd  (not found)"
             ]
         );
@@ -323,26 +326,26 @@ mod tests {
             report.counts.failed = 5;
             report.counts.retried = 2;
             report.counts.skipped = 3;
-            report.halted = Some(HaltSummary { why: "--halt now,fail=3".to_owned(), not_run: Some(7) });
+            report.halted = Some(HaltSummary { why: "enough have failed".to_owned(), not_run: Some(7) });
             report.elapsed = wall * 20;
         });
         assert_eq!(
             lines(&report),
             [
                 "4 jobs · 3 failed · 1 timed out · 1 killed for memory · 2 retries · 1 cut off · \
-                 10 not run · 3 min 40 s elapsed · 0 ms CPU",
+                 10 not started · 3 min 40 s elapsed · 0 ms CPU",
                 "  failed: slow  (timed out after 10 s)",
                 "  failed: bad  (exit 2, 11.0 s)",
-                "  failed: large  (killed since memory ran short, 11.0 s)",
+                "  failed: large  (killed because memory ran short, 11.0 s)",
                 "  cut off: running  (killed by KILL, 11.0 s)",
-                "  cancelled: 1 job  (--halt now,fail=3)",
-                "  not run: 7 jobs  (--halt now,fail=3)",
-                "  not run: 3 jobs, since what they depend on failed",
+                "  cancelled: 1 job  (--halt: enough have failed)",
+                "  not started: 7 jobs  (--halt: enough have failed)",
+                "  not started: 3 jobs, since what they depend on failed",
                 "  killed because memory ran short, and requeued: 1 job",
             ]
         );
-        report.halted = Some(HaltSummary { why: "--halt now,fail=3".to_owned(), not_run: None });
-        assert_eq!(lines(&report)[6], "  not run: the rest of the input  (--halt now,fail=3)");
+        report.halted = Some(HaltSummary { why: "enough have failed".to_owned(), not_run: None });
+        assert_eq!(lines(&report)[6], "  not started: the rest of the input  (--halt: enough have failed)");
     }
 
     #[test]

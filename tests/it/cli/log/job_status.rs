@@ -84,7 +84,7 @@ fn timeouts_and_retries_are_recorded() {
 fn halted_run_lists_jobs_not_run() {
     let state = State::new();
     let ended = lines(&state, "-j1 --halt now,fail=1", "exit {}", &["0", "1", "0", "0"]).exit_code(1);
-    assert!(ended.err.contains("2 jobs · 1 failed · 2 not run"), "{}", ended.err);
+    assert!(ended.err.contains("2 jobs · 1 failed · 2 not started"), "{}", ended.err);
     let listed = state.log("").exit_code(0).text();
     assert!(listed.contains("(enough have failed, 2 not run: minder resume "), "{listed}");
     // Nothing was left.

@@ -54,10 +54,11 @@ const CURES: &str = "minder-template/programs.rs";
 const WITHOUT_A_CASE: &[(&str, &str)] = &[
     // Their own tests.
     ("run all at once: not by the build's jobserver", "see cli/jobserver.rs: run all at once"),
-    ("asked {jobs} to end; a second signal", "see cli/signals.rs: a second signal kills them"),
     ("standard input is the null device", "see cli/first_hour/running.txt: minder run gzip *.log"),
     ("; did you mean `./{program}`?", "see cli/first_hour/running.txt: then minder run ./greet"),
-    ("{name}: killed {jobs}", "only where jobs cannot be asked to end: see cli/windows.rs"),
+    ("waiting for {jobs} to stop", "see cli/shutdown.rs: to stop"),
+    ("Ctrl-C again kills them", "see cli/signals.rs: Ctrl-C again kills them"),
+    ("a second signal kills them", "see cli/shutdown.rs: a second signal kills them"),
     ("display notification body", "part of a script for osascript, which macOS has"),
     ("output of `{}` ({result})", "see cli/views/times.rs: minder: output of `"),
     ("uses the terminal", "see cli/terminal.rs: uses the terminal"),

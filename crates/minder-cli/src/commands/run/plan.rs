@@ -53,7 +53,7 @@ impl Plan {
             Some(mode) if flags.record.joblog.is_none() => {
                 Self::resume(&ResumeRequest::of_run(&flags, typed, mode)?, compat)
             }
-            Some(_) if flags.words.is_empty() => bail!("no command is given: with --joblog FILE, repeat it"),
+            Some(_) if flags.words.is_empty() => bail!("no command given: with --joblog FILE, repeat it"),
             None => Self::open(flags, typed, None, compat, None),
             mode => {
                 refuse_run_as_command(&flags, compat)?;
