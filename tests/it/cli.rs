@@ -40,6 +40,8 @@ mod help_man_completions;
 #[cfg(unix)] // GNU parallel, and the shells of Unix.
 mod gnu_differential;
 mod parallel_compat;
+#[cfg(unix)] // bash and zsh.
+mod env_parallel;
 mod xargs_compat;
 mod bench_exit;
 mod bench_sweep;

@@ -23,7 +23,7 @@ fn face(name: &str, words: &[&str]) -> Command {
 }
 
 /// Options come from this directory.
-fn at_home<'a>(command: &'a mut Command, home: &Path) -> &'a mut Command {
+pub(super) fn at_home<'a>(command: &'a mut Command, home: &Path) -> &'a mut Command {
     command.env_remove("PARALLEL").env("PARALLEL_HOME", home).env("PARALLEL_SHELL", "/bin/sh")
 }
 

@@ -122,6 +122,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("seconds since the start", "see cli/clock.rs: seconds since the start"),
     ("published: pool of waiter threads", "see cli/bench.rs: published: pool"),
     ("under Wine: these are not times of Windows", "Windows, and not even that"),
+    ("cannot find the path of minder", "only where the system does not tell it"),
     ("cannot find this program, which is to be started", "Windows, where the program is gone while it runs"),
     ("`{name}` is not a number", "a damaged row is measured again, not quoted"),
     ("`{column}` is unknown", "a damaged row is measured again, not quoted"),

@@ -34,6 +34,7 @@ Usage: parallel [FLAGS] [COMMAND…] < ARGUMENTS
   {} {.} {/} {//} {/.} {#} {%}                placeholders for the argument and its parts
   --bar --eta     show the progress           --joblog F   write a line for each finished job
   --resume        resume from a joblog        --halt now,fail=1   stop at the first failure
+  --env-setup     print env_parallel and parset for bash or zsh, to be read by eval
 
 Without a command, each line of the input is a command. The flags of `minder run`
 work as well: see `minder run --help`. Jobs run only on this machine. minder does
