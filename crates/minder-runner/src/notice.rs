@@ -169,18 +169,7 @@ impl fmt::Display for Notice {
                 "`{job}` uses the terminal, which jobs do not have, and is terminated: pass its input in a \
                  file, or the answer as an argument"
             ),
-            Self::Interrupted { signal, running, asked } => {
-                let name = signal_text(*signal);
-                if !*asked {
-                    return write!(f, "{name}: killed {}", count(*running, "running job"));
-                }
-                let jobs = count(*running, "job");
-                let again = match signal {
-                    Signal::Interrupt => "Ctrl-C again kills them",
-                    _ => "a second signal kills them",
-                };
-                write!(f, "{name}: waiting for {jobs} to stop; {again}")
-            }
+            Self::Interrupted { signal, running, asked } => write_interruption(f, *signal, *running, *asked),
             Self::Halting { running } => {
                 write!(f, "Starting no more jobs. Waiting for {running} jobs to finish.")
             }
@@ -234,6 +223,19 @@ impl fmt::Display for Notice {
             }
         }
     }
+}
+
+fn write_interruption(f: &mut fmt::Formatter<'_>, signal: Signal, running: u64, asked: bool) -> fmt::Result {
+    let name = signal_text(signal);
+    if !asked {
+        return write!(f, "{name}: killed {}", count(running, "running job"));
+    }
+    let jobs = count(running, "job");
+    let again = match signal {
+        Signal::Interrupt => "Ctrl-C again kills them",
+        _ => "a second signal kills them",
+    };
+    write!(f, "{name}: waiting for {jobs} to stop; {again}")
 }
 
 fn write_growth(f: &mut fmt::Formatter<'_>, from: u64, to: u64) -> fmt::Result {
