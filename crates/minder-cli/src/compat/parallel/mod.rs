@@ -4,6 +4,8 @@
 mod args;
 mod getopt;
 mod info;
+mod logins;
+mod machines;
 mod options;
 mod profile;
 mod shell_quote;
