@@ -33,7 +33,13 @@ impl LineStyle {
             return None;
         }
         let tag = config.tag.as_ref().map(|tag| render_tag(tag, job));
-        Self::new(tag, config.color_jobs.then(|| job_style(job.number)), config.color_lines)
+        let style = if config.color_jobs {
+            Some(job_style(job.number))
+        } else {
+            // With --color-failed, GNU parallel writes the lines of all jobs like those of failed ones.
+            (config.color_failed && config.parallel_env).then(|| (Vec::new(), &b""[..]))
+        };
+        Self::new(tag, style, config.color_lines)
     }
 
     /// Returns the same decoration in the color of failed jobs.

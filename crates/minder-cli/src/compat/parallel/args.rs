@@ -140,6 +140,11 @@ impl ParallelArgs {
         self.run_flag_names.contains(&flag)
     }
 
+    /// Returns the last value of a flag of `minder run`.
+    pub(super) fn run_flag_value(&self, flag: &str) -> Option<&str> {
+        self.run_flags.iter().rev().find_map(|arg| arg.to_str()?.strip_prefix(flag)?.strip_prefix('='))
+    }
+
     /// Returns every value of an option, in their order.
     pub(super) fn values(&self, key: OptionKey) -> &[OsString] {
         self.options.get(&key).map_or(&[], Vec::as_slice)

@@ -52,6 +52,7 @@ pub(in crate::compat) enum OptionKey {
     Print,
     Silent,
     Tty,
+    OpenTty,
     // The jobs.
     Jobs,
     Resume,
@@ -184,8 +185,7 @@ pub(super) const OPTIONS: &[OptionSpec] = &[
     value(&["env"], Pass("--env")),
     value(&["process-slot-var"], Pass("--process-slot-var")),
     flag(&["tty"], Interpret(OptionKey::Tty)),
-    // Jobs get the terminal itself, so there is nothing more to open for them.
-    flag(&["open-tty", "o"], Interpret(OptionKey::Tty)),
+    flag(&["open-tty", "o"], Interpret(OptionKey::OpenTty)),
     flag(&["interactive", "p"], Pass("--interactive")),
     // Processors are counted as the operating system counts them, with hyperthreads.
     flag(&["use-cpus-instead-of-cores"], Ignore),

@@ -32,6 +32,11 @@ pub(in crate::compat) fn run_arguments(args: &ParallelArgs) -> Result<Vec<OsStri
         out.push(flag_with_value("--jobs", jobs));
     }
     out.extend(args.values(OptionKey::Rpl).iter().map(|text| flag_with_value("--rpl", text)));
+    if args.has_run_flag("--pipe-part") && !args.has_run_flag("--block") && !args.has_run_flag("--tee") {
+        // Blocks per slot of a job.
+        let blocks = if args.has_run_flag("--round-robin") { "--block=-1" } else { "--block=-10" };
+        out.push(blocks.into());
+    }
     match (args.has(OptionKey::Cat), args.has(OptionKey::Fifo)) {
         (true, true) => bail!("`--cat` cannot be used with `--fifo`"),
         (false, true) => out.push("--fifo".into()),
@@ -67,7 +72,8 @@ fn push_output_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()>
         }
     }
     let keep_order = has(OptionKey::KeepOrder) && !has(OptionKey::NoKeepOrder);
-    let tty = has(OptionKey::Tty);
+    // Jobs get the terminal itself, so there is nothing more to open for them.
+    let tty = has(OptionKey::Tty) || has(OptionKey::OpenTty) && minder_os::terminal::open_terminal().is_ok();
     let results = has(OptionKey::Results);
     let ungroup = has(OptionKey::Ungroup)
         || tty && !(keep_order || has(OptionKey::LineBuffer) || has(OptionKey::Group) || results);
@@ -270,6 +276,9 @@ mod tests {
             ("-q perl -e x~y ::: a", "--quote -- perl -e x~y ::: a"),
             ("--arg-sep ,, echo ::: ,, a", "--arg-sep=,, -- echo ::: ,, a"),
             ("--pipe --block 1M wc -l", "--pipe --block=1M -- wc -l"),
+            ("--pipe-part -a x wc", "--pipe-part --arg-file=x --block=-10 -- wc"),
+            ("--pipe-part --round -a x wc", "--pipe-part --round-robin --arg-file=x --block=-1 -- wc"),
+            ("--pipe-part --block 1k -a x wc", "--pipe-part --block=1k --arg-file=x -- wc"),
             ("--pipe --tee ::: cat wc", "--pipe --tee --commands -- {} ::: cat wc"),
             ("-l -X -e --xapply echo", "--lines=1 -X --link -- echo"),
             ("-j-1 --halt -1 echo", "--halt=-1 --jobs=-1 -- echo"),
