@@ -326,6 +326,10 @@ fn words_of_a_line_are_arguments_of_one_job() {
     let out = run_with_input("run -k --words -L1 KID echo-args -", b"a 'b c' \nd\n\ne f\n");
     let lines = "\"-\"\n\"a\"\n\"b c\"\n\"d\"\n\"-\"\n\"e\"\n\"f\"\n";
     assert_eq!(out.exit_code(0).text(), lines);
+    // A line that never ends.
+    run_with_input("run --words -L1 KID echo-args", &b"a ".repeat(1 << 20))
+        .exit_code(255)
+        .stderr_contains("standard input, line 1: its words take more than 8388608 bytes (-n limits them)");
 }
 
 #[test]

@@ -139,9 +139,11 @@ fn oldpwd_of_jobs_is_the_directory_of_the_caller() {
 
 #[test]
 fn unsupported_options_are_named() {
-    parallel(&["-S", "host", "echo", ":::", "1"])
-        .exit_code(255)
-        .error_line(&["`--sshlogin host`", "this machine"]);
+    parallel(&["-S", "host", "echo", ":::", "1"]).exit_code(255).error_line(&[
+        "`--sshlogin host`",
+        "this machine",
+        "ssh HOST",
+    ]);
     parallel(&["echo", "{= s/a/b/ =}", ":::", "1"]).exit_code(255).error_line(&["Perl"]);
     parallel(&["--bogus", "echo"]).exit_code(255).error_line(&["`--bogus`"]);
     parallel(&["-u", "--lb", "echo", ":::", "1"])

@@ -65,6 +65,85 @@ fn jobs_die_with_a_killed_xargs() {
 }
 
 #[cfg(unix)]
+#[test]
+fn command_that_needs_a_terminal_ends_the_run_without_one() {
+    let mut command = from(MINDER, "xargs -o -n1 KID echo-args");
+    command.stdin(input(b"a b")).group(minder::Group::Session);
+    let out = Run::start(&command).wait().exit_code(125);
+    assert_eq!((out.text().as_str(), out.err.lines().count()), ("", 1), "{}", out.err);
+    assert!(out.err.starts_with("xargs: ") && out.err.contains("/dev/tty"), "{}", out.err);
+}
+
+#[cfg(unix)]
+#[test]
+fn user_is_asked_on_the_terminal() {
+    let dir = temp_dir();
+    let list = dir.path().join("list");
+    std::fs::write(&list, "a\nb\nc\n").expect("write file");
+    let mut command = from(MINDER, &format!("xargs -p -n1 -a {} KID echo-args", path(&list)));
+    command.group(minder::Group::Terminal(minder::Size { rows: 24, columns: 300 }));
+    command.stdin(minder::Stdio::inherit());
+    let mut run = Run::start(&command);
+    for (value, answer) in [("a", "y\n"), ("b", "no\n"), ("c", "Yes\n")] {
+        let question = format!("echo-args {value}?...");
+        run.wait_until("a question", |record| super::text(&record.outs[0]).contains(&question));
+        run.write(answer.as_bytes());
+    }
+    let text = run.wait().exit_code(0).text();
+    let printed: Vec<bool> = ["\"a\"", "\"b\"", "\"c\""].iter().map(|line| text.contains(line)).collect();
+    assert_eq!(printed, [true, false, true], "{text}");
+}
+
+/// Starts one job for each of these files, `jobs` at a time: `+NAME` is printed when it starts, `-NAME`
+/// when the file is there and the job ends.
+#[cfg(target_os = "linux")]
+fn waiting_jobs(dir: &std::path::Path, jobs: usize, names: &str) -> Run {
+    let mut command = from(MINDER, &format!("xargs -P{jobs} -n1 sh -c"));
+    command.arg(format!("echo +$0; '{TEST_CHILD}' await {}/$0; echo -$0", path(dir)));
+    command.stdin(input(names.as_bytes()));
+    Run::start(&command)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn signals_change_the_number_of_jobs() {
+    use rustix::process::Signal;
+
+    /// Long enough for a signal to arrive, and for a job that must not start.
+    const WHILE: std::time::Duration = std::time::Duration::from_millis(300);
+    let dir = temp_dir();
+    let end = |name: &str| std::fs::write(dir.path().join(name), "").expect("write file");
+    let has = |text: &'static str| move |log: &crate::cli::ChildLog| super::text(&log.outs[0]).contains(text);
+
+    let mut run = waiting_jobs(dir.path(), 1, "a b c");
+    run.wait_until("the first job", has("+a"));
+    run.signal(Signal::USR1);
+    run.read_for(WHILE);
+    end("a");
+    run.wait_until("the second job", has("+b"));
+    run.wait_until("the third job beside it", has("+c"));
+    end("b");
+    end("c");
+    run.wait().exit_code(0).stderr("");
+
+    let mut run = waiting_jobs(dir.path(), 2, "d e f");
+    run.wait_until("a job", has("+d"));
+    run.wait_until("a job beside it", has("+e"));
+    // The number is never 0.
+    run.signal(Signal::USR2);
+    run.read_for(WHILE);
+    run.signal(Signal::USR2);
+    run.read_for(WHILE);
+    end("d");
+    run.wait_until("the end of a job", has("-d"));
+    run.read_for(WHILE);
+    end("e");
+    end("f");
+    let text = run.wait().exit_code(0).stderr("").text();
+    assert!(text.find("-e") < text.find("+f"), "{text}");
+}
+
+#[cfg(unix)]
 mod findutils {
     use std::path::Path;
 

@@ -9,6 +9,10 @@ use super::plan::{InvalidArgument, Record, WordUnit};
 use super::words::{Separation, WordError, WordSplitter};
 use crate::text::os_error_text;
 
+/// The most bytes that the words of a line take, with what is stored for each. The arguments of a command
+/// have at most 6 MiB on Linux.
+const LINE_BYTES_MAX: usize = 8 << 20;
+
 /// The records of one source whose records are words.
 #[derive(Debug)]
 pub(super) struct WordRecords {
@@ -37,9 +41,10 @@ impl WordRecords {
     /// Returns the next record: a word, or the words of a line.
     ///
     /// # Errors
-    /// The file cannot be read, a quote is not closed in its line, or a word is too long.
+    /// The file cannot be read, a quote is not closed in its line, or a word or a line is too long.
     pub(super) fn next(&mut self) -> Result<Option<Record>> {
         let mut columns: Vec<OsString> = Vec::new();
+        let mut line_bytes = 0;
         while !self.finished {
             let word = match self.splitter.next_word() {
                 Ok(Some(word)) => word,
@@ -51,6 +56,14 @@ impl WordRecords {
             };
             if self.eof.as_deref() == Some(word.bytes) {
                 break;
+            }
+            line_bytes += word.bytes.len() + size_of::<OsString>();
+            if line_bytes > LINE_BYTES_MAX {
+                self.finished = true;
+                let (name, line) = (&self.name, self.splitter.line());
+                bail!(
+                    "{name}, line {line}: its words take more than {LINE_BYTES_MAX} bytes (-n limits them)"
+                );
             }
             let is_complete = word.ends_line || self.unit == WordUnit::Word;
             match minder_os::encoding::os_string_from_bytes(word.bytes.to_vec()) {

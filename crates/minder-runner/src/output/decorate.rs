@@ -35,7 +35,12 @@ impl LineStyle {
             return None;
         }
         let tag = config.tag.as_ref().map(|tag| render_tag(tag, job, config.parallel_env));
-        let style = config.color_jobs.then(|| job_style(job.number));
+        let style = if config.color_jobs {
+            Some(job_style(job.number))
+        } else {
+            // With --color-failed, GNU parallel writes the lines of all jobs like those of failed ones.
+            (config.color_failed && config.parallel_env).then(|| (Vec::new(), &b""[..]))
+        };
         let style = Self::new(tag, style, config.color_lines)?;
         Some(Self { splits_at_return: config.parallel_env, ..style })
     }

@@ -69,6 +69,11 @@ pub(super) const CASES: &[Case] = &[
     case("-k --color --ctag --tag echo ::: a b"),
     case("-k --color --retries 2 'echo {}; exit {}' ::: 0 1"),
     case("-k --color-failed --tag 'echo {}; exit {}' ::: 0 1"),
+    case("-k --color-failed 'printf {}' ::: a b"),
+    case("-k --cf --tag 'printf \"{}\\nx\"' ::: a b"),
+    case("-k --cf 'printf \"a\\rb\"; exit {}' ::: 0 1"),
+    case("-k -o --tagstring '{#}:' echo ::: a b"),
+    case("-k -o --tag 'echo {}; cat' ::: a b").input("x\n"),
     case("-k --color-failed --ctag 'printf %s {}; exit {}' ::: 0 1 2"),
     case("-k --color-failed --color 'echo {}; kill -9 $$' ::: 1"),
     case("-k --color-failed 'echo {}; kill -9 $$' ::: 1"),
@@ -154,5 +159,5 @@ pub(super) const CASES: &[Case] = &[
     case("-k --total-jobs 7 --plus echo {##} ::: a b"),
     case("-k --ll echo ::: a b").status(),
     case("-k --latest-line echo ::: a").status(),
-    case("-k --nonall echo").status().differs("No other machines"),
+    case("-k --nonall echo").status(),
 ];

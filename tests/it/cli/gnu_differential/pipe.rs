@@ -157,6 +157,8 @@ pub(super) const CASES: &[Case] = &[
     case("--pipe-part -k -a ten --block -1 -j2 'cat; echo -'").files(TEN_FILE),
     case("--pipe-part -k -a ten --block -2 -j2 'cat; echo -'").files(TEN_FILE),
     case("--pipe-part -k -a ten cat").files(TEN_FILE),
+    case("--pipe-part -k -j2 -a ten 'cat; echo -'").files(TEN_FILE),
+    case("--pipe-part -k -j1 -a ten 'cat; echo -'").files(TEN_FILE),
     case("--pipe-part -k -a ten --block 6 --header : 'cat; echo -'").files(TEN_FILE),
     case("--pipe-part -k -a ten --block 6 --recend 5 'cat; echo -'").files(TEN_FILE),
     case("--pipe-part -k -a ten --block 6 --recstart 1 'cat; echo -'").files(TEN_FILE),

@@ -352,8 +352,10 @@ impl<'a> Session<'a> {
     }
 }
 
+/// The child of findutils' xargs that finds no terminal aborts: its end counts as that of a job by a signal.
 fn no_terminal(error: &io::Error) -> Stop {
-    Stop::new(format!("{}: {}", quoted_name("/dev/tty".as_ref()), system_text(error)), FAILURE)
+    let message = format!("{}: {}", quoted_name("/dev/tty".as_ref()), system_text(error));
+    Stop::new(message, exit_status::XARGS_SIGNALED)
 }
 
 fn closed_error() -> io::Error {

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 
 use super::super::InvokedAs;
 use super::getopt::{self, ParsedOption};
+use super::logins::local_jobs;
 use super::options::{Mapping, OptionKey, ValueKind};
 use super::profile;
 
@@ -104,12 +105,44 @@ impl ParallelArgs {
         &self.command
     }
 
+    /// The command before the input sources.
+    pub(super) fn command_words(&self) -> &[OsString] {
+        &self.command[..self.command_len()]
+    }
+
+    /// The input sources on the command line, with their separators.
+    pub(super) fn sources(&self) -> &[OsString] {
+        &self.command[self.command_len()..]
+    }
+
+    fn command_len(&self) -> usize {
+        let separators = [OptionKey::ArgFileSep, OptionKey::ArgSep].map(|key| self.separator(key));
+        let is_separator = |arg: &OsString| {
+            separators.iter().any(|separator| {
+                let rest = arg.as_encoded_bytes().strip_prefix(separator.as_encoded_bytes());
+                rest.is_some_and(|rest| matches!(rest, b"" | b"+"))
+            })
+        };
+        self.command.iter().position(is_separator).unwrap_or(self.command.len())
+    }
+
+    /// Returns the separator before values, or the one before files.
+    pub(super) fn separator(&self, key: OptionKey) -> &OsStr {
+        let default = if key == OptionKey::ArgFileSep { "::::" } else { ":::" };
+        self.value(key).map_or(OsStr::new(default), OsString::as_os_str)
+    }
+
     pub(in crate::compat) fn has(&self, key: OptionKey) -> bool {
         self.options.contains_key(&key)
     }
 
     pub(in crate::compat) fn has_run_flag(&self, flag: &str) -> bool {
         self.run_flag_names.contains(&flag)
+    }
+
+    /// Returns the last value of a flag of `minder run`.
+    pub(super) fn run_flag_value(&self, flag: &str) -> Option<&str> {
+        self.run_flags.iter().rev().find_map(|arg| arg.to_str()?.strip_prefix(flag)?.strip_prefix('='))
     }
 
     /// Returns every value of an option, in their order.
@@ -130,20 +163,11 @@ impl ParallelArgs {
     /// Takes the number of jobs from `--sshlogin N/:`, which is this machine.
     ///
     /// # Errors
-    /// A login names another machine.
+    /// Another machine is named, or a file of machines cannot be read.
     fn set_local_jobs(&mut self) -> Result<()> {
-        for login in self.values(OptionKey::SshLogin).to_vec() {
-            let local = login.to_str().and_then(|login| login.strip_suffix(':'));
-            let jobs = local.map(|local| local.strip_suffix('/').unwrap_or(local));
-            match jobs {
-                Some("") => (),
-                Some(jobs) if jobs.bytes().all(|byte| byte.is_ascii_digit()) => {
-                    self.options.entry(OptionKey::Jobs).or_insert_with(|| vec![jobs.into()]);
-                }
-                _ => {
-                    bail!("`--sshlogin {}` is not supported: jobs run only on this machine", login.display())
-                }
-            }
+        let jobs = local_jobs(self.values(OptionKey::SshLogin), self.values(OptionKey::SshLoginFile))?;
+        if let Some(jobs) = jobs {
+            self.options.entry(OptionKey::Jobs).or_insert_with(|| vec![jobs]);
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use super::args::ParallelArgs;
 use super::options::OptionKey;
 use super::profile;
 use crate::ui::symbols::Symbols;
-use crate::{exit, ui};
+use crate::{exit, ui, units};
 
 /// The version of GNU parallel whose manual minder follows.
 const PARALLEL_VERSION: u64 = 20_221_122;
@@ -49,9 +49,7 @@ pub(in crate::compat) fn print_info(args: &ParallelArgs) -> Result<Option<ExitCo
     let has = |key| args.has(key);
     if has(OptionKey::ShowLimits) {
         // GNU parallel runs the command afterwards as well.
-        print(&format!(
-            "Maximal size of command: {LINE_MAX}\nMaximal usable size of command: {USABLE_MAX}\n"
-        ))?;
+        print(&limits(args))?;
     }
     if has(OptionKey::RecordEnv) {
         profile::record_environment()?;
@@ -80,6 +78,18 @@ pub(in crate::compat) fn print_info(args: &ParallelArgs) -> Result<Option<ExitCo
         return Ok(None);
     };
     print(&text).map(Some)
+}
+
+/// Returns what `--show-limits` prints; `-s` sets the usable size.
+fn limits(args: &ParallelArgs) -> String {
+    let asked = args.run_flag_value("--max-chars").and_then(|size| units::size(size).ok());
+    let usable = asked.filter(|size| (1..USABLE_MAX).contains(size)).unwrap_or(USABLE_MAX);
+    format!(
+        "Maximal size of command: {LINE_MAX}\nMaximal usable size of command: {usable}\n\n\
+         Execution will continue now, and it will try to read its input\n\
+         and run commands; if this is not what you wanted to happen, please\n\
+         press CTRL-D or CTRL-C\n"
+    )
 }
 
 /// Prints the version, and fails if a newer one is required.

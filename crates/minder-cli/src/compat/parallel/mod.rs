@@ -5,6 +5,8 @@ mod args;
 mod env_setup;
 mod getopt;
 mod info;
+mod logins;
+mod machines;
 mod options;
 mod profile;
 mod shell_quote;

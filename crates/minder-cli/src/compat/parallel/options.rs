@@ -52,6 +52,7 @@ pub(in crate::compat) enum OptionKey {
     Print,
     Silent,
     Tty,
+    OpenTty,
     // The jobs.
     Jobs,
     Resume,
@@ -65,7 +66,18 @@ pub(in crate::compat) enum OptionKey {
     Fifo,
     Shell,
     Rpl,
+    // Other machines.
     SshLogin,
+    SshLoginFile,
+    SshDelay,
+    HostGroups,
+    NonAll,
+    OnAll,
+    Transfer,
+    TransferFile,
+    Return,
+    TransferReturnCleanup,
+    BaseFile,
     // Where options come from.
     Plain,
     Profile,
@@ -104,7 +116,6 @@ const fn value(names: &'static [&'static str], mapping: Mapping) -> OptionSpec {
     OptionSpec { names, value: ValueKind::Required, mapping }
 }
 
-const REMOTE: Mapping = Unsupported("jobs run only on this machine");
 const PERL: Mapping = Unsupported("its value is Perl, which minder does not run");
 const SQL: Mapping =
     Unsupported("minder keeps no jobs in a database (`minder log --sql` queries the record)");
@@ -177,8 +188,7 @@ pub(super) const OPTIONS: &[OptionSpec] = &[
     value(&["env"], Pass("--env")),
     value(&["process-slot-var"], Pass("--process-slot-var")),
     flag(&["tty"], Interpret(OptionKey::Tty)),
-    // Jobs get the terminal itself, so there is nothing more to open for them.
-    flag(&["open-tty", "o"], Interpret(OptionKey::Tty)),
+    flag(&["open-tty", "o"], Interpret(OptionKey::OpenTty)),
     flag(&["interactive", "p"], Pass("--interactive")),
     // Processors are counted as the operating system counts them, with hyperthreads.
     flag(&["use-cpus-instead-of-cores"], Ignore),
@@ -270,22 +280,22 @@ pub(super) const OPTIONS: &[OptionSpec] = &[
     value(&["debug", "D"], Ignore),
     // GNU parallel removes the files it sent to other machines: minder sends none.
     flag(&["cleanup"], Pass("--cleanup")),
-    // Other machines.
+    // Other machines. What has no effect as long as none is named is ignored.
     value(&["sshlogin", "S"], Interpret(OptionKey::SshLogin)),
-    value(&["sshloginfile", "slf"], REMOTE),
-    value(&["ssh"], REMOTE),
-    value(&["ssh-delay"], REMOTE),
-    flag(&["controlmaster", "M"], REMOTE),
-    flag(&["hostgroups", "hgrp"], REMOTE),
-    flag(&["filter-hosts"], REMOTE),
-    flag(&["nonall"], REMOTE),
-    flag(&["onall"], REMOTE),
-    flag(&["transfer"], REMOTE),
-    value(&["transferfile", "tf"], REMOTE),
-    value(&["return"], REMOTE),
-    value(&["trc"], REMOTE),
-    value(&["basefile", "bf"], REMOTE),
-    value(&["rsync-opts"], REMOTE),
+    value(&["sshloginfile", "slf"], Interpret(OptionKey::SshLoginFile)),
+    value(&["ssh"], Ignore),
+    value(&["ssh-delay"], Interpret(OptionKey::SshDelay)),
+    flag(&["controlmaster", "M"], Ignore),
+    flag(&["hostgroups", "hgrp"], Interpret(OptionKey::HostGroups)),
+    flag(&["filter-hosts"], Ignore),
+    flag(&["nonall"], Interpret(OptionKey::NonAll)),
+    flag(&["onall"], Interpret(OptionKey::OnAll)),
+    flag(&["transfer"], Interpret(OptionKey::Transfer)),
+    value(&["transferfile", "tf"], Interpret(OptionKey::TransferFile)),
+    value(&["return"], Interpret(OptionKey::Return)),
+    value(&["trc"], Interpret(OptionKey::TransferReturnCleanup)),
+    value(&["basefile", "bf"], Interpret(OptionKey::BaseFile)),
+    value(&["rsync-opts"], Ignore),
     // Databases.
     value(&["sql"], SQL),
     value(&["sql-master"], SQL),

@@ -77,7 +77,7 @@ pub(super) fn has_recorded_environment() -> bool {
 }
 
 /// Returns the directory of GNU parallel's files.
-fn parallel_dir() -> Option<PathBuf> {
+pub(super) fn parallel_dir() -> Option<PathBuf> {
     let dir = non_empty_variable("PARALLEL_HOME").map(PathBuf::from);
     dir.or_else(|| non_empty_variable("HOME").map(|home| Path::new(&home).join(".parallel")))
 }

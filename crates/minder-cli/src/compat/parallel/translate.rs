@@ -7,6 +7,7 @@ use minder_os::encoding::os_string_from_encoded;
 
 use super::super::warning::warn;
 use super::args::{ParallelArgs, flag_with_value, reject_perl};
+use super::machines::{is_on_all, push_machine_flags};
 use super::options::OptionKey;
 use super::profile;
 use crate::escapes::{EscapeSet, unescape};
@@ -21,18 +22,22 @@ pub(in crate::compat) fn run_arguments(args: &ParallelArgs) -> Result<Vec<OsStri
     check_recorded_environment(args)?;
     if args.has_run_flag("--pipe-part") && !BLOCK_SIZES.iter().any(|flag| args.has_run_flag(flag)) {
         // As in GNU parallel, each slot gets ten blocks, so that the jobs of a small file run at once.
-        out.push("--block=-10".into());
+        let blocks = if args.has_run_flag("--round-robin") { "--block=-1" } else { "--block=-10" };
+        out.push(blocks.into());
     }
     push_output_flags(args, &mut out)?;
     push_record_flags(args, &mut out)?;
-    for (key, flag) in [
-        (OptionKey::Jobs, "--jobs"),
-        (OptionKey::ArgSep, "--arg-sep"),
-        (OptionKey::ArgFileSep, "--arg-file-sep"),
-    ] {
+    push_machine_flags(args, &mut out)?;
+    for (key, flag) in [(OptionKey::ArgSep, "--arg-sep"), (OptionKey::ArgFileSep, "--arg-file-sep")] {
         if let Some(value) = args.value(key) {
             out.push(flag_with_value(flag, value));
         }
+    }
+    if is_on_all(args) {
+        // `-j` is the number of machines.
+        out.push("--jobs=1".into());
+    } else if let Some(jobs) = args.value(OptionKey::Jobs) {
+        out.push(flag_with_value("--jobs", jobs));
     }
     out.extend(args.values(OptionKey::Rpl).iter().map(|text| flag_with_value("--rpl", text)));
     match (args.has(OptionKey::Cat), args.has(OptionKey::Fifo)) {
@@ -57,7 +62,7 @@ pub(in crate::compat) fn run_arguments(args: &ParallelArgs) -> Result<Vec<OsStri
 }
 
 /// The flags of `minder run` with which a file is not cut into ten blocks for each slot.
-const BLOCK_SIZES: [&str; 6] = ["--block", "--round-robin", "--tee", "--shard", "--bin", "--group-by"];
+const BLOCK_SIZES: [&str; 5] = ["--block", "--tee", "--shard", "--bin", "--group-by"];
 
 /// Warns of `--cleanup` where it has nothing to remove.
 fn warn_of_cleanup(args: &ParallelArgs) {
@@ -93,7 +98,8 @@ fn push_output_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()>
         }
     }
     let keep_order = has(OptionKey::KeepOrder) && !has(OptionKey::NoKeepOrder);
-    let tty = has(OptionKey::Tty);
+    // Jobs get the terminal itself, so there is nothing more to open for them.
+    let tty = has(OptionKey::Tty) || has(OptionKey::OpenTty) && minder_os::terminal::open_terminal().is_ok();
     let results = has(OptionKey::Results);
     let ungroup = has(OptionKey::Ungroup)
         || tty && !(keep_order || has(OptionKey::LineBuffer) || has(OptionKey::Group) || results);
@@ -136,13 +142,16 @@ fn push_output_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()>
 /// none.
 fn push_tag_flags(args: &ParallelArgs, out: &mut Vec<OsString>) {
     let tag = args.value(OptionKey::TagString).or(args.value(OptionKey::ColorTagString));
+    let has_tag = args.has(OptionKey::Tag) || args.has(OptionKey::ColorTag);
     match tag {
+        // The tag is the name of the machine.
+        _ if has_tag && is_on_all(args) => out.push("--tagstring=:".into()),
         // An empty tag counts as absent.
         Some(tag) if !tag.is_empty() => {
             let tag = unescape(tag.as_encoded_bytes(), EscapeSet::Tag);
             out.push(flag_with_value("--tagstring", &os_string_from_encoded(tag)));
         }
-        _ if args.has(OptionKey::Tag) || args.has(OptionKey::ColorTag) => out.push("--tag".into()),
+        _ if has_tag => out.push("--tag".into()),
         _ => (),
     }
 }
@@ -204,17 +213,10 @@ fn push_record_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()>
 
 /// Pushes the command as one shell line. Without a command, each line of the input is one.
 fn push_command(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
-    let separators = [(OptionKey::ArgFileSep, "::::"), (OptionKey::ArgSep, ":::")].map(|(key, default)| {
-        args.value(key).map_or(default.as_bytes(), |text| text.as_encoded_bytes()).to_vec()
-    });
-    let is_separator = |arg: &OsString| {
-        let arg = arg.as_encoded_bytes();
-        separators.iter().any(|separator| {
-            arg.strip_prefix(separator.as_slice()).is_some_and(|rest| matches!(rest, b"" | b"+"))
-        })
-    };
-    let end = args.command().iter().position(is_separator).unwrap_or(args.command().len());
-    let (command, sources) = args.command().split_at(end);
+    let (command, sources) = (args.command_words(), args.sources());
+    if command.is_empty() && args.has(OptionKey::NonAll) {
+        bail!("`--nonall` requires a command");
+    }
     if command.is_empty() && reads_stdin_blocks(args) && sources.is_empty() {
         bail!("`--pipe` requires a command that reads the blocks, such as cat");
     }
@@ -240,6 +242,10 @@ fn push_command(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
     out.push("--".into());
     out.extend(command);
     out.extend_from_slice(sources);
+    if args.has(OptionKey::NonAll) {
+        // One job, whose argument is not used.
+        out.extend([args.separator(OptionKey::ArgSep).to_owned(), OsString::new()]);
+    }
     Ok(())
 }
 
@@ -296,14 +302,25 @@ mod tests {
             ("-q perl -e x~y ::: a", "--quote -- perl -e x~y ::: a"),
             ("--arg-sep ,, echo ::: ,, a", "--arg-sep=,, -- echo ::: ,, a"),
             ("--pipe --block 1M wc -l", "--pipe --block=1M -- wc -l"),
+            ("--pipe-part -a x wc", "--pipe-part --arg-file=x --block=-10 -- wc"),
+            ("--pipe-part --round -a x wc", "--pipe-part --round-robin --arg-file=x --block=-1 -- wc"),
+            ("--pipe-part --block 1k -a x wc", "--pipe-part --block=1k --arg-file=x -- wc"),
             ("--pipe --tee ::: cat wc", "--pipe --tee --commands -- {} ::: cat wc"),
             ("-l -X -e --xapply echo", "--lines=1 -X --link -- echo"),
             ("-j-1 --halt -1 echo", "--halt=-1 --jobs=-1 -- echo"),
             ("--compress --compress-program gzip -D all --cleanup -S : echo", "--cleanup -- echo"),
-            ("--pipe-part -a f wc", "--pipe-part --arg-file=f --block=-10 -- wc"),
-            ("--pipe-part -a f --block 9 wc", "--pipe-part --arg-file=f --block=9 -- wc"),
             ("--tagstring -x- echo", "--tagstring=-x- -- echo"),
             ("--no-record --pty echo", "--no-record --pty -- echo"),
+            (
+                "-M --ssh x --filter-hosts --rsync-opts x --hgrp -S @g/3/: echo ::: a",
+                "--jobs=3 -- echo ::: a",
+            ),
+            ("--transfer --return x --basefile x -S : echo", "-- echo"),
+            ("--trc x echo", "--cleanup -- echo"),
+            ("--ssh-delay 0.1 echo", "--delay=0.1 -- echo"),
+            ("--ssh-delay 0.1 --delay 1 echo", "--delay=1 -- echo"),
+            ("--nonall --tag -j9 echo", "--tagstring=: --max-args=0 --jobs=1 -- echo ::: "),
+            ("--onall --tag echo ::: a", "--tagstring=: --jobs=1 -- echo ::: a"),
         ] {
             assert_eq!(translated(line), run.replace('~', " "), "{line}");
         }
@@ -350,9 +367,11 @@ mod tests {
     fn translate_refuses_unsupported_options_by_name() {
         for (line, expected) in [
             ("-S host echo", "`--sshlogin host` is not supported: jobs run only on this machine"),
-            ("--slf .. echo", "`--sshloginfile`"),
-            ("--trc {}.x echo", "`--trc`"),
-            ("-M echo", "`--controlmaster`"),
+            ("--slf - echo", "`--sshloginfile -`"),
+            ("--hgrp echo ::: a@b", "`a@b`"),
+            ("--nonall -S host echo", "`--sshlogin host`"),
+            ("--nonall echo ::: a", "(--onall runs"),
+            ("--nonall", "`--nonall` requires a command"),
             ("--sql-master x echo", "`--sql-master`"),
             ("--parens ,, echo", "`--parens`"),
             ("--tmux echo", "`--tmux`"),

@@ -1,0 +1,58 @@
+//! Options about other machines on a command line that names none: most have no effect.
+
+use std::ffi::OsString;
+
+use anyhow::{Result, bail};
+
+use super::super::warning::warn;
+use super::args::{ParallelArgs, flag_with_value};
+use super::options::OptionKey;
+
+/// Options about files for other machines, in the order in which GNU parallel looks for one to warn of.
+const FILE_OPTIONS: [(OptionKey, &str); 5] = [
+    (OptionKey::TransferReturnCleanup, "--trc"),
+    (OptionKey::Transfer, "--transfer"),
+    (OptionKey::TransferFile, "--transferfile"),
+    (OptionKey::Return, "--return"),
+    (OptionKey::BaseFile, "--basefile"),
+];
+
+/// Pushes the flags of options that have an effect on this machine, and prints a warning for those
+/// about files.
+///
+/// # Errors
+/// A value names a group of machines, or `--nonall` has arguments.
+pub(super) fn push_machine_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
+    if let Some((_, flag)) = FILE_OPTIONS.into_iter().find(|(key, _)| args.has(*key)) {
+        warn(&format!("`{flag}` is ignored: no other machine is named"));
+    }
+    if args.has(OptionKey::TransferReturnCleanup) && !args.has_run_flag("--cleanup") {
+        out.push("--cleanup".into());
+    }
+    if let Some(delay) = args.value(OptionKey::SshDelay)
+        && !args.has_run_flag("--delay")
+    {
+        out.push(flag_with_value("--delay", delay));
+    }
+    if args.has(OptionKey::HostGroups)
+        && let Some(value) = args.sources().iter().find(|arg| arg.as_encoded_bytes().contains(&b'@'))
+    {
+        bail!(
+            "`--hostgroups` is not supported with `{}`: jobs run only on this machine, and the group after `@` \
+             names others",
+            value.display()
+        );
+    }
+    if args.has(OptionKey::NonAll) {
+        if !args.sources().is_empty() || args.has_run_flag("--arg-file") {
+            bail!("`--nonall` runs a command without arguments (--onall runs it with each of them)");
+        }
+        out.push("--max-args=0".into());
+    }
+    Ok(())
+}
+
+/// Returns whether the command runs on each machine with all sets of arguments, one after the other.
+pub(super) fn is_on_all(args: &ParallelArgs) -> bool {
+    args.has(OptionKey::OnAll) || args.has(OptionKey::NonAll)
+}
