@@ -291,16 +291,16 @@ mod tests {
         });
         let lines = |width| Summary { report: &report, width: Some(width) }.lines(Palette::PLAIN);
         assert_eq!(
-            lines(81),
-            ["3 jobs · 1 failed · 18.2 s elapsed · 31.4 s CPU · 2.0 times as fast as one by one"]
+            lines(79),
+            ["3 jobs · 1 failed · 18.2 s elapsed · 31.4 s CPU · 2.0× as fast as one at a time"]
         );
         assert_eq!(
-            lines(80),
-            ["3 jobs · 1 failed · 18.2 s elapsed · 31.4 s CPU", "  2.0 times as fast as one by one"]
+            lines(78),
+            ["3 jobs · 1 failed · 18.2 s elapsed · 31.4 s CPU", "  2.0× as fast as one at a time"]
         );
         assert_eq!(
-            lines(33),
-            ["3 jobs · 1 failed", "  18.2 s elapsed · 31.4 s CPU", "  2.0 times as fast as one by one"]
+            lines(31),
+            ["3 jobs · 1 failed", "  18.2 s elapsed · 31.4 s CPU", "  2.0× as fast as one at a time"]
         );
         let colored = Summary { report: &report, width: Some(17) }.lines(Palette::COLORED);
         assert_eq!(colored[0], "3 jobs · \x1b[31m1 failed\x1b[0m");
