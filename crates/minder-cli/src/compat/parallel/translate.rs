@@ -213,7 +213,8 @@ fn push_record_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()>
 
 /// Pushes the command as one shell line. Without a command, each line of the input is one.
 fn push_command(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
-    let (command, sources) = (args.command_words(), args.sources());
+    let command = args.command_words();
+    let sources = args.sources();
     if command.is_empty() && args.has(OptionKey::NonAll) {
         bail!("`--nonall` requires a command");
     }
