@@ -37,7 +37,7 @@ const PATTERNS: [(&str, &str); 9] = [
 ];
 
 /// What follows the summary on a narrow terminal, unless the run was no faster.
-const GAIN: &str = r"^minder:   [0-9.]+ times as fast as one by one$";
+const GAIN: &str = r"^minder:   [0-9.]+× as fast as one at a time$";
 
 /// bash in tmux. It ends when this is dropped.
 struct Terminal {

@@ -70,7 +70,7 @@ pub(super) const CASES: &[Case] = &[
     case("-k --color --retries 2 'echo {}; exit {}' ::: 0 1"),
     case("-k --color-failed --tag 'echo {}; exit {}' ::: 0 1"),
     case("-k --color-failed 'printf {}' ::: a b"),
-    case("-k --cf --tag 'printf \"{}\\nx\"' ::: a b"),
+    case("-k --cf --tag 'printf \"%s\\nx\" {}' ::: a b"),
     case("-k --cf 'printf \"a\\rb\"; exit {}' ::: 0 1"),
     case("-k -o --tagstring '{#}:' echo ::: a b"),
     case("-k -o --tag 'echo {}; cat' ::: a b").input("x\n"),

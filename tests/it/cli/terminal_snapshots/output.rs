@@ -26,7 +26,7 @@ fn each_end_has_a_line_with_status_level_all() {
     std::fs::write(terminal.work("go-a"), "").expect("write file");
     terminal.wait_for_text("1/4 done · 2 running");
     std::fs::write(terminal.work("go-b"), "").expect("write file");
-    terminal.wait_for_prompt("not run: 1 job");
+    terminal.wait_for_prompt("not started: 1 job");
     insta::assert_snapshot!("status-level", even(&terminal.whole_lines()));
 }
 
