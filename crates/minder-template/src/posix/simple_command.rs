@@ -325,6 +325,9 @@ fn record_printf_target(rest: &[Word], flow: &mut Flow) {
     } else {
         let from: Vec<Vec<u8>> = rest.iter().flat_map(|word| word.variables.clone()).collect();
         flow.copy(target, &from);
+        if rest.iter().any(|word| word.placeholder_count > 0) {
+            flow.compose(target);
+        }
     }
 }
 
@@ -372,6 +375,9 @@ fn record_declaration(word: &Word, flow: &mut Flow) {
     };
     let name = start[..end].strip_suffix(b"+").unwrap_or(&start[..end]);
     flow.declare(name);
+    if word.composes_name(end + 1) {
+        flow.compose(name);
+    }
     if word.placeholder.is_some() {
         flow.store(name);
     } else if word.first_expansion.is_none() && !word.special {
