@@ -187,8 +187,7 @@ impl Scanner<'_> {
             refuse_compared_values(&words)?;
         }
         let names: Vec<Vec<u8>> = words.iter().flat_map(mentions).collect();
-        // Next to other text, a number is part of a name that the line does not contain.
-        if words.iter().any(|word| word.placeholder_count > 0 && word.composes_name(0)) {
+        if (0..words.len()).any(|at| is_compared(&words, at) && words[at].composes_name(0)) {
             self.flow.evaluate_any();
         }
         let is_other_operator = |word: &Word| {
@@ -244,9 +243,7 @@ fn refuse_compared_values(words: &[Word]) -> Result<(), Error> {
             "`{placeholder}` stands in `[[ … ]]` beside an operator that evaluates it as arithmetic: write \
              `[ … ]`, or check values with `--only '[0-9]+'`"
         ));
-        let is_operand =
-            at > 0 && is_comparison(&words[at - 1]) || words.get(at + 1).is_some_and(is_comparison);
-        return Err(if is_operand && word.is_single_value() {
+        return Err(if is_compared(words, at) && word.is_single_value() {
             let position = "is compared as a number in `[[ … ]]`";
             error.unless_number(NumberCheck { text: placeholder.text(), position })
         } else {
@@ -254,6 +251,11 @@ fn refuse_compared_values(words: &[Word]) -> Result<(), Error> {
         });
     }
     Ok(())
+}
+
+/// Returns whether the word at this index is an operand of a comparison of numbers.
+fn is_compared(words: &[Word], at: usize) -> bool {
+    at > 0 && is_comparison(&words[at - 1]) || words.get(at + 1).is_some_and(is_comparison)
 }
 
 /// Returns whether the word is an operator that compares numbers.

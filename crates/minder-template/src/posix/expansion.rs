@@ -584,9 +584,19 @@ fn is_substring(header: &[u8]) -> bool {
     }
 }
 
+/// Returns whether `${header` is the length of a variable: `${#name}`.
+fn is_length(header: &[u8]) -> bool {
+    let name = header.strip_prefix(b"#").unwrap_or_default();
+    let length = name_length(name);
+    length > 0 && name.get(length) == Some(&b'}')
+}
+
 /// Adds to `word` what the expansion `${header` can become. `inner` is its text, as one word.
 fn add_outcomes(word: &mut Word, header: &[u8], inner: &Word) {
     word.substituted |= inner.substituted;
+    if is_length(header) {
+        return;
+    }
     let rest = &header[name_length(header)..];
     let operator = match rest {
         [b'}', ..] if rest.len() < header.len() => return,
