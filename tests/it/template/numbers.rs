@@ -141,3 +141,42 @@ fn value_beside_a_number_is_not_evaluated() {
         }
     }
 }
+
+/// Tokens of lines with a number `{1}` and another value `{2}`, separated by one space. `␣` is a
+/// space.
+const SOUP: &str = "\
+{1} {1} {1} {2} {2} a5={2};␣ a5={2};␣ v={1};␣ v=a{1};␣ v=a;␣ v+={1};␣ w={2};␣ w=$v;␣ v=$w;␣ a=3;␣ x=5;␣ v=a$x;␣ \
+echo␣$(({1}));␣ echo␣$(({1}));␣ $(( )) (( [[␣ ␣]] ␣-gt␣ ␣-eq␣ 3 + - * ␣ ; ;␣ a a5 v w $v $w ${v} ${v:{1}} ${a5:{1}:1} ${w: :{1} } \
+{v} [ ] v[{1}]=1 a[ $[ for␣((i=0;i<{1};i++));␣do␣ ;␣done for␣v␣in␣ ;␣do␣ export␣v= declare␣ eval␣ printf␣-v␣v␣ %s␣ echo␣ \
+read␣v␣<<<␣ $( ) \" ' && || test␣ let␣ , ? : = == ! ~ # 10# 0x _ ${#v} ${v%x} ${v:=a{1}} v=(a{1});␣ ${v[0]} {#} a{#}";
+
+/// No line with a number runs the other value.
+#[test]
+fn token_soup_with_a_number_never_runs_a_value() {
+    let place = Place::new();
+    let values = ["a[$(touch C)]", "b[$(touch C)]", "$(touch C)", "1;touch C", "([0]=$(touch C))"];
+    let values = values.map(|value| value.replace('C', &place.canary()));
+    let tokens: Vec<&str> = SOUP.split(' ').collect();
+    let wanted = std::env::var("MINDER_SOUP").map_or(150, |n| n.parse().unwrap());
+    for (i, shell) in shells().iter().enumerate() {
+        let mut checked = 0;
+        let mut seed = i as u64 * 1_000_000_000;
+        while checked < wanted {
+            seed += 1;
+            let mut random = Random(seed);
+            let mut line = String::from("a5={2}; echo $(({1})); ");
+            for _ in 0..2 + random.below(9) {
+                line += &random.pick(&tokens).replace('␣', " ");
+            }
+            let Ok(template) = Template::parse(&[OsString::from(&line)], &with_shell(shell)) else {
+                continue;
+            };
+            let value = OsString::from(&values[seed as usize % values.len()]);
+            let Ok(argv) = template.argv(&Job { number: 5, ..job(&["5".into(), value]) }) else { continue };
+            checked += 1;
+            if let Err(why) = place.run(&argv) {
+                panic!("{}, seed {seed}: {line}: {why}\n{}", shell.display(), argv[2].display());
+            }
+        }
+    }
+}
