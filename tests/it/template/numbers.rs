@@ -54,7 +54,7 @@ const MIXED: &[(&str, &str)] = &[
 
 const NUMBERS: &[i64] = &[0, 1, 5, -1, -5, 42, 2_147_483_647];
 
-/// Values that are no plain numbers. `C` is the canary.
+/// Values that are not plain numbers. `C` is the canary.
 const OTHERS: &[&str] = &[
     "a[$(touch C)]",
     "1+a[$(touch C)]",
@@ -145,10 +145,11 @@ fn value_beside_a_number_is_not_evaluated() {
 /// Tokens of lines with a number `{1}` and another value `{2}`, separated by one space. `␣` is a
 /// space.
 const SOUP: &str = "\
-{1} {1} {1} {2} {2} a5={2};␣ a5={2};␣ v={1};␣ v=a{1};␣ v=a;␣ v+={1};␣ w={2};␣ w=$v;␣ v=$w;␣ a=3;␣ x=5;␣ v=a$x;␣ \
-echo␣$(({1}));␣ echo␣$(({1}));␣ $(( )) (( [[␣ ␣]] ␣-gt␣ ␣-eq␣ 3 + - * ␣ ; ;␣ a a5 v w $v $w ${v} ${v:{1}} ${a5:{1}:1} ${w: :{1} } \
-{v} [ ] v[{1}]=1 a[ $[ for␣((i=0;i<{1};i++));␣do␣ ;␣done for␣v␣in␣ ;␣do␣ export␣v= declare␣ eval␣ printf␣-v␣v␣ %s␣ echo␣ \
-read␣v␣<<<␣ $( ) \" ' && || test␣ let␣ , ? : = == ! ~ # 10# 0x _ ${#v} ${v%x} ${v:=a{1}} v=(a{1});␣ ${v[0]} {#} a{#}";
+{1} {1} {1} {2} {2} a5={2};␣ a5={2};␣ v={1};␣ v=a{1};␣ v=a;␣ v+={1};␣ w={2};␣ w=$v;␣ v=$w;␣ a=3;␣ \
+x=5;␣ v=a$x;␣ echo␣$(({1}));␣ echo␣$(({1}));␣ $(( )) (( [[␣ ␣]] ␣-gt␣ ␣-eq␣ 3 + - * ␣ ; ;␣ a a5 v w \
+$v $w ${v} ${v:{1}} ${a5:{1}:1} ${w: :{1} } {v} [ ] v[{1}]=1 a[ $[ for␣((i=0;i<{1};i++));␣do␣ \
+;␣done for␣v␣in␣ ;␣do␣ export␣v= declare␣ eval␣ printf␣-v␣v␣ %s␣ echo␣ read␣v␣<<<␣ $( ) \" ' && || \
+test␣ let␣ , ? : = == ! ~ # 10# 0x _ ${#v} ${v%x} ${v:=a{1}} v=(a{1});␣ ${v[0]} {#} a{#}";
 
 /// No line with a number runs the other value.
 #[test]

@@ -202,7 +202,7 @@ impl Scanner<'_> {
     }
 }
 
-/// Refuses a checked number directly after a sign. It may have one of its own.
+/// Refuses a checked number directly after a sign. The number may begin with a sign, too.
 pub(crate) fn refuse_sign_before(placeholder: Placeholder, before: &[u8]) -> Result<(), Error> {
     if placeholder.is_checked() && matches!(before, [.., b'-' | b'+']) {
         return Err(Error::refused(format!(
