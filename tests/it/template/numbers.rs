@@ -16,6 +16,7 @@ const LINES: &[(&str, &str, &str)] = &[
     ("for w in {} 1; do echo $((w * 2)); done", "*", "10\n2"),
     ("v={}; eval 'echo $((v))'", "*", "5"),
     ("v=a{}; a5=3; echo $((v))", "bash zsh ksh93 mksh", "3"),
+    ("i={}; while [ $i -lt 7 ]; do i=$((i + 1)); done; echo $i", "*", "7"),
     ("sleep $(( {} / 9 )); echo slept", "*", "slept"),
     ("(( {} > 2 )) && echo more", "bash zsh ksh93 mksh", "more"),
     ("[[ {} -gt 3 ]] && echo more", "bash zsh ksh93 mksh", "more"),
@@ -47,6 +48,9 @@ const MIXED: &[(&str, &str)] = &[
     ("a5={2}; : $(({1})); v=(a{1}); [[ $v -gt 3 ]]", "bash zsh ksh93 mksh"),
     ("a5={2}; : $(({1})); v=$(echo a{1}); [[ $v -gt 3 ]]", "bash zsh ksh93 mksh"),
     ("a5={2}; : $(({1})); read v <<< a{1}; [[ $v -gt 3 ]]", "bash zsh ksh93 mksh"),
+    ("x=5; a5={2}; [ \"a$x\" -gt 3 ]; : {1}", "*"),
+    ("x=5; a5={2}; [ a$x -gt 3 ]; : $(({1}))", "*"),
+    ("i={1}; a5={2}; while [ $i -lt 7 ]; do i=$((i + 1)); done; : \"$a5\"", "*"),
     ("x=5; v=a$x; a5={2}; [[ $v -gt 3 ]]; : {1}", "bash zsh ksh93 mksh"),
     ("b=a5x; a5={2}; v=${b%x}; [[ $v -gt 3 ]]; : {1}", "bash zsh ksh93 mksh"),
     ("b=a5x; a5={2}; [[ ${b%x} -gt 3 ]]; : {1}", "bash zsh ksh93 mksh"),
@@ -147,7 +151,7 @@ fn value_beside_a_number_is_not_evaluated() {
 const SOUP: &str = "\
 {1} {1} {1} {2} {2} a5={2};␣ a5={2};␣ v={1};␣ v=a{1};␣ v=a;␣ v+={1};␣ w={2};␣ w=$v;␣ v=$w;␣ a=3;␣ \
 x=5;␣ v=a$x;␣ echo␣$(({1}));␣ echo␣$(({1}));␣ $(( )) (( [[␣ ␣]] ␣-gt␣ ␣-eq␣ 3 + - * ␣ ; ;␣ a a5 v w \
-$v $w ${v} ${v:{1}} ${a5:{1}:1} ${w: :{1} } {v} [ ] v[{1}]=1 a[ $[ for␣((i=0;i<{1};i++));␣do␣ \
+$v $w ${v} ${v:{1}} ${a5:{1}:1} ${w: :{1} } {v} ␣[␣ ␣] [ ] v[{1}]=1 a[ $[ for␣((i=0;i<{1};i++));␣do␣ \
 ;␣done for␣v␣in␣ ;␣do␣ export␣v= declare␣ eval␣ printf␣-v␣v␣ %s␣ echo␣ read␣v␣<<<␣ $( ) \" ' && || \
 test␣ let␣ , ? : = == ! ~ # 10# 0x _ ${#v} ${v%x} ${v:=a{1}} v=(a{1});␣ ${v[0]} {#} a{#}";
 

@@ -5,7 +5,7 @@ use crate::kinds::{BASH, KORN};
 use crate::posix::flow::PARAMETERS;
 use crate::posix::names::{is_name, mentions};
 use crate::posix::scanner::{Forbidden, ListEnd, Scanner};
-use crate::posix::simple_command;
+use crate::posix::simple_command::{self, is_compared, is_comparison};
 use crate::word::Word;
 
 impl Scanner<'_> {
@@ -251,14 +251,4 @@ fn refuse_compared_values(words: &[Word]) -> Result<(), Error> {
         });
     }
     Ok(())
-}
-
-/// Returns whether the word at this index is an operand of a comparison of numbers.
-fn is_compared(words: &[Word], at: usize) -> bool {
-    at > 0 && is_comparison(&words[at - 1]) || words.get(at + 1).is_some_and(is_comparison)
-}
-
-/// Returns whether the word is an operator that compares numbers.
-fn is_comparison(word: &Word) -> bool {
-    word.first_expansion.is_none() && !word.special && simple_command::may_be_comparison(word)
 }

@@ -221,8 +221,7 @@ fn cmd_counts_as_shell_on_windows_only() {
 #[test]
 fn line_is_refused_only_for_shells_that_evaluate_it() {
     const OTHERS: &[&str] = &["dash", "bash", "busybox", "yash"];
-    for line in ["exit {}", "[ {} -eq 1 ]", "printf '%d' {}", "i={}; [ \"$i\" -lt 3 ]", "sleep {}; print {}"]
-    {
+    for line in ["exit {}", "[ {} -eq 1 ]", "printf '%d' {}", "sleep {}; print {}"] {
         in_each(if line.starts_with("sleep") { &["ksh93", "mksh"] } else { KORN }, line, false);
         in_each(OTHERS, line, true);
     }

@@ -70,6 +70,8 @@ fn value_in_arithmetic_is_checked_to_be_a_number() {
         "for w in {}; do echo $((w * 2)); done",
         "v={}; v=$((v + 1)); echo \"$v\"",
         "v={} eval 'echo $((v))'",
+        "i={}; while [ $i -lt 3 ]; do i=$((i + 1)); done",
+        "v={}; if [ $((v % 2)) -eq 0 ]; then echo even; fi",
     ] {
         assert_checked(line, &SHELLS);
     }
@@ -77,6 +79,9 @@ fn value_in_arithmetic_is_checked_to_be_a_number() {
     for line in conditions {
         assert_checked(line, &["bash", "zsh", "ksh93", "mksh"]);
     }
+    let line = "i={}; [ \"$i\" -lt 3 ]";
+    assert_checked(line, &["zsh", "ksh93", "mksh"]);
+    assert!(run(line, "bash", &["a[$(x)]"]).is_ok() && run(line, "dash", &["a[$(x)]"]).is_ok());
     assert_checked("echo $[ {} + 1 ]", &["bash", "zsh"]);
     assert_checked("for ((i=0; i<{}; i++)); do echo $i; done", &["bash", "zsh", "ksh93"]);
     assert_checked("v=abc; echo ${v:{}:1}", &["bash", "zsh", "ksh93", "mksh", "busybox"]);
@@ -136,6 +141,8 @@ fn refusal_that_is_not_about_numbers_stays() {
         ("echo {} | while read -r v; do echo $((v)); done", "bash", "evaluates variables"),
         ("f() { echo $(($1)); }; f {}", "bash", "evaluates variables"),
         ("v={}; eval echo $v", "bash", "evaluates variables"),
+        ("v={}; [ -f $v ]", "bash", "evaluates variables"),
+        ("v={}; [ $v = x ]", "bash", "evaluates variables"),
         ("v={}; echo ${!v}", "bash", "evaluates variables"),
         ("v={}; y=abc; echo ${y:v}", "bash", "evaluates variables"),
         ("(( {} > 2 ))", "dash", "`((…))`"),
