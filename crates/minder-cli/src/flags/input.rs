@@ -208,7 +208,8 @@ pub(crate) struct PlaceholderFlags {
     ///
     /// A regular expression that the whole argument must match, such as '[0-9]+'. Jobs whose
     /// arguments match run. A matching value may be used where values are refused otherwise, as in
-    /// 'sed -n {}p FILE': see `minder help values`. So may a part of it, such as {/}.
+    /// 'sed -n {}p FILE': see `minder help values`. So may a part of it, such as {/}. Arithmetic,
+    /// $(( {} + 1 )), accepts plain numbers without it.
     #[arg(long, value_name = "REGEXP", allow_hyphen_values = true)]
     pub(crate) only: Option<String>,
 

@@ -14,7 +14,7 @@ use crate::options::Options;
 use crate::placeholder::expression::{Placeholder, Source};
 use crate::placeholder::site::{PlaceholderSite, Quote};
 use crate::posix::builtins;
-use crate::posix::scan::scan;
+use crate::posix::scan::{ScannedLine, scan};
 use crate::posix::scanner::ScanRules;
 use crate::shell::Shell;
 use crate::size::{CommandLength, Size};
@@ -65,21 +65,22 @@ const REFERENCE_MAX: usize = 14;
 
 impl Line {
     pub(crate) fn parse(line: &OsStr, options: &Options, shell: &Shell) -> Result<Line, Error> {
-        let rules = ScanRules {
+        let mut rules = ScanRules {
             kinds: shell.kinds.unwrap_or(ALL),
             trusted: options.value_rules.trusts_values(),
             repeat: options.repeat,
             omits_missing: false,
             placeholders: Arc::new(options.placeholders.clone()),
+            numbers: Vec::new(),
         };
         let omits_missing = options.missing_is_empty && options.missing_is_omitted;
         let mut text = line.as_encoded_bytes().to_vec();
-        let mut scanned = scan(&text, &rules, 1)?;
+        let mut scanned = scan_with_numbers(&text, &mut rules)?;
         if scanned.sites.is_empty() && options.append {
             let at = scanned.tail.ok_or_else(Error::no_last_command)?;
             let value = [b" ", options.placeholders.value().1].concat();
             text.splice(at..at, value);
-            scanned = scan(&text, &rules, 1)?;
+            scanned = scan_with_numbers(&text, &mut rules)?;
         }
         let mut line = Line {
             head: shell.head(),
@@ -119,6 +120,7 @@ impl Line {
         for (placeholder, nth) in &rendered.parameters {
             let mut value = OsString::new();
             placeholder.push(job, *nth, self.lenient, &mut value)?;
+            placeholder.check_number(&value)?;
             self.check_text(&value)?;
             argv.push(value);
         }
@@ -351,6 +353,23 @@ impl Line {
         size.once += self.head.iter().map(|argument| argument.len() + 1).sum::<usize>();
         size.once += self.shell.len() + 1 + self.one.parameters.len();
         self.template.measure(REFERENCE_MAX, size);
+    }
+}
+
+/// Scans a line for one argument. Where the line is safe only if the values of a placeholder are
+/// numbers, adds it to the rules, and scans again. Each scan adds another placeholder of the line.
+fn scan_with_numbers(text: &[u8], rules: &mut ScanRules) -> Result<ScannedLine, Error> {
+    loop {
+        let error = match scan(text, rules, 1) {
+            Ok(scanned) => return Ok(scanned),
+            Err(error) => error,
+        };
+        match error.number_check() {
+            Some(check) if rules.numbers.iter().all(|known| known.text != check.text) => {
+                rules.numbers.push(check);
+            }
+            _ => return Err(error),
+        }
     }
 }
 
