@@ -18,7 +18,7 @@ fn failed_jobs_are_listed_and_shown_again_at_the_end() {
 
 #[test]
 fn each_end_has_a_line_with_status_level_all() {
-    let Some(terminal) = Terminal::open() else { return };
+    let Some(terminal) = Terminal::open_with(110, &[]) else { return };
     let job = "kid await go-{} {}; test {} != b";
     let flags = "-k -j2 --status-level all --retries 2 --halt now,fail=1";
     terminal.line(&format!("minder run {flags} '{job}' ::: a b c d"));
