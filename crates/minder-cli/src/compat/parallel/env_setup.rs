@@ -10,6 +10,7 @@ use super::options::OptionKey;
 use super::shell_quote::quote;
 use crate::ui;
 
+const COMMON: &str = include_str!("shell_functions/env_setup.sh");
 const BASH: &str = include_str!("shell_functions/env_setup.bash");
 const ZSH: &str = include_str!("shell_functions/env_setup.zsh");
 
@@ -31,6 +32,7 @@ pub(in crate::compat) fn print_env_setup(args: &ParallelArgs) -> Result<ExitCode
         out.write_all(b"_minder_program=")?;
         out.write_all(&quote(program.as_os_str().as_encoded_bytes()))?;
         out.write_all(b"\n")?;
-        Ok(out.write_all(functions.as_bytes())?)
+        out.write_all(functions.as_bytes())?;
+        Ok(out.write_all(COMMON.as_bytes())?)
     })
 }
