@@ -160,16 +160,6 @@ pub(super) const ALL: &[Reason] = &[
         applies: |d| d.is_refused("`--resume` requires `--joblog FILE`"),
     },
     Reason {
-        name: "blocks of pipe-part",
-        why: "without `--block`, GNU parallel divides a small file into smaller blocks",
-        applies: |d| d.script.uses(&["--pipe-part"]) && !d.script.text.contains("--block"),
-    },
-    Reason {
-        name: "show-limits",
-        why: "`--show-limits` prints two numbers, without the text after them",
-        applies: |d| d.is_of(Tool::Parallel) && d.script.uses(&["--show-limits"]),
-    },
-    Reason {
         name: "tag of several values",
         why: "the text of `--tagstring` is not repeated for each value",
         applies: |d| {
@@ -259,6 +249,18 @@ pub(super) const ALL: &[Reason] = &[
         },
     },
     Reason {
+        name: "order of messages",
+        why: "a message of xargs and the output of a job that still runs come in either order",
+        applies: |d| {
+            let sorted = |answer: &Answer| {
+                let mut lines: Vec<String> = answer.stderr.lines().map(String::from).collect();
+                lines.sort_unstable();
+                lines
+            };
+            d.is_of(Tool::Xargs) && d.has_same_output() && sorted(d.ours) == sorted(d.theirs)
+        },
+    },
+    Reason {
         name: "latest line",
         why: "`--latest-line` means `--line-buffer`",
         applies: |d| d.script.uses(&["--latest-line", "--ll"]),
@@ -294,6 +296,20 @@ mod tests {
             reason("-n", "minder: cannot run `x=1 2`: there is not one value\n"),
             Some("several values for one word")
         );
+    }
+
+    #[test]
+    fn order_of_messages_needs_the_same_lines() {
+        let environment = Environment::User;
+        let options = vec!["-n"];
+        let mut script = Script { tool: Tool::Xargs, number: 1, environment, options, text: String::new() };
+        let answer = |stderr: &str| Answer { stderr: stderr.into(), ..Answer::default() };
+        let [theirs, ours, other] = [answer("a\nb\n"), answer("b\na\n"), answer("b\n")];
+        let found = |script: &Script, ours| find(&Difference { script, theirs: &theirs, ours });
+        assert_eq!(found(&script, &ours), Some("order of messages"));
+        assert_eq!(found(&script, &other), None);
+        script.tool = Tool::Parallel;
+        assert_eq!(found(&script, &ours), None);
     }
 
     #[test]

@@ -55,6 +55,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("{name}: killed {jobs}", "only where jobs cannot be asked to end: see cli/windows.rs"),
     ("display notification body", "part of a script for osascript, which macOS has"),
     ("output of `{}` ({result})", "see cli/views/times.rs: minder: output of `"),
+    ("its words take more than", "see cli/input.rs: its words take more than"),
     ("uses the terminal", "see cli/terminal.rs: uses the terminal"),
     ("a kill -9 of minder would leave", "see cli/relay.rs: a kill -9 of minder would leave"),
     ("--pty needs Linux", "only where there are no pseudo-terminals"),

@@ -250,7 +250,14 @@ impl<'a> Session<'a> {
 
     /// Waits until another job may start.
     fn wait_for_slot(&mut self) -> Result<(), Stop> {
-        self.jobs.wait_below(self.jobs_max.load(Ordering::Relaxed))
+        loop {
+            let running = self.jobs.running();
+            if running < self.jobs_max.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            // A signal may have changed the number when this returns.
+            self.jobs.wait_below(running)?;
+        }
     }
 
     /// Starts the command with these arguments. If the system takes fewer of them, starts several.
