@@ -137,10 +137,6 @@ pub(super) const KNOWN: &[Known] = &[
         },
     },
     Known {
-        why: "without `--block`, blocks of 1M",
-        touches: |invocation| invocation.has("--pipe-part") && !invocation.has("--block"),
-    },
-    Known {
         why: "An option that would have no effect is refused",
         touches: |invocation| invocation.has("--pipe-part") && invocation.has("--rrs"),
     },
